@@ -1,0 +1,1 @@
+"""The memories of an AI as pandas DataFrames: load, audit, plan, write back, undo."""

@@ -1,0 +1,119 @@
+"""Every error that memframe raises, as one tree.
+
+::
+
+    MemframeError
+    ├── ConfigError            ValueError       a setting is missing, malformed or unsafe
+    ├── NoAnswerError          ConnectionError  the service could not be reached, or went silent
+    ├── DecisionTimeout        TimeoutError     the user has not decided in the time that was given
+    ├── OAuthError             ValueError       the authorization was denied, mixed up or used twice
+    ├── ServiceError           RuntimeError     the service answered with an error status
+    │   ├── AuthError              401          the key or token is not accepted
+    │   ├── AccessError            403          no access to this, or not any more
+    │   ├── NotFoundError          404          LookupError: there is no such thing
+    │   ├── ConflictError          409, 412     the thing is in another state
+    │   ├── InvalidError           400, 422     the service refuses the request as malformed
+    │   └── RateLimitError         429          too many requests
+    ├── ProtocolError          RuntimeError     the answer breaks the specification
+    ├── SealError              ValueError       content cannot be sealed or opened
+    └── FrameError             ValueError       a frame or an archive is not of the expected form
+
+Catch `MemframeError` for all of them, or the builtin beside the name where code should not know
+memframe. Every message names the thing, the cause and the next step, and never holds a secret.
+"""
+
+from __future__ import annotations
+
+
+class MemframeError(Exception):
+    """The root of the tree: whatever memframe raises on purpose."""
+
+
+class ConfigError(MemframeError, ValueError):
+    """A setting is missing, malformed or unsafe."""
+
+
+class NoAnswerError(MemframeError, ConnectionError):
+    """The service could not be reached, or stopped in the middle of an answer."""
+
+
+class DecisionTimeout(MemframeError, TimeoutError):  # noqa: N818 - the field says "timeout", not "timeout error"
+    """The user has not decided on an access request in the time that was given."""
+
+
+class OAuthError(MemframeError, ValueError):
+    """The user's authorization was denied, mixed up with another, or used twice.
+
+    Attributes
+    ----------
+    code : str
+        What went wrong, for programs: ``access_denied`` and the other codes of RFC 6749 as they came,
+        or our own ``state_missing``, ``state_mismatch``, ``code_missing``, ``code_used``, ``no_answer``.
+    """
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class ServiceError(MemframeError, RuntimeError):
+    """The service answered with an error status.
+
+    Attributes
+    ----------
+    status : int or None
+        HTTP status; None where the error was foreseen without asking.
+    code : str or None
+        The machine-readable code of the service's problem document (RFC 9457), where it sent one.
+    endpoint : str or None
+        Method and path template of the call, such as ``GET /tags/{tag_id}``.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        code: str | None = None,
+        endpoint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.endpoint = endpoint
+
+
+class AuthError(ServiceError):
+    """401: the API key, client secret or token is not accepted."""
+
+
+class AccessError(ServiceError):
+    """403: this account has no access to the thing, or has it no more."""
+
+
+class NotFoundError(ServiceError, LookupError):
+    """404: there is no such thing, or it belongs to someone else."""
+
+
+class ConflictError(ServiceError):
+    """409 or 412: the thing is not in the state that the request needs."""
+
+
+class InvalidError(ServiceError):
+    """400 or 422: the service refuses the request as malformed."""
+
+
+class RateLimitError(ServiceError):
+    """429: too many requests, and waiting as asked did not help."""
+
+
+class ProtocolError(MemframeError, RuntimeError):
+    """The answer breaks the specification: not JSON, a field missing, a cursor that repeats."""
+
+
+class SealError(MemframeError, ValueError):
+    """Content cannot be sealed or opened: wrong key, unknown layout, or damage."""
+
+
+class FrameError(MemframeError, ValueError):
+    """A frame or an archive is not of the expected form."""

@@ -1,0 +1,78 @@
+"""A value that never prints, pickles or compares in the open."""
+
+from __future__ import annotations
+
+import hmac
+from typing import NoReturn
+
+_MASK = "••••••"
+
+
+class Secret:
+    """Text that only `reveal` shows.
+
+    ``repr``, ``str`` and format give a mask, pickling and copying to JSON are refused, comparison
+    takes constant time, and the value is in no ``__dict__``, so that a traceback which prints local
+    variables, a notebook's output and a saved frame all stay clean.
+
+    Parameters
+    ----------
+    value : str
+        The secret text.
+
+    Notes
+    -----
+    Python cannot wipe memory: whoever can read this process can read the value.
+
+    Examples
+    --------
+    >>> key = Secret("correct horse")
+    >>> key
+    Secret(••••••)
+    >>> f"{key}"
+    '••••••'
+    >>> key.reveal()
+    'correct horse'
+    >>> key == Secret("correct horse")
+    True
+    """
+
+    __slots__ = ("__value",)
+
+    def __init__(self, value: str) -> None:
+        if not isinstance(value, str):
+            raise TypeError(f"a Secret holds str, not {type(value).__name__}")
+        self.__value = value
+
+    def reveal(self) -> str:
+        """The secret text itself."""
+        return self.__value
+
+    def __repr__(self) -> str:
+        return f"Secret({_MASK})"
+
+    def __str__(self) -> str:
+        return _MASK
+
+    def __format__(self, spec: str) -> str:
+        return _MASK
+
+    def __bool__(self) -> bool:
+        return bool(self.__value)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret):
+            return NotImplemented
+        mine, theirs = (text.encode("utf-8", "surrogatepass") for text in (self.__value, other.reveal()))
+        return hmac.compare_digest(mine, theirs)
+
+    __hash__ = None  # type: ignore[assignment]  # a hash would be a fingerprint that prints
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a Secret is not pickled; pass the text from .reveal() where it has to travel")
+
+    def __copy__(self) -> Secret:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Secret:
+        return self

@@ -1,0 +1,1 @@
+"""The other end of the wire: the Memory Access Service itself, embedded and real."""

@@ -1,0 +1,277 @@
+"""The records and endpoints of the API, once, as typed structs.
+
+Field names are Python's; the casing of the wire (``memoryKey``, ``aiConnectorId``, but ``user_id``)
+is given a field where the specification has it so. Times of memories and tags stay the text that
+came: frames parse whole columns at once, and a comparison needs the original spelling.
+
+Client and service both speak through these structs, so that neither can drift from the other.
+Unknown fields are ignored when decoding, as a later version of the service may add some.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, get_args
+from urllib.parse import quote
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType, field
+
+from memframe.secret import Secret
+
+Status = Literal["pending", "approved", "rejected", "revoked"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+DEFAULT_LIMIT = 10
+"""Memories on a page when a list call does not say how many."""
+
+
+class Endpoint(NamedTuple):
+    """Method and path of one call, relative to ``base_url``."""
+
+    method: Literal["GET", "POST", "PATCH", "DELETE"]
+    path: str
+
+    def fill(self, **ids: str) -> str:
+        """The path with ids put in, each escaped so that it stays one segment.
+
+        >>> TAG.fill(tag_id="a/../b")
+        '/tags/a%2F..%2Fb'
+        """
+        return self.path.format_map({name: quote(value, safe="") for name, value in ids.items()})
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+ISSUE_TOKEN = Endpoint("POST", "/auth/token")
+CREATE_REQUEST = Endpoint("POST", "/access-requests")
+LIST_REQUESTS = Endpoint("GET", "/access-requests")
+GET_REQUEST = Endpoint("GET", "/access-requests/{request_id}")
+GET_CREDENTIALS = Endpoint("GET", "/access-requests/{request_id}/credentials")
+LIST_MEMORIES = Endpoint("GET", "/memory-blobs")
+GET_MEMORY = Endpoint("GET", "/memory-blobs/{memory_id}")
+CREATE_MEMORY = Endpoint("POST", "/memory-blobs")
+UPDATE_MEMORY = Endpoint("PATCH", "/memory-blobs/{memory_id}")
+DELETE_MEMORY = Endpoint("DELETE", "/memory-blobs/{memory_id}")
+LIST_TAGS = Endpoint("GET", "/tags")
+TAG = Endpoint("GET", "/tags/{tag_id}")
+
+OAUTH_AUTHORIZE = "/oauth/authorize"
+OAUTH_TOKEN = "/oauth/token"
+
+
+class TokenRequest(Struct, frozen=True, omit_defaults=True):
+    """Body of `ISSUE_TOKEN`; ``expires_in`` in seconds."""
+
+    api_key: Secret
+    expires_in: int | UnsetType = UNSET
+
+
+class TokenResponse(Struct, frozen=True):
+    """A developer's short-lived bearer token."""
+
+    token: Secret
+    expires_at: datetime
+    token_type: str = "Bearer"
+
+
+class OAuthTokens(Struct, frozen=True):
+    """Answer of the OAuth code exchange: the user's tokens and memory key.
+
+    Attributes
+    ----------
+    access_token, refresh_token : Secret
+        The user's standard OAuth tokens; ``refresh_token`` is None where the service sends none.
+    token_type : str
+        ``bearer``.
+    expires_in : int or None
+        Lifetime of the access token in seconds.
+    memory_key : Secret
+        What an access request needs.
+    """
+
+    access_token: Secret
+    memory_key: Secret
+    token_type: str = "bearer"
+    expires_in: int | None = None
+    refresh_token: Secret | None = None
+
+
+class AccessRequestCreate(Struct, frozen=True):
+    """Body of `CREATE_REQUEST`."""
+
+    memory_key: Secret = field(name="memoryKey")
+    reason: str = ""
+
+
+class AccessRequest(Struct, frozen=True, kw_only=True):
+    """A request to one user's memories, and what the user decided.
+
+    Attributes
+    ----------
+    id : str
+    status : {"pending", "approved", "rejected", "revoked"}
+    reason : str
+        The text that the user reads before deciding.
+    memory_key : Secret or None
+    user_id : str or None
+        Set once the request is linked to a user.
+    ai_connector_id : str or None
+        Id of the developer application that asks.
+    created_at, updated_at : datetime or None
+        UTC; a decision moves ``updated_at``.
+    """
+
+    id: str
+    status: Status
+    reason: str | None = None
+    memory_key: Secret | None = field(name="memoryKey", default=None)
+    user_id: str | None = None
+    ai_connector_id: str | None = field(name="aiConnectorId", default=None)
+    created_at: datetime | None = field(name="createdAt", default=None)
+    updated_at: datetime | None = field(name="updatedAt", default=None)
+
+
+class AccessRequestList(Struct, frozen=True):
+    """Answer of `LIST_REQUESTS`."""
+
+    items: list[AccessRequest]
+    total: int | None = None
+
+
+class Credentials(Struct, frozen=True):
+    """The keys to one approved user's memories.
+
+    Attributes
+    ----------
+    user_id : str
+    memory_key : Secret
+        Goes into the body of creates and updates.
+    encryption_key : Secret
+        Hexadecimal text of the symmetric key that seals content.
+    key_version : int
+    """
+
+    user_id: str
+    memory_key: Secret
+    encryption_key: Secret
+    key_version: int
+
+
+class MemoryBlobResponse(Struct, frozen=True, gc=False, kw_only=True):
+    """One record as create and update answer it: without ``content``.
+
+    ``gc=False``, here and in `MemoryBlob`, as a page holds a thousand records and none can be part of
+    a reference cycle: the cyclic collector need not walk them.
+    """
+
+    id: str
+    user_id: str
+    title: str | None = None
+    summary: str | None = None
+    tags: tuple[str, ...] | None = None
+    tag_ids: tuple[str, ...] | None = None
+    importance: float | None = None
+    confidence: float | None = None
+    source: str | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+
+
+class MemoryBlob(MemoryBlobResponse, frozen=True, gc=False, kw_only=True):
+    """One record as list and get answer it: ``content`` is sealed."""
+
+    content: str | None = None
+
+
+class MemoryPage(Struct, frozen=True, gc=False):
+    """Answer of `LIST_MEMORIES`."""
+
+    memory_blobs: list[MemoryBlob] = field(name="memoryBlobs")
+    next_cursor: str | None = None
+
+
+class MemoryFields(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What create and update have in common; a field that is not set is not sent."""
+
+    user_id: str
+    memory_key: Secret = field(name="memoryKey")
+    title: str | UnsetType | None = UNSET
+    summary: str | UnsetType | None = UNSET
+    tags: tuple[str, ...] | UnsetType | None = UNSET
+    importance: float | UnsetType | None = UNSET
+    confidence: float | UnsetType | None = UNSET
+    source: str | UnsetType | None = UNSET
+
+
+class MemoryCreate(MemoryFields, frozen=True, kw_only=True, omit_defaults=True):
+    """Body of `CREATE_MEMORY`."""
+
+    content: str
+
+
+class MemoryPatch(MemoryFields, frozen=True, kw_only=True, omit_defaults=True):
+    """Body of `UPDATE_MEMORY`: only fields that are set are modified."""
+
+    content: str | UnsetType = UNSET
+
+
+class Deleted(Struct, frozen=True):
+    """Answer of `DELETE_MEMORY`, where there is a body."""
+
+    success: bool = True
+
+
+class Tag(Struct, frozen=True, kw_only=True):
+    """A label of the user's memories; read-only in this API."""
+
+    id: str
+    name: str
+    color: str | None = None
+    description: str | None = None
+    is_enabled: bool = True
+    created_at: str | None = None
+    updated_at: str | None = None
+
+
+class TagList(Struct, frozen=True):
+    """Answer of `LIST_TAGS`."""
+
+    items: list[Tag]
+
+
+class Problem(Struct, frozen=True, omit_defaults=True):
+    """An error as RFC 9457 writes it (``application/problem+json``)."""
+
+    title: str | None = None
+    status: int | None = None
+    detail: str | None = None
+    code: str | None = None
+    type: str | None = None
+
+
+def secret_from_wire(kind: type, value: Any) -> Any:
+    """msgspec ``dec_hook``: text becomes a `Secret` where a struct says so."""
+    if kind is Secret:
+        return Secret(value)
+    raise NotImplementedError(f"no wire form for {kind.__name__}")
+
+
+def secret_to_wire(value: Any) -> str:
+    """msgspec ``enc_hook``: a `Secret` goes out as its text. Only what is sent is encoded with it."""
+    if isinstance(value, Secret):
+        return value.reveal()
+    raise NotImplementedError(f"no wire form for {type(value).__name__}")
+
+
+_encoder = msgspec.json.Encoder(enc_hook=secret_to_wire)
+
+
+def encode(body: Struct) -> bytes:
+    """The JSON of a struct as it is sent, secrets in the open.
+
+    >>> encode(AccessRequestCreate(Secret("mk_1"), "weekly review"))
+    b'{"memoryKey":"mk_1","reason":"weekly review"}'
+    """
+    return _encoder.encode(body)

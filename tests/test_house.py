@@ -1,0 +1,93 @@
+"""The laws of the house that a machine can check: layers, doors, names and libraries in their rooms."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "memframe"
+
+LAYERS = """
+    cli
+    demo
+    panel fleet
+    signin cleanup undo
+    apply
+    audit
+    report
+    plot
+    plan journal archive
+    load
+    access oauth
+    client service
+    transport
+    frames envelope
+    wire settings progress
+    secret
+    errors
+"""
+"""Top to bottom: a module imports only from lines below its own."""
+
+RANK = {room: -line for line, rooms in enumerate(LAYERS.split("\n")) for room in rooms.split()}
+
+CLIENT_ONLY = {"client", "access", "oauth", "load", "transport", "signin", "settings"}
+"""The service is the other end of the wire: it imports none of these, and these do not import it."""
+
+ROOM_OF_LIBRARY = {
+    "pandas": RANK.keys() - {"wire", "envelope", "client", "transport", "service"},
+    "matplotlib": {"plot"},
+    "ipywidgets": {"panel", "progress"},
+    "litestar": {"service"},
+    "sqlalchemy": {"service"},
+    "uvicorn": {"service"},
+}
+"""Heavy libraries, and the rooms that may open their door."""
+
+
+def room_of(path):
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import; write the full name"
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def name_of(path):
+    return str(path.relative_to(PACKAGE))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_imports_point_down(path):
+    room = room_of(path)
+    assert room in RANK, f"{room} has no place in LAYERS"
+    for name in imports(path):
+        parts = name.split(".")
+        if parts[0] != "memframe" or len(parts) < 2 or parts[1] == room:
+            continue
+        assert RANK[parts[1]] < RANK[room], f"{room} must not import {parts[1]}"
+        assert not (room == "service" and parts[1] in CLIENT_ONLY)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_heavy_libraries_stay_in_their_rooms(path):
+    for name in imports(path):
+        rooms = ROOM_OF_LIBRARY.get(name.split(".")[0])
+        assert rooms is None or room_of(path) in rooms, f"{name} does not belong here"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_no_function_has_its_modules_name_and_every_module_says_what_it_is(path):
+    tree = ast.parse(path.read_text())
+    assert ast.get_docstring(tree)
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert path.stem not in functions
+    assert path.stem not in {"utils", "helpers", "core", "base", "manager", "common", "misc"}
