@@ -22,7 +22,9 @@ LAYERS = """
     client service
     transport loopback
     frames envelope
-    wire settings progress
+    settings
+    sources
+    wire address progress
     secret
     errors
 """
