@@ -151,7 +151,7 @@ class FrameBuilder:
     def frame(self) -> pd.DataFrame:
         """All rows so far, with a fresh ``RangeIndex``; with no rows the dtypes are the same."""
         columns = {name: kind.join(self._chunks[name]) for name, kind in self._kinds.items()}
-        return pd.DataFrame(columns, copy=False)
+        return pd.DataFrame(columns)  # copies numbers, which Arrow would share read-only; text stays shared
 
 
 def columns_of(records: Sequence[Struct], names: Iterable[str]) -> dict[str, Sequence[Any]]:
