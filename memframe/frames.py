@@ -181,3 +181,34 @@ def requests_frame(requests: Sequence[AccessRequest]) -> pd.DataFrame:
         columns[name] = [moment and moment.isoformat() for moment in columns[name]]
     builder.add(columns)
     return builder.frame()
+
+
+def without_surrogates(columns: dict[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    """Columns in which lone surrogates, which JSON may hold and Arrow cannot, became U+FFFD.
+
+    Such a row is named in ``content_error``, so that no plan writes the replacement back.
+    """
+    errors = list(columns["content_error"])
+    mended = {name: [_mended(cell) for cell in cells] for name, cells in columns.items()}
+    for name, cells in columns.items():
+        for row, (was, now) in enumerate(zip(cells, mended[name], strict=True)):
+            if was is not now and errors[row] is None:
+                errors[row] = f"{name} holds a lone surrogate, shown as U+FFFD"
+    return {**mended, "content_error": errors}
+
+
+def _mended(cell: Any) -> Any:
+    """The cell itself, or a copy that UTF-8 can express."""
+    if isinstance(cell, str) and not _is_encodable(cell):
+        return cell.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(cell, tuple) and not all(map(_is_encodable, cell)):
+        return tuple(map(_mended, cell))
+    return cell
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -18,9 +18,9 @@ LAYERS = """
     plot
     plan journal archive
     load
-    access oauth
+    access oauth paging
     client service
-    transport
+    transport loopback
     frames envelope
     settings
     sources
