@@ -10,7 +10,7 @@ from typing import NamedTuple
 from memframe.envelope.detect import looks_sealed, reason_for
 from memframe.envelope.formats import LAYOUTS, OWN, PLAIN, Codec, bind, every_layout, read_format
 from memframe.envelope.keys import check_key
-from memframe.envelope.layouts import Layout
+from memframe.envelope.layouts import Authenticated, Layout
 from memframe.errors import ConfigError, SealError
 from memframe.secret import Secret
 
@@ -112,14 +112,16 @@ class Envelope:
         reading = read_format(content_format)
         self._auto = reading.auto
         self._plain = reading.plain
-        self._own = self._bind(OWN)
-        self._readers = [self._reader(layout) for layout in reading.layouts]
+        self._own = self._writable(OWN)
+        readers = [self._reader(layout) for layout in reading.layouts]
+        provable = [reader for reader in readers if isinstance(reader, Authenticated)]
+        self._readers = provable if self._auto else readers
         self._unmarked = [reader for reader in self._readers if not reader.marked]
         self._writer = None if write_format is None else self._writable(write_format)
-        self._named = None if self._auto else next((r for r in self._readers if r.authenticated), None)
+        self._named = None if self._auto or not provable else provable[0]
         self._mutex = threading.Lock()
         self._locked: Layout | None = None
-        self._read: Layout | None = None
+        self._read: Authenticated | None = None
         self._hot: _Hot | None = None
         self._likes: dict[str, str] = {}
 
@@ -218,7 +220,7 @@ class Envelope:
                 self._locked = self._locked or layout
                 if self._locked is not layout:
                     return False
-            if layout.authenticated and self._read in (None, self._own):
+            if isinstance(layout, Authenticated) and self._read in (None, self._own):
                 self._read = layout
             self._hot = _Hot(layout, text)
             self._likes[layout.name] = text
@@ -247,15 +249,16 @@ class Envelope:
     def _bind(self, name: str) -> Layout:
         return bind(name, self._key.reveal(), self._user_id, self._key_version)
 
-    def _writable(self, name: str) -> Layout:
-        if name == PLAIN or not (layout := self._bind(name)).authenticated:
+    def _writable(self, name: str) -> Authenticated:
+        layout = None if name == PLAIN else self._bind(name)
+        if not isinstance(layout, Authenticated):
             raise ConfigError(
                 f"content format {name!r} is read only, as nothing in it shows changes; "
                 f"write {OWN!r}, or plain text with encrypt=False where the service seals by itself"
             )
         return layout
 
-    def _write_layout(self) -> Layout:
+    def _write_layout(self) -> Authenticated:
         return self._writer or self._read or self._named or self._own
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from memframe.envelope.alphabets import spelling
-from memframe.envelope.layouts import Layout
+from memframe.envelope.layouts import Authenticated, Layout
 
 _SHORTEST = 38
 """Characters of the shortest sealed content: nonce and tag, 28 bytes, in base64 without padding."""
@@ -20,9 +19,6 @@ _MARKS = re.compile(
     r"|U2FsdGVkX1"  # OpenSSL's Salted__
     r'|[^"]{0,8}"(iv|nonce|data|ciphertext|content|encrypted|ct|tag|authTag|auth_tag)"\s*:\s*"[A-Za-z0-9+/=_-]{16,}'
 )
-
-CBC = "cbc-iv:ct"
-OPENSSL = "openssl-salted"
 
 
 def looks_sealed(text: str, *, among_sealed: bool) -> bool:
@@ -72,7 +68,7 @@ def reason_for(text: str, *, readers: Sequence[Layout], known: Iterable[Layout])
     readers : sequence of Layout
         The layouts that were tried.
     known : iterable of Layout
-        Every authenticated layout, to recognise what was not tried.
+        Every layout, to recognise what was not tried.
     """
     tried = {reader.name for reader in readers}
     others = [layout for layout in known if layout.name not in tried]
@@ -80,40 +76,34 @@ def reason_for(text: str, *, readers: Sequence[Layout], known: Iterable[Layout])
     return (
         next((objection for objection in objections if objection), None)
         or _in_another(text, others, tried)
-        or _unauthentic(text, readers, others)
-        or _unprotected(text)
+        or _unopened(text, readers, others)
         or _unknown(text)
     )
 
 
-def _in_another(text: str, others: Iterable[Layout], tried: set[str]) -> str | None:
-    layout = next((layout for layout in others if layout.open(text) is not None), None)
+def _in_another(text: str, others: Sequence[Layout], tried: set[str]) -> str | None:
+    provable = (layout for layout in others if isinstance(layout, Authenticated))
+    layout = next((layout for layout in provable if layout.open(text) is not None), None)
     if layout is None:
         return None
     return f"sealed as {layout.name}, while this content is read as {_listed(tried)}; {_advice(layout.name)}"
 
 
-def _unauthentic(text: str, readers: Iterable[Layout], others: Iterable[Layout]) -> str | None:
-    layouts = sorted((*readers, *others), key=lambda layout: not layout.marked)
+def _unopened(text: str, readers: Sequence[Layout], others: Sequence[Layout]) -> str | None:
+    layouts = sorted((*readers, *others), key=_order)
     layout = next((layout for layout in layouts if layout.fits(text)), None)
-    return (
-        None if layout is None else f"looks like {layout.name}, but did not authenticate: wrong key or damage"
-    )
+    if layout is None:
+        return None
+    if isinstance(layout, Authenticated):
+        return f"looks like {layout.name}, but did not authenticate: wrong key or damage"
+    if layout in readers:
+        return f"looks like {layout.name}, but did not open: wrong key or damage"
+    return f"looks like {layout.name}, which does not show changes; {_advice(layout.name)} all the same"
 
 
-def _unprotected(text: str) -> str | None:
-    name = unprotected_layout(text)
-    return name and f"looks like {name}, which does not show changes; {_advice(name)}"
-
-
-def unprotected_layout(text: str) -> str | None:
-    """The layout without authentication that a text looks like."""
-    if text.startswith("U2FsdGVkX1"):
-        return OPENSSL
-    iv, colon, data = text.partition(":")
-    read, body = spelling(iv), spelling(data)
-    blocks = colon and read and body and len(read.raw) == 16 and body.raw and len(body.raw) % 16 == 0
-    return CBC if blocks else None
+def _order(layout: Layout) -> int:
+    """Marks first, as they leave no doubt; the sort keeps what was tried before what was not."""
+    return 0 if layout.marked else 1
 
 
 def _unknown(text: str) -> str:

@@ -7,8 +7,10 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from memframe.envelope.alphabets import HEX, HEX_UPPER, Alphabet, Spelled, spellings
-from memframe.envelope.layouts import IV_BYTES, TAG_BYTES, Aead, Layout, decrypt
+from memframe.envelope.layouts import IV_BYTES, TAG_BYTES, Aead, Authenticated, decrypt
 
 
 class Parts(NamedTuple):
@@ -27,7 +29,7 @@ class Reading(NamedTuple):
     alphabets: tuple[Alphabet, Alphabet, Alphabet]
 
 
-class Parted(Layout):
+class Parted(Authenticated):
     """Nonce, ciphertext and tag written apart, each in an alphabet of its own."""
 
     def __init__(self, name: str, cipher: Aead) -> None:
@@ -111,3 +113,44 @@ class Colons(Parted):
     def _join(self, parts: Parts, _like: str | None, /) -> str:
         order = (parts.iv, parts.data, parts.tag) if self._tag_last else (parts.iv, parts.tag, parts.data)
         return ":".join(order)
+
+
+_IV_KEYS = ("iv", "nonce")
+_DATA_KEYS = ("data", "ciphertext", "content", "encrypted", "encryptedData", "ct")
+_TAG_KEYS = ("tag", "authTag", "auth_tag")
+_ALGORITHM_KEYS = ("alg", "algorithm")
+_ALGORITHMS = ("aes-256-gcm", "AES-256-GCM", "AES-GCM", "A256GCM")
+
+
+class Json(Parted):
+    """A JSON object with nonce, ciphertext and tag, and perhaps the name of the algorithm.
+
+    Any other key, and white space that some writer does not put there, is refused: nothing would notice
+    its change.
+    """
+
+    marked = True
+
+    def _split(self, text: str) -> Parts | None:
+        fields = _fields_of(text)
+        named = [[key for key in keys if key in fields] for keys in (_IV_KEYS, _DATA_KEYS, _TAG_KEYS)]
+        algorithms = [key for key in _ALGORITHM_KEYS if fields.get(key) in _ALGORITHMS]
+        if any(len(keys) != 1 for keys in named) or len(fields) != len(named) + len(algorithms):
+            return None
+        return Parts(*(fields[key] for (key,) in named))
+
+    def _join(self, parts: Parts, like: str | None) -> str:
+        values = zip((_IV_KEYS, _DATA_KEYS, _TAG_KEYS), parts, strict=True)
+        sealed = {key: value for keys, value in values for key in keys}
+        form = _fields_of(like) if like else dict.fromkeys((_IV_KEYS[0], _DATA_KEYS[0], _TAG_KEYS[0]), "")
+        return msgspec.json.encode({key: sealed.get(key, value) for key, value in form.items()}).decode()
+
+
+def _fields_of(text: str) -> dict[str, str]:
+    """Keys and texts of a JSON object; none where it is something else."""
+    if not (text.startswith("{") and text.endswith("}")) or "\r" in text:
+        return {}
+    try:
+        return msgspec.json.decode(text, type=dict[str, str])
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return {}
