@@ -216,7 +216,9 @@ def _master_key(path: Path, store: Store) -> MasterKey:
     if path.exists():
         return MasterKey.load(path)
     if store.is_bound():
-        raise ConfigError(f"the data is there, but its master key file {path} is not; restore it from a backup")
+        raise ConfigError(
+            f"the data is there, but its master key file {path} is not; restore it from a backup"
+        )
     master_key = MasterKey.generate()
     try:
         master_key.save(path)

@@ -10,12 +10,12 @@ import hmac
 from typing import Any
 
 from litestar import Response, delete, get, patch, post
+from litestar.params import FromPath, RawBody
 from msgspec import UNSET
 
 from memframe import wire
 from memframe.envelope import Envelope
 from memframe.errors import ConflictError, NotFoundError, SealError
-from memframe.secret import Secret
 from memframe.service import rules
 from memframe.service.api.exchange import (
     ApiRequest,
@@ -53,7 +53,7 @@ def list_memories(request: ApiRequest) -> Response[bytes]:
 
 
 @get(route(wire.GET_MEMORY), sync_to_thread=False)
-def get_memory(request: ApiRequest, memory_id: str) -> Response[bytes]:
+def get_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[bytes]:
     """One memory of a user."""
     deployment, developer_id = deployment_of(request), developer_of(request)
     user_id = needed_query(request, "user_id")
@@ -62,7 +62,7 @@ def get_memory(request: ApiRequest, memory_id: str) -> Response[bytes]:
 
 
 @post(route(wire.CREATE_MEMORY), sync_to_thread=False)
-def create_memory(request: ApiRequest, body: bytes) -> Response[bytes]:
+def create_memory(request: ApiRequest, body: RawBody) -> Response[bytes]:
     """A new memory; the same ``Idempotency-Key`` once more answers the one that it made."""
     deployment, developer_id = deployment_of(request), developer_of(request)
     new = decode(wire.MemoryCreate, request, body)
@@ -84,7 +84,7 @@ def create_memory(request: ApiRequest, body: bytes) -> Response[bytes]:
 
 
 @patch(route(wire.UPDATE_MEMORY), sync_to_thread=False)
-def update_memory(request: ApiRequest, memory_id: str, body: bytes) -> Response[bytes]:
+def update_memory(request: ApiRequest, memory_id: FromPath[str], body: RawBody) -> Response[bytes]:
     """Change the fields that are sent, and no other."""
     deployment, developer_id = deployment_of(request), developer_of(request)
     change = decode(wire.MemoryPatch, request, body)
@@ -101,7 +101,7 @@ def update_memory(request: ApiRequest, memory_id: str, body: bytes) -> Response[
 
 
 @delete(route(wire.DELETE_MEMORY), status_code=200, sync_to_thread=False)
-def delete_memory(request: ApiRequest, memory_id: str) -> Response[bytes]:
+def delete_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[bytes]:
     """Remove a memory for good."""
     deployment, developer_id = deployment_of(request), developer_of(request)
     user_id = needed_query(request, "user_id")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from litestar import Response, get, post
+from litestar.params import FromPath, RawBody
 
 from memframe import wire
 from memframe.errors import AccessError
@@ -15,7 +16,7 @@ from memframe.service.tokens import secret_hash
 
 
 @post(route(wire.CREATE_REQUEST), sync_to_thread=False)
-def create_request(request: ApiRequest, body: bytes) -> Response[bytes]:
+def create_request(request: ApiRequest, body: RawBody) -> Response[bytes]:
     """A new access request, pending until the user decides."""
     deployment, developer_id = deployment_of(request), developer_of(request)
     asked = decode(wire.AccessRequestCreate, request, body)
@@ -38,14 +39,14 @@ def list_requests(request: ApiRequest) -> Response[bytes]:
 
 
 @get(route(wire.GET_REQUEST), sync_to_thread=False)
-def get_request(request: ApiRequest, request_id: str) -> Response[bytes]:
+def get_request(request: ApiRequest, request_id: FromPath[str]) -> Response[bytes]:
     """One access request and where it stands."""
     deployment = deployment_of(request)
     return answer(_on_wire(deployment, _own_request(request, request_id)))
 
 
 @get(route(wire.GET_CREDENTIALS), sync_to_thread=False)
-def get_credentials(request: ApiRequest, request_id: str) -> Response[bytes]:
+def get_credentials(request: ApiRequest, request_id: FromPath[str]) -> Response[bytes]:
     """The keys to the memories of a user who has approved."""
     deployment, stored = deployment_of(request), _own_request(request, request_id)
     if stored.status != "approved":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from litestar import Response, get
+from litestar.params import FromPath
 
 from memframe import wire
 from memframe.service.api.exchange import ApiRequest, answer, deployment_of, developer_of, needed_query, route
@@ -19,7 +20,7 @@ def list_tags(request: ApiRequest) -> Response[bytes]:
 
 
 @get(route(wire.TAG), sync_to_thread=False)
-def get_tag(request: ApiRequest, tag_id: str) -> Response[bytes]:
+def get_tag(request: ApiRequest, tag_id: FromPath[str]) -> Response[bytes]:
     """One tag of a user."""
     deployment, developer_id = deployment_of(request), developer_of(request)
     user_id = needed_query(request, "user_id")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from litestar import Response, post
+from litestar.params import RawBody
 from msgspec import UNSET
 
 from memframe import wire
@@ -13,7 +14,7 @@ from memframe.service.tokens import secret_hash
 
 
 @post(route(wire.ISSUE_TOKEN), status_code=200, sync_to_thread=False)
-def issue_token(request: ApiRequest, body: bytes) -> Response[bytes]:
+def issue_token(request: ApiRequest, body: RawBody) -> Response[bytes]:
     """A bearer token for an API key."""
     deployment = deployment_of(request)
     asked = decode(wire.TokenRequest, request, body)

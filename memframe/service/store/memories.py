@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Connection, Row, Select, delete, insert, select, update
+from sqlalchemy import Connection, Select, delete, insert, select, update
 
 from memframe.errors import NotFoundError
 from memframe.service.cursors import Filter
@@ -24,7 +24,17 @@ from memframe.wire import MemoryBlob, MemoryBlobResponse, Tag
 TAG_COLOR = "#6b7280"
 """Of tags that a write has created: a neutral grey, until the user chooses."""
 
-_FIELDS = ("id", "user_id", "title", "summary", "importance", "confidence", "source", "created_at", "updated_at")
+_FIELDS = (
+    "id",
+    "user_id",
+    "title",
+    "summary",
+    "importance",
+    "confidence",
+    "source",
+    "created_at",
+    "updated_at",
+)
 _SHOWN = [memories.c.seq, *(memories.c[name] for name in (*_FIELDS, "content"))]
 
 
@@ -76,7 +86,7 @@ class Memories:
         }
         seq = self._connection.execute(insert(memories).values(**new).returning(memories.c.seq)).scalar_one()
         tag_ids = self._set_tags(seq, tag_names)
-        shown = {name: new.get(name) for name in _FIELDS}
+        shown: dict[str, Any] = {name: new.get(name) for name in _FIELDS}
         return MemoryBlobResponse(tags=tuple(tag_names), tag_ids=tag_ids, **shown)
 
     def change(
@@ -113,7 +123,9 @@ class Memories:
         return select(*_SHOWN).where(memories.c.user_id == self._user_id)
 
     def _my_tags(self) -> Select[Any]:
-        return select(*(tags.c[name] for name in Tag.__struct_fields__)).where(tags.c.user_id == self._user_id)
+        return select(*(tags.c[name] for name in Tag.__struct_fields__)).where(
+            tags.c.user_id == self._user_id
+        )
 
     def _tagged(self, names: Sequence[str]) -> Select[Any]:
         wanted = select(tags.c.id).where(tags.c.user_id == self._user_id, tags.c.name.in_(names))
@@ -125,7 +137,7 @@ class Memories:
             raise _unknown("memory")
         return self._with_tags(rows)[0]
 
-    def _with_tags(self, rows: Sequence[Row[Any]]) -> list[tuple[int, MemoryBlob]]:
+    def _with_tags(self, rows: Sequence[Any]) -> list[tuple[int, MemoryBlob]]:
         """Rows as records: one more query fetches the tags of all of them."""
         if not rows:
             return []
@@ -194,7 +206,7 @@ class Memories:
 
     def _tag_ids(self, names: Sequence[str]) -> dict[str, str]:
         query = select(tags.c.name, tags.c.id).where(tags.c.user_id == self._user_id, tags.c.name.in_(names))
-        return {name: tag_id for name, tag_id in self._connection.execute(query)}
+        return {row.name: row.id for row in self._connection.execute(query)}
 
     def _create_tags(self, names: Iterable[str]) -> None:
         new = [
