@@ -22,7 +22,7 @@ LAYERS = """
     client service
     transport
     frames envelope
-    wire settings progress
+    wire settings progress sample
     secret
     errors
 """
