@@ -18,11 +18,13 @@ LAYERS = """
     plot
     plan journal archive
     load
-    access oauth
+    access oauth paging
     client service
-    transport
+    transport loopback
     frames envelope
-    wire settings progress sample
+    settings
+    sources
+    wire address progress sample
     secret
     errors
 """

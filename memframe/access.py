@@ -1,0 +1,166 @@
+"""From an access request to `Access`: the keys to one user's memories, and the baselines of what was loaded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+
+from memframe.client import Client
+from memframe.envelope import Codec, Envelope
+from memframe.errors import AccessError, DecisionTimeout
+from memframe.wire import AccessRequest, Credentials
+
+ContentFormat = str | Sequence[str] | Codec
+
+
+class Access:
+    """An open door to one user's memories. Made by `open_access`.
+
+    Attributes
+    ----------
+    client : Client
+    request_id : str
+    credentials : Credentials
+        Of the moment when the access was opened.
+    envelope : Envelope
+        Opens and seals content with the user's key.
+    """
+
+    def __init__(self, client: Client, request_id: str, credentials: Credentials, envelope: Envelope) -> None:
+        self.client = client
+        self.request_id = request_id
+        self.credentials = credentials
+        self.envelope = envelope
+        self._loads: list[pd.DataFrame] = []
+
+    def __repr__(self) -> str:
+        return f"<memframe.Access to user {self.user_id} at {self.client.base_url}>"
+
+    @property
+    def user_id(self) -> str:
+        """Id of the user whose memories these are."""
+        return self.credentials.user_id
+
+    def keep_baseline(self, loaded: pd.DataFrame) -> None:
+        """Remember rows as they were loaded; later edits of that frame do not reach what is kept.
+
+        Columns are shared with the frame until one of the two is written to (pandas copies on write),
+        and cells of tags are tuples, so this costs next to nothing.
+        """
+        self._loads.append(loaded.copy(deep=False))
+
+    def baseline(self) -> pd.DataFrame:
+        """Every row as it was last loaded, indexed by ``id``: of two loads the newer one counts."""
+        if not self._loads:
+            return pd.DataFrame()
+        rows = self._loads[0] if len(self._loads) == 1 else pd.concat(self._loads)
+        merged = rows.drop_duplicates("id", keep="last").set_index("id", drop=False)
+        self._loads = [merged.reset_index(drop=True)]
+        return merged
+
+
+def open_access(
+    client: Client,
+    request_id: str,
+    *,
+    content_format: ContentFormat = "auto",
+    write_format: str | None = None,
+) -> Access:
+    """Fetch the credentials of an approved request and open the way to the user's memories.
+
+    Parameters
+    ----------
+    client : Client
+    request_id : str
+        Id of an approved access request.
+    content_format : str, list of str or codec
+        How stored content is sealed: ``"auto"`` recognises the authenticated layouts; otherwise a
+        layout's name, a list of names, or an object with ``seal(text)`` and ``open(text)``.
+    write_format : str, optional
+        Layout for what is written; else the authenticated layout that was read, else memframe's own.
+
+    Raises
+    ------
+    AccessError
+        The request is pending, rejected or revoked; the message says which, and what to do.
+    SealError
+        The encryption key or the name of a layout is not of a known form.
+    """
+    try:
+        credentials = client.credentials(request_id)
+    except AccessError as refused:
+        raise _with_state(client, request_id, refused) from None
+    envelope = Envelope(
+        credentials.encryption_key,
+        user_id=credentials.user_id,
+        key_version=credentials.key_version,
+        content_format=content_format,
+        write_format=write_format,
+    )
+    return Access(client, request_id, credentials, envelope)
+
+
+_NEXT_STEP = {
+    "pending": "the user has not decided yet; wait_for_decision() waits for it",
+    "rejected": "the user declined; a new request with a better reason may be asked",
+    "revoked": "the user took the approval back; nothing may be read any more, ask again with a new request",
+    "approved": "the service still refuses its credentials; ask the operator of the service",
+}
+
+
+def _with_state(client: Client, request_id: str, refused: AccessError) -> AccessError:
+    """The refusal of credentials does not say why: the request's status does."""
+    request = client.access_request(request_id)
+    since = f" since {request.updated_at:%Y-%m-%d %H:%M} UTC" if request.updated_at else ""
+    return AccessError(
+        f"access request {request_id} is {request.status}{since}: {_NEXT_STEP[request.status]}",
+        status=refused.status,
+        code=refused.code or request.status,
+        endpoint=refused.endpoint,
+    )
+
+
+def wait_for_decision(
+    client: Client,
+    request_id: str,
+    *,
+    timeout_s: float,
+    poll_s: float = 5,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> AccessRequest:
+    """Ask again and again until the user has decided.
+
+    Parameters
+    ----------
+    client : Client
+    request_id : str
+    timeout_s : float
+        Seconds after which to give up; 0 asks once.
+    poll_s : float
+        Seconds between two questions.
+    clock, sleep : callable
+        For tests.
+
+    Returns
+    -------
+    AccessRequest
+        Whatever the decision was: approved, rejected, or revoked since.
+
+    Raises
+    ------
+    DecisionTimeout
+        Still pending after ``timeout_s``. Nothing is lost: the request stays open.
+    """
+    deadline = clock() + timeout_s
+    while (request := client.access_request(request_id)).status == "pending":
+        left = deadline - clock()
+        if left <= 0:
+            raise DecisionTimeout(
+                f"access request {request_id} is still pending after {timeout_s:g} s: ask the user to open the "
+                "dashboard, then wait again; the request stays open"
+            )
+        sleep(min(poll_s, left))
+    return request

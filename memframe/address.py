@@ -1,0 +1,129 @@
+"""Addresses of services: what may be spoken to, and one spelling for each.
+
+Secrets travel to these addresses, so that everything which makes an address look like another one, or
+which would carry a secret in the open, is refused: a user name or password in it, plain http to another
+machine, letters outside ASCII, a dot at the end of the host, blanks and backslashes. Messages never
+repeat the address, as what was pasted into the wrong place may be a secret.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from urllib.parse import SplitResult, urlsplit
+
+from memframe.errors import ConfigError
+
+_DEFAULT_PORTS = {"https": 443, "http": 80}
+_LABEL = r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?"
+_HOST = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+_UNSEEN = re.compile(r"[\s\\\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+
+
+def check_url(name: str, text: str) -> str:
+    """The address of a service in its one spelling, or an error that names the setting.
+
+    Scheme and host come out in lower case, a standard port and a trailing slash are dropped.
+
+    Parameters
+    ----------
+    name : str
+        What the message calls the setting.
+    text : str
+        The address as it was given.
+
+    Raises
+    ------
+    ConfigError
+        The address is malformed or unsafe.
+
+    Examples
+    --------
+    >>> check_url("base_url", "https://API.example.com:443/api/v1/")
+    'https://api.example.com/api/v1'
+    """
+    if "?" in text:
+        raise ConfigError(f"{name} has a query (?...) in it: leave it out.")
+    parts = _split(name, text)
+    port = "" if parts.port in {None, _DEFAULT_PORTS[parts.scheme]} else f":{parts.port}"
+    host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
+    return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
+
+
+def check_redirect_uri(name: str, text: str) -> str:
+    """A redirect address exactly as it was given, as the authorization server compares it letter by letter.
+
+    Raises
+    ------
+    ConfigError
+        As in `check_url`; a query is allowed here.
+
+    Examples
+    --------
+    >>> check_redirect_uri("redirect_uri", "http://127.0.0.1/callback/")
+    'http://127.0.0.1/callback/'
+    """
+    _split(name, text)
+    return text
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, by name or by number.
+
+    >>> [is_loopback(host) for host in ("localhost", "127.8.0.1", "::1", "127.0.0.1.example.com")]
+    [True, True, True, False]
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _split(name: str, text: str) -> SplitResult:
+    fault = _fault_of_text(text)
+    if fault:
+        raise ConfigError(f"{name} {fault}")
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port  # the port is looked at to have a wrong one refused
+    except ValueError:  # its message quotes the address
+        raise ConfigError(f"{name} has a broken host or port: write it as https://host:port/path.") from None
+    fault = _fault_of_parts(parts, host or "")
+    if fault:
+        raise ConfigError(f"{name} {fault}")
+    return parts
+
+
+def _fault_of_text(text: str) -> str | None:
+    if not text.strip():
+        return "is empty: give the address, or unset it to look in the next place."
+    if _UNSEEN.search(text):
+        return "has a blank, a backslash or an invisible character in it: copy the address again."
+    if "#" in text:
+        return "has a fragment (#...) in it: leave it out."
+    return None
+
+
+def _fault_of_parts(parts: SplitResult, host: str) -> str | None:
+    if parts.scheme not in _DEFAULT_PORTS:
+        return "does not begin with https:// (or http:// on this machine): give the whole address."
+    if "@" in parts.netloc:
+        return "has a user name or password in it, which would be sent and logged: leave it out."
+    if not host:
+        return "has no host: write it as https://host/path."
+    if not host.isascii():
+        return "has letters outside ASCII in its host, which can look like others: write its xn-- form."
+    if host.endswith("."):
+        return "has a dot at the end of its host: leave it out."
+    if not (_HOST.fullmatch(host) or _is_ipv6(host)):
+        return "has a malformed host: write it as https://host/path."
+    if parts.scheme == "http" and not is_loopback(host):
+        return "is plain http to another machine, where anybody on the way reads the secrets: use https."
+    return None
+
+
+def _is_ipv6(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).version == 6 and "%" not in host
+    except ValueError:
+        return False

@@ -1,0 +1,398 @@
+"""Developer key to token, and one method for each call of the API."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self, TypedDict, TypeVar, Unpack
+
+import requests
+from msgspec import UNSET, Struct, UnsetType
+from requests.auth import AuthBase
+
+from memframe import wire
+from memframe.errors import ConfigError, ProtocolError
+from memframe.secret import Secret
+from memframe.settings import find_client_settings
+from memframe.transport import Answer, Transport, decoded
+from memframe.wire import (
+    AccessRequest,
+    Credentials,
+    Endpoint,
+    MemoryBlob,
+    MemoryBlobResponse,
+    MemoryCreate,
+    MemoryPage,
+    MemoryPatch,
+    Tag,
+)
+
+T = TypeVar("T")
+
+_JSON = {"Content-Type": "application/json"}
+
+
+class MemoryFields(TypedDict, total=False):
+    """The optional fields of a memory, for `Client.create_memory_blob` and `Client.update_memory_blob`."""
+
+    title: str | None
+    summary: str | None
+    tags: Sequence[str] | None
+    importance: float | None
+    confidence: float | None
+    source: str | None
+
+
+class BearerAuth(AuthBase):
+    """Puts the token on a request; as an auth object it cannot be overridden by a netrc file."""
+
+    def __init__(self, token: Secret) -> None:
+        self.token = token
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = f"Bearer {self.token.reveal()}"
+        return request
+
+
+class Client:
+    """The HTTP side of one developer account. Made by `connect`.
+
+    The token is fetched when first needed and renewed once, for all threads together, when the service
+    says that it has expired. Reads are tried again on passing trouble, writes never.
+
+    Parameters
+    ----------
+    base_url : str
+        Address of the API, with ``/api/v1``.
+    api_key : Secret
+        The developer's permanent key.
+    auth_url : str, optional
+        Address of the OAuth server.
+    token_lifetime_s : int, optional
+        Wished lifetime of tokens in seconds; None leaves it to the service.
+    transport : Transport, optional
+        How requests travel.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: Secret,
+        *,
+        auth_url: str | None = None,
+        token_lifetime_s: int | None = None,
+        transport: Transport | None = None,
+    ) -> None:
+        self.base_url = base_url
+        self.auth_url = auth_url
+        self.token_lifetime_s = token_lifetime_s
+        self._api_key = api_key
+        self._transport = transport or Transport()
+        self._transport.keep_out(api_key)
+        self._auth: BearerAuth | None = None
+        self._renewing = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"<memframe.Client {self.base_url}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; the client can be used again and opens new ones."""
+        self._transport.close()
+
+    # -- developer key to token
+
+    def sign_in(self) -> wire.TokenResponse:
+        """Exchange the API key for a fresh token, which all further calls use.
+
+        Nobody needs to call this: the first call does. It is there to find out whether the key is good.
+
+        Returns
+        -------
+        TokenResponse
+            With ``expires_at`` in UTC.
+
+        Raises
+        ------
+        AuthError
+            The service refuses the key.
+        """
+        lifetime = UNSET if self.token_lifetime_s is None else self.token_lifetime_s
+        body = wire.encode(wire.TokenRequest(self._api_key, lifetime))
+        endpoint = wire.ISSUE_TOKEN
+        answer = self._transport.exchange("POST", self.base_url + endpoint.path, data=body, headers=_JSON)
+        token = decoded(self._transport.checked(answer, endpoint), wire.TokenResponse, what=endpoint)
+        self._auth = BearerAuth(token.token)
+        return token
+
+    def _bearer(self, *, refused: BearerAuth | None = None) -> BearerAuth:
+        """The token in force; a refused one is renewed by whoever comes first, and the others share it."""
+        with self._renewing:
+            if self._auth is None or self._auth is refused:
+                self.sign_in()
+            assert self._auth is not None  # noqa: S101 - for the type checker: sign_in sets it or raises
+            return self._auth
+
+    def _authorized(self, endpoint: Endpoint, ids: Mapping[str, str], **request: Any) -> Answer:
+        url = self.base_url + endpoint.fill(**ids)
+        bearer = self._bearer()
+        answer = self._transport.exchange(endpoint.method, url, auth=bearer, **request)
+        if answer.status == 401:
+            bearer = self._bearer(refused=bearer)
+            answer = self._transport.exchange(endpoint.method, url, auth=bearer, **request)
+        return answer
+
+    def _call(
+        self,
+        endpoint: Endpoint,
+        kind: type[T],
+        *,
+        params: Mapping[str, str] | None = None,
+        body: Struct | None = None,
+        **ids: str,
+    ) -> T:
+        request = {"params": params} if body is None else {"data": wire.encode(body), "headers": _JSON}
+        answer = self._authorized(endpoint, ids, **request)
+        return decoded(self._transport.checked(answer, endpoint), kind, what=endpoint)
+
+    def _kept_out(self, memory_key: Secret | str) -> Secret:
+        secret = as_secret(memory_key)
+        self._transport.keep_out(secret)
+        return secret
+
+    # -- access requests
+
+    def create_access_request(self, memory_key: Secret | str, reason: str) -> AccessRequest:
+        """Ask a user for access to their memories.
+
+        Parameters
+        ----------
+        memory_key : Secret or str
+            The user's memory key, from the OAuth exchange.
+        reason : str
+            What the user reads before deciding.
+        """
+        body = wire.AccessRequestCreate(self._kept_out(memory_key), reason)
+        return self._call(wire.CREATE_REQUEST, AccessRequest, body=body)
+
+    def access_requests(self) -> list[AccessRequest]:
+        """All access requests of this developer account."""
+        return self._call(wire.LIST_REQUESTS, wire.AccessRequestList).items
+
+    def access_request(self, request_id: str) -> AccessRequest:
+        """One access request, with its status of this moment."""
+        return self._call(wire.GET_REQUEST, AccessRequest, request_id=request_id)
+
+    def credentials(self, request_id: str) -> Credentials:
+        """The keys to the memories of an approved request.
+
+        Raises
+        ------
+        AccessError
+            The request is not approved, or belongs to another developer.
+        """
+        keys = self._call(wire.GET_CREDENTIALS, Credentials, request_id=request_id)
+        self._transport.keep_out(keys.memory_key, keys.encryption_key)
+        return keys
+
+    # -- memories
+
+    def memory_blobs(
+        self,
+        user_id: str,
+        *,
+        tags: Iterable[str] | None = None,
+        search: str | None = None,
+        min_importance: float | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> MemoryPage:
+        """One page of a user's memories, content sealed.
+
+        Parameters
+        ----------
+        tags : iterable of str, optional
+            Names, of which a memory needs one; none may hold a comma, as the wire separates by it.
+        search : str, optional
+            Text in title, summary or content.
+        min_importance : float, optional
+            From 0 to 1.
+        limit : int, optional
+            Memories on the page; the service's default is 10.
+        cursor : str, optional
+            ``next_cursor`` of the page before.
+        """
+        query = memory_query(user_id, tags=tags, search=search, min_importance=min_importance)
+        return decoded(
+            self.memory_page_body(query, limit=limit, cursor=cursor), MemoryPage, what=wire.LIST_MEMORIES
+        )
+
+    def memory_page_body(
+        self, query: Mapping[str, str], *, limit: int | None = None, cursor: str | None = None
+    ) -> bytes:
+        """The JSON of one page as it came; `memory_query` makes the query.
+
+        The loaders use it to ask for the next page before they decode this one.
+        """
+        paging = {"limit": limit and str(limit), "cursor": cursor}
+        params = {**query, **{name: value for name, value in paging.items() if value is not None}}
+        answer = self._authorized(wire.LIST_MEMORIES, {}, params=params)
+        return self._transport.checked(answer, wire.LIST_MEMORIES)
+
+    def memory_blob(self, user_id: str, memory_id: str) -> MemoryBlob:
+        """One memory, content sealed."""
+        blob = self._call(wire.GET_MEMORY, MemoryBlob, params={"user_id": user_id}, memory_id=memory_id)
+        return _about(blob, memory_id, what=wire.GET_MEMORY)
+
+    def create_memory_blob(
+        self, user_id: str, *, memory_key: Secret | str, content: str, **fields: Unpack[MemoryFields]
+    ) -> MemoryBlobResponse:
+        """Create one memory; ``content`` is sent as it is, as this call does not seal."""
+        body = MemoryCreate(
+            user_id=user_id, memory_key=self._kept_out(memory_key), content=content, **_wired(fields)
+        )
+        return self._call(wire.CREATE_MEMORY, MemoryBlobResponse, body=body)
+
+    def update_memory_blob(
+        self,
+        user_id: str,
+        memory_id: str,
+        *,
+        memory_key: Secret | str,
+        content: str | UnsetType = UNSET,
+        **fields: Unpack[MemoryFields],
+    ) -> MemoryBlobResponse:
+        """Change the fields that are given, and no other; None clears one. ``tags`` replaces the whole list."""
+        body = MemoryPatch(
+            user_id=user_id, memory_key=self._kept_out(memory_key), content=content, **_wired(fields)
+        )
+        changed = self._call(wire.UPDATE_MEMORY, MemoryBlobResponse, body=body, memory_id=memory_id)
+        return _about(changed, memory_id, what=wire.UPDATE_MEMORY)
+
+    def delete_memory_blob(self, user_id: str, memory_id: str) -> None:
+        """Delete one memory for good."""
+        endpoint = wire.DELETE_MEMORY
+        answer = self._authorized(endpoint, {"memory_id": memory_id}, params={"user_id": user_id})
+        body = self._transport.checked(answer, endpoint)
+        if body and not decoded(body, wire.Deleted, what=endpoint).success:
+            raise ProtocolError(
+                f"{endpoint}: answered {answer.status} but not success; read the memory again"
+            )
+
+    # -- tags
+
+    def tags(self, user_id: str) -> list[Tag]:
+        """All tags of a user."""
+        return self._call(wire.LIST_TAGS, wire.TagList, params={"user_id": user_id}).items
+
+    def tag(self, user_id: str, tag_id: str) -> Tag:
+        """One tag of a user."""
+        return _about(
+            self._call(wire.TAG, Tag, params={"user_id": user_id}, tag_id=tag_id), tag_id, what=wire.TAG
+        )
+
+
+def connect(
+    base_url: str | None = None,
+    *,
+    api_key: str | Secret | None = None,
+    auth_url: str | None = None,
+    token_lifetime_s: int | None = None,
+) -> Client:
+    """A client for one developer account.
+
+    What is not given comes from ``MEMFRAME_BASE_URL``, ``MEMFRAME_API_KEY`` and ``MEMFRAME_AUTH_URL``,
+    then from the OS keyring, then (addresses only) from the user's config file. Nothing is sent yet.
+
+    Parameters
+    ----------
+    base_url : str, optional
+        Address of the API, with ``/api/v1``; https, or http to this machine.
+    api_key : str or Secret, optional
+        The developer's permanent key.
+    auth_url : str, optional
+        Address of the OAuth server, which may be another.
+    token_lifetime_s : int, optional
+        Wished lifetime of tokens in seconds.
+
+    Raises
+    ------
+    ConfigError
+        A setting is missing, malformed or unsafe.
+
+    Examples
+    --------
+    >>> connect("http://127.0.0.1:8000/api/v1/", api_key="mf_key_of_this_example")
+    <memframe.Client http://127.0.0.1:8000/api/v1>
+    """
+    settings = find_client_settings(base_url=base_url, api_key=api_key, auth_url=auth_url)
+    return Client(
+        settings.base_url, settings.api_key, auth_url=settings.auth_url, token_lifetime_s=token_lifetime_s
+    )
+
+
+def memory_query(
+    user_id: str,
+    *,
+    tags: Iterable[str] | None = None,
+    search: str | None = None,
+    min_importance: float | None = None,
+) -> dict[str, str]:
+    """The filters of a list call as query parameters.
+
+    Raises
+    ------
+    ConfigError
+        A tag name is empty or holds a comma, or ``min_importance`` is not within 0 to 1.
+
+    Examples
+    --------
+    >>> memory_query("u1", tags=["work", "home"], min_importance=0.5)
+    {'user_id': 'u1', 'tags': 'work,home', 'importance': '0.5'}
+    """
+    query = {"user_id": user_id}
+    if tags is not None:
+        query["tags"] = ",".join(_tag_names(tags))
+    if search is not None:
+        query["searchQuery"] = search
+    if min_importance is not None:
+        if not 0 <= min_importance <= 1:
+            raise ConfigError(
+                f"min_importance={min_importance!r} is outside 0 to 1, the range of this filter"
+            )
+        query["importance"] = str(float(min_importance))
+    return query
+
+
+def _tag_names(tags: Iterable[str]) -> list[str]:
+    names = [tags] if isinstance(tags, str) else list(tags)
+    for name in names:
+        if not name.strip() or "," in name:
+            raise ConfigError(
+                f"tags={names!r}: {name!r} cannot be filtered by, as names travel separated by commas"
+            )
+    return names
+
+
+def as_secret(value: str | Secret) -> Secret:
+    """Text or `Secret`, as `Secret`."""
+    return value if isinstance(value, Secret) else Secret(value)
+
+
+def _wired(fields: MemoryFields) -> dict[str, Any]:
+    wired: dict[str, Any] = dict(fields)
+    if fields.get("tags") is not None:
+        wired["tags"] = tuple(fields["tags"] or ())
+    return wired
+
+
+def _about(record: T, asked_id: str, *, what: Endpoint) -> T:
+    """A reply about another id may be another person's data: stop."""
+    if record.id != asked_id:  # type: ignore[attr-defined]  # memories and tags both have one
+        raise ProtocolError(f"{what}: asked for {asked_id}, answered about another id")
+    return record

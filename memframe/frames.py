@@ -1,0 +1,214 @@
+"""Columns and dtypes of the frames, and the way from records to a frame.
+
+A frame is built column by column from chunks, one chunk a page, so that a load of any length keeps
+no list of dicts and concatenates no frames. Text and times stay in Arrow memory until pandas takes
+them over without a copy.
+
+Decisions where the specification is silent: a missing list of tags is the empty tuple; a time
+without a zone is read as UTC; a time that no ISO 8601 reader understands becomes NaT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from msgspec import Struct
+
+from memframe.wire import AccessRequest, Tag
+
+TIME_DTYPE = "datetime64[us, UTC]"
+
+_ARROW_TEXT = pa.large_string()
+_ARROW_TIME = pa.timestamp("us", tz="UTC")
+
+
+class Kind(NamedTuple):
+    """How one kind of column is built: a chunk of values at a time, then the whole."""
+
+    arrow: pa.DataType
+    """Type of the column where it is kept as an Arrow table (archives)."""
+    chunk: Callable[[Sequence[Any]], Any]
+    """Values of one page -> chunk."""
+    join: Callable[[list[Any]], pd.Series[Any]]
+    """Chunks -> column."""
+
+
+def _arrow_chunk(kind: pa.DataType) -> Callable[[Sequence[Any]], pa.Array]:
+    return lambda values: pa.array(values, type=kind)
+
+
+def _text_chunk(values: Sequence[str | bytes | None]) -> pa.Array:
+    """Text from ``str`` or from UTF-8 bytes, which Arrow checks far faster than Python decodes them."""
+    if isinstance(next((value for value in values if value is not None), None), bytes):
+        return pa.array(values, type=pa.large_binary()).cast(_ARROW_TEXT)
+    return pa.array(values, type=_ARROW_TEXT)
+
+
+def _time_chunk(values: Sequence[str | None]) -> pa.Array:
+    text = pa.array(values, type=_ARROW_TEXT)
+    try:
+        return text.cast(_ARROW_TIME)
+    except pa.ArrowInvalid:  # no zone, nanoseconds, damage: pandas reads more spellings, one by one
+        times = pd.to_datetime(text.to_pandas(), format="ISO8601", utc=True, errors="coerce")
+        return pa.array(times.astype(TIME_DTYPE), type=_ARROW_TIME)
+
+
+def _join_arrow(kind: pa.DataType) -> Callable[[list[pa.Array]], pd.Series[Any]]:
+    def join(chunks: list[pa.Array]) -> pd.Series[Any]:
+        column: pd.Series[Any] = pa.chunked_array(chunks, type=kind).to_pandas()
+        return column
+
+    return join
+
+
+def _names_chunk(values: Sequence[Sequence[str] | None]) -> list[tuple[str, ...]]:
+    return [tuple(names) if names else () for names in values]
+
+
+def _join_names(chunks: list[list[tuple[str, ...]]]) -> pd.Series[Any]:
+    cells = np.fromiter(chain.from_iterable(chunks), dtype=object, count=sum(map(len, chunks)))
+    return pd.Series(cells, dtype=object)
+
+
+TEXT = Kind(_ARROW_TEXT, _text_chunk, _join_arrow(_ARROW_TEXT))
+NUMBER = Kind(pa.float64(), _arrow_chunk(pa.float64()), _join_arrow(pa.float64()))
+FLAG = Kind(pa.bool_(), _arrow_chunk(pa.bool_()), _join_arrow(pa.bool_()))
+TIME = Kind(_ARROW_TIME, _time_chunk, _join_arrow(_ARROW_TIME))
+NAMES = Kind(pa.list_(pa.string()), _names_chunk, _join_names)
+"""Tuples of text: they compare, hash and cannot be changed in place, which no list type does."""
+
+MEMORY_KINDS: Mapping[str, Kind] = {
+    "id": TEXT,
+    "user_id": TEXT,
+    "title": TEXT,
+    "summary": TEXT,
+    "content": TEXT,
+    "tags": NAMES,
+    "tag_ids": NAMES,
+    "importance": NUMBER,
+    "confidence": NUMBER,
+    "source": TEXT,
+    "created_at": TIME,
+    "updated_at": TIME,
+    "content_error": TEXT,
+}
+TAG_KINDS: Mapping[str, Kind] = {
+    "id": TEXT,
+    "name": TEXT,
+    "color": TEXT,
+    "description": TEXT,
+    "is_enabled": FLAG,
+    "created_at": TIME,
+    "updated_at": TIME,
+}
+REQUEST_KINDS: Mapping[str, Kind] = {
+    "id": TEXT,
+    "status": TEXT,
+    "reason": TEXT,
+    "user_id": TEXT,
+    "ai_connector_id": TEXT,
+    "created_at": TIME,
+    "updated_at": TIME,
+}
+"""Without the memory key: a frame is for looking at."""
+
+
+class FrameBuilder:
+    """Columns that grow by a chunk at a time and become one frame.
+
+    Parameters
+    ----------
+    kinds : mapping of str to Kind
+        The columns in their order.
+
+    Examples
+    --------
+    >>> builder = FrameBuilder({"id": TEXT, "tags": NAMES})
+    >>> builder.add({"id": ["m1", "m2"], "tags": [("work",), None]})
+    >>> builder.frame()
+       id     tags
+    0  m1  (work,)
+    1  m2       ()
+    """
+
+    def __init__(self, kinds: Mapping[str, Kind]) -> None:
+        self._kinds = kinds
+        self._chunks: dict[str, list[Any]] = {name: [] for name in kinds}
+        self.n_rows = 0
+
+    def add(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Append rows, given as one sequence a column, all of one length."""
+        for name, kind in self._kinds.items():
+            self._chunks[name].append(kind.chunk(columns[name]))
+        self.n_rows += len(columns["id"])
+
+    def frame(self) -> pd.DataFrame:
+        """All rows so far, with a fresh ``RangeIndex``; with no rows the dtypes are the same."""
+        columns = {name: kind.join(self._chunks[name]) for name, kind in self._kinds.items()}
+        return pd.DataFrame(columns)  # copies numbers, which Arrow would share read-only; text stays shared
+
+
+def columns_of(records: Sequence[Struct], names: Iterable[str]) -> dict[str, Sequence[Any]]:
+    """Records as one tuple a field: ``attrgetter`` and ``zip`` keep the loop out of Python code.
+
+    >>> columns_of([Tag(id="t1", name="work"), Tag(id="t2", name="home")], ["id", "name"])
+    {'id': ('t1', 't2'), 'name': ('work', 'home')}
+    """
+    names = tuple(names)
+    if not records:
+        return dict.fromkeys(names, ())
+    return dict(zip(names, zip(*map(attrgetter(*names), records), strict=True), strict=True))
+
+
+def tags_frame(tags: Sequence[Tag]) -> pd.DataFrame:
+    """Tags as a frame with the columns ``id name color description is_enabled created_at updated_at``."""
+    builder = FrameBuilder(TAG_KINDS)
+    builder.add(columns_of(tags, TAG_KINDS))
+    return builder.frame()
+
+
+def requests_frame(requests: Sequence[AccessRequest]) -> pd.DataFrame:
+    """Access requests as a frame, without their memory keys."""
+    builder = FrameBuilder(REQUEST_KINDS)
+    columns = columns_of(requests, REQUEST_KINDS)
+    for name in ("created_at", "updated_at"):
+        columns[name] = [moment and moment.isoformat() for moment in columns[name]]
+    builder.add(columns)
+    return builder.frame()
+
+
+def without_surrogates(columns: dict[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    """Columns in which lone surrogates, which JSON may hold and Arrow cannot, became U+FFFD.
+
+    Such a row is named in ``content_error``, so that no plan writes the replacement back.
+    """
+    errors = list(columns["content_error"])
+    mended = {name: [_mended(cell) for cell in cells] for name, cells in columns.items()}
+    for name, cells in columns.items():
+        for row, (was, now) in enumerate(zip(cells, mended[name], strict=True)):
+            if was is not now and errors[row] is None:
+                errors[row] = f"{name} holds a lone surrogate, shown as U+FFFD"
+    return {**mended, "content_error": errors}
+
+
+def _mended(cell: Any) -> Any:
+    """The cell itself, or a copy that UTF-8 can express."""
+    if isinstance(cell, str) and not _is_encodable(cell):
+        return cell.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(cell, tuple) and not all(map(_is_encodable, cell)):
+        return tuple(map(_mended, cell))
+    return cell
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

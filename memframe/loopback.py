@@ -1,0 +1,116 @@
+"""A listener on this machine for one OAuth answer (RFC 8252, section 7.3)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from memframe.errors import ConfigError, OAuthError
+
+_PAGE = (
+    b"<!doctype html><html lang=en><meta charset=utf-8><meta name=color-scheme content='light dark'>"
+    b"<title>memframe</title><body style='font:1.1rem system-ui;max-width:30rem;margin:20vh auto;padding:0 1rem'>"
+    b"<h1 style='font-size:1.3rem'>Thank you.</h1><p>You can close this page and go back to Python."
+)
+
+_HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Content-Length": str(len(_PAGE)),
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+}
+
+
+class RedirectListener(HTTPServer):
+    """Takes the first GET of one path and remembers its address; everything else is 404."""
+
+    def __init__(self, redirect_uri: str, timeout_s: float, clock: Callable[[], float]) -> None:
+        parts = urlsplit(redirect_uri)
+        self._path = parts.path or "/"
+        self._timeout_s = timeout_s
+        self._deadline = clock() + timeout_s
+        self._clock = clock
+        self.answered: str | None = None
+        try:
+            super().__init__(("127.0.0.1", parts.port or 0), _Handler)
+        except OSError as taken:
+            raise ConfigError(
+                f"cannot listen on port {parts.port} of redirect_uri ({taken.strerror}): close the program that "
+                "holds it, or register http://127.0.0.1/... without a port, which lets memframe take a free one"
+            ) from None
+        self.redirect_uri = urlunsplit(parts._replace(netloc=f"{parts.hostname}:{self.server_port}"))
+
+    def accepts(self, target: str) -> bool:
+        """Whether a request's target is the redirect, and the first one."""
+        return self.answered is None and urlsplit(target).path == self._path
+
+    def wait(self) -> str:
+        """Serve until the answer is there: the redirected address.
+
+        Raises
+        ------
+        OAuthError
+            Nobody came in time.
+        """
+        while self.answered is None:
+            self.timeout = self._deadline - self._clock()
+            if self.timeout <= 0:
+                raise OAuthError(
+                    f"no answer within {self._timeout_s:g} s: open the address and decide, or raise timeout_s",
+                    code="no_answer",
+                )
+            self.handle_request()
+        return self.answered
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: RedirectListener
+    timeout = 5  # seconds for a client that connects and says nothing
+
+    def do_GET(self) -> None:
+        if not self.server.accepts(self.path):
+            self.send_error(404)
+            return
+        self.server.answered = self.path
+        self.send_response(200)
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(_PAGE)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is BaseHTTPRequestHandler's
+        """Silent: the request line holds the code."""
+
+
+@contextmanager
+def await_redirect(
+    redirect_uri: str, timeout_s: float, *, clock: Callable[[], float] = time.monotonic
+) -> Iterator[RedirectListener]:
+    """Listen for the answer to a redirect address of this machine.
+
+    Parameters
+    ----------
+    redirect_uri : str
+        ``http://127.0.0.1[:port]/path`` or the same with ``localhost``; without a port a free one is
+        taken, which RFC 8252 lets the server accept.
+    timeout_s : float
+        Seconds until `RedirectListener.wait` gives up.
+
+    Raises
+    ------
+    ConfigError
+        The address is not one of this machine, or its port is taken.
+    """
+    parts = urlsplit(redirect_uri)
+    if parts.scheme != "http" or parts.hostname not in {"127.0.0.1", "localhost"}:
+        raise ConfigError(
+            f"redirect_uri {redirect_uri} is not an http address of this machine, so no listener can receive its "
+            "answer: use http://127.0.0.1/callback, or paste the redirected address into exchange()"
+        )
+    with RedirectListener(redirect_uri, timeout_s, clock) as listener:
+        yield listener

@@ -1,0 +1,183 @@
+"""One progress display for notebook, terminal and script.
+
+In a terminal it is a bar on standard error that is gone when the work is done. In a notebook it is one
+line of plain text which is rewritten in place and ends as a statement of what was done: no widget that a
+saved notebook could not show again, no bar stuck at 0 %, no elapsed time that differs with every run.
+Elsewhere (scripts, logs, tests) there is nothing, unless it is asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from threading import RLock
+from types import TracebackType
+from typing import Any, Literal, Protocol, Self
+
+from memframe.errors import ConfigError
+
+ProgressCallback = Callable[[int, int | None, str], object]
+"""``progress(done, total, text)``; ``total`` is None where it is not known."""
+
+ProgressOption = Literal["auto"] | bool | ProgressCallback
+"""What every function that takes a while accepts as ``progress``."""
+
+MIN_INTERVAL_S = 0.1
+"""Displays are not redrawn more often: each costs more than a row does."""
+
+
+class Progress:
+    """How far some work has come, shown where somebody looks.
+
+    Parameters
+    ----------
+    progress : {"auto", True, False} or callable
+        "auto" shows in notebooks and terminals; True also where standard error is a file; False
+        nowhere. A callable is called as ``progress(done, total, text)`` at the start, at most ten times
+        a second, and at the end; never by two threads at once.
+    total : int, optional
+        Steps of the whole; can be set later, or never where pages come until there are no more.
+    text : str
+        What is being done, such as "Loading memories".
+    clock : callable
+        Seconds that only grow.
+
+    Examples
+    --------
+    >>> def show(done, total, text):
+    ...     print(text, done, "of", total)
+    >>> with Progress(show, total=3, text="Loading") as bar:
+    ...     bar.step(3)
+    Loading 0 of 3
+    Loading 3 of 3
+    """
+
+    def __init__(
+        self,
+        progress: ProgressOption = "auto",
+        *,
+        total: int | None = None,
+        text: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.total = total
+        self.text = text
+        self.done = 0
+        self._clock = clock
+        self._lock = RLock()
+        self._display = _open_display(progress, total, text)
+        self._shown = -1
+        self._shown_at = clock()
+        self._show()
+
+    def step(self, n: int = 1) -> None:
+        """Count `n` more steps as done; any thread may do so."""
+        with self._lock:
+            self.done += n
+            if self._clock() - self._shown_at >= MIN_INTERVAL_S:
+                self._show()
+
+    def close(self, *, failed: bool = False) -> None:
+        """Show the last state and end the display; a second call does nothing."""
+        with self._lock:
+            if self.done != self._shown:
+                self._show()
+            self._display.end(failed)
+            self._display = _Nothing()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close(failed=kind is not None)
+
+    def _show(self) -> None:
+        self._shown, self._shown_at = self.done, self._clock()
+        self._display.show(self.done, self.total, self.text)
+
+
+class _Display(Protocol):
+    def show(self, done: int, total: int | None, text: str) -> None: ...
+
+    def end(self, failed: bool) -> None: ...
+
+
+class _Nothing:
+    def show(self, done: int, total: int | None, text: str) -> None:
+        """Nobody looks."""
+
+    def end(self, failed: bool) -> None:
+        """There is nothing to end."""
+
+
+class _Callback(_Nothing):
+    def __init__(self, callback: ProgressCallback) -> None:
+        self._callback = callback
+
+    def show(self, done: int, total: int | None, text: str) -> None:
+        self._callback(done, total, text)
+
+
+class _Bar:
+    """A tqdm bar on standard error."""
+
+    def __init__(self, total: int | None, text: str) -> None:
+        from tqdm import tqdm  # noqa: PLC0415 - only whoever sees a bar pays for its import
+
+        # miniters=1: each refresh is ours, so tqdm need not guess when to draw.
+        self._bar = tqdm(
+            desc=text, total=total, file=sys.stderr, leave=False, miniters=1, unit="", dynamic_ncols=True
+        )
+
+    def show(self, done: int, total: int | None, text: str) -> None:
+        self._bar.desc = text
+        self._bar.total, self._bar.n = total, done
+        self._bar.refresh()
+
+    def end(self, failed: bool) -> None:  # noqa: ARG002 - gone either way; the error says the rest
+        self._bar.close()
+
+
+class _Line:
+    """One line of plain text in a notebook's output, rewritten in place."""
+
+    def __init__(self) -> None:
+        from IPython.display import display  # noqa: PLC0415 - imported already where there is a notebook
+
+        self._line = ""
+        self._handle: Any = display(  # type: ignore[no-untyped-call]
+            {"text/plain": ""}, raw=True, display_id=True
+        )
+
+    def show(self, done: int, total: int | None, text: str) -> None:
+        count = f"{done:,}" if total is None else f"{done:,} of {total:,}"
+        self._line = f"{text}: {count}" if text else count
+        self._write(f"{self._line} ...")
+
+    def end(self, failed: bool) -> None:
+        self._write(f"{self._line} (stopped)" if failed else self._line)
+
+    def _write(self, text: str) -> None:
+        self._handle.update({"text/plain": text}, raw=True)
+
+
+def _open_display(progress: ProgressOption, total: int | None, text: str) -> _Display:
+    if callable(progress):
+        return _Callback(progress)
+    if progress is False:
+        return _Nothing()
+    if progress is not True and progress != "auto":
+        raise ConfigError(f'progress is "auto", True, False or a callable, not {progress!r}.')
+    if _in_notebook():
+        return _Line()
+    return _Bar(total, text) if progress is True or sys.stderr.isatty() else _Nothing()
+
+
+def _in_notebook() -> bool:
+    """Whether a kernel runs this code; IPython is asked only if somebody imported it."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return hasattr(shell, "kernel")

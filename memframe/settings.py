@@ -1,0 +1,266 @@
+"""Settings: arguments, environment, keyring and a file of the user's, in one order for everything.
+
+A setting is looked for in
+
+1. the argument of the call,
+2. the environment: ``MEMFRAME_BASE_URL``, ``MEMFRAME_AUTH_URL``, ``MEMFRAME_API_KEY``,
+   ``MEMFRAME_CLIENT_ID``, ``MEMFRAME_CLIENT_SECRET``, ``MEMFRAME_REDIRECT_URI``,
+3. the keyring of the operating system: service ``memframe``, entries named like the settings,
+4. ``config.toml`` in the user's configuration folder, which holds no secrets. A file in the working
+   directory is never read: it may have come with somebody else's project.
+
+The first source that has it decides, even if what it has is refused: an empty variable is an error and
+not a reason to look further. Sources behind the one that answers are not opened, so that a script with
+everything in its environment never waits for a keyring to be unlocked.
+
+A stored secret belongs to the address that it was stored for: an ``api_key`` from the keyring goes only
+to the keyring's ``base_url``, a ``client_secret`` only to its ``auth_url`` and only for its
+``client_id``. Arguments and variables speak for one process, and are sent where that process says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from msgspec import Struct
+
+from memframe.address import check_redirect_uri, check_url
+from memframe.errors import ConfigError
+from memframe.secret import Secret
+from memframe.sources import (
+    KEYRING_ENTRIES,
+    KEYRING_SERVICE,
+    SECRETS,
+    Found,
+    Keyring,
+    Name,
+    Sources,
+    closed_keyring,
+    find_setting,
+    from_argument,
+    from_keyring,
+    open_system_keyring,
+    require_setting,
+    user_sources,
+    variable_of,
+)
+
+__all__ = [
+    "ClientSettings",
+    "OAuthSettings",
+    "Sources",
+    "check_secret",
+    "check_url",
+    "find_client_settings",
+    "find_oauth_settings",
+    "store_settings",
+]
+
+_QUOTES = "\"'`“”‘’«»"  # noqa: RUF001 - the curly ones are what word processors make of them
+
+
+class ClientSettings(Struct, frozen=True):
+    """What a client needs: checked, and without a trailing slash in the addresses."""
+
+    base_url: str
+    api_key: Secret
+    auth_url: str | None = None
+
+
+class OAuthSettings(Struct, frozen=True):
+    """What asking for a user's authorization needs; a public client has no ``client_secret``."""
+
+    auth_url: str
+    client_id: str
+    client_secret: Secret | None = None
+    redirect_uri: str | None = None
+
+
+def find_client_settings(
+    base_url: str | None = None,
+    *,
+    api_key: str | Secret | None = None,
+    auth_url: str | None = None,
+    sources: Sources | None = None,
+) -> ClientSettings:
+    """The address of the service and the developer's key, from wherever they are kept.
+
+    Parameters
+    ----------
+    base_url, api_key, auth_url : optional
+        Taken when given; otherwise looked for.
+    sources : Sources, optional
+        Where to look; by default the environment, the keyring and the configuration file of the user.
+        ``Sources()`` ignores all of them.
+
+    Raises
+    ------
+    ConfigError
+        A setting is missing, malformed or unsafe, or the stored key belongs to another address.
+
+    Examples
+    --------
+    >>> environ = {"MEMFRAME_API_KEY": "mf_live_1"}
+    >>> find_client_settings("https://api.example.com/api/v1/", sources=Sources(environ))
+    ClientSettings(base_url='https://api.example.com/api/v1', api_key=Secret(••••••), auth_url=None)
+    """
+    sources = user_sources() if sources is None else sources
+    address = require_setting("base_url", base_url, sources)
+    key = require_setting("api_key", api_key, sources)
+    if not (address.stored or key.stored):
+        sources = replace(sources, open_keyring=None)  # not worth unlocking for an optional address alone
+    server = find_setting("auth_url", auth_url, sources)
+    if key.stored:
+        _refuse_elsewhere("api_key", "base_url", _check(address).reveal(), sources)
+    return ClientSettings(_check(address).reveal(), _check(key), server and _check(server).reveal())
+
+
+def find_oauth_settings(
+    client_id: str | None = None,
+    client_secret: str | Secret | None = None,
+    *,
+    auth_url: str | None = None,
+    redirect_uri: str | None = None,
+    sources: Sources | None = None,
+) -> OAuthSettings:
+    """The address of the authorization server, and what the application is known by there.
+
+    Parameters
+    ----------
+    client_id, client_secret, auth_url, redirect_uri : optional
+        Taken when given; otherwise looked for.
+    sources : Sources, optional
+        As in `find_client_settings`.
+
+    Raises
+    ------
+    ConfigError
+        A setting is missing, malformed or unsafe, or the stored secret belongs to another address.
+
+    Examples
+    --------
+    >>> found = find_oauth_settings("notebook", auth_url="http://localhost:8080", sources=Sources())
+    >>> found.auth_url, found.client_secret
+    ('http://localhost:8080', None)
+    """
+    sources = user_sources() if sources is None else sources
+    server = _check(require_setting("auth_url", auth_url, sources)).reveal()
+    client = _check(require_setting("client_id", client_id, sources))
+    secret = find_setting("client_secret", client_secret, sources)
+    redirect = find_setting("redirect_uri", redirect_uri, sources)
+    if secret and secret.stored:
+        if _checked_entry("client_id", sources) != client:
+            secret = None  # it is another application's, and this one may well have none
+        else:
+            _refuse_elsewhere("client_secret", "auth_url", server, sources)
+    return OAuthSettings(
+        server, client.reveal(), secret and _check(secret), redirect and _check(redirect).reveal()
+    )
+
+
+def store_settings(
+    base_url: str,
+    api_key: str | Secret,
+    *,
+    auth_url: str | None = None,
+    client_id: str | None = None,
+    client_secret: str | Secret | None = None,
+    open_keyring: Callable[[], Keyring] = open_system_keyring,
+) -> None:
+    """Keep settings in the keyring of the operating system, in place of what was there.
+
+    All of it is replaced, as it belongs together: an entry that is not given is removed.
+
+    Raises
+    ------
+    ConfigError
+        A value is refused, or there is no keyring that keeps secrets closed.
+    """
+    if client_secret is not None and not (auth_url and client_id):
+        raise ConfigError("client_secret belongs to an auth_url and a client_id; give them with it")
+    given = dict(zip(KEYRING_ENTRIES, (base_url, auth_url, api_key, client_id, client_secret), strict=True))
+    found = (from_argument(name, value) for name, value in given.items())
+    entries = {setting.name: _check(setting) for setting in found if setting}
+    try:
+        _replace_entries(closed_keyring(open_keyring), entries)
+    except ConfigError:
+        raise
+    except Exception as error:  # a backend raises whatever its platform does
+        raise ConfigError(
+            f"The OS keyring did not store the settings ({type(error).__name__}): unlock it and log in "
+            "again, or set MEMFRAME_API_KEY and MEMFRAME_BASE_URL in the environment instead."
+        ) from None
+
+
+def _replace_entries(keyring: Keyring, entries: Mapping[Name, Secret]) -> None:
+    """Secrets go first and come last: cut short anywhere, none stands beside an address not its own."""
+    order = sorted(KEYRING_ENTRIES, key=lambda name: name not in SECRETS)
+    for name in order:
+        if keyring.get_password(KEYRING_SERVICE, name) is not None:
+            keyring.delete_password(KEYRING_SERVICE, name)
+    for name in reversed(order):
+        if name in entries:
+            keyring.set_password(KEYRING_SERVICE, name, entries[name].reveal())
+
+
+def _checked_entry(name: Name, sources: Sources) -> Secret | None:
+    found = from_keyring(name, sources)
+    return found and _check(found)
+
+
+def _refuse_elsewhere(secret: Name, address: Name, in_force: str, sources: Sources) -> None:
+    """Stop a stored secret from travelling to an address that it was not stored for."""
+    home = _checked_entry(address, sources)
+    if home is None:
+        raise ConfigError(
+            f"The OS keyring has a {secret} without its {address}: store both with `memframe login`."
+        )
+    if home.reveal() != in_force:
+        raise ConfigError(
+            f"The {secret} in the OS keyring was stored for {home.reveal()} and is not sent to {in_force}: "
+            f"pass {secret}=..., set {variable_of(secret)}, or run `memframe login` for this address."
+        )
+
+
+def _check(found: Found) -> Secret:
+    return _CHECKS[found.name](f"{found.name} (from {found.origin})", found.value)
+
+
+def check_secret(name: str, secret: Secret) -> Secret:
+    """A key or id as it is sent: without the line end that copying and ``echo`` leave at its end.
+
+    >>> check_secret("api_key", Secret("mf_live_1\\n")).reveal()
+    'mf_live_1'
+    """
+    bare = Secret(secret.reveal().rstrip("\r\n"))
+    fault = _fault_of_secret(bare.reveal())
+    if fault:  # raised here, where no variable holds the text in the open for a traceback to print
+        raise ConfigError(f"{name} {fault}")
+    return bare
+
+
+def _fault_of_secret(text: str) -> str | None:
+    if not text.strip():
+        return "is empty: give the value, or unset it to look in the next place."
+    if text[0] in _QUOTES or text[-1] in _QUOTES:
+        return "has quotation marks around it: leave them out."
+    if any(letter.isspace() for letter in text):
+        return "has a blank in it: copy the value again, without what stands around it."
+    if not (text.isascii() and text.isprintable()):
+        return "has an invisible or foreign character in it: copy the value again from where it was issued."
+    return None
+
+
+def _plain(check: Callable[[str, str], str]) -> Callable[[str, Secret], Secret]:
+    return lambda name, value: Secret(check(name, value.reveal()))
+
+
+_CHECKS: Mapping[Name, Callable[[str, Secret], Secret]] = {
+    "base_url": _plain(check_url),
+    "auth_url": _plain(check_url),
+    "redirect_uri": _plain(check_redirect_uri),
+    "api_key": check_secret,
+    "client_id": check_secret,
+    "client_secret": check_secret,
+}

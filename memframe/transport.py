@@ -1,0 +1,318 @@
+"""One HTTP exchange: send, read whole, and turn every failure into an error of the tree.
+
+Sits under `client` and `oauth`, which differ in what they say and not in how it travels: never a
+redirect followed, never a cookie kept, finite timeouts, reads retried by urllib3 and writes never,
+an answer of a bounded size, and no secret or query text in any message.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from http.cookiejar import DefaultCookiePolicy
+from importlib.metadata import version
+from typing import Any, NamedTuple, NoReturn, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+import requests
+from requests.adapters import HTTPAdapter
+from requests.auth import AuthBase
+from requests.structures import CaseInsensitiveDict
+from urllib3.exceptions import HTTPError, InvalidHeader
+from urllib3.util import Retry
+
+from memframe.errors import (
+    AccessError,
+    AuthError,
+    ConflictError,
+    InvalidError,
+    NoAnswerError,
+    NotFoundError,
+    ProtocolError,
+    RateLimitError,
+    ServiceError,
+)
+from memframe.secret import Secret
+from memframe.wire import Problem, secret_from_wire
+
+T = TypeVar("T")
+
+CONNECT_TIMEOUT_S = 5.0
+READ_TIMEOUT_S = 60.0
+MAX_RETRY_AFTER_S = 300
+MAX_ANSWER_BYTES = 256 * 1024 * 1024
+READ_ATTEMPTS = 3
+"""How often a read whose answer broke off is asked again; refusals by status are urllib3's business."""
+
+_ERROR_OF_STATUS: Mapping[int, type[ServiceError]] = {
+    400: InvalidError,
+    401: AuthError,
+    403: AccessError,
+    404: NotFoundError,
+    409: ConflictError,
+    412: ConflictError,
+    422: InvalidError,
+    429: RateLimitError,
+}
+
+_NEXT_STEP: Mapping[int, str] = {
+    401: "Check the API key, and that it belongs to this address.",
+    403: "Look at the access request's status: the user may have rejected or revoked it.",
+    429: "Wait a minute and try again.",
+}
+
+
+class Answer(NamedTuple):
+    """An HTTP answer, read to its end."""
+
+    status: int
+    headers: CaseInsensitiveDict[str]
+    body: bytes
+    host: str
+
+
+class ReadRetry(Retry):
+    """urllib3's policy, but garbage in Retry-After counts as nothing said instead of ending the read."""
+
+    def parse_retry_after(self, retry_after: str) -> float:
+        """Seconds to wait, from 0 to ``retry_after_max``."""
+        try:
+            return super().parse_retry_after(retry_after)
+        except (InvalidHeader, ValueError, OverflowError):
+            return 0
+
+
+def read_retry() -> ReadRetry:
+    """The default policy: at most 5 repeats of a GET, from 0.3 s doubling to 20 s, or as Retry-After says."""
+    return ReadRetry(
+        total=5,
+        connect=2,
+        read=2,
+        allowed_methods={"GET"},
+        status_forcelist={429, 502, 503, 504},
+        backoff_factor=0.3,
+        backoff_max=20,
+        backoff_jitter=0.2,
+        retry_after_max=MAX_RETRY_AFTER_S,
+        redirect=False,
+        raise_on_status=False,
+    )
+
+
+class NoAuth(AuthBase):
+    """Adds nothing; being there, it keeps requests from taking a password out of a netrc file."""
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        return request
+
+
+class Transport:
+    """A `requests.Session` with the rules of this module.
+
+    Parameters
+    ----------
+    retry : ReadRetry, optional
+        Policy for GET.
+    trust_env : bool
+        Whether proxies and certificates may come from the environment.
+    """
+
+    def __init__(self, *, retry: ReadRetry | None = None, trust_env: bool = True) -> None:
+        self._secrets: list[Secret] = []
+        self._session = requests.Session()
+        self._session.trust_env = trust_env
+        self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        self._session.headers["User-Agent"] = f"memframe/{version('memframe')}"
+        self._session.headers["Accept"] = "application/json"
+        adapter = HTTPAdapter(max_retries=retry or read_retry(), pool_maxsize=16)
+        self._session.mount("https://", adapter)
+        self._session.mount("http://", adapter)
+
+    def keep_out(self, *secrets: Secret) -> None:
+        """Never repeat these in a message, should the service echo one."""
+        self._secrets += [secret for secret in secrets if secret and secret not in self._secrets]
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._session.close()
+
+    def exchange(
+        self,
+        method: str,
+        url: str,
+        *,
+        auth: AuthBase | None = None,
+        params: Mapping[str, str] | None = None,
+        data: bytes | Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Send one request and read the whole answer, whatever its status.
+
+        Raises
+        ------
+        NoAnswerError
+            Not reached, cut off or silent. A GET has been tried again before.
+        ProtocolError
+            The answer is a redirect or larger than `MAX_ANSWER_BYTES`.
+        """
+        attempts = READ_ATTEMPTS if method == "GET" else 1
+        for attempt in range(1, attempts + 1):
+            try:
+                answer = self._once(
+                    method, url, auth=auth or NoAuth(), params=params, data=data, headers=headers
+                )
+                return _refuse_redirect(answer)
+            except (requests.RequestException, HTTPError, OSError) as broken:
+                if attempt == attempts or not isinstance(broken, HTTPError):
+                    _raise_no_answer(url, broken)
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _once(self, method: str, url: str, **options: Any) -> Answer:
+        timeout = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
+        with self._session.request(
+            method, url, timeout=timeout, stream=True, allow_redirects=False, **options
+        ) as response:
+            # Response.content would take the body in 10 KB pieces, a third as fast on large pages.
+            body = response.raw.read(MAX_ANSWER_BYTES + 1, decode_content=True)
+            if len(body) > MAX_ANSWER_BYTES:
+                raise ProtocolError(
+                    f"{_host(url)} sent more than {MAX_ANSWER_BYTES >> 20} MiB in one answer; "
+                    "ask for smaller pages with page_size="
+                )
+            return Answer(response.status_code, response.headers, body, _host(url))
+
+    def checked(self, answer: Answer, what: object) -> bytes:
+        """The body of a 2xx answer; any other status becomes its error.
+
+        Parameters
+        ----------
+        what : object
+            What was asked, for the message: an `Endpoint`.
+        """
+        if 200 <= answer.status < 300:
+            return answer.body
+        problem = _problem(answer.body)
+        said = self.scrubbed(problem.detail or problem.title or "no reason given")
+        error = _ERROR_OF_STATUS.get(answer.status, ServiceError)
+        message = f"{what}: {answer.host} answered {answer.status}: {said}"
+        next_step = _NEXT_STEP.get(answer.status)
+        raise error(
+            f"{message}. {next_step}" if next_step else message,
+            status=answer.status,
+            code=problem.code,
+            endpoint=str(what),
+        )
+
+    def scrubbed(self, text: str) -> str:
+        """Text of the service made fit to print, with our secrets masked."""
+        for secret in self._secrets:
+            text = text.replace(secret.reveal(), "••••••")
+        return printable(text)
+
+
+def printable(text: str) -> str:
+    r"""A stranger's text as one line of at most 300 marks, without controls that a terminal would obey.
+
+    >>> printable("done\x1b[2J\nnext")
+    'done [2J next'
+    """
+    line = "".join(mark if mark.isprintable() else " " for mark in text)
+    return line if len(line) <= 300 else f"{line[:299]}…"
+
+
+def decoded(body: bytes, kind: type[T], *, what: object) -> T:
+    """The body as a struct of `memframe.wire`.
+
+    Raises
+    ------
+    ProtocolError
+        Not JSON, or not of that form; the message says where, and quotes no value.
+    """
+    try:
+        try:
+            return _decoder(kind).decode(body)
+        except msgspec.ValidationError:
+            raise
+        except msgspec.DecodeError:
+            return _decoded_leniently(body, kind)
+    except msgspec.ValidationError as wrong:
+        raise ProtocolError(f"{what}: the answer breaks the specification: {wrong}") from None
+    except (ValueError, RecursionError):
+        raise ProtocolError(
+            f"{what}: the answer is {_looks_like(body)}, not JSON. {_CHECK_ADDRESS}"
+        ) from None
+
+
+def _decoded_leniently(body: bytes, kind: type[T]) -> T:
+    """Python's own reader: it takes a lone surrogate, which JSON allows and msgspec refuses."""
+    return msgspec.convert(json.loads(body, parse_constant=_refuse), kind, dec_hook=secret_from_wire)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_CHECK_ADDRESS = (
+    "Check the address: base_url ends with /api/v1, and no sign-in page or proxy may stand between."
+)
+
+
+@functools.cache
+def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
+    return msgspec.json.Decoder(kind, dec_hook=secret_from_wire)
+
+
+def _problem(body: bytes) -> Problem:
+    """The problem document of an error answer; the bodies of strangers give an empty one."""
+    try:
+        return msgspec.json.decode(body, type=Problem)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return Problem()
+
+
+def _looks_like(body: bytes) -> str:
+    start = body[:200].lstrip().lower()
+    if not start:
+        return "empty"
+    if start.startswith((b"<!doctype html", b"<html")):
+        return "an HTML page"
+    return f"{len(body):,} bytes of something else, or cut short"
+
+
+def _refuse_redirect(answer: Answer) -> Answer:
+    if 300 <= answer.status < 400:
+        target = urlsplit(answer.headers.get("Location", "")).hostname or "another place on the same host"
+        raise ProtocolError(
+            f"{answer.host} answered {answer.status}, a redirect to {target}. memframe follows none, as a "
+            "write would be lost and a key could go astray; use the final address as base_url or auth_url"
+        )
+    return answer
+
+
+def _raise_no_answer(url: str, broken: Exception) -> NoReturn:
+    """From None: the chain of requests and urllib3 prints the URL, and with it search text and ids."""
+    host = _host(url)
+    if isinstance(broken, requests.exceptions.SSLError):
+        raise NoAnswerError(
+            f"cannot trust {host}: its TLS certificate does not verify. If your organisation signs its own, "
+            "set REQUESTS_CA_BUNDLE to the file with its root certificate"
+        ) from None
+    if isinstance(broken, requests.exceptions.ConnectTimeout):
+        raise NoAnswerError(
+            f"cannot reach {host}: no connection within {CONNECT_TIMEOUT_S:g} s. Check address and network"
+        ) from None
+    if isinstance(broken, requests.exceptions.Timeout):
+        raise NoAnswerError(f"{host} went silent for {READ_TIMEOUT_S:g} s. Try again later") from None
+    if isinstance(broken, requests.exceptions.ConnectionError) and "NewConnectionError" in repr(broken):
+        raise NoAnswerError(
+            f"cannot reach {host}. Check the address, and that the service is running"
+        ) from None
+    raise NoAnswerError(
+        f"{host} broke off in the middle of an answer ({type(broken).__name__}). Try again"
+    ) from None
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc

@@ -1,0 +1,122 @@
+"""Progress: who sees it, how often, and what it leaves behind."""
+
+import io
+import subprocess
+import sys
+
+import pytest
+from jupyter_client.manager import start_new_kernel
+
+from memframe.errors import ConfigError
+from memframe.progress import MIN_INTERVAL_S, Progress
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_callable_hears_the_start_at_most_ten_updates_a_second_and_the_end():
+    heard, clock = [], Clock()
+    with Progress(lambda *state: heard.append(state), text="Loading", clock=clock) as bar:
+        for _ in range(1000):
+            clock.now += MIN_INTERVAL_S / 100
+            bar.step(5)
+    assert heard[0] == (0, None, "Loading")
+    assert heard[-1] == (5000, None, "Loading")
+    assert 10 <= len(heard) <= 12
+
+
+def test_the_end_is_told_once():
+    heard = []
+    with Progress(lambda *state: heard.append(state), total=2, clock=Clock()) as bar:
+        bar.step(2)
+        bar.close()
+    assert heard == [(0, 2, ""), (2, 2, "")]
+
+
+def test_a_total_that_is_known_later_is_told():
+    heard = []
+    with Progress(lambda *state: heard.append(state), clock=Clock()) as bar:
+        bar.total = 7
+        bar.step()
+    assert heard[-1] == (1, 7, "")
+
+
+def test_a_callable_that_raises_stops_the_work():
+    with pytest.raises(KeyError), Progress(lambda *_: {}["cancelled"]):
+        pytest.fail("the work went on")
+
+
+def test_a_terminal_gets_a_bar_that_is_gone_at_the_end(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    clock = Clock()
+    with Progress("auto", total=4, text="Loading", clock=clock) as bar:
+        clock.now = 1
+        bar.step(2)
+        assert "Loading:  50%" in sys.stderr.getvalue()
+    assert sys.stderr.getvalue().split("\r")[-2].strip() == ""
+
+
+def test_without_a_total_a_terminal_sees_the_count(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with Progress("auto", text="Loading", clock=Clock()) as bar:
+        bar.step(3)
+    assert "Loading: 3 [" in sys.stderr.getvalue()
+
+
+@pytest.mark.parametrize(("progress", "shown"), [("auto", False), (False, False), (True, True)])
+def test_a_script_shows_something_only_when_asked(monkeypatch, progress, shown):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with Progress(progress, total=1, text="Loading") as bar:
+        bar.step()
+    assert ("Loading" in sys.stderr.getvalue()) is shown
+
+
+@pytest.mark.parametrize("progress", ["yes", None, 3, 1.0])
+def test_another_value_is_refused_by_name(progress):
+    with pytest.raises(ConfigError, match="progress is"):
+        Progress(progress)
+
+
+def test_without_a_bar_nothing_is_imported_for_it():
+    code = "import sys; from memframe.progress import Progress; Progress().close(); print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)  # noqa: S603 - ours
+    assert not {"tqdm", "IPython"} & set(run.stdout.split())
+
+
+NOTEBOOK = """
+from memframe.progress import Progress
+with Progress(text="Loading memories") as bar:
+    bar.step(1200)
+with Progress(text="Writing", total=9) as bar:
+    bar.step(2)
+    raise SystemExit
+"""
+
+
+def test_a_notebook_keeps_one_line_of_text_that_tells_the_end():
+    lines = {}
+
+    def receive(message):
+        if message["msg_type"] in {"display_data", "update_display_data"}:
+            content = message["content"]
+            lines[content["transient"]["display_id"]] = content["data"]
+
+    manager, client = start_new_kernel()
+    try:
+        client.execute_interactive(NOTEBOOK, output_hook=receive, timeout=60)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+    assert list(lines.values()) == [
+        {"text/plain": "Loading memories: 1,200"},
+        {"text/plain": "Writing: 2 of 9 (stopped)"},
+    ]

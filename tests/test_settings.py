@@ -1,0 +1,411 @@
+"""Settings: the order of the sources, what is refused, and that a stored key stays with its address."""
+
+from dataclasses import replace
+
+import keyring
+import pytest
+from keyring.backends import chainer, fail, null
+
+from memframe.address import check_redirect_uri, check_url
+from memframe.errors import ConfigError
+from memframe.secret import Secret
+from memframe.settings import (
+    Sources,
+    check_secret,
+    find_client_settings,
+    find_oauth_settings,
+    store_settings,
+)
+from memframe.sources import user_sources
+
+HOME = "https://home.example.com/api/v1"
+AWAY = "https://away.example.com/api/v1"
+
+
+class MemoryKeyring(keyring.backend.KeyringBackend):
+    """A real backend of the keyring library that keeps its entries in memory."""
+
+    priority = 5
+
+    def __init__(self, **entries):
+        super().__init__()
+        self.entries = entries
+        self.log = []
+
+    def get_password(self, service, username):
+        assert service == "memframe"
+        return self.entries.get(username)
+
+    def set_password(self, service, username, password):
+        assert service == "memframe"
+        self.log.append(("set", username))
+        self.entries[username] = password
+
+    def delete_password(self, service, username):
+        assert service == "memframe"
+        self.log.append(("delete", username))
+        del self.entries[username]
+
+
+class LockedKeyring(MemoryKeyring):
+    def get_password(self, service, username):
+        raise keyring.errors.KeyringLocked(f"{service}/{username}")
+
+
+def stored(**entries):
+    return Sources(open_keyring=lambda: MemoryKeyring(**entries))
+
+
+def never_open():
+    pytest.fail("the keyring was opened without need")
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "config.toml"
+
+    def write(text):
+        path.write_text(text)
+        return Sources(config=path)
+
+    return write
+
+
+# The order
+
+
+def test_argument_then_environment_then_keyring_then_file(config):
+    sources = Sources(
+        {"MEMFRAME_CLIENT_ID": "from-environment"},
+        lambda: MemoryKeyring(client_id="from-keyring"),
+        config('client_id = "from-file"\nauth_url = "https://auth.example.com"').config,
+    )
+
+    def found(argument=None, **without):
+        return find_oauth_settings(argument, sources=replace(sources, **without)).client_id
+
+    assert found("from-argument") == "from-argument"
+    assert found() == "from-environment"
+    assert found(environ={}) == "from-keyring"
+    assert found(environ={}, open_keyring=None) == "from-file"
+
+
+def test_sources_behind_the_one_that_answers_are_not_opened():
+    environ = {
+        "MEMFRAME_BASE_URL": HOME,
+        "MEMFRAME_API_KEY": "k",
+        "MEMFRAME_AUTH_URL": "https://a.example.com",
+    }
+    found = find_client_settings(sources=Sources(environ, never_open))
+    assert (found.base_url, found.api_key, found.auth_url) == (HOME, Secret("k"), "https://a.example.com")
+
+
+def test_everything_of_oauth_is_found_in_the_environment():
+    environ = {
+        "MEMFRAME_AUTH_URL": "https://a.example.com",
+        "MEMFRAME_CLIENT_ID": "app",
+        "MEMFRAME_CLIENT_SECRET": "s",
+        "MEMFRAME_REDIRECT_URI": "http://127.0.0.1/back/",
+    }
+    found = find_oauth_settings(sources=Sources(environ, never_open))
+    assert found.client_secret == Secret("s")
+    assert found.redirect_uri == "http://127.0.0.1/back/"
+
+
+@pytest.mark.parametrize("name", ["base_url", "api_key"])
+def test_what_is_missing_is_named_with_its_variable(name):
+    given = {"base_url": HOME, "api_key": "k"} | {name: None}
+    with pytest.raises(ConfigError, match=f"{name} is not set.*MEMFRAME_{name.upper()}"):
+        find_client_settings(**given, sources=Sources())
+
+
+def test_an_empty_variable_is_an_error_and_not_passed_over():
+    with pytest.raises(ConfigError, match=r"variable MEMFRAME_API_KEY.* is empty"):
+        find_client_settings(HOME, sources=Sources({"MEMFRAME_API_KEY": ""}, never_open))
+
+
+def test_by_default_the_users_own_sources_are_asked(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("MEMFRAME_API_KEY", "k")
+    config = user_sources().config
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(f'base_url = "{HOME}"')
+    assert find_client_settings().base_url == HOME
+
+
+def test_a_secret_as_an_argument_stays_one():
+    found = find_client_settings(HOME, api_key=Secret("mf_live_1"), sources=Sources())
+    assert found.api_key.reveal() == "mf_live_1"
+    assert "mf_live_1" not in repr(found)
+
+
+def test_sources_do_not_print_the_environment():
+    assert "mf_live_1" not in repr(Sources({"MEMFRAME_API_KEY": "mf_live_1"}))
+
+
+def test_a_number_is_refused_as_a_setting():
+    with pytest.raises(ConfigError, match=r"api_key .* is text, not int"):
+        find_client_settings(HOME, api_key=5, sources=Sources())
+
+
+# The keyring
+
+
+@pytest.mark.parametrize("backend", [fail.Keyring, null.Keyring, LockedKeyring])
+def test_a_keyring_that_is_missing_or_locked_has_nothing(backend):
+    with pytest.raises(ConfigError, match="api_key is not set"):
+        find_client_settings(HOME, sources=Sources(open_keyring=backend))
+
+
+def test_a_stored_key_goes_to_its_own_address_however_that_is_spelled():
+    found = find_client_settings(
+        HOME.upper().replace("/API/V1", ":443/api/v1/"), sources=stored(base_url=HOME, api_key="k")
+    )
+    assert (found.base_url, found.api_key) == (HOME, Secret("k"))
+
+
+def test_a_stored_key_is_not_sent_to_another_address():
+    with pytest.raises(ConfigError, match=f"stored for {HOME} and is not sent to {AWAY}") as caught:
+        find_client_settings(AWAY, sources=stored(base_url=HOME, api_key="mf_live_1"))
+    assert "mf_live_1" not in str(caught.value)
+
+
+def test_a_stored_key_is_not_sent_where_the_environment_points():
+    sources = replace(stored(base_url=HOME, api_key="k"), environ={"MEMFRAME_BASE_URL": AWAY})
+    with pytest.raises(ConfigError, match="is not sent to"):
+        find_client_settings(sources=sources)
+
+
+def test_a_key_of_the_caller_goes_where_the_caller_says():
+    found = find_client_settings(AWAY, api_key="mine", sources=stored(base_url=HOME, api_key="k"))
+    assert (found.base_url, found.api_key) == (AWAY, Secret("mine"))
+
+
+def test_the_authorization_server_is_found_with_the_key():
+    found = find_client_settings(sources=stored(base_url=HOME, api_key="k", auth_url="https://a.example.com"))
+    assert found.auth_url == "https://a.example.com"
+
+
+def test_a_stored_key_without_an_address_goes_nowhere():
+    with pytest.raises(ConfigError, match="without its base_url"):
+        find_client_settings(HOME, sources=stored(api_key="k"))
+
+
+def test_a_stored_client_secret_stays_with_its_authorization_server():
+    sources = stored(auth_url="https://home.example.com", client_id="app", client_secret="s")
+    assert find_oauth_settings(sources=sources).client_secret == Secret("s")
+    with pytest.raises(ConfigError, match=r"client_secret .* is not sent to"):
+        find_oauth_settings(auth_url="https://away.example.com", sources=sources)
+
+
+def test_another_application_does_not_get_the_stored_client_secret():
+    sources = stored(auth_url="https://home.example.com", client_id="app", client_secret="s")
+    assert find_oauth_settings("public-app", sources=sources).client_secret is None
+
+
+def test_what_was_stored_is_found():
+    chain = MemoryKeyring()
+    store_settings(
+        HOME + "/",
+        "k\n",
+        auth_url="https://a.example.com",
+        client_id="app",
+        client_secret=Secret("s"),
+        open_keyring=lambda: chain,
+    )
+    sources = Sources(open_keyring=lambda: chain)
+    found = find_client_settings(sources=sources)
+    assert (found.base_url, found.api_key) == (HOME, Secret("k"))
+    assert find_oauth_settings(sources=sources).client_secret == Secret("s")
+
+
+def test_storing_replaces_all_of_the_last_login_and_never_pairs_a_secret_with_a_strange_address():
+    ring = MemoryKeyring(base_url=HOME, api_key="old", auth_url=HOME, client_id="app", client_secret="old")
+    store_settings(AWAY, "new", open_keyring=lambda: ring)
+    assert ring.entries == {"base_url": AWAY, "api_key": "new"}
+    assert ring.log.index(("delete", "api_key")) < ring.log.index(("delete", "base_url"))
+    assert ring.log.index(("set", "base_url")) < ring.log.index(("set", "api_key"))
+
+
+class PlainFile(MemoryKeyring):
+    priority = 0.5  # what keyrings.alt gives its plain file
+
+
+class ChainOntoPlainFile(MemoryKeyring):
+    priority = 10
+    backends = (PlainFile(), MemoryKeyring())
+
+
+@pytest.mark.parametrize("backend", [fail.Keyring, null.Keyring, PlainFile, ChainOntoPlainFile])
+def test_nothing_is_stored_where_secrets_would_lie_open(backend):
+    with pytest.raises(ConfigError, match="no OS keyring here that keeps secrets closed"):
+        store_settings(HOME, "k", open_keyring=backend)
+
+
+def test_the_chain_that_is_looked_into_is_the_librarys():
+    assert hasattr(chainer.ChainerBackend, "backends")
+
+
+def test_a_locked_keyring_says_what_to_do():
+    with pytest.raises(ConfigError, match=r"KeyringLocked.*unlock it"):
+        store_settings(HOME, "k", open_keyring=LockedKeyring)
+
+
+def test_a_client_secret_is_stored_only_with_what_it_belongs_to():
+    with pytest.raises(ConfigError, match="belongs to an auth_url and a client_id"):
+        store_settings(HOME, "k", client_secret="s", open_keyring=never_open)
+
+
+# The file
+
+
+def test_a_secret_in_the_file_is_refused_by_name_and_not_repeated(config):
+    with pytest.raises(ConfigError, match=r"config\.toml holds the secret api_key.*memframe login") as caught:
+        find_client_settings(HOME, sources=config('api_key = "mf_live_1"'))
+    assert "mf_live_1" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('baseurl = "https://x"', r"config\.toml has an unknown entry 'baseurl'"),
+        ("base_url = 5", r"base_url in the file .*config\.toml is not text"),
+        ("base_url https://x", r"config\.toml is not TOML"),
+    ],
+)
+def test_a_broken_file_is_an_error_that_names_it(config, text, says):
+    with pytest.raises(ConfigError, match=says):
+        find_client_settings(api_key="k", sources=config(text))
+
+
+def test_a_file_that_cannot_be_read_is_not_passed_over(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read"):
+        find_client_settings(api_key="k", sources=Sources(config=tmp_path))
+
+
+def test_a_file_of_windows_with_its_mark_at_the_front_is_read(config):
+    assert find_client_settings(api_key="k", sources=config(f'\ufeffbase_url = "{HOME}"')).base_url == HOME
+
+
+def test_a_file_in_the_working_directory_is_never_read(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "elsewhere"))
+    (tmp_path / "config.toml").write_text(f'base_url = "{AWAY}"')
+    assert user_sources().config.parent != tmp_path
+    with pytest.raises(ConfigError, match="base_url is not set"):
+        find_client_settings(api_key="k", sources=Sources(config=user_sources().config))
+
+
+# Values
+
+
+@pytest.mark.parametrize(
+    ("text", "spelling"),
+    [
+        ("https://example.com", "https://example.com"),
+        ("https://example.com///", "https://example.com"),
+        ("HTTPS://Example.COM/API/v1/", "https://example.com/API/v1"),
+        ("http://localhost:8080/api/v1/", "http://localhost:8080/api/v1"),
+        ("http://127.0.0.1:80/", "http://127.0.0.1"),
+        ("http://127.8.9.1:5000", "http://127.8.9.1:5000"),
+        ("http://[::1]:5000/x", "http://[::1]:5000/x"),
+        ("https://xn--exmple-cua.com", "https://xn--exmple-cua.com"),
+        ("https://memory_service:8443", "https://memory_service:8443"),
+    ],
+)
+def test_an_address_has_one_spelling(text, spelling):
+    assert check_url("base_url", text) == spelling
+
+
+UNSAFE = [
+    ("", "empty"),
+    ("  ", "empty"),
+    ("example.com/api", "https://"),
+    ("ftp://example.com", "https://"),
+    ("javascript:alert(1)", "https://"),
+    ("file:///etc/passwd", "https://"),
+    ("https://", "no host"),
+    ("https:///path", "no host"),
+    ("https://me:hunter2@example.com", "user name or password"),
+    ("https://hunter2@example.com", "user name or password"),
+    ("https://example.com@evil.example", "user name or password"),
+    ("https://example.com/#hunter2", "fragment"),
+    ("https://example.com/#", "fragment"),
+    ("http://example.com", "plain http"),
+    ("http://127.0.0.1.example.com", "plain http"),
+    ("http://localhost.example.com", "plain http"),
+    ("http://0.0.0.0:80", "plain http"),
+    ("http://10.0.0.1", "plain http"),
+    ("http://2130706433", "plain http"),
+    ("http://[::2]", "plain http"),
+    ("https://example.com./api", "dot at the end"),
+    ("http://localhost.", "dot at the end"),
+    ("https://example.com\\@evil.example", "backslash"),
+    ("https://exa mple.com", "blank"),
+    (" https://example.com", "blank"),
+    ("https://example.com\n", "blank"),
+    ("https://exam\tple.com", "blank"),
+    ("https://example.com\x00", "invisible"),
+    ("https://exam\u200bple.com", "invisible"),
+    ("https://ex\u0430mple.com", "ASCII"),
+    ("https://bücher.example", "ASCII"),
+    ("https://example\u3002com", "ASCII"),
+    ("https://example.com:port", "broken host or port"),
+    ("https://example.com:99999", "broken host or port"),
+    ("https://[::1", "broken host or port"),
+    ("https://\u2100.example.com", "broken host or port"),
+    ("https://exa%6dple.com", "malformed host"),
+    ("https://-example.com", "malformed host"),
+    ("https://a..b", "malformed host"),
+    ("https://[fe80::1%25eth0]", "malformed host"),
+]
+
+
+@pytest.mark.parametrize("check", [check_url, check_redirect_uri])
+@pytest.mark.parametrize(("text", "says"), UNSAFE)
+def test_an_unsafe_address_is_refused_without_repeating_it(check, text, says):
+    with pytest.raises(ConfigError, match=rf"^my_url .*{says}") as caught:
+        check("my_url", text)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_query_is_for_redirects_only():
+    assert check_redirect_uri("redirect_uri", "https://app.example.com/cb?x=1").endswith("?x=1")
+    with pytest.raises(ConfigError, match="query"):
+        check_url("base_url", "https://example.com?key=hunter2")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "empty"),
+        (" \n", "empty"),
+        ('"mf_live_1"', "quotation marks"),
+        ("“mf_live_1”", "quotation marks"),
+        ("mf_live_1'", "quotation marks"),
+        ("Bearer mf_live_1", "blank"),
+        (" mf_live_1", "blank"),
+        ("mf_live_1\nmf_live_1", "blank"),
+        ("mf_live_1\u200b", "invisible or foreign"),
+        ("••••••", "invisible or foreign"),
+        ("mf_live_1\x1b", "invisible or foreign"),
+    ],
+)
+def test_a_key_that_was_copied_badly_is_refused_without_repeating_it(text, says):
+    with pytest.raises(ConfigError, match=f"^api_key .*{says}") as caught:
+        check_secret("api_key", Secret(text))
+    assert "mf_live_1" not in str(caught.value)
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_a_line_end_after_a_key_is_dropped(ending):
+    assert check_secret("api_key", Secret("mf_live_1" + ending)) == Secret("mf_live_1")
+
+
+def test_no_variable_of_a_refusing_call_holds_the_key_in_the_open():
+    key = Secret('"mf_live_1"')
+    with pytest.raises(ConfigError) as caught:
+        find_client_settings(HOME, api_key=key, sources=Sources())
+    frames = [entry.frame.f_locals for entry in caught.traceback][1:]  # the first is this test itself
+    assert frames
+    assert "mf_live_1" not in repr(frames)
