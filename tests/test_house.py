@@ -24,7 +24,7 @@ LAYERS = """
     frames envelope
     settings
     sources
-    wire address progress
+    wire address progress sample
     secret
     errors
 """
