@@ -6,11 +6,14 @@ at the first start, closed to others; data whose key is gone, or another's, is r
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from argon2 import PasswordHasher
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from memframe.envelope import Envelope
 from memframe.errors import ConfigError
@@ -19,7 +22,7 @@ from memframe.service import cursors, rules
 from memframe.service.keys import KEY_FILE, MasterKey
 from memframe.service.store import Memories, Store, sqlite_url
 from memframe.service.throttle import Throttle
-from memframe.service.times import Clock, utc_now
+from memframe.service.times import Clock, instant_text, parse_instant, utc_now
 from memframe.service.tokens import (
     API_KEY_PREFIX,
     CLIENT_ID_PREFIX,
@@ -169,9 +172,36 @@ class Deployment:
             write_format=KNOWN_LAYOUTS[0],
         )
 
+    def import_memories(self, user_id: str, memories: Iterable[Struct], tags: Iterable[Struct] = ()) -> None:
+        """Take over memories and tags from elsewhere, with their own times; content comes in the open.
+
+        Parameters
+        ----------
+        user_id : str
+            Whose they become.
+        memories, tags : iterable of Struct
+            With the fields of a memory and of a tag on the wire, apart from the ids.
+        """
+        with self.store.owned(user_id) as mine:
+            envelope = self.envelope(user_id, mine)
+            for tag in tags:
+                fields = _with_instants(tag)
+                mine.add_tag({**fields, "description": fields["description"] or ""})
+            for memory in memories:
+                fields = _with_instants(memory)
+                tag_names = fields.pop("tags")
+                mine.add({**fields, "content": envelope.seal(fields["content"])}, tag_names)
+
     def close(self) -> None:
         """Give back what is held."""
         self.store.close()
+
+
+def _with_instants(record: Struct) -> dict[str, Any]:
+    """The fields of a record, its times in the one spelling of the store."""
+    fields = asdict(record)
+    times = {name: instant_text(parse_instant(fields[name])) for name in ("created_at", "updated_at")}
+    return fields | times
 
 
 def open_deployment(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,6 +11,7 @@ from threading import Thread
 
 import uvicorn
 from argon2 import PasswordHasher
+from msgspec import Struct
 
 from memframe.errors import ConfigError
 from memframe.secret import Secret
@@ -60,6 +61,10 @@ class LocalService:
     def add_user(self, email: str, password: str) -> str:
         """A new user, who can sign in; the user's id."""
         return self._deployment.add_user(email, Secret(password))
+
+    def import_memories(self, user_id: str, memories: Iterable[Struct], tags: Iterable[Struct] = ()) -> None:
+        """Give a user memories and tags from elsewhere; see `Deployment.import_memories`."""
+        self._deployment.import_memories(user_id, memories, tags)
 
     def decide(self, request_id: str, status: Status) -> Status:
         """Decide on an access request in the user's stead: approved, rejected or revoked."""

@@ -84,6 +84,12 @@ class Store:
                 )
             yield Memories(connection, developer_id=developer_id, user_id=user_id, now=self._now())
 
+    @contextmanager
+    def owned(self, user_id: str) -> Iterator[Memories]:
+        """One user's memories for one transaction of the operator, who needs no grant."""
+        with writing(self._engine) as connection:
+            yield Memories(connection, developer_id="", user_id=user_id, now=self._now())
+
     def is_bound(self) -> bool:
         """Whether the data belongs to a master key already."""
         with self._engine.connect() as connection:

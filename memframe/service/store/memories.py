@@ -76,13 +76,13 @@ class Memories:
         return self._one(memory_id)[1]
 
     def add(self, fields: dict[str, Any], tag_names: Sequence[str]) -> MemoryBlobResponse:
-        """A new record of columns by name, with its tags."""
+        """A new record of columns by name, with its tags; times among the columns count as they are."""
         new = {
+            "created_at": self._now,
+            "updated_at": self._now,
             **fields,
             "id": str(uuid4()),
             "user_id": self._user_id,
-            "created_at": self._now,
-            "updated_at": self._now,
         }
         seq = self._connection.execute(insert(memories).values(**new).returning(memories.c.seq)).scalar_one()
         tag_ids = self._set_tags(seq, tag_names)
@@ -111,6 +111,10 @@ class Memories:
     def tags(self) -> list[Tag]:
         """All tags of the user, by name."""
         return fetch_all(self._connection, Tag, self._my_tags().order_by(tags.c.name, tags.c.id))
+
+    def add_tag(self, fields: dict[str, Any]) -> None:
+        """A new tag of columns by name."""
+        self._connection.execute(insert(tags).values(id=str(uuid4()), user_id=self._user_id, **fields))
 
     def tag(self, tag_id: str) -> Tag:
         """One tag; `NotFoundError` where the user has none with this id."""
