@@ -6,15 +6,10 @@ from collections.abc import Callable
 
 from memframe.errors import ConfigError
 from memframe.service.store.accounts import Accounts, Developer, User
-from memframe.service.store.authorizations import (
-    AuthorizationCode,
-    Authorizations,
-    Session,
-    Sessions,
-    UserToken,
-)
+from memframe.service.store.authorizations import AuthorizationCode, Authorizations, UserToken
 from memframe.service.store.engine import open_engine, read_meta, sqlite_url, write_meta, writing
 from memframe.service.store.requests import AccessRequests, StoredRequest
+from memframe.service.store.sessions import Sessions
 from memframe.service.times import Clock, utc_now
 
 __all__ = [
@@ -23,7 +18,6 @@ __all__ = [
     "AuthorizationCode",
     "Authorizations",
     "Developer",
-    "Session",
     "Sessions",
     "Store",
     "StoredRequest",
