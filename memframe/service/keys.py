@@ -88,6 +88,10 @@ class MasterKey:
         """The memory key of a user for one developer: stable, and stored nowhere."""
         return Secret("mk_" + self.derive("memory key", user_id, developer_id).hex())
 
+    def new_user_key(self, *, user_id: str, version: int) -> bytes:
+        """A fresh encryption key for a user, wrapped at once."""
+        return self.wrap(os.urandom(_KEY_BYTES), user_id=user_id, version=version)
+
     def wrap(self, key: bytes, *, user_id: str, version: int) -> bytes:
         """Seal a user's encryption key for the database, bound to the user and the version."""
         nonce = os.urandom(_NONCE_BYTES)

@@ -110,8 +110,10 @@ def tags_filter(text: str | None) -> tuple[str, ...]:
     >>> tags_filter("work, home,work")
     ('home', 'work')
     """
-    names = {checked_text(name.strip(), "tags") for name in (text or "").split(",")}
-    return tuple(sorted(names - {""}))
+    names = {checked_text(name.strip(), "tags") for name in (text or "").split(",")} - {""}
+    if len(names) > MAX_TAGS:
+        raise invalid(f"tags must name at most {MAX_TAGS} tags", "too_many_tags")
+    return tuple(sorted(names))
 
 
 def score(value: float | None, name: str) -> float | None:

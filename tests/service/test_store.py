@@ -70,7 +70,6 @@ def test_accounts_come_back_as_they_were_added(store, developer, user):
     assert store.accounts.user(user.id) == user
     assert store.accounts.user_by_email("ADA@example.ORG") == user
     assert store.accounts.users() == [user]
-    assert store.accounts.wrapped_key(user.id) == (1, b"wrapped")
     assert store.accounts.developer("nobody") is None
 
 

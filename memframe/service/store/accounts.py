@@ -10,7 +10,7 @@ from msgspec import Struct
 from sqlalchemy import Connection, Engine, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from memframe.errors import ConflictError, NotFoundError
+from memframe.errors import ConflictError
 from memframe.service.store.engine import columns_of, fetch_all, fetch_one, writing
 from memframe.service.store.schema import connections, developers, user_keys, users
 from memframe.service.times import Clock
@@ -114,19 +114,6 @@ class Accounts:
         """All people, oldest first."""
         with self._engine.connect() as connection:
             return fetch_all(connection, User, select(users).order_by(users.c.created_at, users.c.id))
-
-    def wrapped_key(self, user_id: str) -> tuple[int, bytes]:
-        """Version and wrapped form of a person's present encryption key."""
-        query = (
-            select(user_keys.c.version, user_keys.c.wrapped_key)
-            .join(users, (users.c.id == user_keys.c.user_id) & (users.c.key_version == user_keys.c.version))
-            .where(users.c.id == user_id)
-        )
-        with self._engine.connect() as connection:
-            row = connection.execute(query).one_or_none()
-        if row is None:
-            raise NotFoundError(f"there is no user {user_id}", status=404, code="not_found")
-        return row.version, row.wrapped_key
 
     def connect(self, *, user_id: str, developer_id: str, memory_key_hash: str) -> None:
         """Note that a developer was given a user's memory key; a second time changes nothing."""

@@ -31,7 +31,7 @@ def sqlite_url(path: Path) -> str:
 def open_engine(url: str) -> Engine:
     """The engine for a database address; its tables are made or checked."""
     try:
-        engine = create_engine(url)
+        engine = create_engine(url, hide_parameters=True)  # an error must not quote what was to be stored
         if engine.dialect.name == "sqlite":
             _prepare_sqlite(engine)
         _create_tables(engine)

@@ -91,7 +91,11 @@ class AccessRequests:
 
 
 def has_grant(connection: Connection, *, developer_id: str, user_id: str) -> bool:
-    """Whether the user's memories are open to the developer at this moment."""
+    """Whether the user's memories are open to the developer at this moment.
+
+    Where the database locks rows, the user's stays locked until the transaction ends, so that the
+    writes of one user come one after the other and a revocation falls before or after, never between.
+    """
     query = (
         select(access_requests.c.id)
         .join(users, users.c.id == access_requests.c.user_id)
@@ -100,6 +104,7 @@ def has_grant(connection: Connection, *, developer_id: str, user_id: str) -> boo
         .where(access_requests.c.status == "approved")
         .where(users.c.disabled.is_(False), developers.c.disabled.is_(False))
         .limit(1)
+        .with_for_update(of=users)
     )
     return connection.scalar(query) is not None
 
