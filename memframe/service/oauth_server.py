@@ -29,6 +29,7 @@ from oauthlib.oauth2 import (
 )
 
 from memframe.errors import InvalidError
+from memframe.service.deployment import Deployment
 from memframe.service.forms import read_form
 from memframe.service.store import Developer, User
 from memframe.service.tokens import new_secret
@@ -71,14 +72,14 @@ class AuthorizationServer:
 
     Parameters
     ----------
-    validator : ClientValidator
-        What is known about clients, codes and tokens.
+    deployment : Deployment
+        What is known about clients, users, codes and tokens.
     issuer : str
         The public address of the authorization server.
     """
 
-    def __init__(self, validator: ClientValidator, *, issuer: str) -> None:
-        self._validator = validator
+    def __init__(self, deployment: Deployment, *, issuer: str) -> None:
+        self._validator = validator = ClientValidator(deployment)
         self.issuer = issuer
         code_grant = _CodeGrant(validator, issuer=issuer, pre_auth=[_check_question])
         refresh_grant = RefreshTokenGrant(validator)

@@ -16,10 +16,9 @@ from oauthlib.common import Request
 from oauthlib.oauth2 import InvalidClientError, InvalidGrantError, InvalidRequestError, RequestValidator
 
 from memframe.secret import Secret
-from memframe.service.keys import MasterKey
+from memframe.service.deployment import Deployment
 from memframe.service.redirects import redirect_matches
-from memframe.service.store import AuthorizationCode, Developer, Store, UserToken
-from memframe.service.times import Clock
+from memframe.service.store import AuthorizationCode, Developer, UserToken
 from memframe.service.tokens import is_secret_of, secret_hash
 
 CODE_LIFETIME = timedelta(seconds=60)
@@ -37,12 +36,12 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
     What a request turned out to redeem, a code or a refresh token, is left on it as ``request.redeems``.
     """
 
-    def __init__(self, store: Store, master_key: MasterKey, *, now: Clock) -> None:
+    def __init__(self, deployment: Deployment) -> None:
         super().__init__()
-        self._accounts = store.accounts
-        self._authorizations = store.authorizations
-        self._master_key = master_key
-        self._now = now
+        self._deployment = deployment
+        self._accounts = deployment.store.accounts
+        self._authorizations = deployment.store.authorizations
+        self._now = deployment.now
 
     # The authorization endpoint
 
@@ -161,11 +160,6 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
         redeems: AuthorizationCode | UserToken = request.redeems
         if not self._redeem(redeems, token):
             raise InvalidGrantError(request=request)
-        self._accounts.connect(
-            user_id=redeems.user_id,
-            developer_id=redeems.developer_id,
-            memory_key_hash=secret_hash(self.memory_key(request)),
-        )
 
     def invalidate_authorization_code(self, *_: Any) -> None:
         """Done by `save_token`, in the transaction that notes the tokens."""
@@ -173,7 +167,7 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
     def memory_key(self, request: Request) -> Secret:
         """The memory key that goes with the tokens."""
         redeems: AuthorizationCode | UserToken = request.redeems
-        return self._master_key.memory_key(user_id=redeems.user_id, developer_id=redeems.developer_id)
+        return self._deployment.memory_key(user_id=redeems.user_id, developer_id=redeems.developer_id)
 
     def _redeem(self, redeems: AuthorizationCode | UserToken, token: dict[str, str]) -> bool:
         code_id = redeems.id if isinstance(redeems, AuthorizationCode) else redeems.code_id
