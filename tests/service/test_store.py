@@ -5,9 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from sqlalchemy.exc import IntegrityError
 
 from memframe.errors import ConfigError, ConflictError, NotFoundError
-from memframe.service.store import Session, Store, UserToken, sqlite_url
+from memframe.service.store import Store, UserToken, sqlite_url
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -114,49 +115,63 @@ def test_of_approve_and_reject_at_the_same_moment_one_wins(store, developer, use
     assert outcomes == [store.requests.get(request_id).status]
 
 
-def test_a_code_is_used_once_and_in_time(store, clock, developer, user):
-    def add(code_hash):
-        store.authorizations.add_code(
-            code_hash=code_hash,
-            developer_id=developer.id,
-            user_id=user.id,
-            redirect_uri="http://127.0.0.1/callback",
-            code_challenge=None,
-            expires_at=clock() + timedelta(seconds=60),
-        )
-        return store.authorizations.code(code_hash).id
-
-    raced, late = add("e" * 64), add("f" * 64)
-    with ThreadPoolExecutor(8) as pool:
-        assert sum(pool.map(lambda _: store.authorizations.use_code(raced), range(16))) == 1
-    clock.advance(seconds=60)
-    assert not store.authorizations.use_code(late)
-
-
-def test_what_a_code_gave_is_revoked_together(store, clock, developer, user):
+@pytest.fixture
+def code(store, clock, developer, user):
     store.authorizations.add_code(
         code_hash="e" * 64,
         developer_id=developer.id,
         user_id=user.id,
         redirect_uri="http://127.0.0.1/callback",
-        code_challenge="challenge",
-        expires_at=clock(),
+        code_challenge=None,
+        expires_at=clock() + timedelta(seconds=60),
     )
-    code = store.authorizations.code("e" * 64)
-    token = UserToken("access", code.id, developer.id, user.id, clock() + timedelta(hours=1), None)
-    store.authorizations.add_token("1" * 64, token)
-    assert store.authorizations.token("1" * 64) == token
-    assert store.authorizations.revoke_tokens(code.id) == 1
-    assert store.authorizations.token("1" * 64).revoked_at == clock()
+    return store.authorizations.code("e" * 64)
 
 
-def test_a_session_ends_when_it_is_told_to_or_its_time_is_over(store, clock):
-    session = Session("2" * 64, None, "secret", clock() + timedelta(hours=12))
-    store.sessions.add(session)
-    assert store.sessions.get(session.token_hash) == session
+def token_of(code, name):
+    return UserToken(
+        name * 64, "refresh", code.id, code.developer_id, code.user_id, NOON + timedelta(days=30)
+    )
+
+
+def test_a_code_is_redeemed_once(store, code):
+    tokens = [token_of(code, f"{number:x}") for number in range(16)]
+    with ThreadPoolExecutor(8) as pool:
+        won = list(pool.map(lambda token: store.authorizations.redeem_code(code.id, (token,)), tokens))
+    assert sum(won) == 1
+    assert sum(store.authorizations.token(token.token_hash) is not None for token in tokens) == 1
+
+
+def test_a_code_is_redeemed_in_time(store, clock, code):
+    clock.advance(seconds=60)
+    assert not store.authorizations.redeem_code(code.id, (token_of(code, "1"),))
+
+
+def test_a_code_whose_tokens_cannot_be_noted_stays_unused(store, code):
+    broken = UserToken(None, "refresh", code.id, code.developer_id, code.user_id, NOON)
+    with pytest.raises(IntegrityError):
+        store.authorizations.redeem_code(code.id, (broken,))
+    assert store.authorizations.redeem_code(code.id, (token_of(code, "1"),))
+
+
+def test_a_second_use_revokes_what_the_first_one_gave(store, clock, code):
+    first, second, third = (token_of(code, name) for name in "123")
+    assert store.authorizations.redeem_code(code.id, (first,))
+    assert store.authorizations.redeem_token(first, (second,))
+    assert store.authorizations.token(second.token_hash) == second
+    assert not store.authorizations.redeem_token(first, (third,))
+    assert store.authorizations.token(second.token_hash).revoked_at == clock()
+    assert store.authorizations.token(third.token_hash) is None
+
+
+def test_a_session_ends_when_it_is_told_to_or_its_time_is_over(store, clock, user):
+    for name in "12":
+        store.sessions.open(token_hash=name * 64, user_id=user.id)
+    store.sessions.end("1" * 64)
+    assert store.sessions.user("1" * 64) is None
+    assert store.sessions.user("2" * 64) == user
     clock.advance(hours=12)
-    assert store.sessions.get(session.token_hash) is None
-    store.sessions.end(session.token_hash)
+    assert store.sessions.user("2" * 64) is None
 
 
 def test_data_of_a_newer_version_is_refused(tmp_path):

@@ -7,16 +7,11 @@ from contextlib import contextmanager
 
 from memframe.errors import AccessError, ConfigError
 from memframe.service.store.accounts import Accounts, Developer, User
-from memframe.service.store.authorizations import (
-    AuthorizationCode,
-    Authorizations,
-    Session,
-    Sessions,
-    UserToken,
-)
+from memframe.service.store.authorizations import AuthorizationCode, Authorizations, UserToken
 from memframe.service.store.engine import open_engine, read_meta, sqlite_url, write_meta, writing
 from memframe.service.store.memories import Memories
 from memframe.service.store.requests import AccessRequests, StoredRequest, has_grant
+from memframe.service.store.sessions import Sessions
 from memframe.service.times import Clock, utc_now
 
 __all__ = [
@@ -26,7 +21,6 @@ __all__ = [
     "Authorizations",
     "Developer",
     "Memories",
-    "Session",
     "Sessions",
     "Store",
     "StoredRequest",

@@ -1,7 +1,7 @@
-"""What the authorization server hands out: codes, the user's tokens, and sessions of the dashboard.
+"""Authorization codes and users' tokens in the database: issued once, redeemed once, revoked together.
 
-All are stored as hashes. A code is consumed by one conditional UPDATE, so that of many exchanges at
-the same moment one wins; the losers are told the code's id, to revoke what it gave.
+All are known only by their hashes. Everything that was issued from one code, by refreshing too, carries
+the code's id: it is the family that falls when a code or a refresh token comes a second time.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from datetime import datetime
 from uuid import uuid4
 
 from msgspec import Struct
-from sqlalchemy import Engine, delete, insert, select, update
+from sqlalchemy import Engine, Update, insert, select, update
 
 from memframe.service.store.engine import columns_of, fetch_one, writing
-from memframe.service.store.schema import authorization_codes, sessions, user_tokens
+from memframe.service.store.schema import authorization_codes, user_tokens
 from memframe.service.times import Clock
 
 
@@ -23,34 +23,26 @@ class AuthorizationCode(Struct, frozen=True):
     id: str
     developer_id: str
     user_id: str
-    redirect_uri: str
+    redirect_uri: str | None  # None: the client left it out, as it has only one
     code_challenge: str | None
     expires_at: datetime
-    used_at: datetime | None
+    used_at: datetime | None = None
 
 
 class UserToken(Struct, frozen=True):
     """An access or refresh token of a user."""
 
+    token_hash: str
     kind: str
     code_id: str
     developer_id: str
     user_id: str
     expires_at: datetime
-    revoked_at: datetime | None
-
-
-class Session(Struct, frozen=True):
-    """A browser at the dashboard; without ``user_id`` nobody has signed in yet."""
-
-    token_hash: str
-    user_id: str | None
-    csrf_secret: str
-    expires_at: datetime
+    revoked_at: datetime | None = None
 
 
 class Authorizations:
-    """Queries on authorization codes and the tokens that came of them."""
+    """Queries on authorization codes and on the tokens that came of them."""
 
     def __init__(self, engine: Engine, *, now: Clock) -> None:
         self._engine = engine
@@ -62,7 +54,7 @@ class Authorizations:
         code_hash: str,
         developer_id: str,
         user_id: str,
-        redirect_uri: str,
+        redirect_uri: str | None,
         code_challenge: str | None,
         expires_at: datetime,
     ) -> None:
@@ -87,24 +79,6 @@ class Authorizations:
         with self._engine.connect() as connection:
             return fetch_one(connection, AuthorizationCode, query)
 
-    def use_code(self, code_id: str) -> bool:
-        """Consume a code: True for the one who came first and in time."""
-        now = self._now()
-        change = (
-            update(authorization_codes)
-            .where(authorization_codes.c.id == code_id, authorization_codes.c.used_at.is_(None))
-            .where(authorization_codes.c.expires_at > now)
-            .values(used_at=now)
-        )
-        with writing(self._engine) as connection:
-            return connection.execute(change).rowcount == 1
-
-    def add_token(self, token_hash: str, token: UserToken) -> None:
-        """Note a user's token."""
-        new = {**columns_of(token), "token_hash": token_hash, "created_at": self._now()}
-        with writing(self._engine) as connection:
-            connection.execute(insert(user_tokens).values(**new))
-
     def token(self, token_hash: str) -> UserToken | None:
         """The token with this hash, whether it still holds or not."""
         columns = [user_tokens.c[name] for name in UserToken.__struct_fields__]
@@ -112,41 +86,36 @@ class Authorizations:
         with self._engine.connect() as connection:
             return fetch_one(connection, UserToken, query)
 
-    def revoke_tokens(self, code_id: str) -> int:
-        """Revoke everything that one code gave; how many tokens that were."""
-        change = (
-            update(user_tokens)
-            .where(user_tokens.c.code_id == code_id, user_tokens.c.revoked_at.is_(None))
-            .values(revoked_at=self._now())
-        )
+    def redeem_code(self, code_id: str, issued: tuple[UserToken, ...]) -> bool:
+        """Use a code up and note the tokens that are given for it; both or neither.
+
+        False if it was used before: what was issued then is revoked.
+        """
+        codes = authorization_codes.c
+        unused = (codes.id == code_id) & codes.used_at.is_(None) & (codes.expires_at > self._now())
+        use = update(authorization_codes).where(unused).values(used_at=self._now())
+        return self._redeem(use, code_id, issued)
+
+    def redeem_token(self, token: UserToken, issued: tuple[UserToken, ...]) -> bool:
+        """Replace a refresh token; False if it was replaced or revoked before: its family falls."""
+        unused = (user_tokens.c.token_hash == token.token_hash) & user_tokens.c.revoked_at.is_(None)
+        use = update(user_tokens).where(unused).values(revoked_at=self._now())
+        return self._redeem(use, token.code_id, issued)
+
+    def revoke_tokens(self, code_id: str) -> None:
+        """Revoke everything that came of one code."""
         with writing(self._engine) as connection:
-            return connection.execute(change).rowcount
+            connection.execute(self._revocation(code_id))
 
-
-class Sessions:
-    """Queries on the dashboard's sessions."""
-
-    def __init__(self, engine: Engine, *, now: Clock) -> None:
-        self._engine = engine
-        self._now = now
-
-    def add(self, session: Session) -> None:
-        """Note a session, and forget those that are over."""
-        now = self._now()
+    def _redeem(self, use: Update, code_id: str, issued: tuple[UserToken, ...]) -> bool:
+        rows = [columns_of(token) | {"created_at": self._now()} for token in issued]
         with writing(self._engine) as connection:
-            connection.execute(delete(sessions).where(sessions.c.expires_at <= now))
-            connection.execute(insert(sessions).values(**columns_of(session), created_at=now))
+            if connection.execute(use).rowcount != 1:
+                connection.execute(self._revocation(code_id))
+                return False
+            connection.execute(insert(user_tokens), rows)
+        return True
 
-    def get(self, token_hash: str) -> Session | None:
-        """The session with this hash, unless it is over."""
-        columns = [sessions.c[name] for name in Session.__struct_fields__]
-        query = select(*columns).where(
-            sessions.c.token_hash == token_hash, sessions.c.expires_at > self._now()
-        )
-        with self._engine.connect() as connection:
-            return fetch_one(connection, Session, query)
-
-    def end(self, token_hash: str) -> None:
-        """Forget a session."""
-        with writing(self._engine) as connection:
-            connection.execute(delete(sessions).where(sessions.c.token_hash == token_hash))
+    def _revocation(self, code_id: str) -> Update:
+        holds = (user_tokens.c.code_id == code_id) & user_tokens.c.revoked_at.is_(None)
+        return update(user_tokens).where(holds).values(revoked_at=self._now())

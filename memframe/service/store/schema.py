@@ -190,7 +190,7 @@ authorization_codes = Table(
     Column("code_hash", Hash, nullable=False, unique=True),
     Column("developer_id", Id, ForeignKey("developers.id"), nullable=False),
     Column("user_id", Id, ForeignKey("users.id"), nullable=False),
-    Column("redirect_uri", Text, nullable=False),
+    Column("redirect_uri", Text),  # none where the client, having only one, left it out
     Column("code_challenge", String(128)),
     Column("created_at", Time, nullable=False),
     Column("expires_at", Time, nullable=False),
@@ -214,8 +214,7 @@ sessions = Table(
     "sessions",
     metadata,
     Column("token_hash", Hash, primary_key=True),
-    Column("user_id", Id, ForeignKey("users.id")),  # none before the sign-in
-    Column("csrf_secret", String(64), nullable=False),
+    Column("user_id", Id, ForeignKey("users.id"), nullable=False),
     Column("created_at", Time, nullable=False),
     Column("expires_at", Time, nullable=False, index=True),
 )
