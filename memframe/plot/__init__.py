@@ -1,0 +1,18 @@
+"""Memories as pictures: when they came, under which tags, from where, with what scores, how long.
+
+Every function takes a frame of memories and draws into one matplotlib ``Axes``, a new one or the one
+that is passed as ``ax``; `overview` returns a ``Figure`` with all of them. Nothing goes through
+``matplotlib.pyplot``: no global state, no figure that stays open. What is returned shows itself when it
+is the last expression of a notebook cell (``display(...)`` elsewhere in it), and is saved by
+``ax.figure.savefig(path)`` or ``figure.savefig(path)``.
+
+The colours of ink and paper follow the matplotlib style in use; the data are drawn in colours of Okabe
+and Ito's palette, which colour-blind people can tell apart. What comes out of memories, the names of
+tags and sources, is drawn as plain text: no mathematics, no control characters, shortened.
+
+Values that are missing are not drawn but counted below the picture. Times are shown in UTC.
+"""
+
+from memframe.plot.charts import lengths, overview, scores, sources, tags, timeline
+
+__all__ = ["lengths", "overview", "scores", "sources", "tags", "timeline"]

@@ -1,0 +1,67 @@
+"""Columns of a frame as plain arrays, with clear words where the frame is not one of memories."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from memframe.errors import FrameError
+
+
+def times(memories: pd.DataFrame, name: str) -> NDArray[np.datetime64]:
+    """A column of times in UTC, ``NaT`` where there is none."""
+    column = _column(memories, name)
+    try:
+        moments = pd.to_datetime(column, utc=True, format="ISO8601")
+    except (TypeError, ValueError) as error:
+        raise _unreadable(name, "times") from error
+    return moments.dt.tz_localize(None).to_numpy("datetime64[us]")
+
+
+def numbers(memories: pd.DataFrame, name: str) -> NDArray[np.float64]:
+    """A column of numbers, ``NaN`` where there is none."""
+    column = _column(memories, name)
+    try:
+        return pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise _unreadable(name, "numbers") from error
+
+
+def texts(memories: pd.DataFrame, name: str) -> pd.Series[str]:
+    """A column of text, missing where there is none."""
+    return _column(memories, name).astype("str")
+
+
+def name_cells(memories: pd.DataFrame, name: str) -> list[Collection[str]]:
+    """A column of tuples of names, the empty tuple where there is none."""
+    return [cell if _is_names(cell) else _no_names(name, cell) for cell in _column(memories, name)]
+
+
+def _is_names(cell: Any) -> bool:
+    return isinstance(cell, tuple | list | np.ndarray)
+
+
+def _no_names(name: str, cell: Any) -> tuple[str, ...]:
+    if pd.isna(cell):
+        return ()
+    raise _unreadable(name, "tuples of names")
+
+
+def _column(memories: pd.DataFrame, name: str) -> pd.Series[Any]:
+    if name not in memories.columns:
+        raise FrameError(
+            f"the frame has no column {name!r}, which this plot needs; "
+            "pass memories as load_memories returns them, with that column kept"
+        )
+    return memories[name]
+
+
+def _unreadable(name: str, expected: str) -> FrameError:
+    return FrameError(
+        f"column {name!r} does not hold {expected}; "
+        "pass memories as load_memories or load_archive returns them"
+    )
