@@ -10,32 +10,36 @@ from memframe.envelope.layouts import Authenticated, Layout
 _SHORTEST = 38
 """Characters of the shortest sealed content: nonce and tag, 28 bytes, in base64 without padding."""
 
-_SPELLED = re.compile(r"[A-Za-z0-9+/=_:.-]")
-_HEX = re.compile(r"[0-9a-fA-F:]")
+_SPELLED = re.compile(r"[A-Za-z0-9+/=_:.-]+")
+_HEX = re.compile(r"[0-9a-fA-F:]+")
 _MARKS = re.compile(
     r"\s*mf1\.[0-9.]"  # ours
     r"|\s*eyJ[A-Za-z0-9_-]{8,}\."  # JWE
     r"|gAAAAA"  # Fernet
     r"|U2FsdGVkX1"  # OpenSSL's Salted__
-    r'|[^"]{0,8}"(iv|nonce|data|ciphertext|content|encrypted|ct|tag|authTag|auth_tag)"\s*:\s*"[A-Za-z0-9+/=_-]{16,}'
+    r'|\{\s*"(data|ciphertext|content|encrypted|encryptedData|ct)"\s*:\s*"[A-Za-z0-9+/=_-]{22,}'
 )
+_JSON_FIELD = re.compile(r'"(iv|nonce|tag|authTag|auth_tag)"\s*:\s*"[A-Za-z0-9+/=_-]{16,}')
 
 
 def looks_sealed(text: str, *, among_sealed: bool) -> bool:
     """Whether anything about a text looks sealed, so that it must not pass as plain.
 
-    It looks sealed if it begins with a mark (of ours, JWE, Fernet, OpenSSL, or a JSON field with
-    encoded bytes), or if it has the length of a nonce and a tag, all its characters but one in a
-    hundred (and one more) are those of base64, hexadecimal, colons and full stops, and it mixes
-    small letters, capitals and digits as encodings do, or is hexadecimal. Prose has a space every
-    few letters; an address is told by its ``://``.
+    It looks sealed if
+
+    - it begins with a mark of ours, of JWE, Fernet or OpenSSL, or is JSON with a nonce or tag in it;
+    - or it is as long as a nonce and a tag, all but one in a hundred of its characters (and one more)
+      are those of base64, hexadecimal, colons and full stops, and small letters, capitals and digits
+      are mixed as in random bytes. Prose has a space every few letters; an address has its ``://``.
+
+    Short or damaged content can pass for plain by that. Empty text always does.
 
     Parameters
     ----------
     text : str
     among_sealed : bool
-        Whether other content of the same user was sealed: then a text of one word, or one long
-        enough without the mix, looks sealed too.
+        Whether other content of the same user was sealed. Then a single word, a long text without the
+        mix and any JSON object look sealed too.
 
     Examples
     --------
@@ -44,19 +48,26 @@ def looks_sealed(text: str, *, among_sealed: bool) -> bool:
     >>> looks_sealed("00" * 28, among_sealed=False)
     True
     """
-    if _MARKS.match(text):
+    if _MARKS.match(text) or _is_sealed_json(text):
         return True
-    foreign = len(_SPELLED.sub("", text))
-    if "://" in text or foreign > 1 + len(text) // 100:
-        return False
-    if among_sealed and (foreign == 0 or len(text) >= _SHORTEST):
+    n_foreign = len(_SPELLED.sub("", text))
+    if "://" in text or n_foreign > 1 + len(text) // 100:
+        return among_sealed and text.startswith("{")
+    if among_sealed and (n_foreign == 0 or len(text) >= _SHORTEST):
         return bool(text)
     return len(text) >= _SHORTEST and _is_mixed(text)
 
 
+def _is_sealed_json(text: str) -> bool:
+    return (text[:1] == "{" or text[-1:] == "}") and _JSON_FIELD.search(text) is not None
+
+
 def _is_mixed(text: str) -> bool:
-    kinds = [any(test(sign) for sign in text) for test in (str.islower, str.isupper, str.isdigit)]
-    return all(kinds) or len(_HEX.sub("", text)) <= 1 + len(text) // 100
+    """Whether the characters of a text are spread as in base64, or nearly all hexadecimal."""
+    n_upper, n_lower = (sum(map(test, text)) for test in (str.isupper, str.islower))
+    has_digits = any(map(str.isdigit, text))
+    is_base64 = n_upper and n_lower and (has_digits or 5 * n_upper > len(text))
+    return bool(is_base64) or len(_HEX.sub("", text)) <= len(text) // 10
 
 
 def reason_for(text: str, *, readers: Sequence[Layout], known: Iterable[Layout]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from base64 import urlsafe_b64encode
+from functools import lru_cache
 
 import msgspec
 from cryptography.exceptions import InvalidTag
@@ -32,7 +33,7 @@ class Jwe(Authenticated):
         return text.startswith("eyJ") and text.count(".") == 4
 
     def open(self, text: str, /) -> bytes | None:
-        if not self.fits(text) or _fault_of(text):
+        if not self.fits(text) or _fault_of(_header_of(text)):
             return None
         header, key, *sealed = text.split(".")
         try:
@@ -44,7 +45,7 @@ class Jwe(Authenticated):
             return None
 
     def seal(self, plain: bytes, like: str | None, /) -> str:
-        header = like.partition(".")[0] if like else _HEADER
+        header = _header_of(like) if like else _HEADER
         nonce = os.urandom(IV_BYTES)
         sealed = self._cipher.encrypt(nonce, plain, header.encode("ascii"))
         return ".".join(
@@ -52,13 +53,18 @@ class Jwe(Authenticated):
         )
 
     def objection(self, text: str, /) -> str | None:
-        return _fault_of(text) if self.fits(text) else None
+        return _fault_of(_header_of(text)) if self.fits(text) else None
 
 
-def _fault_of(text: str) -> str | None:
-    """What keeps the header of a compact JWE from being read here."""
+def _header_of(text: str) -> str:
+    return text.partition(".")[0]
+
+
+@lru_cache(maxsize=16)  # a writer has one header for all its content
+def _fault_of(encoded: str) -> str | None:
+    """What keeps a compact JWE with this header from being read here."""
     try:
-        header = msgspec.json.decode(_decode(text.partition(".")[0]), type=dict[str, object])
+        header = msgspec.json.decode(_decode(encoded), type=dict[str, object])
     except (ValueError, msgspec.DecodeError):
         return "looks like jwe, but its header is damaged"
     if (header.get("alg"), header.get("enc")) != ("dir", "A256GCM"):
