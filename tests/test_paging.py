@@ -9,6 +9,7 @@ import urllib3.util.retry
 import memframe as mf
 from memframe.client import Client
 from memframe.load import MAX_EMPTY_PAGES
+from memframe.sample import load_sample
 from memframe.secret import Secret
 from memframe.transport import MAX_RETRY_AFTER_S, READ_ATTEMPTS, Transport, read_retry
 from memframe.wire import ISSUE_TOKEN, LIST_MEMORIES
@@ -33,12 +34,24 @@ def proxy(service):
         yield proxy
 
 
+MEMORIES = load_sample()[:25]
+
+
+@pytest.fixture(scope="module")
+def request_id(service, shared_user):
+    """An approved request to a user who has `MEMORIES`."""
+    service.import_memories(shared_user.user_id, MEMORIES)
+    request = shared_user.ask()
+    service.decide(request.id, "approved")
+    return request.id
+
+
 @pytest.fixture
-def access(service, sample_request_id, proxy):
+def access(service, request_id, proxy):
     """An access through the proxy, which repeats reads at once."""
     at_once = Transport(retry=read_retry().new(backoff_factor=0, backoff_jitter=0))
     with Client(proxy.base_url, Secret(service.api_key), transport=at_once) as client:
-        yield mf.open_access(client, sample_request_id)
+        yield mf.open_access(client, request_id)
 
 
 @pytest.fixture
@@ -53,13 +66,9 @@ def load(access, **options):
     return mf.load_memories(access, page_size=10, progress=False, **options)
 
 
-@pytest.fixture
-def assert_whole(sample_memories):
-    def check(memories):
-        assert list(memories["content"]) == [memory.content for memory in sample_memories]
-        assert memories.attrs["memframe"]["complete"]
-
-    return check
+def assert_whole(memories):
+    assert list(memories["content"]) == [memory.content for memory in MEMORIES]
+    assert memories.attrs["memframe"]["complete"]
 
 
 def pages_asked(proxy):
@@ -69,12 +78,12 @@ def pages_asked(proxy):
 # The chain
 
 
-def test_without_a_fault_all_memories_come_in_as_many_pages_as_needed(access, proxy, assert_whole):
+def test_without_a_fault_all_memories_come_in_as_many_pages_as_needed(access, proxy):
     assert_whole(load(access))
     assert pages_asked(proxy) == 3
 
 
-def test_ids_that_come_twice_are_dropped_and_counted(access, proxy, assert_whole):
+def test_ids_that_come_twice_are_dropped_and_counted(access, proxy):
     first = []
     proxy.script(
         LIST_MEMORIES,
@@ -86,7 +95,7 @@ def test_ids_that_come_twice_are_dropped_and_counted(access, proxy, assert_whole
     assert memories.attrs["memframe"]["n_repeated"] == 4
 
 
-def test_an_id_that_comes_twice_on_one_page_is_dropped_and_counted(access, proxy, assert_whole):
+def test_an_id_that_comes_twice_on_one_page_is_dropped_and_counted(access, proxy):
     proxy.script(LIST_MEMORIES, changed(lambda page: page["memoryBlobs"].append(page["memoryBlobs"][0])))
     memories = load(access)
     assert_whole(memories)
@@ -105,7 +114,7 @@ def test_a_cursor_that_repeats_ends_the_load_with_an_error(access, proxy):
     assert pages_asked(proxy) == 2
 
 
-def test_an_empty_page_with_a_cursor_is_not_the_end(access, proxy, assert_whole):
+def test_an_empty_page_with_a_cursor_is_not_the_end(access, proxy):
     asked = []
 
     def empty(request, forward):
@@ -133,7 +142,7 @@ def test_empty_pages_without_an_end_are_an_error(access, proxy):
     assert pages_asked(proxy) <= MAX_EMPTY_PAGES + 3
 
 
-def test_a_page_without_a_cursor_field_is_the_last(access, proxy, assert_whole):
+def test_a_page_without_a_cursor_field_is_the_last(access, proxy):
     proxy.script(LIST_MEMORIES, passed, passed, without_field("next_cursor"))
     assert_whole(load(access))
 
@@ -154,7 +163,7 @@ def test_memories_of_another_user_are_an_error(access, proxy):
 
 
 @pytest.mark.parametrize("fault", [cut, truncated(0), truncated(1), truncated(1000)])
-def test_a_page_that_breaks_off_is_asked_for_again(access, proxy, assert_whole, fault):
+def test_a_page_that_breaks_off_is_asked_for_again(access, proxy, fault):
     proxy.script(LIST_MEMORIES, passed, fault)
     assert_whole(load(access))
     assert pages_asked(proxy) == 4
@@ -203,7 +212,7 @@ def test_a_redirect_is_not_followed(access, proxy, status):
 # Tokens
 
 
-def test_a_token_that_expires_between_pages_is_renewed_once(access, proxy, assert_whole):
+def test_a_token_that_expires_between_pages_is_renewed_once(access, proxy):
     n_before = len(proxy.requests_to(ISSUE_TOKEN))
     proxy.script(LIST_MEMORIES, passed, answered(401))
     assert_whole(load(access))
@@ -231,9 +240,7 @@ def test_access_that_is_taken_back_between_pages_ends_the_load(access, proxy):
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
 @pytest.mark.parametrize("wait", ["0", "1", "120"])
-def test_a_burst_of_refusals_is_waited_out_as_the_service_asks(
-    access, proxy, assert_whole, slept, status, wait
-):
+def test_a_burst_of_refusals_is_waited_out_as_the_service_asks(access, proxy, slept, status, wait):
     proxy.script(LIST_MEMORIES, passed, *[answered(status, Retry_After=wait)] * 3)
     assert_whole(load(access))
     assert [second for second in slept if second] == ([] if wait == "0" else [int(wait)] * 3)
@@ -242,7 +249,7 @@ def test_a_burst_of_refusals_is_waited_out_as_the_service_asks(
 @pytest.mark.parametrize(
     "wait", ["1000000000", "9" * 400, "Fri, 31 Dec 2999 23:59:59 GMT", "Fri, 99 Dec 9999 99:99:99 GMT"]
 )
-def test_a_wait_of_years_is_cut_to_five_minutes(access, proxy, assert_whole, slept, monkeypatch, wait):
+def test_a_wait_of_years_is_cut_to_five_minutes(access, proxy, slept, monkeypatch, wait):
     monkeypatch.setattr(urllib3.util.retry.time, "time", lambda: 0.0, raising=False)
     proxy.script(LIST_MEMORIES, answered(503, Retry_After=wait))
     assert_whole(load(access))
@@ -250,7 +257,7 @@ def test_a_wait_of_years_is_cut_to_five_minutes(access, proxy, assert_whole, sle
 
 
 @pytest.mark.parametrize("wait", ["soon", "", "-1", "1.5", "NaN", "Thu, 01 Jan 1970 00:00:00 GMT", "٣"])
-def test_a_wait_that_is_garbage_counts_as_nothing_said(access, proxy, assert_whole, slept, monkeypatch, wait):
+def test_a_wait_that_is_garbage_counts_as_nothing_said(access, proxy, slept, monkeypatch, wait):
     monkeypatch.setattr(urllib3.util.retry.time, "time", lambda: 1e9, raising=False)
     proxy.script(LIST_MEMORIES, answered(429, Retry_After=wait), answered(503, Retry_After=wait))
     assert_whole(load(access))
@@ -275,20 +282,20 @@ def test_an_error_of_the_service_is_not_asked_for_again(access, proxy):
 # Page sizes
 
 
-def test_pages_smaller_than_asked_for_are_all_loaded(access, proxy, assert_whole):
+def test_pages_smaller_than_asked_for_are_all_loaded(access, proxy):
     proxy.always(LIST_MEMORIES, clamped(4))
     assert_whole(load(access))
     assert pages_asked(proxy) == 7
 
 
 @pytest.mark.parametrize("status", [400, 422])
-def test_auto_steps_down_to_the_size_that_is_not_refused(access, proxy, assert_whole, status):
+def test_auto_steps_down_to_the_size_that_is_not_refused(access, proxy, status):
     proxy.always(LIST_MEMORIES, refused_above(20, status))
     assert_whole(mf.load_memories(access, progress=False))
     sizes = [int(request.query["limit"]) for request in proxy.requests_to(LIST_MEMORIES)]
     assert sizes == [1000, 500, 250, 100, 50, 20, 20]
 
 
-def test_auto_asks_for_a_big_page_at_once(access, proxy, assert_whole):
+def test_auto_asks_for_a_big_page_at_once(access, proxy):
     assert_whole(mf.load_memories(access, progress=False))
     assert [request.query["limit"] for request in proxy.requests_to(LIST_MEMORIES)] == ["1000"]
