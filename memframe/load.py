@@ -239,7 +239,10 @@ class _Listing:
         fresh = blobs if self._ids.isdisjoint(ids) else [blob for blob in blobs if blob.id not in self._ids]
         self._ids.update(ids)
         if len(self._ids) - n_before < len(fresh):
-            fresh = list({blob.id: blob for blob in reversed(fresh)}.values())[::-1]
+            first: dict[str, MemoryBlob] = {}
+            for blob in fresh:
+                first.setdefault(blob.id, blob)
+            fresh = list(first.values())
         self.n_repeated += len(blobs) - len(fresh)
         return fresh
 

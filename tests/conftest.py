@@ -53,6 +53,14 @@ class User:
         self.person.close()
 
 
+@pytest.fixture(scope="module")
+def shared_user(service):
+    """A user whom the tests of one file share, and who therefore may not be changed by any."""
+    person = User(service, f"{uuid4()}@example.org")
+    yield person
+    person.close()
+
+
 @pytest.fixture
 def user(service):
     """A new user, whom nobody else knows."""
