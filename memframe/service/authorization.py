@@ -100,7 +100,7 @@ def _refused(refused: BadLink | SendBack, site: Site, visitor: Visitor) -> Respo
 
 
 def _token_response(status: int, body: bytes, headers: dict[str, str]) -> Response[bytes]:
-    never_kept = {"Cache-Control": "no-store", "Pragma": "no-cache", "X-Content-Type-Options": "nosniff"}
+    never_kept = {"Cache-Control": "no-store", "Pragma": "no-cache"}
     return Response(body, status_code=status, media_type=MediaType.JSON, headers=never_kept | headers)
 
 
