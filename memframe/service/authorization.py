@@ -17,6 +17,7 @@ from memframe.service.oauth_server import BadLink, SendBack
 from memframe.service.redirects import form_target
 from memframe.service.rules import invalid, is_loopback
 from memframe.service.site import Site, Visitor, WebRequest, site_of
+from memframe.service.store import Developer, User
 from memframe.wire import OAUTH_AUTHORIZE, OAUTH_TOKEN
 
 _FORM = "application/x-www-form-urlencoded"
@@ -41,6 +42,7 @@ def ask_consent(request: WebRequest) -> Response[Any]:
         client_name=question.client.name,
         redirect_host=target.netloc,
         on_this_machine=is_loopback(target.hostname or ""),
+        has_access=_has_access(site, visitor.user, question.client),
         action=f"{OAUTH_AUTHORIZE}?{query.decode('ascii')}",
     )
 
@@ -86,6 +88,11 @@ def describe_server(request: WebRequest) -> dict[str, Any]:
 
 def _sign_in_first(query: bytes) -> str:
     return f"/login?next={quote(OAUTH_AUTHORIZE.encode() + b'?' + query, safe='')}"
+
+
+def _has_access(site: Site, user: User, client: Developer) -> bool:
+    requests = site.store.requests.of_user(user.id)
+    return any((request.developer_id, request.status) == (client.id, "approved") for request in requests)
 
 
 def _refused(refused: BadLink | SendBack, site: Site, visitor: Visitor) -> Response[Any]:

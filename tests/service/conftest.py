@@ -17,6 +17,7 @@ from memframe.service import run_local
 PASSWORD = "correct horse battery"
 CALLBACK = "http://127.0.0.1:51004/callback"
 TIMEOUT_S = 20
+CHEAP_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
 class Form(Struct):
@@ -189,8 +190,7 @@ def run_for_ada(set_clock):
     """Run a service with one user; its clock stands still, its throttles are those of every service."""
 
     @contextmanager
-    def run(data=None):
-        hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    def run(data=None, hasher=CHEAP_HASHER):
         with run_local(data, now=set_clock, password_hasher=hasher) as local:
             local.add_user("ada@pages.example", PASSWORD)
             yield local

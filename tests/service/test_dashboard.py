@@ -4,6 +4,7 @@ from html.parser import HTMLParser
 
 import pytest
 import requests
+from argon2 import PasswordHasher
 
 from memframe.secret import Secret
 from memframe.service.deployment import Addresses
@@ -109,6 +110,15 @@ def test_looking_changes_nothing(reader, ask_for_access, status_of):
     assert "Sign out" in reader.open("/dashboard").text
 
 
+def test_the_consent_page_tells_whether_the_application_has_access_already(
+    service, reader, ask_for_access, question
+):
+    request_id = ask_for_access(reader)
+    assert "cannot read your memories yet" in reader.open("/oauth/authorize", params=question()).text
+    service.decide(request_id, "approved")
+    assert "It can read and change your memories" in reader.open("/oauth/authorize", params=question()).text
+
+
 def test_an_empty_dashboard_says_what_will_appear(reader):
     page = reader.open("/dashboard")
     assert page.status_code == 200
@@ -136,6 +146,20 @@ def test_the_refusal_does_not_tell_whether_there_is_such_a_user(service, email, 
         refusals.append((page.status_code, "That e-mail and password do not go together" in page.text))
     assert refusals[:3] == [(403, True)] * 3
     assert refusals[3:] == [(400, False), (403, True)]
+
+
+def test_the_refusal_of_an_unknown_user_costs_one_password_check_like_any_other(run_for_ada, new_browser):
+    checks = []
+
+    class CountingHasher(PasswordHasher):
+        def verify(self, stored, password):
+            checks.append(password)
+            return super().verify(stored, password)
+
+    with run_for_ada(hasher=CountingHasher(time_cost=1, memory_cost=8, parallelism=1)) as local:
+        for email, password in [("ada@pages.example", "known"), ("nobody@pages.example", "unknown")]:
+            new_browser(local).sign_in(email, password)
+    assert checks == ["known", "unknown"]
 
 
 @pytest.mark.parametrize(
