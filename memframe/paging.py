@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
 from memframe.errors import ConfigError, InvalidError, ProtocolError
 from memframe.transport import decoded
 from memframe.wire import LIST_MEMORIES
+
+T = TypeVar("T")
 
 PAGE_SIZES = (1000, 500, 250, 100, 50, 20, 10)
 """What "auto" asks for, from the top, until the service does not refuse."""
@@ -30,6 +32,9 @@ PROBED_PAGES = 2
 
 WAIT_WORTH_A_THREAD_S = 0.004
 """Idle time a page from which on fetching ahead pays: near the interval at which threads are switched."""
+
+HEAD_START_S = 0.002
+"""How long to let the thread alone, which is more than it takes to build and send a request."""
 
 FetchPage = Callable[[int, str | None], bytes]
 """(page size, cursor) -> JSON of the page"""
@@ -69,7 +74,7 @@ def iter_pages(
     page_size: int | Literal["auto"] = "auto",
     limit: int | None = None,
     clock: Clock = Clock(),  # noqa: B008 - frozen
-) -> Iterator[bytes]:
+) -> Generator[bytes]:
     """The JSON of every page of a listing, from the first to the last.
 
     Parameters
@@ -97,11 +102,18 @@ def iter_pages(
                 return
             _refuse_repeated(cursor, seen)
             upcoming = partial(_timed, fetch, size, cursor, clock)
-            if n_pages >= PROBED_PAGES and waited >= WAIT_WORTH_A_THREAD_S:
-                upcoming = ahead.submit(upcoming).result
+            is_slow = n_pages >= PROBED_PAGES and waited >= WAIT_WORTH_A_THREAD_S
+            under_way = _started(ahead, upcoming) if is_slow else None
             yield body
-            body, wait = upcoming()
-            waited = min(waited, wait) if n_pages < PROBED_PAGES else waited
+            body, idle = under_way.result() if under_way else upcoming()
+            waited = min(waited, idle) if n_pages < PROBED_PAGES else waited
+
+
+def _started(ahead: ThreadPoolExecutor, fetch: Callable[[], T]) -> Future[T]:
+    """Give the thread the time to send its request: whoever decodes a page holds the lock for milliseconds."""
+    under_way = ahead.submit(fetch)
+    wait([under_way], timeout=HEAD_START_S)
+    return under_way
 
 
 def _refuse_repeated(cursor: str, seen: set[str]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from http.cookiejar import DefaultCookiePolicy
 from importlib.metadata import version
 from typing import Any, NamedTuple, NoReturn, TypeVar
@@ -101,13 +101,6 @@ def read_retry() -> ReadRetry:
     )
 
 
-class NoAuth(AuthBase):
-    """Adds nothing; being there, it keeps requests from taking a password out of a netrc file."""
-
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        return request
-
-
 class Transport:
     """A `requests.Session` with the rules of this module.
 
@@ -121,8 +114,9 @@ class Transport:
 
     def __init__(self, *, retry: ReadRetry | None = None, trust_env: bool = True) -> None:
         self._secrets: list[Secret] = []
+        self._environment_of = functools.cache(_environment_of if trust_env else _no_environment)
         self._session = requests.Session()
-        self._session.trust_env = trust_env
+        self._session.trust_env = False  # else each call reads the environment anew, a quarter of its time
         self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
         self._session.headers["User-Agent"] = f"memframe/{version('memframe')}"
         self._session.headers["Accept"] = "application/json"
@@ -160,9 +154,7 @@ class Transport:
         attempts = READ_ATTEMPTS if method == "GET" else 1
         for attempt in range(1, attempts + 1):
             try:
-                answer = self._once(
-                    method, url, auth=auth or NoAuth(), params=params, data=data, headers=headers
-                )
+                answer = self._once(method, url, auth=auth, params=params, data=data, headers=headers)
                 return _refuse_redirect(answer)
             except (requests.RequestException, HTTPError, OSError) as broken:
                 if attempt == attempts or not isinstance(broken, HTTPError):
@@ -171,6 +163,7 @@ class Transport:
 
     def _once(self, method: str, url: str, **options: Any) -> Answer:
         timeout = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
+        options |= self._environment_of(_origin(url))
         with self._session.request(
             method, url, timeout=timeout, stream=True, allow_redirects=False, **options
         ) as response:
@@ -212,6 +205,16 @@ class Transport:
         return printable(text)
 
 
+def _environment_of(origin: str) -> dict[str, Any]:
+    """Proxies and certificates that the environment has for an origin; passwords of a netrc file are no part."""
+    found = requests.Session().merge_environment_settings(origin, {}, None, None, None)
+    return {name: found[name] for name in ("proxies", "verify", "cert")}
+
+
+def _no_environment(origin: str) -> dict[str, Any]:  # noqa: ARG001 - stands in for the function above
+    return {}
+
+
 def printable(text: str) -> str:
     r"""A stranger's text as one line of at most 300 marks, without controls that a terminal would obey.
 
@@ -232,7 +235,8 @@ def decoded(body: bytes, kind: type[T], *, what: object) -> T:
     """
     try:
         try:
-            return _decoder(kind).decode(body)
+            decoder: msgspec.json.Decoder[T] = _decoder(kind)  # type: ignore[arg-type]  # mypy: a type is hashable
+            return decoder.decode(body)
         except msgspec.ValidationError:
             raise
         except msgspec.DecodeError:
@@ -260,7 +264,7 @@ _CHECK_ADDRESS = (
 
 
 @functools.cache
-def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
+def _decoder(kind: Hashable) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(kind, dec_hook=secret_from_wire)
 
 
@@ -316,3 +320,8 @@ def _raise_no_answer(url: str, broken: Exception) -> NoReturn:
 
 def _host(url: str) -> str:
     return urlsplit(url).netloc
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"

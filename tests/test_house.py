@@ -26,6 +26,7 @@ LAYERS = """
     sources
     wire address progress sample
     secret
+    private_file
     errors
 """
 """Top to bottom: a module imports only from lines below its own."""

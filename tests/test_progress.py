@@ -88,7 +88,7 @@ def test_another_value_is_refused_by_name(progress):
 
 def test_without_a_bar_nothing_is_imported_for_it():
     code = "import sys; from memframe.progress import Progress; Progress().close(); print(*sys.modules)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)  # noqa: S603 - ours
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert not {"tqdm", "IPython"} & set(run.stdout.split())
 
 

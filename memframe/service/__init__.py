@@ -1,1 +1,19 @@
 """The other end of the wire: the Memory Access Service itself, embedded and real."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memframe.service.local import LocalService, run_local
+
+__all__ = ["LocalService", "run_local"]
+
+
+def __getattr__(name: str) -> Any:
+    """`run_local` and `LocalService`, loaded when they are asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from memframe.service import local  # noqa: PLC0415 - the parts below must not load the whole
+
+    return getattr(local, name)

@@ -1,0 +1,92 @@
+"""JSON Lines: one memory a line, for every tool that reads JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from memframe.archive.table import ARCHIVE_SCHEMA, ArchiveFormat, array_of, wrong_column
+from memframe.errors import FrameError
+from memframe.frames import TIME
+
+_CHUNK_LINES = 10_000
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+_encoder = msgspec.json.Encoder(enc_hook=lambda moment: moment.isoformat())  # pandas' times to the nanosecond
+_decoder = msgspec.json.Decoder(dict[str, Any])
+
+
+def _write(file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:  # noqa: ARG001 - each line names its own columns
+    n_rows = 0
+    for table in tables:
+        _refuse_infinite(table)
+        file.write(_encoder.encode_lines(table.to_pylist()))
+        n_rows += len(table)
+    return n_rows
+
+
+def _refuse_infinite(table: pa.Table) -> None:
+    for name in table.column_names:
+        if pa.types.is_floating(table[name].type) and pc.any(pc.is_inf(table[name])).as_py():
+            raise FrameError(
+                f"The column {name!r} holds an infinite number, which JSON cannot say: use Parquet."
+            )
+
+
+def _names(path: Path) -> list[str]:
+    """Those of the first line, as all lines have the same; a file without lines has the columns of memories."""
+    return next((list(row) for row in _rows(path)), [*ARCHIVE_SCHEMA])
+
+
+def _read(path: Path, columns: list[str]) -> pa.Table:
+    rows = _rows(path)
+    chunks = [_table(path, chunk, columns) for chunk in iter(lambda: list(islice(rows, _CHUNK_LINES)), [])]
+    empty = pa.schema((name, ARCHIVE_SCHEMA.get(name, pa.null())) for name in columns).empty_table()
+    # Chunks of a column beside those of memories may differ: nulls only, or whole numbers, in one of them.
+    return pa.concat_tables(chunks or [empty], promote_options="permissive")
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            bare = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
+            if bare.strip():
+                yield _row(path, number, bare)
+
+
+def _row(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        return _decoder.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # their messages may quote the line
+        raise FrameError(
+            f"Line {number} of {path} is no JSON object: it is damaged, or no archive of memories."
+        ) from None
+
+
+def _table(path: Path, rows: list[dict[str, Any]], columns: list[str]) -> pa.Table:
+    cells = {name: [row.get(name) for row in rows] for name in columns}
+    return pa.table({name: _column(path, name, values) for name, values in cells.items()})
+
+
+def _column(path: Path, name: str, values: list[Any]) -> pa.Array:
+    kind = ARCHIVE_SCHEMA.get(name)
+    try:
+        array = TIME.chunk(values) if kind == TIME.arrow else array_of(values, kind)
+    except (pa.ArrowException, TypeError, ValueError):  # their messages quote cells
+        if kind is None:
+            raise FrameError(
+                f"The column {name!r} of {path} mixes types: leave it out with columns=."
+            ) from None
+        raise wrong_column(path, name, "something else") from None
+    if kind == TIME.arrow and array.null_count > values.count(None):
+        raise wrong_column(path, name, "text that is no time")
+    return array
+
+
+JSONL = ArchiveFormat(_names, _read, _write)

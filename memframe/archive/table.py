@@ -1,0 +1,110 @@
+"""Between frames and files: Arrow tables with the columns of memories, and any others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+
+from memframe.errors import FrameError
+from memframe.frames import MEMORY_KINDS, NAMES
+
+ARCHIVE_SCHEMA: dict[str, pa.DataType] = {name: kind.arrow for name, kind in MEMORY_KINDS.items()}
+"""Columns that every archive has, and their types."""
+
+
+class ArchiveFormat(NamedTuple):
+    """One kind of file: three functions."""
+
+    names: Callable[[Path], list[str]]
+    """Path -> names of the columns, from as little of the file as can be."""
+    read: Callable[[Path, list[str]], pa.Table]
+    """Path, columns -> table; those of memories with the types of `ARCHIVE_SCHEMA`."""
+    write: Callable[[BinaryIO, pa.Schema, Iterable[pa.Table]], int]
+    """File, schema, tables -> number of rows."""
+
+
+def table_of(frame: pd.DataFrame) -> pa.Table:
+    """A frame of memories as a table, every column of the type it has in the archive."""
+    _check_columns(frame)
+    arrays = [_array(name, frame[name]) for name in frame.columns]
+    bare = frame.head(0).copy()
+    bare.attrs = {}
+    # The description of pandas' own dtypes brings back extra columns of them; it is JSON, never a pickle.
+    metadata = pa.Schema.from_pandas(bare, preserve_index=False).metadata
+    fields = [pa.field(name, array.type) for name, array in zip(frame, arrays, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields, metadata=metadata))
+
+
+def frame_of(table: pa.Table) -> pd.DataFrame:
+    """The frame that `table_of` was given, but for its index."""
+    others = [name for name in table.column_names if name not in ARCHIVE_SCHEMA]
+    frame = table.select(others).to_pandas()
+    columns = {
+        name: _series(name, table[name]) if name in ARCHIVE_SCHEMA else frame[name]
+        for name in table.column_names
+    }
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(table)), copy=False)
+
+
+def array_of(cells: Iterable[Any], kind: pa.DataType | None) -> pa.Array:
+    """Cells as an Arrow array; one name where a list of names belongs is no list of its letters."""
+    if kind == NAMES.arrow and any(isinstance(cell, str) for cell in cells):
+        raise TypeError("text where a list of names belongs")
+    return pa.array(cells, type=kind, from_pandas=True)
+
+
+def cast_column(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as its type in the archive; one that is not of memories stays as it is."""
+    kind = ARCHIVE_SCHEMA.get(name)
+    if kind is None or column.type == kind:
+        return column
+    try:
+        return column.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # their messages quote cells
+        raise wrong_column(path, name, column.type) from None
+
+
+def wrong_column(path: Path, name: str, found: object) -> FrameError:
+    """The error for a column that is not what its name says."""
+    return FrameError(
+        f"The column {name} of {path} holds {found} where {ARCHIVE_SCHEMA[name]} belongs: "
+        "it was changed by another program, or is no archive of memories."
+    )
+
+
+def _check_columns(frame: pd.DataFrame) -> None:
+    names: list[object] = list(frame.columns)
+    strange = [name for name in names if not isinstance(name, str)]
+    twice = sorted({str(name) for name in names if names.count(name) > 1})
+    missing = [name for name in ARCHIVE_SCHEMA if name not in frame.columns]
+    if strange:
+        raise FrameError(f"The frame has column names that are no text: {strange[:3]}. Rename them.")
+    if twice:
+        raise FrameError(f"The frame has several columns named {', '.join(twice)}: rename or drop them.")
+    if missing:
+        raise FrameError(
+            f"The frame lacks {', '.join(missing)}: export all columns of load_memories(), or write a part of "
+            "them with pandas itself."
+        )
+
+
+def _array(name: str, column: pd.Series[Any]) -> pa.Array:
+    try:
+        array = array_of(column, ARCHIVE_SCHEMA.get(name))
+    except (pa.ArrowException, TypeError, ValueError):  # their messages quote cells
+        wanted = ARCHIVE_SCHEMA.get(name, "one type for all cells")
+        raise FrameError(
+            f"The column {name!r} (dtype {column.dtype}) cannot be archived, which needs {wanted}: "
+            "mend its cells, or drop it if it is your own."
+        ) from None
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _series(name: str, column: pa.ChunkedArray) -> pd.Series[Any]:
+    kind = MEMORY_KINDS[name]
+    chunks = [kind.chunk(column.to_pylist())] if kind is NAMES else column.chunks
+    return kind.join(chunks)

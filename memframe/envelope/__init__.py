@@ -1,0 +1,284 @@
+"""Content between its two states: plain as people read it, sealed as the service stores it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from memframe.envelope.detect import looks_sealed, reason_for
+from memframe.envelope.formats import LAYOUTS, OWN, PLAIN, Codec, bind, every_layout, read_format
+from memframe.envelope.keys import check_key
+from memframe.envelope.layouts import Authenticated, Layout
+from memframe.errors import ConfigError, SealError
+from memframe.secret import Secret
+
+__all__ = ["LAYOUTS", "Codec", "Envelope", "Opened"]
+
+_NOT_TEXT = "opened, but not UTF-8 text: the content of a program that does not store text"
+
+
+class Opened(NamedTuple):
+    """What `Envelope.open_many` made of a column.
+
+    Attributes
+    ----------
+    plain : list of bytes or None
+        UTF-8, one a text; None where there was none or it could not be opened.
+    errors : dict of int to str
+        Why not, by position.
+    n_plain : int
+        Texts that were not sealed and passed as plain text.
+    """
+
+    plain: list[bytes | None]
+    errors: dict[int, str]
+    n_plain: int
+
+
+class _Hot(NamedTuple):
+    """The layout that opened last, and a text in the spelling to expect."""
+
+    layout: Layout
+    like: str
+
+
+class Envelope:
+    """Seals and opens the content of one user under one key.
+
+    Layouts with a mark (ours, JWE, Fernet, JSON) are known by it. Among the others ``"auto"`` takes
+    the first that authenticates and stays with it: content in another one is an error which names
+    it. Content that does not look sealed at all passes as plain text and is counted. A name reads
+    that layout alone; a list reads all its layouts, each row in any of them, tried in that order.
+    Layouts without authentication are read only by name, and never written.
+
+    Writing takes ``write_format``, else the first authenticated layout that was read (ours only where
+    nothing else was), else the first authenticated one that ``content_format`` names, else ours.
+
+    One envelope may be shared by threads.
+
+    Parameters
+    ----------
+    key : Secret
+        The ``encryption_key`` of the credentials: 64 hexadecimal characters.
+    user_id : str
+        Bound to what is sealed in our own layout; so is ``key_version``.
+    key_version : int
+    content_format : str, list of str, or Codec
+        What is read: ``"auto"``, names out of `LAYOUTS`, or a codec of your own. A name may say how
+        bytes come from the key text: ``"gcm-iv:tag:ct@sha256"`` (its SHA-256), ``"...@ascii"`` (its
+        first 32 characters); otherwise it is decoded.
+    write_format : str, optional
+        What is written: the name of an authenticated layout.
+
+    Raises
+    ------
+    SealError
+        Where the key is not fit for use.
+    ConfigError
+        Where a format is not known, or is not one to write.
+
+    Notes
+    -----
+    Nonces are random. With 96 bits of them a key is safe for 2**32 sealings (NIST SP 800-38D), which
+    a person's memories never reach; other programs that seal under the same key count too. Where the
+    nonces come from is no parameter: two equal ones would give the content away.
+
+    Examples
+    --------
+    >>> envelope = Envelope(Secret("0f1e" * 16), user_id="4f0c", key_version=2)
+    >>> sealed = envelope.seal("Likes tea")
+    >>> sealed[:6]
+    'mf1.2.'
+    >>> envelope.open(sealed)
+    'Likes tea'
+    >>> envelope.open_many([sealed, None, "mf1.1.AAAA"])
+    Opened(plain=[b'Likes tea', None, None],
+           errors={2: 'sealed with key_version 1, these credentials hold 2'}, n_plain=0)
+    """
+
+    def __init__(
+        self,
+        key: Secret,
+        *,
+        user_id: str,
+        key_version: int,
+        content_format: str | Sequence[str] | Codec = "auto",
+        write_format: str | None = None,
+    ) -> None:
+        check_key(key)
+        self._key, self._user_id, self._key_version = key, user_id, _checked(key_version)
+        reading = read_format(content_format)
+        self._auto = reading.auto
+        self._plain = reading.plain
+        self._own = self._writable(OWN)
+        readers = [self._reader(layout) for layout in reading.layouts]
+        provable = [reader for reader in readers if isinstance(reader, Authenticated)]
+        self._readers = provable if self._auto else readers
+        self._unmarked = [reader for reader in self._readers if not reader.marked]
+        self._writer = None if write_format is None else self._writable(write_format)
+        self._named = None if self._auto or not provable else provable[0]
+        self._mutex = threading.Lock()
+        self._locked: Layout | None = None
+        self._read: Authenticated | None = None
+        self._hot: _Hot | None = None
+        self._likes: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"<Envelope of user {self._user_id}, key_version {self._key_version}>"
+
+    @property
+    def layout(self) -> str | None:
+        """Name of the layout that the content turned out to be in; None before any was opened."""
+        known = self._locked or self._read or (self._hot.layout if self._hot else None)
+        return None if known is None else known.name
+
+    @property
+    def write_layout(self) -> str:
+        """Name of the layout that `seal` writes at this moment."""
+        return self._write_layout().name
+
+    def seal(self, text: str) -> str:
+        """Text as it is sent to the service.
+
+        Raises
+        ------
+        SealError
+            Where the text is not valid Unicode (it holds half a surrogate pair).
+        """
+        plain = _encoded(text)
+        if plain is None:
+            raise SealError(
+                "content cannot be sealed: it holds half of a surrogate pair, which is not Unicode"
+            )
+        layout = self._write_layout()
+        return layout.seal(plain, self._likes.get(layout.name))
+
+    def open(self, sealed: str) -> str:
+        """Text as people read it.
+
+        Raises
+        ------
+        SealError
+            Where it cannot be opened; the message tells key, layout or damage.
+        """
+        plain, errors, _ = self.open_many([sealed])
+        if plain[0] is None:
+            raise SealError(f"content cannot be opened: {errors[0]}")
+        return plain[0].decode()
+
+    def open_many(self, texts: Sequence[str | None]) -> Opened:
+        """A column of texts at once; what cannot be opened is an entry in ``errors``, never an exception."""
+        opened = self._open_all(texts)
+        errors: dict[int, str] = {}
+        n_plain = 0
+        for index, (text, plain) in enumerate(zip(texts, opened, strict=True)):
+            if plain is None:
+                if text is None:
+                    continue
+                opened[index] = self._as_plain(text)
+                if opened[index] is None:
+                    errors[index] = self._reason(text)
+                else:
+                    n_plain += 1
+            elif not plain.isascii() and not _is_utf8(plain):
+                opened[index], errors[index] = None, _NOT_TEXT
+        return Opened(opened, errors, n_plain)
+
+    def _open_all(self, texts: Sequence[str | None]) -> list[bytes | None]:
+        opened: list[bytes | None] = []
+        for text in texts:
+            if self._hot:
+                break
+            opened.append(None if text is None else self._open_one(text))
+        if hot := self._hot:  # the rest in one tight loop; what it leaves out is looked at one by one
+            rest = texts[len(opened) :]
+            opened += [
+                self._open_one(text) if plain is None and text is not None else plain
+                for text, plain in zip(rest, hot.layout.open_all(rest, hot.like), strict=True)
+            ]
+        return opened
+
+    def _open_one(self, text: str) -> bytes | None:
+        for layout in self._candidates(text):
+            plain = layout.open(text)
+            if plain is not None:
+                return plain if self._accept(layout, text, plain) else None
+        return None
+
+    def _candidates(self, text: str) -> Sequence[Layout]:
+        marked = [reader for reader in self._readers if reader.marked and reader.fits(text)]
+        return marked or ([self._locked] if self._locked else self._unmarked)
+
+    def _accept(self, layout: Layout, text: str, plain: bytes) -> bool:
+        """Take note of a layout that opened a text; False where another thread locked a different one."""
+        if not plain:  # without a ciphertext two layouts can be the same bytes: nothing is learned
+            return True
+        with self._mutex:
+            if self._auto and not layout.marked:
+                self._locked = self._locked or layout
+                if self._locked is not layout:
+                    return False
+            if isinstance(layout, Authenticated) and self._read in (None, self._own):
+                self._read = layout
+            self._hot = _Hot(layout, text)
+            self._likes[layout.name] = text
+        return True
+
+    def _as_plain(self, text: str) -> bytes | None:
+        if self._plain == "never":
+            return None
+        if self._plain == "unless sealed" and looks_sealed(text, among_sealed=self._hot is not None):
+            return None
+        return _encoded(text)
+
+    def _reason(self, text: str) -> str:
+        readers = [reader for reader in self._readers if reader.marked or self._locked in (None, reader)]
+        return reason_for(text, readers=readers, known=self._known)
+
+    @cached_property
+    def _known(self) -> list[Layout]:
+        return [self._bind(name) for name in every_layout()]
+
+    def _reader(self, layout: str | Layout) -> Layout:
+        if isinstance(layout, Layout):
+            return layout
+        return self._own if layout == OWN else self._bind(layout)
+
+    def _bind(self, name: str) -> Layout:
+        return bind(name, self._key.reveal(), self._user_id, self._key_version)
+
+    def _writable(self, name: str) -> Authenticated:
+        layout = None if name == PLAIN else self._bind(name)
+        if not isinstance(layout, Authenticated):
+            raise ConfigError(
+                f"content format {name!r} is read only, as nothing in it shows changes; "
+                f"write {OWN!r}, or plain text with encrypt=False where the service seals by itself"
+            )
+        return layout
+
+    def _write_layout(self) -> Authenticated:
+        return self._writer or self._read or self._named or self._own
+
+
+def _checked(key_version: int) -> int:
+    if type(key_version) is not int or key_version < 0:  # True would be 1
+        raise ConfigError(f"key_version is a whole number from 0 up, not {key_version!r}")
+    return key_version
+
+
+def _encoded(text: str) -> bytes | None:
+    """UTF-8 of a text, or None where it holds half a surrogate pair."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return None
+
+
+def _is_utf8(plain: bytes) -> bool:
+    try:
+        plain.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

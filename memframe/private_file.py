@@ -1,0 +1,74 @@
+"""Files that only their owner can read, and that are there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def writing_privately(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, which takes the place of `path` when all of it has reached the disk.
+
+    Until then, and if anything fails, what stood at `path` stays as it was. Mode 0600 from the first
+    byte on, whatever the umask says.
+
+    Examples
+    --------
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with writing_privately(folder / "notes.txt") as file:
+    ...     _ = file.write(b"for me alone")
+    >>> (folder / "notes.txt").read_bytes()
+    b'for me alone'
+    """
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with open(handle, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+@contextmanager
+def filling_privately(path: Path) -> Iterator[Path]:
+    """A folder to fill, which takes the place of `path` when it is full. Mode 0700.
+
+    Folders cannot be exchanged in one step: one that stood at `path` is out of the way for a moment,
+    under a name that begins with a dot, before it is removed.
+    """
+    fresh = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    before = fresh.with_name(f"{fresh.name}.before")
+    try:
+        yield fresh
+        _sync_folder(fresh)
+        if path.exists():
+            path.rename(before)
+        fresh.rename(path)
+    except BaseException:
+        shutil.rmtree(fresh)
+        if before.exists():
+            before.rename(path)
+        raise
+    _sync_folder(path.parent)
+    if before.exists():
+        shutil.rmtree(before)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last through a power cut, where the system lets folders be opened."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

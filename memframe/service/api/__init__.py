@@ -1,0 +1,19 @@
+"""The API of the specification: one function an endpoint, one file a subject."""
+
+from __future__ import annotations
+
+from litestar import Router
+
+from memframe.service.api.memories import MEMORY_ROUTES
+from memframe.service.api.requests import REQUEST_ROUTES
+from memframe.service.api.tags import TAG_ROUTES
+from memframe.service.api.tokens import TOKEN_ROUTES
+from memframe.service.deployment import API_PREFIX
+
+HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+def api_router() -> Router:
+    """Every endpoint, below the prefix of this version."""
+    routes = [*TOKEN_ROUTES, *REQUEST_ROUTES, *MEMORY_ROUTES, *TAG_ROUTES]
+    return Router(API_PREFIX, route_handlers=routes, response_headers=HEADERS)

@@ -1,0 +1,92 @@
+"""``/access-requests``: developers ask for access, and fetch the keys once it was given."""
+
+from __future__ import annotations
+
+from litestar import Response, get, post
+from litestar.params import FromPath, RawBody
+
+from memframe import wire
+from memframe.errors import AccessError
+from memframe.secret import Secret
+from memframe.service import rules
+from memframe.service.api.exchange import ApiRequest, answer, decode, deployment_of, developer_of, route
+from memframe.service.deployment import Deployment
+from memframe.service.store import StoredRequest
+from memframe.service.tokens import secret_hash
+
+
+@post(route(wire.CREATE_REQUEST), sync_to_thread=False)
+def create_request(request: ApiRequest, body: RawBody) -> Response[bytes]:
+    """A new access request, pending until the user decides."""
+    deployment, developer_id = deployment_of(request), developer_of(request)
+    asked = decode(wire.AccessRequestCreate, request, body)
+    reason = rules.checked_text(asked.reason, "reason", max_chars=rules.MAX_REASON_CHARS)
+    user_id = deployment.store.accounts.connected_user(
+        developer_id=developer_id, memory_key_hash=secret_hash(asked.memory_key)
+    )
+    if user_id is None:
+        raise wrong_memory_key()
+    stored = deployment.store.requests.add(developer_id=developer_id, user_id=user_id, reason=reason)
+    return answer(_on_wire(deployment, stored), status=201)
+
+
+@get(route(wire.LIST_REQUESTS), sync_to_thread=False)
+def list_requests(request: ApiRequest) -> Response[bytes]:
+    """All access requests of the developer, oldest first."""
+    deployment, developer_id = deployment_of(request), developer_of(request)
+    items = [_on_wire(deployment, stored) for stored in deployment.store.requests.of_developer(developer_id)]
+    return answer(wire.AccessRequestList(items, len(items)))
+
+
+@get(route(wire.GET_REQUEST), sync_to_thread=False)
+def get_request(request: ApiRequest, request_id: FromPath[str]) -> Response[bytes]:
+    """One access request and where it stands."""
+    deployment = deployment_of(request)
+    return answer(_on_wire(deployment, _own_request(request, request_id)))
+
+
+@get(route(wire.GET_CREDENTIALS), sync_to_thread=False)
+def get_credentials(request: ApiRequest, request_id: FromPath[str]) -> Response[bytes]:
+    """The keys to the memories of a user who has approved."""
+    deployment, stored = deployment_of(request), _own_request(request, request_id)
+    if stored.status != "approved":
+        message = f"the access request is {stored.status}; keys are given while it is approved"
+        raise AccessError(message, status=403, code="not_approved")
+    with deployment.store.granted(developer_id=stored.developer_id, user_id=stored.user_id) as memories:
+        version, key = deployment.encryption_key(stored.user_id, memories)
+    return answer(wire.Credentials(stored.user_id, _memory_key(deployment, stored), key, version))
+
+
+def wrong_memory_key() -> AccessError:
+    """The refusal of a memory key that is not this developer's for this user."""
+    message = "the memory key is not one that was given to you for this user"
+    return AccessError(message, status=403, code="wrong_memory_key")
+
+
+def _own_request(request: ApiRequest, request_id: str) -> StoredRequest:
+    developer_id = developer_of(request)
+    stored = deployment_of(request).store.requests.get(rules.checked_text(request_id, "the request id"))
+    if stored.developer_id != developer_id:
+        message = "this access request was made by another developer account"
+        raise AccessError(message, status=403, code="not_your_request")
+    return stored
+
+
+def _memory_key(deployment: Deployment, stored: StoredRequest) -> Secret:
+    return deployment.master_key.memory_key(user_id=stored.user_id, developer_id=stored.developer_id)
+
+
+def _on_wire(deployment: Deployment, stored: StoredRequest) -> wire.AccessRequest:
+    return wire.AccessRequest(
+        id=stored.id,
+        status=stored.status,
+        reason=stored.reason,
+        memory_key=_memory_key(deployment, stored),
+        user_id=stored.user_id,
+        ai_connector_id=stored.developer_id,
+        created_at=stored.created_at,
+        updated_at=stored.updated_at,
+    )
+
+
+REQUEST_ROUTES = [create_request, list_requests, get_request, get_credentials]

@@ -1,0 +1,31 @@
+"""``/auth/token``: a developer's API key against a short-lived bearer token."""
+
+from __future__ import annotations
+
+from litestar import Response, post
+from litestar.params import RawBody
+from msgspec import UNSET
+
+from memframe import wire
+from memframe.errors import AuthError
+from memframe.service.api.exchange import ApiRequest, answer, decode, deployment_of, route
+from memframe.service.rules import token_lifetime
+from memframe.service.tokens import secret_hash
+
+
+@post(route(wire.ISSUE_TOKEN), status_code=200, sync_to_thread=False)
+def issue_token(request: ApiRequest, body: RawBody) -> Response[bytes]:
+    """A bearer token for an API key."""
+    deployment = deployment_of(request)
+    asked = decode(wire.TokenRequest, request, body)
+    key_hash = secret_hash(asked.api_key)
+    deployment.token_throttle.check((request.client.host if request.client else "", key_hash))
+    developer = deployment.store.accounts.developer_by_api_key(key_hash)
+    if developer is None or developer.disabled:
+        raise AuthError("the API key is not accepted", status=401, code="invalid_api_key")
+    lifetime_s = token_lifetime(None if asked.expires_in is UNSET else asked.expires_in)
+    token, expires_at = request.app.state.bearer_tokens.issue(developer.id, lifetime_s)
+    return answer(wire.TokenResponse(token, expires_at))
+
+
+TOKEN_ROUTES = [issue_token]

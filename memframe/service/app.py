@@ -1,0 +1,50 @@
+"""The web application: every part of the service that answers HTTP, put together in one place."""
+
+from __future__ import annotations
+
+from litestar import Litestar
+from litestar.datastructures import State
+from litestar.exceptions import HTTPException
+from litestar.types import ASGIApp
+from sqlalchemy.exc import OperationalError
+
+from memframe.errors import ServiceError
+from memframe.service.api import api_router
+from memframe.service.dashboard import site_router
+from memframe.service.deployment import Addresses, Deployment
+from memframe.service.hosts import HostGuard
+from memframe.service.openapi import get_openapi_document
+from memframe.service.problems import (
+    answer_database_error,
+    answer_failure,
+    answer_http_error,
+    answer_service_error,
+)
+from memframe.service.site import Site
+
+MAX_BODY_BYTES = 1_000_000
+
+
+def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
+    """The service at its public addresses, as an ASGI application."""
+    app = Litestar(
+        [api_router(), get_openapi_document, site_router()],
+        state=State(
+            {
+                "deployment": deployment,
+                "addresses": addresses,
+                "bearer_tokens": deployment.bearer_tokens(addresses),
+                "site": Site(deployment, addresses),
+            }
+        ),
+        exception_handlers={
+            ServiceError: answer_service_error,
+            HTTPException: answer_http_error,
+            OperationalError: answer_database_error,
+            Exception: answer_failure,
+        },
+        request_max_body_size=MAX_BODY_BYTES,
+        openapi_config=None,
+        logging_config=None,
+    )
+    return HostGuard(app, public_url=addresses.public_url)

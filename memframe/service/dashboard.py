@@ -1,0 +1,150 @@
+"""The user's pages: signing in and out, and the dashboard where access is decided.
+
+A decision here goes through the same rules as one by a program: what is no longer pending cannot be
+approved, whoever asks. GET changes nothing, every form is answered by a redirect.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from litestar import Response, Router, get, post
+from litestar.params import FromPath, RawBody
+from litestar.static_files import create_static_files_router
+
+from memframe.errors import ConflictError, InvalidError, MemframeError
+from memframe.secret import Secret
+from memframe.service.authorization import AUTHORIZATION_ROUTES
+from memframe.service.oauth_server import BadLink, SendBack
+from memframe.service.site import Site, Visitor, WebRequest, refusal_page, site_of
+from memframe.wire import OAUTH_AUTHORIZE, Status
+
+DASHBOARD = "/dashboard"
+
+_OWN_ADDRESS = re.compile(rf"{DASHBOARD}|{OAUTH_AUTHORIZE}\?[!-~]*", re.ASCII)
+_REFUSAL = "That e-mail and password do not go together. Check both and try again."
+_SIGN_IN = f"/login?next={quote(DASHBOARD, safe='')}"
+_STATIC = Path(__file__).with_name("static")
+
+
+@get("/", include_in_schema=False, sync_to_thread=False)
+def enter(request: WebRequest) -> Response[Any]:
+    """The front door leads to the dashboard."""
+    site = site_of(request)
+    return site.redirect(DASHBOARD, site.visitor(request))
+
+
+@get("/login", include_in_schema=False, sync_to_thread=True)
+def show_sign_in(request: WebRequest) -> Response[Any]:
+    """The sign-in form."""
+    site = site_of(request)
+    visitor = site.visitor(request)
+    way_on = _own_address(request.query_params.get("next", DASHBOARD))
+    if visitor.user is not None:
+        return site.redirect(way_on, visitor)
+    return _sign_in_page(site, visitor, way_on)
+
+
+@post("/login", include_in_schema=False, sync_to_thread=True)
+def sign_in(request: WebRequest, body: RawBody) -> Response[Any]:
+    """Check e-mail and password; the refusal is one and the same for whoever is not let in."""
+    site = site_of(request)
+    visitor = site.visitor(request)
+    form = site.checked_form(request, visitor, body)
+    way_on, email = _own_address(form.get("next", DASHBOARD)), form.get("email", "").strip()
+    site.sign_ins.check((request.client.host if request.client else "", email.casefold()))
+    user = site.store.accounts.user_by_email(email)
+    stored = user.password_hash if user and not user.disabled else None
+    if not site.passwords.matches(Secret(form.get("password", "")), stored) or user is None:
+        return _sign_in_page(site, visitor, way_on, entered_email=email, refusal=_REFUSAL)
+    return site.redirect(way_on, site.signed_in(visitor, user))
+
+
+@post("/logout", include_in_schema=False, sync_to_thread=True)
+def sign_out(request: WebRequest, body: RawBody) -> Response[Any]:
+    """End the session."""
+    site = site_of(request)
+    visitor = site.visitor(request)
+    site.checked_form(request, visitor, body)
+    return site.redirect("/login", site.signed_out(visitor))
+
+
+@get(DASHBOARD, include_in_schema=False, sync_to_thread=True)
+def show_dashboard(request: WebRequest) -> Response[Any]:
+    """Who asks, who has access, and what was decided earlier; the latest first."""
+    site = site_of(request)
+    visitor = site.visitor(request)
+    if visitor.user is None:
+        return site.redirect(_SIGN_IN, visitor)
+    requests = site.store.requests.of_user(visitor.user.id)[::-1]
+    return site.page(
+        "dashboard.html",
+        visitor,
+        pending=[request for request in requests if request.status == "pending"],
+        approved=[request for request in requests if request.status == "approved"],
+        past=[request for request in requests if request.status in {"rejected", "revoked"}],
+    )
+
+
+@post("/dashboard/requests/{request_id:str}", include_in_schema=False, sync_to_thread=True)
+def decide(request: WebRequest, request_id: FromPath[str], body: RawBody) -> Response[Any]:
+    """The user's decision on a request."""
+    site = site_of(request)
+    visitor = site.visitor(request)
+    form = site.checked_form(request, visitor, body)
+    if visitor.user is None:
+        return site.redirect(_SIGN_IN, visitor)
+    try:
+        status = msgspec.convert(form.get("status"), Status)
+        site.store.requests.decide(request_id, status, user_id=visitor.user.id)
+    except msgspec.ValidationError:
+        raise InvalidError("the form has no decision", status=400, code="invalid_request") from None
+    except ConflictError as conflict:
+        message = (
+            "The request was decided in another window or elsewhere before; your dashboard shows what holds"
+        )
+        raise ConflictError(message, status=409, code=conflict.code) from None
+    return site.redirect(DASHBOARD, visitor)
+
+
+def _own_address(address: str) -> str:
+    """Where to go after the sign-in: only to pages of ours, whoever wrote the link."""
+    return address if _OWN_ADDRESS.fullmatch(address) else DASHBOARD
+
+
+def _sign_in_page(
+    site: Site, visitor: Visitor, way_on: str, *, entered_email: str = "", refusal: str | None = None
+) -> Response[str]:
+    return site.page(
+        "sign_in.html",
+        visitor,
+        status=403 if refusal else 200,
+        next=way_on,
+        client_name=_client_name(site, way_on),
+        entered_email=entered_email,
+        refusal=refusal,
+    )
+
+
+def _client_name(site: Site, way_on: str) -> str | None:
+    """The application on whose behalf somebody is asked to sign in."""
+    _, _, query = way_on.partition("?")
+    try:
+        return site.server.question(query.encode()).client.name if query else None
+    except (BadLink, SendBack):
+        return None
+
+
+def site_router() -> Router:
+    """Every page for people, and the authorization server."""
+    pages = [enter, show_sign_in, sign_in, sign_out, show_dashboard, decide]
+    static = create_static_files_router(path="/static", directories=[_STATIC], include_in_schema=False)
+    return Router(
+        "/",
+        route_handlers=[*pages, *AUTHORIZATION_ROUTES, static],
+        exception_handlers={MemframeError: refusal_page},
+    )

@@ -1,0 +1,259 @@
+"""One service as it was set up: its store, keys and addresses, and what an operator does with it.
+
+The data folder holds the database (unless that is elsewhere) and the master key file. Both are made
+at the first start, closed to others; data whose key is gone, or another's, is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from argon2 import PasswordHasher
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from memframe.envelope import Envelope
+from memframe.errors import ConfigError
+from memframe.secret import Secret
+from memframe.service import cursors, rules
+from memframe.service.keys import KEY_FILE, MasterKey
+from memframe.service.store import Memories, Store, sqlite_url
+from memframe.service.throttle import Throttle
+from memframe.service.times import Clock, instant_text, parse_instant, utc_now
+from memframe.service.tokens import (
+    API_KEY_PREFIX,
+    CLIENT_ID_PREFIX,
+    CLIENT_SECRET_PREFIX,
+    BearerTokens,
+    Passwords,
+    new_secret,
+    secret_hash,
+)
+
+API_PREFIX = "/api/v1"
+DATABASE_FILE = "memframe.db"
+DEFAULT_REDIRECT_URI = "http://127.0.0.1/callback"
+FIRST_DEVELOPER = "My application"
+TOKEN_CALLS_PER_MINUTE = 60
+
+KNOWN_LAYOUTS = ("memframe", "gcm-iv-ct-tag", "gcm-iv:tag:ct")
+"""Sealed content that a write may bring; it is kept as it came."""
+
+
+class Addresses(Struct, frozen=True):
+    """Where a service is reached.
+
+    >>> Addresses("http://127.0.0.1:8765").base_url
+    'http://127.0.0.1:8765/api/v1'
+    """
+
+    public_url: str
+
+    @property
+    def base_url(self) -> str:
+        """Of the API."""
+        return self.public_url + API_PREFIX
+
+    @property
+    def auth_url(self) -> str:
+        """Of the OAuth authorization server."""
+        return self.public_url
+
+    @property
+    def dashboard_url(self) -> str:
+        """Of the pages on which users decide."""
+        return self.public_url + "/dashboard"
+
+
+class NewDeveloper(Struct, frozen=True):
+    """What a developer is given once, and the service keeps only as hashes."""
+
+    id: str
+    api_key: Secret
+    client_id: str
+    client_secret: Secret
+
+
+class Deployment:
+    """A store and the master key over it.
+
+    Parameters
+    ----------
+    store : Store
+    master_key : MasterKey
+    now : Clock, optional
+        What tells the time.
+    password_hasher : PasswordHasher, optional
+        Argon2 parameters; tests pass cheap ones.
+    token_calls_per_minute : int, optional
+        Calls of ``POST /auth/token`` that one client address may make with one key.
+
+    Attributes
+    ----------
+    store, master_key, now
+        As given.
+    passwords : Passwords
+    cursors : Cursors
+    token_throttle : Throttle
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        master_key: MasterKey,
+        *,
+        now: Clock = utc_now,
+        password_hasher: PasswordHasher | None = None,
+        token_calls_per_minute: int = TOKEN_CALLS_PER_MINUTE,
+    ) -> None:
+        self.store = store
+        self.master_key = master_key
+        self.now = now
+        self.passwords = Passwords(password_hasher)
+        self.cursors = cursors.Cursors(master_key.derive("cursors", n_bytes=cursors.KEY_BYTES))
+        self.token_throttle = Throttle(token_calls_per_minute, now=now)
+
+    def bearer_tokens(self, addresses: Addresses) -> BearerTokens:
+        """Tokens for the API at these addresses."""
+        return BearerTokens(
+            self.master_key.derive("bearer tokens"),
+            issuer=addresses.auth_url,
+            audience=addresses.base_url,
+            now=self.now,
+        )
+
+    def add_developer(self, name: str, redirect_uri: str = DEFAULT_REDIRECT_URI) -> NewDeveloper:
+        """A new application, with secrets that are shown this once."""
+        api_key, client_secret = new_secret(API_KEY_PREFIX), new_secret(CLIENT_SECRET_PREFIX)
+        developer = self.store.accounts.add_developer(
+            name=rules.developer_name(name),
+            api_key_hash=secret_hash(api_key),
+            client_id=CLIENT_ID_PREFIX + uuid4().hex,
+            client_secret_hash=secret_hash(client_secret),
+            redirect_uris=(rules.redirect_uri(redirect_uri),),
+        )
+        return NewDeveloper(developer.id, api_key, developer.client_id, client_secret)
+
+    def add_user(self, email: str, password: Secret) -> str:
+        """A new person; the id."""
+        user_id = str(uuid4())
+        self.store.accounts.add_user(
+            user_id=user_id,
+            email=rules.email_address(email),
+            password_hash=self.passwords.hash(Secret(rules.new_password(password.reveal()))),
+            wrapped_key=self.master_key.new_user_key(user_id=user_id, version=1),
+        )
+        return user_id
+
+    def memory_key(self, *, user_id: str, developer_id: str) -> Secret:
+        """Connect a user and a developer, if they are not yet, and give the memory key of the two."""
+        key = self.master_key.memory_key(user_id=user_id, developer_id=developer_id)
+        self.store.accounts.connect(
+            user_id=user_id, developer_id=developer_id, memory_key_hash=secret_hash(key)
+        )
+        return key
+
+    def encryption_key(self, user_id: str, memories: Memories) -> tuple[int, Secret]:
+        """Version and hexadecimal text of the user's present encryption key."""
+        version, wrapped = memories.wrapped_key()
+        return version, Secret(self.master_key.unwrap(wrapped, user_id=user_id, version=version).hex())
+
+    def envelope(self, user_id: str, memories: Memories) -> Envelope:
+        """What seals and opens the user's content."""
+        version, key = self.encryption_key(user_id, memories)
+        return Envelope(
+            key,
+            user_id=user_id,
+            key_version=version,
+            content_format=list(KNOWN_LAYOUTS),
+            write_format=KNOWN_LAYOUTS[0],
+        )
+
+    def import_memories(self, user_id: str, memories: Iterable[Struct], tags: Iterable[Struct] = ()) -> None:
+        """Take over memories and tags from elsewhere, with their own times; content comes in the open.
+
+        Parameters
+        ----------
+        user_id : str
+            Whose they become.
+        memories, tags : iterable of Struct
+            With the fields of a memory and of a tag on the wire, apart from the ids.
+        """
+        with self.store.owned(user_id) as mine:
+            envelope = self.envelope(user_id, mine)
+            for tag in tags:
+                fields = _with_instants(tag)
+                mine.add_tag({**fields, "description": fields["description"] or ""})
+            for memory in memories:
+                fields = _with_instants(memory)
+                tag_names = fields.pop("tags")
+                mine.add({**fields, "content": envelope.seal(fields["content"])}, tag_names)
+
+    def close(self) -> None:
+        """Give back what is held."""
+        self.store.close()
+
+
+def _with_instants(record: Struct) -> dict[str, Any]:
+    """The fields of a record, its times in the one spelling of the store."""
+    fields = asdict(record)
+    times = {name: instant_text(parse_instant(fields[name])) for name in ("created_at", "updated_at")}
+    return fields | times
+
+
+def open_deployment(
+    folder: Path,
+    *,
+    database_url: str | None = None,
+    now: Clock = utc_now,
+    password_hasher: PasswordHasher | None = None,
+    token_calls_per_minute: int = TOKEN_CALLS_PER_MINUTE,
+) -> Deployment:
+    """The service whose data is in a folder, made there if there is none yet."""
+    _make_private(folder)
+    store = Store(database_url or sqlite_url(folder / DATABASE_FILE), now=now)
+    try:
+        master_key = _master_key(folder / KEY_FILE, store)
+        store.bind(master_key.fingerprint())
+    except ConfigError:
+        store.close()
+        raise
+    return Deployment(
+        store,
+        master_key,
+        now=now,
+        password_hasher=password_hasher,
+        token_calls_per_minute=token_calls_per_minute,
+    )
+
+
+def _make_private(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not any(folder.iterdir()):
+            folder.chmod(0o700)
+        mode = folder.stat().st_mode
+    except OSError as error:
+        raise ConfigError(f"the data folder {folder} cannot be used: {error.strerror}") from None
+    if mode & 0o077:
+        raise ConfigError(f"the data folder {folder} is open to other users; close it: chmod 700 {folder}")
+
+
+def _master_key(path: Path, store: Store) -> MasterKey:
+    if path.exists():
+        return MasterKey.load(path)
+    if store.is_bound():
+        raise ConfigError(
+            f"the data is there, but its master key file {path} is not; restore it from a backup"
+        )
+    master_key = MasterKey.generate()
+    try:
+        master_key.save(path)
+    except FileExistsError:  # another process has started in the same moment
+        return MasterKey.load(path)
+    except OSError as error:
+        raise ConfigError(f"the master key file {path} cannot be written: {error.strerror}") from None
+    return master_key

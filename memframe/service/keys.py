@@ -1,0 +1,113 @@
+"""The master key: what it wraps, and what is derived from it.
+
+One key of 256 bits, kept apart from the database. It wraps every user's encryption key, and HKDF
+(RFC 5869) derives from it, each for one purpose, whatever else has to be secret and stable: the key
+that signs tokens, the one that closes cursors, and the memory key of each user and developer.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from memframe.errors import ConfigError
+from memframe.secret import Secret
+
+KEY_FILE = "master.key"
+
+_KEY_BYTES = 32
+_NONCE_BYTES = 12
+_HEX_KEY = re.compile(r"[0-9a-f]{64}", re.ASCII)
+
+
+class MasterKey:
+    """The key over all keys.
+
+    Parameters
+    ----------
+    text : Secret
+        64 hexadecimal characters.
+
+    Examples
+    --------
+    >>> master = MasterKey.generate()
+    >>> wrapped = master.wrap(bytes(32), user_id="u-1", version=1)
+    >>> master.unwrap(wrapped, user_id="u-1", version=1) == bytes(32)
+    True
+    """
+
+    def __init__(self, text: Secret) -> None:
+        if not _HEX_KEY.fullmatch(text.reveal()):
+            raise ConfigError(
+                "the master key must be 64 hexadecimal characters; restore the file from a backup"
+            )
+        self._text = text
+        self._wrapping = AESGCM(self.derive("wrap user keys"))
+
+    def __repr__(self) -> str:
+        return "MasterKey(••••••)"
+
+    @classmethod
+    def generate(cls) -> MasterKey:
+        """A fresh one."""
+        return cls(Secret(secrets.token_hex(_KEY_BYTES)))
+
+    @classmethod
+    def load(cls, path: Path) -> MasterKey:
+        """The one in a file."""
+        try:
+            return cls(Secret(path.read_text("ascii").strip()))
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not text"
+            raise ConfigError(f"the master key file {path} cannot be read: {reason}") from None
+
+    def save(self, path: Path) -> None:
+        """Write it to a new file that only its owner may read, and see it through to the disk."""
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(self._text.reveal() + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def derive(self, *purpose: str, n_bytes: int = _KEY_BYTES) -> bytes:
+        """A key for one purpose; the same parts always give the same key."""
+        info = b"".join(len(part.encode()).to_bytes(4) + part.encode() for part in ("memframe", *purpose))
+        return HKDF(SHA256(), n_bytes, salt=None, info=info).derive(bytes.fromhex(self._text.reveal()))
+
+    def fingerprint(self) -> str:
+        """What tells this master key from another, and nothing more."""
+        return self.derive("fingerprint", n_bytes=16).hex()
+
+    def memory_key(self, *, user_id: str, developer_id: str) -> Secret:
+        """The memory key of a user for one developer: stable, and stored nowhere."""
+        return Secret("mk_" + self.derive("memory key", user_id, developer_id).hex())
+
+    def new_user_key(self, *, user_id: str, version: int) -> bytes:
+        """A fresh encryption key for a user, wrapped at once."""
+        return self.wrap(os.urandom(_KEY_BYTES), user_id=user_id, version=version)
+
+    def wrap(self, key: bytes, *, user_id: str, version: int) -> bytes:
+        """Seal a user's encryption key for the database, bound to the user and the version."""
+        nonce = os.urandom(_NONCE_BYTES)
+        return nonce + self._wrapping.encrypt(nonce, key, _place(user_id, version))
+
+    def unwrap(self, wrapped: bytes, *, user_id: str, version: int) -> bytes:
+        """What `wrap` sealed; another user's key, or one of another version, does not open."""
+        try:
+            nonce, sealed = wrapped[:_NONCE_BYTES], wrapped[_NONCE_BYTES:]
+            return self._wrapping.decrypt(nonce, sealed, _place(user_id, version))
+        except InvalidTag:
+            raise ConfigError(
+                f"the encryption key of user {user_id}, version {version}, does not open with this "
+                "master key; restore the master key that belongs to this database"
+            ) from None
+
+
+def _place(user_id: str, version: int) -> bytes:
+    return f"user key|{user_id}|{version}".encode()

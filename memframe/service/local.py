@@ -1,0 +1,152 @@
+"""A whole service in a thread of this process, for tests, demos and trying things out."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
+
+import uvicorn
+from argon2 import PasswordHasher
+from msgspec import Struct
+
+from memframe.errors import ConfigError
+from memframe.secret import Secret
+from memframe.service.app import create_app
+from memframe.service.deployment import (
+    DEFAULT_REDIRECT_URI,
+    FIRST_DEVELOPER,
+    TOKEN_CALLS_PER_MINUTE,
+    Addresses,
+    Deployment,
+    NewDeveloper,
+    open_deployment,
+)
+from memframe.service.server import listen, make_server, url_of
+from memframe.service.times import Clock, utc_now
+from memframe.wire import Status
+
+LOOPBACK = "127.0.0.1"
+START_TIMEOUT_S = 10
+_LOOK_EVERY_S = 0.005
+
+
+class LocalService:
+    """A running service, its addresses and one developer's secrets.
+
+    Attributes
+    ----------
+    base_url, auth_url, dashboard_url : str
+        Of the API, the authorization server and the user's pages.
+    api_key, client_id, client_secret, redirect_uri : str
+        What a developer needs; made for this run.
+    """
+
+    def __init__(self, deployment: Deployment, addresses: Addresses, developer: NewDeveloper) -> None:
+        self._deployment = deployment
+        self.base_url = addresses.base_url
+        self.auth_url = addresses.auth_url
+        self.dashboard_url = addresses.dashboard_url
+        self.api_key = developer.api_key.reveal()
+        self.client_id = developer.client_id
+        self.client_secret = developer.client_secret.reveal()
+        self.redirect_uri = DEFAULT_REDIRECT_URI
+
+    def __repr__(self) -> str:
+        return f"<LocalService at {self.base_url}>"
+
+    def add_user(self, email: str, password: str) -> str:
+        """A new user, who can sign in; the user's id."""
+        return self._deployment.add_user(email, Secret(password))
+
+    def import_memories(self, user_id: str, memories: Iterable[Struct], tags: Iterable[Struct] = ()) -> None:
+        """Give a user memories and tags from elsewhere; see `Deployment.import_memories`."""
+        self._deployment.import_memories(user_id, memories, tags)
+
+    def decide(self, request_id: str, status: Status) -> Status:
+        """Decide on an access request in the user's stead: approved, rejected or revoked."""
+        return self._deployment.store.requests.decide(request_id, status).status
+
+
+@contextmanager
+def run_local(
+    data: str | Path | None = None,
+    port: int = 0,
+    *,
+    now: Clock = utc_now,
+    password_hasher: PasswordHasher | None = None,
+    token_calls_per_minute: int = TOKEN_CALLS_PER_MINUTE,
+) -> Iterator[LocalService]:
+    """Run the service on this machine until the ``with`` block ends.
+
+    Parameters
+    ----------
+    data : str or Path, optional
+        Data folder; it is made if it is not there. None takes a temporary one, removed at the end.
+        An earlier run's secrets cannot be shown again, so that every run has a developer of its own;
+        users and their memories stay.
+    port : int, default 0
+        0 takes a free one.
+    now : Clock, optional
+        What tells the time.
+    password_hasher : PasswordHasher, optional
+        Argon2 parameters for users' passwords.
+    token_calls_per_minute : int, default 60
+        Calls of ``POST /auth/token`` that one client may make with one key.
+
+    Yields
+    ------
+    LocalService
+
+    Raises
+    ------
+    ConfigError
+        If the port is taken, or the data folder cannot be used.
+
+    Examples
+    --------
+    >>> with run_local() as local:
+    ...     user_id = local.add_user("ada@example.org", "a long password")
+    ...     print(local.base_url)
+    http://127.0.0.1:.../api/v1
+    """
+    with ExitStack() as stack:
+        folder = Path(data) if data else Path(stack.enter_context(TemporaryDirectory(prefix="memframe-")))
+        listening = stack.enter_context(listen(LOOPBACK, port))
+        deployment = open_deployment(
+            folder,
+            now=now,
+            password_hasher=password_hasher,
+            token_calls_per_minute=token_calls_per_minute,
+        )
+        stack.callback(deployment.close)
+        addresses = Addresses(url_of(listening))
+        local = LocalService(deployment, addresses, deployment.add_developer(FIRST_DEVELOPER))
+        stack.enter_context(_serving(make_server(create_app(deployment, addresses)), listening))
+        yield local
+
+
+@contextmanager
+def _serving(server: uvicorn.Server, listening: socket.socket) -> Iterator[None]:
+    """A server in a thread of its own: started when the block begins, stopped when it ends."""
+    thread = Thread(target=server.run, args=([listening],), name="memframe-service", daemon=True)
+    thread.start()
+    try:
+        _wait_until_started(server, thread)
+        yield
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def _wait_until_started(server: uvicorn.Server, thread: Thread) -> None:
+    for _ in range(int(START_TIMEOUT_S / _LOOK_EVERY_S)):
+        if server.started:
+            return
+        thread.join(_LOOK_EVERY_S)
+        if not thread.is_alive():
+            break
+    raise ConfigError("the service did not start; its log says why")

@@ -1,0 +1,193 @@
+"""What all pages for people share: who sits at the browser, whether a form is our own, how an answer looks.
+
+A browser has one cookie, a random name that says nothing. Before the sign-in it is known to nobody; at
+the sign-in it is replaced, and the hash of the new one is stored with the user. The token in every form
+is derived from the cookie, so that only a page which was served to this browser can send one, the
+sign-in form included. Browsers that say where a form comes from are believed on top of that.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+from litestar import MediaType, Request, Response
+from litestar.datastructures import Cookie, Headers, State
+from msgspec import Struct
+
+from memframe.errors import AccessError, MemframeError, ServiceError
+from memframe.secret import Secret
+from memframe.service.deployment import Addresses, Deployment
+from memframe.service.forms import read_form
+from memframe.service.oauth_server import AuthorizationServer
+from memframe.service.pages import page_headers, render_page
+from memframe.service.store import User
+from memframe.service.throttle import Throttle, TooManyCallsError
+from memframe.service.tokens import new_secret, secret_hash
+
+SIGN_INS_PER_MINUTE = 20
+
+_COOKIE_VALUE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+
+WebRequest = Request[Any, Any, State]
+
+
+class Visitor(Struct, frozen=True):
+    """The browser behind a request, and the user who is signed in there."""
+
+    token: Secret
+    user: User | None = None
+    is_new: bool = False
+
+    @property
+    def form_token(self) -> str:
+        """What every form of this browser's pages carries."""
+        return hmac.digest(self.token.reveal().encode(), b"memframe form", "sha256").hex()
+
+
+class Site:
+    """The user's side of a service: its authorization server, and the look of its answers.
+
+    Parameters
+    ----------
+    deployment : Deployment
+    addresses : Addresses
+    """
+
+    def __init__(self, deployment: Deployment, addresses: Addresses) -> None:
+        self.store = deployment.store
+        self.passwords = deployment.passwords
+        self.server = AuthorizationServer(deployment, issuer=addresses.auth_url)
+        self.sign_ins = Throttle(SIGN_INS_PER_MINUTE, now=deployment.now)
+        self.token_calls = deployment.token_throttle
+        self._https = addresses.public_url.startswith("https:")
+        self._cookie_name = "__Host-memframe" if self._https else "memframe"
+
+    def visitor(self, request: WebRequest) -> Visitor:
+        """Who asks; a browser that was never here gets a name."""
+        value = request.cookies.get(self._cookie_name, "")
+        if not _COOKIE_VALUE.fullmatch(value):
+            return Visitor(new_secret(), is_new=True)
+        token = Secret(value)
+        return Visitor(token, self.store.sessions.user(secret_hash(token)))
+
+    def signed_in(self, visitor: Visitor, user: User) -> Visitor:
+        """Sign a user in, under a new name."""
+        self.store.sessions.end(secret_hash(visitor.token))
+        fresh = Visitor(new_secret(), user, is_new=True)
+        self.store.sessions.open(token_hash=secret_hash(fresh.token), user_id=user.id)
+        return fresh
+
+    def signed_out(self, visitor: Visitor) -> Visitor:
+        """End the session; the browser gets another name."""
+        self.store.sessions.end(secret_hash(visitor.token))
+        return Visitor(new_secret(), is_new=True)
+
+    def checked_form(self, request: WebRequest, visitor: Visitor, body: bytes) -> dict[str, str]:
+        """The fields of a form that this browser was given by us; `AccessError` for any other."""
+        form = read_form(body)
+        token = form.pop("csrf_token", "").encode()
+        own = hmac.compare_digest(token, visitor.form_token.encode())
+        if not (own and is_own_origin(request.headers, self.server.issuer)):
+            raise AccessError(
+                "This form is out of date, or did not come from this site. Nothing was changed. "
+                "Open the page again and repeat what you did.",
+                status=403,
+                code="foreign_form",
+            )
+        return form
+
+    def page(
+        self,
+        template: str,
+        visitor: Visitor,
+        *,
+        status: int = 200,
+        form_target: str | None = None,
+        **values: Any,
+    ) -> Response[str]:
+        """The answer that shows a page."""
+        html = render_page(
+            template,
+            email=visitor.user.email if visitor.user else None,
+            csrf_token=visitor.form_token,
+            **values,
+        )
+        return Response(
+            html,
+            status_code=status,
+            media_type=MediaType.HTML,
+            headers=page_headers(form_target=form_target, https=self._https),
+            cookies=self._cookies(visitor),
+        )
+
+    def redirect(self, address: str, visitor: Visitor) -> Response[str]:
+        """The answer that leads on; 303, so that no form travels along."""
+        headers = page_headers(https=self._https) | {"Location": address}
+        return Response(
+            "", status_code=303, media_type=MediaType.TEXT, headers=headers, cookies=self._cookies(visitor)
+        )
+
+    def _cookies(self, visitor: Visitor) -> list[Cookie]:
+        if not visitor.is_new:
+            return []
+        return [
+            Cookie(
+                self._cookie_name,
+                value=visitor.token.reveal(),
+                path="/",
+                httponly=True,
+                samesite="lax",
+                secure=self._https,
+            )
+        ]
+
+
+def site_of(request: WebRequest) -> Site:
+    """The site that a request has reached."""
+    site: Site = request.app.state.site
+    return site
+
+
+def is_own_origin(headers: Headers, public_url: str) -> bool:
+    """Whether a form came from a page of ours, as far as the browser says.
+
+    ``Origin: null`` decides nothing: browsers send it for our own pages, too, as these withhold the
+    referrer. Programs, and old browsers, say nothing at all.
+    """
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site in {"same-origin", "none"}
+    origin = headers.get("origin", "null")
+    return origin == "null" or urlsplit(origin).netloc in {headers.get("host"), urlsplit(public_url).netloc}
+
+
+_HEADINGS = {
+    400: "This cannot be read",
+    403: "This form is out of date",
+    404: "There is no such request",
+    409: "This was decided meanwhile",
+    429: "Too many attempts",
+}
+
+
+def refusal_page(request: WebRequest, error: MemframeError) -> Response[str]:
+    """An error that is told to a person: what happened, and the way on."""
+    site = site_of(request)
+    status = error.status if isinstance(error, ServiceError) and error.status in _HEADINGS else 400
+    page = site.page(
+        "notice.html",
+        site.visitor(request),
+        status=status,
+        heading=_HEADINGS[status],
+        said=_sentence(str(error)),
+    )
+    if isinstance(error, TooManyCallsError):
+        page.headers["Retry-After"] = str(error.retry_after_s)
+    return page
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}".removesuffix(".") + "."

@@ -1,0 +1,150 @@
+"""Developers and users in the database: who they are, and the hashes and keys they are known by."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from msgspec import Struct
+from sqlalchemy import Connection, Engine, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from memframe.errors import ConflictError
+from memframe.service.store.engine import columns_of, fetch_all, fetch_one, writing
+from memframe.service.store.schema import connections, developers, user_keys, users
+from memframe.service.times import Clock
+
+
+class Developer(Struct, frozen=True):
+    """An application that asks for access."""
+
+    id: str
+    name: str
+    api_key_hash: str
+    client_id: str
+    client_secret_hash: str
+    redirect_uris: tuple[str, ...]
+    disabled: bool
+    created_at: datetime
+
+
+class User(Struct, frozen=True):
+    """A person whose memories are kept."""
+
+    id: str
+    email: str
+    password_hash: str
+    key_version: int
+    disabled: bool
+    created_at: datetime
+
+
+class Accounts:
+    """Queries on developers, users, users' keys and the connections between the two."""
+
+    def __init__(self, engine: Engine, *, now: Clock) -> None:
+        self._engine = engine
+        self._now = now
+
+    def add_developer(
+        self,
+        *,
+        name: str,
+        api_key_hash: str,
+        client_id: str,
+        client_secret_hash: str,
+        redirect_uris: tuple[str, ...],
+    ) -> Developer:
+        """A new application."""
+        developer = Developer(
+            id=str(uuid4()),
+            name=name,
+            api_key_hash=api_key_hash,
+            client_id=client_id,
+            client_secret_hash=client_secret_hash,
+            redirect_uris=redirect_uris,
+            disabled=False,
+            created_at=self._now(),
+        )
+        with writing(self._engine) as connection:
+            connection.execute(insert(developers).values(**columns_of(developer)))
+        return developer
+
+    def developer(self, developer_id: str) -> Developer | None:
+        """The application with an id."""
+        return self._developer(developers.c.id == developer_id)
+
+    def developer_by_api_key(self, api_key_hash: str) -> Developer | None:
+        """The application whose API key has this hash."""
+        return self._developer(developers.c.api_key_hash == api_key_hash)
+
+    def developer_by_client_id(self, client_id: str) -> Developer | None:
+        """The application as OAuth knows it."""
+        return self._developer(developers.c.client_id == client_id)
+
+    def developers(self) -> list[Developer]:
+        """All applications, oldest first."""
+        with self._engine.connect() as connection:
+            query = select(developers).order_by(developers.c.created_at, developers.c.id)
+            return fetch_all(connection, Developer, query)
+
+    def add_user(self, *, user_id: str, email: str, password_hash: str, wrapped_key: bytes) -> User:
+        """A new person with the first version of the encryption key; the e-mail ignores case."""
+        user = User(user_id, email.casefold(), password_hash, 1, disabled=False, created_at=self._now())
+        try:
+            with writing(self._engine) as connection:
+                connection.execute(insert(users).values(**columns_of(user)))
+                key = {"user_id": user_id, "version": 1, "wrapped_key": wrapped_key}
+                connection.execute(insert(user_keys).values(**key, created_at=user.created_at))
+        except IntegrityError:
+            message = f"there is a user {user.email} already; choose another e-mail address"
+            raise ConflictError(message, status=409, code="user_exists") from None
+        return user
+
+    def user(self, user_id: str) -> User | None:
+        """The person with an id."""
+        return self._user(users.c.id == user_id)
+
+    def user_by_email(self, email: str) -> User | None:
+        """The person with an e-mail address, whatever its case."""
+        return self._user(users.c.email == email.casefold())
+
+    def users(self) -> list[User]:
+        """All people, oldest first."""
+        with self._engine.connect() as connection:
+            return fetch_all(connection, User, select(users).order_by(users.c.created_at, users.c.id))
+
+    def connect(self, *, user_id: str, developer_id: str, memory_key_hash: str) -> None:
+        """Note that a developer was given a user's memory key; a second time changes nothing."""
+        pair = {"user_id": user_id, "developer_id": developer_id}
+        with writing(self._engine) as connection:
+            if not _is_connected(connection, **pair):
+                new = {**pair, "memory_key_hash": memory_key_hash, "created_at": self._now()}
+                connection.execute(insert(connections).values(**new))
+
+    def connected_user(self, *, developer_id: str, memory_key_hash: str) -> str | None:
+        """The user behind a memory key, if it was given to this developer and the user is there."""
+        query = (
+            select(connections.c.user_id)
+            .join(users, users.c.id == connections.c.user_id)
+            .where(connections.c.memory_key_hash == memory_key_hash)
+            .where(connections.c.developer_id == developer_id, users.c.disabled.is_(False))
+        )
+        with self._engine.connect() as connection:
+            return connection.scalar(query)
+
+    def _developer(self, condition: Any) -> Developer | None:
+        with self._engine.connect() as connection:
+            return fetch_one(connection, Developer, select(developers).where(condition))
+
+    def _user(self, condition: Any) -> User | None:
+        with self._engine.connect() as connection:
+            return fetch_one(connection, User, select(users).where(condition))
+
+
+def _is_connected(connection: Connection, *, user_id: str, developer_id: str) -> bool:
+    query = select(connections.c.user_id).where(
+        connections.c.user_id == user_id, connections.c.developer_id == developer_id
+    )
+    return connection.scalar(query) is not None

@@ -1,0 +1,103 @@
+"""The database behind the store: how it is opened, and which transactions it runs.
+
+SQLite writes ahead (WAL) and sees every commit through to the disk (``synchronous=FULL``). Its write
+transactions take the lock at their beginning: what was read inside one still holds when it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import Struct
+from sqlalchemy import Connection, Engine, Select, create_engine, event, insert, select
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from memframe.errors import ConfigError
+from memframe.service.store.schema import SCHEMA_VERSION, meta, metadata
+
+BUSY_TIMEOUT_MS = 10_000
+
+Record = TypeVar("Record", bound=Struct)
+
+
+def sqlite_url(path: Path) -> str:
+    """The address of a SQLite file."""
+    return f"sqlite:///{path}"
+
+
+def open_engine(url: str) -> Engine:
+    """The engine for a database address; its tables are made or checked."""
+    try:
+        engine = create_engine(url, hide_parameters=True)  # an error must not quote what was to be stored
+        if engine.dialect.name == "sqlite":
+            _prepare_sqlite(engine)
+        _create_tables(engine)
+    except (ArgumentError, NoSuchModuleError, ImportError) as error:
+        raise ConfigError(f"the database address is not understood: {type(error).__name__}") from None
+    except DBAPIError as error:
+        place = engine.url.render_as_string(hide_password=True)
+        raise ConfigError(f"the database {place} cannot be opened: {error.orig}") from None
+    return engine
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A transaction that will write: commits at the end, rolls back on an error."""
+    with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        yield connection
+
+
+def fetch_one(connection: Connection, record: type[Record], query: Select[Any]) -> Record | None:
+    """The one row that a query finds, or None."""
+    row = connection.execute(query).mappings().one_or_none()
+    return None if row is None else record(**row)
+
+
+def fetch_all(connection: Connection, record: type[Record], query: Select[Any]) -> list[Record]:
+    """All rows that a query finds."""
+    return [record(**row) for row in connection.execute(query).mappings()]
+
+
+def columns_of(record: Struct) -> dict[str, Any]:
+    """A record as the values of an INSERT."""
+    return {name: getattr(record, name) for name in record.__struct_fields__}
+
+
+def _prepare_sqlite(engine: Engine) -> None:
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, record: object) -> None:  # noqa: ARG001 - the event's signature
+        connection.isolation_level = None  # the driver's own BEGIN comes too late for our transactions
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+        connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _create_tables(engine: Engine) -> None:
+    with writing(engine) as connection:
+        metadata.create_all(connection)
+        version = read_meta(connection, "schema_version")
+        if version is None:
+            write_meta(connection, "schema_version", str(SCHEMA_VERSION))
+        elif int(version) != SCHEMA_VERSION:
+            raise ConfigError(
+                f"the database is of schema version {version}, this memframe reads {SCHEMA_VERSION}; "
+                "install the version of memframe that wrote it"
+            )
+
+
+def read_meta(connection: Connection, name: str) -> str | None:
+    """One setting of the database itself."""
+    return connection.scalar(select(meta.c.value).where(meta.c.name == name))
+
+
+def write_meta(connection: Connection, name: str, value: str) -> None:
+    """Note a setting of the database, once."""
+    connection.execute(insert(meta).values(name=name, value=value))

@@ -1,0 +1,220 @@
+"""The tables of the service, for SQLite and PostgreSQL alike.
+
+What may be known stands in the open; what must not be known does not stand here: keys and tokens of
+developers, users and sessions only as SHA-256, passwords as argon2, users' encryption keys wrapped by
+the master key, content sealed. Memory keys are derived from the master key; only their hash is kept.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Dialect,
+    Double,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+
+from memframe.service.times import instant_text, parse_instant
+
+SCHEMA_VERSION = 1
+"""Raised with every change of the tables; data written by a newer one is refused at start-up."""
+
+metadata = MetaData()
+
+Id = String(36)
+Hash = String(64)
+Instant = String(27)
+
+
+class Time(TypeDecorator[datetime]):
+    """An aware datetime, kept as the text of `memframe.service.times`."""
+
+    impl = Instant
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - the library's signature
+        return None if value is None else instant_text(value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - the library's signature
+        return None if value is None else parse_instant(value)
+
+
+class Texts(TypeDecorator[tuple[str, ...]]):
+    """A few texts in one cell."""
+
+    impl = JSON
+    cache_ok = True
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> tuple[str, ...]:  # noqa: ARG002 - the library's signature
+        return tuple(value)
+
+
+meta = Table(
+    "meta",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+developers = Table(
+    "developers",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("api_key_hash", Hash, nullable=False, unique=True),
+    Column("client_id", String(64), nullable=False, unique=True),
+    Column("client_secret_hash", Hash, nullable=False),
+    Column("redirect_uris", Texts, nullable=False),
+    Column("disabled", Boolean, nullable=False, default=False),
+    Column("created_at", Time, nullable=False),
+)
+
+users = Table(
+    "users",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("email", String(320), nullable=False, unique=True),
+    Column("password_hash", Text, nullable=False),
+    Column("key_version", Integer, nullable=False),
+    Column("disabled", Boolean, nullable=False, default=False),
+    Column("created_at", Time, nullable=False),
+)
+
+user_keys = Table(
+    "user_keys",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id"), primary_key=True),
+    Column("version", Integer, primary_key=True),
+    Column("wrapped_key", LargeBinary, nullable=False),
+    Column("created_at", Time, nullable=False),
+)
+
+connections = Table(
+    "connections",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id"), primary_key=True),
+    Column("developer_id", Id, ForeignKey("developers.id"), primary_key=True),
+    Column("memory_key_hash", Hash, nullable=False, unique=True),
+    Column("created_at", Time, nullable=False),
+)
+
+access_requests = Table(
+    "access_requests",
+    metadata,
+    Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("id", Id, nullable=False, unique=True),
+    Column("developer_id", Id, nullable=False),
+    Column("user_id", Id, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("created_at", Time, nullable=False),
+    Column("updated_at", Time, nullable=False),
+    ForeignKeyConstraint(["user_id", "developer_id"], ["connections.user_id", "connections.developer_id"]),
+    Index("access_requests_by_grant", "developer_id", "user_id", "status"),
+    Index("access_requests_by_user", "user_id", "seq"),
+)
+
+memories = Table(
+    "memories",
+    metadata,
+    Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("id", Id, nullable=False, unique=True),
+    Column("user_id", Id, ForeignKey("users.id"), nullable=False),
+    Column("content", Text, nullable=False),
+    Column("title", Text),
+    Column("summary", Text),
+    Column("importance", Double),
+    Column("confidence", Double),
+    Column("source", Text),
+    Column("created_at", Instant, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+    Index("memories_by_user", "user_id", "seq"),
+    sqlite_autoincrement=True,  # a deleted record's place is never given again: cursors stay true
+)
+
+tags = Table(
+    "tags",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("user_id", Id, ForeignKey("users.id"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("color", String(7), nullable=False),
+    Column("description", Text, nullable=False),
+    Column("is_enabled", Boolean, nullable=False, default=True),
+    Column("created_at", Instant, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+    UniqueConstraint("user_id", "name"),
+)
+
+memory_tags = Table(
+    "memory_tags",
+    metadata,
+    Column("user_id", Id, primary_key=True),
+    Column("memory_seq", ForeignKey("memories.seq", ondelete="CASCADE"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("tag_id", Id, ForeignKey("tags.id"), nullable=False),
+    Index("memory_tags_by_tag", "tag_id", "memory_seq"),
+    Index("memory_tags_by_memory", "memory_seq"),
+)
+
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    Column("developer_id", Id, ForeignKey("developers.id"), primary_key=True),
+    Column("key_hash", Hash, primary_key=True),
+    Column("body_hash", Hash, nullable=False),
+    Column("memory_id", Id, nullable=False),
+    Column("created_at", Time, nullable=False, index=True),
+)
+
+authorization_codes = Table(
+    "authorization_codes",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("code_hash", Hash, nullable=False, unique=True),
+    Column("developer_id", Id, ForeignKey("developers.id"), nullable=False),
+    Column("user_id", Id, ForeignKey("users.id"), nullable=False),
+    Column("redirect_uri", Text),  # none where the client, having only one, left it out
+    Column("code_challenge", String(128)),
+    Column("created_at", Time, nullable=False),
+    Column("expires_at", Time, nullable=False),
+    Column("used_at", Time),
+)
+
+user_tokens = Table(
+    "user_tokens",
+    metadata,
+    Column("token_hash", Hash, primary_key=True),
+    Column("kind", String(16), nullable=False),  # access, refresh
+    Column("code_id", Id, ForeignKey("authorization_codes.id"), nullable=False, index=True),
+    Column("developer_id", Id, ForeignKey("developers.id"), nullable=False),
+    Column("user_id", Id, ForeignKey("users.id"), nullable=False),
+    Column("created_at", Time, nullable=False),
+    Column("expires_at", Time, nullable=False),
+    Column("revoked_at", Time),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("token_hash", Hash, primary_key=True),
+    Column("user_id", Id, ForeignKey("users.id"), nullable=False),
+    Column("created_at", Time, nullable=False),
+    Column("expires_at", Time, nullable=False, index=True),
+)

@@ -1,0 +1,67 @@
+"""Fixtures that every room shares: a running service, made once."""
+
+from uuid import uuid4
+
+import pytest
+from argon2 import PasswordHasher
+
+import memframe
+from memframe.demo.person import Person
+from memframe.service import run_local
+
+PASSWORD = "a password for tests"
+
+CHEAP_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+"""Argon2 with the least cost: tests sign in often, and have no password to protect."""
+
+
+@pytest.fixture(scope="session")
+def service():
+    """A running service of this process; add users of your own, and leave others' alone."""
+    with run_local(password_hasher=CHEAP_HASHER, token_calls_per_minute=1_000_000) as local:
+        yield local
+
+
+class User:
+    """A user of the running service with one developer's way to them: what most tests begin with."""
+
+    def __init__(self, service, email):
+        self.service = service
+        self.person = Person(email, PASSWORD)
+        self.user_id = service.add_user(email, PASSWORD)
+        self.client = memframe.connect(service.base_url, api_key=service.api_key, auth_url=service.auth_url)
+
+    def flow(self, **options):
+        service = self.service
+        settings = {"auth_url": service.auth_url, "redirect_uri": service.redirect_uri} | options
+        return memframe.OAuthFlow(service.client_id, service.client_secret, **settings)
+
+    def memory_key(self):
+        flow = self.flow()
+        return flow.exchange(self.person.authorize(flow.authorization_url())).memory_key
+
+    def ask(self, reason="a test"):
+        return self.client.create_access_request(self.memory_key(), reason)
+
+    def access(self, **options):
+        request = self.ask()
+        self.service.decide(request.id, "approved")
+        return memframe.open_access(self.client, request.id, **options)
+
+    def close(self):
+        self.client.close()
+        self.person.close()
+
+
+@pytest.fixture
+def user(service):
+    """A new user, whom nobody else knows."""
+    person = User(service, f"{uuid4()}@example.org")
+    yield person
+    person.close()
+
+
+@pytest.fixture
+def access(user):
+    """An open access to a new user's memories, of which there are none yet."""
+    return user.access()

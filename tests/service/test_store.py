@@ -1,0 +1,198 @@
+"""The database keeps what it was told, decides races once, and refuses data that is not its own."""
+
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy.exc import IntegrityError
+
+from memframe.errors import ConfigError, ConflictError, NotFoundError
+from memframe.service.store import Store, UserToken, sqlite_url
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+class Clock:
+    """Time that stands still until it is moved."""
+
+    def __init__(self):
+        self.time = NOON
+
+    def __call__(self):
+        return self.time
+
+    def advance(self, **passed):
+        self.time += timedelta(**passed)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path, clock):
+    store = Store(sqlite_url(tmp_path / "service.db"), now=clock)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def developer(store):
+    return store.accounts.add_developer(
+        name="Notes",
+        api_key_hash="a" * 64,
+        client_id="mfc_1",
+        client_secret_hash="b" * 64,
+        redirect_uris=("http://127.0.0.1/callback",),
+    )
+
+
+@pytest.fixture
+def user(store):
+    return store.accounts.add_user(
+        user_id="u-1", email="Ada@Example.org", password_hash="-", wrapped_key=b"wrapped"
+    )
+
+
+@pytest.fixture
+def request_id(store, developer, user):
+    store.accounts.connect(user_id=user.id, developer_id=developer.id, memory_key_hash="c" * 64)
+    return store.requests.add(developer_id=developer.id, user_id=user.id, reason="why").id
+
+
+def test_accounts_come_back_as_they_were_added(store, developer, user):
+    assert store.accounts.developer(developer.id) == developer
+    assert store.accounts.developer_by_api_key("a" * 64) == developer
+    assert store.accounts.developer_by_client_id("mfc_1") == developer
+    assert store.accounts.developers() == [developer]
+    assert store.accounts.user(user.id) == user
+    assert store.accounts.user_by_email("ADA@example.ORG") == user
+    assert store.accounts.users() == [user]
+    assert store.accounts.developer("nobody") is None
+
+
+def test_an_email_address_is_taken_whatever_its_case(store, user):
+    with pytest.raises(ConflictError, match=r"ada@example\.org already"):
+        store.accounts.add_user(user_id="u-2", email="aDA@EXAMPLE.org", password_hash="-", wrapped_key=b"")
+
+
+def test_a_memory_key_opens_only_to_the_developer_it_was_given_to(store, developer, request_id):
+    known = {"memory_key_hash": "c" * 64}
+    assert store.accounts.connected_user(developer_id=developer.id, **known) == "u-1"
+    assert store.accounts.connected_user(developer_id="another", **known) is None
+    assert store.accounts.connected_user(developer_id=developer.id, memory_key_hash="d" * 64) is None
+
+
+def test_a_request_moves_as_the_table_says(store, clock, request_id):
+    clock.advance(minutes=5)
+    approved = store.requests.decide(request_id, "approved", user_id="u-1")
+    assert (approved.status, approved.developer_name) == ("approved", "Notes")
+    assert approved.updated_at - approved.created_at == timedelta(minutes=5)
+    with pytest.raises(ConflictError, match="is approved, it cannot become rejected"):
+        store.requests.decide(request_id, "rejected")
+    assert store.requests.decide(request_id, "revoked").status == "revoked"
+    with pytest.raises(ConflictError, match="nothing else"):
+        store.requests.decide(request_id, "approved")
+
+
+def test_nobody_decides_for_another_user(store, request_id):
+    with pytest.raises(NotFoundError):
+        store.requests.decide(request_id, "approved", user_id="u-2")
+    assert store.requests.get(request_id).status == "pending"
+
+
+def test_of_approve_and_reject_at_the_same_moment_one_wins(store, developer, user, request_id):
+    def decide(status):
+        try:
+            return store.requests.decide(request_id, status).status
+        except ConflictError:
+            return None
+
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = [won for won in pool.map(decide, ["approved", "rejected"] * 8) if won]
+    assert outcomes == [store.requests.get(request_id).status]
+
+
+@pytest.fixture
+def code(store, clock, developer, user):
+    store.authorizations.add_code(
+        code_hash="e" * 64,
+        developer_id=developer.id,
+        user_id=user.id,
+        redirect_uri="http://127.0.0.1/callback",
+        code_challenge=None,
+        expires_at=clock() + timedelta(seconds=60),
+    )
+    return store.authorizations.code("e" * 64)
+
+
+def token_of(code, name):
+    return UserToken(
+        name * 64, "refresh", code.id, code.developer_id, code.user_id, NOON + timedelta(days=30)
+    )
+
+
+def test_a_code_is_redeemed_once(store, code):
+    tokens = [token_of(code, f"{number:x}") for number in range(16)]
+    with ThreadPoolExecutor(8) as pool:
+        won = list(pool.map(lambda token: store.authorizations.redeem_code(code.id, (token,)), tokens))
+    assert sum(won) == 1
+    assert sum(store.authorizations.token(token.token_hash) is not None for token in tokens) == 1
+
+
+def test_a_code_is_redeemed_in_time(store, clock, code):
+    clock.advance(seconds=60)
+    assert not store.authorizations.redeem_code(code.id, (token_of(code, "1"),))
+
+
+def test_a_code_whose_tokens_cannot_be_noted_stays_unused(store, code):
+    broken = UserToken(None, "refresh", code.id, code.developer_id, code.user_id, NOON)
+    with pytest.raises(IntegrityError):
+        store.authorizations.redeem_code(code.id, (broken,))
+    assert store.authorizations.redeem_code(code.id, (token_of(code, "1"),))
+
+
+def test_a_second_use_revokes_what_the_first_one_gave(store, clock, code):
+    first, second, third = (token_of(code, name) for name in "123")
+    assert store.authorizations.redeem_code(code.id, (first,))
+    assert store.authorizations.redeem_token(first, (second,))
+    assert store.authorizations.token(second.token_hash) == second
+    assert not store.authorizations.redeem_token(first, (third,))
+    assert store.authorizations.token(second.token_hash).revoked_at == clock()
+    assert store.authorizations.token(third.token_hash) is None
+
+
+def test_a_session_ends_when_it_is_told_to_or_its_time_is_over(store, clock, user):
+    for name in "12":
+        store.sessions.open(token_hash=name * 64, user_id=user.id)
+    store.sessions.end("1" * 64)
+    assert store.sessions.user("1" * 64) is None
+    assert store.sessions.user("2" * 64) == user
+    clock.advance(hours=12)
+    assert store.sessions.user("2" * 64) is None
+
+
+def test_data_of_a_newer_version_is_refused(tmp_path):
+    path = tmp_path / "service.db"
+    Store(sqlite_url(path)).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE meta SET value = '99' WHERE name = 'schema_version'")
+    connection.close()
+    with pytest.raises(ConfigError, match="schema version 99"):
+        Store(sqlite_url(path))
+
+
+def test_a_file_that_is_no_database_is_refused_by_name(tmp_path):
+    path = tmp_path / "service.db"
+    path.write_text("this is a letter, not a database, and it is long enough to look at" * 20)
+    with pytest.raises(ConfigError, match=r"service\.db cannot be opened"):
+        Store(sqlite_url(path))
+
+
+def test_the_database_sees_every_commit_through_to_the_disk(store):
+    with store._engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+        assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
