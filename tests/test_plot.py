@@ -309,7 +309,7 @@ def test_pyplot_is_never_imported():
         "plot.sources(pd.DataFrame({'source': ['chat']})).figure.savefig(sys.stdout.buffer)\n"
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)  # noqa: S603 - our own code
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert (done.returncode, done.stdout[1:4]) == (0, b"PNG"), done.stderr
 
 
