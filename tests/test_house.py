@@ -1,13 +1,18 @@
 """The laws of the house that a machine can check: layers, doors, names and libraries in their rooms."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import memframe
+
 PACKAGE = Path(__file__).parents[1] / "memframe"
 
 LAYERS = """
+    __main__
     cli
     demo
     panel fleet
@@ -94,3 +99,39 @@ def test_no_function_has_its_modules_name_and_every_module_says_what_it_is(path)
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     assert path.stem not in functions
     assert path.stem not in {"utils", "helpers", "core", "base", "manager", "common", "misc"}
+
+
+def caption_of(room):
+    path = next(path for path in (PACKAGE / f"{room}.py", PACKAGE / room / "__init__.py") if path.exists())
+    return ast.get_docstring(ast.parse(path.read_text())).split("\n")[0]
+
+
+def test_the_map_in_the_readme_shows_every_room_with_its_caption():
+    readme = (PACKAGE.parent / "README.md").read_text()
+    rooms = sorted({room_of(path) for path in MODULES}, key=LAYERS.split().index)
+    shown = [line for line in readme.splitlines() if line.startswith("| `")]
+    assert shown == [f"| `{room}` | {caption_of(room)} |" for room in rooms]
+
+
+def test_importing_memframe_stays_light():
+    heavy = [
+        "matplotlib.pyplot",
+        "litestar",
+        "sqlalchemy",
+        "dask",
+        "IPython",
+        "tqdm",
+        "keyring",
+        "ipywidgets",
+    ]
+    code = f"import sys, memframe; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_public_name_is_there_and_no_other():
+    code = "import memframe; print([name for name in memframe.__all__ if getattr(memframe, name) is None])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout.strip() == "[]"
+    with pytest.raises(AttributeError, match="no attribute 'load_everything'"):
+        _ = memframe.load_everything

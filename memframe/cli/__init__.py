@@ -13,6 +13,7 @@ import click
 from memframe.errors import ConfigError, MemframeError
 
 COMMANDS = {
+    "demo": "memframe.cli.demo:take_tour",
     "serve": "memframe.cli.serve:run_service",
     "service": "memframe.cli.serve:service",
 }

@@ -1,0 +1,60 @@
+"""What the README shows, runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from memframe.sample import load_sample
+
+README = (Path(__file__).parents[1] / "README.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.fixture
+def environment(user, monkeypatch):
+    service = user.service
+    settings = ("base_url", "auth_url", "api_key", "client_id", "client_secret", "redirect_uri")
+    for name in settings:
+        monkeypatch.setenv(f"MEMFRAME_{name.upper()}", getattr(service, name))
+    service.import_memories(user.user_id, load_sample()[:50])
+    return user
+
+
+class Asking(dict):
+    """The names of a block; the redirected address is what the user's browser brings back when it is asked for."""
+
+    def __init__(self, user):
+        super().__init__(print=self.show)
+        self.user = user
+
+    def show(self, shown):
+        if str(shown).startswith("http"):
+            self["redirected_address"] = self.user.person.authorize(shown)
+        else:
+            self["shown"] = shown
+
+
+def test_memories_to_a_frame(environment, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    request = environment.ask()
+    environment.service.decide(request.id, "approved")
+    names = {"request_id": request.id}
+    exec(BLOCKS[0], names)  # noqa: S102 - the README's own code
+    assert len(names["memories"]) == 50
+    assert (tmp_path / "memories.parquet").exists()
+
+
+def test_asking_a_user(environment):
+    names = Asking(environment)
+    exec("import memframe as mf\nclient = mf.connect()", names)  # noqa: S102 - what the block before has
+    block = BLOCKS[1].replace("timeout_s=600", "timeout_s=0")
+    with pytest.raises(TimeoutError):
+        exec(block, names)  # noqa: S102 - the README's own code
+    environment.service.decide(names["request"].id, "approved")
+    exec(block[block.index("request = mf.wait") :], names)  # noqa: S102 - the README's own code
+    assert names["shown"] == "approved"
+
+
+def test_there_are_no_other_blocks():
+    assert len(BLOCKS) == 2
