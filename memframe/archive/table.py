@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from memframe.errors import FrameError
 from memframe.frames import MEMORY_KINDS, NAMES
@@ -106,5 +108,11 @@ def _array(name: str, column: pd.Series[Any]) -> pa.Array:
 
 def _series(name: str, column: pa.ChunkedArray) -> pd.Series[Any]:
     kind = MEMORY_KINDS[name]
-    chunks = [kind.chunk(column.to_pylist())] if kind is NAMES else column.chunks
-    return kind.join(chunks)
+    return kind.join([_tuples(chunk) for chunk in column.chunks] if kind is NAMES else column.chunks)
+
+
+def _tuples(lists: pa.ListArray) -> list[tuple[str, ...]]:
+    """Cells of a list column; all names at once, as Arrow makes a Python object of each cell slowly."""
+    names = iter(lists.flatten().to_pylist())
+    lengths = pc.list_value_length(lists).fill_null(0).to_pylist()
+    return [tuple(islice(names, length)) for length in lengths]
