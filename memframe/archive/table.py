@@ -106,13 +106,13 @@ def _array(name: str, column: pd.Series[Any]) -> pa.Array:
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
+def tuples_of(column: pa.ChunkedArray) -> list[tuple[str, ...]]:
+    """Cells of a list column; all names at once, as Arrow makes a Python object of each cell slowly."""
+    names = (name for chunk in column.chunks for name in chunk.flatten().to_pylist())
+    lengths = pc.list_value_length(column).fill_null(0).to_pylist()
+    return [tuple(islice(names, length)) for length in lengths]
+
+
 def _series(name: str, column: pa.ChunkedArray) -> pd.Series[Any]:
     kind = MEMORY_KINDS[name]
-    return kind.join([_tuples(chunk) for chunk in column.chunks] if kind is NAMES else column.chunks)
-
-
-def _tuples(lists: pa.ListArray) -> list[tuple[str, ...]]:
-    """Cells of a list column; all names at once, as Arrow makes a Python object of each cell slowly."""
-    names = iter(lists.flatten().to_pylist())
-    lengths = pc.list_value_length(lists).fill_null(0).to_pylist()
-    return [tuple(islice(names, length)) for length in lengths]
+    return kind.join([tuples_of(column)] if kind is NAMES else column.chunks)
