@@ -2,10 +2,13 @@
 
 import gc
 import json
+from contextlib import closing
 from pathlib import Path
+from uuid import uuid4
 
 import pandas as pd
 import pytest
+from conftest import User
 
 import memframe as mf
 from memframe.errors import ConfigError
@@ -15,11 +18,12 @@ from memframe.sample import load_sample, load_sample_tags
 LOCOMO = Path(__file__).parents[2] / "shared" / "data" / "locomo_memories.jsonl"
 
 
-@pytest.fixture
-def filled(user):
-    """An access to the sample person's memories."""
-    user.service.import_memories(user.user_id, load_sample(), load_sample_tags())
-    return user.access()
+@pytest.fixture(scope="module")
+def filled(service):
+    """An access to the sample person's memories, which the tests only read."""
+    with closing(User(service, f"{uuid4()}@example.org")) as user:
+        service.import_memories(user.user_id, load_sample(), load_sample_tags())
+        yield user.access()
 
 
 def create(access, **fields):

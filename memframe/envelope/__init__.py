@@ -107,8 +107,9 @@ class Envelope:
         content_format: str | Sequence[str] | Codec = "auto",
         write_format: str | None = None,
     ) -> None:
+        self._key, self._user_id, self._key_version = key, user_id, key_version
         check_key(key)
-        self._key, self._user_id, self._key_version = key, user_id, _checked(key_version)
+        _check_version(key_version)
         reading = read_format(content_format)
         self._auto = reading.auto
         self._plain = reading.plain
@@ -247,7 +248,7 @@ class Envelope:
         return self._own if layout == OWN else self._bind(layout)
 
     def _bind(self, name: str) -> Layout:
-        return bind(name, self._key.reveal(), self._user_id, self._key_version)
+        return bind(name, self._key, self._user_id, self._key_version)
 
     def _writable(self, name: str) -> Authenticated:
         layout = None if name == PLAIN else self._bind(name)
@@ -262,10 +263,9 @@ class Envelope:
         return self._writer or self._read or self._named or self._own
 
 
-def _checked(key_version: int) -> int:
+def _check_version(key_version: int) -> None:
     if type(key_version) is not int or key_version < 0:  # True would be 1
         raise ConfigError(f"key_version is a whole number from 0 up, not {key_version!r}")
-    return key_version
 
 
 def _encoded(text: str) -> bytes | None:

@@ -48,11 +48,11 @@ def looks_sealed(text: str, *, among_sealed: bool) -> bool:
     >>> looks_sealed("00" * 28, among_sealed=False)
     True
     """
-    if _MARKS.match(text) or _is_sealed_json(text):
+    if _MARKS.match(text) or _is_sealed_json(text) or (among_sealed and text.startswith("{")):
         return True
     n_foreign = len(_SPELLED.sub("", text))
     if "://" in text or n_foreign > 1 + len(text) // 100:
-        return among_sealed and text.startswith("{")
+        return False
     if among_sealed and (n_foreign == 0 or len(text) >= _SHORTEST):
         return bool(text)
     return len(text) >= _SHORTEST and _is_mixed(text)
@@ -120,6 +120,8 @@ def _order(layout: Layout) -> int:
 def _unknown(text: str) -> str:
     if not text:
         return "empty, which no sealed content is"
+    if any("\ud800" <= sign <= "\udfff" for sign in text):
+        return "holds half of a surrogate pair, which is not Unicode: damage"
     return 'in no known layout: damage, or plain text; content_format="plain" reads plain text'
 
 

@@ -13,6 +13,7 @@ from memframe.envelope.parted import Colons, Json
 from memframe.envelope.tokens import FernetToken, Jwe
 from memframe.envelope.unauthenticated import CbcColon, OpenSsl
 from memframe.errors import ConfigError, SealError
+from memframe.secret import Secret
 
 OWN = "memframe"
 PLAIN = "plain"
@@ -51,7 +52,7 @@ UNDERIVED = {OWN, PLAIN, "openssl-salted"}
 """Layouts that fix how the key is used, so that no other derivation can be named."""
 
 
-def bind(name: str, key_text: str, user_id: str, key_version: int) -> Layout:
+def bind(name: str, key: Secret, user_id: str, key_version: int) -> Layout:
     """The layout of that name under a key; ``name@derivation`` takes the key's bytes in another way.
 
     Raises
@@ -67,7 +68,8 @@ def bind(name: str, key_text: str, user_id: str, key_version: int) -> Layout:
         raise ConfigError(
             f"content format {layout!r} is not known as {name!r}; there is {_listed([layout, *known])}"
         )
-    return LAYOUTS[layout](name, Seat(key_text, DERIVATIONS[derivation](key_text), user_id, key_version))
+    derive = DERIVATIONS[derivation]
+    return LAYOUTS[layout](name, Seat(key.reveal(), derive(key.reveal()), user_id, key_version))
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -13,6 +13,8 @@ tags and sources, is drawn as plain text: no mathematics, no control characters,
 Values that are missing are not drawn but counted below the picture. Times are shown in UTC.
 """
 
-from memframe.plot.charts import lengths, overview, scores, sources, tags, timeline
+from memframe.plot.counts import sources, tags, timeline
+from memframe.plot.measures import lengths, scores
+from memframe.plot.page import overview
 
 __all__ = ["lengths", "overview", "scores", "sources", "tags", "timeline"]

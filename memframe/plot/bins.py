@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 MAX_BINS = 80
 
-CALENDAR = np.array(["0001-01-01", "9999-12-31"], "datetime64[us]")
-"""What a calendar axis can show; a time outside lands in the first or last bin."""
+FIRST, LAST = np.datetime64("1971-01-01", "us"), np.datetime64("2100-01-01", "us")
+"""Between these a time can be one: the zeros of clocks (year 1, 1970) and their infinities lie outside."""
 
 _A_DECADE = 6  # steps of a logarithmic axis between 10 and 100: coarser than whole numbers from 1 on
 
@@ -29,7 +29,6 @@ _UNITS = (
     _Unit("quarter", "M", 3),
     _Unit("year", "Y", 1),
     _Unit("decade", "Y", 10),
-    _Unit("century", "Y", 100, 70),  # numpy's year 0 is 1970
 )
 
 
@@ -46,11 +45,12 @@ class TimeBins(NamedTuple):
 def bin_times(times: NDArray[np.datetime64]) -> TimeBins:
     """Days, weeks (from Monday), months and so on: the finest of which at most `MAX_BINS` are needed.
 
+    The times lie from `FIRST` to before `LAST`.
+
     >>> bins = bin_times(np.array(["2026-03-21T08:11", "2026-04-25T11:20"], "datetime64[us]"))
     >>> bins.unit, len(bins.edges)
     ('day', 37)
     """
-    times = np.clip(times, *CALENDAR)
     for unit in _UNITS:
         numbers = (times.astype(f"datetime64[{unit.code}]").astype(np.int64) + unit.offset) // unit.step
         n_bins = int(np.ptp(numbers)) + 1
@@ -59,7 +59,7 @@ def bin_times(times: NDArray[np.datetime64]) -> TimeBins:
     first = numbers.min()
     starts = (first + np.arange(n_bins + 1)) * unit.step - unit.offset
     edges = starts.astype(f"datetime64[{unit.code}]").astype("datetime64[D]")
-    return TimeBins(unit.name, np.clip(edges, *CALENDAR).astype("datetime64[D]"), numbers - first)
+    return TimeBins(unit.name, edges, numbers - first)
 
 
 def length_edges(lengths: NDArray[Any]) -> NDArray[np.float64]:

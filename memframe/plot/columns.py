@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -39,6 +39,29 @@ def texts(memories: pd.DataFrame, name: str) -> pd.Series[str]:
 def name_cells(memories: pd.DataFrame, name: str) -> list[Collection[str]]:
     """A column of tuples of names, the empty tuple where there is none."""
     return [cell if _is_names(cell) else _no_names(name, cell) for cell in _column(memories, name)]
+
+
+class Ranking(NamedTuple):
+    """The distinct values of a column, the most frequent first."""
+
+    names: list[str]
+    counts: list[int]
+    place: NDArray[np.int64]
+    """Of each row: which of the names it holds."""
+
+
+def ranked(column: pd.Series[str]) -> Ranking:
+    """Distinct values by count, equals by name; no value may be missing.
+
+    >>> ranking = ranked(pd.Series(["chat", "mail", "mail"], dtype="str"))
+    >>> ranking.names, ranking.counts, ranking.place
+    (['mail', 'chat'], [2, 1], array([1, 0, 0]))
+    """
+    codes, values = pd.factorize(column)
+    counts = np.bincount(codes, minlength=len(values))
+    names = values.tolist()
+    order = sorted(range(len(names)), key=lambda code: (-counts[code], names[code]))
+    return Ranking([names[code] for code in order], counts[order].tolist(), np.argsort(order)[codes])
 
 
 def _is_names(cell: Any) -> bool:

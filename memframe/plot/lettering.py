@@ -34,7 +34,7 @@ _FALLBACKS = (
 _MISSING = "□"
 
 
-def lettering() -> dict[str, Any]:
+def plain_text() -> dict[str, Any]:
     """Properties of a ``Text`` that holds foreign words: ``$`` and TeX mean nothing in it."""
     return {"parse_math": False, "usetex": False, "fontfamily": list(_families(_own_families()))}
 

@@ -8,8 +8,10 @@ from typing import Any, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-from memframe.plot.lettering import label, labels, lettering
+from memframe.plot.lettering import label, labels, plain_text
 
 BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#999999"
 SERIES = (BLUE, "#E69F00", "#009E73", "#56B4E9", VERMILION, GREY)
@@ -50,14 +52,14 @@ def _png(figure: Figure | None) -> tuple[bytes, dict[str, int]]:
 
 def new_figure(width: float, height: float) -> NotebookFigure:
     """An empty figure of that many inches, which lays itself out."""
-    return NotebookFigure(figsize=(width, height), layout="constrained")
+    return NotebookFigure(figsize=(width, height), layout=ConstrainedLayoutEngine(h_pad=0.1, w_pad=0.1))
 
 
 def prepare(ax: Axes | None, title: str, *, grid: Literal["x", "y", "both"] | None = None) -> Axes:
     """`ax`, or new axes, with the title and without frame and ticks."""
     if ax is None:
         ax = new_figure(*_AXES_SIZE).add_subplot(axes_class=NotebookAxes)
-    ax.set_title(title, loc="left", fontsize=11, fontweight="bold", pad=8)
+    _entitle(ax, title, pad=8)
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.spines["bottom"].set_alpha(0.3)
     ax.tick_params(labelsize=SMALL, length=0)
@@ -65,6 +67,10 @@ def prepare(ax: Axes | None, title: str, *, grid: Literal["x", "y", "both"] | No
     if grid:
         ax.grid(axis=grid, alpha=0.2, linewidth=0.8)
     return ax
+
+
+def _entitle(ax: Axes, title: str, *, pad: float) -> None:
+    ax.set_title(title, loc="left", fontsize=11, fontweight="bold", pad=pad)
 
 
 def blank(ax: Axes | None, title: str, words: str) -> Axes:
@@ -75,11 +81,20 @@ def blank(ax: Axes | None, title: str, words: str) -> Axes:
     return ax
 
 
-def note(ax: Axes, *sentences: str) -> None:
-    """Small print below the axes; empty sentences are left out."""
+def note(ax: Axes, *sentences: str, axis: str = "") -> None:
+    """Small print below the axes, after the name of the axis; empty sentences are left out."""
     text = "; ".join(filter(None, sentences))
-    if text:
-        ax.set_xlabel(text, loc="left", fontsize=SMALL, alpha=SOFT, labelpad=6)
+    if axis and text:
+        text = f"{axis}  ({text})"
+    ax.set_xlabel(text or axis, loc="left", fontsize=SMALL, alpha=SOFT, labelpad=6)
+
+
+def count_axis(ax: Axes) -> None:
+    """Whole numbers from zero up, few of them, and room above the highest."""
+    ax.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, min_n_ticks=1))
+    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    ax.margins(y=0.1)
+    ax.set_ylim(bottom=0)
 
 
 def ranked_bars(ax: Axes, names: Sequence[str], counts: Sequence[int], values: Sequence[str]) -> None:
@@ -87,10 +102,10 @@ def ranked_bars(ax: Axes, names: Sequence[str], counts: Sequence[int], values: S
     rows = range(len(names))
     bars = ax.barh(rows, counts, height=0.7, color=BLUE)
     ax.bar_label(bars, values, padding=4, fontsize=SMALL, alpha=SOFT)
-    ax.set_yticks(rows, labels=labels(names), **lettering())
-    ax.set_ylim(max(len(names), 4) - 0.4, -0.6)  # few bars stay slim
+    ax.set_yticks(rows, labels=labels(names), **plain_text())
+    ax.set_ylim(max(len(names), 6) - 0.4, -0.6)  # few bars stay slim
     ax.set_xlim(0, 1.15 * max(counts))
-    ax.xaxis.set_visible(False)
+    ax.set_xticks([])
     ax.spines["bottom"].set_visible(False)
 
 
@@ -115,5 +130,5 @@ def legend(ax: Axes, handles: Sequence[Any], names: Sequence[str]) -> None:
         borderaxespad=0.3,
     )
     for entry, name in zip(box.get_texts(), shown, strict=True):
-        entry.set(text=name, **lettering())
-    ax.set_title(ax.get_title(loc="left"), loc="left", pad=22)
+        entry.set(text=name, **plain_text())
+    _entitle(ax, ax.get_title(loc="left"), pad=22)

@@ -17,6 +17,7 @@ from memframe.service.oauth_server import BadLink, SendBack
 from memframe.service.redirects import form_target
 from memframe.service.rules import invalid, is_loopback
 from memframe.service.site import Site, Visitor, WebRequest, site_of
+from memframe.service.store import Developer, User
 from memframe.wire import OAUTH_AUTHORIZE, OAUTH_TOKEN
 
 _FORM = "application/x-www-form-urlencoded"
@@ -41,6 +42,7 @@ def ask_consent(request: WebRequest) -> Response[Any]:
         client_name=question.client.name,
         redirect_host=target.netloc,
         on_this_machine=is_loopback(target.hostname or ""),
+        has_access=_has_access(site, visitor.user, question.client),
         action=f"{OAUTH_AUTHORIZE}?{query.decode('ascii')}",
     )
 
@@ -88,6 +90,11 @@ def _sign_in_first(query: bytes) -> str:
     return f"/login?next={quote(OAUTH_AUTHORIZE.encode() + b'?' + query, safe='')}"
 
 
+def _has_access(site: Site, user: User, client: Developer) -> bool:
+    requests = site.store.requests.of_user(user.id)
+    return any((request.developer_id, request.status) == (client.id, "approved") for request in requests)
+
+
 def _refused(refused: BadLink | SendBack, site: Site, visitor: Visitor) -> Response[Any]:
     if isinstance(refused, SendBack):
         return site.redirect(refused.address, visitor)
@@ -100,7 +107,7 @@ def _refused(refused: BadLink | SendBack, site: Site, visitor: Visitor) -> Respo
 
 
 def _token_response(status: int, body: bytes, headers: dict[str, str]) -> Response[bytes]:
-    never_kept = {"Cache-Control": "no-store", "Pragma": "no-cache", "X-Content-Type-Options": "nosniff"}
+    never_kept = {"Cache-Control": "no-store", "Pragma": "no-cache"}
     return Response(body, status_code=status, media_type=MediaType.JSON, headers=never_kept | headers)
 
 

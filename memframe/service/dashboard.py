@@ -13,10 +13,10 @@ from urllib.parse import quote
 
 import msgspec
 from litestar import Response, Router, get, post
+from litestar.exceptions import NotFoundException
 from litestar.params import FromPath, RawBody
-from litestar.static_files import create_static_files_router
 
-from memframe.errors import ConflictError, InvalidError, MemframeError
+from memframe.errors import ConflictError, InvalidError, ServiceError
 from memframe.secret import Secret
 from memframe.service.authorization import AUTHORIZATION_ROUTES
 from memframe.service.oauth_server import BadLink, SendBack
@@ -29,9 +29,13 @@ _OWN_ADDRESS = re.compile(rf"{DASHBOARD}|{OAUTH_AUTHORIZE}\?[!-~]*", re.ASCII)
 _REFUSAL = "That e-mail and password do not go together. Check both and try again."
 _SIGN_IN = f"/login?next={quote(DASHBOARD, safe='')}"
 _STATIC = Path(__file__).with_name("static")
+_FILES = {
+    "style.css": ((_STATIC / "style.css").read_bytes(), "text/css; charset=utf-8"),
+    "mark.svg": ((_STATIC / "mark.svg").read_bytes(), "image/svg+xml"),
+}
 
 
-@get("/", include_in_schema=False, sync_to_thread=False)
+@get("/", include_in_schema=False, sync_to_thread=True)
 def enter(request: WebRequest) -> Response[Any]:
     """The front door leads to the dashboard."""
     site = site_of(request)
@@ -111,6 +115,15 @@ def decide(request: WebRequest, request_id: FromPath[str], body: RawBody) -> Res
     return site.redirect(DASHBOARD, visitor)
 
 
+@get("/static/{name:str}", include_in_schema=False, sync_to_thread=False)
+def serve_file(name: FromPath[str]) -> Response[bytes]:
+    """What the pages are dressed in."""
+    if name not in _FILES:
+        raise NotFoundException
+    content, media_type = _FILES[name]
+    return Response(content, media_type=media_type, headers={"Cache-Control": "max-age=3600"})
+
+
 def _own_address(address: str) -> str:
     """Where to go after the sign-in: only to pages of ours, whoever wrote the link."""
     return address if _OWN_ADDRESS.fullmatch(address) else DASHBOARD
@@ -141,10 +154,10 @@ def _client_name(site: Site, way_on: str) -> str | None:
 
 def site_router() -> Router:
     """Every page for people, and the authorization server."""
-    pages = [enter, show_sign_in, sign_in, sign_out, show_dashboard, decide]
-    static = create_static_files_router(path="/static", directories=[_STATIC], include_in_schema=False)
+    pages = [enter, show_sign_in, sign_in, sign_out, show_dashboard, decide, serve_file]
     return Router(
         "/",
-        route_handlers=[*pages, *AUTHORIZATION_ROUTES, static],
-        exception_handlers={MemframeError: refusal_page},
+        route_handlers=[*pages, *AUTHORIZATION_ROUTES],
+        exception_handlers={ServiceError: refusal_page},
+        response_headers={"X-Content-Type-Options": "nosniff"},
     )

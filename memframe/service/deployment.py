@@ -208,11 +208,14 @@ def open_deployment(
     folder: Path,
     *,
     database_url: str | None = None,
+    may_create: bool = True,
     now: Clock = utc_now,
     password_hasher: PasswordHasher | None = None,
     token_calls_per_minute: int = TOKEN_CALLS_PER_MINUTE,
 ) -> Deployment:
-    """The service whose data is in a folder, made there if there is none yet."""
+    """The service whose data is in a folder, made there if there is none yet and it may be."""
+    if not may_create and not (folder / KEY_FILE).exists():
+        raise ConfigError(f"there is no service in {folder}; start it once with `memframe serve`")
     _make_private(folder)
     store = Store(database_url or sqlite_url(folder / DATABASE_FILE), now=now)
     try:

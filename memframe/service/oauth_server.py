@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
+from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -37,6 +38,16 @@ from memframe.service.validator import ACCESS_LIFETIME, ClientValidator
 from memframe.wire import OAUTH_AUTHORIZE, OAUTH_TOKEN
 
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+
+_REASONS = {
+    "invalid_client": "The client_id or the client_secret is wrong.",
+    "invalid_grant": (
+        "The code or refresh token is unknown, expired or used already, or it was given to another client, "
+        "for another redirect_uri, or with another code_challenge."
+    ),
+    "unsupported_grant_type": "The grant_type must be authorization_code or refresh_token.",
+}
+"""What oauthlib leaves unsaid."""
 
 logging.getLogger("oauthlib").setLevel(logging.INFO)  # it writes codes and tokens at the level DEBUG
 
@@ -126,7 +137,10 @@ class AuthorizationServer:
             return _token_error("invalid_request", str(error))
         except OAuth2Error as error:
             return _token_error(error.error, error.description)
-        return TokenAnswer(status, body.encode())
+        if status == HTTPStatus.OK:
+            return TokenAnswer(status, body.encode())
+        refusal = msgspec.json.decode(body)
+        return _token_error(refusal["error"], refusal.get("error_description", ""))
 
     def metadata(self) -> dict[str, Any]:
         """What a client may want to know beforehand (RFC 8414)."""
@@ -199,5 +213,6 @@ def _extended(uri: str, fields: list[tuple[str, str]]) -> str:
 
 
 def _token_error(code: str, description: str) -> TokenAnswer:
-    status = 401 if code == "invalid_client" else 400
-    return TokenAnswer(status, msgspec.json.encode({"error": code, "error_description": description}))
+    status = HTTPStatus.UNAUTHORIZED if code == "invalid_client" else HTTPStatus.BAD_REQUEST
+    words = description or _REASONS.get(code, "The request is refused.")
+    return TokenAnswer(status, msgspec.json.encode({"error": code, "error_description": words}))

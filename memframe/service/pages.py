@@ -85,7 +85,6 @@ def page_headers(*, form_target: str | None = None, https: bool = False) -> dict
             "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; "
             f"frame-ancestors 'none'; form-action {targets}"
         ),
-        "X-Content-Type-Options": "nosniff",
         "X-Frame-Options": "DENY",
         "Referrer-Policy": "no-referrer",
         "Cross-Origin-Opener-Policy": "same-origin",

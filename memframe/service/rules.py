@@ -13,7 +13,7 @@ import ipaddress
 import math
 import re
 from collections.abc import Iterable
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from memframe.errors import ConfigError, ConflictError, InvalidError
 from memframe.wire import DEFAULT_LIMIT, Status
@@ -183,27 +183,44 @@ def developer_name(text: str) -> str:
 
 def redirect_uri(text: str) -> str:
     """An address to which a user may be sent back: https, or http on this machine; no fragment."""
+    _checked_address(text, "the redirect address")
+    return text
+
+
+def public_url(text: str) -> str:
+    """The address of a service as others reach it: https, or http on this machine; no path.
+
+    >>> public_url("https://memories.example.org/")
+    'https://memories.example.org'
+    """
+    parts = _checked_address(text, "the public address")
+    if parts.path not in {"", "/"} or parts.query:
+        raise _bad_address("the public address", "it has a path; the service stands at the root of its host")
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _checked_address(text: str, name: str) -> SplitResult:
+    if not text.isascii() or not text.isprintable() or " " in text or "\\" in text:
+        raise _bad_address(name, "it has characters that an address cannot have; write it percent-encoded")
     try:
         parts = urlsplit(text)
         host = parts.hostname or ""
         _ = parts.port  # an impossible port is only noticed on access
     except ValueError:
-        raise _bad_redirect("it is not an address") from None
-    if not text.isascii() or not text.isprintable() or " " in text or "\\" in text:
-        raise _bad_redirect("it has characters that an address cannot have; write it percent-encoded")
+        raise _bad_address(name, "it is not an address") from None
     if "#" in text:
-        raise _bad_redirect("it has a fragment (#); leave that out")
+        raise _bad_address(name, "it has a fragment (#); leave that out")
     if parts.username is not None or parts.password is not None:
-        raise _bad_redirect("it has a user name; leave that out")
+        raise _bad_address(name, "it has a user name; leave that out")
     if parts.scheme not in {"http", "https"} or not host:
-        raise _bad_redirect("it must begin with https:// and a host")
+        raise _bad_address(name, "it must begin with https:// and a host")
     if parts.scheme == "http" and not is_loopback(host):
-        raise _bad_redirect("plain http is only for this machine (127.0.0.1); use https")
-    return text
+        raise _bad_address(name, "plain http is only for this machine (127.0.0.1); use https")
+    return parts
 
 
-def _bad_redirect(reason: str) -> ConfigError:
-    return ConfigError(f"the redirect address is refused: {reason}")
+def _bad_address(name: str, reason: str) -> ConfigError:
+    return ConfigError(f"{name} is refused: {reason}")
 
 
 def is_loopback(host: str) -> bool:

@@ -17,7 +17,7 @@ from litestar import MediaType, Request, Response
 from litestar.datastructures import Cookie, Headers, State
 from msgspec import Struct
 
-from memframe.errors import AccessError, MemframeError, ServiceError
+from memframe.errors import AccessError, ServiceError
 from memframe.secret import Secret
 from memframe.service.deployment import Addresses, Deployment
 from memframe.service.forms import read_form
@@ -173,10 +173,10 @@ _HEADINGS = {
 }
 
 
-def refusal_page(request: WebRequest, error: MemframeError) -> Response[str]:
+def refusal_page(request: WebRequest, error: ServiceError) -> Response[str]:
     """An error that is told to a person: what happened, and the way on."""
     site = site_of(request)
-    status = error.status if isinstance(error, ServiceError) and error.status in _HEADINGS else 400
+    status = error.status if error.status in _HEADINGS else 400
     page = site.page(
         "notice.html",
         site.visitor(request),

@@ -94,3 +94,49 @@ def test_capitals_in_the_key_text_make_no_difference():
     golden = GOLDEN | {"key": GOLDEN["key"].upper()}
     row = GOLDEN["rows"][0]
     assert envelope_for(golden).open(row["sealed"]) == row["plain"]
+
+
+def with_a_bit_changed(text):
+    for at, sign in enumerate(text):
+        for bit in range(8):
+            yield text[:at] + chr(ord(sign) ^ 1 << bit) + text[at + 1 :]
+
+
+def cut_off(text):
+    """Every beginning of a text, but for those that want nothing but ``=`` signs at the end."""
+    for length in range(1, len(text.rstrip("="))):
+        yield text[:length]
+
+
+SHORT = [row for row in GOLDEN["rows"] if row["plain"] == "a" and is_automatic(row)]
+ONE_EACH = {row["content_format"]: row for row in SHORT}  # the last form of each, which is the oddest
+
+
+@pytest.mark.parametrize("row", ONE_EACH.values(), ids=ONE_EACH)
+class TestEveryChange:
+    def test_is_refused_where_the_layout_is_named(self, row):
+        texts = [*with_a_bit_changed(row["sealed"]), *cut_off(row["sealed"])]
+        opened = envelope_for(GOLDEN, row["content_format"]).open_many(texts)
+        assert opened.plain == [None] * len(texts)
+        assert opened.errors.keys() == set(range(len(texts)))
+
+    def test_is_refused_among_other_content(self, row):
+        texts = [row["sealed"], *with_a_bit_changed(row["sealed"]), *cut_off(row["sealed"])]
+        opened = envelope_for(GOLDEN).open_many(texts)
+        assert opened.plain == [b"a"] + [None] * (len(texts) - 1)
+        assert opened.n_plain == 0
+
+    def test_of_a_bit_is_refused_where_nothing_was_read_before(self, row):
+        texts = list(with_a_bit_changed(row["sealed"]))
+        assert envelope_for(GOLDEN).open_many(texts).plain == [None] * len(texts)
+
+
+def test_a_change_of_case_or_padding_alone_is_refused_in_every_form():
+    for row in SHORT:
+        sealed, envelope = row["sealed"], envelope_for(GOLDEN, row["content_format"])
+        swapped = [sealed[:at] + sealed[at:].swapcase() for at in range(len(sealed))]
+        longer = [sealed + "\n", sealed + " ", " " + sealed, sealed + ":"]
+        if "base64url" not in row["form"]:  # there the signs are optional, as writers differ
+            longer += [sealed + "=", sealed + "=="]
+        texts = [text for text in (*swapped, *longer) if text not in (sealed, sealed.swapcase())]
+        assert envelope.open_many(texts).plain == [None] * len(texts), row["form"]

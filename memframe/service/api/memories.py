@@ -37,7 +37,7 @@ IDEMPOTENCY_HEADER = "idempotency-key"
 MAX_IDEMPOTENCY_KEY_CHARS = 255
 
 
-@get(route(wire.LIST_MEMORIES), sync_to_thread=False)
+@get(route(wire.LIST_MEMORIES), sync_to_thread=True)  # the others are short; a search may take long
 def list_memories(request: ApiRequest) -> Response[bytes]:
     """A page of a user's memories, in the order of their creation."""
     deployment, developer_id = deployment_of(request), developer_of(request)

@@ -31,7 +31,11 @@ def sqlite_url(path: Path) -> str:
 def open_engine(url: str) -> Engine:
     """The engine for a database address; its tables are made or checked."""
     try:
-        engine = create_engine(url, hide_parameters=True)  # an error must not quote what was to be stored
+        engine = create_engine(
+            url,
+            hide_parameters=True,  # an error must not quote what was to be stored
+            max_overflow=-1,  # the web framework's threads are the bound
+        )
         if engine.dialect.name == "sqlite":
             _prepare_sqlite(engine)
         _create_tables(engine)

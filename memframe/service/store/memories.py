@@ -6,6 +6,7 @@ to the developer at this moment, and every query of a `Memories` is bound to tha
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
@@ -142,10 +143,10 @@ class Memories:
         return self._with_tags(rows)[0]
 
     def _with_tags(self, rows: Sequence[Any]) -> list[tuple[int, MemoryBlob]]:
-        """Rows as records: one more query fetches the tags of all of them."""
+        """Rows as records; the tags of all of them take two queries."""
         if not rows:
             return []
-        names, ids = self._tags_between(rows[0].seq, rows[-1].seq)
+        names, ids = self._tag_names(), self._tags_between(rows[0].seq, rows[-1].seq)
         return [
             (
                 seq,
@@ -155,8 +156,8 @@ class Memories:
                     content=content,
                     title=title,
                     summary=summary,
-                    tags=tuple(names.get(seq, ())),
-                    tag_ids=tuple(ids.get(seq, ())),
+                    tags=tuple([names[tag_id] for tag_id in ids[seq]]),
+                    tag_ids=tuple(ids[seq]),
                     importance=importance,
                     confidence=confidence,
                     source=source,
@@ -179,20 +180,22 @@ class Memories:
             ) in rows
         ]
 
-    def _tags_between(self, first: int, last: int) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
+    def _tags_between(self, first: int, last: int) -> dict[int, list[str]]:
+        """Ids of the tags of all records between two places, in their order."""
         query = (
-            select(memory_tags.c.memory_seq, tags.c.name, tags.c.id)
-            .join(tags, tags.c.id == memory_tags.c.tag_id)
+            select(memory_tags.c.memory_seq, memory_tags.c.tag_id)
             .where(memory_tags.c.user_id == self._user_id)
             .where(memory_tags.c.memory_seq.between(first, last))
             .order_by(memory_tags.c.memory_seq, memory_tags.c.position)
         )
-        names: dict[int, list[str]] = {}
-        ids: dict[int, list[str]] = {}
-        for seq, name, tag_id in self._connection.execute(query):
-            names.setdefault(seq, []).append(name)
-            ids.setdefault(seq, []).append(tag_id)
-        return names, ids
+        ids: dict[int, list[str]] = defaultdict(list)
+        for seq, tag_id in self._connection.execute(query).all():
+            ids[seq].append(tag_id)
+        return ids
+
+    def _tag_names(self) -> dict[str, str]:
+        query = select(tags.c.id, tags.c.name).where(tags.c.user_id == self._user_id)
+        return {row.id: row.name for row in self._connection.execute(query)}
 
     def _set_tags(self, seq: int, names: Sequence[str]) -> tuple[str, ...]:
         """Link a record to its tags in their order; names that the user has no tag for are created."""

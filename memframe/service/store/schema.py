@@ -171,6 +171,7 @@ memory_tags = Table(
     Column("tag_id", Id, ForeignKey("tags.id"), nullable=False),
     Index("memory_tags_by_tag", "tag_id", "memory_seq"),
     Index("memory_tags_by_memory", "memory_seq"),
+    sqlite_with_rowid=False,  # the rows of a page lie side by side in their key
 )
 
 idempotency_keys = Table(

@@ -1,0 +1,57 @@
+"""The `memframe` command: the verbs of the toolkit for shells and scripts.
+
+Exit codes: 0 done, 1 error (a message, never a traceback), 2 usage.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+from memframe.errors import ConfigError, MemframeError
+
+COMMANDS = {
+    "serve": "memframe.cli.serve:run_service",
+    "service": "memframe.cli.serve:service",
+}
+"""Each command, and the module and name that are loaded once it is asked for."""
+
+
+class Commands(click.Group):
+    """A group that loads a command only when it is asked for, and turns our errors into messages."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        try:
+            command: click.Command = getattr(import_module(module), name)
+        except ModuleNotFoundError as error:
+            return _without_extra(cmd_name, str(error.name))
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except MemframeError as error:
+            raise click.ClickException(str(error)) from None
+
+
+def _without_extra(name: str, missing: str) -> click.Command:
+    """What stands in for a command whose libraries are not installed."""
+
+    def refuse() -> None:
+        raise ConfigError(f"`memframe {name}` needs the library {missing}: pip install 'memframe[service]'")
+
+    return click.Command(name, callback=refuse, help="(not installed: pip install 'memframe[service]')")
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="memframe")
+def main() -> None:
+    """The memories of an AI as data: serve, load, audit, plan, write back, undo."""

@@ -1,0 +1,431 @@
+"""The authorization server gives codes and tokens to whom they belong, once, and to nobody else.
+
+The names follow the RFC that asks for the behaviour: 6749 (OAuth), 7636 (PKCE), 8252 (native programs),
+9207 (issuer), 9700 (best current practice).
+"""
+
+import base64
+import hashlib
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+import requests
+
+from memframe.service.redirects import form_target, redirect_matches
+
+VERIFIER = "v" * 43
+CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).decode().rstrip("=")
+PKCE = {"code_challenge": CHALLENGE, "code_challenge_method": "S256"}
+
+
+def fields_of(address):
+    return dict(parse_qsl(urlsplit(address).query, keep_blank_values=True))
+
+
+@pytest.fixture
+def ask(stranger, question):
+    """An authorization request, not followed."""
+    return lambda **changes: stranger.open(
+        "/oauth/authorize", params=question(**changes), allow_redirects=False
+    )
+
+
+# The whole way
+
+
+def test_the_way_from_the_link_to_the_memory_key(service, stranger, email, question):
+    page = stranger.open("/oauth/authorize", params=question(state="where I was"))
+    assert "My application" in page.text
+    consent = stranger.sign_in(email)
+    assert "/oauth/authorize?" in consent.url
+    assert "127.0.0.1:51004" in consent.text
+    answer = stranger.send(stranger.form("/oauth/authorize"), follow=False, decision="allow")
+    assert answer.status_code == 303
+    assert answer.headers["Location"].startswith("http://127.0.0.1:51004/callback?")
+    back = fields_of(answer.headers["Location"])
+    assert (back["state"], back["iss"]) == ("where I was", service.auth_url)
+    tokens = stranger.exchange(back["code"])
+    assert tokens.status_code == 200
+    assert tokens.headers["Cache-Control"] == "no-store"
+    assert set(tokens.json()) == {"access_token", "token_type", "expires_in", "refresh_token", "memory_key"}
+    assert (tokens.json()["token_type"], tokens.json()["expires_in"]) == ("bearer", 3600)
+
+
+def test_the_memory_key_of_a_user_and_an_application_stays_the_same(reader):
+    first, second = (reader.exchange(reader.consent()["code"]).json() for _ in range(2))
+    assert first["memory_key"] == second["memory_key"]
+    assert first["access_token"] != second["access_token"]
+
+
+def test_whoever_is_not_known_is_asked_to_sign_in_before_anything_else(ask):
+    answer = ask()
+    assert answer.status_code == 303
+    assert answer.headers["Location"].startswith("/login?next=%2Foauth%2Fauthorize%3F")
+
+
+def test_a_user_who_refuses_is_reported_as_such(service, reader):
+    back = reader.consent("deny", state="s-2")
+    assert (back["error"], back["state"], back["iss"]) == ("access_denied", "s-2", service.auth_url)
+    assert "code" not in back
+
+
+@pytest.mark.parametrize("state", ["x" * 2000, "a b+c&d=é%00", '"><script>'])
+def test_rfc_6749_the_state_comes_back_as_it_was_sent(reader, state):
+    assert reader.consent(state=state)["state"] == state
+
+
+def test_without_a_state_none_comes_back(reader):
+    assert "state" not in reader.consent(state=None)
+
+
+def test_unknown_parameters_and_scopes_are_ignored(reader):
+    code = reader.consent(scope="memories.read", nonce="n", prompt="consent")["code"]
+    assert "scope" not in reader.exchange(code).json()
+
+
+# Redirect addresses
+
+REGISTERED = "http://127.0.0.1/callback"
+
+
+@pytest.mark.parametrize(
+    ("registered", "sent"),
+    [
+        (REGISTERED, REGISTERED),
+        (REGISTERED, "http://127.0.0.1:1/callback"),
+        (REGISTERED, "http://127.0.0.1:65535/callback"),
+        ("http://127.0.0.1:8000/callback", "http://127.0.0.1:9000/callback"),
+        ("http://[::1]/callback", "http://[::1]:51004/callback"),
+        ("http://127.0.0.1/callback?a=1&b=2", "http://127.0.0.1:5/callback?a=1&b=2"),
+        ("http://127.0.0.1", "http://127.0.0.1:51004"),
+        ("https://app.example/cb?x=1", "https://app.example/cb?x=1"),
+        ("http://localhost:8000/cb", "http://localhost:8000/cb"),
+    ],
+)
+def test_rfc_8252_an_address_matches_itself_and_on_loopback_any_port(registered, sent):
+    assert redirect_matches(registered, sent)
+
+
+MISMATCHES = [
+    (REGISTERED, "http://127.0.0.1:51004/callback?x=1"),
+    (REGISTERED, "http://127.0.0.1:51004/callback/"),
+    (REGISTERED, "http://127.0.0.1:51004/Callback"),
+    (REGISTERED, "http://127.0.0.1:51004/x/../callback"),
+    (REGISTERED, "http://127.0.0.1:51004/x/%2e%2e/callback"),
+    (REGISTERED, "http://127.0.0.1:51004/callback#part"),
+    (REGISTERED, "http://127.0.0.1:51004"),
+    (REGISTERED, "https://127.0.0.1:51004/callback"),
+    (REGISTERED, "HTTP://127.0.0.1:51004/callback"),
+    (REGISTERED, "http://localhost:51004/callback"),
+    (REGISTERED, "http://[::1]:51004/callback"),
+    (REGISTERED, "http://127.0.0.2:51004/callback"),
+    (REGISTERED, "http://127.1:51004/callback"),
+    (REGISTERED, "http://2130706433/callback"),
+    (REGISTERED, "http://127.0.0.1:/callback"),
+    (REGISTERED, "http://127.0.0.1:0/callback"),
+    (REGISTERED, "http://127.0.0.1:65536/callback"),
+    (REGISTERED, "http://127.0.0.1:\u0665/callback"),
+    (REGISTERED, "http://127.0.0.1.evil.example/callback"),
+    (REGISTERED, "http://127.0.0.1:80@evil.example/callback"),
+    (REGISTERED, "http://user@127.0.0.1/callback"),
+    (REGISTERED, "http://evil.example\\@127.0.0.1/callback"),
+    (REGISTERED, "http://127.0.0.1\\@evil.example/callback"),
+    (REGISTERED, " http://127.0.0.1/callback"),
+    (REGISTERED, "http://127.0.0.1/callback\n"),
+    ("http://127.0.0.1/callback?a=1&b=2", "http://127.0.0.1:5/callback?b=2&a=1"),
+    ("http://127.0.0.1/callback?a=1", "http://127.0.0.1:5/callback"),
+    ("https://app.example/cb", "http://127.0.0.1/cb"),
+    ("https://app.example/cb", "https://app.example:8443/cb"),
+    ("https://app.example/cb", "https://app.example:443/cb"),
+    ("https://app.example/cb", "https://APP.example/cb"),
+    ("https://app.example/cb", "https://app.example./cb"),
+    ("https://app.example/cb", "https://app.example.evil.example/cb"),
+    ("https://app.example/cb", "https://evil.example/https://app.example/cb"),
+    ("https://app.example/cb", "https://xn--pp-eja.example/cb"),
+    ("https://app.example/cb", "//app.example/cb"),
+    ("https://app.example/cb", "/cb"),
+    ("https://app.example/cb", "javascript:alert(1)"),
+    ("http://localhost:8000/cb", "http://localhost:9000/cb"),
+]
+
+
+@pytest.mark.parametrize(("registered", "sent"), MISMATCHES)
+def test_rfc_9700_any_other_address_does_not_match(registered, sent):
+    assert not redirect_matches(registered, sent)
+
+
+@pytest.mark.parametrize("sent", [sent for registered, sent in MISMATCHES if registered == REGISTERED])
+def test_rfc_6749_nobody_is_sent_to_an_address_that_is_not_registered(ask, sent):
+    answer = ask(redirect_uri=sent)
+    assert answer.status_code == 400
+    assert "Location" not in answer.headers
+    assert "This link does not work" in answer.text
+
+
+@pytest.mark.parametrize("client_id", [None, "", "mfc_unknown", "\0", "'; DROP TABLE users", "é"])
+def test_rfc_6749_nobody_is_sent_anywhere_for_an_unknown_client(ask, client_id):
+    answer = ask(client_id=client_id)
+    assert answer.status_code == 400
+    assert "Location" not in answer.headers
+
+
+def test_a_client_with_one_address_may_leave_it_out_in_both_requests(reader):
+    code = reader.consent(redirect_uri=None)["code"]
+    assert reader.exchange(code, redirect_uri=None).status_code == 200
+
+
+def test_an_ipv6_address_is_allowed_to_take_the_form_of_its_page():
+    assert form_target("http://[::1]:51004/callback") == "http:"
+
+
+# Requests that are refused at the client
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"response_type": None}, "invalid_request"),
+        ({"response_type": "token"}, "unsupported_response_type"),
+        ({"response_type": "barcode"}, "unsupported_response_type"),
+        ({"response_type": "code token"}, "unsupported_response_type"),
+        ({"response_type": "none"}, "unsupported_response_type"),
+        ({"response_mode": "fragment"}, "invalid_request"),
+        ({"code_challenge": CHALLENGE}, "invalid_request"),
+        ({"code_challenge": CHALLENGE, "code_challenge_method": "plain"}, "invalid_request"),
+        ({"code_challenge": CHALLENGE, "code_challenge_method": "s256"}, "invalid_request"),
+        ({"code_challenge_method": "S256"}, "invalid_request"),
+        ({"code_challenge": CHALLENGE[:-1], "code_challenge_method": "S256"}, "invalid_request"),
+        ({"code_challenge": "é" * 43, "code_challenge_method": "S256"}, "invalid_request"),
+    ],
+)
+def test_other_errors_are_told_to_the_client_with_state_and_issuer(service, ask, changes, error):
+    answer = ask(**changes)
+    assert answer.status_code == 303
+    assert answer.headers["Location"].startswith("http://127.0.0.1:51004/callback?")
+    back = fields_of(answer.headers["Location"])
+    assert (back["error"], back["state"], back["iss"]) == (error, "s-1", service.auth_url)
+
+
+@pytest.mark.parametrize("name", ["client_id", "redirect_uri", "state", "code_challenge", "response_type"])
+def test_rfc_6749_a_parameter_that_comes_twice_is_refused(service, stranger, question, name):
+    asked = [*question(**PKCE).items(), (name, "again")]
+    answer = stranger.open("/oauth/authorize", params=asked, allow_redirects=False)
+    assert answer.status_code == 400
+    assert "comes more than once" in answer.text
+
+
+@pytest.mark.parametrize("query", ["state=%ff", "state=%00", "&".join(f"a{n}=1" for n in range(100))])
+def test_a_query_that_cannot_be_read_exactly_is_refused(stranger, query):
+    assert stranger.open(f"/oauth/authorize?{query}", allow_redirects=False).status_code == 400
+
+
+# The exchange
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"redirect_uri": "http://127.0.0.1:51005/callback"}, "invalid_grant"),
+        ({"redirect_uri": None}, "invalid_grant"),
+        ({"code": "wrong"}, "invalid_grant"),
+        ({"code": "é"}, "invalid_grant"),
+        ({"code": None}, "invalid_request"),
+        ({"code_verifier": VERIFIER}, "invalid_grant"),
+        ({"grant_type": None}, "invalid_request"),
+        ({"grant_type": "password", "username": "u", "password": "p"}, "unsupported_grant_type"),
+        ({"grant_type": "client_credentials"}, "unsupported_grant_type"),
+        ({"grant_type": "implicit"}, "unsupported_grant_type"),
+        ({"client_secret": "wrong"}, "invalid_client"),
+        ({"client_secret": None}, "invalid_client"),
+        ({"client_id": None}, "invalid_client"),
+        ({"client_id": "mfc_unknown"}, "invalid_client"),
+    ],
+)
+def test_rfc_6749_a_wrong_exchange_is_refused_and_costs_the_code_nothing(reader, changes, error):
+    code = reader.consent()["code"]
+    refused = reader.exchange(**{"code": code, **changes})
+    assert refused.status_code == (401 if error == "invalid_client" else 400)
+    assert refused.json()["error"] == error
+    assert refused.json()["error_description"]
+    assert refused.headers["Cache-Control"] == "no-store"
+    assert ("WWW-Authenticate" in refused.headers) == (error == "invalid_client")
+    assert reader.exchange(code).status_code == 200
+
+
+def test_a_code_belongs_to_one_client(service, reader):
+    other = service._deployment.add_developer("Another")
+    code = reader.consent()["code"]
+    as_other = {"client_id": other.client_id, "client_secret": other.client_secret.reveal()}
+    assert reader.exchange(code, **as_other).json()["error"] == "invalid_grant"
+    assert reader.exchange(code).status_code == 200
+
+
+def test_rfc_6749_a_client_may_authenticate_by_http_basic(service, reader):
+    code = reader.consent()["code"]
+    answer = reader.exchange(
+        code, auth=(service.client_id, service.client_secret), client_id=None, client_secret=None
+    )
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("header", "changes", "error"),
+    [
+        ("Basic !!!", {"client_secret": None}, "invalid_client"),
+        ("Basic " + base64.b64encode(b"\xff:\xff").decode(), {"client_secret": None}, "invalid_client"),
+        ("Basic " + base64.b64encode(b"mfc_1:x").decode(), {"client_secret": None}, "invalid_client"),
+        ("Basic " + base64.b64encode(b"mfc_1:x").decode(), {}, "invalid_request"),
+    ],
+)
+def test_rfc_6749_a_bad_header_or_two_ways_at_once_are_refused(service, header, changes, error, exchange):
+    answer = exchange(code="c", headers={"Authorization": header}, **changes)
+    assert answer.json()["error"] == error
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b'{"grant_type": "authorization_code"}', "application/json"),
+        (b"grant_type=authorization_code&grant_type=authorization_code", "application/x-www-form-urlencoded"),
+        (b"grant_type=%ff", "application/x-www-form-urlencoded"),
+        (b"\xff\xfe", "application/x-www-form-urlencoded"),
+        (b"", "application/x-www-form-urlencoded"),
+    ],
+)
+def test_a_body_that_is_no_plain_form_is_refused(service, body, kind):
+    answer = requests.post(
+        f"{service.auth_url}/oauth/token", data=body, headers={"Content-Type": kind}, timeout=20
+    )
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+
+
+def test_tokens_are_not_given_out_by_get(service):
+    assert requests.get(f"{service.auth_url}/oauth/token", timeout=20).status_code == 405
+
+
+# PKCE
+
+
+def test_rfc_7636_the_verifier_opens_the_challenge(reader):
+    assert reader.exchange(reader.consent(**PKCE)["code"], code_verifier=VERIFIER).status_code == 200
+
+
+@pytest.mark.parametrize("verifier", [None, "w" * 43, "v" * 42, "v" * 129, VERIFIER + "é", CHALLENGE])
+def test_rfc_7636_without_the_verifier_a_challenged_code_is_worth_nothing(reader, verifier):
+    code = reader.consent(**PKCE)["code"]
+    assert reader.exchange(code, code_verifier=verifier).status_code == 400
+    assert reader.exchange(code, code_verifier=VERIFIER).status_code == 200
+
+
+# Once, in time, or not at all
+
+
+def test_rfc_9700_of_fifty_exchanges_at_the_same_moment_one_wins(reader):
+    code = reader.consent()["code"]
+    with ThreadPoolExecutor(50) as pool:
+        answers = list(pool.map(lambda _: reader.exchange(code), range(50)))
+    assert sorted(answer.status_code for answer in answers) == [200] + [400] * 49
+    assert {answer.json()["error"] for answer in answers if answer.status_code == 400} == {"invalid_grant"}
+
+
+def test_rfc_9700_a_code_that_comes_again_revokes_what_it_gave(reader, exchange):
+    code = reader.consent()["code"]
+    tokens = reader.exchange(code).json()
+    assert reader.exchange(code).json()["error"] == "invalid_grant"
+    assert refresh(exchange, tokens["refresh_token"]).json()["error"] == "invalid_grant"
+
+
+def test_a_code_lives_sixty_seconds(timed, set_clock, new_browser):
+    browser = new_browser(timed)
+    browser.sign_in("ada@pages.example")
+    in_time, late = browser.consent()["code"], browser.consent()["code"]
+    set_clock.advance(seconds=59)
+    assert browser.exchange(in_time).status_code == 200
+    set_clock.advance(seconds=1)
+    assert browser.exchange(late).json()["error"] == "invalid_grant"
+
+
+def test_the_sixty_first_call_in_a_minute_has_to_wait(timed, set_clock, new_browser):
+    browser = new_browser(timed)
+    answers = [browser.exchange("c").status_code for _ in range(61)]
+    assert answers == [400] * 60 + [429]
+    refused = browser.exchange("c")
+    assert (refused.json()["error"], refused.headers["Retry-After"]) == ("too_many_requests", "60")
+    set_clock.advance(seconds=60)
+    assert browser.exchange("c").status_code == 400
+
+
+# Refreshing
+
+
+def refresh(exchange, token, **changes):
+    return exchange(
+        **{"grant_type": "refresh_token", "refresh_token": token, "redirect_uri": None, **changes}
+    )
+
+
+def test_a_refresh_token_is_replaced_by_its_use(reader, exchange):
+    first = reader.exchange(reader.consent()["code"]).json()
+    second = refresh(exchange, first["refresh_token"], scope="anything")
+    assert second.status_code == 200
+    assert second.json()["memory_key"] == first["memory_key"]
+    assert second.json()["refresh_token"] != first["refresh_token"]
+    assert refresh(exchange, second.json()["refresh_token"]).status_code == 200
+
+
+def test_rfc_9700_a_refresh_token_that_comes_again_takes_its_family_down(reader, exchange):
+    first = reader.exchange(reader.consent()["code"]).json()
+    second = refresh(exchange, first["refresh_token"]).json()
+    assert refresh(exchange, first["refresh_token"]).json()["error"] == "invalid_grant"
+    assert refresh(exchange, second["refresh_token"]).json()["error"] == "invalid_grant"
+
+
+def test_a_refresh_token_belongs_to_one_client_and_an_access_token_refreshes_nothing(
+    service, reader, exchange
+):
+    other = service._deployment.add_developer("Another")
+    tokens = reader.exchange(reader.consent()["code"]).json()
+    as_other = {"client_id": other.client_id, "client_secret": other.client_secret.reveal()}
+    assert refresh(exchange, tokens["refresh_token"], **as_other).json()["error"] == "invalid_grant"
+    assert refresh(exchange, tokens["access_token"]).json()["error"] == "invalid_grant"
+    assert refresh(exchange, None).json()["error"] == "invalid_request"
+    assert refresh(exchange, tokens["refresh_token"]).status_code == 200
+
+
+def test_a_refresh_token_ends_after_thirty_days(timed, set_clock, new_browser):
+    browser = new_browser(timed)
+    browser.sign_in("ada@pages.example")
+    tokens = browser.exchange(browser.consent()["code"]).json()
+    set_clock.advance(days=30)
+    late = browser.exchange(
+        None, grant_type="refresh_token", refresh_token=tokens["refresh_token"], redirect_uri=None
+    )
+    assert late.json()["error"] == "invalid_grant"
+
+
+# What a client can read beforehand, and what is kept
+
+
+def test_rfc_8414_the_server_describes_itself(service):
+    told = requests.get(f"{service.auth_url}/.well-known/oauth-authorization-server", timeout=20).json()
+    assert told["issuer"] == service.auth_url
+    assert told["token_endpoint"] == f"{service.auth_url}/oauth/token"
+    assert told["code_challenge_methods_supported"] == ["S256"]
+    assert told["authorization_response_iss_parameter_supported"] is True
+
+
+def test_codes_and_tokens_are_kept_only_as_hashes(tmp_path, new_browser, run_for_ada, caplog):
+    caplog.set_level("DEBUG")
+    with run_for_ada(tmp_path / "data") as local:
+        browser = new_browser(local)
+        browser.sign_in("ada@pages.example")
+        cookie = browser.session.cookies["memframe"]
+        code = browser.consent()["code"]
+        tokens = browser.exchange(code).json()
+        kept = b"".join(path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file())
+    secrets = [code, cookie, tokens["access_token"], tokens["refresh_token"], tokens["memory_key"]]
+    assert len(kept) > 10_000
+    for secret in secrets:
+        assert secret.encode() not in kept
+        assert secret not in caplog.text

@@ -1,0 +1,427 @@
+"""The user's pages: only their user decides, only from them, and strangers' words stay words."""
+
+from html.parser import HTMLParser
+
+import pytest
+import requests
+from argon2 import PasswordHasher
+
+from memframe.secret import Secret
+from memframe.service.deployment import Addresses
+from memframe.service.pages import harmless
+from memframe.service.site import Site, Visitor
+
+SIGN_IN = {"next": "/dashboard", "client_name": None, "entered_email": "", "refusal": None}
+
+
+@pytest.fixture
+def ask_for_access(service):
+    """A developer's access request to the user in a browser; its id."""
+
+    def ask(browser, reason="weekly review", local=service):
+        memory_key = browser.exchange(browser.consent()["code"]).json()["memory_key"]
+        token = requests.post(
+            f"{local.base_url}/auth/token", json={"api_key": local.api_key}, timeout=20
+        ).json()
+        answer = requests.post(
+            f"{local.base_url}/access-requests",
+            json={"memoryKey": memory_key, "reason": reason},
+            headers={"Authorization": f"Bearer {token['token']}"},
+            timeout=20,
+        )
+        assert answer.status_code == 201
+        return answer.json()["id"]
+
+    return ask
+
+
+@pytest.fixture
+def status_of(service):
+    return lambda request_id: service._deployment.store.requests.get(request_id).status
+
+
+# Deciding
+
+
+def test_the_way_from_pending_over_approved_to_revoked(reader, ask_for_access, status_of):
+    request_id = ask_for_access(reader, "to find duplicates")
+    page = reader.open("/dashboard").text
+    assert "My application" in page
+    assert "to find duplicates" in page
+    assert ">Pending<" in page
+    answer = reader.send(reader.form(request_id, "approved"), follow=False, status="approved")
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/dashboard")
+    assert status_of(request_id) == "approved"
+    assert ">Approved<" in reader.open("/dashboard").text
+    reader.send(reader.form(request_id, "revoked"), status="revoked")
+    assert status_of(request_id) == "revoked"
+    assert ">Revoked<" in reader.open("/dashboard").text
+
+
+def test_a_rejected_request_offers_no_further_decision(reader, ask_for_access, status_of):
+    request_id = ask_for_access(reader)
+    reader.open("/dashboard")
+    reader.send(reader.form(request_id, "rejected"), status="rejected")
+    assert status_of(request_id) == "rejected"
+    assert f"/dashboard/requests/{request_id}" not in reader.page.text
+
+
+def test_a_decision_that_was_taken_meanwhile_stands(service, reader, ask_for_access, status_of):
+    request_id = ask_for_access(reader)
+    reader.open("/dashboard")
+    service.decide(request_id, "rejected")
+    answer = reader.send(reader.form(request_id, "approved"), status="approved")
+    assert answer.status_code == 409
+    assert "decided meanwhile" in answer.text
+    assert status_of(request_id) == "rejected"
+
+
+@pytest.mark.parametrize("status", ["pending", "open", "", "APPROVED"])
+def test_nothing_but_a_decision_is_taken(reader, ask_for_access, status_of, status):
+    request_id = ask_for_access(reader)
+    reader.open("/dashboard")
+    answer = reader.send(reader.form(request_id), status=status)
+    assert answer.status_code in {400, 409}
+    assert status_of(request_id) == "pending"
+
+
+def test_nobody_decides_on_the_requests_of_another(
+    service, reader, new_browser, new_email, ask_for_access, status_of
+):
+    request_id = ask_for_access(reader)
+    reader.open("/dashboard")
+    form = reader.form(request_id, "approved")
+    other = new_browser(service)
+    service.add_user(address := new_email(), "correct horse battery")
+    page = other.sign_in(address).text
+    assert request_id not in page
+    form.fields["csrf_token"] = other.form("/logout").fields["csrf_token"]
+    answer = other.send(form, status="approved")
+    assert answer.status_code == 404
+    assert status_of(request_id) == "pending"
+
+
+def test_looking_changes_nothing(reader, ask_for_access, status_of):
+    request_id = ask_for_access(reader)
+    address = f"/dashboard/requests/{request_id}?status=approved"
+    assert reader.open(address).status_code == 405
+    assert reader.open("/logout").status_code == 405
+    assert status_of(request_id) == "pending"
+    assert "Sign out" in reader.open("/dashboard").text
+
+
+def test_the_consent_page_tells_whether_the_application_has_access_already(
+    service, reader, ask_for_access, question
+):
+    request_id = ask_for_access(reader)
+    assert "cannot read your memories yet" in reader.open("/oauth/authorize", params=question()).text
+    service.decide(request_id, "approved")
+    assert "It can read and change your memories" in reader.open("/oauth/authorize", params=question()).text
+
+
+def test_an_empty_dashboard_says_what_will_appear(reader):
+    page = reader.open("/dashboard")
+    assert page.status_code == 200
+    assert "Nobody has asked" in page.text
+
+
+def test_the_front_door_leads_to_the_sign_in(stranger):
+    assert stranger.open("/").url.endswith("/login?next=%2Fdashboard")
+
+
+# Signing in
+
+
+def test_whoever_signs_in_comes_to_the_dashboard(stranger, email):
+    page = stranger.sign_in(email.upper())
+    assert page.url.endswith("/dashboard")
+    assert email in page.text
+
+
+def test_the_refusal_does_not_tell_whether_there_is_such_a_user(service, email, new_browser):
+    refusals = []
+    for address in (email, "nobody@pages.example", "", "\x00", "x" * 5000):
+        browser = new_browser(service)
+        page = browser.sign_in(address, "wrong password")
+        refusals.append((page.status_code, "That e-mail and password do not go together" in page.text))
+    assert refusals[:3] == [(403, True)] * 3
+    assert refusals[3:] == [(400, False), (403, True)]
+
+
+def test_the_refusal_of_an_unknown_user_costs_one_password_check_like_any_other(run_for_ada, new_browser):
+    checks = []
+
+    class CountingHasher(PasswordHasher):
+        def verify(self, stored, password):
+            checks.append(password)
+            return super().verify(stored, password)
+
+    with run_for_ada(hasher=CountingHasher(time_cost=1, memory_cost=8, parallelism=1)) as local:
+        for email, password in [("ada@pages.example", "known"), ("nobody@pages.example", "unknown")]:
+            new_browser(local).sign_in(email, password)
+    assert checks == ["known", "unknown"]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "https://evil.example/",
+        "//evil.example",
+        "/\\evil.example",
+        "/dashboard\r\nX: y",
+        "/oauth/authorize?é",
+    ],
+)
+def test_the_sign_in_leads_only_to_our_own_pages(stranger, email, target):
+    stranger.open("/login", params={"next": target})
+    answer = stranger.send(
+        stranger.form("/login"), follow=False, email=email, password="correct horse battery", next=target
+    )
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/dashboard")
+
+
+def test_the_session_gets_another_name_at_the_sign_in_and_at_the_sign_out(stranger, email):
+    stranger.open("/login")
+    names = [stranger.session.cookies["memframe"]]
+    stranger.sign_in(email)
+    names.append(stranger.session.cookies["memframe"])
+    stranger.send(stranger.form("/logout"))
+    names.append(stranger.session.cookies["memframe"])
+    assert len(set(names)) == 3
+    for old in names:
+        stranger.session.cookies.clear()
+        stranger.session.cookies.set("memframe", old)
+        assert "/login" in stranger.open("/dashboard").url
+
+
+def test_a_name_that_somebody_else_chose_is_not_kept(stranger, email):
+    stranger.session.cookies.set("memframe", "A" * 43, domain="127.0.0.1")
+    stranger.sign_in(email)
+    assert {cookie.value for cookie in stranger.session.cookies} != {"A" * 43}
+    assert "A" * 43 not in [cookie.value for cookie in stranger.session.cookies]
+
+
+def test_a_disabled_user_is_out_at_once(service, reader, stranger, email):
+    with service._deployment.store._engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE users SET disabled = 1 WHERE email = ?", (email,))
+    assert "/login" in reader.open("/dashboard").url
+    assert stranger.sign_in(email).status_code == 403
+
+
+def test_a_session_lasts_twelve_hours(timed, set_clock, new_browser):
+    browser = new_browser(timed)
+    browser.sign_in("ada@pages.example")
+    set_clock.advance(hours=11, minutes=59)
+    assert browser.open("/dashboard").url.endswith("/dashboard")
+    set_clock.advance(minutes=1)
+    assert "/login" in browser.open("/dashboard").url
+
+
+def test_the_twenty_first_sign_in_in_a_minute_has_to_wait(timed, set_clock, new_browser):
+    browser = new_browser(timed)
+    statuses = [browser.sign_in("ada@pages.example", "wrong").status_code for _ in range(20)]
+    assert statuses == [403] * 20
+    browser.open("/login")
+    refused = browser.sign_in("ADA@pages.example")
+    assert (refused.status_code, refused.headers["Retry-After"]) == (429, "60")
+    assert "Too many attempts" in refused.text
+    assert browser.open("/login").status_code == 200
+    assert browser.sign_in("bob@pages.example").status_code == 403
+    set_clock.advance(seconds=60)
+    assert browser.sign_in("ada@pages.example").url.endswith("/dashboard")
+
+
+# Forms that are not ours
+
+
+@pytest.mark.parametrize("token", [None, "", "0" * 64, "é"])
+@pytest.mark.parametrize("form", ["/login", "/logout", "/dashboard/requests/", "/oauth/authorize"])
+def test_a_form_without_its_token_changes_nothing(
+    reader, stranger, email, ask_for_access, question, form, token
+):
+    ask_for_access(reader)
+    browser = stranger if form == "/login" else reader
+    browser.open("/login" if form == "/login" else "/dashboard")
+    if form == "/oauth/authorize":
+        browser.open("/oauth/authorize", params=question())
+    before = browser.session.cookies["memframe"]
+    fields = {"csrf_token": token, "email": email, "password": "correct horse battery", "decision": "allow"}
+    answer = browser.send(browser.form(form), follow=False, status="approved", **fields)
+    assert answer.status_code == 403
+    assert "Location" not in answer.headers
+    assert browser.session.cookies["memframe"] == before
+    assert ("Sign out" in browser.open("/dashboard").text) == (browser is reader)
+    assert ">Approved<" not in browser.page.text
+
+
+def test_the_token_of_another_browser_is_none(reader, stranger):
+    stranger.open("/login")
+    foreign = stranger.form("/login").fields["csrf_token"]
+    reader.open("/dashboard")
+    assert reader.send(reader.form("/logout"), csrf_token=foreign).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("headers", "accepted"),
+    [
+        ({"Sec-Fetch-Site": "same-origin"}, True),
+        ({"Sec-Fetch-Site": "none"}, True),
+        ({"Sec-Fetch-Site": "same-origin", "Origin": "null"}, True),
+        ({"Sec-Fetch-Site": "cross-site"}, False),
+        ({"Sec-Fetch-Site": "same-site"}, False),
+        ({"Sec-Fetch-Site": "cross-site", "Origin": "null"}, False),
+        ({"Origin": "https://evil.example"}, False),
+        ({"Origin": "http://127.0.0.1:1"}, False),
+        ({"Origin": "null"}, True),
+    ],
+)
+def test_a_form_is_taken_only_from_our_own_pages(reader, headers, accepted):
+    reader.open("/dashboard")
+    answer = reader.send(reader.form("/logout"), follow=False, headers=headers)
+    assert answer.status_code == (303 if accepted else 403)
+
+
+def test_our_own_origin_is_accepted(service, reader):
+    reader.open("/dashboard")
+    answer = reader.send(reader.form("/logout"), follow=False, headers={"Origin": service.auth_url})
+    assert answer.status_code == 303
+
+
+# Strangers' words
+
+XSS = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "'><svg/onload=alert(1)>",
+    "</p></li><form action=https://evil.example><input name=password>",
+    "<iframe srcdoc='<script>alert(1)</script>'>",
+    "<style>*{display:none}</style>",
+    '<meta http-equiv="refresh" content="0;url=https://evil.example">',
+    '<base href="https://evil.example/">',
+    "{{ 7*7 }}{% raw %}${7*7}#{7*7}",
+    "&lt;script&gt;alert(1)&lt;/script&gt;",
+    "<!-- --!><script>alert(1)</script>",
+    "<scr\x01ipt>alert(1)</script>",
+    "javascript:alert(1)",
+    "<a href='javascript:alert(1)'>click</a>",
+    "\u202egnissim eb llahs gnihton\u2066",
+]
+
+
+class Tags(HTMLParser):
+    """The tags and attributes that a page really has, and the text that a reader sees."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.text = [], ""
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, sorted(name for name, _ in attributes)))
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_reasons_of_strangers_stay_text(service, reader, new_browser, new_email, ask_for_access):
+    service.add_user(address := new_email(), "correct horse battery")
+    other = new_browser(service)
+    other.sign_in(address)
+    for words in XSS:
+        ask_for_access(reader, words)
+        ask_for_access(other, "plain words")
+    page, plain_page = (Tags(browser.open("/dashboard").text) for browser in (reader, other))
+    assert page.tags == plain_page.tags
+    for words in XSS:
+        assert harmless(words) in page.text
+
+
+@pytest.mark.parametrize("words", XSS)
+def test_names_of_strangers_stay_text(service, reader, question, words):
+    developer = service._deployment.add_developer(words)
+    plain = Tags(reader.open("/oauth/authorize", params=question()).text)
+    page = Tags(reader.open("/oauth/authorize", params=question(client_id=developer.client_id)).text)
+    assert page.tags == plain.tags
+    assert harmless(words) in page.text
+
+
+@pytest.mark.parametrize(
+    "words", ["a\u202eb", "a\u2066b", "a\u200eb", "a\x1b[31mb", "a\u2028b", "a\ud800b", "a\ufeffb"]
+)
+def test_characters_that_reorder_or_hide_text_are_taken_out(words):
+    assert "\ufffd" in harmless(words)
+
+
+@pytest.mark.parametrize("words", ["naïve 日本語 עברית", "می‌خواهم", "two\nlines", "👩\u200d🔬"])
+def test_the_words_of_all_languages_stay_as_they_are(words):
+    assert harmless(words) == words
+
+
+# Headers
+
+PAGES = ["/", "/login", "/dashboard", "/oauth/authorize?client_id=none"]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_protects_itself(reader, path):
+    headers = reader.open(path, allow_redirects=False).headers
+    policy = headers["Content-Security-Policy"]
+    for rule in ("default-src 'none'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"):
+        assert rule in policy
+    assert policy.endswith("form-action 'self'")
+    assert "script" not in policy
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
+    assert headers["Cache-Control"] == "no-store"
+
+
+def test_the_form_of_the_consent_page_may_lead_to_the_client_alone(reader, question):
+    policy = reader.open("/oauth/authorize", params=question()).headers["Content-Security-Policy"]
+    assert policy.endswith("form-action 'self' http://127.0.0.1:51004")
+
+
+def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(stranger):
+    cookie = stranger.open("/login").headers["Set-Cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=lax" in cookie
+    assert "path=/" in cookie
+    assert "secure" not in cookie
+
+
+def test_over_https_the_cookie_belongs_to_the_host_and_browsers_insist_on_https(service):
+    site = Site(service._deployment, Addresses("https://memories.example"))
+    page = site.page("sign_in.html", Visitor(Secret("x" * 43), is_new=True), **SIGN_IN)
+    (cookie,) = page.cookies
+    assert (cookie.key, cookie.secure, cookie.path, cookie.domain) == ("__Host-memframe", True, "/", None)
+    assert page.headers["Strict-Transport-Security"] == "max-age=31536000"
+
+
+def test_pages_have_no_script_and_load_nothing_from_elsewhere(reader, ask_for_access, question):
+    ask_for_access(reader)
+    for path in ("/dashboard", "/login"):
+        assert_quiet(reader.open(path).text)
+    assert_quiet(reader.open("/oauth/authorize", params=question()).text)
+
+
+def assert_quiet(html):
+    class Sources(HTMLParser):
+        def handle_starttag(self, tag, attributes):
+            assert tag not in {"script", "style", "iframe", "object"}
+            for name, value in attributes:
+                assert not name.startswith("on")
+                assert name != "style"
+                if name in {"src", "href", "action"}:
+                    assert value.startswith(("/", "#"))
+                    assert not value.startswith("//")
+
+    Sources().feed(html)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("style.css", "text/css"), ("mark.svg", "image/svg+xml")])
+def test_style_and_mark_are_served(service, name, kind):
+    answer = requests.get(f"{service.auth_url}/static/{name}", timeout=20)
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"].startswith(kind)
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"

@@ -1,0 +1,89 @@
+"""From request to access: every status says where one stands, and waiting is patient and bounded."""
+
+import pytest
+
+import memframe as mf
+from memframe.errors import AccessError, DecisionTimeout, NotFoundError
+
+
+class Time:
+    """A clock that only passes when somebody sleeps, and what happens meanwhile."""
+
+    def __init__(self, meanwhile=None):
+        self.now = 0.0
+        self.slept = []
+        self.meanwhile = meanwhile or {}
+
+    def clock(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.slept.append(seconds)
+        self.now += seconds
+        self.meanwhile.get(len(self.slept), lambda: None)()
+
+
+def test_a_new_request_is_pending_and_knows_its_user(user):
+    request = user.ask(reason="weekly review")
+    assert (request.status, request.reason, request.user_id) == ("pending", "weekly review", user.user_id)
+    assert request.created_at.tzinfo is not None
+    assert user.client.access_request(request.id) == request
+    assert request.id in [other.id for other in user.client.access_requests()]
+
+
+@pytest.mark.parametrize("decision", ["approved", "rejected"])
+def test_waiting_ends_with_any_decision(user, decision):
+    request = user.ask()
+    time = Time({3: lambda: user.service.decide(request.id, decision)})
+    decided = mf.wait_for_decision(
+        user.client, request.id, timeout_s=60, poll_s=5, clock=time.clock, sleep=time.sleep
+    )
+    assert decided.status == decision
+    assert time.slept == [5, 5, 5]
+
+
+def test_only_time_running_out_raises(user):
+    request = user.ask()
+    time = Time()
+    with pytest.raises(DecisionTimeout, match="stays open") as late:
+        mf.wait_for_decision(
+            user.client, request.id, timeout_s=12, poll_s=5, clock=time.clock, sleep=time.sleep
+        )
+    assert time.slept == [5, 5, 2]
+    assert isinstance(late.value, TimeoutError)
+
+
+@pytest.mark.parametrize(
+    ("decisions", "words"),
+    [
+        ([], "is pending since .*wait_for_decision"),
+        (["rejected"], "is rejected since .*new request"),
+        (["approved", "revoked"], "is revoked since .*took the approval back"),
+    ],
+)
+def test_a_request_that_is_not_approved_opens_nothing_and_says_why(user, decisions, words):
+    request = user.ask()
+    for decision in decisions:
+        user.service.decide(request.id, decision)
+    with pytest.raises(AccessError, match=words) as refused:
+        mf.open_access(user.client, request.id)
+    assert refused.value.status == 403
+
+
+def test_an_unknown_request_is_not_found(user):
+    with pytest.raises(NotFoundError):
+        mf.open_access(user.client, "no-such-request")
+
+
+def test_an_access_never_shows_its_keys(access):
+    shown = f"{access!r} {access} {vars(access)} {access.credentials!r} {access.envelope!r} {access.client!r}"
+    for secret in (access.credentials.encryption_key, access.credentials.memory_key):
+        assert secret.reveal() not in shown
+
+
+def test_requests_as_a_frame_leave_the_memory_keys_out(user):
+    request = user.ask()
+    frame = mf.load_access_requests(user.client).set_index("id")
+    assert frame.loc[request.id, "status"] == "pending"
+    assert "memory_key" not in frame
+    assert str(frame.created_at.dtype) == "datetime64[us, UTC]"

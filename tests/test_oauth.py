@@ -1,0 +1,171 @@
+"""The OAuth flow against the real authorization server, and every way in which a pasted answer can be wrong."""
+
+import threading
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import requests
+
+import memframe as mf
+from memframe.errors import AuthError, ConfigError, OAuthError
+
+
+def query_of(address):
+    return {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
+
+
+def test_the_whole_redirected_address_is_exchanged_for_tokens(user):
+    flow = user.flow()
+    tokens = flow.exchange(user.person.authorize(flow.authorization_url()))
+    assert tokens.memory_key.reveal()
+    assert tokens.token_type == "bearer"
+    assert "Secret(••••••)" in repr(tokens)
+    assert tokens.memory_key.reveal() not in repr(tokens)
+
+
+def test_a_bare_code_is_exchanged_too(user):
+    flow = user.flow()
+    redirected = user.person.authorize(flow.authorization_url())
+    assert flow.exchange(f"  {query_of(redirected)['code']}\n").memory_key
+
+
+def test_each_attempt_has_its_own_state_and_challenge(user):
+    flow = user.flow()
+    first, second = (query_of(flow.authorization_url()) for _ in range(2))
+    assert first["state"] != second["state"]
+    assert first["code_challenge"] != second["code_challenge"]
+    assert first["code_challenge_method"] == "S256"
+    assert len(first["state"]) >= 22  # 128 bits
+
+
+def test_a_state_of_ones_own_comes_back(user):
+    flow = user.flow()
+    redirected = user.person.authorize(flow.authorization_url(state="my state/1?"))
+    assert query_of(redirected)["state"] == "my state/1?"
+    assert flow.exchange(redirected).memory_key
+
+
+def test_without_pkce_a_client_with_a_secret_still_gets_its_tokens(user):
+    flow = user.flow(pkce=False)
+    address = flow.authorization_url()
+    assert "code_challenge" not in address
+    assert flow.exchange(user.person.authorize(address)).memory_key
+
+
+def test_denied_consent_has_its_own_words(user):
+    flow = user.flow()
+    redirected = user.person.authorize(flow.authorization_url(), allow=False)
+    with pytest.raises(OAuthError, match="chose not to allow") as denied:
+        flow.exchange(redirected)
+    assert denied.value.code == "access_denied"
+
+
+def test_the_answer_to_an_older_attempt_is_refused(user):
+    flow = user.flow()
+    redirected = user.person.authorize(flow.authorization_url())
+    flow.authorization_url()
+    with pytest.raises(OAuthError, match="another attempt") as mixed:
+        flow.exchange(redirected)
+    assert mixed.value.code == "state_mismatch"
+    assert query_of(redirected)["code"] not in str(mixed.value)
+
+
+def test_an_address_without_state_is_refused(user):
+    flow = user.flow()
+    redirected = user.person.authorize(flow.authorization_url())
+    with pytest.raises(OAuthError, match="no state"):
+        flow.exchange(redirected.replace("state=", "other="))
+
+
+def test_a_code_works_once(user):
+    flow = user.flow()
+    redirected = user.person.authorize(flow.authorization_url())
+    flow.exchange(redirected)
+    with pytest.raises(OAuthError):
+        flow.exchange(redirected)
+    with pytest.raises(OAuthError) as used:
+        flow.exchange(query_of(redirected)["code"])
+    assert used.value.code == "invalid_grant"
+
+
+def test_an_answer_of_another_server_is_refused(user):
+    flow = user.flow()
+    state = query_of(flow.authorization_url())["state"]
+    with pytest.raises(OAuthError, match="another OAuth server"):
+        flow.exchange(f"http://127.0.0.1/callback?code=c&state={state}&iss=https%3A%2F%2Fevil.example")
+
+
+@pytest.mark.parametrize("pasted", ["", "   ", "http://127.0.0.1/callback", "?foo=1"])
+def test_pasting_something_else_is_refused(user, pasted):
+    flow = user.flow()
+    flow.authorization_url()
+    with pytest.raises(OAuthError):
+        flow.exchange(pasted)
+
+
+def test_an_address_without_a_code_says_what_to_copy(user):
+    flow = user.flow()
+    state = query_of(flow.authorization_url())["state"]
+    with pytest.raises(OAuthError, match="has no code") as nothing:
+        flow.exchange(f"http://127.0.0.1/callback?state={state}")
+    assert nothing.value.code == "code_missing"
+
+
+def test_a_wrong_client_secret_is_named_and_not_shown(user):
+    service = user.service
+    flow = mf.OAuthFlow(
+        service.client_id,
+        "mf_wrong_canary_secret",
+        auth_url=service.auth_url,
+        redirect_uri=service.redirect_uri,
+    )
+    redirected = user.person.authorize(flow.authorization_url())
+    with pytest.raises(AuthError, match="client_secret") as refused:
+        flow.exchange(redirected)
+    assert "canary" not in str(refused.value)
+
+
+def test_a_redirect_address_is_needed(monkeypatch):
+    monkeypatch.delenv("MEMFRAME_REDIRECT_URI", raising=False)
+    with pytest.raises(ConfigError, match="redirect_uri"):
+        mf.OAuthFlow("app", "secret", auth_url="https://auth.example")
+
+
+def test_a_listener_on_this_machine_takes_the_answer(user, capsys):
+    flow = user.flow()
+    found = []
+    waiting = threading.Thread(target=lambda: found.append(flow.run_local(timeout_s=20)))
+    waiting.start()
+    address = printed_address(capsys, waiting)
+    redirected = user.person.authorize(address)
+    callback = urlsplit(redirected)
+    assert callback.hostname == "127.0.0.1"
+    assert requests.get(f"http://{callback.netloc}/other", timeout=5).status_code == 404
+    page = requests.get(redirected, timeout=5)
+    waiting.join(10)
+    assert found[0].memory_key
+    assert query_of(redirected)["code"] not in page.text
+    assert "no-store" in page.headers["Cache-Control"]
+
+
+def printed_address(capsys, waiting):
+    printed = ""
+    while waiting.is_alive():
+        printed += capsys.readouterr().out
+        if printed.count("\n") == 2:
+            return printed.split()[-1]
+    raise AssertionError("run_local ended before it printed the address")
+
+
+def test_a_listener_gives_up_in_time(user):
+    with pytest.raises(OAuthError, match=r"within 0\.01 s") as silent:
+        user.flow().run_local(timeout_s=0.01)
+    assert silent.value.code == "no_answer"
+
+
+def test_a_listener_needs_an_address_of_this_machine():
+    flow = mf.OAuthFlow(
+        "app", "secret", auth_url="https://auth.example", redirect_uri="https://app.example/cb"
+    )
+    with pytest.raises(ConfigError, match="not an http address of this machine"):
+        flow.run_local()

@@ -1,0 +1,335 @@
+"""The pictures: what is drawn is what is in the frame, whatever is in the frame."""
+
+import subprocess
+import sys
+from io import BytesIO
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from IPython.core.formatters import DisplayFormatter
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from memframe import plot
+from memframe.errors import FrameError
+from memframe.frames import MEMORY_KINDS, FrameBuilder
+from memframe.plot.bins import FIRST, LAST, MAX_BINS, bin_times, length_edges
+from memframe.plot.lettering import label
+from memframe.sample import load_sample
+
+ONE_PICTURE = [plot.timeline, plot.tags, plot.sources, plot.scores, plot.lengths]
+ALL = [*ONE_PICTURE, plot.overview]
+
+HOSTILE = [
+    "$\\frac{1}{0}$ and $x^2",
+    "a" * 500,
+    "日本語のタグ",
+    "🎻 cello",
+    "\u202eevil\u0000\n\ttab",
+    "_hidden",
+    "<script>alert(1)</script>",
+    "\\input{secrets}",
+    "",
+]
+
+
+def frame_of(*rows):
+    builder = FrameBuilder(MEMORY_KINDS)
+    builder.add({name: [row.get(name) for row in rows] for name in MEMORY_KINDS})
+    return builder.frame()
+
+
+def drawn(ax):
+    """Everything of a figure through a renderer, as saving does; warnings are errors here."""
+    ax.get_figure(root=True).savefig(BytesIO(), format="png")
+
+
+def words(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def bar_values(ax):
+    return {
+        tick.get_text(): bar.get_width()
+        for tick, bar in zip(ax.get_yticklabels(), ax.containers[0], strict=True)
+    }
+
+
+@pytest.fixture(scope="module")
+def sample():
+    names = load_sample()[0].__struct_fields__
+    return frame_of(*({name: getattr(memory, name) for name in names} for memory in load_sample()))
+
+
+def test_timeline_stacks_every_memory_in_its_month_by_source(sample):
+    ax = plot.timeline(sample)
+    assert ax.get_title(loc="left") == "Memories per month, n = 389"
+    heights = {
+        text.get_text(): sum(bar.get_height() for bar in bars)
+        for text, bars in zip(ax.get_legend().get_texts(), ax.containers, strict=True)
+    }
+    assert heights == sample["source"].value_counts().to_dict()
+    tops = {}
+    for bar in (bar for bars in ax.containers for bar in bars):
+        tops[bar.get_x()] = max(tops.get(bar.get_x(), 0), bar.get_y() + bar.get_height())
+    by_month = sample["created_at"].dt.strftime("%Y-%m").value_counts().sort_index()
+    assert [tops[x] for x in sorted(tops)] == by_month.tolist()
+
+
+def test_timeline_puts_what_the_palette_cannot_tell_apart_together():
+    ax = plot.timeline(
+        frame_of(*({"source": f"app {n % 9}", "created_at": "2026-01-02T03:04:05Z"} for n in range(90)))
+    )
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == ["app 0", "app 1", "app 2", "app 3", "app 4", "4 others"]
+    assert [sum(bar.get_height() for bar in bars) for bars in ax.containers] == [10, 10, 10, 10, 10, 40]
+
+
+def test_timeline_counts_what_it_does_not_draw():
+    moments = [
+        None,
+        "0001-01-01T00:00:00Z",
+        "1970-01-01T00:00:00Z",
+        "9999-12-31T23:59:59Z",
+        "2026-04-25T11:20:00Z",
+    ]
+    ax = plot.timeline(frame_of(*({"created_at": moment} for moment in moments)))
+    assert ax.get_title(loc="left") == "Memories per day, n = 1"
+    assert ax.get_xlabel() == "1 without a time; 3 before 1971 or after 2099"
+    drawn(ax)
+
+
+@pytest.mark.parametrize(
+    ("last", "unit"),
+    [
+        ("2026-01-02", "day"),
+        ("2026-06-01", "week"),
+        ("2030-01-01", "month"),
+        ("2040-01-01", "quarter"),
+        ("2099-01-01", "year"),
+    ],
+)
+def test_bins_grow_with_the_span(last, unit):
+    assert bin_times(np.array(["2026-01-01", last], "datetime64[us]")).unit == unit
+
+
+moments = st.datetimes(pd.Timestamp(FIRST).to_pydatetime(), pd.Timestamp(LAST).to_pydatetime()).filter(
+    lambda moment: moment < pd.Timestamp(LAST)
+)
+
+
+@given(st.lists(moments, min_size=1))
+def test_every_time_lies_in_its_bin(times):
+    times = np.array(times, "datetime64[us]")
+    unit, edges, place = bin_times(times)
+    assert len(edges) <= MAX_BINS + 1
+    assert (edges[place] <= times).all()
+    assert (times < edges[place + 1]).all()
+    if unit == "week":
+        assert {pd.Timestamp(edge).day_name() for edge in edges} == {"Monday"}
+
+
+@given(st.lists(st.integers(1, 10**7), min_size=1))
+def test_every_length_lies_within_the_edges(n_chars):
+    edges = length_edges(np.array(n_chars))
+    assert np.histogram(n_chars, edges)[0].sum() == len(n_chars)
+
+
+def test_tags_are_counted_once_a_memory_and_ranked():
+    ax = plot.tags(frame_of({"tags": ("a", "b")}, {"tags": ("b", "b")}, {"tags": ("b", "c")}, {}))
+    assert bar_values(ax) == {"b": 3, "a": 1, "c": 1}
+    assert list(bar_values(ax)) == ["b", "a", "c"]
+    assert words(ax) == ["3", "1", "1"]
+    assert ax.get_xlabel() == "1 without tags"
+
+
+def test_tags_beyond_the_room_are_counted(sample):
+    ax = plot.tags(sample)
+    assert ax.get_xlabel() == "3 more tags; 30 without tags"
+    counts = sample["tags"].explode().value_counts().to_dict()
+    assert list(bar_values(ax).values()) == sorted(counts.values(), reverse=True)[:15]
+    assert bar_values(ax).items() <= counts.items()
+
+
+def test_sources_show_counts_and_shares_and_memories_without_one():
+    ax = plot.sources(frame_of({"source": "chat"}, {"source": "chat"}, {}, {"source": "mail"}))
+    assert bar_values(ax) == {"chat": 2, "(no source)": 1, "mail": 1}
+    assert words(ax) == ["2 (50%)", "1 (25%)", "1 (25%)"]
+
+
+def test_scores_name_the_sources_of_another_scale(sample):
+    ax = plot.scores(sample)
+    assert words(ax) == [" 18 above 1: mail-helper"]
+    assert ax.get_xlabel() == "importance  (3 without both scores)"
+    assert ax.collections[0].get_offsets()[:, 0].max() == 5
+
+
+def test_scores_of_one_scale_have_no_line_and_equal_ones_share_a_dot():
+    rows = [{"importance": 0.5, "confidence": 1}] * 3 + [{"importance": 1, "confidence": 0}]
+    ax = plot.scores(frame_of(*rows))
+    assert ax.collections[0].get_offsets().tolist() == [[0.5, 1], [1, 0]]
+    large, small = ax.collections[0].get_sizes()
+    assert large > small
+    assert not words(ax)
+    assert not ax.lines
+
+
+def test_scores_out_of_range_are_counted_and_not_drawn():
+    rows = [{"importance": value, "confidence": 0.5} for value in (1e308, -1, np.inf, -np.inf, 5)]
+    ax = plot.scores(frame_of(*rows, {"importance": 1, "confidence": 1.5}, {"importance": 1}))
+    assert ax.get_title(loc="left").endswith("n = 1")
+    assert ax.get_xlabel() == "importance  (1 without both scores; 5 out of range)"
+    drawn(ax)
+
+
+def test_lengths_count_every_content_once(sample):
+    ax = plot.lengths(sample)
+    assert sum(bar.get_height() for bar in ax.containers[0]) == 389
+    assert words(ax) == [f"median {sample['content'].str.len().median():.0f}"]
+
+
+def test_lengths_tell_empty_from_missing():
+    ax = plot.lengths(frame_of({"content": "Feed Gerald"}, {"content": ""}, {"content_error": "wrong key"}))
+    assert ax.get_title(loc="left") == "Length of content, n = 1"
+    assert ax.get_xlabel() == "characters  (1 without content; 1 empty)"
+    drawn(ax)
+
+
+def test_overview_has_all_pictures_and_says_of_what(sample):
+    figure = plot.overview(sample)
+    assert isinstance(figure, Figure)
+    assert figure.get_suptitle() == "389 memories, 2020-02-03 to 2026-05-02"
+    assert len(figure.axes) == 5
+    drawn(figure.axes[0])
+
+
+@pytest.mark.parametrize("draw", ALL)
+def test_the_frame_is_not_changed(draw, sample):
+    before = sample.copy(deep=True)
+    draw(sample)
+    pd.testing.assert_frame_equal(sample, before)
+    assert (sample["tags"] == before["tags"]).all()
+
+
+@pytest.mark.parametrize("draw", ONE_PICTURE)
+def test_it_draws_where_it_is_told(draw, sample):
+    ax = Figure().subplots()
+    assert draw(sample, ax=ax) is ax
+    assert draw(sample.iloc[:0], ax=ax) is ax
+
+
+@pytest.mark.parametrize("draw", ONE_PICTURE)
+def test_no_memories_are_said_in_words(draw):
+    ax = draw(frame_of())
+    assert words(ax) == ["No memories"]
+    assert not ax.containers
+    drawn(ax)
+
+
+@pytest.mark.parametrize("draw", [plot.timeline, plot.tags, plot.scores, plot.lengths])
+def test_memories_without_the_value_are_said_in_words(draw):
+    ax = draw(frame_of({}, {}))
+    assert words(ax)[0].startswith("2 memories, none has ")
+    drawn(ax)
+
+
+@pytest.mark.parametrize("draw", ALL)
+def test_one_memory_and_a_frame_out_of_order_can_be_drawn(draw, sample):
+    for frame in (sample.iloc[[7]], sample.iloc[::-40], pd.DataFrame(columns=list(MEMORY_KINDS))):
+        shown = draw(frame)
+        drawn(shown.axes[0] if isinstance(shown, Figure) else shown)
+
+
+@pytest.mark.parametrize("draw", ALL)
+def test_hostile_names_are_drawn_as_plain_short_text(draw):
+    rows = [
+        {
+            "tags": (name,),
+            "source": name,
+            "importance": 5,
+            "confidence": 0.5,
+            "created_at": "2026-01-02T03:04:05Z",
+        }
+        for name in HOSTILE
+    ]
+    shown = draw(frame_of(*rows))
+    for ax in shown.axes if isinstance(shown, Figure) else [shown]:
+        drawn(ax)
+        legend = ax.get_legend()
+        for text in [*ax.texts, *ax.get_yticklabels(), *(legend.get_texts() if legend else ())]:
+            assert text.get_text().isprintable()
+            assert len(text.get_text()) < 60
+            if any(mark in text.get_text() for mark in "$\\_<"):
+                assert not text.get_parse_math()
+                assert not text.get_usetex()
+
+
+@settings(deadline=None)  # the first letter that is not ASCII opens the fonts
+@given(st.text())
+def test_labels_are_short_and_printable(text):
+    shown = label(text, 12)
+    assert 0 < len(shown) <= 12
+    assert shown.isprintable()
+
+
+def test_a_letter_that_no_font_has_becomes_a_square():
+    assert label("\U000e0fff\U0010ffff x") == "x"  # not letters at all
+    assert label("\U0001d800 x") == "□ x"  # sign writing: in no common font
+
+
+def test_style_of_the_user_is_followed_and_left_alone(sample):
+    before = dict(mpl.rcParams)
+    with mpl.rc_context({"figure.facecolor": "black", "text.color": "white"}):
+        ax = plot.tags(sample)
+    assert ax.get_figure().get_facecolor() == (0, 0, 0, 1)
+    assert dict(mpl.rcParams) == before
+
+
+@pytest.mark.parametrize("draw", ALL)
+def test_notebooks_show_the_picture(draw, sample):
+    data, metadata = DisplayFormatter().format(draw(sample))
+    assert data["image/png"].startswith(b"\x89PNG")
+    assert metadata["image/png"]["width"] < 1200
+
+
+def test_axes_behave_as_axes_do(sample):
+    ax = plot.tags(sample)
+    assert isinstance(ax, Axes)
+    ax.set_title("mine", loc="left")
+    assert ax.get_title(loc="left") == "mine"
+
+
+def test_pyplot_is_never_imported():
+    code = (
+        "import sys, pandas as pd; from memframe import plot\n"
+        "plot.sources(pd.DataFrame({'source': ['chat']})).figure.savefig(sys.stdout.buffer)\n"
+        "sys.exit('matplotlib.pyplot' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stdout[1:4]) == (0, b"PNG"), done.stderr
+
+
+@pytest.mark.parametrize("draw", ALL)
+def test_a_frame_of_something_else_is_refused_with_the_name_of_the_column(draw):
+    with pytest.raises(
+        FrameError, match=r"the frame has no column '(created_at|tags|source|importance|content)'"
+    ):
+        draw(pd.DataFrame({"x": [1]}))
+
+
+@pytest.mark.parametrize(
+    ("draw", "column", "value"),
+    [
+        (plot.timeline, "created_at", "yesterday"),
+        (plot.scores, "importance", "high"),
+        (plot.tags, "tags", "work, home"),
+    ],
+)
+def test_a_column_of_something_else_is_refused(draw, column, value):
+    memories = frame_of({"source": "chat"}).assign(**{column: value})
+    with pytest.raises(FrameError, match=f"column '{column}' does not hold"):
+        draw(memories)

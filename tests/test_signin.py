@@ -1,0 +1,106 @@
+"""The sign-in as a state machine: the walk, every side road, and steps out of turn."""
+
+import pytest
+
+import memframe as mf
+from memframe.errors import AuthError, ConfigError, OAuthError
+from memframe.signin import _DUE
+
+
+@pytest.fixture
+def way(user):
+    return mf.SignIn(user.client, flow=user.flow())
+
+
+def authorized(way, user):
+    way.finish(user.person.authorize(way.authorize()))
+    return way
+
+
+def test_the_whole_walk(way, user):
+    assert way.state == "signed_in"
+    address = way.authorize()
+    assert way.state == "authorizing"
+    way.finish(user.person.authorize(address))
+    assert way.state == "authorized"
+    way.ask("weekly review")
+    assert way.state == "pending"
+    way.check()
+    assert way.state == "pending"
+    user.service.decide(way.request.id, "approved")
+    way.check()
+    assert way.state == "approved"
+    access = way.open()
+    assert way.state == "ready"
+    assert way.access is access
+    assert mf.load_memories(access, progress=False).empty
+
+
+def test_a_revocation_closes_the_access(way, user):
+    authorized(way, user).ask("x")
+    user.service.decide(way.request.id, "approved")
+    way.check()
+    way.open()
+    way.check()
+    assert way.state == "ready"
+    user.service.decide(way.request.id, "revoked")
+    way.check()
+    assert (way.state, way.access) == ("revoked", None)
+
+
+def test_a_rejection_leads_to_a_new_attempt(way, user):
+    authorized(way, user).ask("x")
+    user.service.decide(way.request.id, "rejected")
+    way.check()
+    assert way.state == "rejected"
+    assert way.authorize()
+
+
+def test_an_existing_request_is_chosen_without_asking_again(way, user):
+    request = user.ask()
+    user.service.decide(request.id, "approved")
+    way.choose(request.id)
+    assert way.state == "approved"
+    assert way.open().user_id == user.user_id
+
+
+def test_a_step_that_fails_can_be_tried_again(way, user):
+    address = way.authorize()
+    with pytest.raises(OAuthError):
+        way.finish("http://127.0.0.1/callback?code=c&state=wrong")
+    assert way.state == "authorizing"
+    way.finish(user.person.authorize(address))
+    assert way.state == "authorized"
+
+
+def test_a_refused_key_leaves_one_signed_out(user):
+    way = mf.SignIn()
+    with pytest.raises(AuthError):
+        way.sign_in(mf.connect(user.service.base_url, api_key="mf_wrong"))
+    assert way.state == "signed_out"
+
+
+def test_signing_out_forgets(way, user):
+    authorized(way, user)
+    way.sign_out()
+    assert (way.state, way.client, way.tokens, way.request, way.access) == (
+        "signed_out",
+        None,
+        None,
+        None,
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("step", "argument"), [("finish", "x"), ("ask", "x"), ("check", None), ("open", None)]
+)
+def test_a_step_out_of_turn_names_the_one_that_is_due(way, step, argument):
+    with pytest.raises(ConfigError, match=r"authorize\(\) for a new user"):
+        getattr(way, step)(*([argument] if argument else []))
+    assert way.state == "signed_in"
+
+
+def test_every_state_says_what_is_due():
+    assert all(_DUE.values())
+    assert repr(mf.SignIn()) == "<memframe.SignIn signed_out: sign_in() with the API key>"
