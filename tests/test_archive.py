@@ -17,8 +17,12 @@ from hypothesis import strategies as st
 
 from memframe import archive
 from memframe.archive import export_memories, load_archive
-from memframe.errors import FrameError
+from memframe.errors import AccessError, FrameError
 from memframe.frames import MEMORY_KINDS, FrameBuilder
+from memframe.load import load_memories
+from memframe.sample import load_sample
+from memframe.wire import LIST_MEMORIES
+from tests.faults import FaultProxy, answered, clamped
 
 FORMATS = [".parquet", ".jsonl", ".csv", ""]
 
@@ -104,6 +108,46 @@ def test_columns_are_chosen_and_ordered(tmp_path, extension):
     assert chosen.to_dict("list") == {"tags": [("tea",)], "id": ["m1"]}
     with pytest.raises(FrameError, match="has no column nope: it has id, user_id"):
         load_archive(path, columns=["id", "nope"])
+
+
+# From the service
+
+
+@pytest.fixture(scope="module")
+def sample_access(service, shared_user):
+    """An access to a user with the first memories of the sample, which no test changes."""
+    service.import_memories(shared_user.user_id, load_sample()[:40])
+    return shared_user.access()
+
+
+@pytest.mark.parametrize("extension", FORMATS)
+def test_an_access_is_exported_in_chunks(tmp_path, sample_access, extension, monkeypatch):
+    monkeypatch.setattr(archive, "CHUNK_ROWS", 7)
+    path = tmp_path / f"memories{extension}"
+    assert export_memories(sample_access, path, progress=False) == 40
+    assert_same(load_archive(path), load_memories(sample_access, progress=False))
+
+
+@pytest.mark.parametrize("extension", FORMATS)
+def test_an_access_without_memories_is_exported_with_all_columns(tmp_path, access, extension):
+    assert export_memories(access, tmp_path / f"memories{extension}", progress=False) == 0
+    assert_same(load_archive(tmp_path / f"memories{extension}"), memories_of([]))
+
+
+@pytest.mark.parametrize("extension", FORMATS)
+def test_a_listing_that_breaks_off_leaves_the_archive_that_was_there(
+    tmp_path, sample_access, extension, monkeypatch
+):
+    path = tmp_path / f"memories{extension}"
+    export_memories(memories_of([ROW]), path)
+    monkeypatch.setattr(archive, "CHUNK_ROWS", 7)
+    with FaultProxy(sample_access.client.base_url) as proxy:
+        monkeypatch.setattr(sample_access.client, "base_url", proxy.base_url)
+        proxy.script(LIST_MEMORIES, clamped(10), answered(403))
+        with pytest.raises(AccessError):
+            export_memories(sample_access, path, progress=False)
+    assert_same(load_archive(path), memories_of([ROW]))
+    assert os.listdir(tmp_path) == [path.name]  # noqa: PTH208 - hidden files too
 
 
 # Columns of the user's own

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from memframe.errors import FrameError
 from memframe.frames import MEMORY_KINDS, NAMES
@@ -104,7 +106,13 @@ def _array(name: str, column: pd.Series[Any]) -> pa.Array:
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
+def tuples_of(column: pa.ChunkedArray) -> list[tuple[str, ...]]:
+    """Cells of a list column; all names at once, as Arrow makes a Python object of each cell slowly."""
+    names = (name for chunk in column.chunks for name in chunk.flatten().to_pylist())
+    lengths = pc.list_value_length(column).fill_null(0).to_pylist()
+    return [tuple(islice(names, length)) for length in lengths]
+
+
 def _series(name: str, column: pa.ChunkedArray) -> pd.Series[Any]:
     kind = MEMORY_KINDS[name]
-    chunks = [kind.chunk(column.to_pylist())] if kind is NAMES else column.chunks
-    return kind.join(chunks)
+    return kind.join([tuples_of(column)] if kind is NAMES else column.chunks)
