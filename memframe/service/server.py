@@ -19,13 +19,21 @@ def listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         # named TCP outright: only of such sockets does asyncio switch Nagle's delay of 40 ms off
         listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    except OSError as error:
+        raise _cannot_listen(host, port, error) from None
+    try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen(BACKLOG)
     except OSError as error:
-        message = f"{host} port {port} cannot be listened at: {error.strerror or error}; choose another port"
-        raise ConfigError(message) from None
+        listening.close()
+        raise _cannot_listen(host, port, error) from None
     return listening
+
+
+def _cannot_listen(host: str, port: int, error: OSError) -> ConfigError:
+    reason = error.strerror or "the port is not free"
+    return ConfigError(f"{host} port {port} cannot be listened at: {reason}; choose another host or port")
 
 
 def url_of(listening: socket.socket) -> str:
