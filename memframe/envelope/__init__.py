@@ -10,7 +10,7 @@ from typing import NamedTuple
 from memframe.envelope.detect import looks_sealed, reason_for
 from memframe.envelope.formats import LAYOUTS, OWN, PLAIN, Codec, bind, every_layout, read_format
 from memframe.envelope.keys import check_key
-from memframe.envelope.layouts import Layout
+from memframe.envelope.layouts import Authenticated, Layout
 from memframe.errors import ConfigError, SealError
 from memframe.secret import Secret
 
@@ -107,19 +107,22 @@ class Envelope:
         content_format: str | Sequence[str] | Codec = "auto",
         write_format: str | None = None,
     ) -> None:
+        self._key, self._user_id, self._key_version = key, user_id, key_version
         check_key(key)
-        self._key, self._user_id, self._key_version = key, user_id, _checked(key_version)
+        _check_version(key_version)
         reading = read_format(content_format)
         self._auto = reading.auto
         self._plain = reading.plain
-        self._own = self._bind(OWN)
-        self._readers = [self._reader(layout) for layout in reading.layouts]
+        self._own = self._writable(OWN)
+        readers = [self._reader(layout) for layout in reading.layouts]
+        provable = [reader for reader in readers if isinstance(reader, Authenticated)]
+        self._readers = provable if self._auto else readers
         self._unmarked = [reader for reader in self._readers if not reader.marked]
         self._writer = None if write_format is None else self._writable(write_format)
-        self._named = None if self._auto else next((r for r in self._readers if r.authenticated), None)
+        self._named = None if self._auto or not provable else provable[0]
         self._mutex = threading.Lock()
         self._locked: Layout | None = None
-        self._read: Layout | None = None
+        self._read: Authenticated | None = None
         self._hot: _Hot | None = None
         self._likes: dict[str, str] = {}
 
@@ -218,7 +221,7 @@ class Envelope:
                 self._locked = self._locked or layout
                 if self._locked is not layout:
                     return False
-            if layout.authenticated and self._read in (None, self._own):
+            if isinstance(layout, Authenticated) and self._read in (None, self._own):
                 self._read = layout
             self._hot = _Hot(layout, text)
             self._likes[layout.name] = text
@@ -245,24 +248,24 @@ class Envelope:
         return self._own if layout == OWN else self._bind(layout)
 
     def _bind(self, name: str) -> Layout:
-        return bind(name, self._key.reveal(), self._user_id, self._key_version)
+        return bind(name, self._key, self._user_id, self._key_version)
 
-    def _writable(self, name: str) -> Layout:
-        if name == PLAIN or not (layout := self._bind(name)).authenticated:
+    def _writable(self, name: str) -> Authenticated:
+        layout = None if name == PLAIN else self._bind(name)
+        if not isinstance(layout, Authenticated):
             raise ConfigError(
                 f"content format {name!r} is read only, as nothing in it shows changes; "
                 f"write {OWN!r}, or plain text with encrypt=False where the service seals by itself"
             )
         return layout
 
-    def _write_layout(self) -> Layout:
+    def _write_layout(self) -> Authenticated:
         return self._writer or self._read or self._named or self._own
 
 
-def _checked(key_version: int) -> int:
+def _check_version(key_version: int) -> None:
     if type(key_version) is not int or key_version < 0:  # True would be 1
         raise ConfigError(f"key_version is a whole number from 0 up, not {key_version!r}")
-    return key_version
 
 
 def _encoded(text: str) -> bytes | None:

@@ -7,7 +7,7 @@ both cases of a hexadecimal digit. Then a changed text still opens, which a seal
 from __future__ import annotations
 
 from binascii import hexlify, unhexlify
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from pybase64 import b64decode, b64encode_as_string
@@ -91,23 +91,24 @@ class Spelled(NamedTuple):
     raw: bytes
 
 
-def spellings(text: str) -> list[Spelled]:
+def spellings(text: str) -> Iterator[Spelled]:
     """Every reading of a text, the likeliest first; none where it is in no strict alphabet.
 
     >>> [(alphabet.name, raw) for alphabet, raw in spellings("QUI=")]
     [('base64', b'AB'), ('base64url', b'AB')]
-    >>> spellings("no, thanks")
+    >>> list(spellings("no, thanks"))
     []
     """
-    found = []
+    if " " in text:  # prose, told at a glance
+        return
     for alphabet in ALPHABETS:
         try:
-            found.append(Spelled(alphabet, alphabet.decode(text)))
+            raw = alphabet.decode(text)
         except ValueError:
             continue
-    return found
+        yield Spelled(alphabet, raw)
 
 
 def spelling(text: str) -> Spelled | None:
     """The likeliest reading of a text that is long enough to leave no doubt."""
-    return next(iter(spellings(text)), None)
+    return next(spellings(text), None)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple, Protocol
 
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 
 from memframe.envelope.keys import DERIVATIONS
-from memframe.envelope.layouts import Joined, Layout, Own
-from memframe.envelope.parted import Colons
+from memframe.envelope.layouts import Authenticated, Joined, Layout, Own
+from memframe.envelope.parted import Colons, Json
+from memframe.envelope.tokens import FernetToken, Jwe
+from memframe.envelope.unauthenticated import CbcColon, OpenSsl
 from memframe.errors import ConfigError, SealError
+from memframe.secret import Secret
 
 OWN = "memframe"
 PLAIN = "plain"
@@ -27,12 +30,20 @@ class Seat(NamedTuple):
 
 LAYOUTS: dict[str, Callable[[str, Seat], Layout]] = {
     OWN: lambda name, seat: Own(name, AESGCM(seat.key), seat.user_id, seat.key_version),
+    "jwe": lambda name, seat: Jwe(name, AESGCM(seat.key)),
+    "fernet": lambda name, seat: FernetToken(name, seat.key),
+    "gcm-json": lambda name, seat: Json(name, AESGCM(seat.key)),
     "gcm-iv-ct-tag": lambda name, seat: Joined(name, AESGCM(seat.key), tag_last=True, iv_sizes=(12, 16)),
     "gcm-iv-tag-ct": lambda name, seat: Joined(name, AESGCM(seat.key), tag_last=False, iv_sizes=(12, 16)),
     "gcm-iv:tag:ct": lambda name, seat: Colons(name, AESGCM(seat.key), tag_last=False),
     "gcm-iv:ct:tag": lambda name, seat: Colons(name, AESGCM(seat.key), tag_last=True),
+    "chacha20-poly1305": lambda name, seat: Joined(
+        name, ChaCha20Poly1305(seat.key), tag_last=True, iv_sizes=(12,)
+    ),
+    "cbc-iv:ct": lambda name, seat: CbcColon(name, seat.key),
+    "openssl-salted": lambda name, seat: OpenSsl(name, seat.key_text),
 }
-"""Name to maker, in the order in which ``"auto"`` tries them."""
+"""Name to maker, in the order in which ``"auto"`` tries the authenticated ones."""
 
 PlainRule = Literal["never", "unless sealed", "always"]
 """When content passes as plain text."""
@@ -41,7 +52,7 @@ UNDERIVED = {OWN, PLAIN, "openssl-salted"}
 """Layouts that fix how the key is used, so that no other derivation can be named."""
 
 
-def bind(name: str, key_text: str, user_id: str, key_version: int) -> Layout:
+def bind(name: str, key: Secret, user_id: str, key_version: int) -> Layout:
     """The layout of that name under a key; ``name@derivation`` takes the key's bytes in another way.
 
     Raises
@@ -57,7 +68,8 @@ def bind(name: str, key_text: str, user_id: str, key_version: int) -> Layout:
         raise ConfigError(
             f"content format {layout!r} is not known as {name!r}; there is {_listed([layout, *known])}"
         )
-    return LAYOUTS[layout](name, Seat(key_text, DERIVATIONS[derivation](key_text), user_id, key_version))
+    derive = DERIVATIONS[derivation]
+    return LAYOUTS[layout](name, Seat(key.reveal(), derive(key.reveal()), user_id, key_version))
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -72,8 +84,11 @@ class Codec(Protocol):
     def open(self, text: str) -> str: ...
 
 
-class CodecLayout(Layout):
-    """A `Codec` in the place of a layout: what it raises is kept apart from what it was given."""
+class CodecLayout(Authenticated):
+    """A `Codec` in the place of a layout; that it notices changes is its author's word.
+
+    What it raises is named by its type alone, as a message may hold content.
+    """
 
     def __init__(self, codec: Codec) -> None:
         super().__init__("codec")
@@ -99,7 +114,7 @@ class CodecLayout(Layout):
     def _run(turn: Callable[[str], str], text: str) -> object:
         try:
             return turn(text)
-        except Exception as error:  # a codec may raise what it likes, and its message may hold content
+        except Exception as error:  # a codec may raise what it likes
             return error
 
 

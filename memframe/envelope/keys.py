@@ -22,8 +22,8 @@ DERIVATIONS: dict[str, Callable[[str], bytes]] = {
 """How 32 bytes come from the text. All but the first are read only when a format names them."""
 
 
-def check_key(key: Secret) -> str:
-    """The hexadecimal text of a key that is fit for use.
+def check_key(key: Secret) -> None:
+    """Refuse a key that is not fit for use.
 
     Parameters
     ----------
@@ -42,11 +42,9 @@ def check_key(key: Secret) -> str:
     memframe.errors.SealError: the encryption key begins with 0x; need 64 hexadecimal characters (256 bits)
     without it
     """
-    text = key.reveal()
-    fault = _fault(text)
+    fault = _fault(key.reveal())  # the text is in no variable of a frame that raises
     if fault:
         raise SealError(f"the encryption key {fault}")
-    return text
 
 
 def _fault(text: str) -> str | None:

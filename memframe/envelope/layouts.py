@@ -37,12 +37,9 @@ class Layout(ABC):
         As in ``content_format``.
     marked : bool
         Whether a text in this layout can be told from every other by looking at it.
-    authenticated : bool
-        Whether a change of the sealed text is noticed.
     """
 
     marked = False
-    authenticated = True
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -58,10 +55,6 @@ class Layout(ABC):
     def open(self, text: str, /) -> bytes | None:
         """What was sealed, or None where it is not in this layout or did not authenticate."""
 
-    @abstractmethod
-    def seal(self, plain: bytes, like: str | None, /) -> str:
-        """Seal under a fresh nonce, spelled like another sealed text where one is given."""
-
     def open_all(self, texts: Sequence[str | None], _like: str, /) -> list[bytes | None]:
         """`open` for many; the second argument is a text that did open.
 
@@ -71,6 +64,14 @@ class Layout(ABC):
     def objection(self, _text: str, /) -> str | None:
         """What the layout itself can say about a text that it did not open."""
         return None
+
+
+class Authenticated(Layout):
+    """A layout in which every change of the sealed text is noticed; only such are written."""
+
+    @abstractmethod
+    def seal(self, plain: bytes, like: str | None, /) -> str:
+        """Seal under a fresh nonce, spelled like another sealed text where one is given."""
 
 
 def decrypt(cipher: Aead, iv: bytes, sealed: bytes, bound: bytes | None = None) -> bytes | None:
@@ -87,7 +88,7 @@ def associated_data(user_id: str, key_version: int) -> bytes:
     return b"".join(len(field).to_bytes(4, "big") + field for field in fields)
 
 
-class Own(Layout):
+class Own(Authenticated):
     """Our own layout, which names the key version and binds user and key version to the content.
 
     The text is ``mf1.VERSION.BODY``, all ASCII:
@@ -145,7 +146,7 @@ class Own(Layout):
         return None
 
 
-class Joined(Layout):
+class Joined(Authenticated):
     """Nonce, ciphertext and tag joined to one run of bytes, in base64 or hexadecimal."""
 
     def __init__(self, name: str, cipher: Aead, *, tag_last: bool, iv_sizes: Sequence[int]) -> None:

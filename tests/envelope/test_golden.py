@@ -1,0 +1,142 @@
+"""What Node programs sealed opens here, in every layout and from every form of the key."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from memframe.envelope import LAYOUTS, Envelope
+from memframe.errors import SealError
+from memframe.secret import Secret
+
+HERE = Path(__file__).parent / "golden"
+GOLDEN = json.loads((HERE / "golden.json").read_text("utf-8"))
+UNAUTHENTICATED = {"cbc-iv:ct", "openssl-salted"}
+
+
+def envelope_for(golden, content_format="auto"):
+    return Envelope(
+        Secret(golden["key"]),
+        user_id=golden["user_id"],
+        key_version=golden["key_version"],
+        content_format=content_format,
+    )
+
+
+def is_automatic(row):
+    return "@" not in row["content_format"] and row["content_format"] not in UNAUTHENTICATED
+
+
+def check_by_name(golden):
+    for row in golden["rows"]:
+        envelope = envelope_for(golden, row["content_format"])
+        assert envelope.open(row["sealed"]) == row["plain"], (row["content_format"], row["form"])
+
+
+def test_every_layout_has_golden_content():
+    assert {row["content_format"].partition("@")[0] for row in GOLDEN["rows"]} == LAYOUTS.keys()
+
+
+def test_golden_content_opens_by_the_name_of_its_layout():
+    check_by_name(GOLDEN)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_content_that_node_seals_now_opens():
+    command = [shutil.which("node"), HERE / "make.js"]
+    made = subprocess.run(command, capture_output=True, check=True)  # noqa: S603 - our own script
+    fresh = json.loads(made.stdout)
+    assert [row["form"] for row in fresh["rows"]] == [row["form"] for row in GOLDEN["rows"]]
+    check_by_name(fresh)
+
+
+def test_golden_content_opens_under_auto_which_then_writes_the_same_layout():
+    for row in filter(is_automatic, GOLDEN["rows"]):
+        envelope = envelope_for(GOLDEN)
+        assert envelope.open(row["sealed"]) == row["plain"]
+        assert envelope.layout == envelope.write_layout == row["content_format"]
+        again = envelope.seal(row["plain"])
+        assert again != row["sealed"]
+        assert envelope_for(GOLDEN, row["content_format"]).open(again) == row["plain"]
+
+
+def test_what_is_written_looks_like_what_was_read():
+    for row in filter(is_automatic, GOLDEN["rows"]):
+        envelope = envelope_for(GOLDEN)
+        envelope.open(row["sealed"])
+        again = envelope.seal(row["plain"])
+        if row["content_format"] == "gcm-json":  # indentation is not kept, keys and algorithm are
+            again, before = json.loads(again), json.loads(row["sealed"])
+            assert list(again) == list(before)
+            assert [len(text) for text in again.values()] == [len(text) for text in before.values()]
+        else:
+            assert len(again) == len(row["sealed"])
+            assert again.count(":") == row["sealed"].count(":")
+
+
+@pytest.mark.parametrize("content_format", ["auto", "gcm-iv:tag:ct"])
+def test_content_under_a_derived_key_is_named_and_not_opened(content_format):
+    row = next(row for row in GOLDEN["rows"] if row["content_format"] == "gcm-iv:tag:ct@sha256")
+    with pytest.raises(SealError, match='content_format="gcm-iv:tag:ct@sha256" reads it'):
+        envelope_for(GOLDEN, content_format).open(row["sealed"])
+
+
+def test_unauthenticated_content_is_named_and_not_opened():
+    for row in GOLDEN["rows"]:
+        if row["content_format"] in UNAUTHENTICATED:
+            with pytest.raises(SealError, match=f'content_format="{row["content_format"]}" reads it'):
+                envelope_for(GOLDEN).open(row["sealed"])
+
+
+def test_capitals_in_the_key_text_make_no_difference():
+    golden = GOLDEN | {"key": GOLDEN["key"].upper()}
+    row = GOLDEN["rows"][0]
+    assert envelope_for(golden).open(row["sealed"]) == row["plain"]
+
+
+def with_a_bit_changed(text):
+    for at, sign in enumerate(text):
+        for bit in range(8):
+            yield text[:at] + chr(ord(sign) ^ 1 << bit) + text[at + 1 :]
+
+
+def cut_off(text):
+    """Every beginning of a text, but for those that want nothing but ``=`` signs at the end."""
+    for length in range(1, len(text.rstrip("="))):
+        yield text[:length]
+
+
+SHORT = [row for row in GOLDEN["rows"] if row["plain"] == "a" and is_automatic(row)]
+ONE_EACH = {row["content_format"]: row for row in SHORT}  # the last form of each, which is the oddest
+
+
+@pytest.mark.parametrize("row", ONE_EACH.values(), ids=ONE_EACH)
+class TestEveryChange:
+    def test_is_refused_where_the_layout_is_named(self, row):
+        texts = [*with_a_bit_changed(row["sealed"]), *cut_off(row["sealed"])]
+        opened = envelope_for(GOLDEN, row["content_format"]).open_many(texts)
+        assert opened.plain == [None] * len(texts)
+        assert opened.errors.keys() == set(range(len(texts)))
+
+    def test_is_refused_among_other_content(self, row):
+        texts = [row["sealed"], *with_a_bit_changed(row["sealed"]), *cut_off(row["sealed"])]
+        opened = envelope_for(GOLDEN).open_many(texts)
+        assert opened.plain == [b"a"] + [None] * (len(texts) - 1)
+        assert opened.n_plain == 0
+
+    def test_of_a_bit_is_refused_where_nothing_was_read_before(self, row):
+        texts = list(with_a_bit_changed(row["sealed"]))
+        assert envelope_for(GOLDEN).open_many(texts).plain == [None] * len(texts)
+
+
+def test_a_change_of_case_or_padding_alone_is_refused_in_every_form():
+    for row in SHORT:
+        sealed, envelope = row["sealed"], envelope_for(GOLDEN, row["content_format"])
+        swapped = [sealed[:at] + sealed[at:].swapcase() for at in range(len(sealed))]
+        longer = [sealed + "\n", sealed + " ", " " + sealed, sealed + ":"]
+        if "base64url" not in row["form"]:  # there the signs are optional, as writers differ
+            longer += [sealed + "=", sealed + "=="]
+        texts = [text for text in (*swapped, *longer) if text not in (sealed, sealed.swapcase())]
+        assert envelope.open_many(texts).plain == [None] * len(texts), row["form"]

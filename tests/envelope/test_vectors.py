@@ -1,0 +1,72 @@
+"""The published AES-GCM vectors of NIST, through our layouts and not only through the cipher."""
+
+import cryptography_vectors
+import pytest
+
+from memframe.envelope import Envelope
+from memframe.envelope.formats import bind
+from memframe.secret import Secret
+
+
+def nist_vectors():
+    """Decryption vectors with a 256 bit key, 96 bit nonce, 128 bit tag and no associated data."""
+    section, vector = {}, {}
+    with cryptography_vectors.open_vector_file("ciphers/AES/GCM/gcmDecrypt256.rsp", "r") as lines:
+        for line in map(str.strip, lines):
+            name, _, value = (part.strip() for part in line.strip("[]").partition("="))
+            if line.startswith("["):
+                section[name] = value
+            elif line and not line.startswith("#"):
+                vector[name] = value
+            elif vector:
+                if (section["IVlen"], section["AADlen"], section["Taglen"]) == ("96", "0", "128"):
+                    yield vector
+                vector = {}
+
+
+VECTORS = list(nist_vectors())
+LAYOUTS = {
+    "gcm-iv-ct-tag": "{IV}{CT}{Tag}",
+    "gcm-iv-tag-ct": "{IV}{Tag}{CT}",
+    "gcm-iv:tag:ct": "{IV}:{Tag}:{CT}",
+    "gcm-iv:ct:tag": "{IV}:{CT}:{Tag}",
+    "gcm-json": '{{"iv":"{IV}","data":"{CT}","tag":"{Tag}"}}',
+}
+
+
+def test_the_vectors_are_there_both_good_and_bad():
+    n_bad = sum("FAIL" in vector for vector in VECTORS)
+    assert (len(VECTORS), n_bad) == (75, 33)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_good_vectors_open_to_their_plaintext_and_bad_ones_do_not_open(layout):
+    for vector in VECTORS:
+        sealed = LAYOUTS[layout].format_map(vector)
+        expected = None if "FAIL" in vector else bytes.fromhex(vector["PT"])
+        assert bind(layout, Secret(vector["Key"]), "u", 1).open(sealed) == expected
+
+
+def is_utf8(raw):
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_an_envelope_tells_vectors_that_are_not_text_from_false_ones(layout, by_name):
+    content_format = layout if by_name else "auto"
+    for vector in VECTORS:
+        key = Secret(vector["Key"])
+        envelope = Envelope(key, user_id="u", key_version=1, content_format=content_format)
+        plain, errors, n_plain = envelope.open_many([LAYOUTS[layout].format_map(vector)])
+        assert n_plain == 0
+        if "FAIL" in vector:
+            assert "did not authenticate" in errors[0]
+        elif is_utf8(expected := bytes.fromhex(vector["PT"])):
+            assert plain == [expected]
+        else:
+            assert "not UTF-8" in errors[0]
