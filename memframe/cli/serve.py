@@ -60,11 +60,11 @@ def run_service(
     Example:
         memframe serve --data ./memories --port 8765
     """
-    _stop_on_signals()
     own_url = _checked_public_url(host, public_url)
     with listen(host, port) as listening, closing(open_deployment(data, database_url=database)) as deployment:
         addresses = Addresses(own_url or url_of(listening))
         server = make_server(create_app(deployment, addresses))
+        _stop_on_signals()
         _show(_shown_at_start(deployment, addresses), as_json=as_json)
         server.run([listening])
 

@@ -162,7 +162,7 @@ def email_address(text: str) -> str:
     """
     if len(text) > MAX_EMAIL_CHARS or not _EMAIL.fullmatch(text):
         raise ConfigError("the e-mail address must look like name@example.org, without blanks")
-    return text.casefold()
+    return checked_text(text.casefold(), "the e-mail address")
 
 
 def new_password(text: str) -> str:
@@ -170,15 +170,15 @@ def new_password(text: str) -> str:
     if not MIN_PASSWORD_CHARS <= len(text) <= MAX_PASSWORD_CHARS:
         bounds = f"{MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS}"
         raise ConfigError(f"the password must have {bounds} characters; choose another one")
-    return text
+    return checked_text(text, "the password")
 
 
 def developer_name(text: str) -> str:
     """The name under which users see an application."""
     name = text.strip()
-    if not name or len(name) > MAX_NAME_CHARS or "\0" in name:
+    if not name or len(name) > MAX_NAME_CHARS:
         raise ConfigError(f"the developer's name must have 1 to {MAX_NAME_CHARS} characters")
-    return name
+    return checked_text(name, "the developer's name")
 
 
 def redirect_uri(text: str) -> str:

@@ -6,6 +6,7 @@ which people make, are hashed with argon2id.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import secrets
@@ -14,6 +15,7 @@ from typing import Any
 
 from argon2 import PasswordHasher
 from argon2.exceptions import VerificationError
+from argon2.low_level import ARGON2_VERSION
 from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import OctKey
@@ -65,7 +67,7 @@ class Passwords:
 
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or PasswordHasher()
-        self._nobody = self._hasher.hash(secrets.token_hex(16))
+        self._nobody = _hash_of_nothing(self._hasher)
 
     def hash(self, password: Secret) -> str:
         """What is stored."""
@@ -78,6 +80,14 @@ class Passwords:
         except (VerificationError, UnicodeEncodeError):
             return False
         return stored_hash is not None
+
+
+def _hash_of_nothing(hasher: PasswordHasher) -> str:
+    """A hash that no password has, and that takes as long to check as any other."""
+    digest = base64.b64encode(secrets.token_bytes(hasher.hash_len)).rstrip(b"=").decode()
+    salt = base64.b64encode(secrets.token_bytes(hasher.salt_len)).rstrip(b"=").decode()
+    costs = f"m={hasher.memory_cost},t={hasher.time_cost},p={hasher.parallelism}"
+    return f"$argon2id$v={ARGON2_VERSION}${costs}${salt}${digest}"
 
 
 class BearerTokens:

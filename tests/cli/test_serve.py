@@ -1,0 +1,167 @@
+"""`memframe serve` and `memframe service`, as a shell or a supervisor runs them."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+import requests
+from click.testing import CliRunner
+
+from memframe.cli import COMMANDS, main
+from memframe.service.deployment import open_deployment
+
+COMMAND = [sys.executable, "-c", "from memframe.cli import main; main(prog_name='memframe')"]
+
+
+@contextmanager
+def serving(*options):
+    """A running `memframe serve`, and the first line that it printed."""
+    command = [*COMMAND, "serve", "--json", *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # noqa: S603 - our own
+    try:
+        yield process, json.loads(process.stdout.readline())
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def run(*arguments, **given):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], **given)
+
+
+def test_first_start_shows_secrets_that_work_and_a_later_one_only_addresses(tmp_path):
+    data = tmp_path / "data"
+    addresses = {"base_url", "auth_url", "dashboard_url"}
+    with serving("--data", data, "--port", "0") as (process, shown):
+        assert set(shown) == addresses | {"api_key", "client_id", "client_secret"}
+        body = {"api_key": shown["api_key"]}
+        assert requests.post(f"{shown['base_url']}/auth/token", json=body, timeout=5).ok
+
+        add_user = ("service", "add-user", "Ada@example.org", "--password-stdin", "--data", data)
+        added = run(*add_user, input="a long one\n")
+        assert added.exit_code == 0, added.output
+        redirect = ("--redirect-uri", "https://a.example.org/cb")
+        developer = run("service", "add-developer", "Notes", *redirect, "--data", data, "--json")
+        other = json.loads(developer.output)
+        assert set(other) == {"api_key", "client_id", "client_secret"}
+        body = {"api_key": other["api_key"]}
+        assert requests.post(f"{shown['base_url']}/auth/token", json=body, timeout=5).ok
+
+        process.send_signal(signal.SIGTERM)
+        rest, errors = process.communicate(timeout=10)
+        assert (process.returncode, rest, errors) == (0, "", "")
+    public = ("--public-url", "https://memories.example.org/")
+    with serving("--data", data, "--port", "0", *public) as (process, shown):
+        assert set(shown) == addresses
+        assert shown["base_url"] == "https://memories.example.org/api/v1"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 0
+
+    listed = json.loads(run("service", "list", "--data", data, "--json").output)
+    assert [user["email"] for user in listed["users"]] == ["ada@example.org"]
+    assert [user["id"] for user in listed["users"]] == [added.output.strip()]
+    assert {developer["name"] for developer in listed["developers"]} == {"My application", "Notes"}
+    assert "hash" not in str(listed)
+
+
+@pytest.fixture
+def data(tmp_path):
+    """A folder that a service has made."""
+    open_deployment(tmp_path).close()
+    return tmp_path
+
+
+def test_a_folder_without_a_service_does_not_become_one(tmp_path):
+    answer = run("service", "list", "--data", tmp_path)
+    assert answer.exit_code == 1
+    assert "start it once with `memframe serve`" in answer.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_errors_are_messages_without_a_traceback(data):
+    (data / "master.key").unlink()
+    answer = run("serve", "--data", data, "--port", "0")
+    assert answer.exit_code == 1
+    assert answer.stderr.startswith("Error: the data is there, but its master key file")
+    assert "Traceback" not in answer.output
+
+
+def test_a_user_is_added_once_and_with_a_good_password(data):
+    add = ("service", "add-user", "a@b.example", "--password-stdin", "--data", data)
+    assert run(*add, input="short\n").exit_code == 1
+    assert run(*add, input="long enough\r\n").exit_code == 0
+    again = run(*add, input="long enough\n")
+    assert again.exit_code == 1
+    assert "choose another e-mail" in again.stderr
+
+
+def test_the_password_is_asked_for_twice_and_not_echoed(data):
+    asked = run(
+        "service", "add-user", "a@b.example", "--data", data, "--json", input="long enough\nlong enough\n"
+    )
+    assert asked.exit_code == 0
+    assert "long enough" not in asked.output
+
+
+@pytest.mark.parametrize(
+    ("uri", "reason"), [("http://a.example.org/", "plain http"), ("https://a.example.org/#x", "fragment")]
+)
+def test_unsafe_redirect_addresses_are_refused(data, uri, reason):
+    answer = run("service", "add-developer", "Notes", "--redirect-uri", uri, "--data", data)
+    assert answer.exit_code == 1
+    assert reason in answer.stderr
+
+
+def test_names_do_not_command_the_terminal(data):
+    hostile = "Notes\x1b[2J\u202e"
+    run("service", "add-developer", hostile, "--redirect-uri", "https://a.example.org/", "--data", data)
+    listed = run("service", "list", "--data", data).output
+    assert "Notes\ufffd[2J\ufffd" in listed
+    assert "\x1b" not in listed
+
+
+def test_an_open_host_needs_https_in_front(tmp_path):
+    for options in ([], ["--public-url", "http://memories.example.org"]):
+        answer = run("serve", "--data", tmp_path / "data", "--host", "0.0.0.0", "--port", "0", *options)  # noqa: S104 - to be refused
+        assert answer.exit_code == 1
+        assert "https" in answer.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_taken_port_is_named(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        answer = run("serve", "--data", tmp_path / "data", "--port", taken.getsockname()[1])
+    assert answer.exit_code == 1
+    assert "choose another host or port" in answer.stderr
+
+
+def commands(command, path=()):
+    yield path, command
+    for name in getattr(command, "commands", {}):
+        yield from commands(command.commands[name], (*path, name))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example(name):
+    for path, command in commands(main.get_command(None, name), (name,)):
+        answer = run(*path, "--help")
+        assert answer.exit_code == 0
+        assert f"memframe {name}" in answer.output, path
+        assert command.help
+
+
+def test_usage_errors_exit_with_2(tmp_path):
+    assert run("serve", "--port", "seventy").exit_code == 2
+    assert run("nonsense").exit_code == 2
+
+
+def test_a_command_whose_libraries_are_missing_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(COMMANDS, "serve", "no_such_library.serve:run")
+    assert "serve" in run("--help").output
+    answer = run("serve")
+    assert answer.exit_code == 1
+    assert "pip install 'memframe[service]'" in answer.stderr

@@ -1,0 +1,200 @@
+"""The data folder: private, kept over restarts, tied to its key, and without a secret in the open."""
+
+import base64
+import logging
+import re
+import stat
+from pathlib import Path
+
+import pytest
+import requests
+
+from memframe.errors import ConfigError, ConflictError
+from memframe.secret import Secret
+from memframe.service import run_local
+from memframe.service.deployment import DATABASE_FILE, Deployment, open_deployment
+from memframe.service.keys import KEY_FILE, MasterKey
+
+
+def test_a_new_folder_is_closed_to_others(tmp_path):
+    folder = tmp_path / "a" / "data"
+    open_deployment(folder).close()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE((folder / KEY_FILE).stat().st_mode) == 0o600
+
+
+def test_an_empty_folder_is_closed_and_a_full_one_refused(tmp_path):
+    empty, full = tmp_path / "empty", tmp_path / "full"
+    for folder in (empty, full):
+        folder.mkdir(mode=0o755)
+    (full / "letter.txt").write_text("dear")
+    open_deployment(empty).close()
+    assert stat.S_IMODE(empty.stat().st_mode) == 0o700
+    with pytest.raises(ConfigError, match="chmod 700"):
+        open_deployment(full)
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "data").write_text("")
+    with pytest.raises(ConfigError, match="cannot be used"):
+        open_deployment(tmp_path / "data")
+
+
+def test_data_whose_key_is_gone_is_refused_and_stays_as_it_was(tmp_path):
+    open_deployment(tmp_path).close()
+    key = (tmp_path / KEY_FILE).read_text()
+    (tmp_path / KEY_FILE).unlink()
+    with pytest.raises(ConfigError, match=r"master key file .*master\.key is not; restore it"):
+        open_deployment(tmp_path)
+    assert not (tmp_path / KEY_FILE).exists()
+    MasterKey.generate().save(tmp_path / KEY_FILE)
+    with pytest.raises(ConfigError, match="belongs to another master key"):
+        open_deployment(tmp_path)
+    (tmp_path / KEY_FILE).write_text(key)
+    open_deployment(tmp_path).close()
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xff\xfe", b"0f0f"])
+def test_a_damaged_key_file_is_refused(tmp_path, damage):
+    open_deployment(tmp_path).close()
+    (tmp_path / KEY_FILE).write_bytes(damage)
+    with pytest.raises(ConfigError, match="master key"):
+        open_deployment(tmp_path)
+
+
+@pytest.mark.parametrize("url", ["nonsense", "mysterydb://x", "sqlite:////no/such/folder/x.db"])
+def test_a_database_that_cannot_be_opened_is_named(tmp_path, url):
+    with pytest.raises(ConfigError, match="database"):
+        open_deployment(tmp_path, database_url=url)
+
+
+def test_a_database_password_is_not_repeated(tmp_path):
+    url = "postgresql+psycopg://me:hunter2@127.0.0.1:1/x"
+    with pytest.raises(ConfigError, match="cannot be opened") as refusal:
+        open_deployment(tmp_path, database_url=url)
+    assert "hunter2" not in str(refusal.value)
+
+
+def test_users_and_memories_outlive_a_restart(tmp_path, new_caller, new_grant):
+    with run_local(tmp_path) as local:
+        grant = new_grant(local, new_caller(local.base_url, local.api_key))
+        memory = grant.create("Likes tea", tags=["drinks"])
+        first_key = local.api_key
+    with run_local(tmp_path) as local:
+        assert local.api_key != first_key
+        grant.call = new_caller(local.base_url, first_key)
+        assert grant.ids(searchQuery="tea") == [memory["id"]]
+        with pytest.raises(ConflictError, match="already"):
+            local.add_user(grant.email.upper(), "a long password")
+
+
+def test_a_temporary_service_leaves_nothing_behind():
+    with run_local() as local:
+        folder = Path(local._deployment.store._engine.url.database).parent
+        assert folder.exists()
+        url = local.auth_url
+    assert not folder.exists()
+    with pytest.raises(requests.ConnectionError):
+        requests.get(url, timeout=1)
+
+
+def test_a_taken_port_is_named(service):
+    port = int(service.auth_url.rpartition(":")[2])
+    with pytest.raises(ConfigError, match=f"port {port} cannot be listened at"), run_local(port=port):
+        pass
+
+
+def test_a_local_service_shows_no_secret(service):
+    shown = repr(service) + str(service)
+    assert service.base_url in shown
+    assert service.api_key not in shown
+    assert service.client_secret not in shown
+
+
+def spellings(secret):
+    """Raw, hexadecimal and base64 (in its three alignments)."""
+    raw = secret.encode()
+    yield raw
+    yield raw.hex().encode()
+    for shift in range(3):
+        text = base64.b64encode(b"\0" * shift + raw)
+        yield text[4 if shift else 0 : -4]
+
+
+def test_no_secret_and_no_plaintext_is_in_the_data_or_the_logs(tmp_path, new_caller, new_grant, caplog):
+    caplog.set_level(logging.DEBUG)
+    password, content = "correct horse battery", "Her cat is called Schroedinger, and lives"
+    with run_local(tmp_path) as local:
+        caller = new_caller(local.base_url, local.api_key)
+        grant = new_grant(local, caller)
+        local.add_user("eve@example.org", password)
+        memory_id = grant.create(content)["id"]
+        grant.patch(memory_id, content=content + " happily")
+        grant.list(searchQuery="Schroedinger")
+        credentials = grant.credentials()
+        secrets = [
+            password,
+            content,
+            local.api_key,
+            local.client_secret,
+            caller.token,
+            credentials["memory_key"],
+            credentials["memory_key"].removeprefix("mk_"),
+            credentials["encryption_key"],
+            (tmp_path / KEY_FILE).read_text().strip(),
+        ]
+        stored = {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.name != KEY_FILE}
+    stored["after the end"] = (tmp_path / DATABASE_FILE).read_bytes()
+    stored["logs"] = caplog.text.encode()
+    binary = [bytes.fromhex(secret) for secret in secrets if re.fullmatch("[0-9a-f]{64}", secret)]
+    needles = [spelling for secret in secrets for spelling in spellings(secret)] + binary
+    assert any(memory_id.encode() in data for data in stored.values())
+    found = [(name, needle) for name, data in stored.items() for needle in needles if needle in data]
+    assert found == []
+
+
+def test_a_fault_is_logged_by_its_place_and_answered_without_its_words(
+    service, grant, refused, caplog, monkeypatch
+):
+    content = "Likes tea"
+
+    def fail(*args, **kwargs):
+        raise RuntimeError(f"INSERT of {content} failed")
+
+    monkeypatch.setattr(Deployment, "envelope", fail)
+    answer = grant.call.post("/memory-blobs", {**grant.keys, "content": content})
+    refused(answer, 500, "internal_error")
+    assert "RuntimeError in POST /api/v1/memory-blobs" in caplog.text
+    assert content not in caplog.text + answer.text
+
+
+def test_a_locked_database_is_answered_with_come_again(service, grant, refused, monkeypatch):
+    monkeypatch.setattr("memframe.service.store.engine.BUSY_TIMEOUT_MS", 0)
+    engine = grant_engine(service)
+    engine.dispose()  # new connections do not wait
+    with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        answer = grant.call.post("/memory-blobs", {**grant.keys, "content": "x"})
+    engine.dispose()
+    refused(answer, 503, "database_unavailable")
+    assert answer.headers["retry-after"] == "1"
+    assert grant.ids() == []
+
+
+def grant_engine(service):
+    return service._deployment.store._engine
+
+
+def test_a_user_has_a_sensible_email_and_password(service):
+    for email, password in (("nobody", "a long password"), ("a@b.example", "short")):
+        with pytest.raises(ConfigError):
+            service.add_user(email, password)
+    assert service._deployment.store.accounts.user_by_email("a@b.example") is None
+
+
+def test_a_developer_is_found_by_what_was_given_out(service):
+    deployment = service._deployment
+    developer = deployment.add_developer("Notes", "https://notes.example.org/cb")
+    stored = deployment.store.accounts.developer_by_client_id(developer.client_id)
+    assert stored.id == developer.id
+    assert stored.redirect_uris == ("https://notes.example.org/cb",)
+    assert isinstance(developer.api_key, Secret)

@@ -1,0 +1,64 @@
+"""The OpenAPI document describes the API that is served: all of it, and nothing else."""
+
+import re
+
+import pytest
+import requests
+
+from memframe import wire
+
+ENDPOINTS = [value for value in vars(wire).values() if isinstance(value, wire.Endpoint)]
+
+
+@pytest.fixture(scope="module")
+def document(service):
+    answer = requests.get(f"{service.auth_url}/schema/openapi.json", timeout=5)
+    assert answer.headers["content-type"].startswith("application/json")
+    return answer.json()
+
+
+def operations(document):
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield (method.upper(), path), operation
+
+
+def test_every_endpoint_is_described_once(document):
+    assert sorted(place for place, _ in operations(document)) == sorted(map(tuple, ENDPOINTS))
+    names = [operation["operationId"] for _, operation in operations(document)]
+    assert len(names) == len(set(names))
+    assert document["openapi"].startswith("3.1")
+
+
+def test_every_reference_leads_somewhere(document):
+    references = set(re.findall(r"'\$ref': '#/components/schemas/(\w+)'", str(document)))
+    assert references <= set(document["components"]["schemas"])
+    assert {"AccessRequest", "MemoryBlob", "MemoryCreate", "Problem", "Tag", "TokenResponse"} <= references
+
+
+def test_secrets_are_strings_and_the_wires_names_are_used(document):
+    schemas = document["components"]["schemas"]
+    assert schemas["Credentials"]["properties"]["encryption_key"] == {"type": "string"}
+    assert {"user_id", "memoryKey", "content"} == set(schemas["MemoryCreate"]["required"])
+    assert schemas["MemoryPage"]["properties"]["memoryBlobs"]["type"] == "array"
+
+
+def test_every_answer_is_described(document):
+    for place, operation in operations(document):
+        statuses = set(operation["responses"])
+        assert statuses & {"200", "201"}, place
+        if place != ("POST", "/auth/token"):
+            assert "401" in statuses, place
+        for status, described in operation["responses"].items():
+            media_type = "application/problem+json" if status >= "400" else "application/json"
+            assert list(described["content"]) == [media_type]
+
+
+def test_path_parameters_are_declared(document):
+    for (_, path), operation in operations(document):
+        declared = {p["name"] for p in operation["parameters"] if p["in"] == "path"}
+        assert declared == set(re.findall(r"{(\w+)}", path))
+
+
+def test_the_server_named_is_the_one_that_answers(document, service):
+    assert document["servers"] == [{"url": service.base_url}]

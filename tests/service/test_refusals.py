@@ -1,0 +1,387 @@
+"""What the API refuses, it refuses with a problem document: who may not, what is malformed or too much."""
+
+import http.client
+import json
+import socket
+from datetime import UTC, datetime, timedelta
+from urllib.parse import quote, urlsplit
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memframe.secret import Secret
+from memframe.service import run_local
+from memframe.service.deployment import Addresses
+
+ENDPOINTS = [
+    ("POST", "/access-requests"),
+    ("GET", "/access-requests"),
+    ("GET", "/access-requests/x"),
+    ("GET", "/access-requests/x/credentials"),
+    ("GET", "/memory-blobs?user_id=x"),
+    ("GET", "/memory-blobs/x?user_id=x"),
+    ("POST", "/memory-blobs"),
+    ("PATCH", "/memory-blobs/x"),
+    ("DELETE", "/memory-blobs/x?user_id=x"),
+    ("GET", "/tags?user_id=x"),
+    ("GET", "/tags/x?user_id=x"),
+]
+
+
+# --- who may not
+
+
+@pytest.mark.parametrize(("method", "path"), ENDPOINTS, ids=" ".join)
+@pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Bearer x.y.z", "Basic eDp5", "Bearer é"])
+def test_every_endpoint_needs_a_good_token(call, refused, method, path, header):
+    answer = call(method, path, headers={"Authorization": header.encode()}, json={})
+    refused(answer, 401, "invalid_token")
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_the_scheme_is_case_insensitive(call):
+    assert call("GET", "/access-requests", headers={"Authorization": f"bEARER {call.token}"}).ok
+
+
+def test_a_wrong_api_key_gets_no_token(service, call, refused):
+    body = {"api_key": service.api_key[:-1] + "!"}
+    refused(call.post("/auth/token", body), 401, "invalid_api_key")
+
+
+def test_a_token_of_another_service_or_type_or_time_is_refused(service, call, refused):
+    deployment = service._deployment
+    tokens = deployment.bearer_tokens(service._addresses)
+    developer_id = tokens.developer_id(Secret(call.token))
+    elsewhere = deployment.bearer_tokens(Addresses("https://elsewhere.example.org"))
+    bad = [
+        elsewhere.issue(developer_id, 600)[0],
+        tokens.issue(developer_id, 0)[0],
+        tokens.issue("nobody", 600)[0],
+        Secret(call.token[:-2] + ("AA" if call.token[-2:] != "AA" else "BB")),
+        Secret(call.token.rpartition(".")[0] + "."),
+    ]
+    for token in bad:
+        answer = call("GET", "/access-requests", headers={"Authorization": f"Bearer {token.reveal()}"})
+        refused(answer, 401, "invalid_token")
+
+
+def test_another_developers_request_is_403_and_an_unknown_one_404(call, other_call, grant, refused):
+    for path in (f"/access-requests/{grant.request_id}", f"/access-requests/{grant.request_id}/credentials"):
+        refused(other_call.get(path), 403, "not_your_request")
+        refused(call.get(path.replace(grant.request_id, "unknown")), 404, "not_found")
+    listed = other_call.get("/access-requests").json()["items"]
+    assert grant.request_id not in {asked["id"] for asked in listed}
+
+
+def test_a_memory_key_is_no_use_to_another_developer(other_call, grant, refused):
+    for key in (grant.memory_key, "mk_made_up", ""):
+        refused(
+            other_call.post("/access-requests", {"memoryKey": key, "reason": ""}), 403, "wrong_memory_key"
+        )
+
+
+def blob_calls(caller, keys, memory_id, tag_id):
+    """Every call on a user's data, for one user, memory and tag."""
+    user_id = keys["user_id"]
+    return {
+        "list": caller.get("/memory-blobs", user_id=user_id),
+        "get": caller.get(f"/memory-blobs/{memory_id}", user_id=user_id),
+        "create": caller.post("/memory-blobs", {**keys, "content": "x"}),
+        "patch": caller("PATCH", f"/memory-blobs/{memory_id}", json={**keys, "title": "x"}),
+        "delete": caller("DELETE", f"/memory-blobs/{memory_id}", params={"user_id": user_id}),
+        "tags": caller.get("/tags", user_id=user_id),
+        "tag": caller.get(f"/tags/{tag_id}", user_id=user_id),
+    }
+
+
+def test_without_a_live_grant_nothing_of_a_user_is_reached(
+    service, call, other_call, grant, refused, key_for
+):
+    memory = grant.create(tags=["t"])
+    everything = (memory["id"], memory["tag_ids"][0])
+    stranger = {**grant.keys, "memoryKey": key_for(other_call, grant.user_id)}
+    nobody = {**grant.keys, "user_id": "00000000-0000-4000-8000-000000000000"}
+    for answers in (
+        blob_calls(other_call, grant.keys, *everything),
+        blob_calls(other_call, stranger, *everything),
+        blob_calls(call, nobody, *everything),
+    ):
+        for answer in answers.values():
+            refused(answer, 403, "no_grant")
+    assert grant.ids() == [memory["id"]]
+
+
+@pytest.mark.parametrize("status", ["pending", "rejected", "revoked"])
+def test_only_an_approved_request_opens_the_memories(service, call, new_grant, refused, status):
+    grant = new_grant(service, call)
+    memory = grant.create(tags=["t"])
+    service.decide(grant.request_id, "revoked")
+    asked = call.post("/access-requests", {"memoryKey": grant.memory_key, "reason": ""}).json()
+    for step in {"pending": [], "rejected": ["rejected"], "revoked": ["approved", "revoked"]}[status]:
+        service.decide(asked["id"], step)
+    for answer in blob_calls(call, grant.keys, memory["id"], memory["tag_ids"][0]).values():
+        refused(answer, 403, "no_grant")
+
+
+def test_a_revocation_holds_for_the_very_next_request(service, grant):
+    for _ in range(20):
+        assert grant.list().status_code == 200
+        service.decide(grant.request_id, "revoked")
+        assert grant.list().status_code == 403
+        again = grant.call.post("/access-requests", {"memoryKey": grant.memory_key, "reason": ""}).json()
+        grant.request_id = again["id"]
+        service.decide(grant.request_id, "approved")
+
+
+def test_a_second_approved_request_keeps_the_grant(service, grant):
+    other = grant.call.post("/access-requests", {"memoryKey": grant.memory_key, "reason": ""}).json()
+    assert other["memoryKey"] == grant.memory_key
+    service.decide(other["id"], "approved")
+    service.decide(grant.request_id, "revoked")
+    assert grant.list().status_code == 200
+
+
+def test_another_users_memory_and_tag_are_unknown(service, call, new_grant, refused):
+    mine, theirs = new_grant(service, call), new_grant(service, call)
+    foreign = theirs.create(tags=["t"])
+    answers = blob_calls(call, mine.keys, foreign["id"], foreign["tag_ids"][0])
+    for name in ("get", "patch", "delete", "tag"):
+        refused(answers[name], 404, "not_found")
+    unknown = blob_calls(call, mine.keys, "unknown", "unknown")
+    assert all(answers[name].content == unknown[name].content for name in ("get", "patch", "delete", "tag"))
+    assert theirs.ids() == [foreign["id"]]
+
+
+def test_writes_need_the_memory_key(service, call, new_grant, grant, refused):
+    memory_id = grant.create()["id"]
+    for key in ("", "mk_wrong", new_grant(service, call).memory_key, grant.memory_key.upper()):
+        keys = {**grant.keys, "memoryKey": key}
+        refused(call.post("/memory-blobs", {**keys, "content": "x"}), 403, "wrong_memory_key")
+        refused(call("PATCH", f"/memory-blobs/{memory_id}", json=keys), 403, "wrong_memory_key")
+
+
+# --- what is malformed
+
+
+@pytest.mark.parametrize("value", ["60", True, 60.5, 59, 86_401, -1, 10**30, None, [60]], ids=repr)
+def test_expires_in_is_an_integer_within_its_bounds(service, call, value):
+    answer = call.post("/auth/token", {"api_key": service.api_key, "expires_in": value})
+    assert answer.status_code == 400
+    assert answer.json()["code"] in {"invalid_body", "invalid_expires_in"}
+
+
+@pytest.mark.parametrize("value", [60, 86_400])
+def test_the_bounds_of_expires_in_are_allowed(service, call, value):
+    assert call.post("/auth/token", {"api_key": service.api_key, "expires_in": value}).ok
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("content", None), ("content", 5), ("content", "a\0b"),
+        ("title", 5), ("title", "a\0b"), ("summary", ["x"]), ("source", {}),
+        ("importance", "1"), ("importance", True), ("importance", -0.1), ("importance", 5.1),
+        ("importance", 10**400), ("confidence", 1.01), ("confidence", -1), ("confidence", "0.5"),
+        ("tags", "a,b"), ("tags", [1]), ("tags", [None]), ("tags", [""]), ("tags", ["  "]),
+        ("tags", ["a,b"]), ("tags", ["a\0"]), ("tags", ["x" * 201]), ("tags", [str(n) for n in range(101)]),
+        ("user_id", None), ("memoryKey", 5),
+    ],
+    ids=lambda value: repr(value)[:20],
+)  # fmt: skip
+def test_fields_are_of_their_type_and_within_their_bounds(grant, field, value):
+    memory_id = grant.create()["id"]
+    body = {**grant.keys, "content": "x", field: value}
+    for answer in (
+        grant.call.post("/memory-blobs", body),
+        grant.call("PATCH", f"/memory-blobs/{memory_id}", json=body),
+    ):
+        assert answer.status_code == 400, answer.text
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert grant.memory_key not in answer.text
+    assert grant.ids() == [memory_id]
+
+
+@pytest.mark.parametrize("missing", ["user_id", "memoryKey", "content"])
+def test_what_is_required_must_be_there(grant, refused, missing):
+    body = {**grant.keys, "content": "x"}
+    del body[missing]
+    refused(grant.call.post("/memory-blobs", body), 400, "invalid_body")
+
+
+BODIES = [
+    b"", b"{", b"[]", b"null", b'"text"', b"\xff\xfe", b'{"a": NaN}', b'{"user_id": "\\ud800"}',
+    b'{"user_id": "\xed\xa0\x80"}', b'{"x":' + b"[" * 100_000,
+    b'{"x":' + b"[" * 50_000 + b"]" * 50_000 + b"}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("body", BODIES, ids=lambda body: repr(body)[:24])
+@pytest.mark.parametrize("path", ["/auth/token", "/access-requests", "/memory-blobs"])
+def test_a_body_that_is_not_the_json_it_should_be(call, path, body):
+    answer = call("POST", path, data=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 400
+    assert answer.json()["code"] in {"malformed_json", "invalid_body"}
+
+
+def test_unknown_fields_are_ignored(service, call):
+    assert call.post("/auth/token", {"api_key": service.api_key, "later": {"version": 2}}).ok
+
+
+@pytest.mark.parametrize(
+    "media_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"]
+)
+def test_a_body_of_another_media_type(call, refused, media_type):
+    answer = call("POST", "/access-requests", data=b"{}", headers={"Content-Type": media_type})
+    refused(answer, 415, "unsupported_media_type")
+
+
+@pytest.mark.parametrize("query", ["", "user_id=", "user_id=a&user_id=b"])
+@pytest.mark.parametrize("path", ["/memory-blobs", "/memory-blobs/x", "/tags", "/tags/x"])
+def test_user_id_is_given_once(call, path, query):
+    assert call("GET", f"{path}?{query}").status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "code"),
+    [
+        *[("limit", value, "invalid_limit") for value in ("0", "-1", "1.0", "ten", "1e2", "\uff15", "+5")],
+        *[("importance", value, "invalid_importance") for value in ("1.1", "-0.1", "nan", "inf", "1e400")],
+        *[("cursor", value, "invalid_cursor") for value in ("x", "AAAA", "ü", "=", "a" * 5000)],
+        ("searchQuery", "a\0b", "invalid_text"),
+        ("tags", "a\0b", "invalid_text"),
+        ("tags", ",".join(map(str, range(101))), "too_many_tags"),
+    ],
+)  # fmt: skip
+def test_query_parameters_are_strict(grant, refused, name, value, code):
+    refused(grant.list(**{name: value}), 400, code)
+
+
+def test_a_cursor_belongs_to_its_user_and_filter(service, call, new_grant, grant, refused):
+    for _ in range(3):
+        grant.create("tea", tags=["t"], importance=1)
+    cursor = grant.list(limit=1).json()["next_cursor"]
+    assert grant.list(limit=2, cursor=cursor).ok
+    for other in ({"tags": "t"}, {"searchQuery": "tea"}, {"importance": "0"}):
+        refused(grant.list(cursor=cursor, **other), 400, "invalid_cursor")
+    refused(new_grant(service, call).list(cursor=cursor), 400, "invalid_cursor")
+    for position in range(len(cursor)):
+        tampered = cursor[:position] + ("A" if cursor[position] != "A" else "B") + cursor[position + 1 :]
+        refused(grant.list(cursor=tampered), 400, "invalid_cursor")
+
+
+def test_a_long_reason_is_refused(grant, refused):
+    body = {"memoryKey": grant.memory_key, "reason": "x" * 2001}
+    refused(grant.call.post("/access-requests", body), 400, "too_long")
+
+
+# --- paths, methods, sizes, hosts
+
+
+@pytest.mark.parametrize("path", ["", "/", "/nope", "/memory-blobs/a/b", "/access-requests/x/keys"])
+def test_an_unknown_path_is_a_problem_too(call, refused, path):
+    refused(call.get(path), 404, "no_such_path")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("GET", "/auth/token", {"POST"}),
+        ("PUT", "/memory-blobs", {"GET", "POST"}),
+        ("POST", "/memory-blobs/x", {"GET", "PATCH", "DELETE"}),
+        ("DELETE", "/tags/x", {"GET"}),
+        ("PATCH", "/access-requests/x", {"GET"}),
+    ],
+)
+def test_another_method_is_told_which_are_allowed(call, refused, method, path, allowed):
+    answer = call(method, path)
+    refused(answer, 405, "method_not_allowed")
+    assert allowed <= set(answer.headers["allow"].split(", "))
+
+
+def test_a_body_over_one_megabyte_is_too_large(grant, refused):
+    assert grant.call.post("/memory-blobs", {**grant.keys, "content": "x" * 900_000}).status_code == 201
+    answer = grant.call.post("/memory-blobs", {**grant.keys, "content": "x" * 1_000_001})
+    refused(answer, 413, "body_too_large")
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "10.0.0.1", "[::", ""])
+def test_a_name_that_is_not_the_services_own_is_not_answered(service, host):
+    port = urlsplit(service.auth_url).port
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    connection.request("GET", "/schema/openapi.json", headers={"Host": host})
+    answer = connection.getresponse()
+    assert (answer.status, json.loads(answer.read())["code"]) == (421, "unknown_host")
+    connection.close()
+
+
+def raw_exchange(service, request):
+    """Bytes to the service, and the status line that comes back."""
+    port = urlsplit(service.auth_url).port
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+        connection.sendall(request)
+        return connection.recv(4096).split(b"\r\n", 1)[0]
+
+
+@pytest.mark.parametrize(
+    "target", ["/%00", "/%ff%fe", "/%ed%a0%80", "/x?user_id=%00", "/x?user_id=%ff", "/x?%zz=%"]
+)
+def test_odd_bytes_in_an_address_are_the_clients_fault(service, call, target):
+    head = f"GET /api/v1/memory-blobs{target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    request = head + f"Authorization: Bearer {call.token}\r\n\r\n"
+    assert raw_exchange(service, request.encode()).split()[1].startswith(b"4")
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    body=st.dictionaries(
+        st.sampled_from(["content", "title", "summary", "tags", "importance", "confidence", "source", "x"]),
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
+            lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+            max_leaves=5,
+        ),
+    ),
+    name=st.sampled_from(["tags", "searchQuery", "limit", "cursor", "importance"]),
+    value=st.text(max_size=20),
+)
+def test_nothing_that_a_client_sends_is_the_services_fault(service, call, shared_grant, body, name, value):
+    sent = json.dumps({**shared_grant.keys, "content": "x", **body}).encode()
+    created = call("POST", "/memory-blobs", data=sent)
+    assert created.status_code in {201, 400}
+    address = quote(value, safe="", errors="surrogatepass")
+    listed = call("GET", f"/memory-blobs?user_id={shared_grant.user_id}&{name}={address}")
+    assert listed.status_code in {200, 400}
+
+
+@pytest.fixture(scope="module")
+def shared_grant(service, call, new_grant):
+    return new_grant(service, call)
+
+
+# --- too much
+
+
+def test_token_calls_are_throttled_by_address_and_key(new_caller, refused):
+    time = [datetime(2026, 3, 1, tzinfo=UTC)]
+    with run_local(now=lambda: time[0], token_calls_per_minute=5) as local:
+        other = local._deployment.add_developer("Another").api_key.reveal()
+        caller = new_caller(local.base_url, local.api_key)
+        body = {"api_key": local.api_key}
+        assert [caller.post("/auth/token", body).status_code for _ in range(5)] == [200] * 4 + [429]
+        answer = caller.post("/auth/token", body)
+        refused(answer, 429, "too_many_requests")
+        assert answer.headers["retry-after"] == "60"
+        assert caller.post("/auth/token", {"api_key": other}).ok
+        time[0] += timedelta(seconds=60)
+        assert caller.post("/auth/token", body).ok
+
+
+def test_a_token_ends_when_its_time_is_over(new_caller, refused):
+    time = [datetime(2026, 3, 1, tzinfo=UTC)]
+    with run_local(now=lambda: time[0]) as local:
+        caller = new_caller(local.base_url, local.api_key)
+        time[0] += timedelta(seconds=3599)
+        assert caller.get("/access-requests").ok
+        time[0] += timedelta(seconds=1)
+        refused(caller.get("/access-requests"), 401, "invalid_token")

@@ -1,0 +1,132 @@
+"""The decisions of the service as tables."""
+
+import itertools
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from memframe.errors import ConfigError, InvalidError, MemframeError
+from memframe.service import rules
+from memframe.service.throttle import Throttle, TooManyCallsError
+from memframe.wire import STATUSES
+
+MOVES = {("pending", "approved"), ("pending", "rejected"), ("approved", "revoked")}
+
+
+def test_there_are_three_moves_and_no_other():
+    possible = {
+        (before, after)
+        for before, after in itertools.product(STATUSES, STATUSES)
+        if before in rules.states_before(after)
+    }
+    assert possible == MOVES
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://a.example.org/cb",
+        "https://a.example.org/cb?x=1",
+        "http://127.0.0.1/callback",
+        "http://127.0.0.1:8000/cb",
+        "http://localhost/cb",
+        "http://[::1]:9/cb",
+    ],
+)
+def test_redirect_addresses_that_are_safe(address):
+    assert rules.redirect_uri(address) == address
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("https://a.example.org/cb#x", "fragment"),
+        ("https://a.example.org/cb#", "fragment"),
+        ("http://a.example.org/cb", "plain http"),
+        ("http://127.0.0.1.evil.com/cb", "plain http"),
+        ("ftp://127.0.0.1/cb", "must begin"),
+        ("javascript:alert(1)", "must begin"),
+        ("/cb", "must begin"),
+        ("https://", "must begin"),
+        ("", "must begin"),
+        ("https://user@a.example.org/cb", "user name"),
+        ("https://a.example.org@evil.com/cb", "user name"),
+        ("https://a.example.org\\@evil.com/", "characters"),
+        ("https://a.example.org/c b", "characters"),
+        ("https://ä.example.org/", "characters"),
+        ("https://a.example.org/\n", "characters"),
+        ("https://a.example.org:99999/", "not an address"),
+        ("https://[::1/", "not an address"),
+    ],
+)
+def test_redirect_addresses_that_are_not(address, reason):
+    with pytest.raises(ConfigError, match=reason):
+        rules.redirect_uri(address)
+
+
+@pytest.mark.parametrize(
+    "address", ["https://a.example.org/path", "https://a.example.org/?x=1", "http://a.org"]
+)
+def test_the_public_address_is_that_of_a_host(address):
+    with pytest.raises(ConfigError, match="the public address is refused"):
+        rules.public_url(address)
+
+
+@pytest.mark.parametrize(
+    "email", ["", "ada", "@", "ada@", "@b", "a b@c", "a@b@c", "a@b\0", "a\n@b", "a" * 320 + "@b"]
+)
+def test_email_addresses_that_are_none(email):
+    with pytest.raises(ConfigError, match="must look like"):
+        rules.email_address(email)
+
+
+@pytest.mark.parametrize("password", ["", "1234567", "x" * 1025])
+def test_passwords_have_a_sensible_length_and_are_not_repeated_to_anybody(password):
+    with pytest.raises(ConfigError, match="8 to 1024 characters") as refusal:
+        rules.new_password(password)
+    assert not password or password not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["", "  ", "x" * 201])
+def test_a_developer_has_a_name_of_sensible_length(name):
+    with pytest.raises(ConfigError, match="developer's name"):
+        rules.developer_name(name)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.01, 5.01])
+def test_scores_are_finite_and_within_their_scale(value):
+    with pytest.raises(InvalidError, match="importance must be a number from 0 to 5"):
+        rules.score(value, "importance")
+
+
+@pytest.mark.parametrize("check", [rules.developer_name, rules.new_password, rules.email_address])
+@pytest.mark.parametrize("text", ["ada@example.org\ud800", "\0ada@example.org"], ids=["surrogate", "NUL"])
+def test_text_that_a_database_cannot_keep_is_refused(check, text):
+    with pytest.raises(MemframeError, match="must"):
+        check(text)
+
+
+def test_the_throttle_is_a_sliding_window_a_key():
+    time = [datetime(2026, 3, 1, tzinfo=UTC)]
+    throttle = Throttle(2, window_s=10, now=lambda: time[0])
+
+    def wait_after(key, **passed):
+        time[0] += timedelta(**passed)
+        return throttle.seconds_to_wait(key)
+
+    assert [wait_after("a"), wait_after("a", seconds=4), wait_after("a", seconds=4)] == [0, 0, 2]
+    assert wait_after("b") == 0
+    assert wait_after("a", seconds=2) == 0
+    assert wait_after("a") == 4
+    with pytest.raises(TooManyCallsError, match="in 4 seconds"):
+        throttle.check("a")
+
+
+def test_the_throttle_forgets_who_is_silent():
+    time = [datetime(2026, 3, 1, tzinfo=UTC)]
+    throttle = Throttle(2, window_s=10, now=lambda: time[0])
+    for key in range(1000):
+        throttle.check(key)
+    time[0] += timedelta(seconds=11)
+    throttle.check("a")
+    assert set(throttle._calls) == {"a"}

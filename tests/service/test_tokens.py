@@ -1,0 +1,118 @@
+"""Bearer tokens are ours, fresh and of one kind; secrets and passwords are known only by their hashes."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from argon2 import PasswordHasher, extract_parameters
+from joserfc import jwt
+from joserfc.jwk import OctKey
+
+from memframe.errors import AuthError, ConfigError
+from memframe.secret import Secret
+from memframe.service.keys import MasterKey
+from memframe.service.tokens import BearerTokens, Passwords, is_secret_of, new_secret, secret_hash
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+KEY = bytes(range(32))
+CLAIMS = {
+    "iss": "http://a", "aud": "http://a/api/v1", "sub": "d-1", "jti": "x",
+    "iat": int(NOON.timestamp()), "exp": int(NOON.timestamp()) + 60,
+}  # fmt: skip
+HEADER = {"alg": "HS256", "typ": "at+jwt"}
+
+
+def tokens(*, now=NOON, key=KEY):
+    return BearerTokens(key, issuer="http://a", audience="http://a/api/v1", now=lambda: now)
+
+
+def forged(header=(), key=KEY, algorithms=None, **claims):
+    kept = {name: value for name, value in (CLAIMS | claims).items() if value is not None}
+    return Secret(jwt.encode(HEADER | dict(header), kept, OctKey.import_key(key), algorithms=algorithms))
+
+
+def test_a_token_tells_whose_it_is():
+    token, expires_at = tokens().issue("d-1", 600)
+    assert expires_at == NOON + timedelta(seconds=600)
+    assert tokens().developer_id(token) == "d-1"
+    assert tokens().developer_id(forged()) == "d-1"
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        forged(key=bytes(32)),
+        forged(header={"typ": "JWT"}),
+        forged(header={"alg": "HS512"}, key=KEY * 2, algorithms=["HS512"]),
+        forged(iss="http://b"),
+        forged(aud="http://b"),
+        forged(exp=int(NOON.timestamp())),
+        forged(iat=int(NOON.timestamp()) + 60),
+        *[forged(**{name: None}) for name in CLAIMS],
+        Secret("eyJhbGciOiJub25lIiwidHlwIjoiYXQrand0In0.eyJzdWIiOiJkLTEifQ."),
+        Secret("a.b.c"),
+        Secret(""),
+        Secret("é.é.é"),
+        Secret("a" * 100_000),
+    ],
+)
+def test_a_token_that_is_not_quite_ours_is_refused(token):
+    with pytest.raises(AuthError, match="not valid or has expired") as refusal:
+        tokens().developer_id(token)
+    assert refusal.value.status == 401
+    assert refusal.value.__cause__ is None
+
+
+def test_machine_made_secrets_have_their_bits_and_their_prefix():
+    made = [new_secret("mfk_").reveal() for _ in range(100)]
+    assert len(set(made)) == 100
+    assert all(secret.startswith("mfk_") and len(secret) == 4 + 43 for secret in made)
+
+
+def test_a_secret_is_recognised_by_its_hash():
+    secret = new_secret()
+    assert is_secret_of(secret, secret_hash(secret))
+    assert not is_secret_of(Secret(secret.reveal() + "x"), secret_hash(secret))
+    assert not is_secret_of(Secret("\ud800"), secret_hash(secret))
+
+
+def test_unknown_users_cost_as_much_as_wrong_passwords(monkeypatch):
+    passwords = Passwords(PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
+    checks = []
+    verify = PasswordHasher.verify
+    monkeypatch.setattr(PasswordHasher, "verify", lambda *args: checks.append(args[1]) or verify(*args))
+    stored = passwords.hash(Secret("right"))
+    assert not passwords.matches(Secret("guess"), None)
+    assert not passwords.matches(Secret("guess"), stored)
+    assert extract_parameters(checks[0]) == extract_parameters(checks[1])
+    assert not passwords.matches(Secret("\ud800"), stored)
+
+
+def test_a_wrapped_key_opens_only_in_its_place():
+    master = MasterKey.generate()
+    wrapped = master.wrap(KEY, user_id="u-1", version=1)
+    assert master.unwrap(wrapped, user_id="u-1", version=1) == KEY
+    elsewhere = [(master, "u-2", 1), (master, "u-1", 2), (MasterKey.generate(), "u-1", 1)]
+    for opener, user_id, version in elsewhere:
+        with pytest.raises(ConfigError, match="does not open with this master key"):
+            opener.unwrap(wrapped, user_id=user_id, version=version)
+
+
+def test_what_is_derived_is_stable_and_one_a_purpose():
+    master = MasterKey(Secret("0f" * 32))
+    assert master.derive("a") == MasterKey(Secret("0f" * 32)).derive("a")
+    derived = {master.derive("a"), master.derive("b"), master.derive("a", "b"), master.derive("ab")}
+    assert len(derived) == 4
+    keys = {
+        master.memory_key(user_id=user, developer_id=developer).reveal()
+        for user in "ab"
+        for developer in "cd"
+    }
+    assert len(keys) == 4
+    assert "0f0f" not in repr(master)
+
+
+@pytest.mark.parametrize("text", ["", "0f", "0f" * 33, "zz" * 32, "0F" * 32])
+def test_a_master_key_of_another_form_is_refused_without_being_shown(text):
+    with pytest.raises(ConfigError, match="64 hexadecimal") as refusal:
+        MasterKey(Secret(text))
+    assert not text or text not in str(refusal.value)
