@@ -46,6 +46,7 @@ class LocalService:
 
     def __init__(self, deployment: Deployment, addresses: Addresses, developer: NewDeveloper) -> None:
         self._deployment = deployment
+        self._addresses = addresses
         self.base_url = addresses.base_url
         self.auth_url = addresses.auth_url
         self.dashboard_url = addresses.dashboard_url

@@ -1,4 +1,7 @@
-"""A person at a browser, over real HTTP: cookies are kept, forms are found in the page and sent."""
+"""What the tests of the service share: developers at the API, and people at a browser.
+
+Both speak real HTTP. A browser keeps its cookies, finds the forms of a page and sends them.
+"""
 
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -6,18 +9,136 @@ from functools import partial
 from html.parser import HTMLParser
 from itertools import count
 from urllib.parse import parse_qsl, urljoin, urlsplit
+from uuid import uuid4
 
 import pytest
 import requests
 from argon2 import PasswordHasher
 from msgspec import Struct
 
+from memframe.secret import Secret
 from memframe.service import run_local
 
 PASSWORD = "correct horse battery"
 CALLBACK = "http://127.0.0.1:51004/callback"
 TIMEOUT_S = 20
 CHEAP_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+
+
+class Caller:
+    """One developer at the API, with a bearer token that can be replaced."""
+
+    def __init__(self, base_url, api_key):
+        self.base_url = base_url
+        self.http = requests.Session()
+        self.http.trust_env = False
+        answer = self.http.post(f"{base_url}/auth/token", json={"api_key": api_key})
+        self.token = answer.json()["token"]
+
+    def __call__(self, method, path, *, headers=None, **request):
+        headers = {"Authorization": f"Bearer {self.token}"} | (headers or {})
+        return self.http.request(method, self.base_url + path, headers=headers, **request)
+
+    def get(self, path, **params):
+        return self("GET", path, params=params)
+
+    def post(self, path, body, **headers):
+        return self("POST", path, json=body, headers=headers)
+
+
+class Grant:
+    """A user who has approved one access request of a caller."""
+
+    def __init__(self, local, call):
+        self.call = call
+        self.email = f"{uuid4().hex}@example.org"
+        self.user_id = local.add_user(self.email, "a long password")
+        self.memory_key = memory_key(local, call, self.user_id)
+        self.request_id = ask(call, self.memory_key)["id"]
+        local.decide(self.request_id, "approved")
+
+    @property
+    def keys(self):
+        """What goes into the body of every write."""
+        return {"user_id": self.user_id, "memoryKey": self.memory_key}
+
+    def credentials(self):
+        return self.call.get(f"/access-requests/{self.request_id}/credentials").json()
+
+    def create(self, content="Likes tea", **fields):
+        answer = self.call.post("/memory-blobs", {**self.keys, "content": content, **fields})
+        assert answer.status_code == 201, answer.text
+        return answer.json()
+
+    def patch(self, memory_id, **fields):
+        return self.call("PATCH", f"/memory-blobs/{memory_id}", json={**self.keys, **fields})
+
+    def list(self, **params):
+        return self.call.get("/memory-blobs", user_id=self.user_id, **params)
+
+    def ids(self, **params):
+        return [memory["id"] for memory in self.list(**params).json()["memoryBlobs"]]
+
+
+def memory_key(local, call, user_id):
+    """What the OAuth exchange would give, without walking through the browser."""
+    deployment = local._deployment
+    developer_id = deployment.bearer_tokens(local._addresses).developer_id(Secret(call.token))
+    return deployment.memory_key(user_id=user_id, developer_id=developer_id).reveal()
+
+
+def ask(call, key, reason="weekly review"):
+    answer = call.post("/access-requests", {"memoryKey": key, "reason": reason})
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+@pytest.fixture(scope="session")
+def call(service):
+    """The developer of the shared service."""
+    return Caller(service.base_url, service.api_key)
+
+
+@pytest.fixture(scope="session")
+def other_call(service):
+    """Another developer of the shared service."""
+    developer = service._deployment.add_developer("Another application")
+    return Caller(service.base_url, developer.api_key.reveal())
+
+
+@pytest.fixture
+def grant(service, call):
+    """A new user who has approved."""
+    return Grant(service, call)
+
+
+@pytest.fixture(scope="session")
+def new_grant():
+    return Grant
+
+
+@pytest.fixture(scope="session")
+def new_caller():
+    return Caller
+
+
+@pytest.fixture(scope="session")
+def key_for(service):
+    """The memory key of a user for a caller."""
+    return lambda caller, user_id: memory_key(service, caller, user_id)
+
+
+def assert_problem(answer, status, code):
+    assert (answer.status_code, answer.json().get("code")) == (status, code), answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["status"] == status
+    assert answer.json()["detail"]
+
+
+@pytest.fixture(scope="session")
+def refused():
+    """Asserts that an answer is a problem document with a status and a code."""
+    return assert_problem
 
 
 class Form(Struct):

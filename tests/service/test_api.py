@@ -1,0 +1,272 @@
+"""Every endpoint does what the specification says, over real HTTP."""
+
+import base64
+import os
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from memframe.envelope import Envelope
+from memframe.secret import Secret
+
+
+def test_a_token_lives_as_long_as_was_asked_for(service, call):
+    body = {"api_key": service.api_key, "expires_in": 120}
+    answer = call("POST", "/auth/token", json=body, headers={"Authorization": ""})
+    assert answer.status_code == 200
+    assert answer.json()["token_type"] == "Bearer"
+    left = datetime.fromisoformat(answer.json()["expires_at"]) - datetime.now(UTC)
+    assert timedelta(seconds=110) < left <= timedelta(seconds=120)
+    assert answer.headers["cache-control"] == "no-store"
+
+
+def test_an_access_request_has_every_field_of_the_specification(service, call, grant):
+    answer = call.post("/access-requests", {"memoryKey": grant.memory_key, "reason": "to tidy up"})
+    assert answer.status_code == 201
+    asked = answer.json()
+    assert asked["status"] == "pending"
+    assert asked["reason"] == "to tidy up"
+    assert asked["memoryKey"] == grant.memory_key
+    assert asked["user_id"] == grant.user_id
+    assert set(asked) == {
+        "id", "status", "reason", "memoryKey", "user_id", "aiConnectorId", "createdAt", "updatedAt",
+    }  # fmt: skip
+    assert call.get(f"/access-requests/{asked['id']}").json() == asked
+    listed = call.get("/access-requests").json()
+    assert asked in listed["items"]
+    assert listed["total"] == len(listed["items"])
+
+
+def test_credentials_follow_the_state_of_the_request(service, call, grant, refused):
+    path = f"/access-requests/{grant.request_id}/credentials"
+    credentials = call.get(path).json()
+    assert credentials["user_id"] == grant.user_id
+    assert credentials["memory_key"] == grant.memory_key
+    assert len(bytes.fromhex(credentials["encryption_key"])) == 32
+    assert credentials["key_version"] == 1
+    service.decide(grant.request_id, "revoked")
+    refused(call.get(path), 403, "not_approved")
+
+
+@pytest.mark.parametrize("status", ["pending", "rejected"])
+def test_no_credentials_before_or_without_approval(service, call, grant, refused, status):
+    asked = call.post("/access-requests", {"memoryKey": grant.memory_key, "reason": ""}).json()
+    if status != "pending":
+        service.decide(asked["id"], status)
+    answer = call.get(f"/access-requests/{asked['id']}/credentials")
+    refused(answer, 403, "not_approved")
+    assert status in answer.json()["detail"]
+
+
+def test_a_decision_moves_updated_at(service, call, grant):
+    asked = call.post("/access-requests", {"memoryKey": grant.memory_key, "reason": ""}).json()
+    service.decide(asked["id"], "rejected")
+    decided = call.get(f"/access-requests/{asked['id']}").json()
+    assert decided["createdAt"] == asked["createdAt"]
+    assert decided["updatedAt"] > asked["updatedAt"]
+
+
+def test_a_memory_comes_back_as_it_was_written(grant):
+    fields = {
+        "title": "Tea", "summary": "What she drinks", "tags": ["drinks", "habits"],
+        "importance": 4, "confidence": 0.5, "source": "chat",
+    }  # fmt: skip
+    created = grant.create("Likes tea ☕ 😀", **fields)
+    assert "content" not in created
+    read = grant.call.get(f"/memory-blobs/{created['id']}", user_id=grant.user_id).json()
+    content = read.pop("content")
+    assert read == created
+    assert {name: created[name] for name in fields} == fields
+    assert len(created["tag_ids"]) == 2
+    credentials = grant.credentials()
+    envelope = Envelope(Secret(credentials["encryption_key"]), user_id=grant.user_id, key_version=1)
+    assert envelope.open(content) == "Likes tea ☕ 😀"
+
+
+def test_what_is_optional_may_be_absent(grant):
+    created = grant.create()
+    nothing = {"title", "summary", "importance", "confidence", "source"}
+    assert {created[name] for name in nothing} == {None}
+    assert created["tags"] == created["tag_ids"] == []
+
+
+def sealed_by_hand(key, plain, layout):
+    iv = os.urandom(12)
+    sealed = AESGCM(key).encrypt(iv, plain.encode(), None)
+    if layout == "base64":
+        return base64.b64encode(iv + sealed).decode()
+    return ":".join(part.hex() for part in (iv, sealed[-16:], sealed[:-16]))
+
+
+@pytest.mark.parametrize("layout", ["base64", "hex"])
+def test_sealed_content_is_kept_byte_for_byte_and_still_searched(grant, layout):
+    key = bytes.fromhex(grant.credentials()["encryption_key"])
+    sealed = sealed_by_hand(key, "Plays the cello", layout)
+    memory_id = grant.create(sealed)["id"]
+    assert grant.list().json()["memoryBlobs"][0]["content"] == sealed
+    assert grant.ids(searchQuery="CELLO") == [memory_id]
+
+
+def test_content_sealed_with_another_key_is_only_text(grant):
+    foreign = sealed_by_hand(os.urandom(32), "Plays the cello", "base64")
+    grant.create(foreign)
+    stored = grant.list().json()["memoryBlobs"][0]["content"]
+    assert stored != foreign
+    key = Secret(grant.credentials()["encryption_key"])
+    assert Envelope(key, user_id=grant.user_id, key_version=1).open(stored) == foreign
+
+
+def test_patch_changes_what_is_sent_and_nothing_else(grant):
+    created = grant.create(title="Tea", summary="Drinks", tags=["a", "b"], importance=1, source="chat")
+    before = grant.list().json()["memoryBlobs"][0]
+    changed = grant.patch(created["id"], title="Green tea", tags=["b", "c"]).json()
+    assert changed["title"] == "Green tea"
+    assert changed["tags"] == ["b", "c"]
+    assert changed["tag_ids"][0] == created["tag_ids"][1]
+    assert changed["updated_at"] > created["updated_at"]
+    kept = {"summary", "importance", "confidence", "source", "created_at", "user_id", "id"}
+    assert {name: changed[name] for name in kept} == {name: created[name] for name in kept}
+    assert grant.list().json()["memoryBlobs"][0]["content"] == before["content"]
+
+
+def test_patch_with_null_clears(grant):
+    created = grant.create(title="Tea", summary="s", tags=["a"], importance=1, confidence=1, source="chat")
+    cleared = dict.fromkeys(("title", "summary", "tags", "importance", "confidence", "source"))
+    changed = grant.patch(created["id"], **cleared).json()
+    assert {name: changed[name] for name in cleared} == {**cleared, "tags": []}
+
+
+def test_patch_without_fields_changes_nothing(grant):
+    created = grant.create(title="Tea")
+    assert grant.patch(created["id"]).json() == created
+
+
+def test_patch_of_content_seals_it_anew(grant):
+    created = grant.create("old")
+    assert grant.patch(created["id"], content="brand-new").status_code == 200
+    assert grant.ids(searchQuery="brand-new") == [created["id"]]
+    assert grant.ids(searchQuery="old") == []
+
+
+def test_what_the_service_owns_is_not_set_by_callers(grant):
+    own = {"id": "mine", "created_at": "1999-01-01T00:00:00Z", "tag_ids": ["x"], "key_version": 9}
+    created = grant.create(**own)
+    assert created["id"] != "mine"
+    assert created["created_at"] > "2000"
+    assert created["tag_ids"] == []
+    assert grant.patch(created["id"], **own).json() == created
+
+
+def test_delete_is_for_good(grant, refused):
+    memory_id = grant.create(tags=["a"])["id"]
+    path = f"/memory-blobs/{memory_id}?user_id={grant.user_id}"
+    answer = grant.call("DELETE", path)
+    assert (answer.status_code, answer.json()) == (200, {"success": True})
+    refused(grant.call("DELETE", path), 404, "not_found")
+    refused(grant.call("GET", path), 404, "not_found")
+    refused(grant.patch(memory_id, title="x"), 404, "not_found")
+
+
+def test_tags_are_listed_by_name_and_read_one_by_one(grant):
+    created = grant.create(tags=["zoo", "art"])
+    grant.create(tags=["art", "music"])
+    tags = grant.call.get("/tags", user_id=grant.user_id).json()["items"]
+    assert [tag["name"] for tag in tags] == ["art", "music", "zoo"]
+    assert created["tag_ids"] == [tags[2]["id"], tags[0]["id"]]
+    assert grant.call.get(f"/tags/{tags[0]['id']}", user_id=grant.user_id).json() == tags[0]
+    assert set(tags[0]) == {"id", "name", "color", "description", "is_enabled", "created_at", "updated_at"}
+    assert tags[0]["color"].startswith("#")
+    assert tags[0]["is_enabled"] is True
+
+
+def test_repeated_tags_collapse_in_their_first_order(grant):
+    assert grant.create(tags=["b", "a", " b "])["tags"] == ["b", "a"]
+
+
+def test_filters_choose(grant):
+    tea = grant.create("Likes tea", title="Drinks", tags=["home"], importance=0.2)["id"]
+    run = grant.create("Runs 10% faster", summary="SPORT", tags=["out"], importance=0.8)["id"]
+    both = grant.create("Straße", tags=["home", "out"])["id"]
+    assert grant.ids() == [tea, run, both]
+    assert grant.ids(tags="home") == [tea, both]
+    assert grant.ids(tags="out, home") == [tea, run, both]
+    assert grant.ids(tags="nothing") == []
+    assert grant.ids(importance="0.5") == [run]
+    assert grant.ids(importance="0") == [tea, run]
+    assert grant.ids(searchQuery="TEA") == [tea]
+    assert grant.ids(searchQuery="drink") == [tea]
+    assert grant.ids(searchQuery="sport") == [run]
+    assert grant.ids(searchQuery="10%") == [run]
+    assert grant.ids(searchQuery="1_%") == []
+    assert grant.ids(searchQuery="STRASSE") == [both]
+    assert grant.ids(searchQuery="s", tags="out", importance="0.5") == [run]
+
+
+def test_the_page_is_ten_long_unless_asked_otherwise(grant):
+    ids = [grant.create()["id"] for _ in range(12)]
+    page = grant.list().json()
+    assert [memory["id"] for memory in page["memoryBlobs"]] == ids[:10]
+    rest = grant.list(cursor=page["next_cursor"]).json()
+    assert [memory["id"] for memory in rest["memoryBlobs"]] == ids[10:]
+    assert rest["next_cursor"] is None
+    assert grant.list(limit=12).json()["next_cursor"] is None
+    assert grant.list(limit=5000).status_code == 200
+
+
+@pytest.mark.parametrize("search", [{}, {"searchQuery": "tea"}, {"tags": "t"}], ids=str)
+def test_pages_neither_skip_nor_repeat_what_was_there_throughout(grant, search):
+    ids = [grant.create(f"tea {n}", tags=["t"])["id"] for n in range(9)]
+    seen, cursor, doomed = [], None, ids[4]
+    while True:
+        page = grant.list(limit=2, **search, **({"cursor": cursor} if cursor else {})).json()
+        seen += [memory["id"] for memory in page["memoryBlobs"]]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+        grant.call("DELETE", f"/memory-blobs/{seen[0]}?user_id={grant.user_id}")
+        grant.call("DELETE", f"/memory-blobs/{doomed}?user_id={grant.user_id}")
+        if len(seen) < 5:
+            grant.create("tea, late", tags=["t"])
+    assert len(seen) == len(set(seen))
+    assert [memory_id for memory_id in seen if memory_id in ids] == [i for i in ids if i != doomed]
+
+
+def test_a_search_looks_through_more_than_one_batch(grant, monkeypatch):
+    monkeypatch.setattr("memframe.service.rules.MAX_LIMIT", 4)
+    ids = [grant.create("needle" if n % 6 == 5 else "hay")["id"] for n in range(13)]
+    assert grant.ids(searchQuery="needle") == [ids[5], ids[11]]
+
+
+def test_the_same_idempotency_key_makes_one_memory(grant, refused):
+    body = {**grant.keys, "content": "once"}
+    headers = {"Idempotency-Key": "k-1"}
+    first = grant.call.post("/memory-blobs", body, **headers)
+    again = grant.call.post("/memory-blobs", body, **headers)
+    assert (again.status_code, again.json()) == (201, first.json())
+    assert grant.ids() == [first.json()["id"]]
+    other = grant.call.post("/memory-blobs", {**body, "content": "twice"}, **headers)
+    refused(other, 422, "idempotency_key_reused")
+    grant.call("DELETE", f"/memory-blobs/{first.json()['id']}?user_id={grant.user_id}")
+    refused(grant.call.post("/memory-blobs", body, **headers), 409, "idempotency_key_spent")
+
+
+def test_creates_at_the_same_moment_with_one_key_make_one_memory(grant, new_caller):
+    body = {**grant.keys, "content": "once", "tags": ["a", "b"]}
+    headers = {"Authorization": f"Bearer {grant.call.token}", "Idempotency-Key": "race"}
+    url = f"{grant.call.base_url}/memory-blobs"
+
+    def create(_):
+        return grant.call.http.post(url, json=body, headers=headers).json()["id"]
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(create, range(16)))) == 1
+    assert len(grant.ids()) == 1
+
+
+def test_writes_at_the_same_moment_all_arrive(grant):
+    with ThreadPoolExecutor(8) as pool:
+        ids = set(pool.map(lambda n: grant.create(str(n), tags=["shared", str(n % 3)])["id"], range(40)))
+    assert set(grant.ids(limit=100)) == ids
+    assert len(grant.call.get("/tags", user_id=grant.user_id).json()["items"]) == 4
