@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 import requests
 
-from memframe.service.redirects import form_target, redirect_matches
+from memframe.service.redirects import redirect_matches
 
 VERIFIER = "v" * 43
 CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).decode().rstrip("=")
@@ -175,10 +175,6 @@ def test_a_client_with_one_address_may_leave_it_out_in_both_requests(reader):
     assert reader.exchange(code, redirect_uri=None).status_code == 200
 
 
-def test_an_ipv6_address_is_allowed_to_take_the_form_of_its_page():
-    assert form_target("http://[::1]:51004/callback") == "http:"
-
-
 # Requests that are refused at the client
 
 
@@ -259,6 +255,17 @@ def test_a_code_belongs_to_one_client(service, reader):
     as_other = {"client_id": other.client_id, "client_secret": other.client_secret.reveal()}
     assert reader.exchange(code, **as_other).json()["error"] == "invalid_grant"
     assert reader.exchange(code).status_code == 200
+
+
+def test_a_disabled_client_gets_neither_codes_nor_tokens(service, reader, question):
+    other = service._deployment.add_developer("Another")
+    as_other = {"client_id": other.client_id, "client_secret": other.client_secret.reveal()}
+    code = reader.consent(client_id=other.client_id)["code"]
+    with service._deployment.store._engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE developers SET disabled = 1 WHERE id = ?", (other.id,))
+    assert reader.exchange(code, **as_other).json()["error"] == "invalid_client"
+    page = reader.open("/oauth/authorize", params=question(client_id=other.client_id))
+    assert page.status_code == 400
 
 
 def test_rfc_6749_a_client_may_authenticate_by_http_basic(service, reader):

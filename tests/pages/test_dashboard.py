@@ -197,7 +197,6 @@ def test_the_session_gets_another_name_at_the_sign_in_and_at_the_sign_out(strang
 def test_a_name_that_somebody_else_chose_is_not_kept(stranger, email):
     stranger.session.cookies.set("memframe", "A" * 43, domain="127.0.0.1")
     stranger.sign_in(email)
-    assert {cookie.value for cookie in stranger.session.cookies} != {"A" * 43}
     assert "A" * 43 not in [cookie.value for cookie in stranger.session.cookies]
 
 
@@ -239,7 +238,8 @@ def test_the_twenty_first_sign_in_in_a_minute_has_to_wait(timed, set_clock, new_
 def test_a_form_without_its_token_changes_nothing(
     reader, stranger, email, ask_for_access, question, form, token
 ):
-    ask_for_access(reader)
+    if form.startswith("/dashboard"):
+        ask_for_access(reader)
     browser = stranger if form == "/login" else reader
     browser.open("/login" if form == "/login" else "/dashboard")
     if form == "/oauth/authorize":
@@ -336,13 +336,13 @@ def test_reasons_of_strangers_stay_text(service, reader, new_browser, new_email,
         assert harmless(words) in page.text
 
 
-@pytest.mark.parametrize("words", XSS)
-def test_names_of_strangers_stay_text(service, reader, question, words):
-    developer = service._deployment.add_developer(words)
+def test_names_of_strangers_stay_text(service, reader, question):
     plain = Tags(reader.open("/oauth/authorize", params=question()).text)
-    page = Tags(reader.open("/oauth/authorize", params=question(client_id=developer.client_id)).text)
-    assert page.tags == plain.tags
-    assert harmless(words) in page.text
+    for words in XSS:
+        developer = service._deployment.add_developer(words)
+        page = Tags(reader.open("/oauth/authorize", params=question(client_id=developer.client_id)).text)
+        assert page.tags == plain.tags
+        assert harmless(words) in page.text
 
 
 @pytest.mark.parametrize(
@@ -363,8 +363,8 @@ PAGES = ["/", "/login", "/dashboard", "/oauth/authorize?client_id=none"]
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_every_page_protects_itself(reader, path):
-    headers = reader.open(path, allow_redirects=False).headers
+def test_every_page_protects_itself(stranger, path):
+    headers = stranger.open(path, allow_redirects=False).headers
     policy = headers["Content-Security-Policy"]
     for rule in ("default-src 'none'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"):
         assert rule in policy
