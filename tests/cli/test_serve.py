@@ -21,7 +21,7 @@ COMMAND = [sys.executable, "-c", "from memframe.cli import main; main(prog_name=
 def serving(*options):
     """A running `memframe serve`, and the first line that it printed."""
     command = [*COMMAND, "serve", "--json", *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # noqa: S603 - our own
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         yield process, json.loads(process.stdout.readline())
     finally:
