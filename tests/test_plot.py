@@ -89,6 +89,22 @@ def test_timeline_puts_what_the_palette_cannot_tell_apart_together():
     assert [sum(bar.get_height() for bar in bars) for bars in ax.containers] == [10, 10, 10, 10, 10, 40]
 
 
+def test_timeline_shows_memories_without_a_source_as_such():
+    rows = [{"source": source, "created_at": "2026-01-02T03:04:05Z"} for source in ("chat", "chat", None)]
+    names = [text.get_text() for text in plot.timeline(frame_of(*rows)).get_legend().get_texts()]
+    assert names == ["chat", "(no source)"]
+
+
+def test_timeline_takes_other_zones_as_the_same_moment_in_utc():
+    memories = frame_of({"created_at": "2026-01-01T23:30:00Z"}, {"created_at": "2026-01-02T00:30:00Z"})
+    elsewhere = memories.assign(created_at=memories["created_at"].dt.tz_convert("Asia/Tokyo"))
+    written = memories.assign(created_at=["2026-01-02T08:30:00+09:00", "2026-01-01T19:30:00-05:00"])
+    pictures = [plot.timeline(frame) for frame in (memories, elsewhere, written)]
+    places = [[(bar.get_x(), bar.get_height()) for bar in ax.containers[0]] for ax in pictures]
+    assert len(places[0]) == 2
+    assert places[0] == places[1] == places[2]
+
+
 def test_timeline_counts_what_it_does_not_draw():
     moments = [
         None,
@@ -125,12 +141,15 @@ moments = st.datetimes(pd.Timestamp(FIRST).to_pydatetime(), pd.Timestamp(LAST).t
 @given(st.lists(moments, min_size=1))
 def test_every_time_lies_in_its_bin(times):
     times = np.array(times, "datetime64[us]")
-    unit, edges, place = bin_times(times)
+    _, edges, place = bin_times(times)
     assert len(edges) <= MAX_BINS + 1
     assert (edges[place] <= times).all()
     assert (times < edges[place + 1]).all()
-    if unit == "week":
-        assert {pd.Timestamp(edge).day_name() for edge in edges} == {"Monday"}
+
+
+def test_weeks_begin_on_monday():
+    _, edges, _ = bin_times(np.array(["2026-01-01", "2026-06-01"], "datetime64[us]"))
+    assert {pd.Timestamp(edge).day_name() for edge in edges} == {"Monday"}
 
 
 @given(st.lists(st.integers(1, 10**7), min_size=1))
