@@ -38,7 +38,7 @@ LAYERS = """
 
 RANK = {room: -line for line, rooms in enumerate(LAYERS.split("\n")) for room in rooms.split()}
 
-CLIENT_ONLY = {"client", "access", "oauth", "load", "transport", "signin", "settings"}
+CLIENT_ONLY = {"client", "access", "oauth", "load", "transport", "signin", "settings", "sources"}
 """The service is the other end of the wire: it imports none of these, and these do not import it."""
 
 ROOM_OF_LIBRARY = {
