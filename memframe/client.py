@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Self, TypedDict, TypeVar, Unpack
+from collections.abc import Iterable, Mapping
+from typing import Any, Self, TypeVar, Unpack
 
-import requests
 from msgspec import UNSET, Struct, UnsetType
-from requests.auth import AuthBase
 
 from memframe import wire
-from memframe.errors import ConfigError, ProtocolError
-from memframe.secret import Secret
+from memframe.answers import Answer, decoded
+from memframe.bearer import Tokens
+from memframe.errors import ProtocolError
+from memframe.filters import memory_query
+from memframe.secret import Secret, as_secret
 from memframe.settings import find_client_settings
-from memframe.transport import Answer, Transport, decoded
+from memframe.transport import JSON_BODY, Transport
 from memframe.wire import (
     AccessRequest,
     Credentials,
@@ -22,36 +22,14 @@ from memframe.wire import (
     MemoryBlob,
     MemoryBlobResponse,
     MemoryCreate,
+    MemoryEdits,
     MemoryPage,
     MemoryPatch,
     Tag,
+    TokenResponse,
 )
 
 T = TypeVar("T")
-
-_JSON = {"Content-Type": "application/json"}
-
-
-class MemoryFields(TypedDict, total=False):
-    """The optional fields of a memory, for `Client.create_memory_blob` and `Client.update_memory_blob`."""
-
-    title: str | None
-    summary: str | None
-    tags: Sequence[str] | None
-    importance: float | None
-    confidence: float | None
-    source: str | None
-
-
-class BearerAuth(AuthBase):
-    """Puts the token on a request; as an auth object it cannot be overridden by a netrc file."""
-
-    def __init__(self, token: Secret) -> None:
-        self.token = token
-
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        request.headers["Authorization"] = f"Bearer {self.token.reveal()}"
-        return request
 
 
 class Client:
@@ -85,12 +63,9 @@ class Client:
     ) -> None:
         self.base_url = base_url
         self.auth_url = auth_url
-        self.token_lifetime_s = token_lifetime_s
-        self._api_key = api_key
         self._transport = transport or Transport()
         self._transport.keep_out(api_key)
-        self._auth: BearerAuth | None = None
-        self._renewing = threading.Lock()
+        self._tokens = Tokens(base_url, api_key, token_lifetime_s, self._transport)
 
     def __repr__(self) -> str:
         return f"<memframe.Client {self.base_url}>"
@@ -105,9 +80,7 @@ class Client:
         """Close the connections; the client can be used again and opens new ones."""
         self._transport.close()
 
-    # -- developer key to token
-
-    def sign_in(self) -> wire.TokenResponse:
+    def sign_in(self) -> TokenResponse:
         """Exchange the API key for a fresh token, which all further calls use.
 
         Nobody needs to call this: the first call does. It is there to find out whether the key is good.
@@ -122,28 +95,14 @@ class Client:
         AuthError
             The service refuses the key.
         """
-        lifetime = UNSET if self.token_lifetime_s is None else self.token_lifetime_s
-        body = wire.encode(wire.TokenRequest(self._api_key, lifetime))
-        endpoint = wire.ISSUE_TOKEN
-        answer = self._transport.exchange("POST", self.base_url + endpoint.path, data=body, headers=_JSON)
-        token = decoded(self._transport.checked(answer, endpoint), wire.TokenResponse, what=endpoint)
-        self._auth = BearerAuth(token.token)
-        return token
-
-    def _bearer(self, *, refused: BearerAuth | None = None) -> BearerAuth:
-        """The token in force; a refused one is renewed by whoever comes first, and the others share it."""
-        with self._renewing:
-            if self._auth is None or self._auth is refused:
-                self.sign_in()
-            assert self._auth is not None  # noqa: S101 - for the type checker: sign_in sets it or raises
-            return self._auth
+        return self._tokens.issue()
 
     def _authorized(self, endpoint: Endpoint, ids: Mapping[str, str], **request: Any) -> Answer:
         url = self.base_url + endpoint.fill(**ids)
-        bearer = self._bearer()
+        bearer = self._tokens.bearer()
         answer = self._transport.exchange(endpoint.method, url, auth=bearer, **request)
         if answer.status == 401:
-            bearer = self._bearer(refused=bearer)
+            bearer = self._tokens.bearer(refused=bearer)
             answer = self._transport.exchange(endpoint.method, url, auth=bearer, **request)
         return answer
 
@@ -156,7 +115,7 @@ class Client:
         body: Struct | None = None,
         **ids: str,
     ) -> T:
-        request = {"params": params} if body is None else {"data": wire.encode(body), "headers": _JSON}
+        request = {"params": params} if body is None else {"data": wire.encode(body), "headers": JSON_BODY}
         answer = self._authorized(endpoint, ids, **request)
         return decoded(self._transport.checked(answer, endpoint), kind, what=endpoint)
 
@@ -250,12 +209,10 @@ class Client:
         return _about(blob, memory_id, what=wire.GET_MEMORY)
 
     def create_memory_blob(
-        self, user_id: str, *, memory_key: Secret | str, content: str, **fields: Unpack[MemoryFields]
+        self, user_id: str, *, memory_key: Secret | str, content: str, **fields: Unpack[MemoryEdits]
     ) -> MemoryBlobResponse:
         """Create one memory; ``content`` is sent as it is, as this call does not seal."""
-        body = MemoryCreate(
-            user_id=user_id, memory_key=self._kept_out(memory_key), content=content, **_wired(fields)
-        )
+        body = MemoryCreate(user_id=user_id, memory_key=self._kept_out(memory_key), content=content, **fields)
         return self._call(wire.CREATE_MEMORY, MemoryBlobResponse, body=body)
 
     def update_memory_blob(
@@ -265,12 +222,10 @@ class Client:
         *,
         memory_key: Secret | str,
         content: str | UnsetType = UNSET,
-        **fields: Unpack[MemoryFields],
+        **fields: Unpack[MemoryEdits],
     ) -> MemoryBlobResponse:
         """Change the fields that are given, and no other; None clears one. ``tags`` replaces the whole list."""
-        body = MemoryPatch(
-            user_id=user_id, memory_key=self._kept_out(memory_key), content=content, **_wired(fields)
-        )
+        body = MemoryPatch(user_id=user_id, memory_key=self._kept_out(memory_key), content=content, **fields)
         changed = self._call(wire.UPDATE_MEMORY, MemoryBlobResponse, body=body, memory_id=memory_id)
         return _about(changed, memory_id, what=wire.UPDATE_MEMORY)
 
@@ -334,61 +289,6 @@ def connect(
     return Client(
         settings.base_url, settings.api_key, auth_url=settings.auth_url, token_lifetime_s=token_lifetime_s
     )
-
-
-def memory_query(
-    user_id: str,
-    *,
-    tags: Iterable[str] | None = None,
-    search: str | None = None,
-    min_importance: float | None = None,
-) -> dict[str, str]:
-    """The filters of a list call as query parameters.
-
-    Raises
-    ------
-    ConfigError
-        A tag name is empty or holds a comma, or ``min_importance`` is not within 0 to 1.
-
-    Examples
-    --------
-    >>> memory_query("u1", tags=["work", "home"], min_importance=0.5)
-    {'user_id': 'u1', 'tags': 'work,home', 'importance': '0.5'}
-    """
-    query = {"user_id": user_id}
-    if tags is not None:
-        query["tags"] = ",".join(_tag_names(tags))
-    if search is not None:
-        query["searchQuery"] = search
-    if min_importance is not None:
-        if not 0 <= min_importance <= 1:
-            raise ConfigError(
-                f"min_importance={min_importance!r} is outside 0 to 1, the range of this filter"
-            )
-        query["importance"] = str(float(min_importance))
-    return query
-
-
-def _tag_names(tags: Iterable[str]) -> list[str]:
-    names = [tags] if isinstance(tags, str) else list(tags)
-    for name in names:
-        if not name.strip() or "," in name:
-            raise ConfigError(
-                f"tags={names!r}: {name!r} cannot be filtered by, as names travel separated by commas"
-            )
-    return names
-
-
-def as_secret(value: str | Secret) -> Secret:
-    """Text or `Secret`, as `Secret`."""
-    return value if isinstance(value, Secret) else Secret(value)
-
-
-def _wired(fields: MemoryFields) -> dict[str, Any]:
-    wired: dict[str, Any] = dict(fields)
-    if fields.get("tags") is not None:
-        wired["tags"] = tuple(fields["tags"] or ())
-    return wired
 
 
 def _about(record: T, asked_id: str, *, what: Endpoint) -> T:

@@ -20,11 +20,12 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import msgspec
 
 from memframe import wire
+from memframe.answers import Answer, decoded, printable
 from memframe.errors import AuthError, ConfigError, OAuthError
 from memframe.loopback import await_redirect
 from memframe.secret import Secret
 from memframe.settings import find_oauth_settings
-from memframe.transport import Answer, Transport, decoded, printable
+from memframe.transport import Transport
 from memframe.wire import OAuthTokens
 
 

@@ -18,8 +18,8 @@ from typing import Literal, NamedTuple, TypeVar
 
 import msgspec
 
+from memframe.answers import decoded
 from memframe.errors import ConfigError, InvalidError, ProtocolError
-from memframe.transport import decoded
 from memframe.wire import LIST_MEMORIES
 
 T = TypeVar("T")

@@ -76,3 +76,8 @@ class Secret:
 
     def __deepcopy__(self, memo: dict[int, object]) -> Secret:
         return self
+
+
+def as_secret(value: str | Secret) -> Secret:
+    """Text or `Secret`, as `Secret`."""
+    return value if isinstance(value, Secret) else Secret(value)

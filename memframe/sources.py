@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, Protocol
 import platformdirs
 
 from memframe.errors import ConfigError
-from memframe.secret import Secret
+from memframe.secret import Secret, as_secret
 
 Name = Literal["base_url", "auth_url", "api_key", "client_id", "client_secret", "redirect_uri"]
 
@@ -130,7 +130,7 @@ def from_argument(name: Name, argument: str | Secret | None) -> Found | None:
         return None
     if not isinstance(argument, str | Secret):
         raise ConfigError(f"{name} (from the argument) is text, not {type(argument).__name__}.")
-    return Found(name, argument if isinstance(argument, Secret) else Secret(argument), "the argument")
+    return Found(name, as_secret(argument), "the argument")
 
 
 def _from_environ(name: Name, environ: Mapping[str, str]) -> Found | None:

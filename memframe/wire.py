@@ -10,8 +10,9 @@ Unknown fields are ignored when decoding, as a later version of the service may 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypedDict, get_args
 from urllib.parse import quote
 
 import msgspec
@@ -199,10 +200,21 @@ class MemoryFields(Struct, frozen=True, kw_only=True, omit_defaults=True):
     memory_key: Secret = field(name="memoryKey")
     title: str | UnsetType | None = UNSET
     summary: str | UnsetType | None = UNSET
-    tags: tuple[str, ...] | UnsetType | None = UNSET
+    tags: Sequence[str] | UnsetType | None = UNSET
     importance: float | UnsetType | None = UNSET
     confidence: float | UnsetType | None = UNSET
     source: str | UnsetType | None = UNSET
+
+
+class MemoryEdits(TypedDict, total=False):
+    """`MemoryFields` that a call may set, as keyword arguments."""
+
+    title: str | None
+    summary: str | None
+    tags: Sequence[str] | None
+    importance: float | None
+    confidence: float | None
+    source: str | None
 
 
 class MemoryCreate(MemoryFields, frozen=True, kw_only=True, omit_defaults=True):

@@ -23,10 +23,12 @@ LAYERS = """
     plot
     plan journal archive
     load
+    listing
     access oauth paging
     client service
-    transport loopback
-    frames envelope
+    bearer filters loopback
+    transport
+    answers frames envelope
     settings
     sources
     wire address progress sample

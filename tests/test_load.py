@@ -8,12 +8,12 @@ from uuid import uuid4
 
 import pandas as pd
 import pytest
-from conftest import User
 
 import memframe as mf
 from memframe.errors import ConfigError
 from memframe.frames import MEMORY_KINDS
 from memframe.sample import load_sample, load_sample_tags
+from tests.conftest import User
 
 LOCOMO = Path(__file__).parents[2] / "shared" / "data" / "locomo_memories.jsonl"
 

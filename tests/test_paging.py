@@ -8,7 +8,7 @@ import urllib3.util.retry
 
 import memframe as mf
 from memframe.client import Client
-from memframe.load import MAX_EMPTY_PAGES
+from memframe.listing import MAX_EMPTY_PAGES
 from memframe.sample import load_sample
 from memframe.secret import Secret
 from memframe.transport import MAX_RETRY_AFTER_S, READ_ATTEMPTS, Transport, read_retry

@@ -1,0 +1,61 @@
+"""A developer's token: fetched when first needed, and renewed once for all threads together."""
+
+from __future__ import annotations
+
+import threading
+
+import requests
+from msgspec import UNSET
+from requests.auth import AuthBase
+
+from memframe.answers import decoded
+from memframe.secret import Secret
+from memframe.transport import JSON_BODY, Transport
+from memframe.wire import ISSUE_TOKEN, TokenRequest, TokenResponse, encode
+
+
+class BearerAuth(AuthBase):
+    """Puts the token on a request; as an auth object it cannot be overridden by a netrc file."""
+
+    def __init__(self, token: Secret) -> None:
+        self.token = token
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = f"Bearer {self.token.reveal()}"
+        return request
+
+
+class Tokens:
+    """Where a client has its tokens from.
+
+    Parameters
+    ----------
+    base_url : str
+    api_key : Secret
+    lifetime_s : int or None
+        Wished lifetime in seconds; None leaves it to the service.
+    transport : Transport
+    """
+
+    def __init__(self, base_url: str, api_key: Secret, lifetime_s: int | None, transport: Transport) -> None:
+        self._url = base_url + ISSUE_TOKEN.path
+        self._request = TokenRequest(api_key, UNSET if lifetime_s is None else lifetime_s)
+        self._transport = transport
+        self._bearer: BearerAuth | None = None
+        self._renewing = threading.Lock()
+
+    def issue(self) -> TokenResponse:
+        """Exchange the key for a fresh token, which is used from now on."""
+        body = encode(self._request)
+        answer = self._transport.exchange("POST", self._url, data=body, headers=JSON_BODY)
+        token = decoded(self._transport.checked(answer, ISSUE_TOKEN), TokenResponse, what=ISSUE_TOKEN)
+        self._bearer = BearerAuth(token.token)
+        return token
+
+    def bearer(self, *, refused: BearerAuth | None = None) -> BearerAuth:
+        """The token in force; a refused one is renewed by whoever comes first, and the others share it."""
+        with self._renewing:
+            if self._bearer is None or self._bearer is refused:
+                self.issue()
+            assert self._bearer is not None  # noqa: S101 - for the type checker: issue sets it or raises
+            return self._bearer

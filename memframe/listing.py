@@ -1,0 +1,132 @@
+"""Pages to columns: checked, without repeats, opened, and counted."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import partial
+from typing import Any, Literal, get_args
+
+from memframe.access import Access
+from memframe.answers import decoded
+from memframe.errors import ConfigError, ProtocolError, SealError
+from memframe.frames import MEMORY_KINDS, columns_of, without_surrogates
+from memframe.paging import iter_pages
+from memframe.wire import LIST_MEMORIES, MemoryBlob, MemoryPage
+
+PageSize = int | Literal["auto"]
+OnUndecryptable = Literal["mark", "raise"]
+
+MAX_EMPTY_PAGES = 100
+"""Pages in a row without a new memory, after which a listing is taken to be endless."""
+
+_FIELDS = tuple(name for name in MEMORY_KINDS if name != "content_error")
+
+
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+class Listing:
+    """Pages to columns: checked, without repeats, opened, and counted."""
+
+    def __init__(self, access: Access, on_undecryptable: OnUndecryptable) -> None:
+        if on_undecryptable not in get_args(OnUndecryptable):
+            raise ConfigError(f"on_undecryptable={on_undecryptable!r}: give 'mark' or 'raise'")
+        self._access = access
+        self._raises = on_undecryptable == "raise"
+        self._ids: set[str] = set()
+        self.complete = False
+        self.n_rows = 0
+        self.n_repeated = 0
+        self.n_undecryptable = 0
+        self.n_plain = 0
+
+    def report(self) -> dict[str, int | bool]:
+        """The small dict for ``frame.attrs``."""
+        return {
+            "n_rows": self.n_rows,
+            "n_undecryptable": self.n_undecryptable,
+            "n_plain": self.n_plain,
+            "n_repeated": self.n_repeated,
+            "complete": self.complete,
+        }
+
+    def pages(
+        self, query: dict[str, str], *, limit: int | None, page_size: PageSize
+    ) -> Iterator[dict[str, Sequence[Any]]]:
+        """Columns of each page that brought something new, until the end or ``limit``."""
+        left = sys.maxsize if limit is None else _checked_limit(limit)
+        fetch = partial(self._fetch, query)
+        n_empty = 0
+        with closing(iter_pages(fetch, page_size=page_size, limit=limit)) as bodies:
+            while left and (body := next(bodies, None)) is not None:
+                blobs = self._new(decoded(body, MemoryPage, what=LIST_MEMORIES).memory_blobs)[:left]
+                left -= len(blobs)
+                n_empty = _refuse_endless(0 if blobs else n_empty + 1)
+                if blobs:
+                    columns = self.columns(blobs)
+                    yield without_surrogates(columns) if _SURROGATE.search(body) else columns
+        self.complete = left > 0
+
+    def _fetch(self, query: dict[str, str], page_size: int, cursor: str | None) -> bytes:
+        return self._access.client.memory_page_body(query, limit=page_size, cursor=cursor)
+
+    def _new(self, blobs: list[MemoryBlob]) -> list[MemoryBlob]:
+        """The memories of a page that no page before had; all of this user, or the load stops."""
+        owners = {blob.user_id for blob in blobs}
+        if owners - {self._access.user_id}:
+            raise ProtocolError(
+                f"{LIST_MEMORIES}: the service sent memories of another user than {self._access.user_id}; "
+                "nothing of it was kept. Tell the operator of the service"
+            )
+        n_before = len(self._ids)
+        ids = [blob.id for blob in blobs]
+        fresh = blobs if self._ids.isdisjoint(ids) else [blob for blob in blobs if blob.id not in self._ids]
+        self._ids.update(ids)
+        if len(self._ids) - n_before < len(fresh):
+            first: dict[str, MemoryBlob] = {}
+            for blob in fresh:
+                first.setdefault(blob.id, blob)
+            fresh = list(first.values())
+        self.n_repeated += len(blobs) - len(fresh)
+        return fresh
+
+    def columns(self, blobs: list[MemoryBlob]) -> dict[str, Sequence[Any]]:
+        """Records as columns, content opened or marked."""
+        columns = columns_of(blobs, _FIELDS)
+        opened = self._access.envelope.open_many(columns["content"])
+        if opened.errors and self._raises:
+            raise _undecryptable(opened.errors, columns["id"])
+        self.n_rows += len(blobs)
+        self.n_undecryptable += len(opened.errors)
+        self.n_plain += opened.n_plain
+        errors = (
+            [opened.errors.get(row) for row in range(len(blobs))] if opened.errors else [None] * len(blobs)
+        )
+        return {**columns, "content": opened.plain, "content_error": errors}
+
+
+def _undecryptable(errors: Mapping[int, str], ids: Sequence[str]) -> SealError:
+    """One summary, not a line a row: a wrong key spoils them all in the same way."""
+    first = next(iter(errors))
+    return SealError(
+        f"{len(errors):,} of {len(ids):,} memories of a page cannot be opened; the first, {ids[first]}: "
+        f"{errors[first]}. Load with on_undecryptable='mark' to see all of them in content_error"
+    )
+
+
+def _refuse_endless(n_empty: int) -> int:
+    if n_empty > MAX_EMPTY_PAGES:
+        raise ProtocolError(
+            f"{LIST_MEMORIES}: {n_empty} pages in a row without a new memory, each pointing to a next one; "
+            "the listing has no end"
+        )
+    return n_empty
+
+
+def _checked_limit(limit: object) -> int:
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
+        raise ConfigError(f"limit={limit!r}: give a whole number from 0, or None for all memories")
+    return limit
