@@ -149,6 +149,9 @@ class TestCodecs:
         assert reader.open_many(["aet sekiL", None]) == ([b"Likes tea", None], {}, 0)
         assert reader.write_layout == "codec"
 
+    def test_a_codec_that_returns_no_unicode_is_an_error(self, envelope):
+        assert "not Unicode" in envelope(Broken()).open_many(["Likes tea"]).errors[0]
+
     @pytest.mark.parametrize(
         ("codec", "reason"), [(Failing(), "raised KeyError"), (Mute(), "returned NoneType")]
     )
