@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from memframe.envelope.alphabets import utf8_of
 from memframe.envelope.detect import looks_sealed, reason_for
 from memframe.envelope.formats import LAYOUTS, OWN, PLAIN, Codec, bind, every_layout, read_format
 from memframe.envelope.keys import check_key
@@ -66,9 +67,9 @@ class Envelope:
         Bound to what is sealed in our own layout; so is ``key_version``.
     key_version : int
     content_format : str, list of str, or Codec
-        What is read: ``"auto"``, names out of `LAYOUTS`, or a codec of your own. A name may say how
-        bytes come from the key text: ``"gcm-iv:tag:ct@sha256"`` (its SHA-256), ``"...@ascii"`` (its
-        first 32 characters); otherwise it is decoded.
+        What is read: ``"auto"``, names out of `LAYOUTS` and ``"plain"``, or a codec of your own. A
+        name may say how bytes come from the key text: ``"gcm-iv:tag:ct@sha256"`` (its SHA-256),
+        ``"gcm-iv:tag:ct@ascii"`` (its first 32 characters); otherwise it is decoded.
     write_format : str, optional
         What is written: the name of an authenticated layout.
 
@@ -148,7 +149,7 @@ class Envelope:
         SealError
             Where the text is not valid Unicode (it holds half a surrogate pair).
         """
-        plain = _encoded(text)
+        plain = utf8_of(text)
         if plain is None:
             raise SealError(
                 "content cannot be sealed: it holds half of a surrogate pair, which is not Unicode"
@@ -232,7 +233,7 @@ class Envelope:
             return None
         if self._plain == "unless sealed" and looks_sealed(text, among_sealed=self._hot is not None):
             return None
-        return _encoded(text)
+        return utf8_of(text)
 
     def _reason(self, text: str) -> str:
         readers = [reader for reader in self._readers if reader.marked or self._locked in (None, reader)]
@@ -266,14 +267,6 @@ class Envelope:
 def _check_version(key_version: int) -> None:
     if type(key_version) is not int or key_version < 0:  # True would be 1
         raise ConfigError(f"key_version is a whole number from 0 up, not {key_version!r}")
-
-
-def _encoded(text: str) -> bytes | None:
-    """UTF-8 of a text, or None where it holds half a surrogate pair."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return None
 
 
 def _is_utf8(plain: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Hexadecimal and base64 in their strict spellings: one text for one sequence of bytes, and no other.
+"""Bytes as text: hexadecimal and base64 in strict spellings, one text for one sequence of bytes; and UTF-8.
 
 Lenient decoders skip foreign characters, ignore the unused bits of a last base64 character and take
 both cases of a hexadecimal digit. Then a changed text still opens, which a seal must not allow.
@@ -112,3 +112,11 @@ def spellings(text: str) -> Iterator[Spelled]:
 def spelling(text: str) -> Spelled | None:
     """The likeliest reading of a text that is long enough to leave no doubt."""
     return next(spellings(text), None)
+
+
+def utf8_of(text: str) -> bytes | None:
+    """UTF-8 of a text, or None where it holds half a surrogate pair."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from memframe.envelope.alphabets import utf8_of
 from memframe.envelope.layouts import Authenticated, Layout
 
 _SHORTEST = 38
@@ -120,7 +121,7 @@ def _order(layout: Layout) -> int:
 def _unknown(text: str) -> str:
     if not text:
         return "empty, which no sealed content is"
-    if any("\ud800" <= sign <= "\udfff" for sign in text):
+    if utf8_of(text) is None:
         return "holds half of a surrogate pair, which is not Unicode: damage"
     return 'in no known layout: damage, or plain text; content_format="plain" reads plain text'
 

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 
+from memframe.envelope.alphabets import utf8_of
 from memframe.envelope.keys import DERIVATIONS
 from memframe.envelope.layouts import Authenticated, Joined, Layout, Own
 from memframe.envelope.parted import Colons, Json
@@ -99,7 +100,7 @@ class CodecLayout(Authenticated):
 
     def open(self, text: str, /) -> bytes | None:
         plain = self._run(self._codec.open, text)
-        return plain.encode() if isinstance(plain, str) and _is_unicode(plain) else None
+        return utf8_of(plain) if isinstance(plain, str) else None
 
     def seal(self, plain: bytes, _like: str | None, /) -> str:
         sealed = self._run(self._codec.seal, plain.decode())
@@ -123,10 +124,6 @@ def _answer(outcome: object) -> str:
     if isinstance(outcome, Exception):
         return f"raised {kind}"
     return "returned text that is not Unicode" if isinstance(outcome, str) else f"returned {kind}, not str"
-
-
-def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
 class Reading(NamedTuple):

@@ -58,7 +58,8 @@ class Layout(ABC):
     def open_all(self, texts: Sequence[str | None], _like: str, /) -> list[bytes | None]:
         """`open` for many; the second argument is a text that did open.
 
-        May leave out rows spelled in another way."""
+        May leave out rows spelled in another way.
+        """
         return [None if text is None else self.open(text) for text in texts]
 
     def objection(self, _text: str, /) -> str | None:
@@ -147,7 +148,10 @@ class Own(Authenticated):
 
 
 class Joined(Authenticated):
-    """Nonce, ciphertext and tag joined to one run of bytes, in base64 or hexadecimal."""
+    """Nonce, ciphertext and tag joined to one run of bytes, in base64 or hexadecimal.
+
+    Padding may be missing where the text can be base64url, as its writers differ; it carries no content.
+    """
 
     def __init__(self, name: str, cipher: Aead, *, tag_last: bool, iv_sizes: Sequence[int]) -> None:
         super().__init__(name)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memframe.envelope import LAYOUTS, Envelope
+from memframe.envelope.alphabets import BASE64URL_BARE
 from memframe.errors import SealError
 from memframe.secret import Secret
 
@@ -140,3 +141,35 @@ def test_a_change_of_case_or_padding_alone_is_refused_in_every_form():
             longer += [sealed + "=", sealed + "=="]
         texts = [text for text in (*swapped, *longer) if text not in (sealed, sealed.swapcase())]
         assert envelope.open_many(texts).plain == [None] * len(texts), row["form"]
+
+
+@pytest.mark.parametrize("layout", ["gcm-iv:tag:ct", "gcm-iv:ct:tag", "gcm-json"])
+def test_a_byte_that_moves_from_one_part_to_the_next_is_refused(layout):
+    row = next(row for row in GOLDEN["rows"] if row["content_format"] == layout and len(row["plain"]) == 64)
+    envelope = envelope_for(GOLDEN, layout)
+    assert envelope.open(row["sealed"]) == row["plain"]  # from here on the quick way is taken, too
+    for between in (":", '","tag":"'):
+        left, found, right = row["sealed"].rpartition(between)
+        if found:
+            for moved in (left[:-2] + found + left[-2:] + right, left + right[:2] + found + right[2:]):
+                assert envelope.open_many([moved]).plain == [None]
+
+
+def test_padding_cut_off_one_part_is_refused_in_every_form():
+    for row in SHORT:
+        parts = row["sealed"].split(":")
+        cut = [":".join([*parts[:at], part.rstrip("="), *parts[at + 1 :]]) for at, part in enumerate(parts)]
+        texts = [text for text in cut if text != row["sealed"]] if len(parts) == 3 else []
+        opened = envelope_for(GOLDEN, row["content_format"]).open_many(texts)
+        assert opened.plain == [None] * len(texts), row["form"]
+
+
+def test_a_jwe_with_a_wrapped_key_or_a_shifted_tag_is_refused():
+    row = next(row for row in GOLDEN["rows"] if row["content_format"] == "jwe")
+    envelope = envelope_for(GOLDEN, "jwe")
+    head, _, iv, *sealed = row["sealed"].split(".")
+    data, tag = map(BASE64URL_BARE.decode, sealed)
+    shifted = [BASE64URL_BARE.encode(part) for part in (data + tag[:1], tag[1:])]
+    assert envelope.open(".".join([head, "", iv, *sealed])) == row["plain"]
+    for text in (".".join([head, "AAAA", iv, *sealed]), ".".join([head, "", iv, *shifted])):
+        assert envelope.open_many([text]).plain == [None]

@@ -107,7 +107,8 @@ function* mixed(key, plain) {
   yield ["gcm-iv:tag:ct", "hex, then base64", [hex(iv), hex(tag), base64(ct)].join(":")];
   const names = { alg: "aes-256-gcm", nonce: base64(iv), ciphertext: base64(ct), authTag: base64(tag) };
   yield ["gcm-json", "other names, indented", JSON.stringify(names, null, 2)];
-  yield ["gcm-json", "content and auth_tag", JSON.stringify({ content: hex(ct), auth_tag: hex(tag), iv: hex(iv) })];
+  const others = { content: hex(ct), auth_tag: hex(tag), iv: hex(iv), algorithm: "AES-GCM" };
+  yield ["gcm-json", "content and auth_tag, tabs", JSON.stringify(others, null, "\t")];
 }
 
 function* keyed(key, plain) {

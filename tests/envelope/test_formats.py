@@ -1,0 +1,164 @@
+"""Plain text among sealed content, the names of formats, and codecs of one's own."""
+
+import os
+
+import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from pybase64 import b64encode_as_string
+
+from memframe.envelope import LAYOUTS, Envelope
+from memframe.envelope.detect import looks_sealed
+from memframe.errors import ConfigError, SealError
+from memframe.secret import Secret
+
+WRITABLE = [name for name in LAYOUTS if name not in {"cbc-iv:ct", "openssl-salted"}]
+
+
+class TestPlainText:
+    PLAIN = (
+        "",
+        "tea",
+        "Vegetarian",
+        "Likes tea, hates coffee.",
+        "https://example.com/an/address/that/is/longer/than/a/nonce/and/a/tag",
+        "https://github.com/Org/Repo/blob/0123456789ABCdef/Path/to/File.py",
+        "user@example.com",
+        "東京に住んでいる。そして毎日電車で通勤しているが、時々自転車にも乗ることがある",
+        '{"name": "Bob", "tags": ["a", "b"]}',
+        "Donaudampfschifffahrtsgesellschaftskapitänsmütze",
+        "prefers_dark_mode_in_every_editor_and_terminal",
+        "line one\nline two\n" * 20,
+    )
+
+    @pytest.mark.parametrize("text", PLAIN)
+    def test_what_does_not_look_sealed_passes_and_is_counted(self, text, envelope):
+        assert envelope().open_many([text, None]) == ([text.encode(), None], {}, 1)
+
+    @pytest.mark.parametrize("text", PLAIN)
+    def test_it_does_not_pass_where_a_layout_was_named(self, text, envelope):
+        with pytest.raises(SealError, match="empty" if not text else "plain"):
+            envelope("gcm-iv-ct-tag").open(text)
+
+    @pytest.mark.parametrize("name", WRITABLE)
+    def test_sealed_content_that_cannot_be_read_never_passes(self, name, envelope):
+        foreign = Envelope(Secret("ab12" * 16), user_id="x", key_version=2, write_format=name)
+        opened = envelope().open_many([foreign.seal(text) for text in ("Likes tea", "", "x" * 900)])
+        assert opened.plain == [None] * 3
+        assert all("wrong key or damage" in reason for reason in opened.errors.values())
+
+    def test_among_sealed_content_a_single_word_is_taken_for_damage(self, envelope, sealed_as):
+        opened = envelope().open_many(["Vegetarian", "Likes tea, hates coffee.", sealed_as("jwe")])
+        assert opened.plain == [None, b"Likes tea, hates coffee.", b"Likes tea"]
+        assert 'content_format="plain"' in opened.errors[0]
+        assert opened.n_plain == 1
+
+    def test_base64_without_a_digit_looks_sealed(self):
+        assert looks_sealed("JTmbATCOsQPdWyOSEqt;VcHhsFbgLSfIufcEyfM=", among_sealed=False)
+
+    def test_by_name_everything_is_plain(self, envelope, sealed_as):
+        texts = ["Vegetarian", sealed_as("jwe"), "00" * 40]
+        assert envelope("plain").open_many(texts) == ([text.encode() for text in texts], {}, 3)
+
+    def test_in_a_list_plain_text_passes_where_it_does_not_look_sealed(self, envelope, sealed_as):
+        opened = envelope(["jwe", "plain"]).open_many(["Likes tea, a lot", sealed_as("gcm-iv-ct-tag")])
+        assert opened.plain == [b"Likes tea, a lot", None]
+
+    def test_half_a_surrogate_pair_is_an_error_and_no_exception(self, envelope):
+        assert "surrogate" in envelope("plain").open_many(["a\ud800"]).errors[0]
+
+
+class TestFormats:
+    @pytest.mark.parametrize(
+        "content_format",
+        [
+            "gcm",
+            "",
+            "memframe@sha256",
+            "openssl-salted@ascii",
+            "jwe@md5",
+            [],
+            ["auto", "jwe"],
+            [3],
+            3,
+            object(),
+        ],
+    )
+    def test_a_format_that_is_not_known_is_refused(self, content_format, envelope):
+        with pytest.raises(ConfigError, match=r"content.format"):
+            envelope(content_format)
+
+    def test_the_error_lists_what_there_is(self, envelope):
+        with pytest.raises(ConfigError, match=r"memframe, jwe, .*, plain"):
+            envelope("gcm")
+
+    @pytest.mark.parametrize(
+        ("header", "reason"),
+        [
+            ('{"alg":"RSA-OAEP","enc":"A256GCM"}', "another algorithm"),
+            ('{"alg":"dir","enc":"A128GCM"}', "another algorithm"),
+            ('{"alg":"dir","enc":"A256GCM","zip":"DEF"}', "with zip"),
+            ('{"alg":"dir","enc":"A256GCM","crit":["x"]}', "with crit"),
+            ('{"alg":"dir","enc":', "header is damaged"),
+        ],
+    )
+    def test_a_jwe_of_another_kind_says_of_which(self, header, reason, envelope):
+        encoded = b64encode_as_string(header.encode()).rstrip("=")
+        with pytest.raises(SealError, match=reason):
+            envelope().open(f"{encoded}..AAAAAAAAAAAAAAAA.AAAA.AAAAAAAAAAAAAAAAAAAAAA")
+
+    def test_content_that_is_not_text_is_refused(self, envelope, key):
+        nonce = os.urandom(12)
+        sealed = b64encode_as_string(nonce + AESGCM(key).encrypt(nonce, b"\xff\xfe", None))
+        with pytest.raises(SealError, match="not UTF-8"):
+            envelope().open(sealed)
+
+
+class Reversing:
+    def seal(self, text):
+        return text[::-1]
+
+    def open(self, text):
+        return text[::-1]
+
+
+class Failing:
+    def seal(self, text):
+        raise KeyError(text)
+
+    open = seal
+
+
+class Broken:
+    def seal(self, _text):
+        return "a\ud800"
+
+    open = seal
+
+
+class Mute:
+    def seal(self, _text):
+        return None
+
+    open = seal
+
+
+class TestCodecs:
+    def test_a_codec_seals_and_opens(self, envelope):
+        reader = envelope(Reversing())
+        assert reader.seal("Likes tea") == "aet sekiL"
+        assert reader.open_many(["aet sekiL", None]) == ([b"Likes tea", None], {}, 0)
+        assert reader.write_layout == "codec"
+
+    def test_a_codec_that_returns_no_unicode_is_an_error(self, envelope):
+        assert "not Unicode" in envelope(Broken()).open_many(["Likes tea"]).errors[0]
+
+    @pytest.mark.parametrize(
+        ("codec", "reason"), [(Failing(), "raised KeyError"), (Mute(), "returned NoneType")]
+    )
+    def test_a_codec_that_fails_is_named_and_its_message_is_not(self, codec, reason, envelope):
+        reader = envelope(codec)
+        for turn in (reader.seal, reader.open):
+            with pytest.raises(SealError, match=reason) as caught:
+                turn("Likes tea")
+            assert "tea" not in str(caught.value)
+            assert caught.value.__context__ is None
