@@ -128,14 +128,7 @@ class Transport:
         with self._session.request(
             method, url, timeout=timeout, stream=True, allow_redirects=False, **options
         ) as response:
-            # Response.content would take the body in 10 KB pieces, a third as fast on large pages.
-            body = response.raw.read(MAX_ANSWER_BYTES + 1, decode_content=True)
-            if len(body) > MAX_ANSWER_BYTES:
-                raise ProtocolError(
-                    f"{_host(url)} sent more than {MAX_ANSWER_BYTES >> 20} MiB in one answer; "
-                    "ask for smaller pages with page_size="
-                )
-            return Answer(response.status_code, response.headers, body, _host(url))
+            return Answer(response.status_code, response.headers, _body_of(response), _host(url))
 
     def checked(self, answer: Answer, what: object) -> bytes:
         """The body of a 2xx answer to ``what``; any other status is raised as its error."""
@@ -148,6 +141,25 @@ class Transport:
         for secret in self._secrets:
             text = text.replace(secret.reveal(), "••••••")
         return printable(text)
+
+
+def _body_of(response: requests.Response) -> bytes:
+    """The whole body, never much more than `MAX_ANSWER_BYTES` of it.
+
+    Read from below requests, whose ``content`` takes 10 KB at a time, a third as fast on large pages; and
+    in one piece where its length is declared and not that of something compressed.
+    """
+    declared = response.headers.get("Content-Length", "")
+    is_exact = declared.isdigit() and "Content-Encoding" not in response.headers
+    if is_exact and int(declared) <= MAX_ANSWER_BYTES:
+        return response.raw.read(decode_content=True)
+    body: bytes = b"" if is_exact else response.raw.read(MAX_ANSWER_BYTES + 1, decode_content=True)
+    if is_exact or len(body) > MAX_ANSWER_BYTES:
+        raise ProtocolError(
+            f"{_host(response.url)} sends more than {MAX_ANSWER_BYTES >> 20} MiB in one answer; "
+            "ask for smaller pages with page_size="
+        )
+    return body
 
 
 def _environment_of(origin: str) -> dict[str, Any]:
