@@ -30,6 +30,7 @@ CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 60.0
 MAX_RETRY_AFTER_S = 300
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
+_TIMEOUT = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
 READ_ATTEMPTS = 3
 """How often a read whose answer broke off is asked again; refusals by status are urllib3's business."""
 
@@ -79,8 +80,11 @@ class Transport:
         self._session = requests.Session()
         self._session.trust_env = False  # else each call reads the environment anew, a quarter of its time
         self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        self._session.headers["User-Agent"] = f"memframe/{version('memframe')}"
-        self._session.headers["Accept"] = "application/json"
+        self._headers = {
+            "User-Agent": f"memframe/{version('memframe')}",
+            "Accept": "application/json",
+            "Accept-Encoding": "gzip, deflate",
+        }
         adapter = HTTPAdapter(max_retries=retry or read_retry(), pool_maxsize=16)
         self._session.mount("https://", adapter)
         self._session.mount("http://", adapter)
@@ -122,11 +126,15 @@ class Transport:
                     _raise_no_answer(url, broken)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    def _once(self, method: str, url: str, **options: Any) -> Answer:
-        timeout = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
-        options |= self._environment_of(_origin(url))
-        with self._session.request(
-            method, url, timeout=timeout, stream=True, allow_redirects=False, **options
+    def _once(self, method: str, url: str, *, headers: Mapping[str, str] | None, **content: Any) -> Answer:
+        request = requests.PreparedRequest()  # by hand, as a Session merges its own settings into each anew
+        request.prepare(method, url, headers={**self._headers, **(headers or {})}, **content)
+        with self._session.send(
+            request,
+            timeout=_TIMEOUT,
+            stream=True,
+            allow_redirects=False,
+            **self._environment_of(_origin(url)),
         ) as response:
             return Answer(response.status_code, response.headers, _body_of(response), _host(url))
 
@@ -169,7 +177,7 @@ def _environment_of(origin: str) -> dict[str, Any]:
 
 
 def _no_environment(origin: str) -> dict[str, Any]:  # noqa: ARG001 - stands in for the function above
-    return {}
+    return {"proxies": {}, "verify": True, "cert": None}
 
 
 def _refuse_redirect(answer: Answer) -> Answer:

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from memframe.errors import ConfigError, InvalidError, ProtocolError
-from memframe.paging import PROBED_PAGES, Clock, cursor_of, iter_pages
+from memframe.paging import cursor_of, iter_pages
 
 
 def page(cursor):
@@ -29,31 +29,40 @@ class Pages:
         return page(str(number + 1) if number < self.n_pages else None)
 
 
-def still_clock():
-    return Clock(wall=lambda: 0.0, work=lambda: 0.0)
-
-
-def slow_clock():
-    """A second passes whenever somebody looks, and none of it is this thread's work."""
-    seconds = iter(range(1_000_000))
-    return Clock(wall=lambda: float(next(seconds)), work=lambda: 0.0)
-
-
-@pytest.mark.parametrize("clock", [still_clock, slow_clock])
 @pytest.mark.parametrize("n_pages", [1, 2, 3, 7])
-def test_every_page_comes_once_and_in_order(n_pages, clock):
+def test_every_page_comes_once_and_in_order(n_pages):
     pages = Pages(n_pages)
-    bodies = list(iter_pages(pages, clock=clock()))
+    bodies = list(iter_pages(pages))
     assert [cursor_of(body) for body in bodies] == [*map(str, range(2, n_pages + 1)), None]
     assert [cursor for _, cursor in pages.asked] == [None, *map(str, range(2, n_pages + 1))]
 
 
-def test_quick_pages_are_fetched_in_turn_and_slow_ones_ahead():
-    quick, slow = Pages(6), Pages(6)
-    list(iter_pages(quick, clock=still_clock()))
-    list(iter_pages(slow, clock=slow_clock()))
-    assert set(quick.threads) == {threading.current_thread()}
-    assert threading.current_thread() not in slow.threads[PROBED_PAGES:]
+def test_the_next_page_is_under_way_while_one_is_worked_on():
+    asked, answer = threading.Event(), threading.Event()
+
+    def fetch(size, cursor):
+        if cursor is None:
+            return page("2")
+        asked.set()
+        assert answer.wait(10)
+        return page(None)
+
+    for number, _ in enumerate(iter_pages(fetch)):
+        if number == 0:
+            assert asked.wait(10)
+            answer.set()
+
+
+def test_an_error_of_the_next_page_comes_after_this_one():
+    def fetch(size, cursor):
+        if cursor is None:
+            return page("2")
+        raise InvalidError("gone", status=400)
+
+    pages = iter_pages(fetch)
+    assert cursor_of(next(pages)) == "2"
+    with pytest.raises(InvalidError, match="gone"):
+        next(pages)
 
 
 def test_the_size_steps_down_until_the_service_agrees_and_stays():
@@ -91,7 +100,7 @@ def test_a_page_size_that_is_none_is_named(page_size):
 
 def test_leaving_early_leaves_no_thread_behind():
     before = threading.active_count()
-    pages = iter_pages(Pages(50), clock=slow_clock())
+    pages = iter_pages(Pages(50))
     for _ in range(5):
         next(pages)
     pages.close()
