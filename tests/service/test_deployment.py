@@ -3,17 +3,23 @@
 import base64
 import logging
 import re
+import socket
 import stat
 from pathlib import Path
 
 import pytest
 import requests
+from sqlalchemy import insert
+from sqlalchemy.exc import DBAPIError
 
 from memframe.errors import ConfigError, ConflictError
 from memframe.secret import Secret
 from memframe.service import run_local
 from memframe.service.deployment import DATABASE_FILE, Deployment, open_deployment
 from memframe.service.keys import KEY_FILE, MasterKey
+from memframe.service.server import listen
+from memframe.service.store.engine import writing
+from memframe.service.store.schema import memories
 
 
 def test_a_new_folder_is_closed_to_others(tmp_path):
@@ -166,6 +172,18 @@ def test_a_fault_is_logged_by_its_place_and_answered_without_its_words(
     refused(answer, 500, "internal_error")
     assert "RuntimeError in POST /api/v1/memory-blobs" in caplog.text
     assert content not in caplog.text + answer.text
+
+
+def test_an_error_of_the_database_does_not_quote_what_was_to_be_stored(service):
+    with pytest.raises(DBAPIError) as failure, writing(grant_engine(service)) as connection:
+        connection.execute(insert(memories).values(id="x", content="Likes tea"))
+    assert "NOT NULL" in str(failure.value)
+    assert "Likes tea" not in str(failure.value)
+
+
+def test_small_answers_are_not_held_back():
+    with listen("127.0.0.1", 0) as listening:
+        assert listening.proto == socket.IPPROTO_TCP  # what asyncio asks before it turns Nagle's delay off
 
 
 def test_a_locked_database_is_answered_with_come_again(service, grant, refused, monkeypatch):

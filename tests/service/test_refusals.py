@@ -9,10 +9,13 @@ from urllib.parse import quote, urlsplit
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import update
 
 from memframe.secret import Secret
 from memframe.service import run_local
 from memframe.service.deployment import Addresses
+from memframe.service.store.engine import writing
+from memframe.service.store.schema import developers, users
 
 ENDPOINTS = [
     ("POST", "/access-requests"),
@@ -148,6 +151,8 @@ def test_another_users_memory_and_tag_are_unknown(service, call, new_grant, refu
     answers = blob_calls(call, mine.keys, foreign["id"], foreign["tag_ids"][0])
     for name in ("get", "patch", "delete", "tag"):
         refused(answers[name], 404, "not_found")
+    assert answers["tags"].json() == {"items": []}
+    assert mine.ids(tags="t") == []
     unknown = blob_calls(call, mine.keys, "unknown", "unknown")
     assert all(answers[name].content == unknown[name].content for name in ("get", "patch", "delete", "tag"))
     assert theirs.ids() == [foreign["id"]]
@@ -385,3 +390,30 @@ def test_a_token_ends_when_its_time_is_over(new_caller, refused):
         assert caller.get("/access-requests").ok
         time[0] += timedelta(seconds=1)
         refused(caller.get("/access-requests"), 401, "invalid_token")
+
+
+# --- accounts that were closed
+
+
+def disable(service, table, account_id):
+    with writing(service._deployment.store._engine) as connection:
+        connection.execute(update(table).where(table.c.id == account_id).values(disabled=True))
+
+
+def test_a_disabled_user_is_closed_to_everybody(service, call, grant, refused):
+    memory = grant.create(tags=["t"])
+    disable(service, users, grant.user_id)
+    for answer in blob_calls(call, grant.keys, memory["id"], memory["tag_ids"][0]).values():
+        refused(answer, 403, "no_grant")
+    refused(call.get(f"/access-requests/{grant.request_id}/credentials"), 403, "no_grant")
+    body = {"memoryKey": grant.memory_key, "reason": ""}
+    refused(call.post("/access-requests", body), 403, "wrong_memory_key")
+
+
+def test_a_disabled_developer_is_locked_out_with_the_tokens_that_are_out(service, new_caller, refused):
+    developer = service._deployment.add_developer("Closed soon")
+    caller = new_caller(service.base_url, developer.api_key.reveal())
+    assert caller.get("/access-requests").ok
+    disable(service, developers, developer.id)
+    refused(caller.get("/access-requests"), 401, "invalid_token")
+    refused(caller.post("/auth/token", {"api_key": developer.api_key.reveal()}), 401, "invalid_api_key")

@@ -70,7 +70,7 @@ class Store:
     def granted(self, *, developer_id: str, user_id: str, writes: bool = False) -> Iterator[Memories]:
         """One user's memories for one transaction; `AccessError` unless the grant holds right now."""
         with writing(self._engine) if writes else self._engine.connect() as connection:
-            if not has_grant(connection, developer_id=developer_id, user_id=user_id):
+            if not has_grant(connection, developer_id=developer_id, user_id=user_id, lock=writes):
                 raise AccessError(
                     "this user has not approved an access request of yours, or has revoked it",
                     status=403,

@@ -36,7 +36,7 @@ _FIELDS = (
     "created_at",
     "updated_at",
 )
-_SHOWN = [memories.c.seq, *(memories.c[name] for name in (*_FIELDS, "content"))]
+_COLUMNS = (*_FIELDS, "content")
 
 
 class Memories:
@@ -125,7 +125,9 @@ class Memories:
         return found[0]
 
     def _mine(self) -> Select[Any]:
-        return select(*_SHOWN).where(memories.c.user_id == self._user_id)
+        return select(memories.c.seq, *(memories.c[name] for name in _COLUMNS)).where(
+            memories.c.user_id == self._user_id
+        )
 
     def _my_tags(self) -> Select[Any]:
         return select(*(tags.c[name] for name in Tag.__struct_fields__)).where(
@@ -146,38 +148,18 @@ class Memories:
         """Rows as records; the tags of all of them take two queries."""
         if not rows:
             return []
-        names, ids = self._tag_names(), self._tags_between(rows[0].seq, rows[-1].seq)
+        ids = self._tags_between(rows[0].seq, rows[-1].seq)
+        names = self._tag_names()  # asked last: it knows every tag that was linked
         return [
             (
                 seq,
                 MemoryBlob(
-                    id=memory_id,
-                    user_id=user_id,
-                    content=content,
-                    title=title,
-                    summary=summary,
                     tags=tuple([names[tag_id] for tag_id in ids[seq]]),
                     tag_ids=tuple(ids[seq]),
-                    importance=importance,
-                    confidence=confidence,
-                    source=source,
-                    created_at=created_at,
-                    updated_at=updated_at,
+                    **dict(zip(_COLUMNS, values, strict=True)),
                 ),
             )
-            for (
-                seq,
-                memory_id,
-                user_id,
-                title,
-                summary,
-                importance,
-                confidence,
-                source,
-                created_at,
-                updated_at,
-                content,
-            ) in rows
+            for seq, *values in rows
         ]
 
     def _tags_between(self, first: int, last: int) -> dict[int, list[str]]:

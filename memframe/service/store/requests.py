@@ -90,11 +90,12 @@ class AccessRequests:
             return fetch_all(connection, StoredRequest, query)
 
 
-def has_grant(connection: Connection, *, developer_id: str, user_id: str) -> bool:
+def has_grant(connection: Connection, *, developer_id: str, user_id: str, lock: bool) -> bool:
     """Whether the user's memories are open to the developer at this moment.
 
-    Where the database locks rows, the user's stays locked until the transaction ends, so that the
-    writes of one user come one after the other and a revocation falls before or after, never between.
+    With ``lock``, a database that locks rows keeps the user's and the request's until the transaction
+    ends: writes of one user come one after the other, and a revocation falls before or after, never
+    between. SQLite has but one writer at a time.
     """
     query = (
         select(access_requests.c.id)
@@ -104,8 +105,9 @@ def has_grant(connection: Connection, *, developer_id: str, user_id: str) -> boo
         .where(access_requests.c.status == "approved")
         .where(users.c.disabled.is_(False), developers.c.disabled.is_(False))
         .limit(1)
-        .with_for_update(of=users)
     )
+    if lock:
+        query = query.with_for_update(of=(users, access_requests))
     return connection.scalar(query) is not None
 
 
