@@ -128,8 +128,12 @@ def checked_text(value: str, name: str, *, max_chars: int | None = None) -> str:
     """Text that every database can keep and that is not too long."""
     if "\0" in value:
         raise invalid(f"{name} must not contain the character NUL", "invalid_text")
-    if any("\ud800" <= character <= "\udfff" for character in value):
-        raise invalid(f"{name} must not contain half a character (a lone surrogate)", "invalid_text")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise invalid(
+            f"{name} must not contain half a character (a lone surrogate)", "invalid_text"
+        ) from None
     if max_chars is not None and len(value) > max_chars:
         raise invalid(f"{name} must have at most {max_chars} characters", "too_long")
     return value

@@ -7,9 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from sqlalchemy import update
 
 from memframe.envelope import Envelope
 from memframe.secret import Secret
+from memframe.service.store.engine import writing
+from memframe.service.store.schema import memories
 
 
 def test_a_token_lives_as_long_as_was_asked_for(service, call):
@@ -271,3 +274,12 @@ def test_writes_at_the_same_moment_all_arrive(grant):
         ids = set(pool.map(lambda n: grant.create(str(n), tags=["shared", str(n % 3)])["id"], range(40)))
     assert set(grant.ids(limit=100)) == ids
     assert len(grant.call.get("/tags", user_id=grant.user_id).json()["items"]) == 4
+
+
+def test_damaged_content_is_listed_but_never_found(service, grant):
+    damaged, sound = grant.create("Likes tea", title="first")["id"], grant.create("Likes tea")["id"]
+    with writing(service._deployment.store._engine) as connection:
+        connection.execute(update(memories).where(memories.c.id == damaged).values(content="mf1.1.AAAA"))
+    assert grant.ids() == [damaged, sound]
+    assert grant.ids(searchQuery="tea") == [sound]
+    assert grant.ids(searchQuery="first") == [damaged]

@@ -7,13 +7,18 @@ from typing import Any
 from uuid import uuid4
 
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, insert, select
+from sqlalchemy import Connection, Engine, bindparam, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from memframe.errors import ConflictError
 from memframe.service.store.engine import columns_of, fetch_all, fetch_one, writing
 from memframe.service.store.schema import connections, developers, user_keys, users
 from memframe.service.times import Clock
+
+_DEVELOPER_BY = {
+    name: select(developers).where(developers.c[name] == bindparam(name))
+    for name in ("id", "api_key_hash", "client_id")
+}
 
 
 class Developer(Struct, frozen=True):
@@ -73,15 +78,15 @@ class Accounts:
 
     def developer(self, developer_id: str) -> Developer | None:
         """The application with an id."""
-        return self._developer(developers.c.id == developer_id)
+        return self._developer(id=developer_id)
 
     def developer_by_api_key(self, api_key_hash: str) -> Developer | None:
         """The application whose API key has this hash."""
-        return self._developer(developers.c.api_key_hash == api_key_hash)
+        return self._developer(api_key_hash=api_key_hash)
 
     def developer_by_client_id(self, client_id: str) -> Developer | None:
         """The application as OAuth knows it."""
-        return self._developer(developers.c.client_id == client_id)
+        return self._developer(client_id=client_id)
 
     def developers(self) -> list[Developer]:
         """All applications, oldest first."""
@@ -134,9 +139,11 @@ class Accounts:
         with self._engine.connect() as connection:
             return connection.scalar(query)
 
-    def _developer(self, condition: Any) -> Developer | None:
+    def _developer(self, **known: str) -> Developer | None:
+        """The developer of whom one column is known."""
+        (name,) = known
         with self._engine.connect() as connection:
-            return fetch_one(connection, Developer, select(developers).where(condition))
+            return fetch_one(connection, Developer, _DEVELOPER_BY[name], known)
 
     def _user(self, condition: Any) -> User | None:
         with self._engine.connect() as connection:

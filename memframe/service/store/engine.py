@@ -2,11 +2,14 @@
 
 SQLite writes ahead (WAL) and sees every commit through to the disk (``synchronous=FULL``). Its write
 transactions take the lock at their beginning: what was read inside one still holds when it is written.
+
+Queries that every call needs are built once, as constants beside the code that runs them: building
+one costs more than SQLite takes to answer it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +24,7 @@ from memframe.service.store.schema import SCHEMA_VERSION, meta, metadata
 BUSY_TIMEOUT_MS = 10_000
 
 Record = TypeVar("Record", bound=Struct)
+Parameters = Mapping[str, Any]
 
 
 def sqlite_url(path: Path) -> str:
@@ -54,15 +58,19 @@ def writing(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
-def fetch_one(connection: Connection, record: type[Record], query: Select[Any]) -> Record | None:
+def fetch_one(
+    connection: Connection, record: type[Record], query: Select[Any], parameters: Parameters | None = None
+) -> Record | None:
     """The one row that a query finds, or None."""
-    row = connection.execute(query).mappings().one_or_none()
+    row = connection.execute(query, parameters).mappings().one_or_none()
     return None if row is None else record(**row)
 
 
-def fetch_all(connection: Connection, record: type[Record], query: Select[Any]) -> list[Record]:
+def fetch_all(
+    connection: Connection, record: type[Record], query: Select[Any], parameters: Parameters | None = None
+) -> list[Record]:
     """All rows that a query finds."""
-    return [record(**row) for row in connection.execute(query).mappings()]
+    return [record(**row) for row in connection.execute(query, parameters).mappings()]
 
 
 def columns_of(record: Struct) -> dict[str, Any]:

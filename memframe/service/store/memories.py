@@ -7,16 +7,16 @@ to the developer at this moment, and every query of a `Memories` is bound to tha
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Connection, Select, delete, insert, select, update
+from sqlalchemy import Connection, Integer, Select, bindparam, delete, insert, select, update
 
 from memframe.errors import NotFoundError
 from memframe.service.cursors import Filter
-from memframe.service.store.engine import fetch_all
+from memframe.service.store.engine import fetch_all, fetch_one
 from memframe.service.store.replays import Replays
 from memframe.service.store.schema import memories, memory_tags, tags, user_keys, users
 from memframe.service.times import instant_text
@@ -38,6 +38,34 @@ _FIELDS = (
 )
 _COLUMNS = (*_FIELDS, "content")
 
+_OF_USER = memories.c.user_id == bindparam("user_id")
+_MINE = select(memories.c.seq, *(memories.c[name] for name in _COLUMNS)).where(_OF_USER)
+_MEMORY = _MINE.where(memories.c.id == bindparam("memory_id"))
+_PAGE = (
+    _MINE.where(memories.c.seq > bindparam("after"))
+    .order_by(memories.c.seq)
+    .limit(bindparam("limit", type_=Integer))
+)
+_LINKS = (
+    select(memory_tags.c.memory_seq, memory_tags.c.tag_id)
+    .where(memory_tags.c.user_id == bindparam("user_id"))
+    .where(memory_tags.c.memory_seq.between(bindparam("first"), bindparam("last")))
+    .order_by(memory_tags.c.memory_seq, memory_tags.c.position)
+)
+_MY_TAGS = (
+    select(*(tags.c[name] for name in Tag.__struct_fields__))
+    .where(tags.c.user_id == bindparam("user_id"))
+    .order_by(tags.c.name, tags.c.id)
+)
+_TAG = _MY_TAGS.where(tags.c.id == bindparam("tag_id"))
+_TAG_NAMES = select(tags.c.id, tags.c.name).where(tags.c.user_id == bindparam("user_id"))
+_NAMED_TAGS = _TAG_NAMES.where(tags.c.name.in_(bindparam("names", expanding=True)))
+_WRAPPED_KEY = (
+    select(user_keys.c.version, user_keys.c.wrapped_key)
+    .join(users, (users.c.id == user_keys.c.user_id) & (users.c.key_version == user_keys.c.version))
+    .where(users.c.id == bindparam("user_id"))
+)
+
 
 class Memories:
     """The memories and tags of one user, for the length of one transaction.
@@ -56,21 +84,18 @@ class Memories:
 
     def wrapped_key(self) -> tuple[int, bytes]:
         """Version and wrapped form of the user's present encryption key."""
-        row = self._connection.execute(
-            select(user_keys.c.version, user_keys.c.wrapped_key)
-            .join(users, (users.c.id == user_keys.c.user_id) & (users.c.key_version == user_keys.c.version))
-            .where(users.c.id == self._user_id)
-        ).one()
+        row = self._connection.execute(_WRAPPED_KEY, {"user_id": self._user_id}).one()
         return row.version, row.wrapped_key
 
     def page(self, chosen: Filter, *, after: int, limit: int) -> list[tuple[int, MemoryBlob]]:
         """Records behind a place in the order of their creation, each with its own place."""
-        query = self._mine().where(memories.c.seq > after).order_by(memories.c.seq).limit(limit)
+        query = _PAGE
         if chosen.min_importance is not None:
             query = query.where(memories.c.importance >= chosen.min_importance)
         if chosen.tags:
             query = query.where(memories.c.seq.in_(self._tagged(chosen.tags)))
-        return self._with_tags(self._connection.execute(query).all())
+        place = {"user_id": self._user_id, "after": after, "limit": limit}
+        return self._with_tags(self._connection.execute(query, place).all())
 
     def get(self, memory_id: str) -> MemoryBlob:
         """One record; `NotFoundError` where the user has none with this id."""
@@ -111,7 +136,7 @@ class Memories:
 
     def tags(self) -> list[Tag]:
         """All tags of the user, by name."""
-        return fetch_all(self._connection, Tag, self._my_tags().order_by(tags.c.name, tags.c.id))
+        return fetch_all(self._connection, Tag, _MY_TAGS, {"user_id": self._user_id})
 
     def add_tag(self, fields: dict[str, Any]) -> None:
         """A new tag of columns by name."""
@@ -119,27 +144,17 @@ class Memories:
 
     def tag(self, tag_id: str) -> Tag:
         """One tag; `NotFoundError` where the user has none with this id."""
-        found = fetch_all(self._connection, Tag, self._my_tags().where(tags.c.id == tag_id))
-        if not found:
+        tag = fetch_one(self._connection, Tag, _TAG, {"user_id": self._user_id, "tag_id": tag_id})
+        if tag is None:
             raise _unknown("tag")
-        return found[0]
-
-    def _mine(self) -> Select[Any]:
-        return select(memories.c.seq, *(memories.c[name] for name in _COLUMNS)).where(
-            memories.c.user_id == self._user_id
-        )
-
-    def _my_tags(self) -> Select[Any]:
-        return select(*(tags.c[name] for name in Tag.__struct_fields__)).where(
-            tags.c.user_id == self._user_id
-        )
+        return tag
 
     def _tagged(self, names: Sequence[str]) -> Select[Any]:
         wanted = select(tags.c.id).where(tags.c.user_id == self._user_id, tags.c.name.in_(names))
         return select(memory_tags.c.memory_seq).where(memory_tags.c.tag_id.in_(wanted))
 
     def _one(self, memory_id: str) -> tuple[int, MemoryBlob]:
-        rows = self._connection.execute(self._mine().where(memories.c.id == memory_id)).all()
+        rows = self._connection.execute(_MEMORY, {"user_id": self._user_id, "memory_id": memory_id}).all()
         if not rows:
             raise _unknown("memory")
         return self._with_tags(rows)[0]
@@ -164,54 +179,39 @@ class Memories:
 
     def _tags_between(self, first: int, last: int) -> dict[int, list[str]]:
         """Ids of the tags of all records between two places, in their order."""
-        query = (
-            select(memory_tags.c.memory_seq, memory_tags.c.tag_id)
-            .where(memory_tags.c.user_id == self._user_id)
-            .where(memory_tags.c.memory_seq.between(first, last))
-            .order_by(memory_tags.c.memory_seq, memory_tags.c.position)
-        )
+        places = {"user_id": self._user_id, "first": first, "last": last}
         ids: dict[int, list[str]] = defaultdict(list)
-        for seq, tag_id in self._connection.execute(query).all():
+        for seq, tag_id in self._connection.execute(_LINKS, places).all():
             ids[seq].append(tag_id)
         return ids
 
     def _tag_names(self) -> dict[str, str]:
-        query = select(tags.c.id, tags.c.name).where(tags.c.user_id == self._user_id)
-        return {row.id: row.name for row in self._connection.execute(query)}
+        rows = self._connection.execute(_TAG_NAMES, {"user_id": self._user_id})
+        return {row.id: row.name for row in rows}
 
     def _set_tags(self, seq: int, names: Sequence[str]) -> tuple[str, ...]:
         """Link a record to its tags in their order; names that the user has no tag for are created."""
         if not names:
             return ()
-        known = self._tag_ids(names)
-        self._create_tags(name for name in names if name not in known)
-        known = self._tag_ids(names)
+        known = self._connection.execute(_NAMED_TAGS, {"user_id": self._user_id, "names": names})
+        ids = {row.name: row.id for row in known}
+        ids |= self._create_tags([name for name in names if name not in ids])
         links = [
-            {"user_id": self._user_id, "memory_seq": seq, "position": position, "tag_id": known[name]}
+            {"user_id": self._user_id, "memory_seq": seq, "position": position, "tag_id": ids[name]}
             for position, name in enumerate(names)
         ]
         self._connection.execute(insert(memory_tags), links)
-        return tuple(known[name] for name in names)
+        return tuple(ids[name] for name in names)
 
-    def _tag_ids(self, names: Sequence[str]) -> dict[str, str]:
-        query = select(tags.c.name, tags.c.id).where(tags.c.user_id == self._user_id, tags.c.name.in_(names))
-        return {row.name: row.id for row in self._connection.execute(query)}
-
-    def _create_tags(self, names: Iterable[str]) -> None:
-        new = [
-            {
-                "id": str(uuid4()),
-                "user_id": self._user_id,
-                "name": name,
-                "color": TAG_COLOR,
-                "description": "",
-                "created_at": self._now,
-                "updated_at": self._now,
-            }
-            for name in names
-        ]
-        if new:
+    def _create_tags(self, names: Sequence[str]) -> dict[str, str]:
+        """New tags; their ids by name."""
+        ids = {name: str(uuid4()) for name in names}
+        common = {"user_id": self._user_id, "color": TAG_COLOR, "description": ""}
+        times = {"created_at": self._now, "updated_at": self._now}
+        if ids:
+            new = [{"id": tag_id, "name": name, **common, **times} for name, tag_id in ids.items()]
             self._connection.execute(insert(tags), new)
+        return ids
 
 
 def without_content(memory: MemoryBlob) -> MemoryBlobResponse:

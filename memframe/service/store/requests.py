@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, Select, insert, select, update
+from sqlalchemy import Connection, Engine, Select, bindparam, insert, select, update
 
 from memframe.errors import NotFoundError
 from memframe.service.rules import states_before, wrong_state
@@ -28,6 +28,27 @@ class StoredRequest(Struct, frozen=True):
     status: Status
     created_at: datetime
     updated_at: datetime
+
+
+_REQUESTS = (
+    select(*(access_requests.c[name] for name in StoredRequest.__struct_fields__ if name != "developer_name"))
+    .add_columns(developers.c.name.label("developer_name"))
+    .join(developers, developers.c.id == access_requests.c.developer_id)
+    .order_by(access_requests.c.seq)
+)
+_REQUEST = _REQUESTS.where(access_requests.c.id == bindparam("request_id"))
+
+_GRANT = (
+    select(access_requests.c.id)
+    .join(users, users.c.id == access_requests.c.user_id)
+    .join(developers, developers.c.id == access_requests.c.developer_id)
+    .where(access_requests.c.developer_id == bindparam("developer_id"))
+    .where(access_requests.c.user_id == bindparam("user_id"))
+    .where(access_requests.c.status == "approved")
+    .where(users.c.disabled.is_(False), developers.c.disabled.is_(False))
+    .limit(1)
+)
+_GRANT_LOCKED = _GRANT.with_for_update(of=(users, access_requests))
 
 
 class AccessRequests:
@@ -61,11 +82,11 @@ class AccessRequests:
 
     def of_developer(self, developer_id: str) -> list[StoredRequest]:
         """What a developer has asked for, oldest first."""
-        return self._many(_requests().where(access_requests.c.developer_id == developer_id))
+        return self._many(_REQUESTS.where(access_requests.c.developer_id == developer_id))
 
     def of_user(self, user_id: str) -> list[StoredRequest]:
         """What a user was asked for, oldest first."""
-        return self._many(_requests().where(access_requests.c.user_id == user_id))
+        return self._many(_REQUESTS.where(access_requests.c.user_id == user_id))
 
     def decide(self, request_id: str, status: Status, *, user_id: str | None = None) -> StoredRequest:
         """Move a request on, as its user or as whoever runs the service (``user_id`` None).
@@ -97,32 +118,12 @@ def has_grant(connection: Connection, *, developer_id: str, user_id: str, lock: 
     ends: writes of one user come one after the other, and a revocation falls before or after, never
     between. SQLite has but one writer at a time.
     """
-    query = (
-        select(access_requests.c.id)
-        .join(users, users.c.id == access_requests.c.user_id)
-        .join(developers, developers.c.id == access_requests.c.developer_id)
-        .where(access_requests.c.developer_id == developer_id, access_requests.c.user_id == user_id)
-        .where(access_requests.c.status == "approved")
-        .where(users.c.disabled.is_(False), developers.c.disabled.is_(False))
-        .limit(1)
-    )
-    if lock:
-        query = query.with_for_update(of=(users, access_requests))
-    return connection.scalar(query) is not None
-
-
-def _requests() -> Select[Any]:
-    table = access_requests
-    columns = [table.c[name] for name in StoredRequest.__struct_fields__ if name != "developer_name"]
-    return (
-        select(*columns, developers.c.name.label("developer_name"))
-        .join(developers, developers.c.id == table.c.developer_id)
-        .order_by(table.c.seq)
-    )
+    query = _GRANT_LOCKED if lock else _GRANT
+    return connection.scalar(query, {"developer_id": developer_id, "user_id": user_id}) is not None
 
 
 def _one(connection: Connection, request_id: str) -> StoredRequest:
-    request = fetch_one(connection, StoredRequest, _requests().where(access_requests.c.id == request_id))
+    request = fetch_one(connection, StoredRequest, _REQUEST, {"request_id": request_id})
     if request is None:
         raise _unknown()
     return request
