@@ -48,8 +48,8 @@ def list_memories(request: ApiRequest) -> Response[bytes]:
     chosen = _filter(request)
     limit = rules.page_limit(query(request, "limit"))
     cursor = query(request, "cursor")
-    after = deployment.cursors.open(cursor, chosen) if cursor else 0
     with deployment.store.granted(developer_id=developer_id, user_id=chosen.user_id) as memories:
+        after = deployment.cursors.open(cursor, chosen) if cursor else 0
         found = _matching(deployment, memories, chosen, after=after, limit=limit + 1)
     page = found[:limit]
     further = deployment.cursors.seal(page[-1][0], chosen) if len(found) > limit else None
