@@ -24,8 +24,6 @@ MAX_EMPTY_PAGES = 100
 _FIELDS = tuple(name for name in MEMORY_KINDS if name != "content_error")
 
 
-
-
 class Listing:
     """Pages to columns: checked, without repeats, opened, and counted."""
 
