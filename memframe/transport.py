@@ -20,6 +20,7 @@ from requests.auth import AuthBase
 from urllib3.exceptions import HTTPError, InvalidHeader
 from urllib3.util import Retry
 
+from memframe.address import is_loopback
 from memframe.answers import Answer, error_of, printable
 from memframe.errors import NoAnswerError, ProtocolError
 from memframe.secret import Secret
@@ -171,8 +172,13 @@ def _body_of(response: requests.Response) -> bytes:
 
 
 def _environment_of(origin: str) -> dict[str, Any]:
-    """Proxies and certificates that the environment has for an origin; passwords of a netrc file are no part."""
+    """Proxies and certificates that the environment has for an origin; passwords of a netrc file are no part.
+
+    This machine is spoken to directly: plain http is allowed only here, and a proxy may be elsewhere.
+    """
     found = requests.Session().merge_environment_settings(origin, {}, None, None, None)
+    if is_loopback(urlsplit(origin).hostname or ""):
+        found["proxies"] = {}
     return {name: found[name] for name in ("proxies", "verify", "cert")}
 
 
