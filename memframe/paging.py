@@ -99,16 +99,28 @@ def _refuse_repeated(cursor: str, seen: set[str]) -> None:
 
 def _first_page(fetch: FetchPage, page_size: int | Literal["auto"], limit: int | None) -> tuple[int, bytes]:
     """Page size and first page; "auto" steps down while the size is refused."""
-    sizes = list(PAGE_SIZES) if page_size == "auto" else [_checked_size(page_size)]
-    if limit is not None:
-        sizes = sorted({min(size, limit) for size in sizes}, reverse=True)
-    for n_refused, size in enumerate(sizes, 1):
+    size = PAGE_SIZES[0] if page_size == "auto" else _checked_size(page_size)
+    size = size if limit is None else min(size, limit)
+    while True:
         try:
             return size, fetch(size, None)
-        except InvalidError:
-            if n_refused == len(sizes):
+        except InvalidError as refused:
+            smaller = _smaller(size, refused.detail or "") if page_size == "auto" else None
+            if smaller is None:
                 raise
-    raise AssertionError("unreachable: the last size returns or raises")
+            size = smaller
+
+
+def _smaller(size: int, said: str) -> int | None:
+    """The next size to try: the one that the refusal speaks of ("at most 200"), else the next of ours.
+
+    >>> _smaller(1000, "limit must be between 1 and 200"), _smaller(500, "too many"), _smaller(10, "no")
+    (200, 250, None)
+    """
+    spoken_of = [
+        int(number) for number in re.findall(r"\b\d{2,4}\b", said) if PAGE_SIZES[-1] <= int(number) < size
+    ]
+    return max(spoken_of or [ours for ours in PAGE_SIZES if ours < size], default=None)
 
 
 def _checked_size(page_size: object) -> int:

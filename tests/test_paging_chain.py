@@ -16,15 +16,15 @@ def page(cursor):
 class Pages:
     """Pages 1 to n; remembers what it was asked, and in which thread."""
 
-    def __init__(self, n_pages, largest=10_000):
-        self.n_pages, self.largest = n_pages, largest
+    def __init__(self, n_pages, largest=10_000, detail=None):
+        self.n_pages, self.largest, self.detail = n_pages, largest, detail
         self.asked, self.threads = [], []
 
     def __call__(self, size, cursor):
         self.asked.append((size, cursor))
         self.threads.append(threading.current_thread())
         if size > self.largest:
-            raise InvalidError(f"limit must be at most {self.largest}", status=400)
+            raise InvalidError("refused", status=400, detail=self.detail)
         number = int(cursor or 1)
         return page(str(number + 1) if number < self.n_pages else None)
 
@@ -69,6 +69,12 @@ def test_the_size_steps_down_until_the_service_agrees_and_stays():
     pages = Pages(3, largest=200)
     list(iter_pages(pages))
     assert [size for size, _ in pages.asked] == [1000, 500, 250, 100, 100, 100]
+
+
+def test_a_refusal_that_names_its_limit_is_taken_at_its_word():
+    pages = Pages(2, largest=200, detail="limit must be between 1 and 200")
+    list(iter_pages(pages))
+    assert [size for size, _ in pages.asked] == [1000, 200, 200]
 
 
 def test_a_size_that_was_given_is_not_stepped_down():
