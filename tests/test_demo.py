@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -42,8 +41,8 @@ def machine(tmp_path):
     for name in ("home", "tmp", "work"):
         (tmp_path / name).mkdir()
     (tmp_path / "home" / ".netrc").write_text("machine 127.0.0.1 login somebody password something\n")
-    places = {"HOME": tmp_path / "home", "TMPDIR": tmp_path / "tmp", "PYTHONPATH": Path.cwd()}
-    environment = {"PATH": os.environ["PATH"], **{name: str(place) for name, place in places.items()}}
+    places = {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "tmp")}
+    environment = {name: os.environ[name] for name in ("PATH", "PYTHONPATH")} | places
     return {"cwd": tmp_path / "work", "env": environment | POISON}
 
 
