@@ -8,7 +8,7 @@ from typing import Self
 
 from memframe.demo.person import Person
 from memframe.sample import load_sample, load_sample_tags
-from memframe.service.local import run_local
+from memframe.service import run_local
 
 EMAIL = "ilka@example.org"
 PASSWORD = "only for this tour"  # of a made-up person, on a service that ends with the tour
