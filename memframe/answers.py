@@ -70,6 +70,7 @@ def error_of(answer: Answer, *, what: object, said: Callable[[str], str]) -> Ser
         status=answer.status,
         code=problem.code,
         endpoint=str(what),
+        detail=reason,
     )
 
 

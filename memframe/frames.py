@@ -11,6 +11,7 @@ without a zone is read as UTC; a time that no ISO 8601 reader understands become
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -18,11 +19,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.pandas_compat  # Arrow loads it at the first conversion; better not in the middle of a load
 from msgspec import Struct
 
 from memframe.wire import AccessRequest, Tag
 
 TIME_DTYPE = "datetime64[us, UTC]"
+
+_POOL = pa.system_memory_pool()
+"""Arrow's own allocator takes memory in large fresh segments, whose first touch cost a load more than AES did."""
 
 _ARROW_TEXT = pa.large_string()
 _ARROW_TIME = pa.timestamp("us", tz="UTC")
@@ -39,21 +44,25 @@ class Kind(NamedTuple):
     """Chunks -> column."""
 
 
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    return pa.array(values, type=kind, memory_pool=_POOL)
+
+
 def _arrow_chunk(kind: pa.DataType) -> Callable[[Sequence[Any]], pa.Array]:
-    return lambda values: pa.array(values, type=kind)
+    return partial(_array, kind=kind)
 
 
 def _text_chunk(values: Sequence[str | bytes | None]) -> pa.Array:
     """Text from ``str`` or from UTF-8 bytes, which Arrow checks far faster than Python decodes them."""
     if isinstance(next((value for value in values if value is not None), None), bytes):
-        return pa.array(values, type=pa.large_binary()).cast(_ARROW_TEXT)
-    return pa.array(values, type=_ARROW_TEXT)
+        return _array(values, pa.large_binary()).cast(_ARROW_TEXT, memory_pool=_POOL)
+    return _array(values, _ARROW_TEXT)
 
 
 def _time_chunk(values: Sequence[str | None]) -> pa.Array:
-    text = pa.array(values, type=_ARROW_TEXT)
+    text = _array(values, _ARROW_TEXT)
     try:
-        return text.cast(_ARROW_TIME)
+        return text.cast(_ARROW_TIME, memory_pool=_POOL)
     except pa.ArrowInvalid:  # no zone, nanoseconds, damage: pandas reads more spellings, one by one
         times = pd.to_datetime(text.to_pandas(), format="ISO8601", utc=True, errors="coerce")
         return pa.array(times.astype(TIME_DTYPE), type=_ARROW_TIME)

@@ -21,12 +21,13 @@ class Alphabet(NamedTuple):
     decode: Callable[[str], bytes]
 
 
-_WHOLE_TAILS = (*(f"{last}==" for last in "AQgw"), *(f"{last}=" for last in "AEIMQUYcgkosw048"))
+_WHOLE_TWO = frozenset(f"{last}=" for last in "AEIMQUYcgkosw048")
+_WHOLE_THREE = frozenset(f"{last}==" for last in "AQgw")
 """How padded base64 ends when the bits that no byte needs are zero."""
 
 
 def _check_tail(text: str) -> None:
-    if text.endswith("=") and not text.endswith(_WHOLE_TAILS):
+    if text[-1:] == "=" and text[-2:] not in _WHOLE_TWO and text[-3:] not in _WHOLE_THREE:
         raise ValueError("unused bits of the last base64 character are set")
 
 

@@ -46,8 +46,15 @@ def open_engine(url: str) -> Engine:
         if engine.dialect.name == "sqlite":
             _prepare_sqlite(engine)
         _create_tables(engine)
-    except (ArgumentError, NoSuchModuleError, ImportError) as error:
-        raise ConfigError(f"the database address is not understood: {type(error).__name__}") from None
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"the database address needs the library {error.name}, which is not installed: pip install {error.name}"
+        ) from None
+    except (ArgumentError, NoSuchModuleError) as error:
+        raise ConfigError(
+            f"the database address is not understood ({type(error).__name__}): write it as SQLAlchemy does, "
+            "such as sqlite:////folder/file.db"
+        ) from None
     except DBAPIError as error:
         place = engine.url.render_as_string(hide_password=True)
         raise ConfigError(f"the database {place} cannot be opened: {error.orig}") from None
