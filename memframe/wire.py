@@ -266,6 +266,8 @@ class Problem(Struct, frozen=True, omit_defaults=True):
 def secret_from_wire(kind: type, value: Any) -> Any:
     """msgspec ``dec_hook``: text becomes a `Secret` where a struct says so."""
     if kind is Secret:
+        if not isinstance(value, str):
+            raise TypeError("Expected `str`")  # the decoder adds where
         return Secret(value)
     raise NotImplementedError(f"no wire form for {kind.__name__}")
 

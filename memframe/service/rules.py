@@ -41,6 +41,7 @@ MAX_EMAIL_CHARS = 320
 MIN_PASSWORD_CHARS = 8
 MAX_PASSWORD_CHARS = 1024
 MAX_TAGS = 100
+MAX_IDEMPOTENCY_KEY_CHARS = 255
 
 _DIGITS = re.compile(r"[0-9]{1,4000}", re.ASCII)  # Python reads no longer integers
 _EMAIL = re.compile(r"[^@\s\x00-\x1f]+@[^@\s\x00-\x1f]+")

@@ -208,6 +208,12 @@ def test_fields_are_of_their_type_and_within_their_bounds(grant, field, value):
     assert grant.ids() == [memory_id]
 
 
+def test_a_key_of_another_type_is_refused_in_the_words_of_the_wire(service, call):
+    for value in (None, 5, ["x"]):
+        said = call.post("/auth/token", {"api_key": value}).json()["detail"]
+        assert said == "the body is not as specified: Expected `str` - at `$.api_key`"
+
+
 @pytest.mark.parametrize("missing", ["user_id", "memoryKey", "content"])
 def test_what_is_required_must_be_there(grant, refused, missing):
     body = {**grant.keys, "content": "x"}
@@ -272,6 +278,8 @@ def test_a_cursor_belongs_to_its_user_and_filter(service, call, other_call, new_
         refused(grant.list(cursor=cursor, **other), 400, "invalid_cursor")
     refused(new_grant(service, call).list(cursor=cursor), 400, "invalid_cursor")
     refused(other_call.get("/memory-blobs", user_id=grant.user_id, cursor="x"), 403, "no_grant")
+    for respelled in (cursor + "=", cursor + "==", cursor.rstrip("=") + "=A", f" {cursor}", cursor * 2):
+        refused(grant.list(cursor=respelled), 400, "invalid_cursor")
     for position in range(len(cursor)):
         tampered = cursor[:position] + ("A" if cursor[position] != "A" else "B") + cursor[position + 1 :]
         refused(grant.list(cursor=tampered), 400, "invalid_cursor")

@@ -35,7 +35,6 @@ from memframe.service.store import Memories
 from memframe.service.store.memories import without_content
 
 IDEMPOTENCY_HEADER = "idempotency-key"
-MAX_IDEMPOTENCY_KEY_CHARS = 255
 
 _SEALED_SPELLING = re.compile(r"[A-Za-z0-9+/=_:.-]+", re.ASCII)
 """Characters of the layouts that we know: a text with any other, such as a blank, is plain for certain."""
@@ -193,8 +192,8 @@ def _idempotency_hash(deployment: Deployment, request: ApiRequest) -> str | None
     key = request.headers.get(IDEMPOTENCY_HEADER)
     if key is None:
         return None
-    if not 0 < len(key) <= MAX_IDEMPOTENCY_KEY_CHARS:
-        message = f"Idempotency-Key must have 1 to {MAX_IDEMPOTENCY_KEY_CHARS} characters"
+    if not 0 < len(key) <= rules.MAX_IDEMPOTENCY_KEY_CHARS:
+        message = f"Idempotency-Key must have 1 to {rules.MAX_IDEMPOTENCY_KEY_CHARS} characters"
         raise rules.invalid(message, "invalid_idempotency_key")
     return _keyed_hash(deployment, key.encode())
 
