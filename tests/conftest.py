@@ -8,6 +8,7 @@ from argon2 import PasswordHasher
 import memframe
 from memframe.demo.person import Person
 from memframe.service import run_local
+from tests.strangers import Stranger
 
 PASSWORD = "a password for tests"
 
@@ -73,3 +74,10 @@ def user(service):
 def access(user):
     """An open access to a new user's memories, of which there are none yet."""
     return user.access()
+
+
+@pytest.fixture
+def stranger():
+    """A service of somebody else, which answers what the test says."""
+    with Stranger() as stranger:
+        yield stranger
