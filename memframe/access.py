@@ -9,8 +9,11 @@ import pandas as pd
 
 from memframe.client import Client
 from memframe.envelope import Codec, Envelope
-from memframe.errors import AccessError, DecisionTimeout
+from memframe.errors import AccessError, ConfigError, DecisionTimeout
 from memframe.wire import AccessRequest, Credentials
+
+MIN_POLL_S = 0.1
+"""Asking more often than that would only get the developer throttled."""
 
 ContentFormat = str | Sequence[str] | Codec
 
@@ -154,6 +157,8 @@ def wait_for_decision(
     DecisionTimeout
         Still pending after ``timeout_s``. Nothing is lost: the request stays open.
     """
+    _check_wait("timeout_s", timeout_s, least=0)
+    _check_wait("poll_s", poll_s, least=MIN_POLL_S)
     deadline = clock() + timeout_s
     while (request := client.access_request(request_id)).status == "pending":
         left = deadline - clock()
@@ -164,3 +169,8 @@ def wait_for_decision(
             )
         sleep(min(poll_s, left))
     return request
+
+
+def _check_wait(name: str, seconds: float, *, least: float) -> None:
+    if not seconds >= least:  # and not "<", which NaN would pass
+        raise ConfigError(f"{name}={seconds!r}: give seconds from {least:g}")

@@ -13,14 +13,15 @@ import re
 from urllib.parse import SplitResult, urlsplit
 
 from memframe.errors import ConfigError
+from memframe.secret import Secret, as_secret
 
 _DEFAULT_PORTS = {"https": 443, "http": 80}
-_LABEL = r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?"
+_LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 _UNSEEN = re.compile(r"[\s\\\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 
-def check_url(name: str, text: str) -> str:
+def check_url(name: str, text: str | Secret) -> str:
     """The address of a service in its one spelling, or an error that names the setting.
 
     Scheme and host come out in lower case, a standard port and a trailing slash are dropped.
@@ -29,7 +30,7 @@ def check_url(name: str, text: str) -> str:
     ----------
     name : str
         What the message calls the setting.
-    text : str
+    text : str or Secret
         The address as it was given.
 
     Raises
@@ -42,15 +43,17 @@ def check_url(name: str, text: str) -> str:
     >>> check_url("base_url", "https://API.example.com:443/api/v1/")
     'https://api.example.com/api/v1'
     """
-    if "?" in text:
+    text = as_secret(text)
+    if "?" in text.reveal():
         raise ConfigError(f"{name} has a query (?...) in it: leave it out.")
-    parts = _split(name, text)
+    _check(name, text)
+    parts = urlsplit(text.reveal())
     port = "" if parts.port in {None, _DEFAULT_PORTS[parts.scheme]} else f":{parts.port}"
     host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
     return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
 
 
-def check_redirect_uri(name: str, text: str) -> str:
+def check_redirect_uri(name: str, text: str | Secret) -> str:
     """A redirect address exactly as it was given, as the authorization server compares it letter by letter.
 
     Raises
@@ -63,8 +66,9 @@ def check_redirect_uri(name: str, text: str) -> str:
     >>> check_redirect_uri("redirect_uri", "http://127.0.0.1/callback/")
     'http://127.0.0.1/callback/'
     """
-    _split(name, text)
-    return text
+    text = as_secret(text)
+    _check(name, text)
+    return text.reveal()
 
 
 def is_loopback(host: str) -> bool:
@@ -79,19 +83,22 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def _split(name: str, text: str) -> SplitResult:
+def _check(name: str, address: Secret) -> None:
+    fault = _fault(address.reveal())
+    if fault:  # raised here, where no variable holds the address in the open for a traceback to print
+        raise ConfigError(f"{name} {fault}")
+
+
+def _fault(text: str) -> str | None:
     fault = _fault_of_text(text)
     if fault:
-        raise ConfigError(f"{name} {fault}")
+        return fault
     try:
         parts = urlsplit(text)
         host, _ = parts.hostname, parts.port  # the port is looked at to have a wrong one refused
-    except ValueError:  # its message quotes the address
-        raise ConfigError(f"{name} has a broken host or port: write it as https://host:port/path.") from None
-    fault = _fault_of_parts(parts, host or "")
-    if fault:
-        raise ConfigError(f"{name} {fault}")
-    return parts
+    except ValueError:
+        return "has a broken host or port: write it as https://host:port/path."
+    return _fault_of_parts(parts, host or "")
 
 
 def _fault_of_text(text: str) -> str | None:

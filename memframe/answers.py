@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
@@ -20,7 +21,7 @@ from memframe.errors import (
     RateLimitError,
     ServiceError,
 )
-from memframe.wire import Problem, secret_from_wire
+from memframe.secret import SecretBytes, secret_from_wire
 
 T = TypeVar("T")
 
@@ -36,10 +37,17 @@ _ERROR_OF_STATUS: Mapping[int, type[ServiceError]] = {
 }
 
 _NEXT_STEP: Mapping[int, str] = {
+    400: "Check what was passed against the specification of the service.",
     401: "Check the API key, and that it belongs to this address.",
     403: "Look at the access request's status: the user may have rejected or revoked it.",
+    404: "Check the id, and that base_url is the address of the API, with /api/v1.",
+    409: "Read the thing again, as it changed meanwhile.",
+    412: "Read the thing again, as it changed meanwhile.",
+    422: "Check what was passed against the specification of the service.",
     429: "Wait a minute and try again.",
 }
+
+_TRY_LATER = "Try again later; if it stays so, tell the operator of the service."
 
 
 class Answer(NamedTuple):
@@ -47,8 +55,11 @@ class Answer(NamedTuple):
 
     status: int
     headers: CaseInsensitiveDict[str]
-    body: bytes
+    body: SecretBytes
     host: str
+
+    def __repr__(self) -> str:
+        return f"<Answer {self.status} of {self.host}>"  # a hostile service may echo secrets in its headers
 
 
 def error_of(answer: Answer, *, what: object, said: Callable[[str], str]) -> ServiceError:
@@ -61,17 +72,37 @@ def error_of(answer: Answer, *, what: object, said: Callable[[str], str]) -> Ser
     said : callable
         Makes the service's own words fit to print.
     """
-    problem = _problem(answer.body)
-    reason = said(problem.detail or problem.title or "no reason given")
-    message = f"{what}: {answer.host} answered {answer.status}: {reason}"
-    next_step = _NEXT_STEP.get(answer.status)
+    texts = texts_of(answer.body)
+    reason = said(next((texts[name] for name in _REASONS if name in texts), "no reason given"))
+    next_step = _NEXT_STEP.get(answer.status, _TRY_LATER)
     return _ERROR_OF_STATUS.get(answer.status, ServiceError)(
-        f"{message}. {next_step}" if next_step else message,
+        f"{what}: {answer.host} answered {answer.status}: {reason.rstrip(' .')}. {next_step}",
         status=answer.status,
-        code=problem.code,
+        code=said(texts["code"]) if "code" in texts else None,
         endpoint=str(what),
         detail=reason,
     )
+
+
+_REASONS = ("detail", "message", "error_description", "error", "title")
+"""Where services give their reason, as the specification does not say: RFC 9457, RFC 6749 and custom."""
+
+
+def texts_of(body: bytes) -> dict[str, str]:
+    """The texts in an error answer's JSON object, and in an ``error`` object within it; {} of anything else.
+
+    >>> texts_of(b'{"error": {"code": "gone", "message": "no such thing"}, "status": 404}')
+    {'code': 'gone', 'message': 'no such thing'}
+    """
+    try:
+        document = msgspec.json.decode(body)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(document, dict):
+        return {}
+    error = document.get("error")
+    found = {**document, **error} if isinstance(error, dict) else document
+    return {name: text for name, text in found.items() if isinstance(text, str)}
 
 
 def decoded(body: bytes, kind: type[T], *, what: object) -> T:
@@ -83,19 +114,27 @@ def decoded(body: bytes, kind: type[T], *, what: object) -> T:
         Not JSON, or not of that form; the message says where, and quotes no value.
     """
     try:
-        try:
-            decoder: msgspec.json.Decoder[T] = _decoder(kind)  # type: ignore[arg-type]  # mypy: a type is hashable
-            return decoder.decode(body)
-        except msgspec.ValidationError:
-            raise
-        except msgspec.DecodeError:
-            return _decoded_leniently(body, kind)
+        return _decoded(body, kind)
     except msgspec.ValidationError as wrong:
-        raise ProtocolError(f"{what}: the answer breaks the specification: {wrong}") from None
+        fault = f"breaks the specification: {_where(wrong)}. {_CHECK_SERVICE}"
     except (ValueError, RecursionError):
-        raise ProtocolError(
-            f"{what}: the answer is {_looks_like(body)}, not JSON. {_CHECK_ADDRESS}"
-        ) from None
+        fault = f"is {_looks_like(body)}, not JSON. {_CHECK_ADDRESS}"
+    raise ProtocolError(f"{what}: the answer {fault}")  # out here it carries no cause that quotes the body
+
+
+def _decoded(body: bytes, kind: type[T]) -> T:
+    decoder: msgspec.json.Decoder[T] = _decoder(kind)  # type: ignore[arg-type]  # mypy: a type is hashable
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        return _decoded_leniently(body, kind)
+
+
+def _where(wrong: msgspec.ValidationError) -> str:
+    """What msgspec found, without the text that was found: it alone of its messages quotes it for enums."""
+    return re.sub(r"enum value .*(?= - at `)", "enum value", str(wrong), flags=re.DOTALL)
 
 
 def _decoded_leniently(body: bytes, kind: type[T]) -> T:
@@ -107,6 +146,8 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
+_CHECK_SERVICE = "If base_url is the address of a Memory Access Service, version 1, tell its operator."
+
 _CHECK_ADDRESS = (
     "Check the address: base_url ends with /api/v1, and no sign-in page or proxy may stand between."
 )
@@ -117,14 +158,6 @@ def _decoder(kind: Hashable) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(kind, dec_hook=secret_from_wire)
 
 
-def _problem(body: bytes) -> Problem:
-    """The problem document of an error answer; the bodies of strangers give an empty one."""
-    try:
-        return msgspec.json.decode(body, type=Problem)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return Problem()
-
-
 def _looks_like(body: bytes) -> str:
     start = body[:200].lstrip().lower()
     if not start:
@@ -132,6 +165,37 @@ def _looks_like(body: bytes) -> str:
     if start.startswith((b"<!doctype html", b"<html")):
         return "an HTML page"
     return f"{len(body):,} bytes of something else, or cut short"
+
+
+def about(record: T, *, what: object, **asked: str) -> T:
+    """The record, if it is about the ids that were asked for; another may be another person's data.
+
+    Raises
+    ------
+    ProtocolError
+        It is about something else.
+    """
+    for name, value in asked.items():
+        if not same_id(getattr(record, name), value):
+            raise ProtocolError(
+                f"{what}: asked about {name} {value}, answered about another one, which was not kept. Do not "
+                "use this service before its operator has looked at it"
+            )
+    return record
+
+
+def same_id(one: str, other: str) -> bool:
+    """Whether two ids are the same text, or one UUID in two spellings.
+
+    >>> same_id("5F0C9B1E-93F3-4B6C-8C0A-0A4C6B8D2E11", "5f0c9b1e-93f3-4b6c-8c0a-0a4c6b8d2e11")
+    True
+    >>> same_id("m1", "M1")
+    False
+    """
+    return one == other or (one.lower() == other.lower() and _UUID.fullmatch(one) is not None)
+
+
+_UUID = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 def printable(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 
 import requests
@@ -9,6 +10,7 @@ from msgspec import UNSET
 from requests.auth import AuthBase
 
 from memframe.answers import decoded
+from memframe.errors import ConfigError, ProtocolError
 from memframe.secret import Secret
 from memframe.transport import JSON_BODY, Transport
 from memframe.wire import ISSUE_TOKEN, TokenRequest, TokenResponse, encode
@@ -39,7 +41,7 @@ class Tokens:
 
     def __init__(self, base_url: str, api_key: Secret, lifetime_s: int | None, transport: Transport) -> None:
         self._url = base_url + ISSUE_TOKEN.path
-        self._request = TokenRequest(api_key, UNSET if lifetime_s is None else lifetime_s)
+        self._request = TokenRequest(api_key, UNSET if lifetime_s is None else _checked_lifetime(lifetime_s))
         self._transport = transport
         self._bearer: BearerAuth | None = None
         self._renewing = threading.Lock()
@@ -49,6 +51,8 @@ class Tokens:
         body = encode(self._request)
         answer = self._transport.exchange("POST", self._url, data=body, headers=JSON_BODY)
         token = decoded(self._transport.checked(answer, ISSUE_TOKEN), TokenResponse, what=ISSUE_TOKEN)
+        self._transport.keep_out(token.token)
+        _refuse_unfit(token.token)
         self._bearer = BearerAuth(token.token)
         return token
 
@@ -59,3 +63,24 @@ class Tokens:
                 self.issue()
             assert self._bearer is not None  # noqa: S101 - for the type checker: issue sets it or raises
             return self._bearer
+
+
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+
+
+def _refuse_unfit(token: Secret) -> None:
+    """A token with a line end in it could forge headers, and an empty one would only be refused."""
+    is_fit = _TOKEN.fullmatch(token.reveal())
+    if not is_fit:
+        raise ProtocolError(
+            f"{ISSUE_TOKEN}: the answer's token is empty or cannot stand in a header. Check that base_url is the "
+            "address of the API; if it is, tell the operator of the service"
+        )
+
+
+def _checked_lifetime(lifetime_s: object) -> int:
+    if not isinstance(lifetime_s, int) or isinstance(lifetime_s, bool) or lifetime_s < 1:
+        raise ConfigError(
+            f"token_lifetime_s={lifetime_s!r}: give whole seconds from 1, or None to leave it to the service"
+        )
+    return lifetime_s

@@ -8,11 +8,11 @@ from typing import Any, Self, TypeVar, Unpack
 from msgspec import UNSET, Struct, UnsetType
 
 from memframe import wire
-from memframe.answers import Answer, decoded
+from memframe.answers import Answer, about, decoded
 from memframe.bearer import Tokens
 from memframe.errors import ProtocolError
-from memframe.filters import memory_query
-from memframe.secret import Secret, as_secret
+from memframe.filters import checked_id, memory_query, of_user, refuse_unsendable
+from memframe.secret import Secret, SecretBytes, as_secret, closed
 from memframe.settings import find_client_settings
 from memframe.transport import JSON_BODY, Transport
 from memframe.wire import (
@@ -98,7 +98,7 @@ class Client:
         return self._tokens.issue()
 
     def _authorized(self, endpoint: Endpoint, ids: Mapping[str, str], **request: Any) -> Answer:
-        url = self.base_url + endpoint.fill(**ids)
+        url = self.base_url + endpoint.fill(**{name: checked_id(name, value) for name, value in ids.items()})
         bearer = self._tokens.bearer()
         answer = self._transport.exchange(endpoint.method, url, auth=bearer, **request)
         if answer.status == 401:
@@ -119,10 +119,12 @@ class Client:
         answer = self._authorized(endpoint, ids, **request)
         return decoded(self._transport.checked(answer, endpoint), kind, what=endpoint)
 
-    def _kept_out(self, memory_key: Secret | str) -> Secret:
-        secret = as_secret(memory_key)
-        self._transport.keep_out(secret)
-        return secret
+    def _checked(self, memory_key: Secret, **fields: Any) -> dict[str, Any]:
+        """Fields of a body that may be sent; the key among them is kept out of messages."""
+        fields["memory_key"] = memory_key
+        refuse_unsendable(fields)
+        self._transport.keep_out(memory_key)
+        return fields
 
     # -- access requests
 
@@ -136,7 +138,8 @@ class Client:
         reason : str
             What the user reads before deciding.
         """
-        body = wire.AccessRequestCreate(self._kept_out(memory_key), reason)
+        memory_key = as_secret(memory_key)
+        body = wire.AccessRequestCreate(**self._checked(memory_key, reason=reason))
         return self._call(wire.CREATE_REQUEST, AccessRequest, body=body)
 
     def access_requests(self) -> list[AccessRequest]:
@@ -145,7 +148,8 @@ class Client:
 
     def access_request(self, request_id: str) -> AccessRequest:
         """One access request, with its status of this moment."""
-        return self._call(wire.GET_REQUEST, AccessRequest, request_id=request_id)
+        request = self._call(wire.GET_REQUEST, AccessRequest, request_id=request_id)
+        return about(request, what=wire.GET_REQUEST, id=request_id)
 
     def credentials(self, request_id: str) -> Credentials:
         """The keys to the memories of an approved request.
@@ -193,7 +197,7 @@ class Client:
 
     def memory_page_body(
         self, query: Mapping[str, str], *, limit: int | None = None, cursor: str | None = None
-    ) -> bytes:
+    ) -> SecretBytes:
         """The JSON of one page as it came; `memory_query` makes the query.
 
         The loaders use it to ask for the next page before they decode this one.
@@ -205,15 +209,17 @@ class Client:
 
     def memory_blob(self, user_id: str, memory_id: str) -> MemoryBlob:
         """One memory, content sealed."""
-        blob = self._call(wire.GET_MEMORY, MemoryBlob, params={"user_id": user_id}, memory_id=memory_id)
-        return _about(blob, memory_id, what=wire.GET_MEMORY)
+        blob = self._call(wire.GET_MEMORY, MemoryBlob, params=of_user(user_id), memory_id=memory_id)
+        return about(blob, what=wire.GET_MEMORY, id=memory_id, user_id=user_id)
 
     def create_memory_blob(
         self, user_id: str, *, memory_key: Secret | str, content: str, **fields: Unpack[MemoryEdits]
     ) -> MemoryBlobResponse:
         """Create one memory; ``content`` is sent as it is, as this call does not seal."""
-        body = MemoryCreate(user_id=user_id, memory_key=self._kept_out(memory_key), content=content, **fields)
-        return self._call(wire.CREATE_MEMORY, MemoryBlobResponse, body=body)
+        memory_key = as_secret(memory_key)
+        body = MemoryCreate(**of_user(user_id), **self._checked(memory_key, content=content, **fields))
+        created = self._call(wire.CREATE_MEMORY, MemoryBlobResponse, body=body)
+        return about(created, what=wire.CREATE_MEMORY, user_id=user_id)
 
     def update_memory_blob(
         self,
@@ -225,16 +231,17 @@ class Client:
         **fields: Unpack[MemoryEdits],
     ) -> MemoryBlobResponse:
         """Change the fields that are given, and no other; None clears one. ``tags`` replaces the whole list."""
-        body = MemoryPatch(user_id=user_id, memory_key=self._kept_out(memory_key), content=content, **fields)
+        memory_key = as_secret(memory_key)
+        body = MemoryPatch(**of_user(user_id), **self._checked(memory_key, content=content, **fields))
         changed = self._call(wire.UPDATE_MEMORY, MemoryBlobResponse, body=body, memory_id=memory_id)
-        return _about(changed, memory_id, what=wire.UPDATE_MEMORY)
+        return about(changed, what=wire.UPDATE_MEMORY, id=memory_id, user_id=user_id)
 
     def delete_memory_blob(self, user_id: str, memory_id: str) -> None:
         """Delete one memory for good."""
         endpoint = wire.DELETE_MEMORY
-        answer = self._authorized(endpoint, {"memory_id": memory_id}, params={"user_id": user_id})
+        answer = self._authorized(endpoint, {"memory_id": memory_id}, params=of_user(user_id))
         body = self._transport.checked(answer, endpoint)
-        if body and not decoded(body, wire.Deleted, what=endpoint).success:
+        if body.strip() and not decoded(body, wire.Deleted, what=endpoint).success:
             raise ProtocolError(
                 f"{endpoint}: answered {answer.status} but not success; read the memory again"
             )
@@ -243,13 +250,12 @@ class Client:
 
     def tags(self, user_id: str) -> list[Tag]:
         """All tags of a user."""
-        return self._call(wire.LIST_TAGS, wire.TagList, params={"user_id": user_id}).items
+        return self._call(wire.LIST_TAGS, wire.TagList, params=of_user(user_id)).items
 
     def tag(self, user_id: str, tag_id: str) -> Tag:
         """One tag of a user."""
-        return _about(
-            self._call(wire.TAG, Tag, params={"user_id": user_id}, tag_id=tag_id), tag_id, what=wire.TAG
-        )
+        tag = self._call(wire.TAG, Tag, params=of_user(user_id), tag_id=tag_id)
+        return about(tag, what=wire.TAG, id=tag_id)
 
 
 def connect(
@@ -285,14 +291,8 @@ def connect(
     >>> connect("http://127.0.0.1:8000/api/v1/", api_key="mf_key_of_this_example")
     <memframe.Client http://127.0.0.1:8000/api/v1>
     """
+    api_key = closed(api_key)
     settings = find_client_settings(base_url=base_url, api_key=api_key, auth_url=auth_url)
     return Client(
         settings.base_url, settings.api_key, auth_url=settings.auth_url, token_lifetime_s=token_lifetime_s
     )
-
-
-def _about(record: T, asked_id: str, *, what: Endpoint) -> T:
-    """A reply about another id may be another person's data: stop."""
-    if record.id != asked_id:  # type: ignore[attr-defined]  # memories and tags both have one
-        raise ProtocolError(f"{what}: asked for {asked_id}, answered about another id")
-    return record

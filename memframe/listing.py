@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 from memframe.access import Access
-from memframe.answers import decoded
+from memframe.answers import decoded, same_id
 from memframe.errors import ConfigError, ProtocolError, SealError
 from memframe.frames import MEMORY_KINDS, columns_of, without_surrogates
 from memframe.paging import iter_pages
@@ -72,10 +72,10 @@ class Listing:
 
     def _new(self, blobs: list[MemoryBlob]) -> list[MemoryBlob]:
         """The memories of a page that no page before had; all of this user, or the load stops."""
-        owners = {blob.user_id for blob in blobs}
-        if owners - {self._access.user_id}:
+        mine = self._access.user_id
+        if not all(same_id(owner, mine) for owner in {blob.user_id for blob in blobs}):
             raise ProtocolError(
-                f"{LIST_MEMORIES}: the service sent memories of another user than {self._access.user_id}; "
+                f"{LIST_MEMORIES}: the service sent memories of another user than {mine}; "
                 "nothing of it was kept. Tell the operator of the service"
             )
         n_before = len(self._ids)

@@ -10,33 +10,21 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import hmac
-import re
 import secrets
 import webbrowser
-from typing import NamedTuple
-from urllib.parse import parse_qs, urlencode, urlsplit
-
-import msgspec
+from collections.abc import Mapping
+from urllib.parse import urlencode
 
 from memframe import wire
-from memframe.answers import Answer, decoded, printable
-from memframe.errors import AuthError, ConfigError, OAuthError
+from memframe.address import check_redirect_uri
+from memframe.answers import Answer, decoded
+from memframe.errors import ConfigError
 from memframe.loopback import await_redirect
-from memframe.secret import Secret
+from memframe.redirected import Attempt, code_in, origin_of, refusal_of
+from memframe.secret import Secret, SecretBytes, as_secret, closed
 from memframe.settings import find_oauth_settings
-from memframe.transport import Transport
+from memframe.transport import FORM_BODY, Transport
 from memframe.wire import OAuthTokens
-
-
-class Attempt(NamedTuple):
-    """What must be remembered between sending the user away and the answer."""
-
-    state: str
-    verifier: Secret | None
-    redirect_uri: str
-    issuer: tuple[str, str]
-    """Scheme and host of the server that was asked."""
 
 
 class OAuthFlow:
@@ -76,11 +64,16 @@ class OAuthFlow:
         pkce: bool = True,
         transport: Transport | None = None,
     ) -> None:
+        client_secret = closed(client_secret)
         settings = find_oauth_settings(client_id, client_secret, auth_url=auth_url, redirect_uri=redirect_uri)
         self.client_id = settings.client_id
         self.auth_url = settings.auth_url
         self.redirect_uri = _required(settings.redirect_uri)
-        self.authorize_url = authorize_url or settings.auth_url + wire.OAUTH_AUTHORIZE
+        self.authorize_url = (
+            settings.auth_url + wire.OAUTH_AUTHORIZE
+            if authorize_url is None
+            else check_redirect_uri("authorize_url", authorize_url)
+        )
         self.pkce = pkce
         self._client_secret = settings.client_secret
         self._transport = transport or Transport()
@@ -103,8 +96,8 @@ class OAuthFlow:
 
     def _begin(self, redirect_uri: str, state: str | None = None) -> str:
         verifier = Secret(secrets.token_urlsafe(48)) if self.pkce else None
-        issuer = urlsplit(self.authorize_url)[:2]
-        self._attempt = Attempt(state or secrets.token_urlsafe(24), verifier, redirect_uri, issuer)
+        issuers = frozenset({origin_of(self.authorize_url), origin_of(self.auth_url)})
+        self._attempt = Attempt(state or secrets.token_urlsafe(24), verifier, redirect_uri, issuers)
         query = {
             "response_type": "code",
             "client_id": self.client_id,
@@ -115,12 +108,12 @@ class OAuthFlow:
             query |= {"code_challenge": challenge_of(verifier), "code_challenge_method": "S256"}
         return f"{self.authorize_url}{'&' if '?' in self.authorize_url else '?'}{urlencode(query)}"
 
-    def exchange(self, code_or_redirected_url: str) -> OAuthTokens:
+    def exchange(self, code_or_redirected_url: str | Secret) -> OAuthTokens:
         """Finish the attempt: exchange the code for the user's tokens and memory key.
 
         Parameters
         ----------
-        code_or_redirected_url : str
+        code_or_redirected_url : str or Secret
             The code, or the whole address that the browser was sent back to.
 
         Raises
@@ -130,37 +123,29 @@ class OAuthFlow:
         AuthError, InvalidError
             The OAuth server refuses the client.
         """
+        code_or_redirected_url = as_secret(code_or_redirected_url)
         attempt = self._attempt
-        code = _code_in(code_or_redirected_url.strip(), attempt)
-        form = {
+        code = code_in(code_or_redirected_url, attempt)
+        form: dict[str, str | Secret | None] = {
             "grant_type": "authorization_code",
-            "code": code.reveal(),
+            "code": code,
             "client_id": self.client_id,
             "redirect_uri": attempt.redirect_uri if attempt else self.redirect_uri,
+            "client_secret": self._client_secret,
+            "code_verifier": attempt and attempt.verifier,
         }
-        if self._client_secret:
-            form["client_secret"] = self._client_secret.reveal()
-        if attempt and attempt.verifier:
-            form["code_verifier"] = attempt.verifier.reveal()
-        self._transport.keep_out(code)
-        answer = self._transport.exchange("POST", self.auth_url + wire.OAUTH_TOKEN, data=form)
+        self._transport.keep_out(code, attempt and attempt.verifier)
+        url = self.auth_url + wire.OAUTH_TOKEN
+        answer = self._transport.exchange("POST", url, data=_encoded(form), headers=FORM_BODY)
         self._attempt = None  # used up, whatever the answer: a code works once
         return self._tokens(answer)
 
     def _tokens(self, answer: Answer) -> OAuthTokens:
         what = f"POST {wire.OAUTH_TOKEN}"
-        if answer.status == 401:
-            raise AuthError(
-                f"{what}: {answer.host} does not know this client: check client_id and client_secret, "
-                "and that they belong to this auth_url",
-                status=401,
-                code="invalid_client",
-                endpoint=what,
-            )
-        if answer.status == 400 and (refusal := _refusal_of(answer, self._transport)):
-            raise refusal
+        if 400 <= answer.status < 500:
+            raise refusal_of(answer, what=what, said=self._transport.scrubbed)
         tokens = decoded(self._transport.checked(answer, what), OAuthTokens, what=what)
-        self._transport.keep_out(tokens.memory_key, tokens.access_token)
+        self._transport.keep_out(tokens.memory_key, tokens.access_token, tokens.refresh_token)
         return tokens
 
     def run_local(self, open_browser: bool = False, timeout_s: float = 300) -> OAuthTokens:
@@ -200,6 +185,12 @@ def _required(redirect_uri: str | None) -> str:
     return redirect_uri
 
 
+def _encoded(form: Mapping[str, str | Secret | None]) -> SecretBytes:
+    """A form as it is sent, secrets in the open, without the fields that are None."""
+    texts = {name: as_secret(value).reveal() for name, value in form.items() if value is not None}
+    return SecretBytes(urlencode(texts).encode("ascii"))
+
+
 def challenge_of(verifier: Secret) -> str:
     """The S256 challenge of RFC 7636.
 
@@ -208,81 +199,3 @@ def challenge_of(verifier: Secret) -> str:
     """
     digest = hashlib.sha256(verifier.reveal().encode("ascii")).digest()
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
-
-
-_ADDRESS = re.compile(r"://|^[?/]|\b(code|state|error)=")
-
-
-def _code_in(pasted: str, attempt: Attempt | None) -> Secret:
-    if not pasted:
-        raise OAuthError("nothing was pasted: paste the redirected address, or its code", code="code_missing")
-    if not _ADDRESS.search(pasted):
-        return Secret(pasted)
-    answer = parse_qs(urlsplit(pasted).query or pasted.lstrip("?"))
-    _check_state(answer.get("state", []), attempt)
-    _check_issuer(answer.get("iss", []), attempt)
-    if "error" in answer:
-        raise _refused(printable(answer["error"][0]), printable(answer.get("error_description", [""])[0]))
-    codes = answer.get("code", [])
-    if len(codes) != 1:
-        raise OAuthError(
-            "the pasted address has no code in it: copy the address of the page that you were sent to after "
-            "you allowed access, as a whole",
-            code="code_missing",
-        )
-    return Secret(codes[0])
-
-
-def _check_state(states: list[str], attempt: Attempt | None) -> None:
-    if len(states) != 1:
-        raise OAuthError(
-            "the pasted address has no state, so it may be the answer to someone else's attempt; "
-            "open the link again and paste the whole address",
-            code="state_missing",
-        )
-    if attempt is None or not hmac.compare_digest(states[0].encode(), attempt.state.encode()):
-        raise OAuthError(
-            "the pasted address belongs to another attempt (its state differs, or that attempt is used up); "
-            "open the newest link again",
-            code="state_mismatch",
-        )
-
-
-def _check_issuer(issuers: list[str], attempt: Attempt | None) -> None:
-    """RFC 9207: an answer that names its server must name the one that was asked."""
-    if attempt and issuers and urlsplit(issuers[0])[:2] != attempt.issuer:
-        raise OAuthError(
-            "the pasted address comes from another OAuth server than the one that was asked; "
-            "open the link again, and check auth_url",
-            code="issuer_mismatch",
-        )
-
-
-class _Refusal(msgspec.Struct):
-    """The error body of a token endpoint (RFC 6749, section 5.2)."""
-
-    error: str
-    error_description: str = ""
-
-
-_REFUSALS = {
-    "access_denied": "the user chose not to allow access; nothing was shared",
-    "invalid_grant": "this code was already used, has expired or was made for another address; open the link again",
-    "temporarily_unavailable": "the OAuth server is busy; open the link again in a minute",
-}
-
-
-def _refused(error: str, description: str) -> OAuthError:
-    text = _REFUSALS.get(error) or f"the OAuth server answered {error!r}: {description or 'no reason given'}"
-    return OAuthError(f"{text} ({error})" if error in _REFUSALS else text, code=error)
-
-
-def _refusal_of(answer: Answer, transport: Transport) -> OAuthError | None:
-    """The OAuth error of an answer, or None where the body is something else."""
-    try:
-        refusal = msgspec.json.decode(answer.body, type=_Refusal)
-    except msgspec.DecodeError:
-        return None
-    if refusal.error == "invalid_client":
-        return None
-    return _refused(transport.scrubbed(refusal.error), transport.scrubbed(refusal.error_description))

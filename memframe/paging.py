@@ -40,7 +40,7 @@ _CURSOR_AT_END = re.compile(rb'[,{]\s*"next_cursor"\s*:\s*(null|"(?:[^"\\]|\\.)*
 
 
 def cursor_of(body: bytes) -> str | None:
-    """The next cursor of a page, without decoding its memories where the cursor stands last.
+    """The next cursor of a page, without decoding its memories where the cursor stands last; empty is none.
 
     >>> cursor_of(b'{"memoryBlobs": [], "next_cursor": "c2"}')
     'c2'
@@ -48,9 +48,8 @@ def cursor_of(body: bytes) -> str | None:
     True
     """
     last = _CURSOR_AT_END.search(body, max(0, len(body) - 4096))
-    if last:
-        return msgspec.json.decode(last[1], type=str | None)
-    return decoded(body, _Cursor, what=LIST_MEMORIES).next_cursor
+    found = b'{"next_cursor":%b}' % last[1] if last else body
+    return decoded(found, _Cursor, what=LIST_MEMORIES).next_cursor or None
 
 
 def iter_pages(

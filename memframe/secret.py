@@ -1,9 +1,11 @@
-"""A value that never prints, pickles or compares in the open."""
+"""Values that never print, pickle or compare in the open."""
 
 from __future__ import annotations
 
 import hmac
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar
+
+from memframe.errors import ConfigError
 
 _MASK = "••••••"
 
@@ -78,6 +80,53 @@ class Secret:
         return self
 
 
+class SecretBytes(bytes):
+    """The body of a request or an answer: bytes in every way, but neither shown nor pickled.
+
+    Bodies carry keys and tokens, and a traceback with local variables would print them.
+
+    >>> SecretBytes(b'{"token": "t"}')
+    <14 bytes>
+    """
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} bytes>"
+
+    __str__ = __repr__
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("the body of a request or an answer is not pickled, as it may hold secrets")
+
+
+T = TypeVar("T")
+
+
+def closed(value: T) -> T | Secret:
+    """Text as `Secret`, anything else as it is: for arguments that have not been checked yet.
+
+    Bound to the argument's own name, it leaves no text in the open for a traceback to print.
+    """
+    return Secret(value) if isinstance(value, str) else value
+
+
 def as_secret(value: str | Secret) -> Secret:
     """Text or `Secret`, as `Secret`."""
     return value if isinstance(value, Secret) else Secret(value)
+
+
+def secret_from_wire(kind: type, value: Any) -> Any:
+    """msgspec ``dec_hook``: text becomes a `Secret` where a struct says so."""
+    if kind is Secret:
+        if not isinstance(value, str):
+            raise TypeError("Expected `str`")  # the decoder adds where
+        return Secret(value)
+    raise NotImplementedError(f"no wire form for {kind.__name__}")
+
+
+def secret_to_wire(value: Any) -> str:
+    """msgspec ``enc_hook``: a `Secret` goes out as its text. Only what is sent is encoded with it."""
+    if isinstance(value, Secret):
+        return value.reveal()
+    raise ConfigError(
+        f"a value of type {type(value).__name__} has no form in JSON: pass text, numbers or None"
+    )

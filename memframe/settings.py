@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from memframe.address import check_redirect_uri, check_url
 from memframe.errors import ConfigError
-from memframe.secret import Secret
+from memframe.secret import Secret, closed
 from memframe.sources import (
     KEYRING_ENTRIES,
     KEYRING_SERVICE,
@@ -78,10 +78,10 @@ class OAuthSettings(Struct, frozen=True):
 
 
 def find_client_settings(
-    base_url: str | None = None,
+    base_url: str | Secret | None = None,
     *,
     api_key: str | Secret | None = None,
-    auth_url: str | None = None,
+    auth_url: str | Secret | None = None,
     sources: Sources | None = None,
 ) -> ClientSettings:
     """The address of the service and the developer's key, from wherever they are kept.
@@ -105,6 +105,7 @@ def find_client_settings(
     >>> find_client_settings("https://api.example.com/api/v1/", sources=Sources(environ))
     ClientSettings(base_url='https://api.example.com/api/v1', api_key=Secret(••••••), auth_url=None)
     """
+    base_url, api_key, auth_url = closed(base_url), closed(api_key), closed(auth_url)
     sources = user_sources() if sources is None else sources
     address = require_setting("base_url", base_url, sources)
     key = require_setting("api_key", api_key, sources)
@@ -120,8 +121,8 @@ def find_oauth_settings(
     client_id: str | None = None,
     client_secret: str | Secret | None = None,
     *,
-    auth_url: str | None = None,
-    redirect_uri: str | None = None,
+    auth_url: str | Secret | None = None,
+    redirect_uri: str | Secret | None = None,
     sources: Sources | None = None,
 ) -> OAuthSettings:
     """The address of the authorization server, and what the application is known by there.
@@ -144,6 +145,7 @@ def find_oauth_settings(
     >>> found.auth_url, found.client_secret
     ('http://localhost:8080', None)
     """
+    client_secret, auth_url, redirect_uri = closed(client_secret), closed(auth_url), closed(redirect_uri)
     sources = user_sources() if sources is None else sources
     server = _check(require_setting("auth_url", auth_url, sources)).reveal()
     client = _check(require_setting("client_id", client_id, sources))
@@ -160,7 +162,7 @@ def find_oauth_settings(
 
 
 def store_settings(
-    base_url: str,
+    base_url: str | Secret,
     api_key: str | Secret,
     *,
     auth_url: str | None = None,
@@ -177,6 +179,7 @@ def store_settings(
     ConfigError
         A value is refused, or there is no keyring that keeps secrets closed.
     """
+    base_url, api_key, client_secret = closed(base_url), closed(api_key), closed(client_secret)
     if client_secret is not None and not (auth_url and client_id):
         raise ConfigError("client_secret belongs to an auth_url and a client_id; give them with it")
     given = dict(zip(KEYRING_ENTRIES, (base_url, auth_url, api_key, client_id, client_secret), strict=True))
@@ -252,8 +255,8 @@ def _fault_of_secret(text: str) -> str | None:
     return None
 
 
-def _plain(check: Callable[[str, str], str]) -> Callable[[str, Secret], Secret]:
-    return lambda name, value: Secret(check(name, value.reveal()))
+def _plain(check: Callable[[str, Secret], str]) -> Callable[[str, Secret], Secret]:
+    return lambda name, value: Secret(check(name, value))
 
 
 _CHECKS: Mapping[Name, Callable[[str, Secret], Secret]] = {

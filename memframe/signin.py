@@ -20,7 +20,7 @@ from memframe.access import Access, ContentFormat, open_access
 from memframe.client import Client, connect
 from memframe.errors import ConfigError
 from memframe.oauth import OAuthFlow
-from memframe.secret import Secret
+from memframe.secret import Secret, closed
 from memframe.wire import AccessRequest, OAuthTokens
 
 State = Literal[
@@ -117,6 +117,7 @@ class SignIn:
         key : str, Secret or Client, optional
             The API key, or a client that has it; None takes the key from the settings.
         """
+        key = closed(key)
         client = key if isinstance(key, Client) else connect(api_key=key)
         client.sign_in()
         self.sign_out()
@@ -138,8 +139,9 @@ class SignIn:
         self.state = "authorizing"
         return address
 
-    def finish(self, code_or_redirected_url: str) -> None:
+    def finish(self, code_or_redirected_url: str | Secret) -> None:
         """Take the address that the user was sent back to, and exchange its code."""
+        code_or_redirected_url = closed(code_or_redirected_url)
         self._at("finish")
         assert self._flow is not None  # noqa: S101 - authorize made it: no other step leads here
         self.tokens = self._flow.exchange(code_or_redirected_url)

@@ -1,16 +1,22 @@
 """One HTTP exchange: send, read whole, and turn every failure into an error of the tree.
 
 Sits under `client` and `oauth`, which differ in what they say and not in how it travels: never a
-redirect followed, never a cookie kept, finite timeouts, reads retried by urllib3 and writes never,
-an answer of a bounded size, and no secret or query text in any message.
+redirect followed, never a cookie kept, finite timeouts, reads tried again and writes never, an answer
+of a bounded size, and no secret or query text in any message.
+
+What the connection does is tried again here, and refusals by status in urllib3, which waits as the
+service asks. It could do both, but warns of each broken connection with the whole address, and with it
+the user's id and search text in every notebook.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Mapping
 from http.cookiejar import DefaultCookiePolicy
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -22,10 +28,11 @@ from urllib3.util import Retry
 
 from memframe.address import is_loopback
 from memframe.answers import Answer, error_of, printable
-from memframe.errors import NoAnswerError, ProtocolError
-from memframe.secret import Secret
+from memframe.errors import ConfigError, MemframeError, NoAnswerError, ProtocolError
+from memframe.secret import Secret, SecretBytes
 
 JSON_BODY = {"Content-Type": "application/json"}
+FORM_BODY = {"Content-Type": "application/x-www-form-urlencoded"}
 
 CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 60.0
@@ -33,7 +40,10 @@ MAX_RETRY_AFTER_S = 300
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 _TIMEOUT = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
 READ_ATTEMPTS = 3
-"""How often a read whose answer broke off is asked again; refusals by status are urllib3's business."""
+"""How often a read is asked whose answer does not come or breaks off."""
+
+_PASSING = (requests.ConnectionError, requests.Timeout, requests.exceptions.InvalidHeader, HTTPError)
+"""What may go better the next time: a header is the answer's, as ours are fit; `HTTPError` is urllib3's, of a body."""
 
 
 class ReadRetry(Retry):
@@ -48,11 +58,12 @@ class ReadRetry(Retry):
 
 
 def read_retry() -> ReadRetry:
-    """The default policy: at most 5 repeats of a GET, from 0.3 s doubling to 20 s, or as Retry-After says."""
+    """The policy for refusals: at most 5 repeats of a GET, from 0.3 s doubling to 20 s, or as Retry-After says."""
     return ReadRetry(
         total=5,
-        connect=2,
-        read=2,
+        connect=0,
+        read=0,
+        other=0,
         allowed_methods={"GET"},
         status_forcelist={429, 502, 503, 504},
         backoff_factor=0.3,
@@ -62,6 +73,23 @@ def read_retry() -> ReadRetry:
         redirect=False,
         raise_on_status=False,
     )
+
+
+class _Session(requests.Session):
+    """Rules that hold for every request."""
+
+    def __init__(self, retry: ReadRetry) -> None:
+        super().__init__()
+        self.trust_env = False  # else each call reads the environment anew, a quarter of its time
+        self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        self.headers["User-Agent"] = f"memframe/{version('memframe')}"
+        self.headers["Accept"] = "application/json"
+        adapter = HTTPAdapter(max_retries=retry, pool_maxsize=16)
+        self.mount("https://", adapter)
+        self.mount("http://", adapter)
+
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        """None: requests would read the whole body, of any size, only to say where it could have gone."""
 
 
 class Transport:
@@ -78,25 +106,25 @@ class Transport:
     def __init__(self, *, retry: ReadRetry | None = None, trust_env: bool = True) -> None:
         self._secrets: list[Secret] = []
         self._environment_of = functools.cache(_environment_of if trust_env else _no_environment)
-        self._session = requests.Session()
-        self._session.trust_env = False  # else each call reads the environment anew, a quarter of its time
-        self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        self._headers = {
-            "User-Agent": f"memframe/{version('memframe')}",
-            "Accept": "application/json",
-            "Accept-Encoding": "gzip, deflate",
-        }
-        adapter = HTTPAdapter(max_retries=retry or read_retry(), pool_maxsize=16)
-        self._session.mount("https://", adapter)
-        self._session.mount("http://", adapter)
+        self._retry = retry or read_retry()
+        self._session_of = functools.cache(self._open_session)
 
-    def keep_out(self, *secrets: Secret) -> None:
+    def _open_session(self, process: int) -> _Session:  # noqa: ARG002 - the key of the cache
+        """One for each process: two that share a connection after a fork would read each other's answers."""
+        return _Session(self._retry)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            "open connections, and the keys beside them, are not pickled: connect() in each process"
+        )
+
+    def keep_out(self, *secrets: Secret | None) -> None:
         """Never repeat these in a message, should the service echo one."""
         self._secrets += [secret for secret in secrets if secret and secret not in self._secrets]
 
     def close(self) -> None:
         """Close all connections."""
-        self._session.close()
+        self._session_of(os.getpid()).close()
 
     def exchange(
         self,
@@ -105,7 +133,7 @@ class Transport:
         *,
         auth: AuthBase | None = None,
         params: Mapping[str, str] | None = None,
-        data: bytes | Mapping[str, str] | None = None,
+        data: SecretBytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
         """Send one request and read the whole answer, whatever its status.
@@ -116,30 +144,39 @@ class Transport:
             Not reached, cut off or silent. A GET has been tried again before.
         ProtocolError
             The answer is a redirect or larger than `MAX_ANSWER_BYTES`.
+        ConfigError
+            The request cannot be made of what was given.
         """
-        attempts = READ_ATTEMPTS if method == "GET" else 1
-        for attempt in range(1, attempts + 1):
+        failure: MemframeError
+        for _ in range(READ_ATTEMPTS if method == "GET" else 1):
             try:
                 answer = self._once(method, url, auth=auth, params=params, data=data, headers=headers)
-                return _refuse_redirect(answer)
-            except (requests.RequestException, HTTPError, OSError) as broken:
-                if attempt == attempts or not isinstance(broken, HTTPError):
-                    _raise_no_answer(url, broken)
-        raise AssertionError("unreachable: the last attempt returns or raises")
+            except _PASSING as broken:
+                failure = _no_answer(url, broken)
+            except (requests.RequestException, UnicodeError) as unfit:
+                failure = _not_sent(url, unfit)
+                break
+            else:
+                return self._refuse_redirect(answer)
+        raise failure  # out here, as what it came from holds the address, the token and the body
 
-    def _once(self, method: str, url: str, *, headers: Mapping[str, str] | None, **content: Any) -> Answer:
-        request = requests.PreparedRequest()  # by hand, as a Session merges its own settings into each anew
-        request.prepare(method, url, headers={**self._headers, **(headers or {})}, **content)
-        with self._session.send(
-            request,
-            timeout=_TIMEOUT,
-            stream=True,
-            allow_redirects=False,
-            **self._environment_of(_origin(url)),
+    def _once(self, method: str, url: str, **options: Any) -> Answer:
+        options |= self._environment_of(_origin(url))
+        with self._session_of(os.getpid()).request(
+            method, url, timeout=_TIMEOUT, stream=True, allow_redirects=False, **options
         ) as response:
             return Answer(response.status_code, response.headers, _body_of(response), _host(url))
 
-    def checked(self, answer: Answer, what: object) -> bytes:
+    def _refuse_redirect(self, answer: Answer) -> Answer:
+        if 300 <= answer.status < 400:
+            target = self.scrubbed(_target_of(answer))
+            raise ProtocolError(
+                f"{answer.host} answered {answer.status}, a redirect to {target}. memframe follows none, as a "
+                "write would be lost and a key could go astray; use the final address as base_url or auth_url"
+            )
+        return answer
+
+    def checked(self, answer: Answer, what: object) -> SecretBytes:
         """The body of a 2xx answer to ``what``; any other status is raised as its error."""
         if 200 <= answer.status < 300:
             return answer.body
@@ -152,18 +189,18 @@ class Transport:
         return printable(text)
 
 
-def _body_of(response: requests.Response) -> bytes:
+def _body_of(response: requests.Response) -> SecretBytes:
     """The whole body, never much more than `MAX_ANSWER_BYTES` of it.
 
     Read from below requests, whose ``content`` takes 10 KB at a time, a third as fast on large pages; and
     in one piece where its length is declared and not that of something compressed.
     """
-    declared = response.headers.get("Content-Length", "")
-    is_exact = declared.isdigit() and "Content-Encoding" not in response.headers
-    if is_exact and int(declared) <= MAX_ANSWER_BYTES:
-        return response.raw.read(decode_content=True)
-    body: bytes = b"" if is_exact else response.raw.read(MAX_ANSWER_BYTES + 1, decode_content=True)
-    if is_exact or len(body) > MAX_ANSWER_BYTES:
+    declared = None if "Content-Encoding" in response.headers else response.raw.length_remaining
+    if declared is not None and declared <= MAX_ANSWER_BYTES:
+        return SecretBytes(response.raw.read(decode_content=True))
+    is_known = declared is not None
+    body = SecretBytes(b"" if is_known else response.raw.read(MAX_ANSWER_BYTES + 1, decode_content=True))
+    if is_known or len(body) > MAX_ANSWER_BYTES:
         raise ProtocolError(
             f"{_host(response.url)} sends more than {MAX_ANSWER_BYTES >> 20} MiB in one answer; "
             "ask for smaller pages with page_size="
@@ -174,49 +211,59 @@ def _body_of(response: requests.Response) -> bytes:
 def _environment_of(origin: str) -> dict[str, Any]:
     """Proxies and certificates that the environment has for an origin; passwords of a netrc file are no part.
 
-    This machine is spoken to directly: plain http is allowed only here, and a proxy may be elsewhere.
+    This machine is reached without a proxy: plain http is allowed to it because it goes nowhere else.
     """
     found = requests.Session().merge_environment_settings(origin, {}, None, None, None)
-    if is_loopback(urlsplit(origin).hostname or ""):
-        found["proxies"] = {}
-    return {name: found[name] for name in ("proxies", "verify", "cert")}
+    authorities = found["verify"]
+    if isinstance(authorities, str) and not Path(authorities).exists():
+        raise ConfigError(
+            f"REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE names {authorities}, which is not there: correct the variable, "
+            "or unset it to trust the usual certificates."
+        )
+    proxies = {} if is_loopback(urlsplit(origin).hostname or "") else found["proxies"]
+    return {"proxies": proxies, "verify": authorities, "cert": found["cert"]}
 
 
 def _no_environment(origin: str) -> dict[str, Any]:  # noqa: ARG001 - stands in for the function above
     return {"proxies": {}, "verify": True, "cert": None}
 
 
-def _refuse_redirect(answer: Answer) -> Answer:
-    if 300 <= answer.status < 400:
-        target = urlsplit(answer.headers.get("Location", "")).hostname or "another place on the same host"
-        raise ProtocolError(
-            f"{answer.host} answered {answer.status}, a redirect to {target}. memframe follows none, as a "
-            "write would be lost and a key could go astray; use the final address as base_url or auth_url"
-        )
-    return answer
+def _target_of(redirect: Answer) -> str:
+    try:
+        return urlsplit(redirect.headers.get("Location", "")).hostname or "another place on the same host"
+    except ValueError:
+        return "a malformed address"
 
 
-def _raise_no_answer(url: str, broken: Exception) -> NoReturn:
-    """From None: the chain of requests and urllib3 prints the URL, and with it search text and ids."""
+def _no_answer(url: str, broken: Exception) -> NoAnswerError:
+    """What broke, in words: the texts of requests and urllib3 hold the address, with search text and ids."""
     host = _host(url)
     if isinstance(broken, requests.exceptions.SSLError):
-        raise NoAnswerError(
+        return NoAnswerError(
             f"cannot trust {host}: its TLS certificate does not verify. If your organisation signs its own, "
             "set REQUESTS_CA_BUNDLE to the file with its root certificate"
-        ) from None
+        )
+    if isinstance(broken, requests.exceptions.ProxyError):
+        return NoAnswerError(
+            f"cannot reach {host} through the proxy that HTTPS_PROXY or ALL_PROXY names. Check that variable, or "
+            "name the host in NO_PROXY"
+        )
     if isinstance(broken, requests.exceptions.ConnectTimeout):
-        raise NoAnswerError(
+        return NoAnswerError(
             f"cannot reach {host}: no connection within {CONNECT_TIMEOUT_S:g} s. Check address and network"
-        ) from None
+        )
     if isinstance(broken, requests.exceptions.Timeout):
-        raise NoAnswerError(f"{host} went silent for {READ_TIMEOUT_S:g} s. Try again later") from None
+        return NoAnswerError(f"{host} went silent for {READ_TIMEOUT_S:g} s. Try again later")
     if isinstance(broken, requests.exceptions.ConnectionError) and "NewConnectionError" in repr(broken):
-        raise NoAnswerError(
-            f"cannot reach {host}. Check the address, and that the service is running"
-        ) from None
-    raise NoAnswerError(
-        f"{host} broke off in the middle of an answer ({type(broken).__name__}). Try again"
-    ) from None
+        return NoAnswerError(f"cannot reach {host}. Check the address, and that the service is running")
+    return NoAnswerError(f"{host} broke off in the middle of an answer ({type(broken).__name__}). Try again")
+
+
+def _not_sent(url: str, unfit: Exception) -> ConfigError:
+    return ConfigError(
+        f"a request to {_host(url)} could not be made ({type(unfit).__name__}): an address, an id or a text "
+        "that was passed cannot travel over HTTP. Check them for broken characters"
+    )
 
 
 def _host(url: str) -> str:

@@ -11,14 +11,15 @@ Unknown fields are ignored when decoding, as a later version of the service may 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Any, Literal, NamedTuple, TypedDict, get_args
+from datetime import UTC, datetime
+from typing import Literal, NamedTuple, TypedDict, get_args
 from urllib.parse import quote
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
+from msgspec.structs import force_setattr
 
-from memframe.secret import Secret
+from memframe.secret import Secret, SecretBytes, secret_to_wire
 
 Status = Literal["pending", "approved", "rejected", "revoked"]
 STATUSES: tuple[Status, ...] = get_args(Status)
@@ -75,6 +76,17 @@ class TokenResponse(Struct, frozen=True):
     token: Secret
     expires_at: datetime
     token_type: str = "Bearer"
+
+    def __post_init__(self) -> None:
+        _to_utc(self, "expires_at")
+
+
+def _to_utc(record: Struct, *names: str) -> None:
+    """Times in one zone; one without a zone is read as UTC, as in frames."""
+    for name in names:
+        moment = getattr(record, name)
+        if moment is not None:
+            force_setattr(record, name, moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC))
 
 
 class OAuthTokens(Struct, frozen=True):
@@ -133,6 +145,9 @@ class AccessRequest(Struct, frozen=True, kw_only=True):
     created_at: datetime | None = field(name="createdAt", default=None)
     updated_at: datetime | None = field(name="updatedAt", default=None)
 
+    def __post_init__(self) -> None:
+        _to_utc(self, "created_at", "updated_at")
+
 
 class AccessRequestList(Struct, frozen=True):
     """Answer of `LIST_REQUESTS`."""
@@ -187,10 +202,14 @@ class MemoryBlob(MemoryBlobResponse, frozen=True, gc=False, kw_only=True):
 
 
 class MemoryPage(Struct, frozen=True, gc=False):
-    """Answer of `LIST_MEMORIES`."""
+    """Answer of `LIST_MEMORIES`; an empty cursor, as some services end a listing, is read as None."""
 
     memory_blobs: list[MemoryBlob] = field(name="memoryBlobs")
     next_cursor: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.next_cursor == "":
+            force_setattr(self, "next_cursor", None)
 
 
 class MemoryFields(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -230,9 +249,9 @@ class MemoryPatch(MemoryFields, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Deleted(Struct, frozen=True):
-    """Answer of `DELETE_MEMORY`, where there is a body."""
+    """Answer of `DELETE_MEMORY`, where there is a body; one that does not say so is no success."""
 
-    success: bool = True
+    success: bool
 
 
 class Tag(Struct, frozen=True, kw_only=True):
@@ -263,29 +282,13 @@ class Problem(Struct, frozen=True, omit_defaults=True):
     type: str | None = None
 
 
-def secret_from_wire(kind: type, value: Any) -> Any:
-    """msgspec ``dec_hook``: text becomes a `Secret` where a struct says so."""
-    if kind is Secret:
-        if not isinstance(value, str):
-            raise TypeError("Expected `str`")  # the decoder adds where
-        return Secret(value)
-    raise NotImplementedError(f"no wire form for {kind.__name__}")
-
-
-def secret_to_wire(value: Any) -> str:
-    """msgspec ``enc_hook``: a `Secret` goes out as its text. Only what is sent is encoded with it."""
-    if isinstance(value, Secret):
-        return value.reveal()
-    raise NotImplementedError(f"no wire form for {type(value).__name__}")
-
-
 _encoder = msgspec.json.Encoder(enc_hook=secret_to_wire)
 
 
-def encode(body: Struct) -> bytes:
+def encode(body: Struct) -> SecretBytes:
     """The JSON of a struct as it is sent, secrets in the open.
 
-    >>> encode(AccessRequestCreate(Secret("mk_1"), "weekly review"))
+    >>> bytes(encode(AccessRequestCreate(Secret("mk_1"), "weekly review")))
     b'{"memoryKey":"mk_1","reason":"weekly review"}'
     """
-    return _encoder.encode(body)
+    return SecretBytes(_encoder.encode(body))

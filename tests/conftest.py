@@ -10,6 +10,7 @@ from argon2 import PasswordHasher
 import memframe
 from memframe.demo.person import Person
 from memframe.service import run_local
+from tests.strangers import Stranger
 
 HERE = str(Path(memframe.__file__).parents[1])
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [HERE, os.environ.get("PYTHONPATH")]))
@@ -79,3 +80,10 @@ def user(service):
 def access(user):
     """An open access to a new user's memories, of which there are none yet."""
     return user.access()
+
+
+@pytest.fixture
+def stranger():
+    """A service of somebody else, which answers what the test says."""
+    with Stranger() as stranger:
+        yield stranger

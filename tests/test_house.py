@@ -26,7 +26,7 @@ LAYERS = """
     listing
     access oauth paging
     client service
-    bearer filters loopback
+    bearer filters loopback redirected
     transport
     answers frames envelope
     settings

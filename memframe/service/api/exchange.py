@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from memframe import wire
 from memframe.errors import InvalidError
-from memframe.secret import Secret
+from memframe.secret import Secret, secret_from_wire
 from memframe.service.deployment import Deployment
 from memframe.service.rules import checked_text, invalid
 from memframe.service.tokens import BearerTokens, bad_token
@@ -52,7 +52,7 @@ def decode(kind: type[Body], request: ApiRequest, body: bytes) -> Body:
     """A JSON body as a struct, with strict types; `InvalidError` says what is wrong and where."""
     _check_media_type(request.headers.get("content-type", ""))
     try:
-        return msgspec.json.decode(body, type=kind, dec_hook=wire.secret_from_wire)
+        return msgspec.json.decode(body, type=kind, dec_hook=secret_from_wire)
     except msgspec.ValidationError as error:
         raise invalid(f"the body is not as specified: {error}", "invalid_body") from None
     except (msgspec.DecodeError, UnicodeDecodeError):

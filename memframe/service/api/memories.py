@@ -111,7 +111,7 @@ def delete_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[byt
     rules.checked_text(memory_id, "the memory id")
     with deployment.store.granted(developer_id=developer_id, user_id=user_id, writes=True) as memories:
         memories.delete(memory_id)
-    return answer(wire.Deleted())
+    return answer(wire.Deleted(success=True))
 
 
 def _filter(request: ApiRequest) -> Filter:

@@ -1,0 +1,398 @@
+"""Whatever is wrong with an answer, the error names thing, cause and next step, and no secret.
+
+One case a line: what is wrong, and words that the message must have: the thing, the cause, the next step.
+"""
+
+import gzip
+import json
+
+import pytest
+
+import memframe as mf
+from memframe import transport, wire
+from tests.clear_errors import Case, assert_clear, refused_setting
+from tests.faults import Reply, answered, html
+from tests.strangers import CREDENTIALS, EXCHANGE_CODE, MEMORY, PAGE, SECRETS, TAG, TOKEN, USER_ID
+
+MEMORY_KEY = SECRETS["memory key"]
+HEX = SECRETS["encryption key"]
+LIST, GET = wire.LIST_MEMORIES, wire.GET_MEMORY
+
+
+# Answers that break the specification
+
+
+def replied(body, status=200, **headers):
+    """Bytes as they are, where `answered` would make JSON of them."""
+    named = {name.replace("_", "-"): text for name, text in headers.items()}
+    return lambda request, forward: Reply(status, {"Content-Type": "application/json", **named}, body)
+
+
+def load(stranger, **options):
+    access = mf.open_access(stranger.client(), "r1")
+    return mf.load_memories(access, progress=False, **options)
+
+
+def answering(endpoint, fault, attempt):
+    def prepared(stranger):
+        stranger.always(endpoint, fault)
+        return attempt(stranger)
+
+    return prepared
+
+
+def broken(endpoint, fault, attempt, *words):
+    return Case(answering(endpoint, fault, attempt), mf.ProtocolError, RuntimeError, words)
+
+
+def broken_page(body, *words):
+    return broken(LIST, replied(body), load, "GET /memory-blobs", *words)
+
+
+def page(**fields):
+    return json.dumps({"memoryBlobs": [{**MEMORY, **fields}], "next_cursor": None}).encode()
+
+
+def sign_in(stranger):
+    return stranger.client().sign_in()
+
+
+def call(name, *args, **options):
+    return lambda stranger: getattr(stranger.client(), name)(*args, **options)
+
+
+def create_one(stranger):
+    return stranger.client().create_memory_blob(USER_ID, memory_key=MEMORY_KEY, content="x")
+
+
+TELL = "tell its operator"
+ADDRESS = "Check the address"
+OTHER_USER = "00000000-0000-4000-8000-000000000000"
+OTHERS = (f"another one|another user than {USER_ID}", "not kept|nothing of it was kept", "operator")
+
+
+def endless(stranger):
+    count = iter(range(10_000))
+
+    def another(request, forward):
+        return answered(200, {**PAGE, "next_cursor": f"c{next(count)}"})(request, forward)
+
+    stranger.always(LIST, another)
+    return load(stranger)
+
+
+ANSWERS = {
+    "page: empty body": broken_page(b"", "empty, not JSON", ADDRESS),
+    "page: HTML": broken(LIST, html, load, "GET /memory-blobs", "an HTML page, not JSON", ADDRESS),
+    "page: cut short": broken_page(page()[:-20], "not JSON", ADDRESS),
+    "page: NaN": broken_page(page(importance=float("nan")), "not JSON", ADDRESS),
+    "page: infinity": broken_page(page(importance=float("inf")), "not JSON", ADDRESS),
+    "page: number beyond all": broken_page(
+        page().replace(b"0.5", b"1e999"), r"out of range - at `\$\.memoryBlobs", TELL
+    ),
+    "page: broken UTF-8": broken_page(page().replace(b"Tea", b"\xff\xfe"), "not JSON", ADDRESS),
+    "page: nested for ever": broken_page(b'{"x":' * 50_000, "not JSON", ADDRESS),
+    "page: a list": broken_page(b"[]", "Expected `object`, got `array`", TELL),
+    "page: an error with status 200": broken_page(
+        b'{"error": "boom"}', "missing required field `memoryBlobs`", TELL
+    ),
+    "page: id of 2^63": broken_page(
+        page(id=2**63), r"Expected `str`, got `int` - at `\$\.memoryBlobs.*id", TELL
+    ),
+    "page: id null": broken_page(page(id=None), "Expected `str`, got `null`", TELL),
+    "page: content an object": broken_page(page(content={"iv": "x"}), r"`str \| null`, got `object`", TELL),
+    "page: score as text": broken_page(page(importance="high"), r"`float \| null`, got `str`", TELL),
+    "page: cursor a number": broken_page(
+        json.dumps({**PAGE, "next_cursor": 5}).encode(), r"got `int` - at `\$\.next_cursor`", TELL
+    ),
+    "page: cursor a broken escape": broken_page(
+        b'{"memoryBlobs":[],"next_cursor":"\\x"}', "not JSON", ADDRESS
+    ),
+    "page: cursor broken UTF-8": broken_page(b'{"memoryBlobs":[],"next_cursor":"\xff"}', "not JSON", ADDRESS),
+    "page: of another user": broken_page(page(user_id=OTHER_USER), *OTHERS),
+    "pages without an end": Case(
+        endless, mf.ProtocolError, RuntimeError, ("GET /memory-blobs", "without a new memory", "has no end")
+    ),
+    "token: with a line end": broken(
+        wire.ISSUE_TOKEN,
+        answered(200, {**TOKEN, "token": f"{TOKEN['token']}\r\nX-Evil: 1"}),
+        sign_in,
+        "POST /auth/token",
+        "cannot stand in a header",
+        "Check that base_url",
+    ),
+    "token: empty": broken(
+        wire.ISSUE_TOKEN, answered(200, {**TOKEN, "token": ""}), sign_in, "POST /auth/token", "empty", "Check"
+    ),
+    "token: a number": broken(
+        wire.ISSUE_TOKEN, answered(200, {**TOKEN, "token": 5}), sign_in, r"not int - at `\$\.token`", TELL
+    ),
+    "token: expiry in words": broken(
+        wire.ISSUE_TOKEN,
+        answered(200, {**TOKEN, "expires_at": "soon"}),
+        sign_in,
+        r"at `\$\.expires_at`",
+        TELL,
+    ),
+    "credentials: key a number": broken(
+        wire.GET_CREDENTIALS,
+        answered(200, {**CREDENTIALS, "encryption_key": 5}),
+        load,
+        "credentials",
+        r"not int - at `\$\.encryption_key`",
+        TELL,
+    ),
+    "credentials: version as text": broken(
+        wire.GET_CREDENTIALS,
+        answered(200, {**CREDENTIALS, "key_version": "1"}),
+        load,
+        "credentials",
+        r"`int`, got `str` - at `\$\.key_version`",
+        TELL,
+    ),
+    "request: another": broken(
+        wire.GET_REQUEST,
+        answered(200, {"id": "r2", "status": "approved"}),
+        call("access_request", "r1"),
+        *OTHERS,
+    ),
+    "request: of no known status": broken(
+        wire.GET_REQUEST,
+        answered(200, {"id": "r1", "status": f"{SECRETS['token']}\x1b[2J"}),
+        call("access_request", "r1"),
+        "GET /access-requests/{request_id}",
+        r"Invalid enum value - at `\$\.status`",
+        TELL,
+    ),
+    "memory: another id": broken(
+        GET, answered(200, {**MEMORY, "id": "m2"}), call("memory_blob", USER_ID, "m1"), "about id m1", *OTHERS
+    ),
+    "memory: another user": broken(
+        GET,
+        answered(200, {**MEMORY, "user_id": OTHER_USER}),
+        lambda stranger: mf.load_memory(mf.open_access(stranger.client(), "r1"), "m1"),
+        f"about user_id {USER_ID}",
+        *OTHERS,
+    ),
+    "tag: another id": broken(
+        wire.TAG, answered(200, {**TAG, "id": "t2"}), call("tag", USER_ID, "t1"), *OTHERS
+    ),
+    "create: another user": broken(
+        wire.CREATE_MEMORY, answered(201, {**MEMORY, "user_id": OTHER_USER}), create_one, "POST", *OTHERS
+    ),
+    "create: no body": broken(
+        wire.CREATE_MEMORY, replied(b"", 204), create_one, "POST", "empty, not JSON", ADDRESS
+    ),
+    "delete: not done": broken(
+        wire.DELETE_MEMORY,
+        answered(200, {"success": False}),
+        call("delete_memory_blob", USER_ID, "m1"),
+        "DELETE",
+        "not success",
+        "read the memory again",
+    ),
+    "delete: an error with status 200": broken(
+        wire.DELETE_MEMORY,
+        answered(200, {"error": "locked"}),
+        call("delete_memory_blob", USER_ID, "m1"),
+        "DELETE",
+        "missing required field `success`",
+        TELL,
+    ),
+    "redirect: elsewhere": broken(
+        wire.ISSUE_TOKEN,
+        answered(308, Location="https://evil.example/"),
+        sign_in,
+        "answered 308",
+        r"a redirect to evil\.example\.",
+        "use the final address",
+    ),
+    "redirect: with a key in its host": broken(
+        LIST,
+        answered(302, Location=f"https://{HEX}.example/"),
+        load,
+        "answered 302",
+        "a redirect to ••••••",
+        "use the final address",
+    ),
+    "redirect: to a broken address": broken(
+        LIST,
+        answered(302, Location="http://["),
+        load,
+        "a redirect to a malformed address",
+        "use the final address",
+    ),
+    "redirect: of OAuth": broken(
+        EXCHANGE_CODE,
+        answered(307, Location="https://evil.example/"),
+        lambda stranger: stranger.flow().exchange(SECRETS["code"]),
+        "answered 307",
+        "a redirect to",
+        "use the final address",
+    ),
+    "OAuth: without a memory key": broken(
+        EXCHANGE_CODE,
+        answered(200, {"access_token": SECRETS["access token"], "token_type": "bearer"}),
+        lambda stranger: stranger.flow().exchange(SECRETS["code"]),
+        "POST /oauth/token",
+        "missing required field `memory_key`",
+        TELL,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ANSWERS.values(), ids=ANSWERS)
+def test_an_answer_that_breaks_the_specification(case, stranger):
+    assert_clear(case, stranger)
+
+
+def test_a_bomb_is_not_unpacked_beyond_the_limit(stranger, monkeypatch):
+    monkeypatch.setattr(transport, "MAX_ANSWER_BYTES", 1 << 20)
+    bomb = gzip.compress(bytes(32 << 20))
+    for status in (200, 302):
+        fault = replied(bomb, status, Content_Encoding="gzip", Location="https://example.com/")
+        words = ("1 MiB in one answer", "page_size=")
+        assert_clear(Case(answering(LIST, fault, load), mf.ProtocolError, RuntimeError, words), stranger)
+
+
+def test_of_a_key_that_comes_twice_in_json_the_last_counts_everywhere(stranger):
+    body = b'{"memoryBlobs":[],"next_cursor":"c1","next_cursor":null,"memoryBlobs":[%b]}'
+    stranger.always(LIST, replied(body % json.dumps(MEMORY).encode()))
+    assert list(load(stranger)["id"]) == ["m1"]
+
+
+# Refusals of the service, which may repeat what it was sent
+
+
+def refused(status, kind, builtin, attempt, endpoint, *words):
+    def fault(request, forward):
+        echo = " ".join([*request.headers.values(), request.body.decode()])
+        return answered(status, {"detail": f"no\x1b[2J\n{echo}", "code": echo, "title": echo})(
+            request, forward
+        )
+
+    return Case(answering(endpoint, fault, attempt), kind, builtin, (f"answered {status}: no", *words))
+
+
+REFUSALS = {
+    "400": refused(
+        400, mf.InvalidError, RuntimeError, create_one, wire.CREATE_MEMORY, "POST", "Check what was"
+    ),
+    "401": refused(
+        401, mf.AuthError, RuntimeError, sign_in, wire.ISSUE_TOKEN, "/auth/token", "Check the API key"
+    ),
+    "403": refused(
+        403, mf.AccessError, RuntimeError, load, LIST, "GET", "Look at the access request's status"
+    ),
+    "404": refused(
+        404, mf.NotFoundError, LookupError, call("tag", USER_ID, "t1"), wire.TAG, "tags", "Check the id"
+    ),
+    "405": refused(405, mf.ServiceError, RuntimeError, load, LIST, "GET /memory-blobs", "Try again later"),
+    "409": refused(
+        409, mf.ConflictError, RuntimeError, create_one, wire.CREATE_MEMORY, "POST", "Read the thing again"
+    ),
+    "422": refused(
+        422, mf.InvalidError, RuntimeError, create_one, wire.CREATE_MEMORY, "POST", "Check what was"
+    ),
+    "429": refused(
+        429, mf.RateLimitError, RuntimeError, create_one, wire.CREATE_MEMORY, "POST", "Wait a minute"
+    ),
+    "500": refused(500, mf.ServiceError, RuntimeError, load, LIST, "GET /memory-blobs", "Try again later"),
+    "503": refused(503, mf.ServiceError, RuntimeError, load, LIST, "GET /memory-blobs", "Try again later"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS.values(), ids=REFUSALS)
+def test_a_refusal_is_told_without_what_it_repeats(case, stranger):
+    assert_clear(case, stranger)
+
+
+REQUEST_STATES = {
+    "pending": "the user has not decided yet; wait_for_decision",
+    "rejected": "the user declined; a new request",
+    "revoked": "took the approval back.*ask again with a new request",
+    "approved": "still refuses its credentials; ask the operator",
+}
+
+
+@pytest.mark.parametrize("status", REQUEST_STATES)
+def test_a_request_in_another_state_opens_nothing(status, stranger):
+    stranger.always(wire.GET_CREDENTIALS, answered(403, {"detail": "no"}))
+    stranger.answer(wire.GET_REQUEST, status=status, updatedAt="2026-01-02T01:30:00+02:00")
+    words = ("access request r1", f"is {status} since 2026-01-01 23:30 UTC", REQUEST_STATES[status])
+    case = Case(lambda: mf.open_access(stranger.client(), "r1"), mf.AccessError, RuntimeError, words)
+    assert_clear(case)
+
+
+@pytest.mark.parametrize("wait", ["-1", "1000000000", "soon", "", "1.5", "9" * 5000, "\xb2"])
+def test_a_wait_that_makes_no_sense_ends_in_the_refusal(stranger, wait, monkeypatch):
+    slept = []
+    monkeypatch.setattr("urllib3.util.retry.time.sleep", slept.append)
+    fault = answered(429, {"detail": "slow down"}, Retry_After=wait)
+    case = Case(
+        answering(LIST, fault, load),
+        mf.RateLimitError,
+        RuntimeError,
+        ("GET /memory-blobs", "slow down", "Wait"),
+    )
+    assert_clear(case, stranger)
+    assert max(slept, default=0) <= transport.MAX_RETRY_AFTER_S
+
+
+# The user's answer to an authorization
+
+
+def pasted(text, **attempt):
+    def exchange(stranger):
+        flow = stranger.flow(**attempt)
+        flow.authorization_url(state="s1")
+        flow.exchange(text)
+
+    return exchange
+
+
+def refused_consent(text, *words):
+    return Case(pasted(text), mf.OAuthError, ValueError, words)
+
+
+CODE = SECRETS["code"].replace("+", "%2B")
+
+CONSENTS = {
+    "nothing": refused_consent(" \n", "nothing was pasted", "paste the redirected address"),
+    "another state": refused_consent(
+        f"http://127.0.0.1/callback?code={CODE}&state=s2", "another attempt", "open the newest link again"
+    ),
+    "no state": refused_consent(
+        f"http://127.0.0.1/callback?code={CODE}", "no state", "paste the whole address"
+    ),
+    "two states": refused_consent(
+        f"http://127.0.0.1/callback?code={CODE}&state=s1&state=s1", "no state", "paste the whole address"
+    ),
+    "no code": refused_consent("http://127.0.0.1/callback?state=s1", "no code", "copy the address"),
+    "two codes": refused_consent(f"?code={CODE}&code={CODE}&state=s1", "no code", "copy the address"),
+    "denied": refused_consent("?error=access_denied&state=s1", "chose not to allow", "may be opened again"),
+    "an error nobody knows": refused_consent(
+        "?error=%1b[2Jodd&error_description=why&state=s1", "odd", "why", "Open the link again"
+    ),
+    "another server": refused_consent(
+        f"?code={CODE}&state=s1&iss=https://evil.example", "another OAuth server", "check auth_url"
+    ),
+    "a server that is no address": refused_consent(
+        f"?code={CODE}&state=s1&iss=http://[", "another OAuth server", "check auth_url"
+    ),
+    "a broken address": refused_consent(f"http://[?code={CODE}", "no state", "paste the whole address"),
+}
+
+
+@pytest.mark.parametrize("case", CONSENTS.values(), ids=CONSENTS)
+def test_an_answer_of_the_user_that_is_refused(case, stranger):
+    assert_clear(case, stranger)
+    assert not stranger.requests
+
+
+@pytest.mark.parametrize(
+    "address", ["javascript:alert(1)", "http://login.example/", "https://me:pw@login.example/"]
+)
+def test_the_page_that_asks_the_user_is_checked_too(address, stranger):
+    words = ("authorize_url", "does not begin|plain http|user name", "give|use https|leave")
+    assert_clear(refused_setting(lambda: stranger.flow(authorize_url=address), *words))

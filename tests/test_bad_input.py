@@ -1,0 +1,331 @@
+"""Whatever is wrong with what is set or passed, the error names thing, cause and next step, and no secret.
+
+One case a line: what is wrong, and words that the message must have: the thing, the cause, the next step.
+"""
+
+import pytest
+
+import memframe as mf
+from memframe import wire
+from memframe.settings import Sources, find_client_settings, find_oauth_settings
+from tests.clear_errors import Case, assert_clear, refused_setting
+from tests.strangers import CREDENTIALS, SECRETS, USER_ID, client_of
+
+KEY = SECRETS["api key"]
+MEMORY_KEY = SECRETS["memory key"]
+HTTPS = "https://api.example.com/api/v1"
+
+
+# What the developer sets
+
+
+def settings(base_url=HTTPS, api_key=KEY, **environ):
+    return find_client_settings(base_url, api_key=api_key, sources=Sources(environ))
+
+
+def variables(**environ):
+    named = {f"MEMFRAME_{name.upper()}": text for name, text in environ.items()}
+    return find_client_settings(
+        sources=Sources({"MEMFRAME_API_KEY": KEY, "MEMFRAME_BASE_URL": HTTPS} | named)
+    )
+
+
+def oauth_variables(**environ):
+    right = {
+        "auth_url": "https://auth.example",
+        "client_id": "app",
+        "client_secret": SECRETS["client secret"],
+    }
+    named = {f"MEMFRAME_{name.upper()}": text for name, text in (right | environ).items()}
+    return find_oauth_settings(sources=Sources(named))
+
+
+SETTINGS = {
+    "api key: empty": refused_setting(lambda: settings(api_key=""), "api_key", "is empty", "give the value"),
+    "api key: blanks": refused_setting(
+        lambda: settings(api_key="  "), "api_key", "is empty", "give the value"
+    ),
+    "api key: quoted": refused_setting(
+        lambda: settings(api_key=f'"{KEY}"'), "api_key", "quotation marks", "leave them out"
+    ),
+    "api key: with its header": refused_setting(
+        lambda: settings(api_key=f"Bearer {KEY}"), "api_key", "blank", "copy the value again"
+    ),
+    "api key: a second line": refused_setting(
+        lambda: settings(api_key=f"{KEY}\nX-Evil: 1"), "api_key", "blank", "copy the value again"
+    ),
+    "api key: invisible mark": refused_setting(
+        lambda: settings(api_key=f"{KEY}\u200b"), "api_key", "invisible", "copy the value again"
+    ),
+    "address: plain http": refused_setting(
+        lambda: settings("http://example.com/api/v1"),
+        "base_url",
+        "plain http to another machine",
+        "use https",
+    ),
+    "address: looks like this machine": refused_setting(
+        lambda: settings("http://127.0.0.1.example.com"), "base_url", "plain http", "use https"
+    ),
+    "address: password in it": refused_setting(
+        lambda: settings(f"https://me:{KEY}@example.com"),
+        "base_url",
+        "user name or password|host",
+        "out|write it",
+    ),
+    "address: the key by mistake": refused_setting(
+        lambda: settings(KEY, KEY), "base_url", "does not begin with https://", "give the whole address"
+    ),
+    "address: with a query": refused_setting(
+        lambda: settings(f"{HTTPS}?api_key={KEY}"), "base_url", "query", "leave it out"
+    ),
+    "address: with a fragment": refused_setting(
+        lambda: settings(f"{HTTPS}#top"), "base_url", "fragment", "leave it out"
+    ),
+    "address: letters like others": refused_setting(
+        lambda: settings("https://ex\u0430mple.com"), "base_url", "outside ASCII", "xn--"
+    ),
+    "address: dot at the end": refused_setting(
+        lambda: settings("https://example.com./api/v1"), "base_url", "dot at the end", "leave it out"
+    ),
+    "address: endless label": refused_setting(
+        lambda: settings(f"https://{'a' * 64}.com"), "base_url", "malformed host", "write it as"
+    ),
+    "address: broken port": refused_setting(
+        lambda: settings("https://example.com:99999"), "base_url", "broken host or port", "write it as"
+    ),
+    "address: javascript": refused_setting(
+        lambda: settings("javascript:alert(1)"), "base_url", "does not begin with https://", "give the whole"
+    ),
+    "variable: base url": refused_setting(
+        lambda: variables(base_url="nonsense"),
+        "MEMFRAME_BASE_URL",
+        "does not begin",
+        "give the whole address",
+    ),
+    "variable: empty base url": refused_setting(
+        lambda: variables(base_url=" "), "MEMFRAME_BASE_URL", "is empty", "unset it"
+    ),
+    "variable: api key": refused_setting(
+        lambda: variables(api_key=f"'{KEY}'"), "MEMFRAME_API_KEY", "quotation marks", "leave them out"
+    ),
+    "variable: auth url": refused_setting(
+        lambda: variables(auth_url="ftp://example.com"),
+        "MEMFRAME_AUTH_URL",
+        "does not begin",
+        "give the whole",
+    ),
+    "variable: client id": refused_setting(
+        lambda: oauth_variables(client_id=""), "MEMFRAME_CLIENT_ID", "is empty", "unset it"
+    ),
+    "variable: client secret": refused_setting(
+        lambda: oauth_variables(client_secret=f" {SECRETS['client secret']}"),
+        "MEMFRAME_CLIENT_SECRET",
+        "blank",
+        "copy the value again",
+    ),
+    "variable: redirect uri": refused_setting(
+        lambda: oauth_variables(redirect_uri="callback"),
+        "MEMFRAME_REDIRECT_URI",
+        "does not begin",
+        "give the whole",
+    ),
+    "lifetime: none at all": refused_setting(
+        lambda: client_of(HTTPS, token_lifetime_s=0), "token_lifetime_s=0", "whole seconds", "or None"
+    ),
+    "lifetime: negative": refused_setting(
+        lambda: client_of(HTTPS, token_lifetime_s=-5), "token_lifetime_s=-5", "whole seconds", "or None"
+    ),
+    "lifetime: text": refused_setting(
+        lambda: client_of(HTTPS, token_lifetime_s="60"), "token_lifetime_s='60'", "whole seconds", "or None"
+    ),
+    "lifetime: a truth value": refused_setting(
+        lambda: client_of(HTTPS, token_lifetime_s=True), "token_lifetime_s=True", "whole seconds", "or None"
+    ),
+    "lifetime: not a number": refused_setting(
+        lambda: client_of(HTTPS, token_lifetime_s=float("nan")),
+        "token_lifetime_s=nan",
+        "whole seconds",
+        "or None",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SETTINGS.values(), ids=SETTINGS)
+def test_a_setting_that_is_refused(case):
+    assert_clear(case)
+
+
+def test_a_line_end_after_a_key_is_dropped_and_the_address_has_one_spelling():
+    found = settings("HTTPS://API.example.com:443/api/v1/", f"{KEY}\n")
+    assert (found.base_url, found.api_key.reveal()) == (HTTPS, KEY)
+
+
+# What is passed to a call: refused before anything is sent
+
+
+def client_call(name, *args, **options):
+    def attempt(stranger):
+        with stranger.client() as client:
+            try:
+                getattr(client, name)(*args, **options)
+            finally:
+                assert not stranger.requests
+
+    return attempt
+
+
+def create(**fields):
+    return client_call("create_memory_blob", USER_ID, memory_key=MEMORY_KEY, **({"content": "x"} | fields))
+
+
+def wait(**options):
+    return lambda stranger: mf.wait_for_decision(
+        stranger.client(), "r1", **({"timeout_s": 1} | options), sleep=lambda seconds: pytest.fail("slept")
+    )
+
+
+PASSED = {
+    "id: empty": refused_setting(
+        client_call("memory_blob", USER_ID, ""), "memory_id=''", "not the id of anything", "pass the id"
+    ),
+    "id: empty, to delete": refused_setting(
+        client_call("delete_memory_blob", USER_ID, ""),
+        "memory_id=''",
+        "not the id of anything",
+        "pass the id",
+    ),
+    "id: two dots, to delete": refused_setting(
+        client_call("delete_memory_blob", USER_ID, ".."), "memory_id='..'", "not the id", "pass the id"
+    ),
+    "id: one dot": refused_setting(
+        client_call("credentials", "."), "request_id='.'", "not the id", "pass the id"
+    ),
+    "id: none": refused_setting(
+        client_call("access_request", None), "request_id", "text, not NoneType", "pass the id"
+    ),
+    "id: nan of a frame": refused_setting(
+        client_call("delete_memory_blob", USER_ID, float("nan")),
+        "memory_id",
+        "text, not float",
+        "pass the id",
+    ),
+    "id: half a surrogate pair": refused_setting(
+        client_call("memory_blob", USER_ID, "\ud800"), "memory_id", "not Unicode", "mend"
+    ),
+    "user: none": refused_setting(
+        client_call("memory_blobs", None), "user_id", "not NoneType", "pass the id"
+    ),
+    "user: empty": refused_setting(
+        client_call("tags", ""), "user_id=''", "not the id of anything", "pass the id"
+    ),
+    "user: blank, to delete": refused_setting(
+        client_call("delete_memory_blob", " ", "m1"), "user_id=' '", "not the id", "pass the id"
+    ),
+    "filter: comma in a tag": refused_setting(
+        client_call("memory_blobs", USER_ID, tags=["a,b"]), "tags", "commas", "leave it out"
+    ),
+    "filter: no tag": refused_setting(
+        client_call("memory_blobs", USER_ID, tags=[]), "tags", "is empty", "leave tags out"
+    ),
+    "filter: a number as a tag": refused_setting(
+        client_call("memory_blobs", USER_ID, tags=[1]), "tag name", "not int", "pass a str"
+    ),
+    "filter: importance of 5": refused_setting(
+        client_call("memory_blobs", USER_ID, min_importance=5), "min_importance=5", "outside 0 to 1", "pass"
+    ),
+    "filter: importance nan": refused_setting(
+        client_call("memory_blobs", USER_ID, min_importance=float("nan")), "min_importance", "0 to 1", "pass"
+    ),
+    "filter: importance as text": refused_setting(
+        client_call("memory_blobs", USER_ID, min_importance="high"), "min_importance='high'", "0 to 1", "pass"
+    ),
+    "filter: search half a surrogate pair": refused_setting(
+        client_call("memory_blobs", USER_ID, search="\udfff"), "search", "not Unicode", "mend"
+    ),
+    "filter: search a number": refused_setting(
+        client_call("memory_blobs", USER_ID, search=5), "search", "not int", "pass a str"
+    ),
+    "field: nan, which JSON turns into null": refused_setting(
+        create(importance=float("nan")), "importance=nan", "no number that JSON has", "or None to clear"
+    ),
+    "field: infinity": refused_setting(
+        create(confidence=float("inf")), "confidence=inf", "no number that JSON has", "pass one"
+    ),
+    "field: tags as one text": refused_setting(create(tags="work"), "tags", "one text", "pass a list"),
+    "field: half a surrogate pair": refused_setting(create(title="\ud83d"), "title", "not Unicode", "mend"),
+    "field: in a tag too": refused_setting(create(tags=["\ud83d"]), "tags", "not Unicode", "mend"),
+    "field: an object": refused_setting(
+        create(source=object()), "type object", "no form in JSON", "pass text, numbers or None"
+    ),
+    "memory key: empty": refused_setting(
+        client_call("create_access_request", "", "why"),
+        "memory_key",
+        "empty",
+        "pass it as the service gave it",
+    ),
+    "memory key: broken": refused_setting(
+        client_call("create_access_request", MEMORY_KEY + "\ud800", "why"),
+        "memory_key",
+        "not Unicode",
+        "pass it",
+    ),
+    "wait: nan seconds": refused_setting(
+        wait(timeout_s=float("nan")), "timeout_s=nan", "give seconds from 0"
+    ),
+    "wait: negative": refused_setting(wait(timeout_s=-1), "timeout_s=-1", "give seconds from 0"),
+    "wait: without a pause": refused_setting(wait(poll_s=0), "poll_s=0", "give seconds from 0.1"),
+}
+
+
+@pytest.mark.parametrize("case", PASSED.values(), ids=PASSED)
+def test_what_is_passed_is_refused_before_anything_is_sent(case, stranger):
+    assert_clear(case, stranger)
+
+
+# Keys and layouts
+
+
+def open_with(key=CREDENTIALS["encryption_key"], **options):
+    def attempt(stranger):
+        stranger.answer(wire.GET_CREDENTIALS, encryption_key=key)
+        mf.open_access(stranger.client(), "r1", **options)
+
+    return attempt
+
+
+def refused_key(key, *words):
+    return Case(open_with(key), mf.SealError, ValueError, ("encryption key", *words))
+
+
+HEX = CREDENTIALS["encryption_key"]
+
+KEYS = {
+    "key: empty": refused_key("", "is empty", "fetch the credentials again"),
+    "key: 63 characters": refused_key(HEX[:63], "63 characters, an odd number", "need 64 hexadecimal"),
+    "key: 65 characters": refused_key(HEX + "a", "65 characters, an odd number", "need 64 hexadecimal"),
+    "key: 128 bits": refused_key(HEX[:32], "128 bits", "need 64 hexadecimal"),
+    "key: 192 bits": refused_key(HEX[:48], "192 bits", "need 64 hexadecimal"),
+    "key: with 0x": refused_key("0x" + HEX, "begins with 0x", "without it"),
+    "key: with blanks": refused_key(f"{HEX[:32]} {HEX[32:]}", "spaces", "nothing else"),
+    "key: base64": refused_key(
+        "jzwdXnqbDC1Obx+AkaKzxNXm9wgZKjtMXW5/gJGis8Q=", "looks like base64", "decode it"
+    ),
+    "key: other letters": refused_key("g" * 64, "not hexadecimal", "fetch the credentials again"),
+    "key: all zero": refused_key("0" * 64, "one byte repeated", "fetch the credentials again"),
+    "key: one byte repeated": refused_key("ab" * 32, "one byte repeated", "fetch the credentials again"),
+    "layout: unknown": Case(
+        open_with(content_format="rot13"),
+        mf.ConfigError,
+        ValueError,
+        ("no content format 'rot13'", "there are memframe, "),
+    ),
+    "layout: unauthenticated, to write": Case(
+        open_with(write_format="cbc-iv:ct"), mf.ConfigError, ValueError, ("cbc-iv:ct", "read only", "write")
+    ),
+    "layout: a number": Case(open_with(content_format=5), mf.ConfigError, ValueError, ("content.format",)),
+}
+
+
+@pytest.mark.parametrize("case", KEYS.values(), ids=KEYS)
+def test_a_key_or_layout_that_is_refused(case, stranger):
+    assert_clear(case, stranger)

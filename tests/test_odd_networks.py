@@ -1,0 +1,217 @@
+"""What stands between client and service: certificates, proxies, netrc files, servers that break HTTP itself."""
+
+import datetime
+import ipaddress
+import socket
+import ssl
+import threading
+from contextlib import contextmanager
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+import memframe as mf
+from memframe import transport, wire
+from memframe.transport import READ_ATTEMPTS
+from tests.clear_errors import Case, assert_clear
+from tests.faults import cut
+from tests.strangers import SECRETS, TOKEN, USER_ID, client_of
+
+
+@contextmanager
+def raw_server(answer, wrap=lambda connection: connection):
+    """A server that reads the head of each request, sends these bytes and closes; its port and the heads."""
+    heads = []
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            try:
+                with wrap(connection) as open_connection:
+                    heads.append(open_connection.recv(65536))
+                    open_connection.sendall(answer)
+            except OSError:
+                heads.append(b"")  # the client hung up, which is what a test wants to see
+
+    thread = threading.Thread(target=serve, name="raw-server")
+    thread.start()
+    try:
+        yield listening.getsockname()[1], heads
+    finally:
+        listening.shutdown(socket.SHUT_RDWR)
+        listening.close()
+        thread.join()
+
+
+def no_answer(attempt, *words):
+    return Case(attempt, mf.NoAnswerError, ConnectionError, words)
+
+
+def tags_at(base_url):
+    return lambda: client_of(base_url).tags(USER_ID)
+
+
+JSON_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+ODD_ANSWERS = {
+    "no HTTP at all": b"SSH-2.0-OpenSSH_9.6\r\n",
+    "nothing": b"",
+    "a hundred thousand headers": b"HTTP/1.1 200 OK\r\n" + b"X: 1\r\n" * 100_000 + b"\r\n",
+    "a header without an end": b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000,
+    "a body that is cut": JSON_HEAD + b"Content-Length: 1000\r\n\r\n{",
+    "a chunk that is cut": JSON_HEAD + b"Transfer-Encoding: chunked\r\n\r\n1000\r\n{",
+    "a chunk of no size": JSON_HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n{}",
+    "gzip that is none": JSON_HEAD + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}",
+    "two lengths that differ": JSON_HEAD + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}",
+}
+
+
+@pytest.mark.parametrize("answer", ODD_ANSWERS.values(), ids=ODD_ANSWERS)
+def test_an_answer_that_breaks_http_is_one_that_broke_off(answer):
+    with raw_server(answer) as (port, heads):
+        attempt = tags_at(f"http://127.0.0.1:{port}/api/v1")
+        assert_clear(no_answer(attempt, f"127.0.0.1:{port}", "broke off in the middle", "Try again"))
+        assert len(heads) == 1  # the token is asked for by a write, which is not repeated
+
+
+@pytest.mark.parametrize("length", [b"1", b"\xb2", b"-5", b"9" * 5000, b"soon"])
+def test_a_length_that_is_wrong_ends_in_a_clear_error(length):
+    with raw_server(JSON_HEAD + b"Content-Length: %b\r\n\r\n[]" % length) as (port, _):
+        with pytest.raises((mf.ProtocolError, mf.NoAnswerError)) as caught:
+            tags_at(f"http://127.0.0.1:{port}")()
+        assert "127.0.0.1" in str(caught.value) or "POST /auth/token" in str(caught.value)
+
+
+def test_a_declared_length_beyond_the_limit_is_refused_unread():
+    with raw_server(JSON_HEAD + b"Content-Length: 99999999999\r\n\r\n") as (port, _):
+        words = (f"127.0.0.1:{port}", "more than 256 MiB", "page_size=")
+        assert_clear(Case(tags_at(f"http://127.0.0.1:{port}"), mf.ProtocolError, RuntimeError, words))
+
+
+def test_a_server_that_says_nothing_is_named_with_the_time(monkeypatch):
+    monkeypatch.setattr(transport, "READ_TIMEOUT_S", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        assert_clear(
+            no_answer(tags_at(f"http://127.0.0.1:{port}"), f":{port} went silent for 0.05 s", "Try again")
+        )
+
+
+def test_nobody_there_is_told_as_that():
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    assert_clear(
+        no_answer(tags_at(f"http://127.0.0.1:{port}"), f"cannot reach 127.0.0.1:{port}", "Check the address")
+    )
+
+
+# Certificates
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A certificate for 127.0.0.1 that has signed itself, with its key in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.datetime.now(datetime.UTC)
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path_factory.mktemp("tls") / "certificate.pem"
+    path.write_bytes(
+        signed.public_bytes(serialization.Encoding.PEM)
+        + key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
+    return path
+
+
+@pytest.fixture
+def tls_server(certificate):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    body = b'{"items": [], "token": "t", "expires_at": "2031-01-01T00:00:00Z"}'
+    answer = JSON_HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    with raw_server(answer, lambda connection: context.wrap_socket(connection, server_side=True)) as (
+        port,
+        heads,
+    ):
+        yield f"https://127.0.0.1:{port}", heads
+
+
+def test_a_certificate_that_signed_itself_is_not_trusted_and_gets_nothing(tls_server):
+    base_url, heads = tls_server
+    words = ("cannot trust 127.0.0.1", "certificate does not verify", "set REQUESTS_CA_BUNDLE")
+    assert_clear(no_answer(tags_at(base_url), *words))
+    assert not any(heads)
+
+
+def test_a_certificate_that_the_user_names_is_trusted(tls_server, certificate, monkeypatch):
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    assert tags_at(tls_server[0])() == []
+
+
+def test_a_file_of_certificates_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/nowhere/ca.pem")
+    words = ("REQUESTS_CA_BUNDLE", "/nowhere/ca.pem, which is not there", "correct the variable")
+    assert_clear(Case(tags_at("https://127.0.0.1:1"), mf.ConfigError, ValueError, words))
+
+
+# What the environment says
+
+
+def test_a_netrc_file_neither_replaces_the_token_nor_is_sent(stranger, monkeypatch, tmp_path):
+    (tmp_path / ".netrc").write_text("machine 127.0.0.1 login me password netrc-canary\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
+    with stranger.client() as client:
+        client.tags(USER_ID)
+    stranger.flow().exchange(SECRETS["code"])
+    sent = [request.headers.get("Authorization") for request in stranger.requests]
+    assert sent == [None, f"Bearer {TOKEN['token']}", None]
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+def test_this_machine_is_reached_without_a_proxy_which_would_read_the_key(stranger, monkeypatch, name):
+    with raw_server(b"") as (port, heads):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{port}")
+        with stranger.client() as client:
+            assert client.tags(USER_ID)
+        assert not heads
+
+
+def test_another_machine_is_reached_through_the_proxy_and_its_failure_is_told(monkeypatch):
+    with raw_server(b"HTTP/1.1 502 Bad Gateway\r\n\r\n") as (port, heads):
+        monkeypatch.setenv("HTTPS_PROXY", f"http://me:proxy-canary@127.0.0.1:{port}")
+        words = (r"cannot reach api\.example", "through the proxy", "Check that variable")
+        assert_clear(no_answer(tags_at("https://api.example/api/v1"), *words))
+        assert [head.split()[:2] for head in heads] == [[b"CONNECT", b"api.example:443"]]
+
+
+def test_a_broken_connection_warns_nobody_of_what_was_searched_for(stranger, caplog, capfd):
+    client = stranger.client()
+    client.sign_in()
+    stranger.script(wire.LIST_MEMORIES, *[cut] * READ_ATTEMPTS)
+    with pytest.raises(mf.NoAnswerError, match="broke off"):
+        client.memory_blobs(USER_ID, search="an illness")
+    assert len(stranger.requests_to(wire.LIST_MEMORIES)) == READ_ATTEMPTS
+    assert not [record for record in caplog.records if record.levelname != "DEBUG"]
+    assert capfd.readouterr() == ("", "")
