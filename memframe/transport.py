@@ -26,7 +26,6 @@ from requests.auth import AuthBase
 from urllib3.exceptions import HTTPError, InvalidHeader
 from urllib3.util import Retry
 
-from memframe.address import is_loopback
 from memframe.answers import Answer, error_of, printable
 from memframe.errors import ConfigError, MemframeError, NoAnswerError, ProtocolError
 from memframe.secret import Secret, SecretBytes
@@ -38,7 +37,6 @@ CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 60.0
 MAX_RETRY_AFTER_S = 300
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
-_TIMEOUT = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
 READ_ATTEMPTS = 3
 """How often a read is asked whose answer does not come or breaks off."""
 
@@ -163,7 +161,12 @@ class Transport:
     def _once(self, method: str, url: str, **options: Any) -> Answer:
         options |= self._environment_of(_origin(url))
         with self._session_of(os.getpid()).request(
-            method, url, timeout=_TIMEOUT, stream=True, allow_redirects=False, **options
+            method,
+            url,
+            timeout=(CONNECT_TIMEOUT_S, READ_TIMEOUT_S),
+            stream=True,
+            allow_redirects=False,
+            **options,
         ) as response:
             return Answer(response.status_code, response.headers, _body_of(response), _host(url))
 
@@ -211,8 +214,10 @@ def _body_of(response: requests.Response) -> SecretBytes:
 def _environment_of(origin: str) -> dict[str, Any]:
     """Proxies and certificates that the environment has for an origin; passwords of a netrc file are no part.
 
-    This machine is reached without a proxy: plain http is allowed to it because it goes nowhere else.
+    Neither counts for plain http, which is spoken to this machine only.
     """
+    if origin.startswith("http://"):
+        return _no_environment(origin)
     found = requests.Session().merge_environment_settings(origin, {}, None, None, None)
     authorities = found["verify"]
     if isinstance(authorities, str) and not Path(authorities).exists():
@@ -220,8 +225,7 @@ def _environment_of(origin: str) -> dict[str, Any]:
             f"REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE names {authorities}, which is not there: correct the variable, "
             "or unset it to trust the usual certificates."
         )
-    proxies = {} if is_loopback(urlsplit(origin).hostname or "") else found["proxies"]
-    return {"proxies": proxies, "verify": authorities, "cert": found["cert"]}
+    return {name: found[name] for name in ("proxies", "verify", "cert")}
 
 
 def _no_environment(origin: str) -> dict[str, Any]:  # noqa: ARG001 - stands in for the function above
