@@ -80,7 +80,7 @@ def is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return host == "localhost"
+        return host.lower() == "localhost"
 
 
 def _check(name: str, address: Secret) -> None:
@@ -124,6 +124,8 @@ def _fault_of_parts(parts: SplitResult, host: str) -> str | None:
         return "has a dot at the end of its host: leave it out."
     if not (_HOST.fullmatch(host) or _is_ipv6(host)):
         return "has a malformed host: write it as https://host/path."
+    if not (parts.path + parts.query).isascii():
+        return "has letters outside ASCII behind its host: write them percent-encoded."
     if parts.scheme == "http" and not is_loopback(host):
         return "is plain http to another machine, where anybody on the way reads the secrets: use https."
     return None

@@ -80,6 +80,7 @@ def error_of(answer: Answer, *, what: object, said: Callable[[str], str]) -> Ser
         status=answer.status,
         code=said(texts["code"]) if "code" in texts else None,
         endpoint=str(what),
+        detail=reason,
     )
 
 

@@ -67,6 +67,8 @@ class ServiceError(MemframeError, RuntimeError):
         The machine-readable code of the service's problem document (RFC 9457), where it sent one.
     endpoint : str or None
         Method and path template of the call, such as ``GET /tags/{tag_id}``.
+    detail : str or None
+        The service's own words, made fit to print.
     """
 
     def __init__(
@@ -76,11 +78,13 @@ class ServiceError(MemframeError, RuntimeError):
         status: int | None = None,
         code: str | None = None,
         endpoint: str | None = None,
+        detail: str | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
         self.endpoint = endpoint
+        self.detail = detail
 
 
 class AuthError(ServiceError):

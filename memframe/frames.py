@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.pandas_compat  # Arrow loads it at the first conversion; better not in the middle of a load
 from msgspec import Struct
 
 from memframe.wire import AccessRequest, Tag

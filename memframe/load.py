@@ -183,11 +183,17 @@ def _cut(columns: dict[str, Sequence[Any]], first: int, size: int) -> Iterator[d
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Without the cyclic collector, which would walk each page's fresh objects several times over."""
+    """Without the cyclic collector, which would walk each page's fresh objects several times over.
+
+    Nor is it to walk all of them at once when it comes back: they are moved to the oldest generation.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        if was_enabled and not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()
         if was_enabled:
             gc.enable()

@@ -117,6 +117,8 @@ def as_secret(value: str | Secret) -> Secret:
 def secret_from_wire(kind: type, value: Any) -> Any:
     """msgspec ``dec_hook``: text becomes a `Secret` where a struct says so."""
     if kind is Secret:
+        if not isinstance(value, str):
+            raise TypeError("Expected `str`")  # the decoder adds where
         return Secret(value)
     raise NotImplementedError(f"no wire form for {kind.__name__}")
 

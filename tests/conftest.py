@@ -1,5 +1,7 @@
 """Fixtures that every room shares: a running service, made once."""
 
+import os
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -9,6 +11,10 @@ import memframe
 from memframe.demo.person import Person
 from memframe.service import run_local
 from tests.strangers import Stranger
+
+HERE = str(Path(memframe.__file__).parents[1])
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [HERE, os.environ.get("PYTHONPATH")]))
+"""The kernels of notebooks, and commands in other folders, import the memframe that is being tested."""
 
 PASSWORD = "a password for tests"
 

@@ -65,6 +65,7 @@ UNSAFE = [
     ("https://-example.com", "malformed host"),
     ("https://a..b", "malformed host"),
     ("https://[fe80::1%25eth0]", "malformed host"),
+    ("https://example.com/caf\u00e9", "percent-encoded"),
 ]
 
 
@@ -74,6 +75,20 @@ def test_an_unsafe_address_is_refused_without_repeating_it(check, text, says):
     with pytest.raises(ConfigError, match=rf"^my_url .*{says}") as caught:
         check("my_url", text)
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://app.example.com/cb",
+        "https://app.example.com/cb?x=1",
+        "http://127.0.0.1/callback/",
+        "http://LOCALHOST:8000/cb",
+        "http://[::1]:9/cb",
+    ],
+)
+def test_a_redirect_address_stays_as_it_was_written(text):
+    assert check_redirect_uri("redirect_uri", text) == text
 
 
 def test_a_query_is_for_redirects_only():

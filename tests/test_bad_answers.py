@@ -125,7 +125,11 @@ ANSWERS = {
         wire.ISSUE_TOKEN, answered(200, {**TOKEN, "token": ""}), sign_in, "POST /auth/token", "empty", "Check"
     ),
     "token: a number": broken(
-        wire.ISSUE_TOKEN, answered(200, {**TOKEN, "token": 5}), sign_in, r"not int - at `\$\.token`", TELL
+        wire.ISSUE_TOKEN,
+        answered(200, {**TOKEN, "token": 5}),
+        sign_in,
+        r"Expected `str` - at `\$\.token`",
+        TELL,
     ),
     "token: expiry in words": broken(
         wire.ISSUE_TOKEN,
@@ -139,7 +143,7 @@ ANSWERS = {
         answered(200, {**CREDENTIALS, "encryption_key": 5}),
         load,
         "credentials",
-        r"not int - at `\$\.encryption_key`",
+        r"Expected `str` - at `\$\.encryption_key`",
         TELL,
     ),
     "credentials: version as text": broken(

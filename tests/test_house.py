@@ -50,6 +50,10 @@ ROOM_OF_LIBRARY = {
     "litestar": {"service"},
     "sqlalchemy": {"service"},
     "uvicorn": {"service"},
+    "oauthlib": {"service"},
+    "jinja2": {"service"},
+    "joserfc": {"service"},
+    "argon2": {"service"},
 }
 """Heavy libraries, and the rooms that may open their door."""
 

@@ -1,6 +1,7 @@
 """The OAuth flow against the real authorization server, and every way in which a pasted answer can be wrong."""
 
-import threading
+import queue
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -131,30 +132,30 @@ def test_a_redirect_address_is_needed(monkeypatch):
         mf.OAuthFlow("app", "secret", auth_url="https://auth.example")
 
 
-def test_a_listener_on_this_machine_takes_the_answer(user, capsys):
+class Printed(queue.SimpleQueue):
+    """Standard output whose text another thread can wait for."""
+
+    def write(self, text):
+        self.put(text)
+
+    def flush(self):
+        pass
+
+
+def test_a_listener_on_this_machine_takes_the_answer(user, monkeypatch):
+    printed = Printed()
+    monkeypatch.setattr("sys.stdout", printed)
     flow = user.flow()
-    found = []
-    waiting = threading.Thread(target=lambda: found.append(flow.run_local(timeout_s=20)))
-    waiting.start()
-    address = printed_address(capsys, waiting)
-    redirected = user.person.authorize(address)
-    callback = urlsplit(redirected)
-    assert callback.hostname == "127.0.0.1"
-    assert requests.get(f"http://{callback.netloc}/other", timeout=5).status_code == 404
-    page = requests.get(redirected, timeout=5)
-    waiting.join(10)
-    assert found[0].memory_key
+    with ThreadPoolExecutor(1) as background:
+        exchanged = background.submit(flow.run_local, timeout_s=20)
+        redirected = user.person.authorize(printed.get(timeout=20).split()[-1])
+        callback = urlsplit(redirected)
+        assert callback.hostname == "127.0.0.1"
+        assert requests.get(f"http://{callback.netloc}/other", timeout=5).status_code == 404
+        page = requests.get(redirected, timeout=5)
+        assert exchanged.result(20).memory_key
     assert query_of(redirected)["code"] not in page.text
     assert "no-store" in page.headers["Cache-Control"]
-
-
-def printed_address(capsys, waiting):
-    printed = ""
-    while waiting.is_alive():
-        printed += capsys.readouterr().out
-        if printed.count("\n") == 2:
-            return printed.split()[-1]
-    raise AssertionError("run_local ended before it printed the address")
 
 
 def test_a_listener_gives_up_in_time(user):

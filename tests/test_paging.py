@@ -289,11 +289,11 @@ def test_pages_smaller_than_asked_for_are_all_loaded(access, proxy):
 
 
 @pytest.mark.parametrize("status", [400, 422])
-def test_auto_steps_down_to_the_size_that_is_not_refused(access, proxy, status):
+def test_auto_takes_the_size_that_the_refusal_names(access, proxy, status):
     proxy.always(LIST_MEMORIES, refused_above(20, status))
     assert_whole(mf.load_memories(access, progress=False))
     sizes = [int(request.query["limit"]) for request in proxy.requests_to(LIST_MEMORIES)]
-    assert sizes == [1000, 500, 250, 100, 50, 20, 20]
+    assert sizes == [1000, 20, 20]  # the refusal names its limit
 
 
 def test_auto_asks_for_a_big_page_at_once(access, proxy):

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from memframe.errors import ConfigError, InvalidError, ProtocolError
-from memframe.paging import PROBED_PAGES, Clock, cursor_of, iter_pages
+from memframe.paging import cursor_of, iter_pages
 
 
 def page(cursor):
@@ -16,50 +16,65 @@ def page(cursor):
 class Pages:
     """Pages 1 to n; remembers what it was asked, and in which thread."""
 
-    def __init__(self, n_pages, largest=10_000):
-        self.n_pages, self.largest = n_pages, largest
+    def __init__(self, n_pages, largest=10_000, detail=None):
+        self.n_pages, self.largest, self.detail = n_pages, largest, detail
         self.asked, self.threads = [], []
 
     def __call__(self, size, cursor):
         self.asked.append((size, cursor))
         self.threads.append(threading.current_thread())
         if size > self.largest:
-            raise InvalidError(f"limit must be at most {self.largest}", status=400)
+            raise InvalidError("refused", status=400, detail=self.detail)
         number = int(cursor or 1)
         return page(str(number + 1) if number < self.n_pages else None)
 
 
-def still_clock():
-    return Clock(wall=lambda: 0.0, work=lambda: 0.0)
-
-
-def slow_clock():
-    """A second passes whenever somebody looks, and none of it is this thread's work."""
-    seconds = iter(range(1_000_000))
-    return Clock(wall=lambda: float(next(seconds)), work=lambda: 0.0)
-
-
-@pytest.mark.parametrize("clock", [still_clock, slow_clock])
 @pytest.mark.parametrize("n_pages", [1, 2, 3, 7])
-def test_every_page_comes_once_and_in_order(n_pages, clock):
+def test_every_page_comes_once_and_in_order(n_pages):
     pages = Pages(n_pages)
-    bodies = list(iter_pages(pages, clock=clock()))
+    bodies = list(iter_pages(pages))
     assert [cursor_of(body) for body in bodies] == [*map(str, range(2, n_pages + 1)), None]
     assert [cursor for _, cursor in pages.asked] == [None, *map(str, range(2, n_pages + 1))]
 
 
-def test_quick_pages_are_fetched_in_turn_and_slow_ones_ahead():
-    quick, slow = Pages(6), Pages(6)
-    list(iter_pages(quick, clock=still_clock()))
-    list(iter_pages(slow, clock=slow_clock()))
-    assert set(quick.threads) == {threading.current_thread()}
-    assert threading.current_thread() not in slow.threads[PROBED_PAGES:]
+def test_the_next_page_is_under_way_while_one_is_worked_on():
+    asked, answer = threading.Event(), threading.Event()
+
+    def fetch(size, cursor):
+        if cursor is None:
+            return page("2")
+        asked.set()
+        assert answer.wait(10)
+        return page(None)
+
+    for number, _ in enumerate(iter_pages(fetch)):
+        if number == 0:
+            assert asked.wait(10)
+            answer.set()
+
+
+def test_an_error_of_the_next_page_comes_after_this_one():
+    def fetch(size, cursor):
+        if cursor is None:
+            return page("2")
+        raise InvalidError("gone", status=400)
+
+    pages = iter_pages(fetch)
+    assert cursor_of(next(pages)) == "2"
+    with pytest.raises(InvalidError, match="gone"):
+        next(pages)
 
 
 def test_the_size_steps_down_until_the_service_agrees_and_stays():
     pages = Pages(3, largest=200)
     list(iter_pages(pages))
     assert [size for size, _ in pages.asked] == [1000, 500, 250, 100, 100, 100]
+
+
+def test_a_refusal_that_names_its_limit_is_taken_at_its_word():
+    pages = Pages(2, largest=200, detail="limit must be between 1 and 200")
+    list(iter_pages(pages))
+    assert [size for size, _ in pages.asked] == [1000, 200, 200]
 
 
 def test_a_size_that_was_given_is_not_stepped_down():
@@ -91,7 +106,7 @@ def test_a_page_size_that_is_none_is_named(page_size):
 
 def test_leaving_early_leaves_no_thread_behind():
     before = threading.active_count()
-    pages = iter_pages(Pages(50), clock=slow_clock())
+    pages = iter_pages(Pages(50))
     for _ in range(5):
         next(pages)
     pages.close()

@@ -49,7 +49,12 @@ def _without_extra(name: str, missing: str) -> click.Command:
     def refuse() -> None:
         raise ConfigError(f"`memframe {name}` needs the library {missing}: pip install 'memframe[service]'")
 
-    return click.Command(name, callback=refuse, help="(not installed: pip install 'memframe[service]')")
+    return click.Command(
+        name,
+        callback=refuse,
+        help="(not installed: pip install 'memframe[service]')",
+        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    )
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

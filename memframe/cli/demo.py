@@ -2,28 +2,61 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
-from memframe.demo import DEFAULT_FOLDER, run_demo
+from memframe.demo import run_demo
+from memframe.demo.telling import Telling
 
 
 @click.command("demo")
 @click.option(
     "--folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=DEFAULT_FOLDER,
+    type=click.Path(path_type=Path),
+    default=Path("memframe-demo"),
     show_default=True,
-    help="Where the pictures and the Parquet file go.",
+    help="Where the Parquet file and the pictures go.",
 )
 def take_tour(folder: Path) -> None:
     """Walk the whole way from an API key to a DataFrame, on a service of its own.
 
-    Takes a few seconds, needs no account, and ends with its database; files stay only in the folder.
+    Takes a few seconds and needs no account. Its database ends with it; files stay only in the folder.
 
     \b
     Example:
         memframe demo --folder tour
     """
-    run_demo(folder, say=click.echo)
+    with _plotting_without_traces():
+        run_demo(folder, telling=_on_this_terminal(), command=_command())
+
+
+def _command() -> str:
+    """How the command was started, as most shells do not find it in an environment that is not activated."""
+    started = Path(sys.argv[0])
+    if started.stem != "memframe":
+        return "python -m memframe"
+    return "memframe" if shutil.which("memframe") == str(started) else str(started)
+
+
+def _on_this_terminal() -> Telling:
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # memories hold every script, terminals do not
+    colour = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
+    return Telling(click.echo, width=shutil.get_terminal_size().columns, colour=colour)
+
+
+@contextmanager
+def _plotting_without_traces() -> Iterator[None]:
+    """Matplotlib neither reads the user's settings nor leaves its cache of fonts with them."""
+    with TemporaryDirectory(prefix="memframe-") as scratch:
+        os.environ.pop("MPLBACKEND", None)
+        os.environ.update(MPLCONFIGDIR=scratch, XDG_CACHE_HOME=scratch)
+        yield

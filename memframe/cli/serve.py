@@ -13,11 +13,12 @@ from typing import Any
 import click
 import platformdirs
 
+from memframe.address import is_loopback
 from memframe.errors import ConfigError
 from memframe.secret import Secret
 from memframe.service.app import create_app
 from memframe.service.deployment import FIRST_DEVELOPER, Addresses, Deployment, NewDeveloper, open_deployment
-from memframe.service.rules import is_loopback, public_url
+from memframe.service.rules import public_url
 from memframe.service.server import listen, make_server, url_of
 from memframe.service.times import instant_text
 

@@ -173,6 +173,8 @@ class Envelope:
     def open_many(self, texts: Sequence[str | None]) -> Opened:
         """A column of texts at once; what cannot be opened is an entry in ``errors``, never an exception."""
         opened = self._open_all(texts)
+        if None not in opened and b"".join(opened).isascii():  # type: ignore[arg-type]  # the usual column, at once
+            return Opened(opened, {}, 0)
         errors: dict[int, str] = {}
         n_plain = 0
         for index, (text, plain) in enumerate(zip(texts, opened, strict=True)):
@@ -196,11 +198,13 @@ class Envelope:
             opened.append(None if text is None else self._open_one(text))
         if hot := self._hot:  # the rest in one tight loop; what it leaves out is looked at one by one
             rest = texts[len(opened) :]
-            opened += [
-                self._open_one(text) if plain is None and text is not None else plain
-                for text, plain in zip(rest, hot.layout.open_all(rest, hot.like), strict=True)
-            ]
+            opened += hot.layout.open_all(rest, hot.like)
+            if None in opened:
+                opened = list(map(self._open_missed, texts, opened))
         return opened
+
+    def _open_missed(self, text: str | None, plain: bytes | None) -> bytes | None:
+        return plain if plain is not None or text is None else self._open_one(text)
 
     def _open_one(self, text: str) -> bytes | None:
         for layout in self._candidates(text):

@@ -14,6 +14,11 @@ def __getattr__(name: str) -> Any:
     """`run_local` and `LocalService`, loaded when they are asked for."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from memframe.service import local  # noqa: PLC0415 - the parts below must not load the whole
-
+    try:
+        from memframe.service import local  # noqa: PLC0415 - the parts below must not load the whole
+    except ModuleNotFoundError as missing:
+        raise ModuleNotFoundError(
+            f"the service needs the library {missing.name}: pip install 'memframe[service]'",
+            name=missing.name,
+        ) from None
     return getattr(local, name)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from litestar import Litestar
-from litestar.datastructures import State
+from litestar.datastructures import MutableScopeHeaders, State
 from litestar.exceptions import HTTPException
-from litestar.types import ASGIApp
+from litestar.types import ASGIApp, Message, Scope
 from sqlalchemy.exc import OperationalError
 
 from memframe.errors import ServiceError
@@ -43,8 +43,15 @@ def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
             OperationalError: answer_database_error,
             Exception: answer_failure,
         },
+        before_send=[_forbid_sniffing],
         request_max_body_size=MAX_BODY_BYTES,
         openapi_config=None,
         logging_config=None,
     )
     return HostGuard(app, public_url=addresses.public_url)
+
+
+async def _forbid_sniffing(message: Message, _: Scope) -> None:
+    """Every answer is what its ``Content-Type`` says, refusals too, which routes' own headers leave out."""
+    if message["type"] == "http.response.start":
+        MutableScopeHeaders.from_message(message)["X-Content-Type-Options"] = "nosniff"

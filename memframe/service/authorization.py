@@ -13,9 +13,10 @@ import msgspec
 from litestar import MediaType, Response, get, post
 from litestar.params import RawBody
 
+from memframe.address import is_loopback
 from memframe.service.oauth_server import BadLink, SendBack
 from memframe.service.redirects import form_target
-from memframe.service.rules import invalid, is_loopback
+from memframe.service.rules import invalid
 from memframe.service.site import Site, Visitor, WebRequest, site_of
 from memframe.service.store import Developer, User
 from memframe.wire import OAUTH_AUTHORIZE, OAUTH_TOKEN

@@ -59,9 +59,12 @@ class Cursors:
         """The place in a cursor that was made for this filter."""
         try:
             sealed = base64.b64decode(cursor, altchars=b"-_", validate=True)
-            return int.from_bytes(self._cipher.decrypt(sealed, [msgspec.json.encode(chosen)]))
+            place = int.from_bytes(self._cipher.decrypt(sealed, [msgspec.json.encode(chosen)]))
         except (binascii.Error, ValueError, InvalidTag):
             raise _bad_cursor() from None
+        if self.seal(place, chosen) != cursor:  # another spelling of the same bytes, with padding for one
+            raise _bad_cursor()
+        return place
 
 
 def _bad_cursor() -> InvalidError:

@@ -19,6 +19,7 @@ from litestar.params import FromPath, RawBody
 from memframe.errors import ConflictError, InvalidError, ServiceError
 from memframe.secret import Secret
 from memframe.service.authorization import AUTHORIZATION_ROUTES
+from memframe.service.methods import options_of
 from memframe.service.oauth_server import BadLink, SendBack
 from memframe.service.site import Site, Visitor, WebRequest, refusal_page, site_of
 from memframe.wire import OAUTH_AUTHORIZE, Status
@@ -30,7 +31,7 @@ _REFUSAL = "That e-mail and password do not go together. Check both and try agai
 _SIGN_IN = f"/login?next={quote(DASHBOARD, safe='')}"
 _STATIC = Path(__file__).with_name("static")
 _FILES = {
-    "style.css": ((_STATIC / "style.css").read_bytes(), "text/css; charset=utf-8"),
+    "style.css": ((_STATIC / "style.css").read_bytes(), "text/css"),
     "mark.svg": ((_STATIC / "mark.svg").read_bytes(), "image/svg+xml"),
 }
 
@@ -155,9 +156,9 @@ def _client_name(site: Site, way_on: str) -> str | None:
 def site_router() -> Router:
     """Every page for people, and the authorization server."""
     pages = [enter, show_sign_in, sign_in, sign_out, show_dashboard, decide, serve_file]
+    routes = [*pages, *AUTHORIZATION_ROUTES]
     return Router(
         "/",
-        route_handlers=[*pages, *AUTHORIZATION_ROUTES],
+        route_handlers=[*options_of(routes), *routes],
         exception_handlers={ServiceError: refusal_page},
-        response_headers={"X-Content-Type-Options": "nosniff"},
     )

@@ -15,6 +15,7 @@ from argon2 import PasswordHasher
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from memframe.address import check_redirect_uri
 from memframe.envelope import Envelope
 from memframe.errors import ConfigError
 from memframe.secret import Secret
@@ -133,7 +134,7 @@ class Deployment:
             api_key_hash=secret_hash(api_key),
             client_id=CLIENT_ID_PREFIX + uuid4().hex,
             client_secret_hash=secret_hash(client_secret),
-            redirect_uris=(rules.redirect_uri(redirect_uri),),
+            redirect_uris=(check_redirect_uri("the redirect address", redirect_uri),),
         )
         return NewDeveloper(developer.id, api_key, developer.client_id, client_secret)
 

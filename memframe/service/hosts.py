@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from memframe import wire
+from memframe.address import is_loopback
 from memframe.service.problems import PROBLEM_TYPE
-from memframe.service.rules import is_loopback
 
 
 class HostGuard:
@@ -47,7 +47,9 @@ class HostGuard:
 
 def _host(scope: Scope) -> str | None:
     values = [value for name, value in scope["headers"] if name == b"host"]
+    if len(values) != 1 or b"@" in values[0]:
+        return None
     try:
-        return urlsplit(f"//{values[0].decode('ascii')}").hostname if len(values) == 1 else None
+        return urlsplit(f"//{values[0].decode('ascii')}").hostname
     except ValueError:
         return None

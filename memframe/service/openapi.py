@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from memframe import wire
 from memframe.secret import Secret
+from memframe.service import bounds
 from memframe.service.api.exchange import ApiRequest
 from memframe.service.problems import PROBLEM_TYPE
 from memframe.service.rules import MAX_LIMIT
@@ -221,7 +222,7 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
         "in": parameter.place,
         "required": parameter.required,
         "description": parameter.meaning,
-        "schema": {"type": parameter.type},
+        "schema": {"type": parameter.type, **bounds.OF_PARAMETER.get(parameter.name, {})},
     }
 
 
@@ -231,7 +232,16 @@ def _schemas() -> dict[str, Any]:
     _, schemas = msgspec.json.schema_components(
         sorted(kinds, key=lambda kind: kind.__name__), schema_hook=_secret_schema, ref_template=_REFERENCE
     )
+    for operation in OPERATIONS:
+        if operation.body:
+            _bound(schemas[operation.body.__name__]["properties"])
     return schemas
+
+
+def _bound(fields: dict[str, Any]) -> None:
+    """Write the bounds of its fields into the schema of a body."""
+    for name in fields.keys() & bounds.OF_FIELD.keys():
+        fields[name] |= bounds.OF_FIELD[name]
 
 
 def _secret_schema(kind: type) -> dict[str, Any]:

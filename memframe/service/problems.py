@@ -27,6 +27,7 @@ def problem_response(
 ) -> Response[bytes]:
     """One problem document."""
     problem = wire.Problem(title=HTTPStatus(status).phrase, status=status, detail=detail, code=code)
+    headers = {"Cache-Control": "no-store", **(headers or {})}
     return Response(wire.encode(problem), status_code=status, media_type=PROBLEM_TYPE, headers=headers)
 
 

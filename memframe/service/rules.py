@@ -9,12 +9,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import re
 from collections.abc import Iterable
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
+from memframe.address import check_url
 from memframe.errors import ConfigError, ConflictError, InvalidError
 from memframe.wire import DEFAULT_LIMIT, Status
 
@@ -41,8 +41,9 @@ MAX_EMAIL_CHARS = 320
 MIN_PASSWORD_CHARS = 8
 MAX_PASSWORD_CHARS = 1024
 MAX_TAGS = 100
+MAX_IDEMPOTENCY_KEY_CHARS = 255
 
-_DIGITS = re.compile(r"[0-9]{1,18}", re.ASCII)
+_DIGITS = re.compile(r"[0-9]{1,4000}", re.ASCII)  # Python reads no longer integers
 _EMAIL = re.compile(r"[^@\s\x00-\x1f]+@[^@\s\x00-\x1f]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 
@@ -152,7 +153,7 @@ def tag_names(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _tag_name(name: str) -> str:
-    name = checked_text(name.strip(), "a tag name", max_chars=MAX_NAME_CHARS)
+    name = checked_text(name, "a tag name", max_chars=MAX_NAME_CHARS).strip()
     if not name or "," in name:
         raise invalid("a tag name must not be blank or contain a comma", "invalid_tag")
     return name
@@ -185,57 +186,13 @@ def developer_name(text: str) -> str:
     return checked_text(name, "the developer's name")
 
 
-def redirect_uri(text: str) -> str:
-    """An address to which a user may be sent back: https, or http on this machine; no fragment."""
-    _checked_address(text, "the redirect address")
-    return text
-
-
 def public_url(text: str) -> str:
     """The address of a service as others reach it: https, or http on this machine; no path.
 
     >>> public_url("https://memories.example.org/")
     'https://memories.example.org'
     """
-    parts = _checked_address(text, "the public address")
-    if parts.path not in {"", "/"} or parts.query:
-        raise _bad_address("the public address", "it has a path; the service stands at the root of its host")
-    return f"{parts.scheme}://{parts.netloc}"
-
-
-def _checked_address(text: str, name: str) -> SplitResult:
-    if not text.isascii() or not text.isprintable() or " " in text or "\\" in text:
-        raise _bad_address(name, "it has characters that an address cannot have; write it percent-encoded")
-    try:
-        parts = urlsplit(text)
-        host = parts.hostname or ""
-        _ = parts.port  # an impossible port is only noticed on access
-    except ValueError:
-        raise _bad_address(name, "it is not an address") from None
-    if "#" in text:
-        raise _bad_address(name, "it has a fragment (#); leave that out")
-    if parts.username is not None or parts.password is not None:
-        raise _bad_address(name, "it has a user name; leave that out")
-    if parts.scheme not in {"http", "https"} or not host:
-        raise _bad_address(name, "it must begin with https:// and a host")
-    if parts.scheme == "http" and not is_loopback(host):
-        raise _bad_address(name, "plain http is only for this machine (127.0.0.1); use https")
-    return parts
-
-
-def _bad_address(name: str, reason: str) -> ConfigError:
-    return ConfigError(f"{name} is refused: {reason}")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host is this machine.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("127.0.0.1.example.org")
-    (True, True, False)
-    """
-    if host.casefold() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    url = check_url("the public address", text)
+    if urlsplit(url).path:
+        raise ConfigError("the public address has a path: the service stands at the root of its host.")
+    return url

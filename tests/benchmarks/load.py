@@ -67,9 +67,10 @@ def memframe(base_url, size):
     """`mf.load_memories`."""
     import memframe as mf
 
+    load_memories = mf.load_memories  # imported now: the other ways import before their clock runs, too
     access = mf.open_access(mf.connect(base_url, api_key="mf_benchmark"), "r1")
     began = time.perf_counter()
-    frame = mf.load_memories(access, page_size=size, progress=False)
+    frame = load_memories(access, page_size=size, progress=False)
     return time.perf_counter() - began, len(frame)
 
 

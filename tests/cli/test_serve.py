@@ -162,6 +162,15 @@ def test_usage_errors_exit_with_2(tmp_path):
 def test_a_command_whose_libraries_are_missing_says_what_to_install(monkeypatch):
     monkeypatch.setitem(COMMANDS, "serve", "no_such_library.serve:run")
     assert "serve" in run("--help").output
-    answer = run("serve")
-    assert answer.exit_code == 1
-    assert "pip install 'memframe[service]'" in answer.stderr
+    for options in ([], ["--data", "here", "extra"]):
+        answer = run("serve", *options)
+        assert answer.exit_code == 1
+        assert "pip install 'memframe[service]'" in answer.stderr
+
+
+@pytest.mark.parametrize("code", ["memframe.service.run_local()", "from memframe.demo import SampleService"])
+def test_python_without_the_services_libraries_says_what_to_install(code):
+    without = f"import sys; sys.modules['uvicorn'] = None; import memframe; {code}"
+    done = subprocess.run([sys.executable, "-c", without], capture_output=True, check=False, text=True)
+    assert done.returncode == 1
+    assert "needs the library uvicorn: pip install 'memframe[service]'" in done.stderr

@@ -15,7 +15,7 @@ from memframe.envelope import LAYOUTS
 from memframe.envelope.layouts import associated_data
 from memframe.errors import ConfigError, SealError
 
-UNAUTHENTICATED = {"cbc-iv:ct", "openssl-salted"}
+UNAUTHENTICATED = ("cbc-iv:ct", "openssl-salted")
 WRITABLE = [name for name in LAYOUTS if name not in UNAUTHENTICATED]
 MARKED = ["memframe", "jwe", "fernet", "gcm-json"]
 UNMARKED = [name for name in WRITABLE if name not in MARKED]

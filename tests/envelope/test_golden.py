@@ -14,7 +14,7 @@ from memframe.secret import Secret
 
 HERE = Path(__file__).parent / "golden"
 GOLDEN = json.loads((HERE / "golden.json").read_text("utf-8"))
-UNAUTHENTICATED = {"cbc-iv:ct", "openssl-salted"}
+UNAUTHENTICATED = ("cbc-iv:ct", "openssl-salted")
 
 
 def envelope_for(golden, content_format="auto"):

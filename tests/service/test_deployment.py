@@ -76,7 +76,7 @@ def test_a_database_that_cannot_be_opened_is_named(tmp_path, url):
 
 def test_a_database_password_is_not_repeated(tmp_path):
     url = "postgresql+psycopg://me:hunter2@127.0.0.1:1/x"
-    with pytest.raises(ConfigError, match="cannot be opened") as refusal:
+    with pytest.raises(ConfigError, match=r"cannot be opened|needs the library psycopg") as refusal:
         open_deployment(tmp_path, database_url=url)
     assert "hunter2" not in str(refusal.value)
 

@@ -62,3 +62,19 @@ def test_path_parameters_are_declared(document):
 
 def test_the_server_named_is_the_one_that_answers(document, service):
     assert document["servers"] == [{"url": service.base_url}]
+
+
+def test_the_bounds_of_fields_and_parameters_are_those_of_the_rules(document):
+    body = document["components"]["schemas"]["MemoryPatch"]["properties"]
+    assert (body["importance"]["minimum"], body["importance"]["maximum"]) == (0, 5)
+    assert body["tags"]["maxItems"] == 100
+    tag = re.compile(body["tags"]["items"]["pattern"])
+    assert [bool(tag.search(name)) for name in ("a b", "\t", "", "a,b", "a\0")] == [True, *[False] * 4]
+    assert not re.search(body["title"]["pattern"], "a\0b")
+    assert "pattern" not in body["memoryKey"]
+    listing = document["paths"]["/memory-blobs"]["get"]["parameters"]
+    bounds = {parameter["name"]: parameter["schema"] for parameter in listing}
+    assert bounds["importance"] == {"type": "number", "minimum": 0, "maximum": 1}
+    assert bounds["limit"] == {"type": "integer", "minimum": 1}
+    answered = document["components"]["schemas"]["MemoryBlob"]["properties"]
+    assert "maximum" not in answered["importance"]

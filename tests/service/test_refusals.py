@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, urlsplit
 
 import pytest
+import requests
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import update
@@ -207,6 +208,12 @@ def test_fields_are_of_their_type_and_within_their_bounds(grant, field, value):
     assert grant.ids() == [memory_id]
 
 
+def test_a_key_of_another_type_is_refused_in_the_words_of_the_wire(service, call):
+    for value in (None, 5, ["x"]):
+        said = call.post("/auth/token", {"api_key": value}).json()["detail"]
+        assert said == "the body is not as specified: Expected `str` - at `$.api_key`"
+
+
 @pytest.mark.parametrize("missing", ["user_id", "memoryKey", "content"])
 def test_what_is_required_must_be_there(grant, refused, missing):
     body = {**grant.keys, "content": "x"}
@@ -262,7 +269,7 @@ def test_query_parameters_are_strict(grant, refused, name, value, code):
     refused(grant.list(**{name: value}), 400, code)
 
 
-def test_a_cursor_belongs_to_its_user_and_filter(service, call, new_grant, grant, refused):
+def test_a_cursor_belongs_to_its_user_and_filter(service, call, other_call, new_grant, grant, refused):
     for _ in range(3):
         grant.create("tea", tags=["t"], importance=1)
     cursor = grant.list(limit=1).json()["next_cursor"]
@@ -270,6 +277,9 @@ def test_a_cursor_belongs_to_its_user_and_filter(service, call, new_grant, grant
     for other in ({"tags": "t"}, {"searchQuery": "tea"}, {"importance": "0"}):
         refused(grant.list(cursor=cursor, **other), 400, "invalid_cursor")
     refused(new_grant(service, call).list(cursor=cursor), 400, "invalid_cursor")
+    refused(other_call.get("/memory-blobs", user_id=grant.user_id, cursor="x"), 403, "no_grant")
+    for respelled in (cursor + "=", cursor + "==", cursor.rstrip("=") + "=A", f" {cursor}", cursor * 2):
+        refused(grant.list(cursor=respelled), 400, "invalid_cursor")
     for position in range(len(cursor)):
         tampered = cursor[:position] + ("A" if cursor[position] != "A" else "B") + cursor[position + 1 :]
         refused(grant.list(cursor=tampered), 400, "invalid_cursor")
@@ -304,13 +314,47 @@ def test_another_method_is_told_which_are_allowed(call, refused, method, path, a
     assert allowed <= set(answer.headers["allow"].split(", "))
 
 
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/api/v1/memory-blobs", "GET, OPTIONS, POST"),
+        ("/api/v1/memory-blobs/x", "DELETE, GET, OPTIONS, PATCH"),
+        ("/api/v1/access-requests", "GET, OPTIONS, POST"),
+        ("/api/v1/auth/token", "OPTIONS, POST"),
+        ("/oauth/authorize", "GET, OPTIONS, POST"),
+        ("/login", "GET, OPTIONS, POST"),
+    ],
+)
+def test_options_names_every_method_of_a_path(service, path, allowed):
+    answer = requests.options(service.auth_url + path, timeout=5)
+    assert (answer.status_code, answer.headers["allow"], answer.content) == (204, allowed, b"")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/api/v1/tags"), ("GET", "/nowhere"), ("PUT", "/login"), ("POST", "/login"),
+        ("OPTIONS", "/login"), ("GET", "/login"), ("GET", "/schema/openapi.json"), ("GET", "/static/style.css"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_no_answer_may_be_taken_for_anything_else(service, method, path):
+    answer = requests.request(method, service.auth_url + path, timeout=5)
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers.get("content-type", "").count("charset") <= 1
+    if not answer.ok:
+        assert answer.headers["cache-control"] == "no-store"
+
+
 def test_a_body_over_one_megabyte_is_too_large(grant, refused):
     assert grant.call.post("/memory-blobs", {**grant.keys, "content": "x" * 900_000}).status_code == 201
     answer = grant.call.post("/memory-blobs", {**grant.keys, "content": "x" * 1_000_001})
     refused(answer, 413, "body_too_large")
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "10.0.0.1", "[::", ""])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "10.0.0.1", "me@localhost", "[::", ""]
+)
 def test_a_name_that_is_not_the_services_own_is_not_answered(service, host):
     port = urlsplit(service.auth_url).port
     connection = http.client.HTTPConnection("127.0.0.1", port)

@@ -23,52 +23,10 @@ def test_there_are_three_moves_and_no_other():
 
 
 @pytest.mark.parametrize(
-    "address",
-    [
-        "https://a.example.org/cb",
-        "https://a.example.org/cb?x=1",
-        "http://127.0.0.1/callback",
-        "http://127.0.0.1:8000/cb",
-        "http://localhost/cb",
-        "http://[::1]:9/cb",
-    ],
-)
-def test_redirect_addresses_that_are_safe(address):
-    assert rules.redirect_uri(address) == address
-
-
-@pytest.mark.parametrize(
-    ("address", "reason"),
-    [
-        ("https://a.example.org/cb#x", "fragment"),
-        ("https://a.example.org/cb#", "fragment"),
-        ("http://a.example.org/cb", "plain http"),
-        ("http://127.0.0.1.evil.com/cb", "plain http"),
-        ("ftp://127.0.0.1/cb", "must begin"),
-        ("javascript:alert(1)", "must begin"),
-        ("/cb", "must begin"),
-        ("https://", "must begin"),
-        ("", "must begin"),
-        ("https://user@a.example.org/cb", "user name"),
-        ("https://a.example.org@evil.com/cb", "user name"),
-        ("https://a.example.org\\@evil.com/", "characters"),
-        ("https://a.example.org/c b", "characters"),
-        ("https://ä.example.org/", "characters"),
-        ("https://a.example.org/\n", "characters"),
-        ("https://a.example.org:99999/", "not an address"),
-        ("https://[::1/", "not an address"),
-    ],
-)
-def test_redirect_addresses_that_are_not(address, reason):
-    with pytest.raises(ConfigError, match=reason):
-        rules.redirect_uri(address)
-
-
-@pytest.mark.parametrize(
-    "address", ["https://a.example.org/path", "https://a.example.org/?x=1", "http://a.org"]
+    "address", ["https://a.example.org/path", "https://a.example.org/?x=1", "http://a.example.org"]
 )
 def test_the_public_address_is_that_of_a_host(address):
-    with pytest.raises(ConfigError, match="the public address is refused"):
+    with pytest.raises(ConfigError, match=r"^the public address "):
         rules.public_url(address)
 
 

@@ -164,6 +164,47 @@ def test_a_second_use_revokes_what_the_first_one_gave(store, clock, code):
     assert store.authorizations.token(third.token_hash) is None
 
 
+def add_code(store, clock, code, name):
+    store.authorizations.add_code(
+        code_hash=name * 64,
+        developer_id=code.developer_id,
+        user_id=code.user_id,
+        redirect_uri=None,
+        code_challenge=None,
+        expires_at=clock() + timedelta(seconds=60),
+    )
+
+
+def test_codes_and_tokens_that_are_over_are_forgotten_when_a_new_code_is_made(store, clock, code):
+    token = token_of(code, "1")
+    assert store.authorizations.redeem_code(code.id, (token,))
+    add_code(store, clock, code, "a")
+    clock.advance(minutes=11)
+    add_code(store, clock, code, "b")
+    kept = [store.authorizations.code(name * 64) is not None for name in "eab"]
+    assert kept == [True, False, True], "a code lives while a token of it does, so that a replay is seen"
+    clock.advance(days=30)
+    add_code(store, clock, code, "c")
+    assert store.authorizations.token(token.token_hash) is None
+    assert store.authorizations.code("e" * 64) is None
+
+
+def test_a_user_connected_twice_at_the_same_moment_is_connected_once(store, developer, user):
+    pair = {"user_id": user.id, "developer_id": developer.id}
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: store.accounts.connect(**pair, memory_key_hash="c" * 64), range(16)))
+    assert store.accounts.connected_user(developer_id=developer.id, memory_key_hash="c" * 64) == user.id
+
+
+def test_of_many_writers_in_one_process_none_waits_for_the_lock_in_vain(store, developer, user, monkeypatch):
+    monkeypatch.setattr("memframe.service.store.engine.BUSY_TIMEOUT_MS", 0)
+    pair = {"user_id": user.id, "developer_id": developer.id}
+    store.accounts.connect(**pair, memory_key_hash="c" * 64)
+    with ThreadPoolExecutor(16) as pool:
+        added = list(pool.map(lambda n: store.requests.add(**pair, reason=str(n)), range(64)))
+    assert len(store.requests.of_user(user.id)) == len(added) == 64
+
+
 def test_a_session_ends_when_it_is_told_to_or_its_time_is_over(store, clock, user):
     for name in "12":
         store.sessions.open(token_hash=name * 64, user_id=user.id)

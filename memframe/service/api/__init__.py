@@ -9,11 +9,14 @@ from memframe.service.api.requests import REQUEST_ROUTES
 from memframe.service.api.tags import TAG_ROUTES
 from memframe.service.api.tokens import TOKEN_ROUTES
 from memframe.service.deployment import API_PREFIX
-
-HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+from memframe.service.methods import options_of
 
 
 def api_router() -> Router:
     """Every endpoint, below the prefix of this version."""
     routes = [*TOKEN_ROUTES, *REQUEST_ROUTES, *MEMORY_ROUTES, *TAG_ROUTES]
-    return Router(API_PREFIX, route_handlers=routes, response_headers=HEADERS)
+    return Router(
+        API_PREFIX,
+        route_handlers=[*options_of(routes), *routes],
+        response_headers={"Cache-Control": "no-store"},
+    )

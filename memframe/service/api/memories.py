@@ -35,7 +35,6 @@ from memframe.service.store import Memories
 from memframe.service.store.memories import without_content
 
 IDEMPOTENCY_HEADER = "idempotency-key"
-MAX_IDEMPOTENCY_KEY_CHARS = 255
 
 _SEALED_SPELLING = re.compile(r"[A-Za-z0-9+/=_:.-]+", re.ASCII)
 """Characters of the layouts that we know: a text with any other, such as a blank, is plain for certain."""
@@ -48,8 +47,8 @@ def list_memories(request: ApiRequest) -> Response[bytes]:
     chosen = _filter(request)
     limit = rules.page_limit(query(request, "limit"))
     cursor = query(request, "cursor")
-    after = deployment.cursors.open(cursor, chosen) if cursor else 0
     with deployment.store.granted(developer_id=developer_id, user_id=chosen.user_id) as memories:
+        after = deployment.cursors.open(cursor, chosen) if cursor else 0
         found = _matching(deployment, memories, chosen, after=after, limit=limit + 1)
     page = found[:limit]
     further = deployment.cursors.seal(page[-1][0], chosen) if len(found) > limit else None
@@ -193,8 +192,8 @@ def _idempotency_hash(deployment: Deployment, request: ApiRequest) -> str | None
     key = request.headers.get(IDEMPOTENCY_HEADER)
     if key is None:
         return None
-    if not 0 < len(key) <= MAX_IDEMPOTENCY_KEY_CHARS:
-        message = f"Idempotency-Key must have 1 to {MAX_IDEMPOTENCY_KEY_CHARS} characters"
+    if not 0 < len(key) <= rules.MAX_IDEMPOTENCY_KEY_CHARS:
+        message = f"Idempotency-Key must have 1 to {rules.MAX_IDEMPOTENCY_KEY_CHARS} characters"
         raise rules.invalid(message, "invalid_idempotency_key")
     return _keyed_hash(deployment, key.encode())
 

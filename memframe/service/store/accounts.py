@@ -45,6 +45,9 @@ class User(Struct, frozen=True):
     created_at: datetime
 
 
+_LOCKED_USER = select(users.c.id).where(users.c.id == bindparam("user_id")).with_for_update()
+
+
 class Accounts:
     """Queries on developers, users, users' keys and the connections between the two."""
 
@@ -121,9 +124,13 @@ class Accounts:
             return fetch_all(connection, User, select(users).order_by(users.c.created_at, users.c.id))
 
     def connect(self, *, user_id: str, developer_id: str, memory_key_hash: str) -> None:
-        """Note that a developer was given a user's memory key; a second time changes nothing."""
+        """Note that a developer was given a user's memory key; a second time changes nothing.
+
+        A database that locks rows keeps the user's: of two exchanges at once, the second sees the first.
+        """
         pair = {"user_id": user_id, "developer_id": developer_id}
         with writing(self._engine) as connection:
+            connection.execute(_LOCKED_USER, {"user_id": user_id})
             if not _is_connected(connection, **pair):
                 new = {**pair, "memory_key_hash": memory_key_hash, "created_at": self._now()}
                 connection.execute(insert(connections).values(**new))

@@ -6,15 +6,17 @@ the code's id: it is the family that falls when a code or a refresh token comes 
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 from msgspec import Struct
-from sqlalchemy import Engine, Update, insert, select, update
+from sqlalchemy import Connection, Engine, Update, delete, exists, insert, select, update
 
 from memframe.service.store.engine import columns_of, fetch_one, writing
 from memframe.service.store.schema import authorization_codes, user_tokens
 from memframe.service.times import Clock
+
+_KEPT = timedelta(minutes=10)
 
 
 class AuthorizationCode(Struct, frozen=True):
@@ -58,7 +60,8 @@ class Authorizations:
         code_challenge: str | None,
         expires_at: datetime,
     ) -> None:
-        """Note a code that a user's consent gave."""
+        """Note a code that a user's consent gave; what is over for good is forgotten on this occasion."""
+        now = self._now()
         new = {
             "id": str(uuid4()),
             "code_hash": code_hash,
@@ -66,10 +69,11 @@ class Authorizations:
             "user_id": user_id,
             "redirect_uri": redirect_uri,
             "code_challenge": code_challenge,
-            "created_at": self._now(),
+            "created_at": now,
             "expires_at": expires_at,
         }
         with writing(self._engine) as connection:
+            _forget_spent(connection, now)
             connection.execute(insert(authorization_codes).values(**new))
 
     def code(self, code_hash: str) -> AuthorizationCode | None:
@@ -119,3 +123,16 @@ class Authorizations:
     def _revocation(self, code_id: str) -> Update:
         holds = (user_tokens.c.code_id == code_id) & user_tokens.c.revoked_at.is_(None)
         return update(user_tokens).where(holds).values(revoked_at=self._now())
+
+
+def _forget_spent(connection: Connection, now: datetime) -> None:
+    """Delete tokens that have run out, and codes of which no token is left.
+
+    A code stays as long as a token of its family does: until then, coming again revokes the family. It
+    stays a while after its time, too, as it may be being exchanged at this moment.
+    """
+    connection.execute(delete(user_tokens).where(user_tokens.c.expires_at <= now))
+    alive = exists().where(user_tokens.c.code_id == authorization_codes.c.id)
+    connection.execute(
+        delete(authorization_codes).where(authorization_codes.c.expires_at <= now - _KEPT, ~alive)
+    )

@@ -2,6 +2,8 @@
 
 SQLite writes ahead (WAL) and sees every commit through to the disk (``synchronous=FULL``). Its write
 transactions take the lock at their beginning: what was read inside one still holds when it is written.
+Whoever waits for SQLite's lock looks again from time to time, and of many who do some may never find it
+free; so threads of one process wait in line for a lock of their own, and only processes compete.
 
 Queries that every call needs are built once, as constants beside the code that runs them: building
 one costs more than SQLite takes to answer it.
@@ -10,8 +12,9 @@ one costs more than SQLite takes to answer it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -43,8 +46,15 @@ def open_engine(url: str) -> Engine:
         if engine.dialect.name == "sqlite":
             _prepare_sqlite(engine)
         _create_tables(engine)
-    except (ArgumentError, NoSuchModuleError, ImportError) as error:
-        raise ConfigError(f"the database address is not understood: {type(error).__name__}") from None
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"the database address needs the library {error.name}, which is not installed: pip install {error.name}"
+        ) from None
+    except (ArgumentError, NoSuchModuleError) as error:
+        raise ConfigError(
+            f"the database address is not understood ({type(error).__name__}): write it as SQLAlchemy does, "
+            "such as sqlite:////folder/file.db"
+        ) from None
     except DBAPIError as error:
         place = engine.url.render_as_string(hide_password=True)
         raise ConfigError(f"the database {place} cannot be opened: {error.orig}") from None
@@ -54,7 +64,8 @@ def open_engine(url: str) -> Engine:
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
     """A transaction that will write: commits at the end, rolls back on an error."""
-    with engine.connect().execution_options(writes=True) as connection, connection.begin():
+    turn = engine.get_execution_options().get("turn") or nullcontext()
+    with turn, engine.connect().execution_options(writes=True) as connection, connection.begin():
         yield connection
 
 
@@ -79,6 +90,8 @@ def columns_of(record: Struct) -> dict[str, Any]:
 
 
 def _prepare_sqlite(engine: Engine) -> None:
+    engine.update_execution_options(turn=Lock())
+
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, record: object) -> None:  # noqa: ARG001 - the event's signature
         connection.isolation_level = None  # the driver's own BEGIN comes too late for our transactions

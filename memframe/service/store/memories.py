@@ -46,6 +46,8 @@ _PAGE = (
     .order_by(memories.c.seq)
     .limit(bindparam("limit", type_=Integer))
 )
+_ADD = insert(memories).returning(memories.c.seq)
+_LINK = insert(memory_tags)
 _LINKS = (
     select(memory_tags.c.memory_seq, memory_tags.c.tag_id)
     .where(memory_tags.c.user_id == bindparam("user_id"))
@@ -110,7 +112,7 @@ class Memories:
             "id": str(uuid4()),
             "user_id": self._user_id,
         }
-        seq = self._connection.execute(insert(memories).values(**new).returning(memories.c.seq)).scalar_one()
+        seq = self._connection.execute(_ADD, new).scalar_one()
         tag_ids = self._set_tags(seq, tag_names)
         shown: dict[str, Any] = {name: new.get(name) for name in _FIELDS}
         return MemoryBlobResponse(tags=tuple(tag_names), tag_ids=tag_ids, **shown)
@@ -165,17 +167,7 @@ class Memories:
             return []
         ids = self._tags_between(rows[0].seq, rows[-1].seq)
         names = self._tag_names()  # asked last: it knows every tag that was linked
-        return [
-            (
-                seq,
-                MemoryBlob(
-                    tags=tuple([names[tag_id] for tag_id in ids[seq]]),
-                    tag_ids=tuple(ids[seq]),
-                    **dict(zip(_COLUMNS, values, strict=True)),
-                ),
-            )
-            for seq, *values in rows
-        ]
+        return [_placed(row, ids[row[0]], names) for row in rows]
 
     def _tags_between(self, first: int, last: int) -> dict[int, list[str]]:
         """Ids of the tags of all records between two places, in their order."""
@@ -200,7 +192,7 @@ class Memories:
             {"user_id": self._user_id, "memory_seq": seq, "position": position, "tag_id": ids[name]}
             for position, name in enumerate(names)
         ]
-        self._connection.execute(insert(memory_tags), links)
+        self._connection.execute(_LINK, links)
         return tuple(ids[name] for name in names)
 
     def _create_tags(self, names: Sequence[str]) -> dict[str, str]:
@@ -212,6 +204,26 @@ class Memories:
             new = [{"id": tag_id, "name": name, **common, **times} for name, tag_id in ids.items()]
             self._connection.execute(insert(tags), new)
         return ids
+
+
+def _placed(row: Sequence[Any], tag_ids: Sequence[str], names: dict[str, str]) -> tuple[int, MemoryBlob]:
+    """A row of `_MINE` as a place and a record; spelled out, as a page has a thousand of them."""
+    seq, memory_id, user_id, title, summary, importance, confidence, source, created, updated, content = row
+    memory = MemoryBlob(
+        id=memory_id,
+        user_id=user_id,
+        content=content,
+        title=title,
+        summary=summary,
+        tags=tuple([names[tag_id] for tag_id in tag_ids]),
+        tag_ids=tuple(tag_ids),
+        importance=importance,
+        confidence=confidence,
+        source=source,
+        created_at=created,
+        updated_at=updated,
+    )
+    return seq, memory
 
 
 def without_content(memory: MemoryBlob) -> MemoryBlobResponse:

@@ -194,7 +194,7 @@ authorization_codes = Table(
     Column("redirect_uri", Text),  # none where the client, having only one, left it out
     Column("code_challenge", String(128)),
     Column("created_at", Time, nullable=False),
-    Column("expires_at", Time, nullable=False),
+    Column("expires_at", Time, nullable=False, index=True),
     Column("used_at", Time),
 )
 
@@ -207,7 +207,7 @@ user_tokens = Table(
     Column("developer_id", Id, ForeignKey("developers.id"), nullable=False),
     Column("user_id", Id, ForeignKey("users.id"), nullable=False),
     Column("created_at", Time, nullable=False),
-    Column("expires_at", Time, nullable=False),
+    Column("expires_at", Time, nullable=False, index=True),
     Column("revoked_at", Time),
 )
 

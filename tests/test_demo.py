@@ -1,0 +1,177 @@
+"""The guided tour, as a stranger's machine runs it: whatever is set there, and nothing left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from memframe.archive import export_memories, load_archive
+from memframe.cli import main
+from memframe.demo import SampleService
+from memframe.demo.telling import Telling, cut, display_width
+from memframe.frames import MEMORY_KINDS, FrameBuilder
+from memframe.sample import load_sample
+
+FILES = {"memories.parquet", "timeline.png", "tags.png"}
+SECONDS = 15
+COMMAND = [sys.executable, "-m", "memframe", "demo"]
+
+DEAD = "http://127.0.0.1:9"
+POISON = {
+    **dict.fromkeys(
+        ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"), DEAD
+    ),
+    **dict.fromkeys(("MEMFRAME_BASE_URL", "MEMFRAME_AUTH_URL"), "https://elsewhere.example.org"),
+    **dict.fromkeys(("MEMFRAME_API_KEY", "MEMFRAME_CLIENT_ID", "MEMFRAME_CLIENT_SECRET"), "another"),
+    "MEMFRAME_REDIRECT_URI": "no address",
+    "REQUESTS_CA_BUNDLE": "/no/such/file",
+    "SSL_CERT_FILE": "/no/such/file",
+    "PYTHON_KEYRING_BACKEND": "no.such.Keyring",
+    "MPLBACKEND": "no such backend",
+}
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """Empty folders for home, temporary files and work, and an environment that leads astray."""
+    for name in ("home", "tmp", "work"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "home" / ".netrc").write_text("machine 127.0.0.1 login somebody password something\n")
+    places = {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "tmp")}
+    environment = {name: os.environ[name] for name in ("PATH", "PYTHONPATH")} | places
+    return {"cwd": tmp_path / "work", "env": environment | POISON}
+
+
+def left_on(machine):
+    root = machine["cwd"].parent
+    return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()} - {"home/.netrc"}
+
+
+def run(machine, *options, **environment):
+    return subprocess.run(
+        [*COMMAND, *options],
+        cwd=machine["cwd"],
+        env=machine["env"] | environment,
+        capture_output=True,
+        encoding=environment.get("PYTHONIOENCODING", "utf-8"),
+        check=False,
+        timeout=4 * SECONDS,
+    )
+
+
+def test_it_shows_the_whole_way_and_leaves_three_files(machine):
+    started = time.monotonic()
+    done = run(machine)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert time.monotonic() - started < SECONDS
+    assert left_on(machine) == {f"work/memframe-demo/{name}" for name in FILES}
+    assert not any((machine["cwd"].parent / "tmp").iterdir())
+
+    folder = machine["cwd"] / "memframe-demo"
+    for picture in ("timeline.png", "tags.png"):
+        assert (folder / picture).read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    loaded = load_archive(folder / "memories.parquet")
+    assert sorted(loaded.content) == sorted(memory.content for memory in load_sample())
+
+    for number in range(1, 9):
+        assert f"\n{number}. " in done.stdout
+    assert "389 memories; none that could not be opened" in done.stdout
+    assert str(folder) in done.stdout
+    assert max(map(display_width, done.stdout.splitlines())) < 80 + len(str(folder))
+    assert "\x1b" not in done.stdout
+
+
+def test_it_replaces_an_earlier_tour_and_does_without_unicode(machine):
+    folder = machine["cwd"] / "earlier"
+    folder.mkdir()
+    export_memories(FrameBuilder(MEMORY_KINDS).frame(), folder / "memories.parquet")
+    (folder / "tags.png").touch()
+    done = run(machine, "--folder", "earlier", PYTHONIOENCODING="latin-1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "????" in done.stdout
+    assert {path.name for path in folder.iterdir() if path.stat().st_size > 1000} == FILES
+
+
+def test_ctrl_c_leaves_nothing(machine):
+    process = subprocess.Popen(
+        [*COMMAND],
+        cwd=machine["cwd"],
+        env=machine["env"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for line in process.stdout:
+        if line.startswith("3."):
+            break
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=SECONDS)
+    assert (process.returncode, errors.strip()) == (1, "Aborted!")
+    assert left_on(machine) == set()
+    assert not any(machine["cwd"].iterdir())
+    assert not any((machine["cwd"].parent / "tmp").iterdir())
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_files_of_others_are_not_replaced(tmp_path, name):
+    (tmp_path / name).write_text("mine")
+    answer = CliRunner().invoke(main, ["demo", "--folder", str(tmp_path)])
+    assert answer.exit_code == 1
+    assert f"{name} is not this tour's to replace: choose another folder" in answer.stderr
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text() == "mine"
+
+
+@pytest.mark.parametrize("folder", ["file", "file/below"])
+def test_a_folder_that_cannot_be_made_is_named_before_the_tour(tmp_path, folder):
+    (tmp_path / "file").touch()
+    answer = CliRunner().invoke(main, ["demo", "--folder", str(tmp_path / folder)])
+    assert answer.exit_code == 1
+    assert f"the folder {tmp_path / folder} cannot be written to" in answer.stderr
+    assert answer.stdout == ""
+
+
+def test_a_sample_service_stops_once_and_says_so():
+    sample = SampleService()
+    assert repr(sample) == "<SampleService of ilka@example.org, running>"
+    sample.close()
+    sample.close()
+    assert repr(sample) == "<SampleService of ilka@example.org, stopped>"
+
+
+def told(width, tell, *, colour=False):
+    lines = []
+    tell(Telling(lines.append, width=width, colour=colour))
+    return lines
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 110])
+def test_tables_are_cut_and_pairs_wrapped_to_the_width_also_with_wide_letters(width):
+    rows = [("2020-01-01", "猫の手帳", "日本語" * 30), ("2020-01-02", "chat", "x" * 200)]
+    lines = told(width, lambda telling: telling.table(rows))
+    assert [display_width(line) >= width - 2 for line in lines] == [True, True, False]
+    assert max(map(display_width, lines)) < width
+    starts = [display_width(line[: line.index(mark)]) for line, mark in zip(lines, "日x", strict=False)]
+    assert len(set(starts)) == 1
+    lines = told(
+        width, lambda telling: telling.pairs([("name", "word " * 40), ("n", "/a-path-" + "x" * 150)])
+    )
+    assert all(len(line) < width for line in lines[:-1])
+    assert lines[-1].endswith("x" * 150)
+
+
+def test_colour_is_given_only_where_it_is_wanted():
+    def tell(telling):
+        telling.step("A title")
+        telling.code("a = 1")
+
+    assert told(80, tell) == ["", "1. A title", "   a = 1"]
+    assert told(80, tell, colour=True) == ["", "\x1b[1m1. A title\x1b[0m", "\x1b[36m   a = 1\x1b[0m"]
+
+
+def test_cutting_ends_with_an_ellipsis_and_never_exceeds():
+    assert [display_width(cut("日本語", width)) for width in (1, 2, 3, 4, 5, 6)] == [1, 1, 3, 3, 5, 6]

@@ -1,0 +1,45 @@
+"""What the notebooks keep when they are saved. That they run is tested by nbval, cell by cell."""
+
+import json
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
+
+TELL = """
+import json
+from pathlib import Path
+
+secrets = [local.api_key, local.client_secret, tokens.access_token, tokens.refresh_token, tokens.memory_key,
+           access.credentials.encryption_key, client.sign_in().token]
+Path({path!r}).write_text(json.dumps([getattr(it, "reveal", lambda: it)() for it in secrets]))
+"""
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_secret_is_saved_with_a_notebook(path, tmp_path):
+    notebook = nbformat.read(path, as_version=4)
+    told = tmp_path / "told.json"
+    notebook.cells.insert(-1, nbformat.v4.new_code_cell(TELL.format(path=str(told))))
+    NotebookClient(notebook, timeout=60, resources={"metadata": {"path": tmp_path}}).execute()
+    del notebook.cells[-2]
+    saved = nbformat.writes(notebook)
+    secrets = json.loads(told.read_text())
+    assert len(set(secrets)) == 7
+    assert min(map(len, secrets)) > 15
+    assert [secret for secret in secrets if secret in saved] == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_shows_its_outputs_and_nothing_of_where_it_was_run(path):
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    assert notebook.metadata.keys() == {"kernelspec", "language_info"}
+    assert any(
+        "image/png" in output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", [])
+    )
+    assert "stderr" not in str(notebook)
+    assert not any(place in path.read_text() for place in ("/home/", "127.0.0.1", "site-packages"))
