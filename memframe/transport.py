@@ -78,10 +78,8 @@ class _Session(requests.Session):
 
     def __init__(self, retry: ReadRetry) -> None:
         super().__init__()
-        self.trust_env = False  # else each call reads the environment anew, a quarter of its time
+        self.trust_env = False  # what the environment says is looked up once, by the transport
         self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        self.headers["User-Agent"] = f"memframe/{version('memframe')}"
-        self.headers["Accept"] = "application/json"
         adapter = HTTPAdapter(max_retries=retry, pool_maxsize=16)
         self.mount("https://", adapter)
         self.mount("http://", adapter)
@@ -104,6 +102,11 @@ class Transport:
     def __init__(self, *, retry: ReadRetry | None = None, trust_env: bool = True) -> None:
         self._secrets: list[Secret] = []
         self._environment_of = functools.cache(_environment_of if trust_env else _no_environment)
+        self._headers = {
+            "User-Agent": f"memframe/{version('memframe')}",
+            "Accept": "application/json",
+            "Accept-Encoding": "gzip, deflate",
+        }
         self._retry = retry or read_retry()
         self._session_of = functools.cache(self._open_session)
 
@@ -158,15 +161,15 @@ class Transport:
                 return self._refuse_redirect(answer)
         raise failure  # out here, as what it came from holds the address, the token and the body
 
-    def _once(self, method: str, url: str, **options: Any) -> Answer:
-        options |= self._environment_of(_origin(url))
-        with self._session_of(os.getpid()).request(
-            method,
-            url,
+    def _once(self, method: str, url: str, *, headers: Mapping[str, str] | None, **content: Any) -> Answer:
+        request = requests.PreparedRequest()  # by hand, as a Session merges its own settings into each anew
+        request.prepare(method, url, headers={**self._headers, **(headers or {})}, **content)
+        with self._session_of(os.getpid()).send(
+            request,
             timeout=(CONNECT_TIMEOUT_S, READ_TIMEOUT_S),
             stream=True,
             allow_redirects=False,
-            **options,
+            **self._environment_of(_origin(url)),
         ) as response:
             return Answer(response.status_code, response.headers, _body_of(response), _host(url))
 
