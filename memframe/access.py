@@ -52,7 +52,10 @@ class Access:
         Columns are shared with the frame until one of the two is written to (pandas copies on write),
         and cells of tags are tuples, so this costs next to nothing.
         """
-        self._loads.append(loaded.copy(deep=False))
+        earlier = [
+            load for load in self._loads if not load.id.isin(loaded.id).all()
+        ]  # else each rerun adds one
+        self._loads = [*earlier, loaded.copy(deep=False)]
 
     def baseline(self) -> pd.DataFrame:
         """Every row as it was last loaded, indexed by ``id``: of two loads the newer one counts."""

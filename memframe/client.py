@@ -202,7 +202,7 @@ class Client:
 
         The loaders use it to ask for the next page before they decode this one.
         """
-        paging = {"limit": limit and str(limit), "cursor": cursor}
+        paging = {"limit": None if limit is None else str(limit), "cursor": cursor}
         params = {**query, **{name: value for name, value in paging.items() if value is not None}}
         answer = self._authorized(wire.LIST_MEMORIES, {}, params=params)
         return self._transport.checked(answer, wire.LIST_MEMORIES)

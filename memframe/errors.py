@@ -48,7 +48,7 @@ class OAuthError(MemframeError, ValueError):
     ----------
     code : str
         What went wrong, for programs: ``access_denied`` and the other codes of RFC 6749 as they came,
-        or our own ``state_missing``, ``state_mismatch``, ``code_missing``, ``code_used``, ``no_answer``.
+        or our own ``state_missing``, ``state_mismatch``, ``code_missing``, ``issuer_mismatch``, ``no_answer``.
     """
 
     def __init__(self, message: str, *, code: str) -> None:

@@ -77,7 +77,9 @@ def _join_arrow(kind: pa.DataType) -> Callable[[list[pa.Array]], pd.Series[Any]]
 
 
 def _names_chunk(values: Sequence[Sequence[str] | None]) -> list[tuple[str, ...]]:
-    return [tuple(names) if names else () for names in values]
+    cells = [tuple(names) if names else () for names in values]
+    "".join(chain.from_iterable(cells)).encode()  # names stay Python's, which would let lone surrogates pass
+    return cells
 
 
 def _join_names(chunks: list[list[tuple[str, ...]]]) -> pd.Series[Any]:
@@ -152,10 +154,17 @@ class FrameBuilder:
         self.n_rows = 0
 
     def add(self, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Append rows, given as one sequence a column, all of one length."""
-        for name, kind in self._kinds.items():
-            self._chunks[name].append(kind.chunk(columns[name]))
+        """Append rows, given as one sequence a column, all of one length; what Arrow cannot hold is mended."""
+        try:
+            chunks = self._chunked(columns)
+        except UnicodeEncodeError:
+            chunks = self._chunked(without_surrogates(columns))
+        for name, chunk in chunks.items():
+            self._chunks[name].append(chunk)
         self.n_rows += len(columns["id"])
+
+    def _chunked(self, columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+        return {name: kind.chunk(columns[name]) for name, kind in self._kinds.items()}
 
     def frame(self) -> pd.DataFrame:
         """All rows so far, with a fresh ``RangeIndex``; with no rows the dtypes are the same."""
@@ -192,18 +201,26 @@ def requests_frame(requests: Sequence[AccessRequest]) -> pd.DataFrame:
     return builder.frame()
 
 
-def without_surrogates(columns: dict[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+def without_surrogates(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
     """Columns in which lone surrogates, which JSON may hold and Arrow cannot, became U+FFFD.
 
-    Such a row is named in ``content_error``, so that no plan writes the replacement back.
+    Such a memory is named in ``content_error``, so that no plan writes the replacement back.
     """
+    mended: dict[str, Sequence[Any]] = {name: list(map(_mended, cells)) for name, cells in columns.items()}
+    if "content_error" in columns:
+        mended["content_error"] = _with_surrogates_named(columns, mended)
+    return mended
+
+
+def _with_surrogates_named(
+    columns: Mapping[str, Sequence[Any]], mended: Mapping[str, Sequence[Any]]
+) -> list[str | None]:
     errors = list(columns["content_error"])
-    mended = {name: [_mended(cell) for cell in cells] for name, cells in columns.items()}
     for name, cells in columns.items():
         for row, (was, now) in enumerate(zip(cells, mended[name], strict=True)):
             if was is not now and errors[row] is None:
                 errors[row] = f"{name} holds a lone surrogate, shown as U+FFFD"
-    return {**mended, "content_error": errors}
+    return errors
 
 
 def _mended(cell: Any) -> Any:

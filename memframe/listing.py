@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import operator
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -12,8 +12,8 @@ from typing import Any, Literal, get_args
 from memframe.access import Access
 from memframe.answers import decoded, same_id
 from memframe.errors import ConfigError, ProtocolError, SealError
-from memframe.frames import MEMORY_KINDS, columns_of, without_surrogates
-from memframe.paging import iter_pages
+from memframe.frames import MEMORY_KINDS, columns_of
+from memframe.paging import is_count, iter_pages
 from memframe.wire import LIST_MEMORIES, MemoryBlob, MemoryPage
 
 PageSize = int | Literal["auto"]
@@ -57,15 +57,18 @@ class Listing:
         left = sys.maxsize if limit is None else _checked_limit(limit)
         fetch = partial(self._fetch, query)
         n_empty = 0
+        is_whole = False
         with closing(iter_pages(fetch, page_size=page_size, limit=limit)) as bodies:
             while left and (body := next(bodies, None)) is not None:
-                blobs = self._new(decoded(body, MemoryPage, what=LIST_MEMORIES).memory_blobs)[:left]
+                page = decoded(body, MemoryPage, what=LIST_MEMORIES)
+                fresh = self._new(page.memory_blobs)
+                blobs = fresh[:left]
                 left -= len(blobs)
+                is_whole = not page.next_cursor and len(blobs) == len(fresh)
                 n_empty = _refuse_endless(0 if blobs else n_empty + 1)
                 if blobs:
-                    columns = self.columns(blobs)
-                    yield without_surrogates(columns) if _may_hold_surrogates(body) else columns
-        self.complete = left > 0
+                    yield self.columns(blobs)
+        self.complete = is_whole
 
     def _fetch(self, query: dict[str, str], page_size: int, cursor: str | None) -> bytes:
         return self._access.client.memory_page_body(query, limit=page_size, cursor=cursor)
@@ -105,14 +108,6 @@ class Listing:
         return {**columns, "content": opened.plain, "content_error": errors}
 
 
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-
-
-def _may_hold_surrogates(body: bytes) -> bool:
-    """Whether JSON escapes a surrogate; the search for a lone backslash runs at the speed of memory."""
-    return b"\\" in body and _SURROGATE.search(body) is not None
-
-
 def _undecryptable(errors: Mapping[int, str], ids: Sequence[str]) -> SealError:
     """One summary, not a line a row: a wrong key spoils them all in the same way."""
     first = next(iter(errors))
@@ -132,6 +127,6 @@ def _refuse_endless(n_empty: int) -> int:
 
 
 def _checked_limit(limit: object) -> int:
-    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
-        raise ConfigError(f"limit={limit!r}: give a whole number from 0, or None for all memories")
-    return limit
+    if is_count(limit, at_least=0):
+        return operator.index(limit)
+    raise ConfigError(f"limit={limit!r}: give a whole number from 0, or None for all memories")

@@ -10,7 +10,8 @@ unsealed), ``n_repeated`` (ids that came twice and were dropped) and ``complete`
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Sequence
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
@@ -28,6 +29,7 @@ from memframe.frames import (
     tags_frame,
 )
 from memframe.listing import Listing, OnUndecryptable, PageSize
+from memframe.paging import is_count
 from memframe.progress import Progress, ProgressOption
 
 
@@ -115,13 +117,23 @@ def iter_memories(
     chunk_rows : int
         Rows a frame; the last one may be shorter. No memories give no frame.
     """
-    if chunk_rows < 1:
+    if not is_count(chunk_rows, at_least=1):
         raise ConfigError(f"chunk_rows={chunk_rows!r}: give a whole number from 1")
     listing = Listing(access, on_undecryptable)
     query = memory_query(access.user_id, tags=tags, search=search, min_importance=min_importance)
+    pages = listing.pages(query, limit=limit, page_size=page_size)
+    return _chunks(listing, pages, operator.index(chunk_rows), progress)
+
+
+def _chunks(
+    listing: Listing,
+    pages: Iterable[Mapping[str, Sequence[Any]]],
+    chunk_rows: int,
+    progress: ProgressOption,
+) -> Iterator[pd.DataFrame]:
     builder = FrameBuilder(MEMORY_KINDS)
     with Progress(progress, text="memories") as bar:
-        for columns in listing.pages(query, limit=limit, page_size=page_size):
+        for columns in pages:
             for part in _cut(columns, chunk_rows - builder.n_rows, chunk_rows):
                 if builder.n_rows == chunk_rows:
                     yield _reported(builder, listing)
@@ -173,7 +185,7 @@ def _reported(builder: FrameBuilder, listing: Listing) -> pd.DataFrame:
     return frame
 
 
-def _cut(columns: dict[str, Sequence[Any]], first: int, size: int) -> Iterator[dict[str, Sequence[Any]]]:
+def _cut(columns: Mapping[str, Sequence[Any]], first: int, size: int) -> Iterator[dict[str, Sequence[Any]]]:
     """Columns cut by rows: the first part fills a chunk that was begun, the others make whole ones."""
     n_rows = len(columns["id"])
     edges = [0, *range(first or size, n_rows, size), n_rows]

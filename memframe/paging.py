@@ -11,10 +11,12 @@ so that the two take turns instead of fighting (which made loads slower by 40 %)
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Literal
+from functools import partial
+from typing import Literal, SupportsIndex, TypeGuard
 
 import msgspec
 
@@ -77,14 +79,20 @@ def iter_pages(
     """
     size, body = _first_page(fetch, page_size, limit)
     seen: set[str] = set()
-    with ThreadPoolExecutor(1, thread_name_prefix="memframe-pages") as ahead:
+    ahead = ThreadPoolExecutor(1, thread_name_prefix="memframe-pages")
+    try:
         while (cursor := cursor_of(body)) is not None:
             _refuse_repeated(cursor, seen)
-            under_way = ahead.submit(fetch, size, cursor)
-            wait([under_way], timeout=HEAD_START_S)
+            upcoming: Callable[[], bytes] = partial(fetch, size, cursor)
+            if limit is None or len(seen) * size < limit:
+                under_way = ahead.submit(upcoming)
+                wait([under_way], timeout=HEAD_START_S)
+                upcoming = under_way.result
             yield body
-            body = under_way.result()
+            body = upcoming()
         yield body
+    finally:
+        ahead.shutdown(wait=False, cancel_futures=True)  # whoever leaves early does not wait for a page
 
 
 def _refuse_repeated(cursor: str, seen: set[str]) -> None:
@@ -123,6 +131,17 @@ def _smaller(size: int, said: str) -> int | None:
 
 
 def _checked_size(page_size: object) -> int:
-    if not isinstance(page_size, int) or isinstance(page_size, bool) or page_size < 1:
-        raise ConfigError(f"page_size={page_size!r}: give a whole number from 1, or 'auto'")
-    return page_size
+    if is_count(page_size, at_least=1):
+        return operator.index(page_size)
+    raise ConfigError(f"page_size={page_size!r}: give a whole number from 1, or 'auto'")
+
+
+def is_count(value: object, *, at_least: int) -> TypeGuard[SupportsIndex]:
+    """Whether a value is a whole number, of Python or NumPy, and large enough; True and False are none.
+
+    >>> is_count(3, at_least=1), is_count(3.0, at_least=1), is_count(True, at_least=1)
+    (True, False, False)
+    """
+    return (
+        isinstance(value, SupportsIndex) and not isinstance(value, bool) and operator.index(value) >= at_least
+    )

@@ -153,7 +153,7 @@ class Transport:
             try:
                 answer = self._once(method, url, auth=auth, params=params, data=data, headers=headers)
             except _PASSING as broken:
-                failure = _no_answer(url, broken)
+                failure = _no_answer(method, url, broken)
             except (requests.RequestException, UnicodeError) as unfit:
                 failure = _not_sent(url, unfit)
                 break
@@ -242,7 +242,7 @@ def _target_of(redirect: Answer) -> str:
         return "a malformed address"
 
 
-def _no_answer(url: str, broken: Exception) -> NoAnswerError:
+def _no_answer(method: str, url: str, broken: Exception) -> NoAnswerError:
     """What broke, in words: the texts of requests and urllib3 hold the address, with search text and ids."""
     host = _host(url)
     if isinstance(broken, requests.exceptions.SSLError):
@@ -260,10 +260,19 @@ def _no_answer(url: str, broken: Exception) -> NoAnswerError:
             f"cannot reach {host}: no connection within {CONNECT_TIMEOUT_S:g} s. Check address and network"
         )
     if isinstance(broken, requests.exceptions.Timeout):
-        return NoAnswerError(f"{host} went silent for {READ_TIMEOUT_S:g} s. Try again later")
+        return NoAnswerError(f"{host} went silent for {READ_TIMEOUT_S:g} s. {_ADVICE[method == 'GET']}")
     if isinstance(broken, requests.exceptions.ConnectionError) and "NewConnectionError" in repr(broken):
         return NoAnswerError(f"cannot reach {host}. Check the address, and that the service is running")
-    return NoAnswerError(f"{host} broke off in the middle of an answer ({type(broken).__name__}). Try again")
+    return NoAnswerError(
+        f"{host} broke off in the middle of an answer ({type(broken).__name__}). {_ADVICE[method == 'GET']}"
+    )
+
+
+_ADVICE = {
+    True: "Try again later",
+    False: "Try again later; a write may have been carried out, so read before you repeat one",
+}
+"""After an answer that did not come: by whether the request only reads."""
 
 
 def _not_sent(url: str, unfit: Exception) -> ConfigError:

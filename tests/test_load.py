@@ -70,7 +70,7 @@ def test_the_filters_of_the_service_are_sent(filled):
 def test_limit_cuts_and_says_so(filled, limit):
     memories = mf.load_memories(filled, limit=limit, page_size=3 if limit < 10 else "auto", progress=False)
     assert len(memories) == min(limit, 389)
-    assert memories.attrs["memframe"]["complete"] == (limit > 389)
+    assert memories.attrs["memframe"]["complete"] == (limit >= 389)
 
 
 def test_no_memories_give_the_same_columns(access):

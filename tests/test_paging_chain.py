@@ -104,13 +104,31 @@ def test_a_page_size_that_is_none_is_named(page_size):
         list(iter_pages(Pages(1), page_size=page_size))
 
 
-def test_leaving_early_leaves_no_thread_behind():
-    before = threading.active_count()
-    pages = iter_pages(Pages(50))
-    for _ in range(5):
-        next(pages)
-    pages.close()
-    assert threading.active_count() == before
+def test_leaving_early_waits_for_no_page_and_leaves_no_thread_behind():
+    answer = threading.Event()
+
+    def fetch(size, cursor):
+        assert cursor is None or answer.wait(10)
+        return page("2")
+
+    before = set(threading.enumerate())
+    pages = iter_pages(fetch)
+    next(pages)
+    pages.close()  # the second page is still on its way
+    answer.set()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+@pytest.mark.parametrize(("limit", "n_asked"), [(5, 1), (10, 1), (11, 2), (20, 2)])
+def test_no_page_is_fetched_ahead_that_the_limit_does_not_need(limit, n_asked):
+    pages = Pages(9)
+    bodies = iter_pages(pages, page_size=10, limit=limit)
+    for _ in range(n_asked):
+        next(bodies)
+    bodies.close()
+    assert len(pages.asked) == n_asked
 
 
 @pytest.mark.parametrize(
