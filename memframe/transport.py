@@ -26,7 +26,6 @@ from requests.auth import AuthBase
 from urllib3.exceptions import HTTPError, InvalidHeader
 from urllib3.util import Retry
 
-from memframe.address import is_loopback
 from memframe.answers import Answer, error_of, printable
 from memframe.errors import ConfigError, MemframeError, NoAnswerError, ProtocolError
 from memframe.secret import Secret, SecretBytes
@@ -218,17 +217,18 @@ def _body_of(response: requests.Response) -> SecretBytes:
 def _environment_of(origin: str) -> dict[str, Any]:
     """Proxies and certificates that the environment has for an origin; passwords of a netrc file are no part.
 
-    This machine is spoken to directly: plain http is allowed only here, and a proxy may be elsewhere.
+    Neither counts for plain http, which is spoken to this machine only.
     """
+    if origin.startswith("http://"):
+        return _no_environment(origin)
     found = requests.Session().merge_environment_settings(origin, {}, None, None, None)
     authorities = found["verify"]
-    if origin.startswith("https:") and isinstance(authorities, str) and not Path(authorities).exists():
+    if isinstance(authorities, str) and not Path(authorities).exists():
         raise ConfigError(
             f"REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE names {authorities}, which is not there: correct the variable, "
             "or unset it to trust the usual certificates."
         )
-    proxies = {} if is_loopback(urlsplit(origin).hostname or "") else found["proxies"]
-    return {"proxies": proxies, "verify": authorities, "cert": found["cert"]}
+    return {name: found[name] for name in ("proxies", "verify", "cert")}
 
 
 def _no_environment(origin: str) -> dict[str, Any]:  # noqa: ARG001 - stands in for the function above
