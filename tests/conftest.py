@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from uuid import uuid4
 
+import hypothesis
 import pytest
 from argon2 import PasswordHasher
 
@@ -15,6 +16,9 @@ from tests.strangers import Stranger
 HERE = str(Path(memframe.__file__).parents[1])
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [HERE, os.environ.get("PYTHONPATH")]))
 """The kernels of notebooks, and commands in other folders, import the memframe that is being tested."""
+
+hypothesis.settings.register_profile("memframe", deadline=None)  # machines are busy, and time is no law here
+hypothesis.settings.load_profile("memframe")
 
 PASSWORD = "a password for tests"
 
