@@ -6,6 +6,7 @@ import socket
 import ssl
 import threading
 from contextlib import contextmanager
+from itertools import takewhile
 
 import pytest
 from cryptography import x509
@@ -20,9 +21,18 @@ from tests.faults import cut
 from tests.strangers import SECRETS, TOKEN, USER_ID, client_of
 
 
+def read_request(connection):
+    """The head of a request. Its body is read too: closing with something unread would reset the connection."""
+    with connection.makefile("rb") as stream:
+        lines = list(takewhile(bytes.strip, stream))
+        fields = dict(line.lower().split(b": ", 1) for line in lines[1:])
+        stream.read(int(fields.get(b"content-length", 0)))
+    return b"".join(lines)
+
+
 @contextmanager
 def raw_server(answer, wrap=lambda connection: connection):
-    """A server that reads the head of each request, sends these bytes and closes; its port and the heads."""
+    """A server that reads each request, sends these bytes and closes; its port and the heads."""
     heads = []
     listening = socket.create_server(("127.0.0.1", 0))
 
@@ -34,7 +44,7 @@ def raw_server(answer, wrap=lambda connection: connection):
                 return
             try:
                 with wrap(connection) as open_connection:
-                    heads.append(open_connection.recv(65536))
+                    heads.append(read_request(open_connection))
                     open_connection.sendall(answer)
             except OSError:
                 heads.append(b"")  # the client hung up, which is what a test wants to see
