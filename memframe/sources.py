@@ -104,7 +104,7 @@ def require_setting(name: Name, argument: str | Secret | None, sources: Sources)
         keep = f"write it in {sources.config}" if name in FILE_ENTRIES else "keep it with `memframe login`"
         raise ConfigError(
             f"{name} is not set: pass {name}=..., set the variable {variable_of(name)} in the environment, "
-            f"or {keep}."
+            f"or {keep}.{_fault_of_keyring(name, sources)}"
         )
     return found
 
@@ -149,6 +149,22 @@ def from_keyring(name: Name, sources: Sources) -> Found | None:
     except Exception:  # a backend raises whatever its platform does: missing or locked, it has nothing
         return None
     return None if text is None else Found(name, Secret(text), "the OS keyring", stored=True)
+
+
+def _fault_of_keyring(name: Name, sources: Sources) -> str:
+    """What else to say of a setting that is nowhere: it may be in a keyring that did not open."""
+    if name not in KEYRING_ENTRIES or sources.open_keyring is None:
+        return ""
+    try:
+        sources.open_keyring().get_password(KEYRING_SERVICE, name)
+    except Exception as fault:  # as in from_keyring; not having one is no fault
+        kind = type(fault).__name__
+        return (
+            ""
+            if kind == "NoKeyringError"
+            else f" The OS keyring did not open ({kind}): unlock it if it is there."
+        )
+    return ""
 
 
 def _from_file(name: Name, path: Path | None) -> Found | None:

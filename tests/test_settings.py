@@ -156,6 +156,11 @@ def test_a_keyring_that_is_missing_or_locked_has_nothing(backend):
         find_client_settings(HOME, sources=Sources(open_keyring=backend))
 
 
+def test_a_locked_keyring_is_named_where_a_setting_is_missing():
+    with pytest.raises(ConfigError, match=r"did not open \(KeyringLocked\): unlock it"):
+        find_client_settings(HOME, sources=Sources(open_keyring=LockedKeyring))
+
+
 def test_a_stored_key_goes_to_its_own_address_however_that_is_spelled():
     found = find_client_settings(
         HOME.upper().replace("/API/V1", ":443/api/v1/"), sources=stored(base_url=HOME, api_key="k")

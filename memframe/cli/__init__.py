@@ -14,6 +14,7 @@ from memframe.errors import ConfigError, MemframeError
 
 COMMANDS = {
     "demo": "memframe.cli.demo:take_tour",
+    "login": "memframe.cli.login:log_in",
     "serve": "memframe.cli.serve:run_service",
     "service": "memframe.cli.serve:service",
 }

@@ -1,0 +1,35 @@
+"""`memframe login`: keep addresses and keys in the keyring of the operating system."""
+
+from __future__ import annotations
+
+import click
+
+from memframe.client import connect
+from memframe.secret import Secret
+from memframe.settings import store_settings
+
+
+@click.command("login")
+@click.option("--base-url", prompt="Address of the API", help="With /api/v1.")
+@click.option("--auth-url", help="Address of the OAuth server.")
+@click.option("--client-id", help="Of your application, with --auth-url.")
+def log_in(base_url: str, auth_url: str | None, client_id: str | None) -> None:
+    """Try an API key, and keep it in the keyring of the operating system.
+
+    The key, and the client secret where --client-id is given, are asked for without being shown; they
+    also come from standard input, a line each. Stored keys are only ever sent to these addresses.
+
+    \b
+    Example:
+        memframe login --base-url https://memory.example/api/v1
+    """
+    api_key = _ask("API key")
+    client_secret = _ask("Client secret") if client_id else None
+    with connect(base_url, api_key=api_key, auth_url=auth_url) as client:
+        token = client.sign_in()
+    store_settings(base_url, api_key, auth_url=auth_url, client_id=client_id, client_secret=client_secret)
+    click.echo(f"Signed in until {token.expires_at:%Y-%m-%d %H:%M} UTC, and kept in the keyring.")
+
+
+def _ask(name: str) -> Secret:
+    return Secret(click.prompt(name, hide_input=True, err=True))
