@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from memframe.errors import ConfigError, OAuthError
 
@@ -27,7 +27,10 @@ _HEADERS = {
 
 
 class RedirectListener(HTTPServer):
-    """Takes the first GET of one path and remembers its address; everything else is 404."""
+    """Takes the first GET of one path with one state and remembers its address; everything else is 404.
+
+    Whoever else asks for the path, such as a page that guesses, can neither answer nor spoil the attempt.
+    """
 
     def __init__(self, redirect_uri: str, timeout_s: float, clock: Callable[[], float]) -> None:
         parts = urlsplit(redirect_uri)
@@ -35,6 +38,7 @@ class RedirectListener(HTTPServer):
         self._timeout_s = timeout_s
         self._deadline = clock() + timeout_s
         self._clock = clock
+        self._state = ""
         self.answered: str | None = None
         try:
             super().__init__(("127.0.0.1", parts.port or 0), _Handler)
@@ -46,17 +50,25 @@ class RedirectListener(HTTPServer):
         self.redirect_uri = urlunsplit(parts._replace(netloc=f"{parts.hostname}:{self.server_port}"))
 
     def accepts(self, target: str) -> bool:
-        """Whether a request's target is the redirect, and the first one."""
-        return self.answered is None and urlsplit(target).path == self._path
+        """Whether a request's target is the answer to this attempt, and the first one."""
+        parts = urlsplit(target)
+        is_ours = parse_qs(parts.query).get("state") == [self._state]
+        return self.answered is None and parts.path == self._path and is_ours
 
-    def wait(self) -> str:
+    def wait(self, state: str) -> str:
         """Serve until the answer is there: the redirected address.
+
+        Parameters
+        ----------
+        state : str
+            Of the attempt whose answer this is.
 
         Raises
         ------
         OAuthError
             Nobody came in time.
         """
+        self._state = state
         while self.answered is None:
             self.timeout = self._deadline - self._clock()
             if self.timeout <= 0:

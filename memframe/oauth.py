@@ -169,11 +169,12 @@ class OAuthFlow:
             Nobody answered in time, and what `exchange` raises.
         """
         with await_redirect(self.redirect_uri, timeout_s) as listener:
-            address = self._begin(listener.redirect_uri)
+            state = secrets.token_urlsafe(24)
+            address = self._begin(listener.redirect_uri, state)
             print(f"Open this address to allow access:\n{address}")  # noqa: T201 - the one thing a person must read
             if open_browser:
                 webbrowser.open(address)
-            return self.exchange(listener.wait())
+            return self.exchange(listener.wait(state))
 
 
 def _required(redirect_uri: str | None) -> str:

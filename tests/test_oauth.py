@@ -151,7 +151,8 @@ def test_a_listener_on_this_machine_takes_the_answer(user, monkeypatch):
         redirected = user.person.authorize(printed.get(timeout=20).split()[-1])
         callback = urlsplit(redirected)
         assert callback.hostname == "127.0.0.1"
-        assert requests.get(f"http://{callback.netloc}/other", timeout=5).status_code == 404
+        for stranger in ("/other", "/callback", "/callback?code=c&state=guessed"):
+            assert requests.get(f"http://{callback.netloc}{stranger}", timeout=5).status_code == 404
         page = requests.get(redirected, timeout=5)
         assert exchanged.result(20).memory_key
     assert query_of(redirected)["code"] not in page.text
