@@ -88,7 +88,7 @@ def test_the_frame_is_not_modified_and_its_index_and_attrs_do_not_matter(tmp_pat
 def test_columns_are_chosen_and_ordered(tmp_path, extension):
     path = tmp_path / f"memories{extension}"
     export_memories(memories_of([ROW]), path)
-    chosen = load_archive(path, columns=["tags", "id"])
+    chosen = load_archive(path, columns=pd.Index(["tags", "id"]))
     assert chosen.to_dict("list") == {"tags": [("tea",)], "id": ["m1"]}
     with pytest.raises(FrameError, match="has no column nope: it has id, user_id"):
         load_archive(path, columns=["id", "nope"])
@@ -247,8 +247,9 @@ def test_an_export_that_fails_leaves_what_was_there(tmp_path, extension, monkeyp
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", no_space)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(FrameError, match=rf"{path.name} cannot be written \(No space") as caught:
         export_memories(memories_of([]), path)
+    assert caught.value.__cause__.errno == 28
     assert_same(load_archive(path), memories_of([ROW]))
     assert os.listdir(tmp_path) == [path.name]  # noqa: PTH208 - hidden files too
 

@@ -116,3 +116,39 @@ def test_a_parquet_with_wrong_types_is_refused_by_column(tmp_path):
     pq.write_table(table.set_column(7, "importance", pa.array(["hunter2"])), tmp_path / "a.parquet")
     with pytest.raises(FrameError, match=r"column importance of .* holds string where double belongs"):
         load_archive(tmp_path / "a.parquet")
+
+
+def test_a_key_that_the_first_line_lacks_is_not_dropped(tmp_path):
+    path = tmp_path / "memories.jsonl"
+    export_memories(memories_of([ROW]), path)
+    line = path.read_text()
+    path.write_text(line + "\n" + line + json.dumps(json.loads(line) | {"note": "hunter2"}))
+    for columns in (None, ["id"]):
+        with pytest.raises(FrameError, match=r"Line 4 of .*memories\.jsonl has the key 'note'") as caught:
+            load_archive(path, columns=columns)
+        assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("source", [[1], None, "memories", {}])
+def test_what_is_neither_access_nor_frame_is_refused(tmp_path, source):
+    with pytest.raises(FrameError, match=f"was given {type(source).__name__}, not memories"):
+        export_memories(source, tmp_path / "memories.csv")
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [("id", r"pass a list of names, \['id'\]"), ([1], "not a list"), (5, "int, not a list")],
+)
+def test_columns_that_are_no_list_of_names_are_refused(tmp_path, columns, says):
+    export_memories(memories_of([ROW]), tmp_path / "memories.csv")
+    with pytest.raises(FrameError, match=says):
+        load_archive(tmp_path / "memories.csv", columns=columns)
+
+
+@pytest.mark.parametrize("extension", [".parquet", ".jsonl", ".csv", ""])
+def test_a_path_that_the_system_refuses_is_named(tmp_path, extension):
+    path = tmp_path / f"{extension:x>250}"  # a name that fits, but not with the ending of a temporary one
+    with pytest.raises(FrameError, match=r"/x{242,}\S* cannot be written \(File name too long\)"):
+        export_memories(memories_of([ROW]), path)
+    assert not any(tmp_path.iterdir())

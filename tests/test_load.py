@@ -2,6 +2,7 @@
 
 import gc
 import json
+import re
 from contextlib import closing
 from pathlib import Path
 from uuid import uuid4
@@ -10,12 +11,17 @@ import pandas as pd
 import pytest
 
 import memframe as mf
-from memframe.errors import ConfigError
+from memframe.envelope import Envelope
+from memframe.errors import ConfigError, SealError
 from memframe.frames import MEMORY_KINDS
-from memframe.sample import load_sample, load_sample_tags
+from memframe.sample import SampleMemory, load_sample, load_sample_tags
+from memframe.wire import GET_CREDENTIALS, LIST_MEMORIES
 from tests.conftest import User
+from tests.faults import FaultProxy, changed
 
 LOCOMO = Path(__file__).parents[2] / "shared" / "data" / "locomo_memories.jsonl"
+N_POSTED = 100
+"""Of the real memories so many are sealed here and sent; the others the service takes over and seals itself."""
 
 
 @pytest.fixture(scope="module")
@@ -50,10 +56,17 @@ def test_the_sample_comes_back_as_it_was_stored(filled):
     }
 
 
-@pytest.mark.parametrize("page_size", [1, 7, 388, 389, 1000, "auto"])
+@pytest.mark.parametrize("page_size", [7, 388, 389, 1000, "auto"])
 def test_no_page_size_changes_the_frame(filled, page_size):
     whole = mf.load_memories(filled, progress=False)
     pd.testing.assert_frame_equal(mf.load_memories(filled, page_size=page_size, progress=False), whole)
+
+
+def test_pages_of_one_memory_do_not_change_the_frame(filled):
+    whole = mf.load_memories(filled, tags=["boat"], progress=False)
+    assert 10 < len(whole) < 100
+    single = mf.load_memories(filled, tags=["boat"], page_size=1, progress=False)
+    pd.testing.assert_frame_equal(single, whole)
 
 
 def test_the_filters_of_the_service_are_sent(filled):
@@ -80,12 +93,18 @@ def test_no_memories_give_the_same_columns(access):
     assert list(mf.iter_memories(access, progress=False)) == []
 
 
-@pytest.mark.parametrize("chunk_rows", [1, 50, 100, 388, 389, 390])
-def test_chunks_hold_the_same_rows(filled, chunk_rows):
-    chunks = list(mf.iter_memories(filled, chunk_rows=chunk_rows, page_size=60, progress=False))
+@pytest.mark.parametrize(
+    ("chunk_rows", "query"),
+    [(1, {"tags": ["boat"]}), *((chunk_rows, {}) for chunk_rows in (50, 100, 388, 389, 390))],
+)
+def test_chunks_hold_the_same_rows(filled, chunk_rows, query):
+    page_size = 60 if chunk_rows > 1 else 7
+    chunks = list(
+        mf.iter_memories(filled, chunk_rows=chunk_rows, page_size=page_size, progress=False, **query)
+    )
     assert [len(chunk) for chunk in chunks[:-1]] == [chunk_rows] * (len(chunks) - 1)
     assert [chunk.attrs["memframe"]["complete"] for chunk in chunks] == [False] * (len(chunks) - 1) + [True]
-    whole = mf.load_memories(filled, progress=False)
+    whole = mf.load_memories(filled, progress=False, **query)
     pd.testing.assert_frame_equal(pd.concat(chunks, ignore_index=True), whole)
 
 
@@ -98,17 +117,78 @@ def test_one_memory_and_the_tags(filled):
     pd.testing.assert_frame_equal(mf.load_tag(filled, tags.id[0]), tags.head(1))
 
 
-def test_a_damaged_row_is_marked_and_the_others_load(access):
+@pytest.fixture
+def proxied(user):
+    """A proxy, and an access through it to five memories."""
+    access = user.access()
     for number in range(5):
         create(access, content=f"text {number}")
-    sealed = access.envelope.seal("text 5")
-    damaged = sealed[:-1] + ("A" if sealed[-1] != "A" else "B")
-    # The service takes what does not authenticate for plain text, and seals it once more.
-    create_raw = access.client.create_memory_blob
-    create_raw(access.user_id, memory_key=access.credentials.memory_key, content=damaged)
+    with FaultProxy(user.service.base_url) as proxy:
+        access.client.base_url = proxy.base_url
+        yield proxy, access
+
+
+def with_content(row, change):
+    """A fault: one row of a page has other content than the service holds."""
+
+    def edit(page):
+        blob = page["memoryBlobs"][row]
+        blob["content"] = change(blob["content"])
+
+    return changed(edit)
+
+
+def flipped(sealed):
+    """Sealed content in which one character of the middle is another."""
+    middle = len(sealed) // 2
+    return sealed[:middle] + ("A" if sealed[middle] != "A" else "B") + sealed[middle + 1 :]
+
+
+def of_version(access, key_version):
+    key = access.credentials.encryption_key
+    return Envelope(key, user_id=access.user_id, key_version=key_version)
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda access: flipped, "did not authenticate"),
+        (lambda access: lambda _: of_version(access, 7).seal("x"), "sealed with key_version 7"),
+    ],
+    ids=["damaged", "other key version"],
+)
+@pytest.mark.parametrize("row", [0, 2, 4])
+def test_a_row_that_cannot_be_opened_is_marked_and_the_others_load(proxied, row, damage, reason):
+    proxy, access = proxied
+    proxy.script(LIST_MEMORIES, with_content(row, damage(access)))
     memories = mf.load_memories(access, progress=False)
-    assert memories.content[:5].tolist() == [f"text {number}" for number in range(5)]
-    assert memories.content[5] == damaged
+    others = memories.drop(index=row)
+    assert others.content.tolist() == [f"text {number}" for number in range(5) if number != row]
+    assert others.content_error.isna().all()
+    assert reason in memories.content_error[row]
+    assert pd.isna(memories.content[row])
+    assert (memories.attrs["memframe"]["n_rows"], memories.attrs["memframe"]["n_undecryptable"]) == (5, 1)
+
+
+def test_with_a_wrong_key_every_row_is_marked_or_one_error_says_so(proxied):
+    proxy, access = proxied
+    proxy.script(GET_CREDENTIALS, changed(lambda document: document.update(encryption_key="0f1e" * 16)))
+    stranger = mf.open_access(access.client, access.request_id)
+    memories = mf.load_memories(stranger, progress=False)
+    assert memories.content.isna().all()
+    assert memories.content_error.notna().all()
+    assert memories.attrs["memframe"]["n_undecryptable"] == memories.attrs["memframe"]["n_rows"] == 5
+    first = re.escape(f"5 of 5 memories of a page cannot be opened; the first, {memories.id[0]}: ")
+    with pytest.raises(SealError, match=f"^{first}[^;]*$") as caught:
+        mf.load_memories(stranger, on_undecryptable="raise", progress=False)
+    assert str(caught.value).count(memories.content_error[0]) == 1
+
+
+def test_what_the_service_cannot_open_is_text_to_it_and_comes_back_as_such(access):
+    damaged = flipped(access.envelope.seal("text"))
+    memory_key = access.credentials.memory_key
+    access.client.create_memory_blob(access.user_id, memory_key=memory_key, content=damaged)
+    assert mf.load_memories(access, progress=False).content.tolist() == [damaged]
 
 
 def test_odd_but_legal_text_survives(access):
@@ -189,11 +269,27 @@ def test_a_revoked_access_ends_the_next_load(user):
 
 @pytest.mark.data
 @pytest.mark.skipif(not LOCOMO.exists(), reason="the real input is not beside the project")
-def test_real_memories_go_through_the_service_and_back_byte_for_byte(access):
+def test_real_memories_go_through_the_service_and_back_byte_for_byte(user):
     rows = [json.loads(line) for line in LOCOMO.read_text().splitlines()]
-    for row in rows:
+    access = user.access()
+    for row in rows[:N_POSTED]:
         create(access, content=row["content"], source=row["source"], tags=[row["person"]])
+    user.service.import_memories(user.user_id, [as_sample(row) for row in rows[N_POSTED:]])
     memories = mf.load_memories(access, progress=False)
     assert [text.encode() for text in memories.content] == [row["content"].encode() for row in rows]
     assert memories.source.tolist() == [row["source"] for row in rows]
     assert memories.tags.tolist() == [(row["person"],) for row in rows]
+
+
+def as_sample(row):
+    return SampleMemory(
+        content=row["content"],
+        title=None,
+        summary=None,
+        tags=(row["person"],),
+        importance=None,
+        confidence=1.0,
+        source=row["source"],
+        created_at=row["created_at"],
+        updated_at=row["created_at"],
+    )

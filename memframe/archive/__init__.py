@@ -15,7 +15,8 @@ nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import NoReturn
@@ -26,7 +27,7 @@ import pyarrow as pa
 from memframe.access import Access
 from memframe.archive import csv, jsonl, parquet
 from memframe.archive.table import ARCHIVE_SCHEMA, ArchiveFormat, frame_of, table_of
-from memframe.errors import FrameError
+from memframe.errors import FrameError, MemframeError
 from memframe.load import iter_memories
 from memframe.private_file import filling_privately, writing_privately
 from memframe.progress import ProgressOption
@@ -71,7 +72,7 @@ def export_memories(
     Raises
     ------
     FrameError
-        The path does not fit, or the frame has not the columns of memories.
+        The path does not fit or cannot be written, or the frame has not the columns of memories.
 
     Examples
     --------
@@ -85,12 +86,13 @@ def export_memories(
     True
     """
     target = Path(path).expanduser()
-    _check_target(target)
-    schema, tables = _tables_of(access_or_frame, progress)
-    if _is_folder(target):
-        return _write_dataset(target, schema, tables)
-    with writing_privately(target) as file:
-        return _FORMATS[target.suffix.lower()].write(file, schema, tables)
+    with _naming(target):
+        _check_target(target)
+        schema, tables = _tables_of(access_or_frame, progress)
+        if _is_folder(target):
+            return _write_dataset(target, schema, tables)
+        with writing_privately(target) as file:
+            return _FORMATS[target.suffix.lower()].write(file, schema, tables)
 
 
 def load_archive(path: str | PathLike[str], *, columns: Sequence[str] | None = None) -> pd.DataFrame:
@@ -113,12 +115,38 @@ def load_archive(path: str | PathLike[str], *, columns: Sequence[str] | None = N
     FrameError
         There is no archive of memories at `path`, or it has not these columns.
     """
+    _check_names(columns)
     source = Path(path).expanduser()
     if not source.exists():
         raise FrameError(f"There is no archive at {source}: check the path.")
     if _is_folder(source):
         return frame_of(pa.concat_tables([_read(part, columns) for part in _parts_of(source)]))
     return frame_of(_read(source, columns))
+
+
+@contextmanager
+def _naming(target: Path) -> Iterator[None]:
+    """The system's errors in words that name the path of the caller, not of a temporary file beside it."""
+    try:
+        yield
+    except MemframeError:  # some of them are the system's too, and say what they have to say
+        raise
+    except OSError as error:
+        raise FrameError(
+            f"{target} cannot be written ({error.strerror or error}): choose another path, or mend this one. "
+            "What stood there is as it was."
+        ) from error
+
+
+def _check_names(columns: object) -> None:
+    if isinstance(columns, str):
+        raise FrameError(f"columns={columns!r} is one text: pass a list of names, [{columns!r}].")
+    if columns is not None and not (
+        isinstance(columns, Collection) and all(isinstance(name, str) for name in columns)
+    ):
+        raise FrameError(
+            f"columns is {type(columns).__name__}, not a list of names: pass one, or leave it out."
+        )
 
 
 def _is_folder(path: Path) -> bool:
@@ -194,6 +222,11 @@ def _tables_of(
         table = table_of(source)
         starts = range(0, len(table), CHUNK_ROWS)
         return table.schema, (table.slice(start, CHUNK_ROWS) for start in starts)
+    if not isinstance(source, Access):
+        raise FrameError(
+            f"export_memories() was given {type(source).__name__}, not memories: pass an Access, or a frame of "
+            "load_memories()."
+        )
     chunks = iter_memories(source, chunk_rows=CHUNK_ROWS, progress=progress)
     return pa.schema(ARCHIVE_SCHEMA), (table_of(chunk).replace_schema_metadata() for chunk in chunks)
 

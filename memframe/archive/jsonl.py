@@ -67,11 +67,24 @@ def _read(path: Path, columns: list[str]) -> pa.Table:
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a file; a key that the first one lacks would be lost without a word, and is refused."""
+    known: set[str] = set()
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             bare = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
             if bare.strip():
-                yield _row(path, number, bare)
+                row = _row(path, number, bare)
+                known = known or set(row)
+                if not row.keys() <= known:
+                    raise _new_key(path, number, next(key for key in row if key not in known))
+                yield row
+
+
+def _new_key(path: Path, number: int, key: str) -> FrameError:
+    return FrameError(
+        f"Line {number} of {path} has the key {key!r:.60}, which the first line has not: give it to the "
+        "first line, with null if need be, or load the lines that have it from a file of their own."
+    )
 
 
 def _row(path: Path, number: int, line: bytes) -> dict[str, Any]:

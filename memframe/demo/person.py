@@ -29,8 +29,22 @@ class Form(Struct):
     """A form of a page: where it goes, and what it says before anybody types."""
 
     action: str
+    method: str = "GET"
     fields: dict[str, str] = field(default_factory=dict)
     buttons: list[Button] = field(default_factory=list)
+
+
+def forms_of(html: str) -> list[Form]:
+    """The forms of a page, in their order.
+
+    >>> page = '<form method="post" action="/login"><input name="email"><button>Sign in</button></form>'
+    >>> (form,) = forms_of(page)
+    >>> form.method, form.action, form.fields, form.buttons[0].label
+    ('POST', '/login', {'email': ''}, 'Sign in')
+    """
+    page = _Forms()
+    page.feed(html)
+    return page.forms
 
 
 class _Forms(HTMLParser):
@@ -46,7 +60,7 @@ class _Forms(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         said = {name: value or "" for name, value in attrs}
         if tag == "form":
-            self._open = Form(said.get("action", ""))
+            self._open = Form(said.get("action", ""), said.get("method", "get").upper())
             self.forms.append(self._open)
         elif tag == "input" and self._open:
             self._open.fields[said["name"]] = said.get("value", "")
@@ -103,32 +117,28 @@ class Person:
     def _open(self, address: str) -> None:
         """Open a page, and sign in first where it asks for that."""
         self._go("GET", address)
-        if any("password" in form.fields for form in self._forms()):
+        if any("password" in form.fields for form in forms_of(self.page)):
             self._press("Sign in", email=self._email, password=self._password)
 
     def _press(self, label: str, **typed: str) -> str:
         """Press a button: where that leads."""
-        for form in self._forms():
+        for form in forms_of(self.page):
             for button in form.buttons:
                 if button.label == label:
                     sent = form.fields | typed | ({button.name: button.value} if button.name else {})
-                    return self._go("POST", urljoin(self._page.url, form.action), sent)
+                    return self._go(form.method, urljoin(self._page.url, form.action), sent)
         raise ProtocolError(f"the page {self._page.url} has no button {label!r}")
 
     def _go(self, method: str, address: str, sent: dict[str, str] | None = None) -> str:
         """Follow redirects as a browser does, but stop where they leave the service: there the application is."""
         origin = urlsplit(address)[:2]
         headers = {"Origin": "://".join(origin)} if method == "POST" else {}
+        query, body = (sent, None) if method == "GET" else (None, sent)
         answer = self._browser.request(
-            method, address, data=sent, headers=headers, allow_redirects=False, timeout=TIMEOUT_S
+            method, address, query, body, headers=headers, allow_redirects=False, timeout=TIMEOUT_S
         )
         target = urljoin(address, answer.headers.get("Location", address))
         if answer.is_redirect and urlsplit(target)[:2] == origin:
             return self._go("GET", target)
         self._page = answer
         return target
-
-    def _forms(self) -> list[Form]:
-        page = _Forms()
-        page.feed(self._page.text)
-        return page.forms

@@ -3,48 +3,19 @@
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from html.parser import HTMLParser
 from itertools import count
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
 import pytest
 import requests
-from argon2 import PasswordHasher
-from msgspec import Struct
 
+from memframe.demo.person import forms_of
 from memframe.service import run_local
+from tests.conftest import CHEAP_HASHER
 
 PASSWORD = "correct horse battery"
 CALLBACK = "http://127.0.0.1:51004/callback"
 TIMEOUT_S = 20
-CHEAP_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-
-
-class Form(Struct):
-    """A form as the page has it: where it goes, and what it would send."""
-
-    action: str
-    fields: dict
-    buttons: list
-
-
-class FormFinder(HTMLParser):
-    """All forms of a page."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.forms = []
-        self.feed(html)
-
-    def handle_starttag(self, tag, attributes):
-        values = dict(attributes)
-        if tag == "form":
-            assert values["method"] == "post"
-            self.forms.append(Form(values["action"], {}, []))
-        elif tag == "input":
-            self.forms[-1].fields[values["name"]] = values.get("value", "")
-        elif tag == "button" and "name" in values:
-            self.forms[-1].buttons.append((values["name"], values["value"]))
 
 
 class Browser:
@@ -62,9 +33,11 @@ class Browser:
 
     def form(self, part_of_action, button=None):
         """The form that goes to an address and has a button, on the present page."""
-        forms = [form for form in FormFinder(self.page.text).forms if part_of_action in form.action]
+        every = forms_of(self.page.text)
+        assert {form.method for form in every} == {"POST"}
+        forms = [form for form in every if part_of_action in form.action]
         return next(
-            form for form in forms if button is None or button in [value for _, value in form.buttons]
+            form for form in forms if button is None or button in [each.value for each in form.buttons]
         )
 
     def send(self, form, *, follow=True, headers=None, **fields):
