@@ -15,6 +15,9 @@ from memframe.wire import AccessRequest, Credentials
 MIN_POLL_S = 0.1
 """Asking more often than that would only get the developer throttled."""
 
+MAX_KEPT_LOADS = 8
+"""Loads that are kept as they are; with more, all become one, so that what is kept stays bounded."""
+
 ContentFormat = str | Sequence[str] | Codec
 
 
@@ -52,10 +55,10 @@ class Access:
         Columns are shared with the frame until one of the two is written to (pandas copies on write),
         and cells of tags are tuples, so this costs next to nothing.
         """
-        earlier = [
-            load for load in self._loads if not load.id.isin(loaded.id).all()
-        ]  # else each rerun adds one
+        earlier = [load for load in self._loads if not load.id.equals(loaded.id)]  # a cell that is run again
         self._loads = [*earlier, loaded.copy(deep=False)]
+        if len(self._loads) > MAX_KEPT_LOADS:
+            self.baseline()
 
     def baseline(self) -> pd.DataFrame:
         """Every row as it was last loaded, indexed by ``id``: of two loads the newer one counts."""

@@ -3,7 +3,9 @@
 import pytest
 
 import memframe as mf
+from memframe.access import MAX_KEPT_LOADS
 from memframe.errors import AccessError, DecisionTimeout, NotFoundError
+from memframe.sample import load_sample
 
 
 class Time:
@@ -87,3 +89,15 @@ def test_requests_as_a_frame_leave_the_memory_keys_out(user):
     assert frame.loc[request.id, "status"] == "pending"
     assert "memory_key" not in frame
     assert str(frame.created_at.dtype) == "datetime64[us, UTC]"
+
+
+def test_baselines_of_many_loads_are_kept_once(user):
+    user.service.import_memories(user.user_id, load_sample()[:20])
+    access = user.access()
+    for _ in range(3):
+        mf.load_memories(access, progress=False)
+    assert len(access._loads) == 1
+    for number in range(MAX_KEPT_LOADS + 3):
+        mf.load_memory(access, access.baseline().id.iloc[number])
+    assert len(access._loads) <= MAX_KEPT_LOADS
+    assert len(access.baseline()) == 20
