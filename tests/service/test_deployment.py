@@ -4,7 +4,10 @@ import base64
 import logging
 import re
 import socket
+import sqlite3
 import stat
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -196,6 +199,21 @@ def test_a_locked_database_is_answered_with_come_again(service, grant, refused, 
     refused(answer, 503, "database_unavailable")
     assert answer.headers["retry-after"] == "1"
     assert grant.ids() == []
+
+
+def test_reads_answer_while_a_write_waits_for_another_process(service, grant):
+    engine = grant_engine(service)
+    turn = engine.get_execution_options()["turn"]
+    with ThreadPoolExecutor(1) as pool, closing(sqlite3.connect(engine.url.database)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        waiting = pool.submit(grant.create)
+        while not (turn.locked() or waiting.done()):  # until the write has come as far as the lock
+            pass
+        for path in ("/tags", "/access-requests"):
+            assert grant.call("GET", path, params={"user_id": grant.user_id}, timeout=5).ok
+        assert not waiting.done()
+        other.rollback()
+    assert grant.ids() == [waiting.result()["id"]]
 
 
 def grant_engine(service):
