@@ -42,6 +42,10 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except MemframeError as error:
             raise click.ClickException(str(error)) from None
+        except BrokenPipeError:
+            raise  # click itself ends quietly where the reader of a pipe has gone
+        except OSError as error:
+            raise click.ClickException(str(error)) from None
 
 
 def _without_extra(name: str, missing: str) -> click.Command:

@@ -16,9 +16,9 @@ import platformdirs
 from memframe.address import is_loopback
 from memframe.errors import ConfigError
 from memframe.secret import Secret
+from memframe.service import rules
 from memframe.service.app import create_app
 from memframe.service.deployment import FIRST_DEVELOPER, Addresses, Deployment, NewDeveloper, open_deployment
-from memframe.service.rules import public_url
 from memframe.service.server import listen, make_server, url_of
 from memframe.service.times import instant_text
 
@@ -66,7 +66,9 @@ def run_service(
         addresses = Addresses(own_url or url_of(listening))
         server = make_server(create_app(deployment, addresses))
         _stop_on_signals()
-        _show(_shown_at_start(deployment, addresses), as_json=as_json)
+        with deployment.store.naming_errors():
+            shown = _shown_at_start(deployment, addresses)
+        _show(shown, as_json=as_json)
         server.run([listening])
 
 
@@ -142,7 +144,7 @@ def _stop_on_signals() -> None:
 
 def _checked_public_url(host: str, url: str | None) -> str | None:
     if url is not None:
-        return public_url(url)
+        return rules.public_url(url)
     if is_loopback(host):
         return None
     raise ConfigError(
@@ -184,7 +186,10 @@ def _show(shown: dict[str, str], *, as_json: bool) -> None:
 @contextmanager
 def _existing(data: Path, database: str | None) -> Iterator[Deployment]:
     """A service that has been started before: a mistyped folder must not become a new one."""
-    with closing(open_deployment(data, database_url=database, may_create=False)) as deployment:
+    with (
+        closing(open_deployment(data, database_url=database, may_create=False)) as deployment,
+        deployment.store.naming_errors(),
+    ):
         yield deployment
 
 

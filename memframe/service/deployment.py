@@ -20,7 +20,7 @@ from memframe.envelope import Envelope
 from memframe.errors import ConfigError
 from memframe.secret import Secret
 from memframe.service import cursors, rules
-from memframe.service.keys import KEY_FILE, MasterKey
+from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
 from memframe.service.store import Memories, Store, sqlite_url
 from memframe.service.throttle import Throttle
 from memframe.service.times import Clock, instant_text, parse_instant, utc_now
@@ -220,18 +220,19 @@ def open_deployment(
     _make_private(folder)
     store = Store(database_url or sqlite_url(folder / DATABASE_FILE), now=now)
     try:
-        master_key = _master_key(folder / KEY_FILE, store)
-        store.bind(master_key.fingerprint())
-    except ConfigError:
+        with store.naming_errors():
+            master_key = _master_key(folder / KEY_FILE, store)
+            store.bind(master_key.fingerprint())
+        return Deployment(
+            store,
+            master_key,
+            now=now,
+            password_hasher=password_hasher,
+            token_calls_per_minute=token_calls_per_minute,
+        )
+    except BaseException:
         store.close()
         raise
-    return Deployment(
-        store,
-        master_key,
-        now=now,
-        password_hasher=password_hasher,
-        token_calls_per_minute=token_calls_per_minute,
-    )
 
 
 def _make_private(folder: Path) -> None:
@@ -239,10 +240,10 @@ def _make_private(folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not any(folder.iterdir()):
             folder.chmod(0o700)
-        mode = folder.stat().st_mode
+        is_open = is_open_to_others(folder)
     except OSError as error:
         raise ConfigError(f"the data folder {folder} cannot be used: {error.strerror}") from None
-    if mode & 0o077:
+    if is_open:
         raise ConfigError(f"the data folder {folder} is open to other users; close it: chmod 700 {folder}")
 
 

@@ -63,6 +63,10 @@ class MasterKey:
     def load(cls, path: Path) -> MasterKey:
         """The one in a file."""
         try:
+            if is_open_to_others(path):
+                raise ConfigError(
+                    f"the master key file {path} is open to other users; close it: chmod 600 {path}"
+                )
             return cls(Secret(path.read_text("ascii").strip()))
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not text"
@@ -107,6 +111,11 @@ class MasterKey:
                 f"the encryption key of user {user_id}, version {version}, does not open with this "
                 "master key; restore the master key that belongs to this database"
             ) from None
+
+
+def is_open_to_others(path: Path, *, system: str = os.name) -> bool:
+    """Whether other users may reach a file or folder; Windows' mode bits say nothing about that."""
+    return system == "posix" and bool(path.stat().st_mode & 0o077)
 
 
 def _place(user_id: str, version: int) -> bytes:

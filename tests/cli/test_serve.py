@@ -3,9 +3,10 @@
 import json
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import pytest
 import requests
@@ -88,6 +89,27 @@ def test_errors_are_messages_without_a_traceback(data):
     assert answer.exit_code == 1
     assert answer.stderr.startswith("Error: the data is there, but its master key file")
     assert "Traceback" not in answer.output
+
+
+def test_a_locked_or_broken_database_is_a_message(data, monkeypatch):
+    monkeypatch.setattr("memframe.service.store.engine.BUSY_TIMEOUT_MS", 0)
+    database = data / "memframe.db"
+    with closing(sqlite3.connect(database)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        locked = run("service", "list", "--data", data)
+    assert (locked.exit_code, "database is locked" in locked.stderr) == (1, True)
+    database.write_text("no database at all" * 100)
+    broken = run("service", "list", "--data", data)
+    assert (broken.exit_code, "not a database" in broken.stderr) == (1, True)
+
+
+def test_an_error_of_the_system_is_a_message(data, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("memframe.cli.serve._accounts", full)
+    answer = run("service", "list", "--data", data)
+    assert (answer.exit_code, "No space left" in answer.stderr) == (1, True)
 
 
 def test_a_user_is_added_once_and_with_a_good_password(data):

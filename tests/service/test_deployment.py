@@ -4,7 +4,10 @@ import base64
 import logging
 import re
 import socket
+import sqlite3
 import stat
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,7 +19,7 @@ from memframe.errors import ConfigError, ConflictError
 from memframe.secret import Secret
 from memframe.service import run_local
 from memframe.service.deployment import DATABASE_FILE, Deployment, open_deployment
-from memframe.service.keys import KEY_FILE, MasterKey
+from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
 from memframe.service.server import listen
 from memframe.service.store.engine import writing
 from memframe.service.store.schema import memories
@@ -38,6 +41,20 @@ def test_an_empty_folder_is_closed_and_a_full_one_refused(tmp_path):
     assert stat.S_IMODE(empty.stat().st_mode) == 0o700
     with pytest.raises(ConfigError, match="chmod 700"):
         open_deployment(full)
+
+
+def test_mode_bits_are_asked_only_where_they_mean_something(tmp_path):
+    tmp_path.chmod(0o755)
+    assert is_open_to_others(tmp_path, system="posix")
+    assert not is_open_to_others(tmp_path, system="nt")
+
+
+def test_a_master_key_file_that_others_can_read_is_refused(tmp_path):
+    open_deployment(tmp_path).close()
+    (tmp_path / KEY_FILE).chmod(0o640)
+    with pytest.raises(ConfigError, match="chmod 600"):
+        open_deployment(tmp_path)
+    assert not (tmp_path / f"{DATABASE_FILE}-wal").exists()  # the store was closed
 
 
 def test_a_file_is_no_folder(tmp_path):
@@ -196,6 +213,22 @@ def test_a_locked_database_is_answered_with_come_again(service, grant, refused, 
     refused(answer, 503, "database_unavailable")
     assert answer.headers["retry-after"] == "1"
     assert grant.ids() == []
+
+
+def test_reads_answer_while_a_write_waits_for_another_process(service, grant):
+    engine = grant_engine(service)
+    engine.dispose()  # connections of the test before do not wait
+    turn = engine.get_execution_options()["turn"]
+    with ThreadPoolExecutor(1) as pool, closing(sqlite3.connect(engine.url.database)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        waiting = pool.submit(grant.create)
+        while not (turn.locked() or waiting.done()):  # until the write has come as far as the lock
+            pass
+        for path in ("/tags", "/access-requests"):
+            assert grant.call("GET", path, params={"user_id": grant.user_id}, timeout=5).ok
+        assert not waiting.done()
+        other.rollback()
+    assert grant.ids() == [waiting.result()["id"]]
 
 
 def grant_engine(service):

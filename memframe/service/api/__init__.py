@@ -1,4 +1,8 @@
-"""The API of the specification: one function an endpoint, one file a subject."""
+"""The API of the specification: one function an endpoint, one file a subject.
+
+What may take long runs in a thread: a search, and every write, which waits for the database's lock and
+for the disk. Short reads stay on the event loop, and so answer whoever else is waiting.
+"""
 
 from __future__ import annotations
 

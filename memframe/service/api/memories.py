@@ -40,7 +40,7 @@ _SEALED_SPELLING = re.compile(r"[A-Za-z0-9+/=_:.-]+", re.ASCII)
 """Characters of the layouts that we know: a text with any other, such as a blank, is plain for certain."""
 
 
-@get(route(wire.LIST_MEMORIES), sync_to_thread=True)  # the others are short; a search may take long
+@get(route(wire.LIST_MEMORIES), sync_to_thread=True)  # a search may take long
 def list_memories(request: ApiRequest) -> Response[bytes]:
     """A page of a user's memories, in the order of their creation."""
     deployment, developer_id = deployment_of(request), developer_of(request)
@@ -64,7 +64,7 @@ def get_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[bytes]
         return answer(memories.get(rules.checked_text(memory_id, "the memory id")))
 
 
-@post(route(wire.CREATE_MEMORY), sync_to_thread=False)
+@post(route(wire.CREATE_MEMORY), sync_to_thread=True)
 def create_memory(request: ApiRequest, body: RawBody) -> Response[bytes]:
     """A new memory; the same ``Idempotency-Key`` once more answers the one that it made."""
     deployment, developer_id = deployment_of(request), developer_of(request)
@@ -86,7 +86,7 @@ def create_memory(request: ApiRequest, body: RawBody) -> Response[bytes]:
     return answer(created, status=201)
 
 
-@patch(route(wire.UPDATE_MEMORY), sync_to_thread=False)
+@patch(route(wire.UPDATE_MEMORY), sync_to_thread=True)
 def update_memory(request: ApiRequest, memory_id: FromPath[str], body: RawBody) -> Response[bytes]:
     """Change the fields that are sent, and no other."""
     deployment, developer_id = deployment_of(request), developer_of(request)
@@ -103,7 +103,7 @@ def update_memory(request: ApiRequest, memory_id: FromPath[str], body: RawBody) 
     return answer(changed)
 
 
-@delete(route(wire.DELETE_MEMORY), status_code=200, sync_to_thread=False)
+@delete(route(wire.DELETE_MEMORY), status_code=200, sync_to_thread=True)
 def delete_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[bytes]:
     """Remove a memory for good."""
     deployment, developer_id = deployment_of(request), developer_of(request)

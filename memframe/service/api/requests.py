@@ -15,7 +15,7 @@ from memframe.service.store import StoredRequest
 from memframe.service.tokens import secret_hash
 
 
-@post(route(wire.CREATE_REQUEST), sync_to_thread=False)
+@post(route(wire.CREATE_REQUEST), sync_to_thread=True)
 def create_request(request: ApiRequest, body: RawBody) -> Response[bytes]:
     """A new access request, pending until the user decides."""
     deployment, developer_id = deployment_of(request), developer_of(request)

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from memframe.errors import AccessError, ConfigError
 from memframe.service.store.accounts import Accounts, Developer, User
 from memframe.service.store.authorizations import AuthorizationCode, Authorizations, UserToken
-from memframe.service.store.engine import open_engine, read_meta, sqlite_url, write_meta, writing
+from memframe.service.store.engine import (
+    naming_database_errors,
+    open_engine,
+    read_meta,
+    sqlite_url,
+    write_meta,
+    writing,
+)
 from memframe.service.store.memories import Memories
 from memframe.service.store.requests import AccessRequests, StoredRequest, has_grant
 from memframe.service.store.sessions import Sessions
@@ -83,6 +90,10 @@ class Store:
         """One user's memories for one transaction of the operator, who needs no grant."""
         with writing(self._engine) as connection:
             yield Memories(connection, developer_id="", user_id=user_id, now=self._now())
+
+    def naming_errors(self) -> AbstractContextManager[None]:
+        """A block in which an error of the database becomes a `ConfigError`, for whoever runs the service."""
+        return naming_database_errors(self._engine)
 
     def is_bound(self) -> bool:
         """Whether the data belongs to a master key already."""

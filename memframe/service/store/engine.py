@@ -45,7 +45,6 @@ def open_engine(url: str) -> Engine:
         )
         if engine.dialect.name == "sqlite":
             _prepare_sqlite(engine)
-        _create_tables(engine)
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"the database address needs the library {error.name}, which is not installed: pip install {error.name}"
@@ -55,10 +54,25 @@ def open_engine(url: str) -> Engine:
             f"the database address is not understood ({type(error).__name__}): write it as SQLAlchemy does, "
             "such as sqlite:////folder/file.db"
         ) from None
+    try:
+        with naming_database_errors(engine):
+            _create_tables(engine)
+    except BaseException:
+        engine.dispose()
+        raise
+    return engine
+
+
+@contextmanager
+def naming_database_errors(engine: Engine) -> Iterator[None]:
+    """Turn an error of the database into a `ConfigError` that names the database and the cause."""
+    try:
+        yield
     except DBAPIError as error:
         place = engine.url.render_as_string(hide_password=True)
-        raise ConfigError(f"the database {place} cannot be opened: {error.orig}") from None
-    return engine
+        cause = str(error.orig).partition("\n")[0]  # further lines may quote what was to be stored
+        message = f"the database {place} cannot be opened or used: {cause}; if it is busy, try again"
+        raise ConfigError(message) from None
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """One user's memories and tags, inside one transaction and behind a live grant.
 
-`granted` is the only way to a `Memories`: it asks the database whether the user's memories are open
-to the developer at this moment, and every query of a `Memories` is bound to that one user.
+`Store.granted` is a developer's only way to a `Memories`: it asks the database whether the user's
+memories are open to the developer at this moment. The operator comes by `Store.owned`, which asks for no
+grant. Every query of a `Memories` is bound to that one user.
 """
 
 from __future__ import annotations
