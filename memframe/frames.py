@@ -77,9 +77,7 @@ def _join_arrow(kind: pa.DataType) -> Callable[[list[pa.Array]], pd.Series[Any]]
 
 
 def _names_chunk(values: Sequence[Sequence[str] | None]) -> list[tuple[str, ...]]:
-    cells = [tuple(names) if names else () for names in values]
-    "".join(chain.from_iterable(cells)).encode()  # names stay Python's, which would let lone surrogates pass
-    return cells
+    return [tuple(names) if names else () for names in values]
 
 
 def _join_names(chunks: list[list[tuple[str, ...]]]) -> pd.Series[Any]:
@@ -154,17 +152,10 @@ class FrameBuilder:
         self.n_rows = 0
 
     def add(self, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Append rows, given as one sequence a column, all of one length; what Arrow cannot hold is mended."""
-        try:
-            chunks = self._chunked(columns)
-        except UnicodeEncodeError:
-            chunks = self._chunked(without_surrogates(columns))
-        for name, chunk in chunks.items():
-            self._chunks[name].append(chunk)
+        """Append rows, given as one sequence a column, all of one length."""
+        for name, kind in self._kinds.items():
+            self._chunks[name].append(kind.chunk(columns[name]))
         self.n_rows += len(columns["id"])
-
-    def _chunked(self, columns: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-        return {name: kind.chunk(columns[name]) for name, kind in self._kinds.items()}
 
     def frame(self) -> pd.DataFrame:
         """All rows so far, with a fresh ``RangeIndex``; with no rows the dtypes are the same."""
@@ -187,7 +178,7 @@ def columns_of(records: Sequence[Struct], names: Iterable[str]) -> dict[str, Seq
 def tags_frame(tags: Sequence[Tag]) -> pd.DataFrame:
     """Tags as a frame with the columns ``id name color description is_enabled created_at updated_at``."""
     builder = FrameBuilder(TAG_KINDS)
-    builder.add(columns_of(tags, TAG_KINDS))
+    builder.add(without_surrogates(columns_of(tags, TAG_KINDS)))
     return builder.frame()
 
 
@@ -197,7 +188,7 @@ def requests_frame(requests: Sequence[AccessRequest]) -> pd.DataFrame:
     columns = columns_of(requests, REQUEST_KINDS)
     for name in ("created_at", "updated_at"):
         columns[name] = [moment and moment.isoformat() for moment in columns[name]]
-    builder.add(columns)
+    builder.add(without_surrogates(columns))
     return builder.frame()
 
 

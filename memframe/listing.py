@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import operator
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
+from operator import attrgetter
 from typing import Any, Literal, get_args
 
 from memframe.access import Access
 from memframe.answers import decoded, same_id
 from memframe.errors import ConfigError, ProtocolError, SealError
-from memframe.frames import MEMORY_KINDS, columns_of
+from memframe.frames import MEMORY_KINDS, columns_of, without_surrogates
 from memframe.paging import is_count, iter_pages
 from memframe.wire import LIST_MEMORIES, MemoryBlob, MemoryPage
 
@@ -22,6 +24,7 @@ OnUndecryptable = Literal["mark", "raise"]
 MAX_EMPTY_PAGES = 100
 """Pages in a row without a new memory, after which a listing is taken to be endless."""
 
+_ID_OF, _OWNER_OF = attrgetter("id"), attrgetter("user_id")
 _FIELDS = tuple(name for name in MEMORY_KINDS if name != "content_error")
 
 
@@ -67,7 +70,8 @@ class Listing:
                 is_whole = not page.next_cursor and len(blobs) == len(fresh)
                 n_empty = _refuse_endless(0 if blobs else n_empty + 1)
                 if blobs:
-                    yield self.columns(blobs)
+                    columns = self.columns(blobs)
+                    yield without_surrogates(columns) if _may_hold_surrogates(body) else columns
         self.complete = is_whole
 
     def _fetch(self, query: dict[str, str], page_size: int, cursor: str | None) -> bytes:
@@ -76,13 +80,13 @@ class Listing:
     def _new(self, blobs: list[MemoryBlob]) -> list[MemoryBlob]:
         """The memories of a page that no page before had; all of this user, or the load stops."""
         mine = self._access.user_id
-        if not all(same_id(owner, mine) for owner in {blob.user_id for blob in blobs}):
+        if not all(same_id(owner, mine) for owner in set(map(_OWNER_OF, blobs))):
             raise ProtocolError(
                 f"{LIST_MEMORIES}: the service sent memories of another user than {mine}; "
                 "nothing of it was kept. Tell the operator of the service"
             )
         n_before = len(self._ids)
-        ids = [blob.id for blob in blobs]
+        ids = list(map(_ID_OF, blobs))
         fresh = blobs if self._ids.isdisjoint(ids) else [blob for blob in blobs if blob.id not in self._ids]
         self._ids.update(ids)
         if len(self._ids) - n_before < len(fresh):
@@ -106,6 +110,14 @@ class Listing:
             [opened.errors.get(row) for row in range(len(blobs))] if opened.errors else [None] * len(blobs)
         )
         return {**columns, "content": opened.plain, "content_error": errors}
+
+
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def _may_hold_surrogates(body: bytes) -> bool:
+    """Whether JSON escapes a surrogate; the search for a lone backslash runs at the speed of memory."""
+    return b"\\" in body and _SURROGATE.search(body) is not None
 
 
 def _undecryptable(errors: Mapping[int, str], ids: Sequence[str]) -> SealError:

@@ -27,6 +27,7 @@ from memframe.frames import (
     FrameBuilder,
     requests_frame,
     tags_frame,
+    without_surrogates,
 )
 from memframe.listing import Listing, OnUndecryptable, PageSize
 from memframe.paging import is_count
@@ -154,7 +155,7 @@ def load_memory(access: Access, memory_id: str) -> pd.DataFrame:
     """
     listing = Listing(access, "mark")
     builder = FrameBuilder(MEMORY_KINDS)
-    builder.add(listing.columns([access.client.memory_blob(access.user_id, memory_id)]))
+    builder.add(without_surrogates(listing.columns([access.client.memory_blob(access.user_id, memory_id)])))
     listing.complete = True
     frame = _reported(builder, listing)
     access.keep_baseline(frame)

@@ -7,7 +7,7 @@ both cases of a hexadecimal digit. Then a changed text still opens, which a seal
 from __future__ import annotations
 
 from binascii import hexlify, unhexlify
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from pybase64 import b64decode, b64encode_as_string
@@ -29,6 +29,14 @@ _WHOLE_THREE = frozenset(f"{last}==" for last in "AQgw")
 def _check_tail(text: str) -> None:
     if text[-1:] == "=" and text[-2:] not in _WHOLE_TWO and text[-3:] not in _WHOLE_THREE:
         raise ValueError("unused bits of the last base64 character are set")
+
+
+def decode_base64_all(texts: Sequence[str]) -> list[bytes]:
+    """What `decode_base64` makes of each text, in one loop without calls of ours."""
+    raws = [b64decode(text, None, True) for text in texts]
+    for tail in {text[-3:] for text in texts if text[-1:] == "="}:
+        _check_tail(tail)
+    return raws
 
 
 def decode_base64(text: str) -> bytes:
