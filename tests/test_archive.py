@@ -24,11 +24,12 @@ from tests.rows import ROW, assert_same, memories_of
 
 FORMATS = [".parquet", ".jsonl", ".csv", ""]
 
-WORDS = st.sampled_from(
+ODD_WORDS = (
     ["", "NA", "null", "None", "nan", "NaN", "true", "007", "1e5", "2020-01-01", "'", "''", "'=x", '"', '""']
     + [mark + "cmd|' /C calc'!A0" for mark in "=+-@\t\r\n\x00＝＋－＠"]  # noqa: RUF001 - what is tested
     + ["a\r\nb", "a,b;c\td", " pad ", "\ufeffmark", "🜁", "\u2028", "\\N", "x" * 5000, "[]", "{}"]
 )
+WORDS = st.sampled_from(ODD_WORDS)
 TEXTS = st.none() | WORDS | st.text(st.characters(exclude_categories=["Cs"]))
 NAMES = st.lists(WORDS | st.text(st.characters(exclude_categories=["Cs"])), max_size=4).map(tuple)
 NUMBERS = st.none() | st.floats(allow_nan=False, allow_infinity=False)
@@ -45,11 +46,32 @@ ROWS = st.lists(
 )
 
 
+def examples(n):
+    return settings(
+        suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=n
+    )
+
+
 @pytest.mark.parametrize("extension", FORMATS)
 @given(rows=ROWS)
 @example(rows=[])
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)
+@example(
+    rows=[ROW | dict.fromkeys(["id", "title", "content"], word) | {"tags": (word,)} for word in ODD_WORDS]
+)
+@examples(15)
 def test_what_was_exported_loads_without_a_change(tmp_path, extension, rows):
+    check_round_trip(tmp_path, extension, rows)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("extension", FORMATS)
+@given(rows=ROWS)
+@examples(500)
+def test_whatever_was_exported_loads_without_a_change(tmp_path, extension, rows):
+    check_round_trip(tmp_path, extension, rows)
+
+
+def check_round_trip(tmp_path, extension, rows):
     path = tmp_path / f"memories{extension}"
     memories = memories_of(rows)
     assert export_memories(memories, path) == len(rows)
