@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.pandas_compat  # Arrow loads it at the first conversion; better not in the middle of a load
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from memframe.wire import AccessRequest, Tag
 
@@ -164,7 +164,7 @@ class FrameBuilder:
 
 
 def columns_of(records: Sequence[Struct], names: Iterable[str]) -> dict[str, Sequence[Any]]:
-    """Records as one tuple a field: ``attrgetter`` and ``zip`` keep the loop out of Python code.
+    """Records as one tuple a field: ``astuple`` and ``zip`` keep the loop out of Python code.
 
     >>> columns_of([Tag(id="t1", name="work"), Tag(id="t2", name="home")], ["id", "name"])
     {'id': ('t1', 't2'), 'name': ('work', 'home')}
@@ -172,7 +172,8 @@ def columns_of(records: Sequence[Struct], names: Iterable[str]) -> dict[str, Seq
     names = tuple(names)
     if not records:
         return dict.fromkeys(names, ())
-    return dict(zip(names, zip(*map(attrgetter(*names), records), strict=True), strict=True))
+    columns = dict(zip(records[0].__struct_fields__, zip(*map(astuple, records), strict=True), strict=True))
+    return {name: columns[name] for name in names}
 
 
 def tags_frame(tags: Sequence[Tag]) -> pd.DataFrame:
