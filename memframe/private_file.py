@@ -33,7 +33,7 @@ def writing_privately(path: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         Path(name).replace(path)
-    except BaseException:
+    except BaseException:  # Ctrl-C as well: nothing half made stays behind
         Path(name).unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
@@ -54,7 +54,7 @@ def filling_privately(path: Path) -> Iterator[Path]:
         if path.exists():
             path.rename(before)
         fresh.rename(path)
-    except BaseException:
+    except BaseException:  # Ctrl-C as well: nothing half made stays behind
         shutil.rmtree(fresh)
         if before.exists():
             before.rename(path)

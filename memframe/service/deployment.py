@@ -230,7 +230,7 @@ def open_deployment(
             password_hasher=password_hasher,
             token_calls_per_minute=token_calls_per_minute,
         )
-    except BaseException:
+    except BaseException:  # whatever it was, the database is let go
         store.close()
         raise
 

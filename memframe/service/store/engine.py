@@ -57,7 +57,7 @@ def open_engine(url: str) -> Engine:
     try:
         with naming_database_errors(engine):
             _create_tables(engine)
-    except BaseException:
+    except BaseException:  # whatever it was, the database is let go
         engine.dispose()
         raise
     return engine
