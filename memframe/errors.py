@@ -16,7 +16,11 @@
     │   └── RateLimitError         429          too many requests
     ├── ProtocolError          RuntimeError     the answer breaks the specification
     ├── SealError              ValueError       content cannot be sealed or opened
-    └── FrameError             ValueError       a frame or an archive is not of the expected form
+    ├── FrameError             ValueError       a frame or an archive is not of the expected form
+    ├── PlanError              ValueError       a plan cannot be made of this, or not carried out as it is
+    │   └── StalePlanError                      what the plan was made from has moved
+    ├── JournalError           OSError          the record of a run cannot be written or read
+    └── IncompleteRunError     RuntimeError     a run left rows unwritten; carries the run
 
 Catch `MemframeError` for all of them, or the builtin beside the name where code should not know
 memframe. Every message names the thing, the cause and the next step, and never holds a secret.
@@ -121,3 +125,29 @@ class SealError(MemframeError, ValueError):
 
 class FrameError(MemframeError, ValueError):
     """A frame or an archive is not of the expected form."""
+
+
+class PlanError(MemframeError, ValueError):
+    """A plan cannot be made of what was given, or cannot be carried out as it is."""
+
+
+class StalePlanError(PlanError):
+    """What the plan was made from has moved since: make a new one."""
+
+
+class JournalError(MemframeError, OSError):
+    """The record of a run cannot be written or read; nothing is sent without one."""
+
+
+class IncompleteRunError(MemframeError, RuntimeError):
+    """A run left rows rejected, in conflict, unknown or unsent.
+
+    Attributes
+    ----------
+    run : memframe.apply.Run
+        With the outcome of every row, and the journal to resume from.
+    """
+
+    def __init__(self, message: str, *, run: object) -> None:
+        super().__init__(message)
+        self.run = run

@@ -19,22 +19,22 @@ LAYERS = """
     cli
     demo
     panel fleet
-    signin cleanup undo
+    signin cleanup undo push reseal
     apply
     audit
     report
     plot
     plan journal archive
-    load
+    load current
     listing
     access oauth paging
     client service
     bearer filters loopback redirected
     transport
     answers frames envelope
-    settings
+    settings vault
     sources
-    wire address progress sample
+    wire address progress sample change
     secret
     private_file
     errors

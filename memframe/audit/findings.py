@@ -1,0 +1,83 @@
+"""Findings: what checks observe, one row each, as one frame with the same columns and dtypes always."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+
+import pandas as pd
+
+Check = Literal[
+    "exact_duplicate",
+    "near_duplicate",
+    "changed_value",
+    "superseded",
+    "stale",
+    "secret",
+    "personal_data",
+    "junk",
+    "missing",
+    "scores",
+    "tags",
+    "sealed",
+]
+CHECKS: tuple[Check, ...] = get_args(Check)
+
+Severity = Literal["info", "low", "medium", "high"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+"""From the least to the worst."""
+
+Proposal = Literal["delete", "merge", "redact", "retag", "rescale", "review", "none"]
+PROPOSALS: tuple[Proposal, ...] = get_args(Proposal)
+
+DTYPES: Mapping[str, str] = MappingProxyType(
+    {
+        "check": "str",
+        "kind": "str",
+        "severity": "str",
+        "id": "str",
+        "field": "str",
+        "start": "Int64",
+        "end": "Int64",
+        "related_id": "str",
+        "group": "Int64",
+        "score": "float64",
+        "evidence": "str",
+        "action": "str",
+    }
+)
+"""Columns of a frame of findings.
+
+``check`` and ``kind`` say what was observed, ``id`` in which memory, ``field`` in which of its columns and,
+for a span of text, ``start`` and ``end`` where (offsets of characters in that field, ``end`` exclusive).
+``related_id`` is the memory that it is seen beside: the keeper of a duplicate, the newer fact. ``group`` is
+one number for each cluster of a check. ``score`` is from 0 to 1. ``evidence`` is for people, and never holds
+a secret in the open. ``action`` is what is proposed, one of `PROPOSALS`.
+"""
+
+
+def findings_frame(**columns: Sequence[Any] | str | float | None) -> pd.DataFrame:
+    """Findings from one sequence for each column; a single value stands for all rows, what is not given is missing.
+
+    Examples
+    --------
+    >>> found = findings_frame(check="missing", kind="title", id=["m1", "m2"], severity="low", action="none")
+    >>> found[["check", "kind", "id", "score"]]
+         check   kind  id  score
+    0  missing  title  m1    NaN
+    1  missing  title  m2    NaN
+    """
+    unknown = columns.keys() - DTYPES.keys()
+    if unknown:
+        raise TypeError(f"a finding has no {', '.join(sorted(unknown))}")
+    rows = pd.RangeIndex(len(columns.get("id", ())))  # type: ignore[arg-type]  # a sequence, as the id always differs
+    return pd.DataFrame(
+        {name: pd.Series(columns.get(name), index=rows, dtype=dtype) for name, dtype in DTYPES.items()}
+    )
+
+
+def joined(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Findings of several checks in one frame; groups stay numbers within their check."""
+    frames = [part for part in parts if len(part)]
+    return pd.concat(frames, ignore_index=True) if frames else findings_frame(id=[])

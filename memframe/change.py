@@ -1,0 +1,68 @@
+"""Change: one write that shall happen, from which state of a memory to which.
+
+What plans consist of, journals record and undo turns around. Values are plain, as people read them:
+content is sealed when a run begins, not before.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from msgspec import Struct
+
+Action = Literal["create", "patch", "delete", "conflict", "invalid"]
+ACTIONS: tuple[Action, ...] = get_args(Action)
+WRITES: frozenset[Action] = frozenset({"create", "patch", "delete"})
+"""Actions that send something; the others are there to be looked at and stop a run before it begins."""
+
+FIELDS = ("title", "summary", "content", "tags", "importance", "confidence", "source")
+"""What a write may set; everything else about a memory belongs to the service."""
+
+Value = str | float | tuple[str, ...] | None
+"""Content of a field; None where there is none."""
+
+Label = str | int | float | None
+"""Label of a row in the edited frame, as far as JSON has it; others are kept as their text."""
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """One write that shall happen to one memory.
+
+    Attributes
+    ----------
+    action : {"create", "patch", "delete", "conflict", "invalid"}
+    row : str, int, float or None
+        Label of the row in the frame that the plan was made from.
+    id : str or None
+        Of the memory; None for creates.
+    before : dict of str to value
+        The state that the plan was made from: of the fields in ``after`` for a patch, of all `FIELDS` for a
+        delete, nothing for a create. The change is stale where the service holds something else.
+        Content that could not be opened is left out; ``sealed`` stands for it.
+    after : dict of str to value
+        The fields to send, None clears one; empty for a delete.
+    reason : str or None
+        Why, in words for people: the finding, the conflict, or what makes it invalid.
+    group : int or None
+        Changes of one group hold together: its deletes wait until everything else of it is done.
+    sealed : str or None
+        SHA-256, hexadecimal, of the stored content, where that rather than the plain text shall be compared:
+        it could not be opened, or is about to be sealed anew.
+    hidden : tuple of str
+        Texts, such as a password that is about to be redacted, that no display of the change shows.
+
+    Examples
+    --------
+    >>> Change(action="patch", id="m1", row=4, before={"title": "tea"}, after={"title": "Tea"})  # doctest: +ELLIPSIS
+    Change(action='patch', row=4, id='m1', before={'title': 'tea'}, after={'title': 'Tea'}, ...)
+    """
+
+    action: Action
+    row: Label = None
+    id: str | None = None
+    before: dict[str, Value] = {}
+    after: dict[str, Value] = {}
+    reason: str | None = None
+    group: int | None = None
+    sealed: str | None = None
+    hidden: tuple[str, ...] = ()
