@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from memframe.change import same_value
-from memframe.frames import MEMORY_KINDS, NAMES, NUMBER, TIME, TIME_DTYPE
+from memframe.frames import MEMORY_KINDS, NAMES, NUMBER, TIME
 from memframe.plan.cells import read_cell
+
+_TIME = pd.DatetimeTZDtype("us", "UTC")
 
 Mask = NDArray[np.bool_]
 
@@ -39,11 +42,16 @@ def times(column: pd.Series[Any]) -> NDArray[np.datetime64]:
     """A column of times, or of text that says them, in UTC."""
     if not isinstance(column.dtype, pd.DatetimeTZDtype):
         column = pd.to_datetime(column, format="ISO8601", utc=True, errors="coerce")
-    return column.astype(TIME_DTYPE).to_numpy(dtype="datetime64[us]")
+    return np.asarray(column.astype(_TIME).to_numpy(dtype="datetime64[us]"))
+
+
+def instants(said: Sequence[str | None] | pd.Series[Any]) -> NDArray[np.datetime64]:
+    """Times as the service spells them, or as a frame holds them."""
+    return times(said if isinstance(said, pd.Series) else TIME.join([TIME.chunk(said)]))
 
 
 def _moved_numbers(mine: NDArray[Any], base: NDArray[Any]) -> Mask:
-    return (mine != base) & ~(pd.isna(mine) & pd.isna(base))
+    return np.asarray((mine != base) & ~(pd.isna(mine) & pd.isna(base)))
 
 
 def _moved_scores(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
@@ -52,7 +60,7 @@ def _moved_scores(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask
     numbers = mine.to_numpy(dtype="float64", na_value=np.nan)
     beside = base.to_numpy(dtype="float64")
     if mine.dtype in ("float32", "float16"):  # as exact as the column is, no more
-        beside = beside.astype(mine.dtype).astype("float64")  # type: ignore[arg-type]  # a NumPy dtype
+        beside = beside.astype(mine.dtype).astype("float64")
     return _moved_numbers(numbers, beside)
 
 

@@ -53,8 +53,9 @@ def find_edits(sheet: Sheet, baseline: pd.DataFrame, faults: Faults) -> list[Edi
     faults : Faults
         Takes what can be no edit: read-only cells that changed, cells of another type.
     """
-    has_id = np.fromiter((id is not None for id in sheet.ids), dtype=bool, count=len(sheet))
-    at = baseline.index.get_indexer(pd.Index([id or "" for id in sheet.ids], dtype=object))
+    ids = pd.Series(sheet.ids, dtype=object)
+    has_id = ids.notna().to_numpy()
+    at = np.where(has_id, baseline.index.get_indexer(pd.Index(ids)), -1)
     loaded = np.flatnonzero(at >= 0)
     edits = [*_edits_of_loaded(sheet, loaded, Beside(baseline, at[loaded]), faults)]
     edits += _edits_of_strange(sheet, np.flatnonzero(has_id & (at < 0)))

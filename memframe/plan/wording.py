@@ -41,7 +41,7 @@ def name_of(change: Change) -> str:
     return f"memory {change.id}" if change.row is None else f"row {change.row}"
 
 
-def listed(parts: Sequence[str]) -> str:
+def listed(parts: Sequence[str], between: str = ", ") -> str:
     """The first few of many.
 
     >>> listed(["row 1", "row 2"])
@@ -50,4 +50,4 @@ def listed(parts: Sequence[str]) -> str:
     'row 0, row 1, row 2, row 3, row 4 and 1,195 more'
     """
     n_more = len(parts) - MAX_NAMED
-    return ", ".join(parts[:MAX_NAMED]) + (f" and {n_more:,} more" if n_more > 0 else "")
+    return between.join(parts[:MAX_NAMED]) + (f" and {n_more:,} more" if n_more > 0 else "")
