@@ -1,6 +1,9 @@
 """Fixtures that every room shares: a running service, made once."""
 
+import atexit
 import os
+import shutil
+import tempfile
 from pathlib import Path
 from uuid import uuid4
 
@@ -16,6 +19,11 @@ from tests.strangers import Stranger
 HERE = str(Path(memframe.__file__).parents[1])
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [HERE, os.environ.get("PYTHONPATH")]))
 """The kernels of notebooks, and commands in other folders, import the memframe that is being tested."""
+
+os.environ["XDG_STATE_HOME"] = STATE = tempfile.mkdtemp(prefix="memframe-tests-")
+atexit.register(shutil.rmtree, STATE, ignore_errors=True)
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
+"""Journals and data keys of tests stay out of the state folder and the keyring of whoever runs them."""
 
 hypothesis.settings.register_profile("memframe", deadline=None)  # machines are busy, and time is no law here
 hypothesis.settings.load_profile("memframe")

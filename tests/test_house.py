@@ -36,6 +36,7 @@ LAYERS = """
     sources
     wire address progress sample change
     secret
+    single_holder
     private_file
     errors
 """
