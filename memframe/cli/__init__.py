@@ -16,7 +16,7 @@ COMMANDS = {
     "demo": "memframe.cli.demo:take_tour",
     "login": "memframe.cli.login:log_in",
     "serve": "memframe.cli.serve:run_service",
-    "service": "memframe.cli.serve:service",
+    "service": "memframe.cli.accounts:service",
 }
 """Each command, and the module and name that are loaded once it is asked for."""
 

@@ -10,6 +10,7 @@ from sqlalchemy.exc import OperationalError
 
 from memframe.errors import ServiceError
 from memframe.service.api import api_router
+from memframe.service.api.idempotency import InFlight
 from memframe.service.dashboard import site_router
 from memframe.service.deployment import Addresses, Deployment
 from memframe.service.hosts import HostGuard
@@ -34,6 +35,7 @@ def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
                 "deployment": deployment,
                 "addresses": addresses,
                 "bearer_tokens": deployment.bearer_tokens(addresses),
+                "in_flight": InFlight(),
                 "site": Site(deployment, addresses),
             }
         ),

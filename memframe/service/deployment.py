@@ -16,10 +16,10 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from memframe.address import check_redirect_uri
-from memframe.envelope import Envelope
-from memframe.errors import ConfigError
+from memframe.errors import ConfigError, NotFoundError
 from memframe.secret import Secret
 from memframe.service import cursors, rules
+from memframe.service.keyring import Keyring
 from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
 from memframe.service.store import Memories, Store, sqlite_url
 from memframe.service.throttle import Throttle
@@ -39,9 +39,6 @@ DATABASE_FILE = "memframe.db"
 DEFAULT_REDIRECT_URI = "http://127.0.0.1/callback"
 FIRST_DEVELOPER = "My application"
 TOKEN_CALLS_PER_MINUTE = 60
-
-KNOWN_LAYOUTS = ("memframe", "gcm-iv-ct-tag", "gcm-iv:tag:ct")
-"""Sealed content that a write may bring; it is kept as it came."""
 
 
 class Addresses(Struct, frozen=True):
@@ -149,6 +146,15 @@ class Deployment:
         )
         return user_id
 
+    def user_id(self, email: str) -> str:
+        """The id of the person with an e-mail address; `NotFoundError` where there is none."""
+        user = self.store.accounts.user_by_email(email)
+        if user is None:
+            raise NotFoundError(
+                f"there is no user {email}; `memframe service list` shows all", status=404, code="not_found"
+            )
+        return user.id
+
     def memory_key(self, *, user_id: str, developer_id: str) -> Secret:
         """Connect a user and a developer, if they are not yet, and give the memory key of the two."""
         key = self.master_key.memory_key(user_id=user_id, developer_id=developer_id)
@@ -157,21 +163,9 @@ class Deployment:
         )
         return key
 
-    def encryption_key(self, user_id: str, memories: Memories) -> tuple[int, Secret]:
-        """Version and hexadecimal text of the user's present encryption key."""
-        version, wrapped = memories.wrapped_key()
-        return version, Secret(self.master_key.unwrap(wrapped, user_id=user_id, version=version).hex())
-
-    def envelope(self, user_id: str, memories: Memories) -> Envelope:
+    def keyring(self, user_id: str, memories: Memories) -> Keyring:
         """What seals and opens the user's content."""
-        version, key = self.encryption_key(user_id, memories)
-        return Envelope(
-            key,
-            user_id=user_id,
-            key_version=version,
-            content_format=list(KNOWN_LAYOUTS),
-            write_format=KNOWN_LAYOUTS[0],
-        )
+        return Keyring(self.master_key, user_id, memories.keys)
 
     def import_memories(self, user_id: str, memories: Iterable[Struct], tags: Iterable[Struct] = ()) -> None:
         """Take over memories and tags from elsewhere, with their own times; content comes in the open.
@@ -184,7 +178,7 @@ class Deployment:
             With the fields of a memory and of a tag on the wire, apart from the ids.
         """
         with self.store.owned(user_id) as mine:
-            envelope = self.envelope(user_id, mine)
+            envelope = self.keyring(user_id, mine).envelope
             for tag in tags:
                 fields = _with_instants(tag)
                 mine.add_tag({**fields, "description": fields["description"] or ""})

@@ -25,6 +25,7 @@ from memframe.service.deployment import (
     NewDeveloper,
     open_deployment,
 )
+from memframe.service.rotation import rotate_key
 from memframe.service.server import listen, make_server, url_of
 from memframe.service.times import Clock, utc_now
 from memframe.wire import Status
@@ -66,6 +67,10 @@ class LocalService:
     def import_memories(self, user_id: str, memories: Iterable[Struct], tags: Iterable[Struct] = ()) -> None:
         """Give a user memories and tags from elsewhere; see `Deployment.import_memories`."""
         self._deployment.import_memories(user_id, memories, tags)
+
+    def rotate_key(self, user_id: str) -> int:
+        """A new encryption key for a user, whose content is sealed again with it; its version."""
+        return rotate_key(self._deployment, user_id).key_version
 
     def decide(self, request_id: str, status: Status) -> Status:
         """Decide on an access request in the user's stead: approved, rejected or revoked."""

@@ -184,7 +184,7 @@ def test_a_fault_is_logged_by_its_place_and_answered_without_its_words(
     def fail(*args, **kwargs):
         raise RuntimeError(f"INSERT of {content} failed")
 
-    monkeypatch.setattr(Deployment, "envelope", fail)
+    monkeypatch.setattr(Deployment, "keyring", fail)
     answer = grant.call.post("/memory-blobs", {**grant.keys, "content": content})
     refused(answer, 500, "internal_error")
     assert "RuntimeError in POST /api/v1/memory-blobs" in caplog.text

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from memframe.errors import AccessError, ConfigError
-from memframe.service.store.accounts import Accounts, Developer, User
+from memframe.service.store.accounts import Accounts, Developer, User, lock_user
 from memframe.service.store.authorizations import AuthorizationCode, Authorizations, UserToken
 from memframe.service.store.engine import (
     naming_database_errors,
@@ -87,8 +87,12 @@ class Store:
 
     @contextmanager
     def owned(self, user_id: str) -> Iterator[Memories]:
-        """One user's memories for one transaction of the operator, who needs no grant."""
+        """One user's memories for one transaction of the operator, who needs no grant.
+
+        A database that locks rows keeps the user's, so that the user's other writes come before or after.
+        """
         with writing(self._engine) as connection:
+            lock_user(connection, user_id)
             yield Memories(connection, developer_id="", user_id=user_id, now=self._now())
 
     def naming_errors(self) -> AbstractContextManager[None]:

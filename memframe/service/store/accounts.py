@@ -10,7 +10,7 @@ from msgspec import Struct
 from sqlalchemy import Connection, Engine, bindparam, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from memframe.errors import ConflictError
+from memframe.errors import ConflictError, NotFoundError
 from memframe.service.store.engine import columns_of, fetch_all, fetch_one, writing
 from memframe.service.store.schema import connections, developers, user_keys, users
 from memframe.service.times import Clock
@@ -130,7 +130,7 @@ class Accounts:
         """
         pair = {"user_id": user_id, "developer_id": developer_id}
         with writing(self._engine) as connection:
-            connection.execute(_LOCKED_USER, {"user_id": user_id})
+            lock_user(connection, user_id)
             if not _is_connected(connection, **pair):
                 new = {**pair, "memory_key_hash": memory_key_hash, "created_at": self._now()}
                 connection.execute(insert(connections).values(**new))
@@ -155,6 +155,12 @@ class Accounts:
     def _user(self, condition: Any) -> User | None:
         with self._engine.connect() as connection:
             return fetch_one(connection, User, select(users).where(condition))
+
+
+def lock_user(connection: Connection, user_id: str) -> None:
+    """Keep a user's row until the transaction ends; `NotFoundError` where there is no such user."""
+    if connection.scalar(_LOCKED_USER, {"user_id": user_id}) is None:
+        raise NotFoundError(f"there is no user {user_id}", status=404, code="not_found")
 
 
 def _is_connected(connection: Connection, *, user_id: str, developer_id: str) -> bool:
