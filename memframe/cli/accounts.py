@@ -13,6 +13,7 @@ import click
 from msgspec.structs import asdict
 
 from memframe.cli.serve import as_json, secrets_of, show, where_the_data_is
+from memframe.errors import ConfigError
 from memframe.secret import Secret
 from memframe.service.deployment import Deployment, open_deployment
 from memframe.service.rotation import rotate_key
@@ -121,7 +122,10 @@ def _existing(data: Path, database: str | None) -> Iterator[Deployment]:
 def _password(*, from_stdin: bool) -> Secret:
     if not from_stdin:
         return Secret(click.prompt("Password", hide_input=True, confirmation_prompt=True))
-    return Secret(sys.stdin.readline().rstrip("\r\n"))
+    try:
+        return Secret(sys.stdin.buffer.readline().decode().rstrip("\r\n"))
+    except UnicodeDecodeError:
+        raise ConfigError("the password on standard input is not text in UTF-8; send it as UTF-8") from None
 
 
 def _accounts(deployment: Deployment) -> dict[str, list[dict[str, Any]]]:

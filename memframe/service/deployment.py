@@ -6,14 +6,11 @@ at the first start, closed to others; data whose key is gone, or another's, is r
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 from argon2 import PasswordHasher
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from memframe.address import check_redirect_uri
 from memframe.errors import ConfigError, NotFoundError
@@ -22,8 +19,8 @@ from memframe.service import cursors, rules
 from memframe.service.keyring import Keyring
 from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
 from memframe.service.store import Memories, Store, sqlite_url
-from memframe.service.throttle import Throttle
-from memframe.service.times import Clock, instant_text, parse_instant, utc_now
+from memframe.service.throttle import TokenCalls
+from memframe.service.times import Clock, utc_now
 from memframe.service.tokens import (
     API_KEY_PREFIX,
     CLIENT_ID_PREFIX,
@@ -87,7 +84,7 @@ class Deployment:
     password_hasher : PasswordHasher, optional
         Argon2 parameters; tests pass cheap ones.
     token_calls_per_minute : int, optional
-        Calls of ``POST /auth/token`` that one client address may make with one key.
+        Token calls that may be made from one address for one account, and ten times as many for all.
 
     Attributes
     ----------
@@ -95,7 +92,7 @@ class Deployment:
         As given.
     passwords : Passwords
     cursors : Cursors
-    token_throttle : Throttle
+    token_calls : TokenCalls
     """
 
     def __init__(
@@ -112,7 +109,7 @@ class Deployment:
         self.now = now
         self.passwords = Passwords(password_hasher)
         self.cursors = cursors.Cursors(master_key.derive("cursors", n_bytes=cursors.KEY_BYTES))
-        self.token_throttle = Throttle(token_calls_per_minute, now=now)
+        self.token_calls = TokenCalls(token_calls_per_minute, now=now)
 
     def bearer_tokens(self, addresses: Addresses) -> BearerTokens:
         """Tokens for the API at these addresses."""
@@ -167,36 +164,9 @@ class Deployment:
         """What seals and opens the user's content."""
         return Keyring(self.master_key, user_id, memories.keys)
 
-    def import_memories(self, user_id: str, memories: Iterable[Struct], tags: Iterable[Struct] = ()) -> None:
-        """Take over memories and tags from elsewhere, with their own times; content comes in the open.
-
-        Parameters
-        ----------
-        user_id : str
-            Whose they become.
-        memories, tags : iterable of Struct
-            With the fields of a memory and of a tag on the wire, apart from the ids.
-        """
-        with self.store.owned(user_id) as mine:
-            envelope = self.keyring(user_id, mine).envelope
-            for tag in tags:
-                fields = _with_instants(tag)
-                mine.add_tag({**fields, "description": fields["description"] or ""})
-            for memory in memories:
-                fields = _with_instants(memory)
-                tag_names = fields.pop("tags")
-                mine.add({**fields, "content": envelope.seal(fields["content"])}, tag_names)
-
     def close(self) -> None:
         """Give back what is held."""
         self.store.close()
-
-
-def _with_instants(record: Struct) -> dict[str, Any]:
-    """The fields of a record, its times in the one spelling of the store."""
-    fields = asdict(record)
-    times = {name: instant_text(parse_instant(fields[name])) for name in ("created_at", "updated_at")}
-    return fields | times
 
 
 def open_deployment(

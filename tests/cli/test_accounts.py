@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from memframe.cli import main
+from memframe.secret import Secret
 from memframe.service import run_local
 from tests.conftest import CHEAP_HASHER
 from tests.service.conftest import Caller, Grant
@@ -44,3 +45,27 @@ def test_a_user_who_is_not_there_is_named(running):
     answer = run("rotate-key", "nobody@example.org")
     assert answer.exit_code == 1
     assert answer.stderr == "Error: there is no user nobody@example.org; `memframe service list` shows all\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "reason"),
+    [
+        ("pässword in latin-1\n".encode("latin-1"), "not text in UTF-8"),
+        (b"\xff\xfe\n", "not text in UTF-8"),
+        (b"", "8 to 1024 characters"),
+        (b"with a \x00 in it\n", "NUL"),
+    ],
+)
+def test_a_password_that_cannot_be_one_is_named(running, typed, reason):
+    _, run = running
+    answer = run("add-user", "a@b.example", "--password-stdin", input=typed)
+    assert answer.exit_code == 1
+    assert reason in answer.stderr
+    assert "Traceback" not in answer.output
+
+
+def test_a_password_may_have_any_letters(running):
+    local, run = running
+    assert run("add-user", "a@b.example", "--password-stdin", input="pässwörd ☕\n".encode()).exit_code == 0
+    stored = local._deployment.store.accounts.user_by_email("a@b.example").password_hash
+    assert local._deployment.passwords.matches(Secret("pässwörd ☕"), stored)

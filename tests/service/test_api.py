@@ -207,6 +207,17 @@ def test_filters_choose(grant):
     assert grant.ids(searchQuery="s", tags="out", importance="0.5") == [run]
 
 
+def test_a_filtered_page_has_the_tags_of_its_own_memories(grant):
+    tags = {}
+    for n in range(6):
+        names = ["rare", str(n)] if n % 5 == 0 else ["common", str(n)]
+        tags[grant.create(tags=names, importance=int(n % 5 == 0))["id"]] = names
+    for chosen in ({"tags": "rare"}, {"importance": "0.5"}, {"tags": "rare", "importance": "0.5"}):
+        page = grant.list(**chosen).json()["memoryBlobs"]
+        assert len(page) == 2
+        assert {memory["id"]: memory["tags"] for memory in page}.items() <= tags.items()
+
+
 def test_the_page_is_ten_long_unless_asked_otherwise(grant):
     ids = [grant.create()["id"] for _ in range(12)]
     page = grant.list().json()

@@ -53,9 +53,10 @@ _LINK = insert(memory_tags)
 _LINKS = (
     select(memory_tags.c.memory_seq, memory_tags.c.tag_id)
     .where(memory_tags.c.user_id == bindparam("user_id"))
-    .where(memory_tags.c.memory_seq.between(bindparam("first"), bindparam("last")))
     .order_by(memory_tags.c.memory_seq, memory_tags.c.position)
 )
+_LINKS_BETWEEN = _LINKS.where(memory_tags.c.memory_seq.between(bindparam("first"), bindparam("last")))
+_LINKS_OF = _LINKS.where(memory_tags.c.memory_seq.in_(bindparam("places", expanding=True)))
 _MY_TAGS = (
     select(*(tags.c[name] for name in Tag.__struct_fields__))
     .where(tags.c.user_id == bindparam("user_id"))
@@ -100,7 +101,8 @@ class Memories:
         if chosen.tags:
             query = query.where(memories.c.seq.in_(self._tagged(chosen.tags)))
         place = {"user_id": self._user_id, "after": after, "limit": limit}
-        return self._with_tags(self._connection.execute(query, place).all())
+        rows = self._connection.execute(query, place).all()
+        return self._with_tags(rows, all_between=query is _PAGE)
 
     def get(self, memory_id: str) -> MemoryBlob:
         """One record; `NotFoundError` where the user has none with this id."""
@@ -192,19 +194,24 @@ class Memories:
             raise _unknown("memory")
         return self._with_tags(rows)[0]
 
-    def _with_tags(self, rows: Sequence[Any]) -> list[tuple[int, MemoryBlob]]:
-        """Rows as records; the tags of all of them take two queries."""
+    def _with_tags(self, rows: Sequence[Any], *, all_between: bool = True) -> list[tuple[int, MemoryBlob]]:
+        """Rows as records; the tags of all of them take two queries.
+
+        Rows that are all which the user has between the first and the last are asked for as a range.
+        """
         if not rows:
             return []
-        ids = self._tags_between(rows[0].seq, rows[-1].seq)
+        if all_between:
+            ids = self._links(_LINKS_BETWEEN, first=rows[0].seq, last=rows[-1].seq)
+        else:
+            ids = self._links(_LINKS_OF, places=[row.seq for row in rows])
         names = self._tag_names()  # asked last: it knows every tag that was linked
         return [_placed(row, ids[row[0]], names) for row in rows]
 
-    def _tags_between(self, first: int, last: int) -> dict[int, list[str]]:
-        """Ids of the tags of all records between two places, in their order."""
-        places = {"user_id": self._user_id, "first": first, "last": last}
+    def _links(self, query: Select[Any], **chosen: Any) -> dict[int, list[str]]:
+        """Ids of the tags of chosen records by their places, in their order."""
         ids: dict[int, list[str]] = defaultdict(list)
-        for seq, tag_id in self._connection.execute(_LINKS, places).all():
+        for seq, tag_id in self._connection.execute(query, {"user_id": self._user_id, **chosen}).all():
             ids[seq].append(tag_id)
         return ids
 
