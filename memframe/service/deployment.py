@@ -18,7 +18,7 @@ from memframe.secret import Secret
 from memframe.service import cursors, rules
 from memframe.service.keyring import Keyring
 from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
-from memframe.service.store import Memories, Store, sqlite_url
+from memframe.service.store import Developer, Memories, Store, User, sqlite_url
 from memframe.service.throttle import TokenCalls
 from memframe.service.times import Clock, utc_now
 from memframe.service.tokens import (
@@ -147,10 +147,26 @@ class Deployment:
         """The id of the person with an e-mail address; `NotFoundError` where there is none."""
         user = self.store.accounts.user_by_email(email)
         if user is None:
-            raise NotFoundError(
-                f"there is no user {email}; `memframe service list` shows all", status=404, code="not_found"
-            )
+            raise _unknown("user", email)
         return user.id
+
+    def account(self, name: str) -> Developer | User:
+        """The person or application behind an e-mail address or an id; `NotFoundError` where there is none."""
+        accounts = self.store.accounts
+        found = (
+            accounts.user_by_email(name)
+            or accounts.user(name)
+            or accounts.developer(name)
+            or accounts.developer_by_client_id(name)
+        )
+        if found is None:
+            raise _unknown("account", name)
+        return found
+
+    def reset_password(self, user_id: str, password: Secret) -> None:
+        """Give a person another password; whoever is signed in with the old one no longer is."""
+        new = rules.new_password(password.reveal())
+        self.store.accounts.set_password(user_id, self.passwords.hash(Secret(new)))
 
     def memory_key(self, *, user_id: str, developer_id: str) -> Secret:
         """Connect a user and a developer, if they are not yet, and give the memory key of the two."""
@@ -169,23 +185,34 @@ class Deployment:
         self.store.close()
 
 
+def _unknown(kind: str, name: str) -> NotFoundError:
+    message = f"there is no {kind} {name}; `memframe service list` shows all"
+    return NotFoundError(message, status=404, code="not_found")
+
+
 def open_deployment(
     folder: Path,
     *,
     database_url: str | None = None,
+    key_file: Path | None = None,
     may_create: bool = True,
     now: Clock = utc_now,
     password_hasher: PasswordHasher | None = None,
     token_calls_per_minute: int = TOKEN_CALLS_PER_MINUTE,
 ) -> Deployment:
-    """The service whose data is in a folder, made there if there is none yet and it may be."""
-    if not may_create and not (folder / KEY_FILE).exists():
+    """The service whose data is in a folder, made there if there is none yet and it may be.
+
+    Its database and its master key file may be elsewhere.
+    """
+    key_file = key_file or folder / KEY_FILE
+    if not may_create and not key_file.exists():
         raise ConfigError(f"there is no service in {folder}; start it once with `memframe serve`")
-    _make_private(folder)
+    if key_file.parent == folder or not database_url:
+        _make_private(folder)
     store = Store(database_url or sqlite_url(folder / DATABASE_FILE), now=now)
     try:
         with store.naming_errors():
-            master_key = _master_key(folder / KEY_FILE, store)
+            master_key = _master_key(key_file, store)
             store.bind(master_key.fingerprint())
         return Deployment(
             store,

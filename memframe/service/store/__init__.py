@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 
 from memframe.errors import AccessError, ConfigError
 from memframe.service.store.accounts import Accounts, Developer, User, lock_user
@@ -98,6 +99,11 @@ class Store:
     def naming_errors(self) -> AbstractContextManager[None]:
         """A block in which an error of the database becomes a `ConfigError`, for whoever runs the service."""
         return naming_database_errors(self._engine)
+
+    def sqlite_file(self) -> Path | None:
+        """The database's file, if it is SQLite's."""
+        name = self._engine.url.database
+        return Path(name) if self._engine.dialect.name == "sqlite" and name else None
 
     def is_bound(self) -> bool:
         """Whether the data belongs to a master key already."""

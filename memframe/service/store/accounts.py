@@ -7,12 +7,12 @@ from typing import Any
 from uuid import uuid4
 
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, bindparam, insert, select
+from sqlalchemy import Connection, Engine, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from memframe.errors import ConflictError, NotFoundError
 from memframe.service.store.engine import columns_of, fetch_all, fetch_one, writing
-from memframe.service.store.schema import connections, developers, user_keys, users
+from memframe.service.store.schema import connections, developers, sessions, user_keys, users
 from memframe.service.times import Clock
 
 _DEVELOPER_BY = {
@@ -117,6 +117,18 @@ class Accounts:
     def user_by_email(self, email: str) -> User | None:
         """The person with an e-mail address, whatever its case."""
         return self._user(users.c.email == email.casefold())
+
+    def set_password(self, user_id: str, password_hash: str) -> None:
+        """Another password for a person, who is signed out everywhere."""
+        with writing(self._engine) as connection:
+            connection.execute(update(users).where(users.c.id == user_id).values(password_hash=password_hash))
+            connection.execute(delete(sessions).where(sessions.c.user_id == user_id))
+
+    def set_disabled(self, kind: type[Developer | User], account_id: str, *, disabled: bool) -> None:
+        """Close an application's or a person's account, or open it again; it holds for the next call."""
+        accounts = developers if kind is Developer else users
+        with writing(self._engine) as connection:
+            connection.execute(update(accounts).where(accounts.c.id == account_id).values(disabled=disabled))
 
     def users(self) -> list[User]:
         """All people, oldest first."""

@@ -177,6 +177,15 @@ class Memories:
         """A new tag of columns by name."""
         self._connection.execute(insert(tags).values(id=str(uuid4()), user_id=self._user_id, **fields))
 
+    def set_tag_enabled(self, name: str, *, enabled: bool) -> Tag:
+        """Switch the tag of a name on or off; `NotFoundError` where the user has none of that name."""
+        mine = (tags.c.user_id == self._user_id) & (tags.c.name == name)
+        change = update(tags).where(mine).values(is_enabled=enabled, updated_at=self._now)
+        tag_id = self._connection.scalar(change.returning(tags.c.id))
+        if tag_id is None:
+            raise NotFoundError(f"this user has no tag {name}", status=404, code="not_found")
+        return self.tag(tag_id)
+
     def tag(self, tag_id: str) -> Tag:
         """One tag; `NotFoundError` where the user has none with this id."""
         tag = fetch_one(self._connection, Tag, _TAG, {"user_id": self._user_id, "tag_id": tag_id})
