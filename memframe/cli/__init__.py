@@ -19,7 +19,7 @@ COMMANDS = {
     "request": "memframe.cli.request:access_requests",
     "export": "memframe.cli.export:export_all",
     "serve": "memframe.cli.serve:run_service",
-    "service": "memframe.cli.serve:service",
+    "service": "memframe.cli.accounts:service",
 }
 """Each command, and the module and name that are loaded once it is asked for."""
 
