@@ -24,7 +24,7 @@ COMMANDS = {
     "undo": "memframe.cli.planning:plan_back",
     "runs": "memframe.cli.running:show_runs",
     "serve": "memframe.cli.serve:run_service",
-    "service": "memframe.cli.serve:service",
+    "service": "memframe.cli.accounts:service",
 }
 """Each command, and the module and name that are loaded once it is asked for."""
 
