@@ -11,6 +11,7 @@ import pyarrow as pa
 from memframe.client import Client
 from memframe.envelope import Codec, Envelope
 from memframe.errors import AccessError, ConfigError, DecisionTimeout
+from memframe.frames import MEMORY_KINDS, FrameBuilder
 from memframe.wire import AccessRequest, Credentials
 
 MIN_POLL_S = 0.1
@@ -65,7 +66,7 @@ class Access:
     def baseline(self) -> pd.DataFrame:
         """Every row as it was last loaded, indexed by ``id``: of two loads the newer one counts."""
         if not self._loads:
-            return pd.DataFrame()
+            return FrameBuilder(MEMORY_KINDS).frame().set_index("id", drop=False)
         rows = self._loads[0] if len(self._loads) == 1 else pd.concat(self._loads)
         merged = rows.drop_duplicates("id", keep="last").set_index("id", drop=False)
         self._loads = [merged.reset_index(drop=True)]

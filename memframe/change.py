@@ -66,3 +66,16 @@ class Change(Struct, frozen=True, kw_only=True):
     group: int | None = None
     sealed: str | None = None
     hidden: tuple[str, ...] = ()
+
+
+def same_value(field: str, one: Value, other: Value) -> bool:
+    """Whether a field holds the same: numbers by value, text to the letter, tags as a set.
+
+    >>> same_value("importance", 3, 3.0), same_value("tags", ("a", "b"), ("b", "a", "a")), same_value("tags", (), None)
+    (True, True, True)
+    >>> same_value("title", "é", "e\u0301"), same_value("title", "", None)
+    (False, False)
+    """
+    if field == "tags":
+        return set(one or ()) == set(other or ())  # type: ignore[arg-type]  # names or None
+    return one == other

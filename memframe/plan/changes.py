@@ -1,0 +1,249 @@
+"""Edited frame to plan: what its rows say, beside what was loaded and what the service holds now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Literal, get_args
+
+import numpy as np
+import pandas as pd
+from msgspec import Struct
+
+from memframe.access import Access
+from memframe.change import FIELDS, Change, Label, Value, same_value
+from memframe.current import Stored, read_stored
+from memframe.errors import PlanError
+from memframe.frames import TIME
+from memframe.plan.cells import Cell, sendable
+from memframe.plan.compare import times
+from memframe.plan.edits import UNREADABLE, Edit, find_edits
+from memframe.plan.faults import Faults
+from memframe.plan.merge import three_way
+from memframe.plan.plan import Clock, Plan, plan_of, utc_now
+from memframe.plan.sheet import Sheet
+from memframe.plan.wording import listed, name_of
+
+OnNull = Literal["raise", "null", "skip"]
+OnConflict = Literal["raise", "mark", "mine", "theirs"]
+
+_GONE = "it was deleted at the service since it was loaded"
+
+
+def plan_changes(
+    access: Access,
+    edited: pd.DataFrame,
+    *,
+    on_null: OnNull = "raise",
+    on_conflict: OnConflict = "raise",
+    max_changes: int | None = None,
+    clock: Clock = utc_now,
+) -> Plan:
+    """What an edited frame asks to be written: only the fields that were edited, and nothing else.
+
+    Rows are known by ``id`` alone; the index only names them in messages. A field is sent if it differs from
+    the baseline, that is, from the memory as it was last loaded, and if the service still holds that. Rows
+    without ``id`` become new memories. Rows that are not in the frame are left alone: deleting is
+    `plan_deletes`. Nothing is written, and the frame is not modified.
+
+    Rows that this access has not loaded, or not in this state, are compared with the service: what differs is
+    a change if the row's ``updated_at`` is the service's, else a conflict. Where the frame has no
+    ``updated_at`` at all (a table of ids and texts), cells that are not missing are changes against the state
+    of this moment, and missing ones say nothing unless ``on_null="null"``.
+
+    Parameters
+    ----------
+    access : Access
+    edited : DataFrame
+        Any of the columns of `load_memories`; other columns are ignored.
+    on_null : {"raise", "null", "skip"}
+        What a cell means that was emptied: an error, that the field is cleared, or nothing. `NULL` in a cell
+        always clears. Content cannot be cleared.
+    on_conflict : {"raise", "mark", "mine", "theirs"}
+        What becomes of fields that were changed here and at the service: an error, a change of action
+        "conflict", which is there to be looked at and cannot be applied, or one of the two sides wins.
+        A memory that was deleted meanwhile is a conflict, too, in which "mine" cannot win.
+    max_changes : int, optional
+        Refuse to plan more.
+    clock : callable
+        For tests.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    PlanError
+        It names the rows, by their labels, and what is wrong with each; nothing was written.
+
+    Examples
+    --------
+    >>> plan = plan_changes(access, edited)  # doctest: +SKIP
+    """
+    _check_option("on_null", on_null, OnNull)
+    _check_option("on_conflict", on_conflict, OnConflict)
+    sheet, faults = Sheet(edited), Faults()
+    sheet.check_ids(faults)
+    sheet.check_users(access, faults)
+    baseline = access.baseline()
+    edits = find_edits(sheet, baseline, faults)
+    settle = Settling(on_null, faults)
+    creates = list(_creates(sheet, settle))
+    mine = [None if edit.base is None else settle.values(edit.row, edit.cells) for edit in edits]
+    faults.refuse("the frame")
+    moment = clock()
+    now = read_stored(access, [edit.id for edit in edits], n_known=len(baseline) or None)
+    merging = Merging(now, on_conflict, settle)
+    patches = [merging.change(edit, own) for edit, own in zip(edits, mine, strict=True)]
+    faults.refuse("the frame")
+    merging.refuse_conflicts()
+    records = [change for change in patches if change] + creates
+    _check_size(records, max_changes)
+    return plan_of(access, records, clock=lambda: moment)
+
+
+def _check_option(name: str, value: object, kind: object) -> None:
+    if value not in get_args(kind):
+        raise PlanError(f"{name}={value!r}: give one of {', '.join(map(repr, get_args(kind)))}")
+
+
+def _check_size(records: list[Change], max_changes: int | None) -> None:
+    if max_changes is not None and len(records) > max_changes:
+        raise PlanError(
+            f"the plan would change {len(records):,} rows, max_changes={max_changes:,}: look at the frame, "
+            "or allow more"
+        )
+
+
+class Settling:
+    """What cells mean to send, once it is said what an emptied one means."""
+
+    def __init__(self, on_null: OnNull, faults: Faults) -> None:
+        self.on_null = on_null
+        self.faults = faults
+
+    def values(self, row: Label, cells: Mapping[str, Cell]) -> dict[str, Value]:
+        """Values to send; what cannot be sent is noted as a fault."""
+        settled = {}
+        for name, cell in cells.items():
+            if cell.is_null and self.on_null == "skip":
+                continue
+            value, fault, _ = sendable(name, cell.value)
+            if cell.is_null and self.on_null == "raise":
+                fault = f"{name} was emptied: say by on_null= what that means, or write memframe.NULL to clear it"
+            elif name == "content" and value is None:
+                fault = "content cannot be cleared; delete the memory instead"
+            if fault and not cell.fault:
+                self.faults.add(row, fault)
+            settled[name] = value
+        return settled
+
+
+def _creates(sheet: Sheet, settle: Settling) -> Iterator[Change]:
+    """Rows without an id; what is missing in them is not sent."""
+    rows = np.flatnonzero([id is None for id in sheet.ids])
+    cells = {name: sheet.cells(name, rows) for name in sheet.fields}
+    for number, row in enumerate(rows.tolist()):
+        given = {name: column[number] for name, column in cells.items() if not column[number].is_null}
+        label = sheet.label(row)
+        for cell in given.values():
+            if cell.fault:
+                settle.faults.add(label, cell.fault)
+        after = {name: value for name, value in settle.values(label, given).items() if value not in (None, ())}
+        if "content" not in given:
+            settle.faults.add(label, "a new memory needs content")
+        yield Change(action="create", row=label, after=_ordered(after))
+
+
+class Merging:
+    """Edits beside the service's state of now."""
+
+    def __init__(self, now: Mapping[str, Stored], on_conflict: OnConflict, settle: Settling) -> None:
+        self._now = now
+        self._on_conflict = on_conflict
+        self._settle = settle
+        self._conflicts: list[Change] = []
+        updated_at = TIME.join([TIME.chunk([stored.blob.updated_at for stored in now.values()])])
+        self._updated_at = dict(zip(now, times(updated_at), strict=True))
+
+    def change(self, edit: Edit, mine: dict[str, Value] | None) -> Change | None:
+        """The change that an edit comes to, if any."""
+        stored = self._now.get(edit.id)
+        if stored is None:
+            return self._gone(edit, mine)
+        theirs = {name: stored.value(name) for name in edit.cells}
+        base: Mapping[str, Value] | None = edit.base
+        if mine is None:
+            base = theirs if self._is_of_now(edit) else None
+            mine = self._strange_values(edit, theirs)
+        merged = three_way(mine, base, theirs)
+        sent = merged.sent + (merged.conflicts if self._on_conflict == "mine" else ())
+        if merged.conflicts and self._on_conflict in ("raise", "mark"):
+            return self._conflict(edit, merged.conflicts, mine, theirs)
+        if not sent:
+            return None
+        if stored.error:
+            self._settle.faults.add(edit.row, UNREADABLE)
+        return Change(
+            action="patch",
+            row=edit.row,
+            id=edit.id,
+            before=_ordered({name: theirs[name] for name in sent}),
+            after=_ordered({name: mine[name] for name in sent}),
+        )
+
+    def _is_of_now(self, edit: Edit) -> bool:
+        """Whether the row, of which there is no baseline, is of the state that the service holds."""
+        return edit.loaded_at is None or edit.loaded_at == self._updated_at[edit.id]
+
+    def _strange_values(self, edit: Edit, theirs: Mapping[str, Value]) -> dict[str, Value]:
+        """What a row without a baseline says that the service does not."""
+        if edit.loaded_at is not None and edit.loaded_at > self._updated_at[edit.id]:
+            self._settle.faults.add(edit.row, "updated_at is read-only, and later than the service's")
+        is_silent = edit.loaded_at is None and self._settle.on_null != "null"
+        cells = {
+            name: cell
+            for name, cell in edit.cells.items()
+            if not (same_value(name, cell.value, theirs[name]) or (cell.is_null and is_silent))
+        }
+        return self._settle.values(edit.row, cells)
+
+    def _gone(self, edit: Edit, mine: dict[str, Value] | None) -> Change | None:
+        if mine is None:
+            self._settle.faults.add(edit.row, f"there is no memory with the id {edit.id}")
+        elif self._on_conflict == "mine":
+            self._settle.faults.add(edit.row, f"{_GONE}: drop the row, or empty its id to create it anew")
+        elif self._on_conflict != "theirs":
+            change = Change(action="conflict", row=edit.row, id=edit.id, after=_ordered(mine), reason=_GONE)
+            self._conflicts.append(change)
+            return change
+        return None
+
+    def _conflict(
+        self, edit: Edit, names: tuple[str, ...], mine: Mapping[str, Value], theirs: Mapping[str, Value]
+    ) -> Change:
+        since = "it was loaded" if edit.loaded_at is None else f"{pd.Timestamp(edit.loaded_at)} UTC"
+        change = Change(
+            action="conflict",
+            row=edit.row,
+            id=edit.id,
+            before=_ordered({name: theirs[name] for name in names}),
+            after=_ordered({name: mine[name] for name in names}),
+            reason=f"{', '.join(names)} changed at the service since {since}",
+        )
+        self._conflicts.append(change)
+        return change
+
+    def refuse_conflicts(self) -> None:
+        """Raise if there are conflicts that nobody asked to see in the plan."""
+        if self._conflicts and self._on_conflict == "raise":
+            said = [f"{name_of(change)}: {change.reason}" for change in self._conflicts]
+            raise PlanError(
+                f"{len(said):,} {'row conflicts' if len(said) == 1 else 'rows conflict'} with what the service "
+                f"holds now: {listed(said)}; look at both sides with on_conflict='mark', or decide by 'mine' or "
+                "'theirs'"
+            )
+
+
+def _ordered(values: Mapping[str, Value]) -> dict[str, Value]:
+    return {name: values[name] for name in FIELDS if name in values}
