@@ -53,6 +53,8 @@ if TYPE_CHECKING:
         load_tags,
     )
     from memframe.oauth import OAuthFlow
+    from memframe.plan import NULL, Plan, plan_changes, plan_deletes
+    from memframe.reseal import plan_reseal
     from memframe.signin import SignIn
     from memframe.wire import AccessRequest, Credentials, OAuthTokens
 
@@ -69,6 +71,8 @@ _ROOMS = {
         "load_tags",
     ),
     "oauth": ("OAuthFlow",),
+    "plan": ("NULL", "Plan", "plan_changes", "plan_deletes"),
+    "reseal": ("plan_reseal",),
     "signin": ("SignIn",),
     "wire": ("AccessRequest", "Credentials", "OAuthTokens"),
 }
@@ -76,6 +80,7 @@ _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 _SUBMODULES = {"plot", "service"}
 
 __all__ = [
+    "NULL",
     "Access",
     "AccessError",
     "AccessRequest",
@@ -95,6 +100,7 @@ __all__ = [
     "OAuthError",
     "OAuthFlow",
     "OAuthTokens",
+    "Plan",
     "PlanError",
     "ProtocolError",
     "RateLimitError",
@@ -113,6 +119,9 @@ __all__ = [
     "load_tag",
     "load_tags",
     "open_access",
+    "plan_changes",
+    "plan_deletes",
+    "plan_reseal",
     "plot",
     "service",
     "wait_for_decision",

@@ -58,19 +58,32 @@ class Access:
         and cells of tags are tuples, so this costs next to nothing.
         """
         ids = pa.array(loaded.id)  # compared by Arrow, twenty times as fast as by pandas
-        earlier = [load for load in self._loads if pa.array(load.id) != ids]  # not what is loaded again
-        self._loads = [*earlier, loaded.copy(deep=False)]
+        earlier = [load if pa.array(load.id) != ids else _superseded(load, loaded) for load in self._loads]
+        self._loads = [*(load for load in earlier if len(load)), loaded.copy(deep=False)]
         if len(self._loads) > MAX_KEPT_LOADS:
-            self.baseline()
+            self.states()
 
     def baseline(self) -> pd.DataFrame:
         """Every row as it was last loaded, indexed by ``id``: of two loads the newer one counts."""
+        return self.states().drop_duplicates("id", keep="last").set_index("id", drop=False)
+
+    def states(self) -> pd.DataFrame:
+        """Every state of every row that was loaded, told apart by ``updated_at``; the newest of an id comes last.
+
+        A frame of an earlier load is known by the older ones: what nobody touched in it is no edit.
+        """
         if not self._loads:
-            return FrameBuilder(MEMORY_KINDS).frame().set_index("id", drop=False)
-        rows = self._loads[0] if len(self._loads) == 1 else pd.concat(self._loads)
-        merged = rows.drop_duplicates("id", keep="last").set_index("id", drop=False)
-        self._loads = [merged.reset_index(drop=True)]
-        return merged
+            return FrameBuilder(MEMORY_KINDS).frame()
+        if len(self._loads) > 1:
+            rows = pd.concat(self._loads, ignore_index=True)
+            self._loads = [rows.drop_duplicates(["id", "updated_at"], keep="last", ignore_index=True)]
+        return self._loads[0]
+
+
+def _superseded(load: pd.DataFrame, loaded: pd.DataFrame) -> pd.DataFrame:
+    """The rows of an earlier load that the same ones, loaded again, have left behind."""
+    times, again = load.updated_at.reset_index(drop=True), loaded.updated_at.reset_index(drop=True)
+    return load[((times != again) & ~(times.isna() & again.isna())).to_numpy()]
 
 
 def open_access(

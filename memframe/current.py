@@ -7,6 +7,7 @@ import math
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from itertools import islice
 
 from msgspec import Struct
@@ -112,7 +113,7 @@ def _pages(access: Access) -> Generator[list[Stored]]:
 
 def _read_one_by_one(access: Access, ids: Iterable[str]) -> dict[str, Stored]:
     with ThreadPoolExecutor(N_READERS, thread_name_prefix="memframe-read") as readers:
-        blobs = [blob for blob in readers.map(lambda id: _read_one(access, id), ids) if blob]
+        blobs = [blob for blob in readers.map(partial(_read_one, access), ids) if blob]
     return {stored.id: stored for stored in _opened(Listing(access, "mark"), blobs, is_odd=True)}
 
 

@@ -111,6 +111,7 @@ class Envelope:
         self._key, self._user_id, self._key_version = key, user_id, key_version
         check_key(key)
         _check_version(key_version)
+        self._formats = content_format
         reading = read_format(content_format)
         self._auto = reading.auto
         self._plain = reading.plain
@@ -129,6 +130,10 @@ class Envelope:
 
     def __repr__(self) -> str:
         return f"<Envelope of user {self._user_id}, key_version {self._key_version}>"
+
+    def under(self, key: Secret, key_version: int) -> Envelope:
+        """An envelope of the same user that reads the same formats under another key."""
+        return Envelope(key, user_id=self._user_id, key_version=key_version, content_format=self._formats)
 
     @property
     def layout(self) -> str | None:

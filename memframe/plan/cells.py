@@ -12,8 +12,8 @@ import pandas as pd
 
 from memframe.change import Value
 from memframe.errors import ConfigError
-from memframe.frames import MEMORY_KINDS, NAMES, TEXT
 from memframe.filters import refuse_unsendable
+from memframe.frames import MEMORY_KINDS, NAMES, TEXT
 from memframe.plan.null import NULL
 
 TEXTS = frozenset(name for name, kind in MEMORY_KINDS.items() if kind is TEXT)

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import pandas as pd
-from msgspec import Struct
 
 from memframe.access import Access
 from memframe.change import FIELDS, Change, Label, Value, same_value
 from memframe.current import Stored, read_stored
 from memframe.errors import PlanError
-from memframe.frames import TIME
 from memframe.plan.cells import Cell, sendable
-from memframe.plan.compare import times
+from memframe.plan.compare import instants
+from memframe.plan.conflicts import Conflicts, OnConflict
 from memframe.plan.edits import UNREADABLE, Edit, find_edits
 from memframe.plan.faults import Faults
 from memframe.plan.merge import three_way
+from memframe.plan.options import check_option
 from memframe.plan.plan import Clock, Plan, plan_of, utc_now
 from memframe.plan.sheet import Sheet
-from memframe.plan.wording import listed, name_of
 
 OnNull = Literal["raise", "null", "skip"]
-OnConflict = Literal["raise", "mark", "mine", "theirs"]
 
 _GONE = "it was deleted at the service since it was loaded"
 
@@ -80,31 +78,26 @@ def plan_changes(
     --------
     >>> plan = plan_changes(access, edited)  # doctest: +SKIP
     """
-    _check_option("on_null", on_null, OnNull)
-    _check_option("on_conflict", on_conflict, OnConflict)
-    sheet, faults = Sheet(edited), Faults()
+    check_option("on_null", on_null, OnNull)
+    conflicts, faults = Conflicts(on_conflict), Faults()
+    sheet = Sheet(edited)
     sheet.check_ids(faults)
     sheet.check_users(access, faults)
-    baseline = access.baseline()
-    edits = find_edits(sheet, baseline, faults)
+    states = access.states()
+    edits = find_edits(sheet, states, faults)
     settle = Settling(on_null, faults)
     creates = list(_creates(sheet, settle))
     mine = [None if edit.base is None else settle.values(edit.row, edit.cells) for edit in edits]
     faults.refuse("the frame")
     moment = clock()
-    now = read_stored(access, [edit.id for edit in edits], n_known=len(baseline) or None)
-    merging = Merging(now, on_conflict, settle)
+    now = read_stored(access, [edit.id for edit in edits], n_known=len(states) or None)
+    merging = Merging(now, conflicts, settle)
     patches = [merging.change(edit, own) for edit, own in zip(edits, mine, strict=True)]
     faults.refuse("the frame")
-    merging.refuse_conflicts()
+    conflicts.refuse()
     records = [change for change in patches if change] + creates
     _check_size(records, max_changes)
     return plan_of(access, records, clock=lambda: moment)
-
-
-def _check_option(name: str, value: object, kind: object) -> None:
-    if value not in get_args(kind):
-        raise PlanError(f"{name}={value!r}: give one of {', '.join(map(repr, get_args(kind)))}")
 
 
 def _check_size(records: list[Change], max_changes: int | None) -> None:
@@ -130,7 +123,9 @@ class Settling:
                 continue
             value, fault, _ = sendable(name, cell.value)
             if cell.is_null and self.on_null == "raise":
-                fault = f"{name} was emptied: say by on_null= what that means, or write memframe.NULL to clear it"
+                fault = (
+                    f"{name} was emptied: say by on_null= what that means, or write memframe.NULL to clear it"
+                )
             elif name == "content" and value is None:
                 fault = "content cannot be cleared; delete the memory instead"
             if fault and not cell.fault:
@@ -141,7 +136,7 @@ class Settling:
 
 def _creates(sheet: Sheet, settle: Settling) -> Iterator[Change]:
     """Rows without an id; what is missing in them is not sent."""
-    rows = np.flatnonzero([id is None for id in sheet.ids])
+    rows = np.flatnonzero([memory_id is None for memory_id in sheet.ids])
     cells = {name: sheet.cells(name, rows) for name in sheet.fields}
     for number, row in enumerate(rows.tolist()):
         given = {name: column[number] for name, column in cells.items() if not column[number].is_null}
@@ -149,7 +144,9 @@ def _creates(sheet: Sheet, settle: Settling) -> Iterator[Change]:
         for cell in given.values():
             if cell.fault:
                 settle.faults.add(label, cell.fault)
-        after = {name: value for name, value in settle.values(label, given).items() if value not in (None, ())}
+        after = {
+            name: value for name, value in settle.values(label, given).items() if value not in (None, ())
+        }
         if "content" not in given:
             settle.faults.add(label, "a new memory needs content")
         yield Change(action="create", row=label, after=_ordered(after))
@@ -158,13 +155,12 @@ def _creates(sheet: Sheet, settle: Settling) -> Iterator[Change]:
 class Merging:
     """Edits beside the service's state of now."""
 
-    def __init__(self, now: Mapping[str, Stored], on_conflict: OnConflict, settle: Settling) -> None:
+    def __init__(self, now: Mapping[str, Stored], conflicts: Conflicts, settle: Settling) -> None:
         self._now = now
-        self._on_conflict = on_conflict
         self._settle = settle
-        self._conflicts: list[Change] = []
-        updated_at = TIME.join([TIME.chunk([stored.blob.updated_at for stored in now.values()])])
-        self._updated_at = dict(zip(now, times(updated_at), strict=True))
+        self._conflicts = conflicts
+        updated_at = instants([stored.blob.updated_at for stored in now.values()])
+        self._updated_at = dict(zip(now, updated_at, strict=True))
 
     def change(self, edit: Edit, mine: dict[str, Value] | None) -> Change | None:
         """The change that an edit comes to, if any."""
@@ -177,8 +173,8 @@ class Merging:
             base = theirs if self._is_of_now(edit) else None
             mine = self._strange_values(edit, theirs)
         merged = three_way(mine, base, theirs)
-        sent = merged.sent + (merged.conflicts if self._on_conflict == "mine" else ())
-        if merged.conflicts and self._on_conflict in ("raise", "mark"):
+        sent = merged.sent + (merged.conflicts if self._conflicts.winner == "mine" else ())
+        if merged.conflicts and not self._conflicts.winner:
             return self._conflict(edit, merged.conflicts, mine, theirs)
         if not sent:
             return None
@@ -211,38 +207,28 @@ class Merging:
     def _gone(self, edit: Edit, mine: dict[str, Value] | None) -> Change | None:
         if mine is None:
             self._settle.faults.add(edit.row, f"there is no memory with the id {edit.id}")
-        elif self._on_conflict == "mine":
+        elif self._conflicts.winner == "mine":
             self._settle.faults.add(edit.row, f"{_GONE}: drop the row, or empty its id to create it anew")
-        elif self._on_conflict != "theirs":
-            change = Change(action="conflict", row=edit.row, id=edit.id, after=_ordered(mine), reason=_GONE)
-            self._conflicts.append(change)
-            return change
+        elif not self._conflicts.winner:
+            return self._conflicts.met(
+                Change(action="conflict", row=edit.row, id=edit.id, after=_ordered(mine), reason=_GONE)
+            )
         return None
 
     def _conflict(
         self, edit: Edit, names: tuple[str, ...], mine: Mapping[str, Value], theirs: Mapping[str, Value]
     ) -> Change:
         since = "it was loaded" if edit.loaded_at is None else f"{pd.Timestamp(edit.loaded_at)} UTC"
-        change = Change(
-            action="conflict",
-            row=edit.row,
-            id=edit.id,
-            before=_ordered({name: theirs[name] for name in names}),
-            after=_ordered({name: mine[name] for name in names}),
-            reason=f"{', '.join(names)} changed at the service since {since}",
-        )
-        self._conflicts.append(change)
-        return change
-
-    def refuse_conflicts(self) -> None:
-        """Raise if there are conflicts that nobody asked to see in the plan."""
-        if self._conflicts and self._on_conflict == "raise":
-            said = [f"{name_of(change)}: {change.reason}" for change in self._conflicts]
-            raise PlanError(
-                f"{len(said):,} {'row conflicts' if len(said) == 1 else 'rows conflict'} with what the service "
-                f"holds now: {listed(said)}; look at both sides with on_conflict='mark', or decide by 'mine' or "
-                "'theirs'"
+        return self._conflicts.met(
+            Change(
+                action="conflict",
+                row=edit.row,
+                id=edit.id,
+                before=_ordered({name: theirs[name] for name in names}),
+                after=_ordered({name: mine[name] for name in names}),
+                reason=f"{', '.join(names)} changed at the service since {since}",
             )
+        )
 
 
 def _ordered(values: Mapping[str, Value]) -> dict[str, Value]:

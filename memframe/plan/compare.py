@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from operator import is_not
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from memframe.change import same_value
-from memframe.frames import MEMORY_KINDS, NAMES, NUMBER, TIME, TIME_DTYPE
+from memframe.frames import MEMORY_KINDS, NAMES, NUMBER, TIME
 from memframe.plan.cells import read_cell
+
+_TIME = pd.DatetimeTZDtype("us", "UTC")
 
 Mask = NDArray[np.bool_]
 
@@ -29,7 +33,7 @@ def moved(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
     if kind is NAMES:
         return _moved_names(mine, base)
     if kind is TIME:
-        return _moved_numbers(times(mine), base.to_numpy())
+        return _moved_numbers(times(mine), times(base))
     if kind is NUMBER:
         return _moved_scores(name, mine, base)
     return _moved_texts(name, mine, base)
@@ -39,11 +43,16 @@ def times(column: pd.Series[Any]) -> NDArray[np.datetime64]:
     """A column of times, or of text that says them, in UTC."""
     if not isinstance(column.dtype, pd.DatetimeTZDtype):
         column = pd.to_datetime(column, format="ISO8601", utc=True, errors="coerce")
-    return column.astype(TIME_DTYPE).to_numpy(dtype="datetime64[us]")
+    return np.asarray(column.astype(_TIME).to_numpy(dtype="datetime64[us]"))
+
+
+def instants(said: Sequence[str | None] | pd.Series[Any]) -> NDArray[np.datetime64]:
+    """Times as the service spells them, or as a frame holds them."""
+    return times(said if isinstance(said, pd.Series) else TIME.join([TIME.chunk(said)]))
 
 
 def _moved_numbers(mine: NDArray[Any], base: NDArray[Any]) -> Mask:
-    return (mine != base) & ~(pd.isna(mine) & pd.isna(base))
+    return np.asarray((mine != base) & ~(pd.isna(mine) & pd.isna(base)))
 
 
 def _moved_scores(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
@@ -52,7 +61,7 @@ def _moved_scores(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask
     numbers = mine.to_numpy(dtype="float64", na_value=np.nan)
     beside = base.to_numpy(dtype="float64")
     if mine.dtype in ("float32", "float16"):  # as exact as the column is, no more
-        beside = beside.astype(mine.dtype).astype("float64")  # type: ignore[arg-type]  # a NumPy dtype
+        beside = beside.astype(mine.dtype).astype("float64")
     return _moved_numbers(numbers, beside)
 
 
@@ -68,15 +77,27 @@ def _moved_texts(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
 
 
 def _moved_names(mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
-    pairs = zip(mine.astype(object).array, base.array, strict=True)
-    return np.fromiter(
-        (cell is not was and not _same_cell("tags", cell, was) for cell, was in pairs), dtype=bool
-    )
+    cells, beside = _listed(mine), _listed(base)
+    differ = np.fromiter(map(is_not, cells, beside), dtype=bool, count=len(cells))
+    for place in differ.nonzero()[0]:  # untouched cells are the very tuples of the baseline
+        differ[place] = not _same_names(cells[place], beside[place])
+    return differ
+
+
+def _same_names(cell: Any, was: tuple[str, ...]) -> bool:
+    names = cell.tolist() if isinstance(cell, np.ndarray) else cell
+    if isinstance(names, list | tuple) and all(type(name) is str for name in names) and tuple(names) == was:
+        return True
+    return _same_cell("tags", cell, was)
 
 
 def _moved_cells(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
-    pairs = zip(mine.astype(object).array, base.astype(object).array, strict=True)
-    return np.fromiter((not _same_cell(name, cell, was) for cell, was in pairs), dtype=bool)
+    pairs = zip(_listed(mine), _listed(base), strict=True)
+    return np.fromiter((not _same_cell(name, cell, was) for cell, was in pairs), dtype=bool, count=len(mine))
+
+
+def _listed(column: pd.Series[Any]) -> list[Any]:
+    return column.astype(object).to_numpy().tolist()
 
 
 def _same_cell(name: str, cell: object, was: object) -> bool:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
+from os import PathLike
 from typing import Any
 
 import msgspec
@@ -15,12 +16,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memframe.access import Access
-from memframe.change import FIELDS, WRITES, Change
+from memframe.change import FIELDS, WRITES, Action, Change
 from memframe.current import Stored
 from memframe.errors import PlanError
+from memframe.plan.file import load_sealed, save_sealed
 from memframe.plan.masks import masked
 from memframe.plan.staleness import refuse_stale
-from memframe.plan.wording import UTC_MINUTE, counted, listed
+from memframe.plan.table import html_of
+from memframe.plan.terminal import diff_of, wants_colour
+from memframe.plan.wording import counted, listed, summary_of
+from memframe.vault import Vault, open_vault
 
 Clock = Callable[[], datetime]
 
@@ -62,7 +67,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
 
     def __post_init__(self) -> None:
         n_of = Counter(change.id for change in self.records if change.id is not None)
-        repeated = [id for id, n_times in n_of.items() if n_times > 1]
+        repeated = [memory_id for memory_id, n_times in n_of.items() if n_times > 1]
         if repeated:
             raise PlanError(
                 f"two changes of one plan are about the same memory: {listed(repeated)}; plan them in two steps"
@@ -70,6 +75,12 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
 
     def __repr__(self) -> str:
         return f"<memframe.Plan: {counted(self.counts)}>"
+
+    def __str__(self) -> str:
+        return summary_of(self)
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -91,9 +102,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
                 )
         taken = 1 + max((change.group for change in self.records if change.group is not None), default=-1)
         moved = tuple(_regrouped(change, taken) for change in other.records)
-        return replace(
-            self, records=self.records + moved, created_at=min(self.created_at, other.created_at)
-        )
+        return replace(self, records=self.records + moved, created_at=min(self.created_at, other.created_at))
 
     @cached_property
     def id(self) -> str:
@@ -110,6 +119,14 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
         """The changes that send something; the others are conflicts and what is invalid."""
         return tuple(change for change in self.records if change.action in WRITES)
 
+    def without(self, *actions: Action) -> Plan:
+        """The plan without changes of some actions, such as conflicts; what holds together with one goes, too."""
+        dropped = {
+            change.group for change in self.records if change.action in actions and change.group is not None
+        }
+        kept = [c for c in self.records if c.action not in actions and c.group not in dropped]
+        return replace(self, records=tuple(kept))
+
     @property
     def changes(self) -> pd.DataFrame:
         """One row a change: ``action row id fields before after reason group``, fit to be shown."""
@@ -125,6 +142,59 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
             "group": ([change.group for change in shown], "Int64"),
         }
         return pd.DataFrame({name: pd.Series(cells, dtype=dtype) for name, (cells, dtype) in columns.items()})
+
+    def diff(self, *, color: bool | None = None) -> str:
+        """All changes as lines that go and lines that come, long ones shortened around the difference.
+
+        Parameters
+        ----------
+        color : bool, optional
+            Whether with the colours of a terminal; by default if standard output is one.
+        """
+        return diff_of(self, color=wants_colour() if color is None else color)
+
+    def to_json(self) -> str:
+        """The plan for other programs: what it is for, its counts, and its changes, fit to be shown."""
+        document = {
+            "id": self.id,
+            "base_url": self.base_url,
+            "user_id": self.user_id,
+            "key_version": self.key_version,
+            "created_at": self.created_at,
+            "counts": self.counts,
+            "changes": [_document_of(masked(change)) for change in self.records],
+        }
+        return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+
+    def save(self, path: str | PathLike[str], *, vault: Vault | None = None) -> None:
+        """Write the plan to a file, sealed: only this user on this machine can load it.
+
+        Parameters
+        ----------
+        path : str or path
+            A plan that is there is replaced, another file is not.
+        vault : Vault, optional
+            By default that of this user.
+
+        Raises
+        ------
+        PlanError
+            The file cannot be written, or is something else.
+        """
+        save_sealed(path, self, vault or open_vault())
+
+    @staticmethod
+    def load(path: str | PathLike[str], *, vault: Vault | None = None) -> Plan:
+        """A plan that was saved.
+
+        Raises
+        ------
+        PlanError
+            There is none.
+        JournalError
+            It was changed, or saved by another user or on another machine.
+        """
+        return load_sealed(path, Plan, vault or open_vault())
 
     def refuse_stale(self, now: Mapping[str, Stored]) -> None:
         """Refuse to go on if what the plan was made from has moved.
@@ -163,6 +233,11 @@ def plan_of(access: Access, records: Iterable[Change], *, clock: Clock = utc_now
 def _fields_of(change: Change) -> tuple[str, ...]:
     """In the order of the frames; a delete sends none."""
     return tuple(name for name in FIELDS if name in change.after)
+
+
+def _document_of(change: Change) -> dict[str, Any]:
+    shown = ("action", "row", "id", "before", "after", "reason", "group")
+    return {name: getattr(change, name) for name in shown} | {"fields": _fields_of(change)}
 
 
 def _regrouped(change: Change, taken: int) -> Change:

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
@@ -32,11 +33,14 @@ class Sheet:
         It is no frame, or its columns do not say what they are.
     """
 
-    def __init__(self, frame: object) -> None:
+    def __init__(
+        self, frame: object, *, needed: Sequence[str] = ("id", *FIELDS), labelled: bool = True
+    ) -> None:
         if not isinstance(frame, pd.DataFrame):
             raise PlanError(f"a plan is made of a DataFrame, not of {type(frame).__name__}")
-        _check_columns(frame)
+        _check_columns(frame, needed)
         self._frame = frame
+        self._labelled = labelled
         self.fields = tuple(name for name in FIELDS if name in frame.columns)
         self.read_only = tuple(name for name in _READ_ONLY if name in frame.columns)
 
@@ -53,7 +57,7 @@ class Sheet:
 
     def label(self, row: int) -> Label:
         """What a message calls a row."""
-        return label_of(self._frame.index[row])
+        return label_of(self._frame.index[row]) if self._labelled else None
 
     def cells(self, name: str, rows: NDArray[Any] | Sequence[int]) -> list[Cell]:
         """What some cells of a column say."""
@@ -65,20 +69,23 @@ class Sheet:
         if "id" not in self:
             return [None] * len(self)
         column = self._frame["id"]
-        return column.astype(object).where(column.notna(), None).tolist()  # type: ignore[call-overload]  # takes None
+        return column.astype(object).where(column.notna(), None).tolist()
 
-    def check_ids(self, faults: Faults) -> None:
-        """Note ids that are none, and rows that have the same one."""
-        n_of = Counter(id for id in self.ids if isinstance(id, str))
-        for row, id in enumerate(self.ids):
-            if id is None:
+    def check_ids(self, faults: Faults, *, once: bool = True) -> None:
+        """Note ids that are none, and, if each may be there but once, rows that have the same one."""
+        n_of = Counter(memory_id for memory_id in self.ids if isinstance(memory_id, str))
+        for row, memory_id in enumerate(self.ids):
+            if memory_id is None:
                 continue
-            if not isinstance(id, str):
-                faults.add(self.label(row), f"id is {type(id).__name__}, not text")
-            elif not id.strip() or id in {".", ".."}:
+            if not isinstance(memory_id, str):
+                faults.add(self.label(row), f"id is {type(memory_id).__name__}, not text")
+            elif not memory_id.strip() or memory_id in {".", ".."}:
                 faults.add(self.label(row), "id is empty; leave it missing for a new memory")
-            elif n_of[id] > 1:
-                faults.add(self.label(row), f"the id {id} is there {n_of[id]} times; keep one row of it")
+            elif once and n_of[memory_id] > 1:
+                faults.add(
+                    self.label(row),
+                    f"the id {memory_id} is there {n_of[memory_id]} times; keep one row of it",
+                )
 
     def check_users(self, access: Access, faults: Faults) -> None:
         """Note rows of somebody else."""
@@ -96,18 +103,14 @@ def label_of(label: object) -> Label:
     >>> label_of(pd.RangeIndex(3)[2]), label_of(("a", 1)), label_of(pd.Timestamp("2026-01-01"))
     (2, "('a', 1)", '2026-01-01 00:00:00')
     """
-    if isinstance(label, str):
-        return str(label)
-    if pd.api.types.is_bool(label):
-        return str(label)
-    if pd.api.types.is_integer(label):
-        return int(label)  # type: ignore[call-overload, no-any-return]  # which it is
-    if pd.api.types.is_float(label) and abs(label) < float("inf"):  # type: ignore[arg-type]  # which it is
-        return float(label)  # type: ignore[arg-type]  # as above
+    if isinstance(label, int | np.integer) and not isinstance(label, bool):
+        return int(label)
+    if isinstance(label, float | np.floating) and np.isfinite(label):
+        return float(label)
     return str(label)
 
 
-def _check_columns(frame: pd.DataFrame) -> None:
+def _check_columns(frame: pd.DataFrame, needed: Sequence[str]) -> None:
     names = [str(name) for name in frame.columns]
     twice = [name for name, n_times in Counter(names).items() if n_times > 1 and name in MEMORY_KINDS]
     if twice:
@@ -115,7 +118,7 @@ def _check_columns(frame: pd.DataFrame) -> None:
     if "id" not in names and "id" in frame.index.names:
         raise PlanError("id is the index of the frame, where a plan does not look: call reset_index() first")
     for name in names:
-        meant = _meant(name, [known for known in ("id", *FIELDS) if known not in names])
+        meant = _meant(name, [known for known in needed if known not in names])
         if meant and name not in MEMORY_KINDS:
             raise PlanError(f"the frame has a column {name!r} and no {meant!r}: rename it, or drop it")
 
