@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 import pyarrow as pa
 
+from memframe.answers import about
 from memframe.client import Client
 from memframe.envelope import Codec, Envelope
 from memframe.errors import AccessError, ConfigError, DecisionTimeout
 from memframe.frames import MEMORY_KINDS, FrameBuilder
-from memframe.wire import AccessRequest, Credentials
+from memframe.wire import GET_CREDENTIALS, AccessRequest, Credentials
 
 MIN_POLL_S = 0.1
 """Asking more often than that would only get the developer throttled."""
@@ -50,6 +51,22 @@ class Access:
     def user_id(self) -> str:
         """Id of the user whose memories these are."""
         return self.credentials.user_id
+
+    def renewed(self) -> Access:
+        """The same door with the credentials of this moment; content that is read and written as before.
+
+        Raises
+        ------
+        AccessError
+            The request is not approved any more.
+        ProtocolError
+            The credentials are another user's by now.
+        """
+        credentials = about(_fetch(self.client, self.request_id), what=GET_CREDENTIALS, user_id=self.user_id)
+        if credentials == self.credentials:
+            return Access(self.client, self.request_id, credentials, self.envelope)
+        envelope = self.envelope.rekeyed(credentials.encryption_key, credentials.key_version)
+        return Access(self.client, self.request_id, credentials, envelope)
 
     def keep_baseline(self, loaded: pd.DataFrame) -> None:
         """Remember rows as they were loaded; later edits of that frame do not reach what is kept.
@@ -113,10 +130,7 @@ def open_access(
     SealError
         The encryption key or the name of a layout is not of a known form.
     """
-    try:
-        credentials = client.credentials(request_id)
-    except AccessError as refused:
-        raise _with_state(client, request_id, refused) from None
+    credentials = _fetch(client, request_id)
     envelope = Envelope(
         credentials.encryption_key,
         user_id=credentials.user_id,
@@ -127,16 +141,23 @@ def open_access(
     return Access(client, request_id, credentials, envelope)
 
 
+def _fetch(client: Client, request_id: str) -> Credentials:
+    try:
+        return client.credentials(request_id)
+    except AccessError as refused:
+        raise with_state(client, request_id, refused) from None
+
+
 _NEXT_STEP = {
     "pending": "the user has not decided yet; wait_for_decision() waits for it",
     "rejected": "the user declined; a new request with a better reason may be asked",
     "revoked": "the user took the approval back; nothing may be read any more, ask again with a new request",
-    "approved": "the service still refuses its credentials; ask the operator of the service",
+    "approved": "the service still refuses it; ask the operator of the service",
 }
 
 
-def _with_state(client: Client, request_id: str, refused: AccessError) -> AccessError:
-    """The refusal of credentials does not say why: the request's status does."""
+def with_state(client: Client, request_id: str, refused: AccessError) -> AccessError:
+    """The refusal of credentials, or of a write, does not say why: the request's status does."""
     request = client.access_request(request_id)
     since = f" since {request.updated_at:%Y-%m-%d %H:%M} UTC" if request.updated_at else ""
     return AccessError(

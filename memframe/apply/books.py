@@ -36,11 +36,15 @@ class Books:
         """The body of a request as it was frozen."""
         return self._journal.request(n)
 
-    def those(self, *states: State, actions: Iterable[Action] = ("create", "patch", "delete")) -> list[Operation]:
+    def those(
+        self, *states: State, actions: Iterable[Action] = ("create", "patch", "delete")
+    ) -> list[Operation]:
         """Operations of these kinds that are in one of these states."""
         return [op for op in self if op.state in states and op.action in actions]
 
-    def write(self, standings: Mapping[int, Standing], backups: Mapping[int, MemoryBlob] | None = None) -> None:
+    def write(
+        self, standings: Mapping[int, Standing], backups: Mapping[int, MemoryBlob] | None = None
+    ) -> None:
         """Where operations stand now: first on the disk, then here."""
         if not standings and not backups:
             return

@@ -86,5 +86,5 @@ class Crew(Generic[T]):
             n, do = task
             try:
                 self._results.put(Finished(n, do()))
-            except BaseException as broken:  # noqa: BLE001 - it is raised where the run is
+            except BaseException as broken:  # it is raised where the run is
                 self._results.put(Finished(n, broken))

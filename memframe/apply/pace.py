@@ -61,6 +61,7 @@ class Pace:
         """Sleep until the next request may leave."""
         if self.hold_s:
             self._surroundings.sleep(self.hold_s)
+            self._free_at = self._surroundings.clock()  # whatever a clock makes of fractions
 
     def throttled(self, wait_s: float | None) -> bool:
         """Slow down; whether the budget has a repeat left."""

@@ -9,7 +9,6 @@ import msgspec
 from memframe import wire
 from memframe.access import Access
 from memframe.apply.signs import Seen, seen_in, seen_in_error
-from memframe.change import Action
 from memframe.current import Stored, read_one
 from memframe.errors import MemframeError
 from memframe.journal import Operation
@@ -50,7 +49,11 @@ class Sender:
         except MemframeError as error:
             return seen_in_error(error, wrote=True)
         return seen_in(
-            answer, action=action, id=target, user_id=user_id, error_of=lambda answer: client.error_of(answer, endpoint)
+            answer,
+            action=action,
+            id=target,
+            user_id=user_id,
+            error_of=lambda answer: client.error_of(answer, endpoint),
         )
 
     def read(self, operation: Operation) -> Seen | Found:

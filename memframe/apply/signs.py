@@ -108,8 +108,8 @@ def seen_in(
         return Seen("unclear", None, answer.status, broken)
     if written and not (same_id(written.user_id, user_id) and (id is None or same_id(written.id, id))):
         return Seen("foreign", None, answer.status, _foreign(answer, action, id))
-    error = _promised(answer, action) if sign == "unclear" else None
-    return Seen(sign, written.id if written else id, answer.status, error)
+    doubt = _promised(answer, action) if sign == "unclear" else None
+    return Seen(sign, written.id if written else id, answer.status, doubt)
 
 
 def _sign_of_refusal(status: int, error: MemframeError) -> Sign:
@@ -129,7 +129,9 @@ def _read_success(answer: Answer, action: Action) -> tuple[Sign, MemoryBlobRespo
 
 
 def _promised(answer: Answer, action: Action) -> ProtocolError:
-    return ProtocolError(f"{answer.host} answered {answer.status}, which does not say that the {action} was done")
+    return ProtocolError(
+        f"{answer.host} answered {answer.status}, which does not say that the {action} was done"
+    )
 
 
 def _foreign(answer: Answer, action: Action, asked: str | None) -> ProtocolError:

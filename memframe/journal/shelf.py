@@ -66,11 +66,11 @@ class Shelf:
         """The journal of a run of this plan, if one stands here."""
         return next(self.folder.glob(f"*-{plan_id[:12]}-*{ENDING}"), None)
 
-    def writing_to(self, base_url: str, user_id: str) -> AbstractContextManager[None]:
+    def writing_to(self, user_id: str) -> AbstractContextManager[None]:
         """The right to write one user's memories, which one process of this machine has at a time."""
-        digest = hashlib.sha256(f"{base_url} {user_id}".encode()).hexdigest()
+        digest = hashlib.sha256(user_id.encode()).hexdigest()
         return holding(
-            self.folder / f"{digest[:16]}.lock", what=f"another run: writing the memories of user {user_id}"
+            self.folder / f"{digest[:16]}.lock", what=f"the right to write the memories of user {user_id}"
         )
 
     def note_open(self, run_id: str, path: Path) -> None:
@@ -192,7 +192,11 @@ def _entry(path: Path) -> dict[str, Any]:
 
 
 def _frame(entries: list[dict[str, Any]]) -> pd.DataFrame:
-    dtypes: dict[str, str] = {"created_at": TIME_DTYPE, "journal": "object", **dict.fromkeys(_COUNTS, "Int64")}
+    dtypes: dict[str, str] = {
+        "created_at": TIME_DTYPE,
+        "journal": "object",
+        **dict.fromkeys(_COUNTS, "Int64"),
+    }
     columns = {
         name: pd.Series([entry.get(name) for entry in entries], dtype=dtypes.get(name, "str"))
         for name in _COLUMNS
