@@ -10,7 +10,7 @@ from msgspec import UNSET
 from requests.auth import AuthBase
 
 from memframe.answers import decoded
-from memframe.errors import ConfigError, ProtocolError
+from memframe.errors import ConfigError, NoAnswerError, ProtocolError
 from memframe.secret import Secret
 from memframe.transport import JSON_BODY, Transport
 from memframe.wire import ISSUE_TOKEN, TokenRequest, TokenResponse, encode
@@ -49,7 +49,10 @@ class Tokens:
     def issue(self) -> TokenResponse:
         """Exchange the key for a fresh token, which is used from now on."""
         body = encode(self._request)
-        answer = self._transport.exchange("POST", self._url, data=body, headers=JSON_BODY)
+        try:
+            answer = self._transport.exchange("POST", self._url, data=body, headers=JSON_BODY)
+        except NoAnswerError as silent:  # of the call that needs the token nothing was sent
+            raise NoAnswerError(str(silent), sent=False) from None
         token = decoded(self._transport.checked(answer, ISSUE_TOKEN), TokenResponse, what=ISSUE_TOKEN)
         self._transport.keep_out(token.token)
         _refuse_unfit(token.token)

@@ -10,24 +10,12 @@ from msgspec import UNSET, Struct, UnsetType
 from memframe import wire
 from memframe.answers import Answer, about, decoded
 from memframe.bearer import Tokens
-from memframe.errors import ProtocolError
+from memframe.errors import MemframeError, ProtocolError
 from memframe.filters import checked_id, memory_query, of_user, refuse_unsendable
 from memframe.secret import Secret, SecretBytes, as_secret, closed
 from memframe.settings import find_client_settings
 from memframe.transport import JSON_BODY, Transport
-from memframe.wire import (
-    AccessRequest,
-    Credentials,
-    Endpoint,
-    MemoryBlob,
-    MemoryBlobResponse,
-    MemoryCreate,
-    MemoryEdits,
-    MemoryPage,
-    MemoryPatch,
-    Tag,
-    TokenResponse,
-)
+from memframe.wire import AccessRequest, Credentials, MemoryBlob, MemoryBlobResponse, MemoryEdits
 
 T = TypeVar("T")
 
@@ -80,7 +68,7 @@ class Client:
         """Close the connections; the client can be used again and opens new ones."""
         self._transport.close()
 
-    def sign_in(self) -> TokenResponse:
+    def sign_in(self) -> wire.TokenResponse:
         """Exchange the API key for a fresh token, which all further calls use.
 
         Nobody needs to call this: the first call does. It is there to find out whether the key is good.
@@ -97,7 +85,11 @@ class Client:
         """
         return self._tokens.issue()
 
-    def _authorized(self, endpoint: Endpoint, ids: Mapping[str, str], **request: Any) -> Answer:
+    def exchange(self, endpoint: wire.Endpoint, ids: Mapping[str, str], **request: Any) -> Answer:
+        """One call and its answer, whatever its status; a 401 renews the token and sends it once more.
+
+        `apply` writes with it, as an answer that is an error to everybody else is news to a run.
+        """
         url = self.base_url + endpoint.fill(**{name: checked_id(name, value) for name, value in ids.items()})
         bearer = self._tokens.bearer()
         answer = self._transport.exchange(endpoint.method, url, auth=bearer, **request)
@@ -106,9 +98,13 @@ class Client:
             answer = self._transport.exchange(endpoint.method, url, auth=bearer, **request)
         return answer
 
+    def error_of(self, answer: Answer, endpoint: wire.Endpoint) -> MemframeError:
+        """The error that an answer outside 2xx stands for."""
+        return self._transport.error_of(answer, endpoint)
+
     def _call(
         self,
-        endpoint: Endpoint,
+        endpoint: wire.Endpoint,
         kind: type[T],
         *,
         params: Mapping[str, str] | None = None,
@@ -116,7 +112,7 @@ class Client:
         **ids: str,
     ) -> T:
         request = {"params": params} if body is None else {"data": wire.encode(body), "headers": JSON_BODY}
-        answer = self._authorized(endpoint, ids, **request)
+        answer = self.exchange(endpoint, ids, **request)
         return decoded(self._transport.checked(answer, endpoint), kind, what=endpoint)
 
     def _checked(self, memory_key: Secret, **fields: Any) -> dict[str, Any]:
@@ -174,7 +170,7 @@ class Client:
         min_importance: float | None = None,
         limit: int | None = None,
         cursor: str | None = None,
-    ) -> MemoryPage:
+    ) -> wire.MemoryPage:
         """One page of a user's memories, content sealed.
 
         Parameters
@@ -192,7 +188,7 @@ class Client:
         """
         query = memory_query(user_id, tags=tags, search=search, min_importance=min_importance)
         return decoded(
-            self.memory_page_body(query, limit=limit, cursor=cursor), MemoryPage, what=wire.LIST_MEMORIES
+            self.memory_page_body(query, limit=limit, cursor=cursor), wire.MemoryPage, what=wire.LIST_MEMORIES
         )
 
     def memory_page_body(
@@ -204,7 +200,7 @@ class Client:
         """
         paging = {"limit": None if limit is None else str(limit), "cursor": cursor}
         params = {**query, **{name: value for name, value in paging.items() if value is not None}}
-        answer = self._authorized(wire.LIST_MEMORIES, {}, params=params)
+        answer = self.exchange(wire.LIST_MEMORIES, {}, params=params)
         return self._transport.checked(answer, wire.LIST_MEMORIES)
 
     def memory_blob(self, user_id: str, memory_id: str) -> MemoryBlob:
@@ -217,7 +213,7 @@ class Client:
     ) -> MemoryBlobResponse:
         """Create one memory; ``content`` is sent as it is, as this call does not seal."""
         memory_key = as_secret(memory_key)
-        body = MemoryCreate(**of_user(user_id), **self._checked(memory_key, content=content, **fields))
+        body = wire.MemoryCreate(**of_user(user_id), **self._checked(memory_key, content=content, **fields))
         created = self._call(wire.CREATE_MEMORY, MemoryBlobResponse, body=body)
         return about(created, what=wire.CREATE_MEMORY, user_id=user_id)
 
@@ -232,14 +228,14 @@ class Client:
     ) -> MemoryBlobResponse:
         """Change the fields that are given, and no other; None clears one. ``tags`` replaces the whole list."""
         memory_key = as_secret(memory_key)
-        body = MemoryPatch(**of_user(user_id), **self._checked(memory_key, content=content, **fields))
+        body = wire.MemoryPatch(**of_user(user_id), **self._checked(memory_key, content=content, **fields))
         changed = self._call(wire.UPDATE_MEMORY, MemoryBlobResponse, body=body, memory_id=memory_id)
         return about(changed, what=wire.UPDATE_MEMORY, id=memory_id, user_id=user_id)
 
     def delete_memory_blob(self, user_id: str, memory_id: str) -> None:
         """Delete one memory for good."""
         endpoint = wire.DELETE_MEMORY
-        answer = self._authorized(endpoint, {"memory_id": memory_id}, params=of_user(user_id))
+        answer = self.exchange(endpoint, {"memory_id": memory_id}, params=of_user(user_id))
         body = self._transport.checked(answer, endpoint)
         if body.strip() and not decoded(body, wire.Deleted, what=endpoint).success:
             raise ProtocolError(
@@ -248,13 +244,13 @@ class Client:
 
     # -- tags
 
-    def tags(self, user_id: str) -> list[Tag]:
+    def tags(self, user_id: str) -> list[wire.Tag]:
         """All tags of a user."""
         return self._call(wire.LIST_TAGS, wire.TagList, params=of_user(user_id)).items
 
-    def tag(self, user_id: str, tag_id: str) -> Tag:
+    def tag(self, user_id: str, tag_id: str) -> wire.Tag:
         """One tag of a user."""
-        tag = self._call(wire.TAG, Tag, params=of_user(user_id), tag_id=tag_id)
+        tag = self._call(wire.TAG, wire.Tag, params=of_user(user_id), tag_id=tag_id)
         return about(tag, what=wire.TAG, id=tag_id)
 
 

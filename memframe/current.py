@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
@@ -64,7 +64,12 @@ class Stored(Struct, frozen=True):
     @property
     def sealed_digest(self) -> str:
         """SHA-256, hexadecimal, of the content as it is stored."""
-        return hashlib.sha256((self.blob.content or "").encode("utf-8", "surrogatepass")).hexdigest()
+        return digest_of(self.blob.content or "")
+
+
+def digest_of(content: str) -> str:
+    """SHA-256, hexadecimal, of content as it is sent or stored."""
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def iter_stored(access: Access) -> Iterator[Stored]:
@@ -111,13 +116,22 @@ def _pages(access: Access) -> Generator[list[Stored]]:
             yield _opened(listing, blobs, is_odd)
 
 
-def _read_one_by_one(access: Access, ids: Iterable[str]) -> dict[str, Stored]:
+def read_one(access: Access, memory_id: str) -> Stored | None:
+    """One memory as it is now; None where the service has none of this id."""
+    blob = _blob(access, memory_id)
+    return None if blob is None else _opened(Listing(access, "mark"), [blob], is_odd=True)[0]
+
+
+def _read_one_by_one(access: Access, ids: Collection[str]) -> dict[str, Stored]:
+    if len(ids) <= 1:  # not worth a thread
+        found = [read_one(access, memory_id) for memory_id in ids]
+        return {stored.id: stored for stored in found if stored}
     with ThreadPoolExecutor(N_READERS, thread_name_prefix="memframe-read") as readers:
-        blobs = [blob for blob in readers.map(partial(_read_one, access), ids) if blob]
+        blobs = [blob for blob in readers.map(partial(_blob, access), ids) if blob]
     return {stored.id: stored for stored in _opened(Listing(access, "mark"), blobs, is_odd=True)}
 
 
-def _read_one(access: Access, memory_id: str) -> MemoryBlob | None:
+def _blob(access: Access, memory_id: str) -> MemoryBlob | None:
     try:
         return access.client.memory_blob(access.user_id, memory_id)
     except NotFoundError:

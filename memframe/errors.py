@@ -38,7 +38,18 @@ class ConfigError(MemframeError, ValueError):
 
 
 class NoAnswerError(MemframeError, ConnectionError):
-    """The service could not be reached, or stopped in the middle of an answer."""
+    """The service could not be reached, or stopped in the middle of an answer.
+
+    Attributes
+    ----------
+    sent : bool
+        Whether the request may have arrived: a write may then have been carried out. False where it is
+        certain that nothing was sent.
+    """
+
+    def __init__(self, message: str, *, sent: bool = True) -> None:
+        super().__init__(message)
+        self.sent = sent
 
 
 class DecisionTimeout(MemframeError, TimeoutError):  # noqa: N818 - the field says "timeout", not "timeout error"

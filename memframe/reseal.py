@@ -66,7 +66,7 @@ def _change(stored: Stored, ring: _Ring) -> Change:
         return Change(
             action="invalid",
             id=stored.id,
-            reason=f"{stored.error}; {ring.n_keys} older keys do not open it either",
+            reason=f"{stored.error}; {ring.said}",
             sealed=stored.sealed_digest,
         )
     return Change(
@@ -86,9 +86,13 @@ class _Ring:
         self._newest = newest
         self._keys = [*_with_versions(old_keys)]
         self._opened: dict[tuple[int, int], Envelope] = {}
-        self.n_keys = len(self._keys)
-        for number in range(self.n_keys):
+        for number in range(len(self._keys)):
             self._under(number, 0)  # a key that is none is said before anything is read
+
+    @property
+    def said(self) -> str:
+        """Why nothing opened a text, beside what the newest key said of it."""
+        return "none of the older keys opens it either" if self._keys else "pass the older key in old_keys"
 
     def opened(self, sealed: str) -> str | None:
         """Plain text, by whichever key opens it."""

@@ -26,15 +26,15 @@ from requests.auth import AuthBase
 from urllib3.exceptions import HTTPError, InvalidHeader
 from urllib3.util import Retry
 
+from memframe import silence
 from memframe.answers import Answer, error_of, printable
-from memframe.errors import ConfigError, MemframeError, NoAnswerError, ProtocolError
+from memframe.errors import ConfigError, MemframeError, ProtocolError
 from memframe.secret import Secret, SecretBytes
+from memframe.silence import no_answer
 
 JSON_BODY = {"Content-Type": "application/json"}
 FORM_BODY = {"Content-Type": "application/x-www-form-urlencoded"}
 
-CONNECT_TIMEOUT_S = 5.0
-READ_TIMEOUT_S = 60.0
 MAX_RETRY_AFTER_S = 300
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 READ_ATTEMPTS = 3
@@ -49,10 +49,7 @@ class ReadRetry(Retry):
 
     def parse_retry_after(self, retry_after: str) -> float:
         """Seconds to wait, from 0 to ``retry_after_max``."""
-        try:
-            return super().parse_retry_after(retry_after)
-        except (InvalidHeader, ValueError, OverflowError):
-            return 0
+        return retry_after_s({"Retry-After": retry_after}) or 0
 
 
 def read_retry() -> ReadRetry:
@@ -71,6 +68,22 @@ def read_retry() -> ReadRetry:
         redirect=False,
         raise_on_status=False,
     )
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """How long an answer asks to be left alone, from 0 to `MAX_RETRY_AFTER_S`; None where it says nothing.
+
+    >>> retry_after_s({"Retry-After": "7"}), retry_after_s({"Retry-After": "86400"}), retry_after_s({"Retry-After": "soon"})
+    (7.0, 300.0, None)
+    """
+    text = headers.get("Retry-After")
+    try:
+        return None if text is None else float(_WAITING.parse_retry_after(text))
+    except (InvalidHeader, ValueError, OverflowError):
+        return None
+
+
+_WAITING = Retry(retry_after_max=MAX_RETRY_AFTER_S)
 
 
 class _Session(requests.Session):
@@ -144,7 +157,7 @@ class Transport:
         NoAnswerError
             Not reached, cut off or silent. A GET has been tried again before.
         ProtocolError
-            The answer is a redirect or larger than `MAX_ANSWER_BYTES`.
+            The answer is larger than `MAX_ANSWER_BYTES`.
         ConfigError
             The request cannot be made of what was given.
         """
@@ -153,12 +166,12 @@ class Transport:
             try:
                 answer = self._once(method, url, auth=auth, params=params, data=data, headers=headers)
             except _PASSING as broken:
-                failure = _no_answer(method, url, broken)
+                failure = no_answer(method, url, broken)
             except (requests.RequestException, UnicodeError) as unfit:
                 failure = _not_sent(url, unfit)
                 break
             else:
-                return self._refuse_redirect(answer)
+                return answer
         raise failure  # out here, as what it came from holds the address, the token and the body
 
     def _once(self, method: str, url: str, *, headers: Mapping[str, str] | None, **content: Any) -> Answer:
@@ -166,27 +179,28 @@ class Transport:
         request.prepare(method, url, headers={**self._headers, **(headers or {})}, **content)
         with self._session_of(os.getpid()).send(
             request,
-            timeout=(CONNECT_TIMEOUT_S, READ_TIMEOUT_S),
+            timeout=(silence.CONNECT_TIMEOUT_S, silence.READ_TIMEOUT_S),
             stream=True,
             allow_redirects=False,
             **self._environment_of(_origin(url)),
         ) as response:
             return Answer(response.status_code, response.headers, _body_of(response), _host(url))
 
-    def _refuse_redirect(self, answer: Answer) -> Answer:
-        if 300 <= answer.status < 400:
-            target = self.scrubbed(_target_of(answer))
-            raise ProtocolError(
-                f"{answer.host} answered {answer.status}, a redirect to {target}. memframe follows none, as a "
-                "write would be lost and a key could go astray; use the final address as base_url or auth_url"
-            )
-        return answer
-
     def checked(self, answer: Answer, what: object) -> SecretBytes:
         """The body of a 2xx answer to ``what``; any other status is raised as its error."""
         if 200 <= answer.status < 300:
             return answer.body
-        raise error_of(answer, what=what, said=self.scrubbed)
+        raise self.error_of(answer, what)
+
+    def error_of(self, answer: Answer, what: object) -> MemframeError:
+        """The error that an answer outside 2xx to ``what`` stands for."""
+        if 300 <= answer.status < 400:
+            target = self.scrubbed(_target_of(answer))
+            return ProtocolError(
+                f"{answer.host} answered {answer.status}, a redirect to {target}. memframe follows none, as a "
+                "write would be lost and a key could go astray; use the final address as base_url or auth_url"
+            )
+        return error_of(answer, what=what, said=self.scrubbed)
 
     def scrubbed(self, text: str) -> str:
         """Text of the service made fit to print, with our secrets masked."""
@@ -240,39 +254,6 @@ def _target_of(redirect: Answer) -> str:
         return urlsplit(redirect.headers.get("Location", "")).hostname or "another place on the same host"
     except ValueError:
         return "a malformed address"
-
-
-def _no_answer(method: str, url: str, broken: Exception) -> NoAnswerError:
-    """What broke, in words: the texts of requests and urllib3 hold the address, with search text and ids."""
-    host = _host(url)
-    if isinstance(broken, requests.exceptions.SSLError):
-        return NoAnswerError(
-            f"cannot trust {host}: its TLS certificate does not verify. If your organisation signs its own, "
-            "set REQUESTS_CA_BUNDLE to the file with its root certificate"
-        )
-    if isinstance(broken, requests.exceptions.ProxyError):
-        return NoAnswerError(
-            f"cannot reach {host} through the proxy that HTTPS_PROXY or ALL_PROXY names. Check that variable, or "
-            "name the host in NO_PROXY"
-        )
-    if isinstance(broken, requests.exceptions.ConnectTimeout):
-        return NoAnswerError(
-            f"cannot reach {host}: no connection within {CONNECT_TIMEOUT_S:g} s. Check address and network"
-        )
-    if isinstance(broken, requests.exceptions.Timeout):
-        return NoAnswerError(f"{host} went silent for {READ_TIMEOUT_S:g} s. {_ADVICE[method == 'GET']}")
-    if isinstance(broken, requests.exceptions.ConnectionError) and "NewConnectionError" in repr(broken):
-        return NoAnswerError(f"cannot reach {host}. Check the address, and that the service is running")
-    return NoAnswerError(
-        f"{host} broke off in the middle of an answer ({type(broken).__name__}). {_ADVICE[method == 'GET']}"
-    )
-
-
-_ADVICE = {
-    True: "Try again later",
-    False: "Try again later; a write may have been carried out, so read before you repeat one",
-}
-"""After an answer that did not come: by whether the request only reads."""
 
 
 def _not_sent(url: str, unfit: Exception) -> ConfigError:

@@ -118,6 +118,7 @@ class Envelope:
         check_key(key)
         _check_version(key_version)
         self._formats = content_format
+        self._content_format, self._write_format = content_format, write_format
         reading = read_format(content_format)
         self._auto = reading.auto
         self._plain = reading.plain
@@ -140,6 +141,16 @@ class Envelope:
     def under(self, key: Secret, key_version: int) -> Envelope:
         """An envelope of the same user that reads the same formats under another key."""
         return Envelope(key, user_id=self._user_id, key_version=key_version, content_format=self._formats)
+
+    def rekeyed(self, key: Secret, key_version: int) -> Envelope:
+        """One for the same user and the same formats under another key."""
+        return Envelope(
+            key,
+            user_id=self._user_id,
+            key_version=key_version,
+            content_format=self._content_format,
+            write_format=self._write_format,
+        )
 
     @property
     def layout(self) -> str | None:

@@ -83,14 +83,14 @@ def plan_changes(
     sheet = Sheet(edited)
     sheet.check_ids(faults)
     sheet.check_users(access, faults)
-    baseline = access.baseline()
-    edits = find_edits(sheet, baseline, faults)
+    states = access.states()
+    edits = find_edits(sheet, states, faults)
     settle = Settling(on_null, faults)
     creates = list(_creates(sheet, settle))
     mine = [None if edit.base is None else settle.values(edit.row, edit.cells) for edit in edits]
     faults.refuse("the frame")
     moment = clock()
-    now = read_stored(access, [edit.id for edit in edits], n_known=len(baseline) or None)
+    now = read_stored(access, [edit.id for edit in edits], n_known=len(states) or None)
     merging = Merging(now, conflicts, settle)
     patches = [merging.change(edit, own) for edit, own in zip(edits, mine, strict=True)]
     faults.refuse("the frame")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_not
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def moved(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
     if kind is NAMES:
         return _moved_names(mine, base)
     if kind is TIME:
-        return _moved_numbers(times(mine), base.to_numpy())
+        return _moved_numbers(times(mine), times(base))
     if kind is NUMBER:
         return _moved_scores(name, mine, base)
     return _moved_texts(name, mine, base)
@@ -76,15 +77,27 @@ def _moved_texts(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
 
 
 def _moved_names(mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
-    pairs = zip(mine.astype(object).array, base.array, strict=True)
-    return np.fromiter(
-        (cell is not was and not _same_cell("tags", cell, was) for cell, was in pairs), dtype=bool
-    )
+    cells, beside = _listed(mine), _listed(base)
+    differ = np.fromiter(map(is_not, cells, beside), dtype=bool, count=len(cells))
+    for place in differ.nonzero()[0]:  # untouched cells are the very tuples of the baseline
+        differ[place] = not _same_names(cells[place], beside[place])
+    return differ
+
+
+def _same_names(cell: Any, was: tuple[str, ...]) -> bool:
+    names = cell.tolist() if isinstance(cell, np.ndarray) else cell
+    if isinstance(names, list | tuple) and all(type(name) is str for name in names) and tuple(names) == was:
+        return True
+    return _same_cell("tags", cell, was)
 
 
 def _moved_cells(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
-    pairs = zip(mine.astype(object).array, base.astype(object).array, strict=True)
-    return np.fromiter((not _same_cell(name, cell, was) for cell, was in pairs), dtype=bool)
+    pairs = zip(_listed(mine), _listed(base), strict=True)
+    return np.fromiter((not _same_cell(name, cell, was) for cell, was in pairs), dtype=bool, count=len(mine))
+
+
+def _listed(column: pd.Series[Any]) -> list[Any]:
+    return column.astype(object).to_numpy().tolist()
 
 
 def _same_cell(name: str, cell: object, was: object) -> bool:

@@ -151,5 +151,6 @@ def _delete(row: Label, stored: Stored, seen: Seen, conflicts: Conflicts) -> Cha
         row=row,
         id=stored.id,
         before=theirs,
+        reason=f"its content cannot be shown: {stored.error}" if is_closed else None,
         sealed=stored.sealed_digest if is_closed else None,
     )

@@ -1,9 +1,9 @@
-"""Edits: the rows of a frame that may change a memory, found beside the baseline."""
+"""Edits: the rows of a frame that may change a memory, found beside the states that were loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,8 @@ from memframe.plan.sheet import Sheet
 
 Rows = NDArray[np.intp]
 
+UNREADABLE = "its content could not be opened (see content_error): it can be deleted, but not changed"
+
 
 class Edit(Struct, frozen=True, kw_only=True):
     """One row that may change a memory.
@@ -30,9 +32,9 @@ class Edit(Struct, frozen=True, kw_only=True):
     cells : dict of str to Cell
         What may have been edited.
     base : dict of str to value, optional
-        The same fields when they were loaded; None where memframe has no baseline of this state.
+        The same fields as they were last loaded; None where the row is of a state that was not loaded.
     loaded_at : datetime64, optional
-        ``updated_at`` of a row without a baseline; None where it has none.
+        ``updated_at`` of such a row; None where it has none.
     """
 
     row: Label
@@ -42,22 +44,37 @@ class Edit(Struct, frozen=True, kw_only=True):
     loaded_at: np.datetime64 | None = None
 
 
-def find_edits(sheet: Sheet, baseline: pd.DataFrame, faults: Faults) -> list[Edit]:
-    """Rows with an id that differ from their baseline, or have none.
+class Beside(NamedTuple):
+    """Chosen rows of a frame of memories, to compare others with."""
+
+    memories: pd.DataFrame
+    at: Rows
+
+    def column(self, name: str) -> pd.Series[Any]:
+        """A column of them."""
+        column: pd.Series[Any] = self.memories[name]
+        is_whole = len(self.at) == len(column) and bool((self.at == np.arange(len(column))).all())
+        return column if is_whole else column.take(self.at)
+
+
+def find_edits(sheet: Sheet, states: pd.DataFrame, faults: Faults) -> list[Edit]:
+    """Rows with an id that differ from what was loaded, or are of a state that was not.
 
     Parameters
     ----------
     sheet : Sheet
-    baseline : DataFrame
-        Rows as they were loaded, indexed by id.
+    states : DataFrame
+        Everything that was loaded, as `Access.states` has it.
     faults : Faults
         Takes what can be no edit: read-only cells that changed, cells of another type.
     """
+    newest = states.drop_duplicates("id", keep="last")
+    superseded = states.drop(newest.index) if len(newest) < len(states) else newest.head(0)
     ids = pd.Series(sheet.ids, dtype=object)
     has_id = ids.notna().to_numpy()
-    at = np.where(has_id, baseline.index.get_indexer(pd.Index(ids)), -1)
+    at = np.where(has_id, pd.Index(newest.id).get_indexer(pd.Index(ids)), -1)
     loaded = np.flatnonzero(at >= 0)
-    edits = [*_edits_of_loaded(sheet, loaded, Beside(baseline, at[loaded]), faults)]
+    edits = [*_LoadedRows(sheet, loaded, Beside(newest, at[loaded]), faults).edits(superseded)]
     edits += _edits_of_strange(sheet, np.flatnonzero(has_id & (at < 0)))
     for edit in edits:
         for cell in edit.cells.values():
@@ -66,71 +83,80 @@ def find_edits(sheet: Sheet, baseline: pd.DataFrame, faults: Faults) -> list[Edi
     return edits
 
 
-class Beside(NamedTuple):
-    """The baseline of some rows, in their order."""
+class _LoadedRows:
+    """Rows whose memory was loaded, beside its newest state."""
 
-    baseline: pd.DataFrame
-    at: Rows
+    def __init__(self, sheet: Sheet, rows: Rows, newest: Beside, faults: Faults) -> None:
+        self._sheet = sheet
+        self._rows = rows
+        self._newest = newest
+        self._faults = faults
+        self._moved = {name: self._moved_in(name, slice(None), newest) for name in sheet.fields}
 
-    def column(self, name: str) -> pd.Series:
-        """A column of it."""
-        column: pd.Series = self.baseline[name]
-        is_whole = len(self.at) == len(column) and bool((self.at == np.arange(len(column))).all())
-        return column if is_whole else column.take(self.at)
+    def _moved_in(self, name: str, places: slice | Rows, beside: Beside) -> Mask:
+        return moved(name, self._sheet.column(name, self._rows[places]), beside.column(name))
 
+    def edits(self, superseded: pd.DataFrame) -> Iterator[Edit]:
+        """Those of a state that was loaded field by field, others whole."""
+        is_known, is_later = self._versions()
+        self._refuse_read_only(np.flatnonzero(is_known), self._newest_at(is_known))
+        is_known[self._untouched_since(superseded, ~is_known)] = True
+        is_moved = np.logical_or.reduce([np.zeros(len(self._rows), dtype=bool), *self._moved.values()])
+        self._refuse_unreadable(is_moved)
+        yield from self._edits_at(np.flatnonzero(is_moved & is_known))
+        yield from _edits_of_strange(self._sheet, self._rows[(is_moved | is_later) & ~is_known])
 
-def _edits_of_loaded(sheet: Sheet, rows: Rows, beside: Beside, faults: Faults) -> Iterator[Edit]:
-    moved_of = {name: moved(name, sheet.column(name, rows), beside.column(name)) for name in sheet.fields}
-    is_own, is_later = _versions(sheet, rows, beside)
-    _refuse_read_only(sheet, rows, beside, is_own, faults)
-    is_touched = np.logical_or.reduce([np.zeros(len(rows), dtype=bool), *moved_of.values()])
-    _refuse_unreadable(sheet, rows[is_touched & beside.column("content_error").notna().to_numpy()], faults)
-    ours = np.flatnonzero(is_touched & is_own)
-    yield from _edits_of(sheet, rows, ours, moved_of, beside)
-    yield from _edits_of_strange(sheet, rows[(is_touched | is_later) & ~is_own])
+    def _newest_at(self, mask: Mask) -> Beside:
+        return self._newest if mask.all() else self._newest._replace(at=self._newest.at[mask])
 
+    def _versions(self) -> tuple[Mask, Mask]:
+        """Which rows are of the state that was loaded last, and which say that they are of a later one."""
+        if "updated_at" not in self._sheet:
+            return np.ones(len(self._rows), dtype=bool), np.zeros(len(self._rows), dtype=bool)
+        mine, base = self._sheet.column("updated_at", self._rows), self._newest.column("updated_at")
+        return ~moved("updated_at", mine, base), times(mine) > times(base)
 
-def _versions(sheet: Sheet, rows: Rows, beside: Beside) -> tuple[Mask, Mask]:
-    """Which rows are of the state that was loaded last, and which say that they are of a later one."""
-    if "updated_at" not in sheet:
-        return np.ones(len(rows), dtype=bool), np.zeros(len(rows), dtype=bool)
-    mine, base = sheet.column("updated_at", rows), beside.column("updated_at")
-    return ~moved("updated_at", mine, base), times(mine) > times(base)
+    def _untouched_since(self, superseded: pd.DataFrame, is_other: Mask) -> Rows:
+        """Rows of an earlier state that was loaded: what they still say of it is no edit."""
+        places = np.flatnonzero(is_other)
+        if not len(superseded) or not len(places):
+            return places[:0]
+        ids, mine = pd.Series(self._sheet.ids, dtype=object), self._sheet.column("updated_at", self._rows)
+        known = pd.MultiIndex.from_arrays([superseded.id.astype(object), times(superseded.updated_at)])
+        asked = pd.MultiIndex.from_arrays([ids.take(self._rows[places]), times(mine)[places]])
+        at = known.get_indexer(asked)
+        found, older = places[at >= 0], Beside(superseded, at[at >= 0])
+        for name, mask in self._moved.items():
+            mask[found] &= self._moved_in(name, found, older)
+        self._refuse_read_only(found, older)
+        return found
 
+    def _refuse_read_only(self, places: Rows, beside: Beside) -> None:
+        for name in self._sheet.read_only:
+            for row in self._rows[places][self._moved_in(name, places, beside)]:
+                cause = f"{name} is read-only; give it its old value, or drop the column"
+                self._faults.add(self._sheet.label(row), cause)
 
-def _refuse_read_only(sheet: Sheet, rows: Rows, beside: Beside, is_own: Mask, faults: Faults) -> None:
-    for name in sheet.read_only:
-        changed = is_own & moved(name, sheet.column(name, rows), beside.column(name))
-        for row in rows[changed]:
-            faults.add(sheet.label(row), f"{name} is read-only; give it its old value, or drop the column")
+    def _refuse_unreadable(self, is_moved: Mask) -> None:
+        for row in self._rows[is_moved & self._newest.column("content_error").notna().to_numpy()]:
+            self._faults.add(self._sheet.label(row), UNREADABLE)
 
-
-def _refuse_unreadable(sheet: Sheet, rows: Rows, faults: Faults) -> None:
-    for row in rows:
-        faults.add(sheet.label(row), UNREADABLE)
-
-
-UNREADABLE = "its content could not be opened (see content_error): it can be deleted, but not changed"
-
-
-def _edits_of(
-    sheet: Sheet, rows: Rows, ours: Rows, moved_of: dict[str, Mask], beside: Beside
-) -> Iterator[Edit]:
-    cells = {name: sheet.cells(name, rows[ours]) for name in moved_of}
-    base = {name: beside.column(name).take(ours).astype(object).array for name in moved_of}
-    for number, place in enumerate(ours):
-        names = [name for name, mask in moved_of.items() if mask[place]]
-        row = int(rows[place])
-        yield Edit(
-            row=sheet.label(row),
-            id=sheet.ids[row],
-            cells={name: cells[name][number] for name in names},
-            base={name: read_cell(name, base[name][number]).value for name in names},
-        )
+    def _edits_at(self, places: Rows) -> Iterator[Edit]:
+        rows = self._rows[places]
+        cells = {name: self._sheet.cells(name, rows) for name in self._moved}
+        base = {name: self._newest.column(name).take(places).astype(object).array for name in self._moved}
+        for number, (place, row) in enumerate(zip(places, rows.tolist(), strict=True)):
+            names = [name for name, mask in self._moved.items() if mask[place]]
+            yield Edit(
+                row=self._sheet.label(row),
+                id=self._sheet.ids[row],
+                cells={name: cells[name][number] for name in names},
+                base={name: read_cell(name, base[name][number]).value for name in names},
+            )
 
 
 def _edits_of_strange(sheet: Sheet, rows: Rows) -> Iterator[Edit]:
-    """Rows that memframe has not loaded, or not in this state: all of their cells may have been edited."""
+    """Rows of a state that was not loaded: all of their cells may have been edited."""
     cells = {name: sheet.cells(name, rows) for name in sheet.fields}
     loaded_at = times(sheet.column("updated_at", rows)) if "updated_at" in sheet else None
     for number, row in enumerate(rows.tolist()):
@@ -138,6 +164,6 @@ def _edits_of_strange(sheet: Sheet, rows: Rows) -> Iterator[Edit]:
         yield Edit(
             row=sheet.label(row),
             id=sheet.ids[row],
-            cells={name: cells[name][number] for name in cells},
+            cells={name: column[number] for name, column in cells.items()},
             loaded_at=at,
         )

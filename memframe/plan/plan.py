@@ -22,7 +22,9 @@ from memframe.errors import PlanError
 from memframe.plan.file import load_sealed, save_sealed
 from memframe.plan.masks import masked
 from memframe.plan.staleness import refuse_stale
-from memframe.plan.wording import counted, listed
+from memframe.plan.table import html_of
+from memframe.plan.terminal import diff_of, wants_colour
+from memframe.plan.wording import counted, listed, summary_of
 from memframe.vault import Vault, open_vault
 
 Clock = Callable[[], datetime]
@@ -73,6 +75,12 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
 
     def __repr__(self) -> str:
         return f"<memframe.Plan: {counted(self.counts)}>"
+
+    def __str__(self) -> str:
+        return summary_of(self)
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -134,6 +142,29 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
             "group": ([change.group for change in shown], "Int64"),
         }
         return pd.DataFrame({name: pd.Series(cells, dtype=dtype) for name, (cells, dtype) in columns.items()})
+
+    def diff(self, *, color: bool | None = None) -> str:
+        """All changes as lines that go and lines that come, long ones shortened around the difference.
+
+        Parameters
+        ----------
+        color : bool, optional
+            Whether with the colours of a terminal; by default if standard output is one.
+        """
+        return diff_of(self, color=wants_colour() if color is None else color)
+
+    def to_json(self) -> str:
+        """The plan for other programs: what it is for, its counts, and its changes, fit to be shown."""
+        document = {
+            "id": self.id,
+            "base_url": self.base_url,
+            "user_id": self.user_id,
+            "key_version": self.key_version,
+            "created_at": self.created_at,
+            "counts": self.counts,
+            "changes": [_document_of(masked(change)) for change in self.records],
+        }
+        return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
 
     def save(self, path: str | PathLike[str], *, vault: Vault | None = None) -> None:
         """Write the plan to a file, sealed: only this user on this machine can load it.
@@ -202,6 +233,11 @@ def plan_of(access: Access, records: Iterable[Change], *, clock: Clock = utc_now
 def _fields_of(change: Change) -> tuple[str, ...]:
     """In the order of the frames; a delete sends none."""
     return tuple(name for name in FIELDS if name in change.after)
+
+
+def _document_of(change: Change) -> dict[str, Any]:
+    shown = ("action", "row", "id", "before", "after", "reason", "group")
+    return {name: getattr(change, name) for name in shown} | {"fields": _fields_of(change)}
 
 
 def _regrouped(change: Change, taken: int) -> Change:

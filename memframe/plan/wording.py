@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from memframe.change import ACTIONS, Change
+from memframe.change import FIELDS, Change
+
+if TYPE_CHECKING:
+    from memframe.plan.plan import Plan
 
 UTC_MINUTE = "%Y-%m-%d %H:%M UTC"
 
@@ -12,8 +17,8 @@ MAX_NAMED = 5
 """Rows that a message names before it counts the others."""
 
 _NOUNS = {
-    "create": ("create", "creates"),
     "patch": ("patch", "patches"),
+    "create": ("create", "creates"),
     "delete": ("delete", "deletes"),
     "conflict": ("conflict", "conflicts"),
     "invalid": ("invalid", "invalid"),
@@ -24,12 +29,25 @@ def counted(n_of: Mapping[str, int]) -> str:
     """Counts of actions as people say them.
 
     >>> counted({"create": 3, "patch": 1200})
-    '3 creates, 1,200 patches'
+    '1,200 patches, 3 creates'
     >>> counted({})
     'nothing to do'
     """
-    parts = [f"{n_of[name]:,} {_NOUNS[name][n_of[name] != 1]}" for name in ACTIONS if n_of.get(name)]
+    parts = [f"{n_of[name]:,} {noun[n_of[name] != 1]}" for name, noun in _NOUNS.items() if n_of.get(name)]
     return ", ".join(parts) or "nothing to do"
+
+
+def summary_of(plan: Plan) -> str:
+    """A plan in a few lines, without what stands in it."""
+    n_of = Counter(name for change in plan.writes for name in change.after)
+    fields = ", ".join(f"{name} {n_of[name]:,}" for name in FIELDS if n_of[name])
+    return "\n".join(
+        [
+            f"Plan: {counted(plan.counts)}",
+            *([f"  fields to write: {fields}"] if fields else []),
+            f"  for user {plan.user_id} at {plan.base_url}, as of {plan.created_at.strftime(UTC_MINUTE)}",
+        ]
+    )
 
 
 def name_of(change: Change) -> str:
