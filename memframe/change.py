@@ -48,6 +48,9 @@ class Change(Struct, frozen=True, kw_only=True):
     sealed : str or None
         SHA-256, hexadecimal, of the stored content, where that rather than the plain text shall be compared:
         it could not be opened, or is about to be sealed anew.
+    verbatim : bool
+        Whether the content in ``after`` is sealed already and is sent as it is: that of a memory that no key has
+        opened, when it is made anew.
     hidden : tuple of str
         Texts, such as a password that is about to be redacted, that no display of the change shows.
 
@@ -65,7 +68,15 @@ class Change(Struct, frozen=True, kw_only=True):
     reason: str | None = None
     group: int | None = None
     sealed: str | None = None
+    verbatim: bool = False
     hidden: tuple[str, ...] = ()
+
+    @property
+    def legible(self) -> dict[str, Value]:
+        """The fields to send whose values are as people read them."""
+        return {
+            name: value for name, value in self.after.items() if not (self.verbatim and name == "content")
+        }
 
 
 def same_value(field: str, one: Value, other: Value) -> bool:

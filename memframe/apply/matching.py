@@ -102,7 +102,7 @@ def _by_text(sought: Sequence[Sought], free: Sequence[Stored]) -> dict[int, str]
                 (
                     i
                     for i, stored in enumerate(candidates)
-                    if not (is_exact and unlike(one.change.after, stored))
+                    if not (is_exact and unlike(one.change.legible, stored))
                 ),
                 None,
             )

@@ -196,7 +196,7 @@ def frozen_body(change: Change, user_id: str, envelope: Envelope | None) -> byte
         name: value for name, value in change.after.items() if value is not None or change.action == "patch"
     }
     refuse_unsendable(fields)
-    if envelope is not None and "content" in fields:
+    if envelope is not None and "content" in fields and not change.verbatim:
         fields["content"] = envelope.seal(str(fields["content"]))
     return msgspec.json.encode({"user_id": user_id, **fields})
 

@@ -46,7 +46,7 @@ def _look(access: Access, written: Sequence[Operation], traces: Traces) -> Verif
         there = stored.get(str(op.id))
         if there is None:
             missing += [str(op.id)] if op.action != "delete" else []
-        elif op.action == "delete" or unlike(op.change.after, there):
+        elif op.action == "delete" or unlike(op.change.legible, there):
             otherwise.append(str(op.id))
     return Verification(
         n_checked=len(written),

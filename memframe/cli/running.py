@@ -112,7 +112,7 @@ def show_runs(days: float | None, as_json: bool) -> None:
         purge_runs(older_than_days=days)
     runs = list_runs()
     if as_json:
-        click.echo(runs.to_json(orient="records", date_format="iso"))
+        click.echo(runs.astype({"journal": "str"}).to_json(orient="records", date_format="iso"))
     else:
         click.echo("no runs" if runs.empty else runs.to_string(index=False))
 
@@ -122,7 +122,9 @@ def _tell(run: Run, *, as_json: bool) -> None:
         outcomes = json.loads(run.outcomes.to_json(orient="records"))
         click.echo(json.dumps({"journal": str(run.journal), "counts": run.counts, "outcomes": outcomes}))
     else:
-        click.echo(run)
+        click.echo(str(run))
+    if run.stopped is not None:
+        raise run.stopped
     code = exit_code_of(run)
     if code:
         sys.exit(code)

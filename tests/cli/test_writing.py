@@ -25,9 +25,14 @@ def memories(access, folder):
     return memories
 
 
-def edit(memories, path, **columns):
-    mf.export_memories(memories.assign(**columns), path)
+def edit(memories, path, old, new):
+    """An archive in which one text was replaced."""
+    mf.export_memories(replaced(memories, old, new), path)
     return path
+
+
+def replaced(memories, old, new):
+    return memories.assign(content=memories.content.replace(old, new))
 
 
 def contents(access):
@@ -35,7 +40,7 @@ def contents(access):
 
 
 def test_edits_are_planned_applied_and_taken_back(call, access, memories, folder):
-    edited = edit(memories, "edited.jsonl", content=["green tea", "coffee", "water"])
+    edited = edit(memories, "edited.jsonl", "tea", "green tea")
     request = ("--request", access.request_id)
     planned = call("plan", edited, *request, "--out", "edits.plan")
     assert planned.exit_code == 0, planned.output
@@ -46,7 +51,7 @@ def test_edits_are_planned_applied_and_taken_back(call, access, memories, folder
     applied = call("apply", "edits.plan", *request, "--journal", "edits.journal", "--json")
     assert applied.exit_code == 0, applied.output
     told = json.loads(applied.stdout)
-    assert told["counts"] == {"done": 1}
+    assert told["counts"]["done"] == told["counts"]["attempted"] == 1
     assert [each["status"] for each in told["outcomes"]] == ["done"]
     assert contents(access) == {"green tea", "coffee", "water"}
 
@@ -58,7 +63,7 @@ def test_edits_are_planned_applied_and_taken_back(call, access, memories, folder
 
 def test_deletes_need_their_number(call, access, memories):
     request = ("--request", access.request_id)
-    ids = "\n".join(memories.id[:2])
+    ids = "\n".join(memories.id[memories.content != "water"])
     planned = call("plan", "-", "--delete", *request, "--out", "deletes.plan", input=ids)
     assert planned.exit_code == 0, planned.output
     assert "--confirm 2" in planned.stderr
@@ -72,8 +77,8 @@ def test_deletes_need_their_number(call, access, memories):
 
 
 def test_conflicts_are_shown_not_kept_and_end_with_3(call, access, memories, folder):
-    edited = edit(memories, "edited.parquet", content=["green tea", "coffee", "water"])
-    mf.push_memories(access, memories.assign(content=["black tea", "coffee", "water"]), progress=False)
+    edited = edit(memories, "edited.parquet", "tea", "green tea")
+    mf.push_memories(access, replaced(memories, "tea", "black tea"), progress=False)
     request = ("--request", access.request_id)
     planned = call("plan", edited, *request, "--out", "edits.plan")
     assert planned.exit_code == 3, planned.output
@@ -84,25 +89,25 @@ def test_conflicts_are_shown_not_kept_and_end_with_3(call, access, memories, fol
 
 
 def test_a_stale_plan_ends_with_3(call, access, memories):
-    edited = edit(memories, "edited.parquet", content=["green tea", "coffee", "water"])
+    edited = edit(memories, "edited.parquet", "tea", "green tea")
     request = ("--request", access.request_id)
     call("plan", edited, *request, "--out", "edits.plan")
-    mf.push_memories(access, memories.assign(content=["black tea", "coffee", "water"]), progress=False)
+    mf.push_memories(access, replaced(memories, "tea", "black tea"), progress=False)
     applied = call("apply", "edits.plan", *request)
     assert applied.exit_code == 3
     assert "stale" in applied.output
 
 
 def test_a_kept_plan_is_shown_without_the_service(call, access, memories):
-    edited = edit(memories, "edited.parquet", title=["a title", None, None])
+    edited = edit(memories, "edited.parquet", "tea", "green tea")
     call("plan", edited, "--request", access.request_id, "--out", "edits.plan")
     shown = call("plan", "--show", "edits.plan", "--json")
-    assert json.loads(shown.stdout)["changes"][0]["after"] == {"title": "a title"}
+    assert json.loads(shown.stdout)["changes"][0]["after"] == {"content": "green tea"}
     assert call("plan", edited).exit_code == 2, "neither --request nor --show"
 
 
 def test_runs_are_listed_and_purged(call, access, memories):
-    edited = edit(memories, "edited.parquet", title=["a title", None, None])
+    edited = edit(memories, "edited.parquet", "tea", "green tea")
     request = ("--request", access.request_id)
     call("plan", edited, *request, "--out", "edits.plan")
     journal = json.loads(call("apply", "edits.plan", *request, "--json").stdout)["journal"]
@@ -113,7 +118,7 @@ def test_runs_are_listed_and_purged(call, access, memories):
 
 
 def test_refused_access_ends_with_5(call, service, access, memories):
-    edited = edit(memories, "edited.parquet", title=["a title", None, None])
+    edited = edit(memories, "edited.parquet", "tea", "green tea")
     request = ("--request", access.request_id)
     call("plan", edited, *request, "--out", "edits.plan")
     service.decide(access.request_id, "revoked")

@@ -6,10 +6,14 @@ import pandas as pd
 import pytest
 
 import memframe as mf
+from memframe.apply import Surroundings
 from tests.torture.cutting import Cut, CuttingProxy
 
 MAX_RESUMES = 50
 """A run whose every answer breaks off stops when its budget of retries is used up; it is then resumed."""
+
+AT_ONCE = Surroundings(chance=lambda: 0.0)
+"""Without the waits between repeats, which are drawn by chance from 0 up."""
 
 
 @pytest.fixture
@@ -27,13 +31,12 @@ def access(user, service, proxy):
 
 
 def carry_out(access, plan, journal):
-    run = mf.apply_plan(
-        access, plan, confirm=plan.counts.get("delete", 0), journal=journal, settle_s=0, progress=False
-    )
+    options = {"settle_s": 0, "progress": False, "surroundings": AT_ONCE}
+    run = mf.apply_plan(access, plan, confirm=plan.counts.get("delete", 0), journal=journal, **options)
     for _ in range(MAX_RESUMES):
         if not run.counts.get("unknown") and not run.counts.get("planned"):
             break
-        run = mf.resume_run(access, journal, settle_s=0, progress=False)
+        run = mf.resume_run(access, journal, **options)
     run.raise_for_failures()
     return run
 
