@@ -17,7 +17,7 @@ from memframe.answers import same_id
 from memframe.change import FIELDS, Label
 from memframe.errors import PlanError
 from memframe.frames import MEMORY_KINDS
-from memframe.plan.cells import Cell, read_cell
+from memframe.plan.cells import Cell, cells_of, read_cell
 from memframe.plan.faults import Faults
 
 _READ_ONLY = "created_at", "tag_ids", "content_error"
@@ -61,7 +61,7 @@ class Sheet:
 
     def cells(self, name: str, rows: NDArray[Any] | Sequence[int]) -> list[Cell]:
         """What some cells of a column say."""
-        return [read_cell(name, cell) for cell in self.column(name, rows).astype(object).array]
+        return [read_cell(name, cell) for cell in cells_of(self.column(name, rows))]
 
     @cached_property
     def ids(self) -> list[Any]:

@@ -1,0 +1,95 @@
+"""Memories of a new user, loaded, and somebody else who writes at the same time."""
+
+import pytest
+
+import memframe as mf
+from memframe.sample import load_sample
+
+ROWS = [
+    {
+        "content": "Ada likes tea.",
+        "title": "Tea",
+        "tags": ("food", "home"),
+        "importance": 0.5,
+        "source": "chat",
+    },
+    {"content": "The boat is called Ida.", "summary": "The boat's name", "confidence": 0.25},
+    {"content": "Zoë schläft, 猫も。", "title": "", "tags": (), "importance": 3.0},
+    {"content": "Line one\nline two", "title": "Lines", "tags": ("home",), "importance": 0.0},
+]
+
+
+class Writers:
+    """One user's memories, loaded by the one who plans, and another client that may write meanwhile."""
+
+    def __init__(self, user):
+        self.access = user.access()
+        self.user = user
+        self._key = self.access.credentials.memory_key
+        self.ids = [self.create(**row) for row in ROWS]
+        self.memories = self.load()
+
+    def load(self):
+        return mf.load_memories(self.access, progress=False).set_axis(list("abcdefgh"[: len(self.ids)]))
+
+    def create(self, *, content, **fields):
+        sealed = self.access.envelope.seal(content)
+        client = self.access.client
+        return client.create_memory_blob(
+            self.access.user_id, memory_key=self._key, content=sealed, **fields
+        ).id
+
+    def theirs(self, row, **fields):
+        """Somebody else changes a memory."""
+        if "content" in fields:
+            fields["content"] = self.access.envelope.seal(fields["content"])
+        self.access.client.update_memory_blob(
+            self.access.user_id, self.ids[row], memory_key=self._key, **fields
+        )
+
+    def gone(self, row):
+        """Somebody else deletes a memory."""
+        self.access.client.delete_memory_blob(self.access.user_id, self.ids[row])
+
+    def stranger(self):
+        """An access to the same memories that has loaded nothing."""
+        return mf.open_access(self.access.client, self.access.request_id)
+
+    def plan(self, edited, **options):
+        return mf.plan_changes(self.access, edited, **options)
+
+    def edited(self, **cells):
+        """The loaded frame with other cells in its first row."""
+        return with_cells(self.memories, "a", **cells)
+
+
+def with_cells(frame, label, **cells):
+    """The frame with other cells in one row, whatever the dtypes of their columns are."""
+    edited = frame.copy()
+    for name, cell in cells.items():
+        edited[name] = edited[name].astype(object)
+        edited.at[label, name] = cell
+    return edited
+
+
+@pytest.fixture
+def writers(user):
+    return Writers(user)
+
+
+@pytest.fixture(scope="module")
+def filled(service, shared_user):
+    """An access and what it loaded: the sample, of which no test changes anything."""
+    service.import_memories(shared_user.user_id, load_sample())
+    access = shared_user.access()
+    return access, mf.load_memories(access, progress=False)
+
+
+def sent(plan):
+    """What a plan writes: by label of the row the fields that it sends."""
+    return {change.row: change.after for change in plan.writes}
+
+
+def picture_of(frame):
+    """All that can be seen of a frame: for a comparison with later."""
+    return repr(frame.to_dict("list")), frame.dtypes.to_dict(), frame.index.to_list(), frame.attrs
