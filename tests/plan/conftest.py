@@ -1,9 +1,11 @@
 """Memories of a new user, loaded, and somebody else who writes at the same time."""
 
 import pytest
+from msgspec.structs import replace
 
 import memframe as mf
 from memframe.sample import load_sample
+from memframe.secret import Secret
 
 ROWS = [
     {
@@ -54,6 +56,16 @@ class Writers:
     def stranger(self):
         """An access to the same memories that has loaded nothing."""
         return mf.open_access(self.access.client, self.access.request_id)
+
+    def after_rotation(self):
+        """An access that holds the next key, while everything is still sealed with the one before."""
+        keys = replace(
+            self.access.credentials,
+            encryption_key=Secret("0f1e" * 16),
+            key_version=self.access.credentials.key_version + 1,
+        )
+        envelope = self.access.envelope.under(keys.encryption_key, keys.key_version)
+        return mf.Access(self.access.client, self.access.request_id, keys, envelope)
 
     def plan(self, edited, **options):
         return mf.plan_changes(self.access, edited, **options)
