@@ -4,7 +4,6 @@ import pytest
 from msgspec.structs import replace
 
 import memframe as mf
-from memframe.sample import load_sample
 from memframe.secret import Secret
 
 ROWS = [
@@ -87,14 +86,6 @@ def with_cells(frame, label, **cells):
 @pytest.fixture
 def writers(user):
     return Writers(user)
-
-
-@pytest.fixture(scope="module")
-def filled(service, shared_user):
-    """An access and what it loaded: the sample, of which no test changes anything."""
-    service.import_memories(shared_user.user_id, load_sample())
-    access = shared_user.access()
-    return access, mf.load_memories(access, progress=False)
 
 
 def sent(plan):

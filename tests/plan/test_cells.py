@@ -176,7 +176,7 @@ def test_what_cannot_be_sent_is_said_before_anything_is_asked(watched, case):
     writers, proxy = watched
     edited = writers.edited(**cells)
     n_asked = len(proxy.requests)
-    for options in ({}, {"on_null": "null"}, {"on_conflict": "mine"}):
+    for options in ({}, {"on_null": "null", "on_conflict": "mine"}):
         with pytest.raises(PlanError, match=rf"cannot be planned: row a: .*{cause}"):
             writers.plan(edited, **options)
     assert len(proxy.requests) == n_asked
