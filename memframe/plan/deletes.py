@@ -70,7 +70,7 @@ def plan_deletes(
     now = read_stored(access, [sheet.ids[row] for row in rows], n_known=len(baseline) or None)
     for row in rows:
         if sheet.ids[row] not in now:
-            faults.add(sheet.label(row), f"there is no memory with the id {sheet.ids[row]}")
+            faults.add(sheet.name(row), f"there is no memory with the id {sheet.ids[row]}")
     faults.refuse("the deletes")
     seen = _seen(sheet, rows, baseline, now) if is_frame else ({} for _ in rows)
     records = [
@@ -102,7 +102,7 @@ def _check(sheet: Sheet, access: Access, faults: Faults) -> None:
     sheet.check_ids(faults, once=False)
     for row, memory_id in enumerate(sheet.ids):
         if memory_id is None:
-            faults.add(sheet.label(row), "it has no id")
+            faults.add(sheet.name(row), "it has no id")
     faults.refuse("the deletes")
 
 

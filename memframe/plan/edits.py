@@ -136,11 +136,11 @@ class _LoadedRows:
         for name in self._sheet.read_only:
             for row in self._rows[places][self._moved_in(name, places, beside)]:
                 cause = f"{name} is read-only; give it its old value, or drop the column"
-                self._faults.add(self._sheet.label(row), cause)
+                self._faults.add(self._sheet.name(row), cause)
 
     def _refuse_unreadable(self, is_moved: Mask) -> None:
         for row in self._rows[is_moved & self._newest.column("content_error").notna().to_numpy()]:
-            self._faults.add(self._sheet.label(row), UNREADABLE)
+            self._faults.add(self._sheet.name(row), UNREADABLE)
 
     def _edits_at(self, places: Rows) -> Iterator[Edit]:
         rows = self._rows[places]

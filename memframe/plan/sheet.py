@@ -56,8 +56,12 @@ class Sheet:
         return column if len(rows) == len(column) else column.take(rows)
 
     def label(self, row: int) -> Label:
+        """What a change calls a row; nothing where the caller has given no frame."""
+        return self.name(row) if self._labelled else None
+
+    def name(self, row: int) -> Label:
         """What a message calls a row."""
-        return label_of(self._frame.index[row]) if self._labelled else None
+        return label_of(self._frame.index[row])
 
     def cells(self, name: str, rows: NDArray[Any] | Sequence[int]) -> list[Cell]:
         """What some cells of a column say."""
@@ -78,9 +82,9 @@ class Sheet:
             if memory_id is None:
                 continue
             if not isinstance(memory_id, str):
-                faults.add(self.label(row), f"id is {type(memory_id).__name__}, not text")
+                faults.add(self.name(row), f"id is {type(memory_id).__name__}, not text")
             elif not memory_id.strip() or memory_id in {".", ".."}:
-                faults.add(self.label(row), "id is empty; leave it missing for a new memory")
+                faults.add(self.name(row), "id is empty; leave it missing for a new memory")
             elif once and n_of[memory_id] > 1:
                 faults.add(
                     self.label(row),
@@ -94,7 +98,7 @@ class Sheet:
         column = self._frame["user_id"]
         foreign = {user for user in column.dropna().unique() if not same_id(str(user), access.user_id)}
         for row in column.isin(foreign).to_numpy().nonzero()[0] if foreign else ():
-            faults.add(self.label(int(row)), f"it is of another user than {access.user_id}")
+            faults.add(self.name(int(row)), f"it is of another user than {access.user_id}")
 
 
 def label_of(label: object) -> Label:
