@@ -45,10 +45,6 @@ def plan_reseal(access: Access, *, old_keys: OldKeys | None = None, clock: Clock
     ------
     SealError
         A key is not of the known form.
-
-    Examples
-    --------
-    >>> plan = plan_reseal(access, old_keys={1: old_key})  # doctest: +SKIP
     """
     moment = clock()
     ring = _Ring(access.envelope, old_keys, newest=access.credentials.key_version)

@@ -113,9 +113,8 @@ def test_a_listing_that_breaks_off_is_an_error(proxied, fault, error):
     access, memories, proxy = proxied
     proxy.always(LIST_MEMORIES, fault)
     proxy.script(LIST_MEMORIES, clamped(20), clamped(20))
-    seen = []
     with pytest.raises(error):
-        seen.extend(iter_stored(access))
+        list(iter_stored(access))
     with pytest.raises(error):
         read_stored(access, memories.id)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from memframe.access import Access
-from memframe.change import FIELDS, Change, Label, Value, same_value
+from memframe.change import FIELDS, WRITES, Change, Label, Value, same_value
 from memframe.current import Stored, read_stored
 from memframe.errors import PlanError
 from memframe.plan.cells import Cell, sendable
@@ -76,7 +76,19 @@ def plan_changes(
 
     Examples
     --------
-    >>> plan = plan_changes(access, edited)  # doctest: +SKIP
+    >>> from memframe import Access, Credentials, Secret, connect
+    >>> from memframe.envelope import Envelope
+    >>> keys = Credentials("4f0c", Secret("mk_example"), Secret("0f1e" * 16), key_version=1)
+    >>> client = connect("http://127.0.0.1:8000/api/v1", api_key="mf_key_of_this_example")
+    >>> access = Access(client, "r1", keys, Envelope(keys.encryption_key, user_id="4f0c", key_version=1))
+    >>> new = pd.DataFrame({"content": ["Ada likes tea"], "tags": [["food"]]})
+    >>> print(plan_changes(access, new).diff(color=False))
+    create a new memory (row 0)
+    @@ content @@
+    +Ada likes tea
+    @@ tags @@
+    +food
+    1 create
     """
     check_option("on_null", on_null, OnNull)
     conflicts, faults = Conflicts(on_conflict), Faults()
@@ -102,9 +114,10 @@ def plan_changes(
 
 
 def _check_size(records: list[Change], max_changes: int | None) -> None:
-    if max_changes is not None and len(records) > max_changes:
+    n_writes = sum(change.action in WRITES for change in records)
+    if max_changes is not None and n_writes > max_changes:
         raise PlanError(
-            f"the plan would change {len(records):,} rows, max_changes={max_changes:,}: look at the frame, "
+            f"the plan would change {n_writes:,} rows, max_changes={max_changes:,}: look at the frame, "
             "or allow more"
         )
 

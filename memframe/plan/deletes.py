@@ -54,10 +54,6 @@ def plan_deletes(
     ------
     PlanError
         An id is none, or unknown to the service; or there is a conflict.
-
-    Examples
-    --------
-    >>> plan = plan_deletes(access, memories[memories.source == "test"])  # doctest: +SKIP
     """
     conflicts, faults = Conflicts(on_conflict), Faults()
     sheet, is_frame = _sheet_of(frame_or_ids)

@@ -18,7 +18,7 @@ from memframe.plan.sheet import Sheet
 
 Rows = NDArray[np.intp]
 
-UNREADABLE = "its content could not be opened (see content_error): it can be deleted, but not changed"
+UNREADABLE = "it could not be read as it is (see content_error): it can be deleted, but not changed"
 
 
 class Edit(Struct, frozen=True, kw_only=True):

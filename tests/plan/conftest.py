@@ -1,5 +1,7 @@
 """Memories of a new user, loaded, and somebody else who writes at the same time."""
 
+from contextlib import closing
+
 import pytest
 from msgspec.structs import replace
 
@@ -27,16 +29,19 @@ class Writers:
         self.access = user.access()
         self.user = user
         self._key = self.access.credentials.memory_key
+        self._other = mf.connect(user.service.base_url, api_key=user.service.api_key)
         self.ids = [self.create(**row) for row in ROWS]
         self.memories = self.load()
+
+    def close(self):
+        self._other.close()
 
     def load(self):
         return mf.load_memories(self.access, progress=False).set_axis(list("abcdefgh"[: len(self.ids)]))
 
     def create(self, *, content, **fields):
         sealed = self.access.envelope.seal(content)
-        client = self.access.client
-        return client.create_memory_blob(
+        return self._other.create_memory_blob(
             self.access.user_id, memory_key=self._key, content=sealed, **fields
         ).id
 
@@ -44,13 +49,11 @@ class Writers:
         """Somebody else changes a memory."""
         if "content" in fields:
             fields["content"] = self.access.envelope.seal(fields["content"])
-        self.access.client.update_memory_blob(
-            self.access.user_id, self.ids[row], memory_key=self._key, **fields
-        )
+        self._other.update_memory_blob(self.access.user_id, self.ids[row], memory_key=self._key, **fields)
 
     def gone(self, row):
         """Somebody else deletes a memory."""
-        self.access.client.delete_memory_blob(self.access.user_id, self.ids[row])
+        self._other.delete_memory_blob(self.access.user_id, self.ids[row])
 
     def stranger(self):
         """An access to the same memories that has loaded nothing."""
@@ -85,7 +88,8 @@ def with_cells(frame, label, **cells):
 
 @pytest.fixture
 def writers(user):
-    return Writers(user)
+    with closing(Writers(user)) as writers:
+        yield writers
 
 
 def sent(plan):

@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+from contextlib import closing
 from decimal import Decimal
 
 import numpy as np
@@ -23,8 +24,7 @@ NOTHING = [None, np.nan, pd.NA, pd.NaT, float("nan"), np.float32("nan"), Decimal
 @pytest.fixture(scope="module")
 def watched(shared_user):
     """Memories that no test of this file changes, and a proxy that records what is asked about them."""
-    writers = Writers(shared_user)
-    with FaultProxy(shared_user.service.base_url) as proxy:
+    with closing(Writers(shared_user)) as writers, FaultProxy(shared_user.service.base_url) as proxy:
         writers.access.client.base_url = proxy.base_url
         yield writers, proxy
 
@@ -163,10 +163,12 @@ INVALID = {
     "no time of creation": ({"created_at": pd.NaT}, "created_at is read-only"),
     "other ids of tags": ({"tag_ids": ("x",)}, "tag_ids is read-only"),
     "another error": ({"content_error": "none"}, "content_error is read-only"),
-    "no id": ({"id": " "}, "id is empty"),
-    "an id that leads elsewhere": ({"id": ".."}, "id is empty"),
-    "a number as id": ({"id": 17}, "id is int, not text"),
-    "a list as id": ({"id": ["x"]}, "id is list, not text"),
+    "no id": ({"id": " "}, "id=' ' is not the id of anything"),
+    "an id that leads elsewhere": ({"id": ".."}, "id='..' is not the id of anything"),
+    "a number as id": ({"id": 17}, "id is text, not int"),
+    "a list as id": ({"id": ["x"]}, "id is text, not list"),
+    "NULL as id": ({"id": mf.NULL}, "id holds the character NUL"),
+    "half a character in an id": ({"id": "\ud83d"}, "id holds half of a surrogate pair"),
 }
 
 
@@ -308,12 +310,12 @@ def test_rows_that_could_not_be_opened_are_read_only(writers):
     for cells in ({"title": "t"}, {"content": "mended"}):
         edited = with_cells(memories, 2, **cells)
         for access in (later, writers.after_rotation()):
-            with pytest.raises(PlanError, match=r"row 2: its content could not be opened.*deleted"):
+            with pytest.raises(PlanError, match=r"row 2: it could not be read as it is.*deleted"):
                 mf.plan_changes(access, edited)
 
 
 def test_rows_that_cannot_be_opened_any_more_are_read_only(writers):
     later = writers.after_rotation()
     later.keep_baseline(writers.memories)
-    with pytest.raises(PlanError, match="row a: its content could not be opened"):
+    with pytest.raises(PlanError, match="row a: it could not be read as it is"):
         mf.plan_changes(later, writers.edited(title="t"))
