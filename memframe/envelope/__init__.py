@@ -80,6 +80,11 @@ class Envelope:
     ConfigError
         Where a format is not known, or is not one to write.
 
+    Attributes
+    ----------
+    content_format : str, list of str, or Codec
+        As it was given.
+
     Notes
     -----
     Nonces are random. With 96 bits of them a key is safe for 2**32 sealings (NIST SP 800-38D), which
@@ -108,11 +113,10 @@ class Envelope:
         content_format: str | Sequence[str] | Codec = "auto",
         write_format: str | None = None,
     ) -> None:
+        self.content_format = content_format
         self._key, self._user_id, self._key_version = key, user_id, key_version
         check_key(key)
         _check_version(key_version)
-        self._formats = content_format
-        self._content_format, self._write_format = content_format, write_format
         reading = read_format(content_format)
         self._auto = reading.auto
         self._plain = reading.plain
@@ -132,18 +136,10 @@ class Envelope:
     def __repr__(self) -> str:
         return f"<Envelope of user {self._user_id}, key_version {self._key_version}>"
 
-    def under(self, key: Secret, key_version: int) -> Envelope:
-        """An envelope of the same user that reads the same formats under another key."""
-        return Envelope(key, user_id=self._user_id, key_version=key_version, content_format=self._formats)
-
     def rekeyed(self, key: Secret, key_version: int) -> Envelope:
-        """One for the same user and the same formats under another key."""
+        """One for the same user that reads the same formats under another key."""
         return Envelope(
-            key,
-            user_id=self._user_id,
-            key_version=key_version,
-            content_format=self._content_format,
-            write_format=self._write_format,
+            key, user_id=self._user_id, key_version=key_version, content_format=self.content_format
         )
 
     @property
