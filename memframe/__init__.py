@@ -42,8 +42,10 @@ from memframe.secret import Secret
 if TYPE_CHECKING:
     from memframe import plot, service
     from memframe.access import Access, open_access, wait_for_decision
+    from memframe.apply import Run, apply_plan, resume_run
     from memframe.archive import export_memories, load_archive
     from memframe.client import Client, connect
+    from memframe.journal import list_runs, purge_runs
     from memframe.load import (
         iter_memories,
         load_access_requests,
@@ -54,14 +56,18 @@ if TYPE_CHECKING:
     )
     from memframe.oauth import OAuthFlow
     from memframe.plan import NULL, Plan, plan_changes, plan_deletes
+    from memframe.push import create_memories, push_memories, update_memories
     from memframe.reseal import plan_reseal
     from memframe.signin import SignIn
+    from memframe.undo import plan_undo
     from memframe.wire import AccessRequest, Credentials, OAuthTokens
 
 _ROOMS = {
     "access": ("Access", "open_access", "wait_for_decision"),
+    "apply": ("Run", "apply_plan", "resume_run"),
     "archive": ("export_memories", "load_archive"),
     "client": ("Client", "connect"),
+    "journal": ("list_runs", "purge_runs"),
     "load": (
         "iter_memories",
         "load_access_requests",
@@ -72,8 +78,10 @@ _ROOMS = {
     ),
     "oauth": ("OAuthFlow",),
     "plan": ("NULL", "Plan", "plan_changes", "plan_deletes"),
+    "push": ("create_memories", "push_memories", "update_memories"),
     "reseal": ("plan_reseal",),
     "signin": ("SignIn",),
+    "undo": ("plan_undo",),
     "wire": ("AccessRequest", "Credentials", "OAuthTokens"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
@@ -104,14 +112,18 @@ __all__ = [
     "PlanError",
     "ProtocolError",
     "RateLimitError",
+    "Run",
     "SealError",
     "Secret",
     "ServiceError",
     "SignIn",
     "StalePlanError",
+    "apply_plan",
     "connect",
+    "create_memories",
     "export_memories",
     "iter_memories",
+    "list_runs",
     "load_access_requests",
     "load_archive",
     "load_memories",
@@ -122,8 +134,13 @@ __all__ = [
     "plan_changes",
     "plan_deletes",
     "plan_reseal",
+    "plan_undo",
     "plot",
+    "purge_runs",
+    "push_memories",
+    "resume_run",
     "service",
+    "update_memories",
     "wait_for_decision",
 ]
 

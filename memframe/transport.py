@@ -73,8 +73,8 @@ def read_retry() -> ReadRetry:
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
     """How long an answer asks to be left alone, from 0 to `MAX_RETRY_AFTER_S`; None where it says nothing.
 
-    >>> retry_after_s({"Retry-After": "7"}), retry_after_s({"Retry-After": "86400"}), retry_after_s({"Retry-After": "soon"})
-    (7.0, 300.0, None)
+    >>> [retry_after_s({"Retry-After": text}) for text in ("7", "86400", "soon")]
+    [7.0, 300.0, None]
     """
     text = headers.get("Retry-After")
     try:

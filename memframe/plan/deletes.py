@@ -139,9 +139,13 @@ def _delete(row: Label, stored: Stored, seen: Seen, conflicts: Conflicts) -> Cha
                 reason=f"{', '.join(changed)} changed at the service since it was decided to delete it",
             )
         )
+    return delete_of(row, stored)
+
+
+def delete_of(row: Label, stored: Stored) -> Change:
+    """The change that deletes a memory as it is stored."""
     is_closed = stored.content is None and stored.blob.content is not None
-    if is_closed:
-        del theirs["content"]
+    theirs = {name: stored.value(name) for name in FIELDS if not (is_closed and name == "content")}
     return Change(
         action="delete",
         row=row,

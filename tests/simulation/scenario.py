@@ -9,10 +9,12 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import patch
 
 from msgspec.structs import replace
 
 import memframe as mf
+from memframe import current
 from memframe.access import Access
 from memframe.apply import Run, Surroundings, apply_plan, resume_run
 from memframe.change import Change
@@ -29,7 +31,7 @@ SETTLE_S = LATE_S + 1
 MAX_LIVES = 5
 """Processes that a scenario may take: one kill or two, and a resume for what was stopped by trouble."""
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-TMPFS = "/dev/shm"
+TMPFS = "/dev/shm"  # noqa: S108 - folders in it are made closed to others
 
 
 @dataclass
@@ -70,9 +72,21 @@ class Stage:
         )
 
     def play(self, world, plan, *, settle_s=SETTLE_S, **options) -> Ending:
-        """Apply a plan; after the client's death, and until nothing is left to do, resume."""
+        """Apply a plan; after the client's death, and until nothing is left to do, resume.
+
+        Memories are read one after the other, so that a scenario plays the same way each time.
+        """
+        with patch.object(current, "N_READERS", 1):
+            return self._play(world, plan, settle_s, options)
+
+    def _play(self, world, plan, settle_s, options):
         remove(self.journal)
-        common = {"settle_s": settle_s, "workers": 1, "progress": False, "surroundings": self.surroundings(world)}
+        common = {
+            "settle_s": settle_s,
+            "workers": 1,
+            "progress": False,
+            "surroundings": self.surroundings(world),
+        }
         confirm = plan.counts.get("delete", 0)
         run = None
         for _ in range(MAX_LIVES):
@@ -130,7 +144,13 @@ def patches(world, n=2):
     rows = [there_before(world, f"fact {row}") for row in range(n)]
     return plan_of(
         *(
-            Change(action="patch", row=row, id=there["id"], before={"title": "before"}, after={"title": f"after {row}"})
+            Change(
+                action="patch",
+                row=row,
+                id=there["id"],
+                before={"title": "before"},
+                after={"title": f"after {row}"},
+            )
             for row, there in enumerate(rows)
         )
     )
@@ -140,7 +160,9 @@ def deletes(world, n=2):
     rows = [there_before(world, f"fact {row}") for row in range(n)]
     return plan_of(
         *(
-            Change(action="delete", row=row, id=there["id"], before={"title": "before", "content": f"fact {row}"})
+            Change(
+                action="delete", row=row, id=there["id"], before={"title": "before", "content": f"fact {row}"}
+            )
             for row, there in enumerate(rows)
         )
     )
@@ -196,7 +218,11 @@ def _untrue(ending):
         row = rows.get(result.id)
         if result.status in {"done", "recovered"} and not is_written(change, row):
             yield f"untrue: {change.action} of row {change.row} is {result.status}, the service holds {row}"
-        if result.status in {"rejected", "conflict", "planned"} and is_written(change, row) and change.action != "create":
+        if (
+            result.status in {"rejected", "conflict", "planned"}
+            and is_written(change, row)
+            and change.action != "create"
+        ):
             yield f"untrue: {change.action} of row {change.row} is {result.status}, but was written"
 
 
@@ -204,7 +230,8 @@ def is_written(change, row):
     if change.action == "delete":
         return row is None
     return row is not None and all(
-        (content_of(row) if name == "content" else row.get(name)) == value for name, value in change.after.items()
+        (content_of(row) if name == "content" else row.get(name)) == value
+        for name, value in change.after.items()
     )
 
 

@@ -118,7 +118,10 @@ class World:
         """The answer to a prepared request, as (status, body); or the error that requests would raise."""
         self.step()
         self.pass_time(REQUEST_S)
-        path, query = urlsplit(request.url).path.removeprefix("/api/v1"), dict(parse_qsl(urlsplit(request.url).query))
+        path, query = (
+            urlsplit(request.url).path.removeprefix("/api/v1"),
+            dict(parse_qsl(urlsplit(request.url).query)),
+        )
         if request.method == "GET" or path == "/auth/token":
             answer = self._read(request.method, path)
         else:
@@ -320,4 +323,3 @@ def client_of():
     wire = Wire()
     transport._session_of(os.getpid()).mount("http://", wire)
     return Client(BASE_URL, Secret("mf_key_of_the_simulation"), transport=transport), wire
-
