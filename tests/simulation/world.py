@@ -12,6 +12,8 @@ import os
 import sqlite3
 from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 import requests
@@ -34,16 +36,27 @@ class Killed(BaseException):
     """SIGKILL, as far as one process can have it."""
 
 
+class Logged(NamedTuple):
+    """One request, and when it came."""
+
+    at: float
+    method: str
+    path: str
+    body: bytes | None
+    key: str | None
+
+
 @dataclass
 class World:
     """The service, the wire to it, and time.
 
-    `faults` are taken by the writes to come, one each. `kills` are the steps at which the client dies, one for
+    `faults` are taken by the writes to come, one each, and `read_faults` by the listings. `kills` are the steps at which the client dies, one for
     each of its lives: every request is a step before it leaves and one after it was carried out, every commit
     of the journal one before and one after, and every sleep is one.
     """
 
     faults: deque = field(default_factory=deque)
+    read_faults: deque = field(default_factory=deque)
     kills: deque = field(default_factory=deque)
     lag_s: float = 0.0
     honours_keys: bool = False
@@ -53,6 +66,7 @@ class World:
         self.now = 0.0
         self.rows = {}
         self.texts_before = []
+        self.log = []
         self.n_steps = 0
         self.dead = False
         self.key_version = 1
@@ -115,20 +129,23 @@ class World:
     # -- the wire
 
     def answer(self, request):
-        """The answer to a prepared request, as (status, body); or the error that requests would raise."""
+        """The answer to a prepared request, as (status, body, headers); or the error that requests would raise."""
         self.step()
         self.pass_time(REQUEST_S)
-        path, query = (
-            urlsplit(request.url).path.removeprefix("/api/v1"),
-            dict(parse_qsl(urlsplit(request.url).query)),
-        )
-        if request.method == "GET" or path == "/auth/token":
-            answer = self._read(request.method, path)
+        address = urlsplit(request.url)
+        path, query = address.path.removeprefix("/api/v1"), dict(parse_qsl(address.query))
+        self.log.append(Logged(self.now, request.method, path, request.body, request.headers.get("Idempotency-Key")))
+        if path == "/auth/token" or request.method == "GET":
+            faults, do = self.read_faults if path == "/memory-blobs" else (), partial(self._read, request.method, path)
         else:
-            fault = self.faults.popleft() if self.faults else ok
-            answer = fault(self, lambda: self._write(request, path, query))
+            faults, do = self.faults, partial(self._write, request, path, query)
+        answer = (faults.popleft() if faults else ok)(self, do)
         self.step()
         return answer
+
+    def sent(self, method):
+        """The requests of a method so far; of GET, the listings."""
+        return [one for one in self.log if one.method == method and (method != "GET" or one.path == "/memory-blobs")]
 
     def _read(self, method, path):
         if path == "/auth/token":
@@ -207,7 +224,7 @@ def reset_after(world, do):
 
 def truncated(world, do):
     status, body = do()
-    return status, json.dumps(body)[:-7]
+    return status, json.dumps(body)[:-7]  # a proxy's doing: the length is that of what is left
 
 
 def empty(world, do):
@@ -288,11 +305,11 @@ class Wire(BaseAdapter):
         answer = self.world.answer(request)
         if isinstance(answer, Exception):
             raise requests.ConnectionError(answer)
-        status, body = answer
+        status, body, *more = answer
         content = body.encode() if isinstance(body, str) else json.dumps(body).encode()
         response = requests.Response()
         response.status_code, response.url, response.request = status, request.url, request
-        headers = {"Content-Length": str(len(content)), "Content-Type": "application/json"}
+        headers = {"Content-Length": str(len(content)), "Content-Type": "application/json"} | dict(*more)
         response.headers = requests.structures.CaseInsensitiveDict(headers)
         response.raw = urllib3.HTTPResponse(io.BytesIO(content), headers, status, preload_content=False)
         return response
