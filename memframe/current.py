@@ -1,10 +1,10 @@
-"""The service's state of chosen memories, by one listing or one by one, whichever is fewer requests."""
+"""The service's state of chosen memories, by one listing or one by one, whichever is sooner."""
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
@@ -22,7 +22,7 @@ from memframe.paging import PAGE_SIZES
 from memframe.wire import MemoryBlob
 
 N_READERS = 8
-"""Memories that are read at the same time, where they are read one by one."""
+"""Memories that are read at the same time, where they are read one by one: so many cost what a page does."""
 
 
 class Stored(Struct, frozen=True):
@@ -97,23 +97,26 @@ def read_stored(access: Access, ids: Iterable[str], *, n_known: int | None = Non
         How many memories the user has, as far as one knows.
     """
     wanted = dict.fromkeys(ids)
-    if math.ceil((n_known or len(wanted)) / PAGE_SIZES[0]) >= len(wanted):
+    n_turns = math.ceil(len(wanted) / N_READERS)
+    if math.ceil((n_known or len(wanted)) / PAGE_SIZES[0]) >= n_turns:
         return _read_one_by_one(access, wanted)
     found: dict[str, Stored] = {}
-    with closing(_pages(access)) as pages:
-        for page in islice(pages, len(wanted)):  # as many pages: from then on, asking for each is less
-            found |= {stored.id: stored for stored in page if stored.id in wanted}
+    with closing(_pages(access, wanted)) as pages:
+        for page in islice(pages, n_turns):  # from then on, asking for each is sooner, however many there are
+            found |= {stored.id: stored for stored in page}
             if len(found) == len(wanted):
                 return found
         is_whole = next(pages, None) is None
     return found if is_whole else found | _read_one_by_one(access, wanted.keys() - found.keys())
 
 
-def _pages(access: Access) -> Generator[list[Stored]]:
+def _pages(access: Access, wanted: Container[str] | None = None) -> Generator[list[Stored]]:
+    """Page by page; with nothing but what is wanted, so that only that is opened."""
     listing = Listing(access, "mark")
     with closing(listing.blobs(memory_query(access.user_id))) as pages:
         for blobs, is_odd in pages:
-            yield _opened(listing, blobs, is_odd)
+            chosen = blobs if wanted is None else [blob for blob in blobs if blob.id in wanted]
+            yield _opened(listing, chosen, is_odd)
 
 
 def read_one(access: Access, memory_id: str) -> Stored | None:

@@ -1,25 +1,27 @@
-"""Rows to service in one call: a plan of what a frame asks for, carried out at once."""
+"""Frame to service in one call, for people who just want rows written: a plan, carried out at once."""
 
 from __future__ import annotations
 
-from os import PathLike
-from typing import Literal, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 import pandas as pd
 
 from memframe.access import Access
-from memframe.apply import Run, apply_plan
+from memframe.apply import Run, StrPath, apply_plan
+from memframe.change import Label
 from memframe.errors import PlanError
 from memframe.plan import plan_changes
 from memframe.plan.changes import OnNull
+from memframe.plan.conflicts import OnConflict
+from memframe.plan.sheet import Sheet
 from memframe.plan.wording import listed
 from memframe.progress import ProgressOption
 
 
-class RunOptions(TypedDict, total=False):
-    """How a run is carried out; see `apply_plan`."""
+class WriteOptions(TypedDict, total=False):
+    """What `apply_plan` takes beside the plan."""
 
-    journal: str | PathLike[str] | None
+    journal: StrPath | None
     workers: int
     progress: ProgressOption
     settle_s: float
@@ -31,32 +33,33 @@ def push_memories(
     frame: pd.DataFrame,
     *,
     on_null: OnNull = "raise",
-    on_conflict: Literal["raise", "mine", "theirs"] = "raise",
+    on_conflict: OnConflict = "raise",
     max_changes: int | None = None,
-    **options: Unpack[RunOptions],
+    **options: Unpack[WriteOptions],
 ) -> Run:
-    """Write what a frame asks for: rows without ``id`` as new memories, of the others what was edited.
+    """Write the edited and the new rows of a frame: `plan_changes` and `apply_plan` in one.
 
-    `plan_changes` and `apply_plan` in one call, without a look at the plan in between. Nothing is deleted.
+    Rows with ``id`` are changed where they were edited, rows without one become new memories, and rows that are
+    not in the frame are left alone.
 
     Parameters
     ----------
     access : Access
     frame : DataFrame
     on_null, on_conflict, max_changes
-        As in `plan_changes`; there is no "mark", as nobody would see the marks.
+        As in `plan_changes`.
     **options
         ``journal workers progress settle_s encrypt``, as in `apply_plan`.
 
     Returns
     -------
     Run
-        What happened to each row; ``run.raise_for_failures()`` raises unless all were written.
+        With one outcome for each row that was to be written, and none for the others.
 
     Raises
     ------
     PlanError
-        A row cannot be written as it is; the labels of all such rows are named, and nothing was sent.
+        The frame cannot be written as it is; nothing was.
     StalePlanError, AccessError, JournalError
         As in `apply_plan`.
 
@@ -65,71 +68,80 @@ def push_memories(
     >>> run = push_memories(access, edited)  # doctest: +SKIP
     >>> run.raise_for_failures()  # doctest: +SKIP
     """
-    if on_conflict not in ("raise", "mine", "theirs"):
-        raise PlanError(f"on_conflict={on_conflict!r}: give one of 'raise', 'mine', 'theirs'")
     plan = plan_changes(access, frame, on_null=on_null, on_conflict=on_conflict, max_changes=max_changes)
     return apply_plan(access, plan, **options)
 
 
-def create_memories(access: Access, frame: pd.DataFrame, **options: Unpack[RunOptions]) -> Run:
-    """Write every row of a frame as a new memory.
+def create_memories(access: Access, frame: pd.DataFrame, **options: Unpack[WriteOptions]) -> Run:
+    """Make a new memory of every row.
 
     Parameters
     ----------
     access : Access
     frame : DataFrame
-        With ``content``, and any of ``title summary tags importance confidence source``. Rows that have an
-        ``id`` are refused: they are memories already.
+        With ``content``, and without ids.
     **options
-        As in `push_memories`.
+        As in `apply_plan`.
 
     Returns
     -------
     Run
-        ``run.outcomes.id`` are the new ids, in the order of the rows.
+        ``run.outcomes.id`` has the new ids, in the order of the rows.
 
-    Examples
-    --------
-    >>> notes = pd.DataFrame({"content": ["Likes tea"], "tags": [("drinks",)]})
-    >>> run = create_memories(access, notes)  # doctest: +SKIP
+    Raises
+    ------
+    PlanError
+        A row has an id: it is there already.
     """
-    known = _has_id(frame)
-    if known.any():
-        raise PlanError(
-            f"{_labels(known)} have an id, so they are memories already: update_memories() writes their edits; to "
-            "copy them, drop the column id first"
-        )
+    sheet = Sheet(frame)
+    _refuse(
+        [sheet.name(row) for row, memory_id in enumerate(sheet.ids) if memory_id is not None],
+        "have an id, so that they are there already: update_memories() changes them, push_memories() does both",
+    )
     return push_memories(access, frame, **options)
 
 
-def update_memories(access: Access, frame: pd.DataFrame, **options: Unpack[RunOptions]) -> Run:
-    """Write what was edited in a frame of memories.
+def update_memories(
+    access: Access,
+    frame: pd.DataFrame,
+    *,
+    on_null: OnNull = "raise",
+    on_conflict: OnConflict = "raise",
+    max_changes: int | None = None,
+    **options: Unpack[WriteOptions],
+) -> Run:
+    """Change the memories of a frame where its rows were edited.
 
     Parameters
     ----------
     access : Access
     frame : DataFrame
-        With ``id``; rows without one are refused.
+        With an ``id`` in every row.
+    on_null, on_conflict, max_changes
+        As in `plan_changes`.
     **options
-        As in `push_memories`.
+        As in `apply_plan`.
 
     Returns
     -------
     Run
+        With one outcome for each row that was edited.
 
-    Examples
-    --------
-    >>> run = update_memories(access, memories.assign(source="import"))  # doctest: +SKIP
+    Raises
+    ------
+    PlanError
+        A row has no id, or as in `push_memories`.
     """
-    unknown = ~_has_id(frame)
-    if unknown.any():
-        raise PlanError(f"{_labels(unknown)} have no id: create_memories() writes new ones")
-    return push_memories(access, frame, **options)
+    sheet = Sheet(frame)
+    _refuse(
+        [sheet.name(row) for row, memory_id in enumerate(sheet.ids) if memory_id is None],
+        "have no id, so that nobody knows what to change: create_memories() makes them, push_memories() does both",
+    )
+    return push_memories(
+        access, frame, on_null=on_null, on_conflict=on_conflict, max_changes=max_changes, **options
+    )
 
 
-def _has_id(frame: pd.DataFrame) -> pd.Series[bool]:
-    return frame["id"].notna() if "id" in frame else pd.Series(False, index=frame.index)
-
-
-def _labels(rows: pd.Series[bool]) -> str:
-    return f"rows {listed([str(label) for label in rows.index[rows]])}"
+def _refuse(rows: list[Label], why: str) -> None:
+    if rows:
+        raise PlanError(f"{len(rows):,} rows {why} ({listed([f'row {row}' for row in rows])})")

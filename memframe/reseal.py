@@ -45,10 +45,6 @@ def plan_reseal(access: Access, *, old_keys: OldKeys | None = None, clock: Clock
     ------
     SealError
         A key is not of the known form.
-
-    Examples
-    --------
-    >>> plan = plan_reseal(access, old_keys={1: old_key})  # doctest: +SKIP
     """
     moment = clock()
     ring = _Ring(access.envelope, old_keys, newest=access.credentials.key_version)
@@ -106,7 +102,7 @@ class _Ring:
 
     def _under(self, number: int, version: int) -> Envelope:
         if (number, version) not in self._opened:
-            self._opened[number, version] = self._envelope.under(self._keys[number][1], version)
+            self._opened[number, version] = self._envelope.rekeyed(self._keys[number][1], version)
         return self._opened[number, version]
 
 

@@ -73,7 +73,7 @@ def read_retry() -> ReadRetry:
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
     """How long an answer asks to be left alone, from 0 to `MAX_RETRY_AFTER_S`; None where it says nothing.
 
-    >>> [retry_after_s({"Retry-After": said}) for said in ("7", "86400", "soon")]
+    >>> [retry_after_s({"Retry-After": text}) for text in ("7", "86400", "soon")]
     [7.0, 300.0, None]
     """
     text = headers.get("Retry-After")

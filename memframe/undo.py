@@ -8,21 +8,19 @@ reason of its change names the old id.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from memframe.access import Access
-from memframe.apply import Run, Surroundings
+from memframe.apply import Run, StrPath, Surroundings, path_in
 from memframe.apply.start import refuse_elsewhere
-from memframe.change import FIELDS, Action, Change, Value, same_value
+from memframe.change import FIELDS, Action, Change, Label, Value, same_value
 from memframe.current import Stored, read_stored
 from memframe.errors import JournalError, PlanError
 from memframe.journal import WRITTEN, Journal, Operation, Shelf
 from memframe.plan import Plan, plan_of
+from memframe.plan.sheet import label_of
 from memframe.plan.wording import listed, name_of
 
-StrPath = str | PathLike[str]
 Fields = dict[str, Value]
 
 
@@ -30,7 +28,7 @@ def plan_undo(
     access: Access,
     journal_or_run: StrPath | Run,
     *,
-    rows: Iterable[int] | None = None,
+    rows: Iterable[object] | None = None,
     surroundings: Surroundings | None = None,
 ) -> Plan:
     """Plan to take a run back, whole or in part. Nothing is written.
@@ -41,9 +39,8 @@ def plan_undo(
         To the same user's memories.
     journal_or_run : path or Run
         The record of the run: ``run.journal``, or as `list_runs` shows it.
-    rows : iterable of int, optional
-        Rows of ``run.outcomes`` by their index, such as ``run.outcomes[run.outcomes.action == "delete"].index``;
-        by default all.
+    rows : iterable of labels, optional
+        Labels of the rows to undo, as ``run.outcomes.row`` has them; by default all.
     surroundings : Surroundings, optional
         Time and places, for tests.
 
@@ -67,7 +64,9 @@ def plan_undo(
     """
     surroundings = surroundings or Surroundings()
     moment = surroundings.now()
-    with Journal.open(_path_in(journal_or_run), surroundings.open_vault()) as journal:
+    with Journal.open(
+        path_in(journal_or_run), surroundings.open_vault(), connect=surroundings.connect
+    ) as journal:
         refuse_elsewhere(access, "journal", journal.header.base_url, journal.header.user_id)
         undone = _chosen(journal.operations(), rows)
         now = read_stored(access, [str(operation.id) for operation in undone])
@@ -76,29 +75,23 @@ def plan_undo(
     return plan_of(access, changes, clock=lambda: moment)
 
 
-def _path_in(journal_or_run: StrPath | Run) -> Path:
-    path = journal_or_run.journal if isinstance(journal_or_run, Run) else Path(journal_or_run)
-    if path is None:
-        raise JournalError("this run had nothing to do, and has no journal: there is nothing to undo")
-    return path
-
-
-def _chosen(operations: list[Operation], rows: Iterable[int] | None) -> list[Operation]:
+def _chosen(operations: list[Operation], rows: Iterable[object] | None) -> list[Operation]:
     """The operations that were carried out, of the rows that are asked for."""
-    chosen = set(range(len(operations))) if rows is None else set(rows)
-    unheard_of = chosen - set(range(len(operations)))
-    if unheard_of:
-        raise PlanError(
-            f"the run has no row {listed([str(row) for row in sorted(unheard_of)])}: rows are the index of "
-            f"run.outcomes, from 0 to {len(operations) - 1}"
-        )
-    wanted = [operation for operation in operations if operation.n in chosen]
+    wanted = operations if rows is None else _of_rows(operations, [label_of(row) for row in rows])
     unknown = [name_of(op.change) for op in wanted if op.state in {"sending", "unknown"}]
     if unknown:
         raise PlanError(
             f"nobody knows yet whether {listed(unknown)} was written: resume_run() finds out, then undo"
         )
     return [operation for operation in wanted if operation.state in WRITTEN]
+
+
+def _of_rows(operations: list[Operation], labels: list[Label]) -> list[Operation]:
+    missing = set(labels) - {operation.change.row for operation in operations}
+    if missing:
+        named = [f"row {label}" for label in sorted(missing, key=str)]
+        raise PlanError(f"the run has no {listed(named)}: run.outcomes.row has the labels of its rows")
+    return [operation for operation in operations if operation.change.row in labels]
 
 
 def _unpatched(operation: Operation, now: Stored | None, _: Journal) -> Change | None:

@@ -42,7 +42,7 @@ from memframe.journal import SETTLED, Journal, Operation, Shelf, Standing
 from memframe.plan import Plan
 from memframe.progress import Progress, ProgressOption
 
-__all__ = ["Outcome", "Run", "Surroundings", "Verification", "apply_plan", "resume_run"]
+__all__ = ["Outcome", "Run", "StrPath", "Surroundings", "Verification", "apply_plan", "path_in", "resume_run"]
 
 StrPath = str | PathLike[str]
 
@@ -176,7 +176,7 @@ def resume_run(
     """
     check_options(workers, settle_s)
     surroundings = surroundings or Surroundings()
-    path = _path_in(journal)
+    path = path_in(journal)
     shelf, vault = Shelf(surroundings.folder), surroundings.open_vault()
     with (
         shelf.writing_to(access.user_id),
@@ -193,10 +193,13 @@ def resume_run(
             return _carried_out(job, shelf, path)
 
 
-def _path_in(journal: StrPath | Run) -> Path:
+def path_in(journal: StrPath | Run) -> Path:
+    """The journal's path, given as such or as the run that it is of."""
     path = journal.journal if isinstance(journal, Run) else Path(journal)
     if path is None:
-        raise JournalError("this run had nothing to do, and has no journal: there is nothing to resume")
+        raise JournalError(
+            "this run had nothing to do, and has no journal: there is nothing to resume or undo"
+        )
     return path
 
 

@@ -117,8 +117,6 @@ class Envelope:
         self._key, self._user_id, self._key_version = key, user_id, key_version
         check_key(key)
         _check_version(key_version)
-        self._formats = content_format
-        self._content_format, self._write_format = content_format, write_format
         reading = read_format(content_format)
         self._auto = reading.auto
         self._plain = reading.plain
@@ -138,18 +136,10 @@ class Envelope:
     def __repr__(self) -> str:
         return f"<Envelope of user {self._user_id}, key_version {self._key_version}>"
 
-    def under(self, key: Secret, key_version: int) -> Envelope:
-        """An envelope of the same user that reads the same formats under another key."""
-        return Envelope(key, user_id=self._user_id, key_version=key_version, content_format=self._formats)
-
     def rekeyed(self, key: Secret, key_version: int) -> Envelope:
-        """One for the same user and the same formats under another key."""
+        """One for the same user that reads the same formats under another key."""
         return Envelope(
-            key,
-            user_id=self._user_id,
-            key_version=key_version,
-            content_format=self._content_format,
-            write_format=self._write_format,
+            key, user_id=self._user_id, key_version=key_version, content_format=self.content_format
         )
 
     @property

@@ -25,6 +25,17 @@ MAX_TAG_CHARS = 200
 _LIST_TYPES = (tuple, list, np.ndarray, set, frozenset)
 
 
+FEWER_BITS = frozenset({"float32", "float16"})
+"""Dtypes whose numbers are not to be widened: 0.3 would become 0.30000001192092896."""
+
+
+def cells_of(column: pd.Series[Any]) -> list[Any]:
+    """The cells of a column as Python's objects."""
+    if str(column.dtype) in FEWER_BITS:
+        return list(column.to_numpy())
+    return column.astype(object).to_numpy().tolist()
+
+
 class Cell(NamedTuple):
     """What a cell says."""
 
@@ -80,7 +91,6 @@ def _is_number(cell: Any) -> bool:
 
 
 def _as_float(cell: Any) -> float:
-    """A number of fewer bits as it is shown: 0.3, not 0.30000001192092896."""
     return float(str(cell) if isinstance(cell, np.float32 | np.float16) else cell)
 
 

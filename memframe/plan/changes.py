@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from memframe.access import Access
-from memframe.change import FIELDS, Change, Label, Value, same_value
+from memframe.change import FIELDS, WRITES, Change, Label, Value, same_value
 from memframe.current import Stored, read_stored
 from memframe.errors import PlanError
 from memframe.plan.cells import Cell, sendable
@@ -76,13 +76,26 @@ def plan_changes(
 
     Examples
     --------
-    >>> plan = plan_changes(access, edited)  # doctest: +SKIP
+    >>> from memframe import Access, Credentials, Secret, connect
+    >>> from memframe.envelope import Envelope
+    >>> keys = Credentials("4f0c", Secret("mk_example"), Secret("0f1e" * 16), key_version=1)
+    >>> client = connect("http://127.0.0.1:8000/api/v1", api_key="mf_key_of_this_example")
+    >>> access = Access(client, "r1", keys, Envelope(keys.encryption_key, user_id="4f0c", key_version=1))
+    >>> new = pd.DataFrame({"content": ["Ada likes tea"], "tags": [["food"]]})
+    >>> print(plan_changes(access, new).diff(color=False))
+    create a new memory (row 0)
+    @@ content @@
+    +Ada likes tea
+    @@ tags @@
+    +food
+    1 create
     """
     check_option("on_null", on_null, OnNull)
     conflicts, faults = Conflicts(on_conflict), Faults()
     sheet = Sheet(edited)
     sheet.check_ids(faults)
     sheet.check_users(access, faults)
+    faults.refuse("the frame")
     states = access.states()
     edits = find_edits(sheet, states, faults)
     settle = Settling(on_null, faults)
@@ -101,9 +114,10 @@ def plan_changes(
 
 
 def _check_size(records: list[Change], max_changes: int | None) -> None:
-    if max_changes is not None and len(records) > max_changes:
+    n_writes = sum(change.action in WRITES for change in records)
+    if max_changes is not None and n_writes > max_changes:
         raise PlanError(
-            f"the plan would change {len(records):,} rows, max_changes={max_changes:,}: look at the frame, "
+            f"the plan would change {n_writes:,} rows, max_changes={max_changes:,}: look at the frame, "
             "or allow more"
         )
 
@@ -159,8 +173,10 @@ class Merging:
         self._now = now
         self._settle = settle
         self._conflicts = conflicts
-        updated_at = instants([stored.blob.updated_at for stored in now.values()])
-        self._updated_at = dict(zip(now, updated_at, strict=True))
+        self._created_at, self._updated_at = (
+            dict(zip(now, instants([getattr(stored.blob, name) for stored in now.values()]), strict=True))
+            for name in ("created_at", "updated_at")
+        )
 
     def change(self, edit: Edit, mine: dict[str, Value] | None) -> Change | None:
         """The change that an edit comes to, if any."""
@@ -171,7 +187,7 @@ class Merging:
         base: Mapping[str, Value] | None = edit.base
         if mine is None:
             base = theirs if self._is_of_now(edit) else None
-            mine = self._strange_values(edit, theirs)
+            mine = self._strange_values(edit, theirs, is_of_now=base is not None)
         merged = three_way(mine, base, theirs)
         sent = merged.sent + (merged.conflicts if self._conflicts.winner == "mine" else ())
         if merged.conflicts and not self._conflicts.winner:
@@ -190,19 +206,30 @@ class Merging:
 
     def _is_of_now(self, edit: Edit) -> bool:
         """Whether the row, of which there is no baseline, is of the state that the service holds."""
-        return edit.loaded_at is None or edit.loaded_at == self._updated_at[edit.id]
+        created_at, updated_at = self._created_at[edit.id], self._updated_at[edit.id]  # perhaps NaT, beside
+        created, updated = edit.times.get("created_at"), edit.times.get("updated_at")  # which all is false
+        if created is not None and (created < created_at or created > created_at):
+            self._settle.faults.add(edit.row, "created_at is read-only, and not the service's")
+        if updated is not None and (updated < created_at or updated > updated_at):
+            self._settle.faults.add(
+                edit.row, "updated_at is read-only, and of no state that the memory was in"
+            )
+        return updated is None or bool(updated == updated_at)
 
-    def _strange_values(self, edit: Edit, theirs: Mapping[str, Value]) -> dict[str, Value]:
+    def _strange_values(
+        self, edit: Edit, theirs: Mapping[str, Value], *, is_of_now: bool
+    ) -> dict[str, Value]:
         """What a row without a baseline says that the service does not."""
-        if edit.loaded_at is not None and edit.loaded_at > self._updated_at[edit.id]:
-            self._settle.faults.add(edit.row, "updated_at is read-only, and later than the service's")
-        is_silent = edit.loaded_at is None and self._settle.on_null != "null"
+        on_null = self._settle.on_null
+        is_silent = on_null == "skip" or (on_null == "raise" and "updated_at" not in edit.times)
         cells = {
             name: cell
             for name, cell in edit.cells.items()
             if not (same_value(name, cell.value, theirs[name]) or (cell.is_null and is_silent))
         }
-        return self._settle.values(edit.row, cells)
+        if is_of_now or self._conflicts.winner == "mine":
+            return self._settle.values(edit.row, cells)
+        return {name: cell.value for name, cell in cells.items()}  # all of them conflicts
 
     def _gone(self, edit: Edit, mine: dict[str, Value] | None) -> Change | None:
         if mine is None:
@@ -218,7 +245,8 @@ class Merging:
     def _conflict(
         self, edit: Edit, names: tuple[str, ...], mine: Mapping[str, Value], theirs: Mapping[str, Value]
     ) -> Change:
-        since = "it was loaded" if edit.loaded_at is None else f"{pd.Timestamp(edit.loaded_at)} UTC"
+        at = edit.times.get("updated_at")
+        since = "it was loaded" if at is None else f"{pd.Timestamp(at)} UTC"
         return self._conflicts.met(
             Change(
                 action="conflict",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from memframe.change import same_value
 from memframe.frames import MEMORY_KINDS, NAMES, NUMBER, TIME
-from memframe.plan.cells import read_cell
+from memframe.plan.cells import FEWER_BITS, cells_of, read_cell
 
 _TIME = pd.DatetimeTZDtype("us", "UTC")
 
@@ -60,8 +60,8 @@ def _moved_scores(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask
         return _moved_cells(name, mine, base)
     numbers = mine.to_numpy(dtype="float64", na_value=np.nan)
     beside = base.to_numpy(dtype="float64")
-    if mine.dtype in ("float32", "float16"):  # as exact as the column is, no more
-        beside = beside.astype(mine.dtype).astype("float64")
+    if str(mine.dtype) in FEWER_BITS:  # as exact as the column is, no more
+        beside = beside.astype(str(mine.dtype)).astype("float64")
     return _moved_numbers(numbers, beside)
 
 
@@ -77,7 +77,7 @@ def _moved_texts(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
 
 
 def _moved_names(mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
-    cells, beside = _listed(mine), _listed(base)
+    cells, beside = cells_of(mine), cells_of(base)
     differ = np.fromiter(map(is_not, cells, beside), dtype=bool, count=len(cells))
     for place in differ.nonzero()[0]:  # untouched cells are the very tuples of the baseline
         differ[place] = not _same_names(cells[place], beside[place])
@@ -92,12 +92,8 @@ def _same_names(cell: Any, was: tuple[str, ...]) -> bool:
 
 
 def _moved_cells(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
-    pairs = zip(_listed(mine), _listed(base), strict=True)
+    pairs = zip(cells_of(mine), cells_of(base), strict=True)
     return np.fromiter((not _same_cell(name, cell, was) for cell, was in pairs), dtype=bool, count=len(mine))
-
-
-def _listed(column: pd.Series[Any]) -> list[Any]:
-    return column.astype(object).to_numpy().tolist()
 
 
 def _same_cell(name: str, cell: object, was: object) -> bool:

@@ -54,10 +54,6 @@ def plan_deletes(
     ------
     PlanError
         An id is none, or unknown to the service; or there is a conflict.
-
-    Examples
-    --------
-    >>> plan = plan_deletes(access, memories[memories.source == "test"])  # doctest: +SKIP
     """
     conflicts, faults = Conflicts(on_conflict), Faults()
     sheet, is_frame = _sheet_of(frame_or_ids)
@@ -70,7 +66,7 @@ def plan_deletes(
     now = read_stored(access, [sheet.ids[row] for row in rows], n_known=len(baseline) or None)
     for row in rows:
         if sheet.ids[row] not in now:
-            faults.add(sheet.label(row), f"there is no memory with the id {sheet.ids[row]}")
+            faults.add(sheet.name(row), f"there is no memory with the id {sheet.ids[row]}")
     faults.refuse("the deletes")
     seen = _seen(sheet, rows, baseline, now) if is_frame else ({} for _ in rows)
     records = [
@@ -102,7 +98,7 @@ def _check(sheet: Sheet, access: Access, faults: Faults) -> None:
     sheet.check_ids(faults, once=False)
     for row, memory_id in enumerate(sheet.ids):
         if memory_id is None:
-            faults.add(sheet.label(row), "it has no id")
+            faults.add(sheet.name(row), "it has no id")
     faults.refuse("the deletes")
 
 
@@ -143,9 +139,13 @@ def _delete(row: Label, stored: Stored, seen: Seen, conflicts: Conflicts) -> Cha
                 reason=f"{', '.join(changed)} changed at the service since it was decided to delete it",
             )
         )
+    return delete_of(row, stored)
+
+
+def delete_of(row: Label, stored: Stored) -> Change:
+    """The change that deletes a memory as it is stored."""
     is_closed = stored.content is None and stored.blob.content is not None
-    if is_closed:
-        del theirs["content"]
+    theirs = {name: stored.value(name) for name in FIELDS if not (is_closed and name == "content")}
     return Change(
         action="delete",
         row=row,

@@ -18,7 +18,7 @@ from memframe.plan.sheet import Sheet
 
 Rows = NDArray[np.intp]
 
-UNREADABLE = "its content could not be opened (see content_error): it can be deleted, but not changed"
+UNREADABLE = "it could not be read as it is (see content_error): it can be deleted, but not changed"
 
 
 class Edit(Struct, frozen=True, kw_only=True):
@@ -33,15 +33,15 @@ class Edit(Struct, frozen=True, kw_only=True):
         What may have been edited.
     base : dict of str to value, optional
         The same fields as they were last loaded; None where the row is of a state that was not loaded.
-    loaded_at : datetime64, optional
-        ``updated_at`` of such a row; None where it has none.
+    times : dict of str to datetime64
+        ``updated_at`` and ``created_at`` of such a row, where it has them.
     """
 
     row: Label
     id: str
     cells: dict[str, Cell]
     base: dict[str, Value] | None = None
-    loaded_at: np.datetime64 | None = None
+    times: dict[str, np.datetime64] = {}
 
 
 class Beside(NamedTuple):
@@ -98,23 +98,24 @@ class _LoadedRows:
 
     def edits(self, superseded: pd.DataFrame) -> Iterator[Edit]:
         """Those of a state that was loaded field by field, others whole."""
-        is_known, is_later = self._versions()
+        is_known, is_odd = self._versions()
         self._refuse_read_only(np.flatnonzero(is_known), self._newest_at(is_known))
         is_known[self._untouched_since(superseded, ~is_known)] = True
         is_moved = np.logical_or.reduce([np.zeros(len(self._rows), dtype=bool), *self._moved.values()])
         self._refuse_unreadable(is_moved)
         yield from self._edits_at(np.flatnonzero(is_moved & is_known))
-        yield from _edits_of_strange(self._sheet, self._rows[(is_moved | is_later) & ~is_known])
+        yield from _edits_of_strange(self._sheet, self._rows[(is_moved | is_odd) & ~is_known])
 
     def _newest_at(self, mask: Mask) -> Beside:
         return self._newest if mask.all() else self._newest._replace(at=self._newest.at[mask])
 
     def _versions(self) -> tuple[Mask, Mask]:
-        """Which rows are of the state that was loaded last, and which say that they are of a later one."""
+        """Which rows are of the state that was loaded last, and which cannot be of an earlier one."""
         if "updated_at" not in self._sheet:
             return np.ones(len(self._rows), dtype=bool), np.zeros(len(self._rows), dtype=bool)
         mine, base = self._sheet.column("updated_at", self._rows), self._newest.column("updated_at")
-        return ~moved("updated_at", mine, base), times(mine) > times(base)
+        at, created_at = times(mine), times(self._newest.column("created_at"))
+        return ~moved("updated_at", mine, base), (at > times(base)) | (at < created_at)
 
     def _untouched_since(self, superseded: pd.DataFrame, is_other: Mask) -> Rows:
         """Rows of an earlier state that was loaded: what they still say of it is no edit."""
@@ -135,11 +136,11 @@ class _LoadedRows:
         for name in self._sheet.read_only:
             for row in self._rows[places][self._moved_in(name, places, beside)]:
                 cause = f"{name} is read-only; give it its old value, or drop the column"
-                self._faults.add(self._sheet.label(row), cause)
+                self._faults.add(self._sheet.name(row), cause)
 
     def _refuse_unreadable(self, is_moved: Mask) -> None:
         for row in self._rows[is_moved & self._newest.column("content_error").notna().to_numpy()]:
-            self._faults.add(self._sheet.label(row), UNREADABLE)
+            self._faults.add(self._sheet.name(row), UNREADABLE)
 
     def _edits_at(self, places: Rows) -> Iterator[Edit]:
         rows = self._rows[places]
@@ -158,12 +159,13 @@ class _LoadedRows:
 def _edits_of_strange(sheet: Sheet, rows: Rows) -> Iterator[Edit]:
     """Rows of a state that was not loaded: all of their cells may have been edited."""
     cells = {name: sheet.cells(name, rows) for name in sheet.fields}
-    loaded_at = times(sheet.column("updated_at", rows)) if "updated_at" in sheet else None
+    moments = {
+        name: times(sheet.column(name, rows)) for name in ("created_at", "updated_at") if name in sheet
+    }
     for number, row in enumerate(rows.tolist()):
-        at = None if loaded_at is None or np.isnat(loaded_at[number]) else loaded_at[number]
         yield Edit(
             row=sheet.label(row),
             id=sheet.ids[row],
             cells={name: column[number] for name, column in cells.items()},
-            loaded_at=at,
+            times={name: at[number] for name, at in moments.items() if not np.isnat(at[number])},
         )

@@ -16,11 +16,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memframe.access import Access
-from memframe.change import FIELDS, WRITES, Action, Change
+from memframe.change import FIELDS, WRITES, Action, Change, masked
 from memframe.current import Stored
 from memframe.errors import PlanError
 from memframe.plan.file import load_sealed, save_sealed
-from memframe.plan.masks import masked
 from memframe.plan.staleness import refuse_stale
 from memframe.plan.table import html_of
 from memframe.plan.terminal import diff_of, wants_colour
@@ -57,6 +56,25 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
     ------
     PlanError
         Two of the changes are about the same memory.
+
+    Examples
+    --------
+    >>> change = Change(action="patch", id="m1", row=7, before={"title": "Tea"}, after={"title": "Green tea"})
+    >>> made_at = datetime(2026, 11, 21, 14, 2, tzinfo=UTC)
+    >>> plan = Plan(
+    ...     records=(change,), base_url="https://m/api/v1", user_id="4f0c", key_version=1, created_at=made_at
+    ... )
+    >>> plan
+    <memframe.Plan: 1 patch>
+    >>> plan.changes[["action", "row", "id", "fields"]]
+      action row  id    fields
+    0  patch   7  m1  (title,)
+    >>> print(plan.diff(color=False))
+    patch memory m1 (row 7)
+    @@ title @@
+    -Tea
+    +Green tea
+    1 patch
     """
 
     records: tuple[Change, ...]

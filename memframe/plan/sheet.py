@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -15,13 +16,18 @@ from numpy.typing import NDArray
 from memframe.access import Access
 from memframe.answers import same_id
 from memframe.change import FIELDS, Label
-from memframe.errors import PlanError
+from memframe.errors import ConfigError, PlanError
+from memframe.filters import checked_id
 from memframe.frames import MEMORY_KINDS
-from memframe.plan.cells import Cell, read_cell
+from memframe.plan.cells import Cell, cells_of, read_cell
 from memframe.plan.faults import Faults
 
 _READ_ONLY = "created_at", "tag_ids", "content_error"
 """Columns that are the service's or the load's; beside them ``id``, ``user_id`` and ``updated_at``, looked at apart."""
+
+
+_USUAL_ID = re.compile(r"[\w-]+", re.ASCII)
+"""Which no closer look is needed at."""
 
 
 class Sheet:
@@ -56,12 +62,16 @@ class Sheet:
         return column if len(rows) == len(column) else column.take(rows)
 
     def label(self, row: int) -> Label:
+        """What a change calls a row; nothing where the caller has given no frame."""
+        return self.name(row) if self._labelled else None
+
+    def name(self, row: int) -> Label:
         """What a message calls a row."""
-        return label_of(self._frame.index[row]) if self._labelled else None
+        return label_of(self._frame.index[row])
 
     def cells(self, name: str, rows: NDArray[Any] | Sequence[int]) -> list[Cell]:
         """What some cells of a column say."""
-        return [read_cell(name, cell) for cell in self.column(name, rows).astype(object).array]
+        return [read_cell(name, cell) for cell in cells_of(self.column(name, rows))]
 
     @cached_property
     def ids(self) -> list[Any]:
@@ -77,14 +87,12 @@ class Sheet:
         for row, memory_id in enumerate(self.ids):
             if memory_id is None:
                 continue
-            if not isinstance(memory_id, str):
-                faults.add(self.label(row), f"id is {type(memory_id).__name__}, not text")
-            elif not memory_id.strip() or memory_id in {".", ".."}:
-                faults.add(self.label(row), "id is empty; leave it missing for a new memory")
+            fault = _fault_of_id(memory_id)
+            if fault:
+                faults.add(self.name(row), fault)
             elif once and n_of[memory_id] > 1:
                 faults.add(
-                    self.label(row),
-                    f"the id {memory_id} is there {n_of[memory_id]} times; keep one row of it",
+                    self.name(row), f"the id {memory_id} is there {n_of[memory_id]} times; keep one row"
                 )
 
     def check_users(self, access: Access, faults: Faults) -> None:
@@ -94,7 +102,17 @@ class Sheet:
         column = self._frame["user_id"]
         foreign = {user for user in column.dropna().unique() if not same_id(str(user), access.user_id)}
         for row in column.isin(foreign).to_numpy().nonzero()[0] if foreign else ():
-            faults.add(self.label(int(row)), f"it is of another user than {access.user_id}")
+            faults.add(self.name(int(row)), f"it is of another user than {access.user_id}")
+
+
+def _fault_of_id(memory_id: object) -> str | None:
+    if isinstance(memory_id, str) and _USUAL_ID.fullmatch(memory_id):
+        return None
+    try:
+        checked_id("id", memory_id)
+    except ConfigError as refused:
+        return f"{refused}; or leave it missing for a new memory"
+    return "id holds the character NUL" if "\0" in str(memory_id) else None
 
 
 def label_of(label: object) -> Label:

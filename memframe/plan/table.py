@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from memframe.change import FIELDS, Change
-from memframe.plan.masks import masked
+from memframe.change import FIELDS, Change, masked
 from memframe.plan.spans import Sides, Span, shortened, spans_of, text_of
 from memframe.plan.unseen import visible
 from memframe.plan.wording import UTC_MINUTE, counted

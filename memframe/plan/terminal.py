@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, NamedTuple
 
-from memframe.change import FIELDS, Change, Value
-from memframe.plan.masks import masked
+from memframe.change import FIELDS, Change, Value, masked
 from memframe.plan.spans import Span, shortened, spans_of, text_of
 from memframe.plan.unseen import visible
 from memframe.plan.wording import counted
