@@ -3,9 +3,11 @@
 import json
 import os
 import re
+import shlex
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 import requests
@@ -138,3 +140,33 @@ def test_the_log_tells_what_happened_and_nothing_of_it(tmp_path):
     written = json.dumps(entries)
     secrets = [shown["api_key"], shown["client_secret"], caller.token, "her-diary", "ada"]
     assert [secret for secret in secrets if secret in written] == []
+
+
+def test_the_readmes_way_to_host_it_starts(backend, tmp_path):
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    command = re.search("ExecStart=.*/memframe serve (.*)", readme)[1]
+    database = backend.new_database()
+    options = command.replace("/var/lib/memframe", str(tmp_path)).replace("--workers 2", "--port 0").split()
+    place = options.index("--database")
+    options[place : place + 2] = ["--database", database] if database else []
+    with serving(*options) as (process, shown):
+        assert shown["base_url"] == "https://memories.example.org/api/v1"
+        *_, _ = logged(process, lambda entry: entry["message"] == "Application startup complete.")
+
+
+def test_the_readmes_commands_work(tmp_path):
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    (block,) = re.findall(r"```sh\n(memframe service .*?)```", readme, re.DOTALL)
+    deployment = open_deployment(tmp_path / "data")
+    for line in block.splitlines():
+        arguments = shlex.split(line)[1:]
+        if arguments[1] == "disable-tag":
+            user_id = deployment.user_id("ada@example.org")
+            with deployment.store.owned(user_id) as memories:
+                memories.add({"content": ""}, ["stamps"])
+        if arguments[1] == "backup":
+            arguments[2] = str(tmp_path / arguments[2])
+        done = run(*arguments, "--data", tmp_path / "data", input="a long password\n" * 2)
+        assert done.exit_code == 0, (line, done.output)
+    deployment.close()
+    assert (tmp_path / "backups" / "monday" / "memframe.db").exists()
