@@ -7,6 +7,7 @@ at the first start, closed to others; data whose key is gone, or another's, is r
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 from uuid import uuid4
 
 from argon2 import PasswordHasher
@@ -36,6 +37,20 @@ DATABASE_FILE = "memframe.db"
 DEFAULT_REDIRECT_URI = "http://127.0.0.1/callback"
 FIRST_DEVELOPER = "My application"
 TOKEN_CALLS_PER_MINUTE = 60
+
+
+class Place(NamedTuple):
+    """Where a service keeps its data; database and master key are in the folder unless they are named."""
+
+    folder: Path
+    database: str | None = None
+    key_file: Path | None = None
+
+    def open(self, *, may_create: bool = False) -> Deployment:
+        """The service; a mistyped folder does not become a new one, unless it may."""
+        return open_deployment(
+            self.folder, database_url=self.database, key_file=self.key_file, may_create=may_create
+        )
 
 
 class Addresses(Struct, frozen=True):

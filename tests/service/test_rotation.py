@@ -13,6 +13,7 @@ from memframe.envelope import Envelope
 from memframe.envelope.rekeying import Rekeying
 from memframe.errors import NotFoundError
 from memframe.secret import Secret
+from memframe.service.cursors import Filter
 from memframe.service.rotation import rotate_key
 from memframe.service.store.engine import writing
 from memframe.service.store.schema import memories
@@ -166,6 +167,19 @@ def test_readers_go_on_during_a_rotation_and_see_the_old_state(service, grant):
         service._deployment.keyring(grant.user_id, mine).rotate()
         mine.replace_contents({place: "resealed" for place, _ in next(mine.contents(at_a_time=9))})
         assert (grant.credentials(), contents(grant)) == before
+
+
+def test_what_was_begun_before_a_rotation_sees_one_moment(service, grant):
+    grant.create("Likes tea")
+    deployment = service._deployment
+    developer_id = deployment.store.requests.get(grant.request_id).developer_id
+    with deployment.store.granted(developer_id=developer_id, user_id=grant.user_id) as before:
+        service.rotate_key(grant.user_id)
+        grant.create("Likes coffee", tags=["drinks"])
+        keyring = deployment.keyring(grant.user_id, before)
+        ((_, memory),) = before.page(Filter(grant.user_id), after=0, limit=10)
+        assert (keyring.version, keyring.envelope.open(memory.content)) == (1, "Likes tea")
+        assert before.tags() == []
 
 
 def test_an_unknown_user_has_no_key(service):

@@ -13,6 +13,7 @@ from memframe.service.store.engine import (
     naming_database_errors,
     open_engine,
     read_meta,
+    snapshots_of,
     sqlite_url,
     write_meta,
     writing,
@@ -68,6 +69,7 @@ class Store:
 
     def __init__(self, url: str, *, now: Clock = utc_now) -> None:
         self._engine = open_engine(url)
+        self._snapshots = snapshots_of(self._engine)
         self._now = now
         self.accounts = Accounts(self._engine, now=now)
         self.requests = AccessRequests(self._engine, now=now)
@@ -77,7 +79,7 @@ class Store:
     @contextmanager
     def granted(self, *, developer_id: str, user_id: str, writes: bool = False) -> Iterator[Memories]:
         """One user's memories for one transaction; `AccessError` unless the grant holds right now."""
-        with writing(self._engine) if writes else self._engine.connect() as connection:
+        with writing(self._engine) if writes else self._snapshots.connect() as connection:
             if not has_grant(connection, developer_id=developer_id, user_id=user_id, lock=writes):
                 raise AccessError(
                     "this user has not approved an access request of yours, or has revoked it",

@@ -48,7 +48,7 @@ _GRANT = (
     .where(users.c.disabled.is_(False), developers.c.disabled.is_(False))
     .limit(1)
 )
-_GRANT_LOCKED = _GRANT.with_for_update(of=(users, access_requests))
+_GRANT_LOCKED = _GRANT.with_for_update(of=(users, access_requests), key_share=True)
 
 
 class AccessRequests:

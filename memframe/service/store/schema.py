@@ -40,6 +40,8 @@ metadata = MetaData()
 Id = String(36)
 Hash = String(64)
 Instant = String(27)
+TagName = Text().with_variant(Text(collation="C"), "postgresql")
+"""In the order of the letters' numbers, in every database alike."""
 
 
 class Time(TypeDecorator[datetime]):
@@ -153,7 +155,7 @@ tags = Table(
     metadata,
     Column("id", Id, primary_key=True),
     Column("user_id", Id, ForeignKey("users.id"), nullable=False),
-    Column("name", Text, nullable=False),
+    Column("name", TagName, nullable=False),
     Column("color", String(7), nullable=False),
     Column("description", Text, nullable=False),
     Column("is_enabled", Boolean, nullable=False, default=True),
