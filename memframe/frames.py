@@ -140,6 +140,7 @@ class FrameBuilder:
     --------
     >>> builder = FrameBuilder({"id": TEXT, "tags": NAMES})
     >>> builder.add({"id": ["m1", "m2"], "tags": [("work",), None]})
+    2
     >>> builder.frame()
        id     tags
     0  m1  (work,)
@@ -151,11 +152,13 @@ class FrameBuilder:
         self._chunks: dict[str, list[Any]] = {name: [] for name in kinds}
         self.n_rows = 0
 
-    def add(self, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Append rows, given as one sequence a column, all of one length."""
+    def add(self, columns: Mapping[str, Sequence[Any]]) -> int:
+        """Append rows, given as one sequence a column, all of one length; says how many they are."""
         for name, kind in self._kinds.items():
             self._chunks[name].append(kind.chunk(columns[name]))
-        self.n_rows += len(columns["id"])
+        n_rows = len(columns["id"])
+        self.n_rows += n_rows
+        return n_rows
 
     def frame(self) -> pd.DataFrame:
         """All rows so far, with a fresh ``RangeIndex``; with no rows the dtypes are the same."""

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
+from itertools import starmap
 from operator import attrgetter
 from typing import Any, Literal, get_args
 
@@ -58,9 +59,11 @@ class Listing:
     ) -> Iterator[dict[str, Sequence[Any]]]:
         """Columns of each page that brought something new, until the end or ``limit``."""
         with closing(self.blobs(query, limit=limit, page_size=page_size)) as pages:
-            for blobs, is_odd in pages:
-                columns = self.columns(blobs)
-                yield without_surrogates(columns) if is_odd else columns
+            yield from starmap(self._well_formed, pages)
+
+    def _well_formed(self, blobs: list[MemoryBlob], is_odd: bool) -> dict[str, Sequence[Any]]:
+        columns = self.columns(blobs)
+        return without_surrogates(columns) if is_odd else columns
 
     def blobs(
         self, query: dict[str, str], *, limit: int | None = None, page_size: PageSize = "auto"
@@ -80,6 +83,8 @@ class Listing:
                 n_empty = _refuse_endless(0 if blobs else n_empty + 1)
                 if blobs:
                     yield blobs, _may_hold_surrogates(body)
+                # the next page is decoded into the memory of this one, warm in the processor's cache
+                del page, fresh, blobs
         self.complete = is_whole
 
     def _fetch(self, query: dict[str, str], page_size: int, cursor: str | None) -> bytes:
