@@ -60,3 +60,22 @@ def test_plain_text_is_sent_to_a_service_that_seals_by_itself(access):
     run = mf.create_memories(access, pd.DataFrame({"content": ["tea"]}), encrypt=False, **QUIET)
     run.raise_for_failures()
     assert contents(access) == ["tea"]
+
+
+def test_a_frame_can_be_edited_and_pushed_again(access, memories):
+    edited = memories.assign(content=["tea", "mocha"])
+    mf.push_memories(access, edited, **QUIET).raise_for_failures()
+    again = edited.assign(content=["tea", "espresso"], title=["a", None])
+    run = mf.push_memories(access, again, **QUIET)
+    assert run.counts["done"] == 2
+    assert contents(access) == ["espresso", "tea"]
+    assert len(mf.push_memories(access, memories, **QUIET)) == 0, "a frame of before takes nothing back"
+
+
+def test_what_others_wrote_meanwhile_is_still_a_conflict_after_a_push(user, access, memories):
+    theirs = mf.open_access(access.client, access.request_id)
+    mf.push_memories(theirs, mf.load_memories(theirs, progress=False).assign(title="theirs"), **QUIET)
+    edited = memories.assign(content=["tea", "mocha"])
+    mf.push_memories(access, edited, **QUIET).raise_for_failures()
+    with pytest.raises(mf.PlanError, match="title"):
+        mf.push_memories(access, edited.assign(title="mine"), **QUIET)

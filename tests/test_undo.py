@@ -183,7 +183,7 @@ ROW = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(ROW, min_size=2, max_size=5), edits=st.lists(ROW, min_size=5, max_size=5), data=st.data()
 )

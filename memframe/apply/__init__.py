@@ -17,6 +17,7 @@ the API knows no condition for a write.
 
 from __future__ import annotations
 
+from functools import partial
 from os import PathLike
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from msgspec.structs import replace
 from memframe.access import Access
 from memframe.apply.books import Books
 from memframe.apply.engine import Engine, Job
+from memframe.apply.known import keep_known
 from memframe.apply.reconcile import traces_of
 from memframe.apply.run import Outcome, Run, Verification, outcome_of
 from memframe.apply.start import (
@@ -119,7 +121,7 @@ def apply_plan(
         header = header_of(access, plan, surroundings, encrypt=encrypt)
         path = shelf.path_of(header) if journal is None else Path(journal)
         drafts = drafts_of(plan, start, encrypt=encrypt)
-        connect = surroundings.connect
+        connect, keep = surroundings.connect, partial(keep_known, access)
         with (
             Journal.create(
                 path, header, drafts, vault, ids_before=start.ids_before, connect=connect
@@ -128,7 +130,9 @@ def apply_plan(
         ):
             books = Books(record, [Operation(n, change) for n, change in enumerate(plan.writes)])
             traces = traces_of(books, start.ids_before, encrypt=encrypt)
-            job = Job(start.access, header, books, traces, surroundings, bar, workers, settle_s, read_at)
+            job = Job(
+                start.access, keep, header, books, traces, surroundings, bar, workers, settle_s, read_at
+            )
             return _carried_out(job, shelf, path)
 
 
@@ -182,14 +186,14 @@ def resume_run(
         shelf.writing_to(access.user_id),
         Journal.open(path, vault, writes=True, connect=surroundings.connect) as record,
     ):
-        header = record.header
+        header, keep = record.header, partial(keep_known, access)
         refuse_elsewhere(access, "journal", header.base_url, header.user_id)
         books = Books(record, record.operations())
         with _bar(progress, header.n_changes, surroundings) as bar:
             bar.step(len(books.those(*SETTLED)))
             books.write(_in_doubt(books))
             traces = traces_of(books, record.ids_before, encrypt=header.encrypt)
-            job = Job(access.renewed(), header, books, traces, surroundings, bar, workers, settle_s)
+            job = Job(access.renewed(), keep, header, books, traces, surroundings, bar, workers, settle_s)
             return _carried_out(job, shelf, path)
 
 

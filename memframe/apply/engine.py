@@ -20,7 +20,7 @@ from memframe.apply.sender import Found, Sender
 from memframe.apply.signs import Seen
 from memframe.apply.start import refuse_rekeyed
 from memframe.apply.surroundings import Surroundings
-from memframe.apply.verify import read_back
+from memframe.apply.verify import Keep, read_back
 from memframe.errors import AccessError, AuthError, MemframeError, StalePlanError
 from memframe.journal import Header, Operation
 from memframe.progress import Progress
@@ -34,6 +34,8 @@ class Job:
     ----------
     access : Access
         With the credentials of this moment.
+    keep : callable
+        Takes what was written and how it read back.
     header : Header
     books : Books
     traces : Traces
@@ -46,6 +48,7 @@ class Job:
     """
 
     access: Access
+    keep: Keep
     header: Header
     books: Books
     traces: Traces
@@ -68,7 +71,12 @@ class Engine:
         sleep, clock = job.surroundings.sleep, job.surroundings.clock
         self._access, self._header, self._books = job.access, job.header, job.books
         self._read_back = partial(
-            read_back, books=job.books, traces=job.traces, settle_s=job.settle_s, sleep=sleep
+            read_back,
+            books=job.books,
+            traces=job.traces,
+            settle_s=job.settle_s,
+            sleep=sleep,
+            keep=job.keep,
         )
         self._groups = Groups(job.books)
         self._reconciliation = Reconciliation(job.books, job.traces, settle_s=job.settle_s, sleep=sleep)

@@ -14,9 +14,18 @@ from memframe.current import Stored, read_stored
 from memframe.errors import MemframeError
 from memframe.journal import WRITTEN, Operation
 
+Keep = Callable[[Sequence[Operation], Mapping[str, Stored]], None]
+"""Takes what was written and how it read back."""
+
 
 def read_back(
-    access: Access, books: Books, traces: Traces, *, settle_s: float, sleep: Callable[[float], None]
+    access: Access,
+    books: Books,
+    traces: Traces,
+    *,
+    settle_s: float,
+    sleep: Callable[[float], None],
+    keep: Keep,
 ) -> Verification:
     """What the service holds of what was written.
 
@@ -27,19 +36,28 @@ def read_back(
     if any(op.action == "create" and op.standing.in_doubt for op in written):
         sleep(settle_s)
     try:
-        found = _look(access, written, traces)
+        stored = _read(access, written, traces)
+        found = _compared(written, stored, traces)
         if found.missing or found.unlike:
             sleep(settle_s)
-            found = _look(access, written, traces)
+            stored = _read(access, written, traces)
+            found = _compared(written, stored, traces)
     except MemframeError as error:
         return Verification(failure=str(error))
+    keep(written, stored)
     return found
 
 
-def _look(access: Access, written: Sequence[Operation], traces: Traces) -> Verification:
-    creates = [op for op in written if op.action == "create"]
+def _read(access: Access, written: Sequence[Operation], traces: Traces) -> dict[str, Stored]:
+    """What was written and, after creates, whatever else is new."""
     ids = {str(op.id) for op in written}
-    stored = {one.id: one for one in traces.listed(access, ids)} if creates else read_stored(access, ids)
+    if any(op.action == "create" for op in written):
+        return {one.id: one for one in traces.listed(access, ids)}
+    return read_stored(access, ids)
+
+
+def _compared(written: Sequence[Operation], stored: Mapping[str, Stored], traces: Traces) -> Verification:
+    creates = [op for op in written if op.action == "create"]
     fresh = [one for one in stored.values() if one.id not in traces.before] if creates else []
     missing, otherwise = [], []
     for op in written:
