@@ -64,6 +64,8 @@ def plan_undo(
     """
     surroundings = surroundings or Surroundings()
     moment = surroundings.now()
+    if isinstance(journal_or_run, Run) and not len(journal_or_run):
+        return plan_of(access, (), clock=lambda: moment)  # it had nothing to do, and has no journal
     with Journal.open(
         path_in(journal_or_run), surroundings.open_vault(), connect=surroundings.connect
     ) as journal:

@@ -139,6 +139,10 @@ def test_an_undo_can_be_undone(access, memories):
     assert mf.plan_undo(access, run).counts == {"create": 2}, "it is gone again, and can be made again"
 
 
+def test_of_a_run_with_nothing_to_do_nothing_is_to_be_undone(access, memories):
+    assert len(mf.plan_undo(access, mf.push_memories(access, memories, **QUIET))) == 0
+
+
 def test_rows_can_be_chosen(access, memories):
     run = mf.push_memories(access, memories.assign(title=["A", "B", "C"]), **QUIET)
     plan = mf.plan_undo(access, run, rows=[2])
