@@ -42,7 +42,7 @@ from memframe.secret import Secret
 if TYPE_CHECKING:
     from memframe import plot, service
     from memframe.access import Access, open_access, wait_for_decision
-    from memframe.archive import export_memories, load_archive
+    from memframe.archive import Changes, export_memories, load_archive, refresh_archive
     from memframe.client import Client, connect
     from memframe.load import (
         iter_memories,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "access": ("Access", "open_access", "wait_for_decision"),
-    "archive": ("export_memories", "load_archive"),
+    "archive": ("Changes", "export_memories", "load_archive", "refresh_archive"),
     "client": ("Client", "connect"),
     "load": (
         "iter_memories",
@@ -80,6 +80,7 @@ __all__ = [
     "AccessError",
     "AccessRequest",
     "AuthError",
+    "Changes",
     "Client",
     "ConfigError",
     "ConflictError",
@@ -114,6 +115,7 @@ __all__ = [
     "load_tags",
     "open_access",
     "plot",
+    "refresh_archive",
     "service",
     "wait_for_decision",
 ]

@@ -25,10 +25,12 @@ import pandas as pd
 import pyarrow as pa
 
 from memframe.access import Access
-from memframe.archive import parquet
+from memframe.archive import parquet, places
+from memframe.archive.changes import Changes
 from memframe.archive.key import Key
 from memframe.archive.places import check_target, format_of, is_folder, naming, part_name
 from memframe.archive.reading import Reader
+from memframe.archive.refresh import refresh_archive
 from memframe.archive.sealing import Plain, Sealed
 from memframe.archive.stream import tables_of_access
 from memframe.archive.table import frame_of, table_of
@@ -37,10 +39,7 @@ from memframe.private_file import filling_privately, writing_privately
 from memframe.progress import ProgressOption
 from memframe.secret import closed
 
-__all__ = ["export_memories", "load_archive"]
-
-PART_ROWS = 50_000
-"""Rows in one file of a Parquet dataset: what `refresh_archive` writes again when one of them has changed."""
+__all__ = ["Changes", "export_memories", "load_archive", "refresh_archive"]
 
 
 def export_memories(
@@ -191,6 +190,6 @@ def _in_parts(schema: pa.Schema, tables: Iterator[pa.Table]) -> Iterator[Iterato
 def _until_full(first: pa.Table, others: Iterator[pa.Table]) -> Iterator[pa.Table]:
     n_rows = len(first)
     yield first
-    while n_rows < PART_ROWS and (table := next(others, None)) is not None:
+    while n_rows < places.PART_ROWS and (table := next(others, None)) is not None:
         n_rows += len(table)
         yield table

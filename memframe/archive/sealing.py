@@ -39,6 +39,9 @@ SEALED_TEXTS = ("title", "summary")
 SEALED = frozenset({*SEALED_TEXTS, "content", "tags"})
 """Columns that only the key opens."""
 
+IN_THE_OPEN = ARCHIVE_SCHEMA.keys() - SEALED - {"content_error"}
+"""Columns that say the same without it."""
+
 _Cells = Sequence[str | None]
 
 
@@ -69,13 +72,15 @@ class Sealed:
         self._own = Envelope(
             keys.encryption_key, user_id=keys.user_id, key_version=keys.key_version, content_format=OWN
         )
-        self.schema = with_header(pa.schema(ARCHIVE_SCHEMA), header or self._header(access))
+        self.seal = (header and header.seal) or Seal(
+            keys.key_version, _format_of(access.envelope), check=self._own.seal(keys.user_id)
+        )
+        self.schema = with_header(pa.schema(ARCHIVE_SCHEMA), Header(keys.user_id, self.seal))
 
-    def _header(self, access: Access) -> Header:
-        found = access.envelope.content_format
-        name = found if isinstance(found, str) else list(found) if isinstance(found, Sequence) else CODEC
-        check = self._own.seal(access.user_id)
-        return Header(access.user_id, Seal(access.credentials.key_version, name, check))
+    def continues(self, seal: Seal) -> bool:
+        """Whether rows sealed like these and like those can stand in one archive."""
+        ours = (self.seal.key_version, self.seal.content_format)
+        return ours == (seal.key_version, seal.content_format)
 
     def stored(self, table: pa.Table) -> pa.Table:
         """The table as it is written: without plain text, and without its column of stored content."""
@@ -95,6 +100,11 @@ class Sealed:
         if stored is None or (plain is not None and plain != stored):
             return stored
         return AS_STORED + self._own.seal(stored)
+
+
+def _format_of(envelope: Envelope) -> str | list[str]:
+    found = envelope.content_format
+    return found if isinstance(found, str) else list(found) if isinstance(found, Sequence) else CODEC
 
 
 class Opener:
