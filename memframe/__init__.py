@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from memframe.access import Access, open_access, wait_for_decision
     from memframe.archive import Changes, export_memories, load_archive, refresh_archive
     from memframe.client import Client, connect
+    from memframe.fleet import Fleet, FleetFolder, audit_fleet, export_fleet, load_fleet
     from memframe.load import (
         iter_memories,
         load_access_requests,
@@ -60,6 +61,7 @@ _ROOMS = {
     "access": ("Access", "open_access", "wait_for_decision"),
     "archive": ("Changes", "export_memories", "load_archive", "refresh_archive"),
     "client": ("Client", "connect"),
+    "fleet": ("Fleet", "FleetFolder", "audit_fleet", "export_fleet", "load_fleet"),
     "load": (
         "iter_memories",
         "load_access_requests",
@@ -86,6 +88,8 @@ __all__ = [
     "ConflictError",
     "Credentials",
     "DecisionTimeout",
+    "Fleet",
+    "FleetFolder",
     "FrameError",
     "IncompleteRunError",
     "InvalidError",
@@ -104,11 +108,14 @@ __all__ = [
     "ServiceError",
     "SignIn",
     "StalePlanError",
+    "audit_fleet",
     "connect",
+    "export_fleet",
     "export_memories",
     "iter_memories",
     "load_access_requests",
     "load_archive",
+    "load_fleet",
     "load_memories",
     "load_memory",
     "load_tag",

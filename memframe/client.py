@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Self, TypeVar, Unpack
 
 from msgspec import UNSET, Struct, UnsetType
@@ -12,22 +13,11 @@ from memframe.answers import Answer, about, decoded
 from memframe.bearer import Tokens
 from memframe.errors import ProtocolError
 from memframe.filters import checked_id, memory_query, of_user, refuse_unsendable
+from memframe.pacing import Gate
 from memframe.secret import Secret, SecretBytes, as_secret, closed
 from memframe.settings import find_client_settings
 from memframe.transport import JSON_BODY, Transport
-from memframe.wire import (
-    AccessRequest,
-    Credentials,
-    Endpoint,
-    MemoryBlob,
-    MemoryBlobResponse,
-    MemoryCreate,
-    MemoryEdits,
-    MemoryPage,
-    MemoryPatch,
-    Tag,
-    TokenResponse,
-)
+from memframe.wire import AccessRequest, Credentials, MemoryBlob, MemoryBlobResponse, MemoryEdits
 
 T = TypeVar("T")
 
@@ -80,14 +70,18 @@ class Client:
         """Close the connections; the client can be used again and opens new ones."""
         self._transport.close()
 
-    def sign_in(self) -> TokenResponse:
+    def paced(self, gate: Gate) -> AbstractContextManager[None]:
+        """Within the block all reads of this client go through a gate, whoever makes them."""
+        return self._transport.paced(gate)
+
+    def sign_in(self) -> wire.TokenResponse:
         """Exchange the API key for a fresh token, which all further calls use.
 
         Nobody needs to call this: the first call does. It is there to find out whether the key is good.
 
         Returns
         -------
-        TokenResponse
+        wire.TokenResponse
             With ``expires_at`` in UTC.
 
         Raises
@@ -97,7 +91,7 @@ class Client:
         """
         return self._tokens.issue()
 
-    def _authorized(self, endpoint: Endpoint, ids: Mapping[str, str], **request: Any) -> Answer:
+    def _authorized(self, endpoint: wire.Endpoint, ids: Mapping[str, str], **request: Any) -> Answer:
         url = self.base_url + endpoint.fill(**{name: checked_id(name, value) for name, value in ids.items()})
         bearer = self._tokens.bearer()
         answer = self._transport.exchange(endpoint.method, url, auth=bearer, **request)
@@ -108,7 +102,7 @@ class Client:
 
     def _call(
         self,
-        endpoint: Endpoint,
+        endpoint: wire.Endpoint,
         kind: type[T],
         *,
         params: Mapping[str, str] | None = None,
@@ -163,6 +157,10 @@ class Client:
         self._transport.keep_out(keys.memory_key, keys.encryption_key)
         return keys
 
+    def forget(self, keys: Credentials) -> None:
+        """Keys that are not used any more: of many users, only those at hand are kept out of messages."""
+        self._transport.forget(keys.memory_key, keys.encryption_key)
+
     # -- memories
 
     def memory_blobs(
@@ -174,7 +172,7 @@ class Client:
         min_importance: float | None = None,
         limit: int | None = None,
         cursor: str | None = None,
-    ) -> MemoryPage:
+    ) -> wire.MemoryPage:
         """One page of a user's memories, content sealed.
 
         Parameters
@@ -192,7 +190,7 @@ class Client:
         """
         query = memory_query(user_id, tags=tags, search=search, min_importance=min_importance)
         return decoded(
-            self.memory_page_body(query, limit=limit, cursor=cursor), MemoryPage, what=wire.LIST_MEMORIES
+            self.memory_page_body(query, limit=limit, cursor=cursor), wire.MemoryPage, what=wire.LIST_MEMORIES
         )
 
     def memory_page_body(
@@ -217,7 +215,7 @@ class Client:
     ) -> MemoryBlobResponse:
         """Create one memory; ``content`` is sent as it is, as this call does not seal."""
         memory_key = as_secret(memory_key)
-        body = MemoryCreate(**of_user(user_id), **self._checked(memory_key, content=content, **fields))
+        body = wire.MemoryCreate(**of_user(user_id), **self._checked(memory_key, content=content, **fields))
         created = self._call(wire.CREATE_MEMORY, MemoryBlobResponse, body=body)
         return about(created, what=wire.CREATE_MEMORY, user_id=user_id)
 
@@ -232,7 +230,7 @@ class Client:
     ) -> MemoryBlobResponse:
         """Change the fields that are given, and no other; None clears one. ``tags`` replaces the whole list."""
         memory_key = as_secret(memory_key)
-        body = MemoryPatch(**of_user(user_id), **self._checked(memory_key, content=content, **fields))
+        body = wire.MemoryPatch(**of_user(user_id), **self._checked(memory_key, content=content, **fields))
         changed = self._call(wire.UPDATE_MEMORY, MemoryBlobResponse, body=body, memory_id=memory_id)
         return about(changed, what=wire.UPDATE_MEMORY, id=memory_id, user_id=user_id)
 
@@ -248,13 +246,13 @@ class Client:
 
     # -- tags
 
-    def tags(self, user_id: str) -> list[Tag]:
+    def tags(self, user_id: str) -> list[wire.Tag]:
         """All tags of a user."""
         return self._call(wire.LIST_TAGS, wire.TagList, params=of_user(user_id)).items
 
-    def tag(self, user_id: str, tag_id: str) -> Tag:
+    def tag(self, user_id: str, tag_id: str) -> wire.Tag:
         """One tag of a user."""
-        tag = self._call(wire.TAG, Tag, params=of_user(user_id), tag_id=tag_id)
+        tag = self._call(wire.TAG, wire.Tag, params=of_user(user_id), tag_id=tag_id)
         return about(tag, what=wire.TAG, id=tag_id)
 
 

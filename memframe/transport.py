@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from http.cookiejar import DefaultCookiePolicy
 from importlib.metadata import version
 from pathlib import Path
@@ -28,6 +30,7 @@ from urllib3.util import Retry
 
 from memframe.answers import Answer, error_of, printable
 from memframe.errors import ConfigError, MemframeError, NoAnswerError, ProtocolError
+from memframe.pacing import TOO_MANY, Gate
 from memframe.secret import Secret, SecretBytes
 
 JSON_BODY = {"Content-Type": "application/json"}
@@ -37,6 +40,9 @@ CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 60.0
 MAX_RETRY_AFTER_S = 300
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
+MAX_CONNECTIONS = 64
+"""Kept open to one service; they are opened as they are needed."""
+
 READ_ATTEMPTS = 3
 """How often a read is asked whose answer does not come or breaks off."""
 
@@ -80,7 +86,7 @@ class _Session(requests.Session):
         super().__init__()
         self.trust_env = False  # what the environment says is looked up once, by the transport
         self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        adapter = HTTPAdapter(max_retries=retry, pool_maxsize=16)
+        adapter = HTTPAdapter(max_retries=retry, pool_maxsize=MAX_CONNECTIONS)
         self.mount("https://", adapter)
         self.mount("http://", adapter)
 
@@ -101,6 +107,7 @@ class Transport:
 
     def __init__(self, *, retry: ReadRetry | None = None, trust_env: bool = True) -> None:
         self._secrets: list[Secret] = []
+        self._mutex = threading.Lock()
         self._environment_of = functools.cache(_environment_of if trust_env else _no_environment)
         self._headers = {
             "User-Agent": f"memframe/{version('memframe')}",
@@ -108,11 +115,27 @@ class Transport:
             "Accept-Encoding": "gzip, deflate",
         }
         self._retry = retry or read_retry()
+        self._gate: Gate | None = None
         self._session_of = functools.cache(self._open_session)
 
-    def _open_session(self, process: int) -> _Session:  # noqa: ARG002 - the key of the cache
+    def _open_session(self, process: int, is_paced: bool) -> _Session:  # noqa: ARG002 - the key of the cache
         """One for each process: two that share a connection after a fork would read each other's answers."""
+        if is_paced:
+            return _Session(self._retry.new(status_forcelist={*self._retry.status_forcelist} - {TOO_MANY}))
         return _Session(self._retry)
+
+    def _session(self) -> _Session:
+        return self._session_of(os.getpid(), self._gate is not None)
+
+    @contextmanager
+    def paced(self, gate: Gate) -> Iterator[None]:
+        """Within the block all reads go through a gate, which also repeats those that are refused with 429."""
+        self._gate = gate
+        try:
+            yield
+        finally:
+            self._session().close()
+            self._gate = None
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
@@ -121,11 +144,17 @@ class Transport:
 
     def keep_out(self, *secrets: Secret | None) -> None:
         """Never repeat these in a message, should the service echo one."""
-        self._secrets += [secret for secret in secrets if secret and secret not in self._secrets]
+        with self._mutex:
+            self._secrets += [secret for secret in secrets if secret and secret not in self._secrets]
+
+    def forget(self, *secrets: Secret) -> None:
+        """These are used no more: of a million users, only the keys at hand are looked for in messages."""
+        with self._mutex:
+            self._secrets = [secret for secret in self._secrets if secret not in secrets]
 
     def close(self) -> None:
         """Close all connections."""
-        self._session_of(os.getpid()).close()
+        self._session().close()
 
     def exchange(
         self,
@@ -151,7 +180,7 @@ class Transport:
         failure: MemframeError
         for _ in range(READ_ATTEMPTS if method == "GET" else 1):
             try:
-                answer = self._once(method, url, auth=auth, params=params, data=data, headers=headers)
+                answer = self._sent(method, url, auth=auth, params=params, data=data, headers=headers)
             except _PASSING as broken:
                 failure = _no_answer(method, url, broken)
             except (requests.RequestException, UnicodeError) as unfit:
@@ -161,10 +190,19 @@ class Transport:
                 return self._refuse_redirect(answer)
         raise failure  # out here, as what it came from holds the address, the token and the body
 
+    def _sent(self, method: str, url: str, **request: Any) -> Answer:
+        send = functools.partial(self._once, method, url, **request)
+        gate = self._gate if method == "GET" else None
+        return gate.ask(send, self._asked_wait_s) if gate else send()
+
+    def _asked_wait_s(self, answer: Answer) -> float | None:
+        asked = answer.headers.get("Retry-After")
+        return None if asked is None else self._retry.parse_retry_after(asked)
+
     def _once(self, method: str, url: str, *, headers: Mapping[str, str] | None, **content: Any) -> Answer:
         request = requests.PreparedRequest()  # by hand, as a Session merges its own settings into each anew
         request.prepare(method, url, headers={**self._headers, **(headers or {})}, **content)
-        with self._session_of(os.getpid()).send(
+        with self._session().send(
             request,
             timeout=(CONNECT_TIMEOUT_S, READ_TIMEOUT_S),
             stream=True,

@@ -173,23 +173,7 @@ def _tables_of(
 def _write_dataset(folder: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
     n_rows = 0
     with filling_privately(folder) as fresh:
-        for number, part in enumerate(_in_parts(schema, iter(tables))):
+        for number, part in enumerate(parquet.in_parts(schema, tables, places.PART_ROWS)):
             with writing_privately(fresh / part_name(number)) as file:
                 n_rows += parquet.PARQUET.write(file, schema, part)
     return n_rows
-
-
-def _in_parts(schema: pa.Schema, tables: Iterator[pa.Table]) -> Iterator[Iterator[pa.Table]]:
-    """The tables of one part after the other; at least one part, so that an empty dataset has its columns."""
-    first = next(tables, schema.empty_table())
-    while first is not None:
-        yield _until_full(first, tables)
-        first = next(tables, None)
-
-
-def _until_full(first: pa.Table, others: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    n_rows = len(first)
-    yield first
-    while n_rows < places.PART_ROWS and (table := next(others, None)) is not None:
-        n_rows += len(table)
-        yield table

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate, chain
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -112,8 +111,8 @@ class Opener:
 
     Parameters
     ----------
-    path : Path
-        For messages.
+    where : object
+        What the archive is called in messages: its path.
     header : Header
         Of a sealed archive.
     key : Key or None
@@ -125,10 +124,10 @@ class Opener:
         There is no key, or it is not the one.
     """
 
-    def __init__(self, path: Path, header: Header, key: Key | None) -> None:
-        self._path = path
-        keys = keys_for(path, header, key)
-        self._own, self._content, self._older = _envelopes(path, header, keys)
+    def __init__(self, where: object, header: Header, key: Key | None) -> None:
+        self._where = where
+        keys = keys_for(where, header, key)
+        self._own, self._content, self._older = _envelopes(where, header, keys)
 
     def opened(self, table: pa.Table) -> pa.Table:
         """The table with plain text in the place of sealed."""
@@ -152,7 +151,7 @@ class Opener:
         opened = self._own.open_many(cells)
         if opened.errors:
             raise SealError(
-                f"{len(opened.errors):,} texts of {name} in {self._path} do not open, though the key is right: the "
+                f"{len(opened.errors):,} texts of {name} in {self._where} do not open, though the key is right: the "
                 "archive was changed or damaged. Export it again."
             )
         return opened.plain
@@ -180,20 +179,20 @@ class Opener:
         return stored
 
 
-def _envelopes(path: Path, header: Header, keys: Keys) -> tuple[Envelope, Envelope, list[Envelope]]:
+def _envelopes(where: object, header: Header, keys: Keys) -> tuple[Envelope, Envelope, list[Envelope]]:
     """For what we sealed, for content as the service stores it, and for content under other versions of the key."""
     seal = header.seal
     assert seal is not None  # noqa: S101 - for the type checker: only sealed archives are opened
     own = Envelope(keys.key, user_id=header.user_id, key_version=seal.key_version, content_format=OWN)
     if own.open_many([seal.check]).errors:
         raise SealError(
-            f"This key does not open {path}, which is sealed with key_version {seal.key_version} of user "
+            f"This key does not open {where}, which is sealed with key_version {seal.key_version} of user "
             f"{header.user_id}: pass that key, or an Access to that user."
         )
     content_format = keys.codec if seal.content_format == CODEC else seal.content_format
     if content_format is None:
         raise SealError(
-            f"The content of {path} is stored by a codec of your own: pass key=access, of an access that was "
+            f"The content of {where} is stored by a codec of your own: pass key=access, of an access that was "
             "opened with content_format=codec."
         )
     content = Envelope(
