@@ -53,6 +53,10 @@ _PASSING = (requests.ConnectionError, requests.Timeout, requests.exceptions.Inva
 class ReadRetry(Retry):
     """urllib3's policy, but garbage in Retry-After counts as nothing said instead of ending the read."""
 
+    def is_retry(self, method: str, status_code: int, has_retry_after: bool = False) -> bool:
+        """Whether it is for us: urllib3 would also repeat what asks for it and is not on our list."""
+        return status_code in self.status_forcelist and super().is_retry(method, status_code, has_retry_after)
+
     def parse_retry_after(self, retry_after: str) -> float:
         """Seconds to wait, from 0 to ``retry_after_max``."""
         try:

@@ -34,14 +34,15 @@ def _opened(client: Client, haul: Haul) -> Haul:
     header = header_in(table.schema)
     if header and header.seal:
         return attempted(client, haul.member, partial(_unsealed, haul, table, header))
-    return replace(haul, files={}, table=table)
+    return replace(haul, files={}, table=table.replace_schema_metadata())
 
 
 def _table_in(data: bytes, member: Member) -> pa.Table:
     table = pq.read_table(io.BytesIO(data))
-    return table.append_column("user_id", pa.repeat(member.user_id, len(table))).select([*ARCHIVE_SCHEMA])
+    whole = table.append_column("user_id", pa.repeat(member.user_id, len(table))).select([*ARCHIVE_SCHEMA])
+    return whole.cast(pa.schema(ARCHIVE_SCHEMA, metadata=table.schema.metadata))
 
 
 def _unsealed(haul: Haul, table: pa.Table, header: Header, access: Access) -> Haul:
     opener = Opener(f"What a worker brought of user {access.user_id}", header, access)
-    return replace(haul, files={}, table=opener.opened(table))
+    return replace(haul, files={}, table=opener.opened(table).replace_schema_metadata())
