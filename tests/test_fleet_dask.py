@@ -100,9 +100,10 @@ def test_only_sealed_memories_leave_a_worker(village, client, dask_client):
     members, _ = approved_and_revoked(client.access_requests())
     texts = [memory.content for memory in load_sample()[:N_ROWS]]
     for kind, is_open in (("sealed", False), ("plain", True)):
-        for haul in cluster.on_cluster(dask_client, client, members, Work(kind)):
-            left = pq.read_table(io.BytesIO(haul.files["memories/part-00000.parquet"]))["content"].to_pylist()
-            assert [text in left for text in texts] == [is_open] * N_ROWS
+        for haul in cluster.on_cluster(dask_client, client, members, Work(table=kind, archive=kind)):
+            archive = pq.read_table(io.BytesIO(haul.files["memories/part-00000.parquet"]))
+            for table in (archive, haul.table):
+                assert [text in table["content"].to_pylist() for text in texts] == [is_open] * N_ROWS
 
 
 def test_nothing_with_a_key_in_it_can_become_part_of_a_task(village, client):

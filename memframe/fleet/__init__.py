@@ -97,7 +97,7 @@ def load_fleet(
         The cluster speaks over a network without TLS, or its workers have no key.
     """
     is_local = _is_local(scheduler)
-    work = Work("table" if is_local else "plain" if plaintext else "sealed")
+    work = Work(table="plain" if is_local or plaintext else "sealed")
     approved, gone = approved_and_revoked(client.access_requests())
     hauls = _hauls(client, approved, work, scheduler=scheduler, workers=workers, progress=progress)
     found = _each_once(approved, hauls if is_local else opened(client, hauls, workers=workers))
@@ -148,7 +148,12 @@ def audit_fleet(
     FrameError
         The folder holds something else, or cannot be written.
     """
-    work = Work("sealed" if archives else None, True, None if checks is None else tuple(checks), now)
+    work = Work(
+        archive="sealed" if archives else None,
+        findings=True,
+        checks=None if checks is None else tuple(checks),
+        now=now,
+    )
     return _filled(client, path, work, scheduler=scheduler, workers=workers, progress=progress)
 
 
@@ -185,7 +190,7 @@ def export_fleet(
     FrameError
         The folder holds something else, or cannot be written.
     """
-    work = Work("sealed" if sealed else "plain")
+    work = Work(archive="sealed" if sealed else "plain")
     return _filled(client, path, work, scheduler=scheduler, workers=workers, progress=progress)
 
 

@@ -16,17 +16,16 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
+import dask
 import dask.dataframe
-import msgspec
 import pandas as pd
-import pyarrow as pa
 from distributed import Client as DaskClient
 from distributed import as_completed, futures_of
 
 from memframe.client import Client, connect
 from memframe.errors import ConfigError, MemframeError
 from memframe.fleet.members import Member
-from memframe.fleet.work import Haul, Work, carry_out
+from memframe.fleet.work import Haul, Work, carry_out, packed, unpacked
 from memframe.pacing import Gate, Pace
 
 BATCH = 10_000
@@ -37,7 +36,7 @@ _ROW = pd.DataFrame(
         "user_id": pd.Series(dtype="str"),
         "request_id": pd.Series(dtype="str"),
         "status": pd.Series(dtype="str"),
-        "haul": pd.Series(dtype=pd.ArrowDtype(pa.large_binary())),
+        "haul": pd.Series(dtype=object),
     }
 )
 """What a task returns: one row a user, with all that came of them packed into ``haul``."""
@@ -61,19 +60,22 @@ def on_cluster(
 
 
 def _hauls(dask_client: DaskClient, base_url: str, members: Sequence[Member], work: Work) -> Iterator[Haul]:
-    rows = dask.dataframe.from_map(
-        row_of, members, base_url=base_url, work=work, run=uuid4().hex, meta=_ROW, enforce_metadata=False
-    )
-    futures = futures_of(dask_client.persist(rows))
+    with dask.config.set({"dataframe.convert-string": False}):  # a haul is bytes, and stays so
+        rows = dask.dataframe.from_map(
+            row_of, members, base_url=base_url, work=work, run=uuid4().hex, meta=_ROW, enforce_metadata=False
+        )
+        futures = futures_of(dask_client.persist(rows))
     member_of = {future.key: member for future, member in zip(futures, members, strict=True)}
-    for future, row in as_completed(futures, with_results=True, raise_errors=False):
-        if future.status == "finished":
-            yield msgspec.msgpack.decode(row["haul"].iloc[0], type=Haul)
-        else:
-            yield Haul(
-                member_of[future.key], "failed", error=f"the task was lost ({future.status}): run it again"
-            )
-        future.release()
+    for finished in as_completed(futures).batches():
+        brought = [future for future in finished if future.status == "finished"]
+        yield from (unpacked(row["haul"].iloc[0]) for row in dask_client.gather(brought))
+        yield from (_lost(member_of[future.key], future.status) for future in {*finished} - {*brought})
+        for future in finished:
+            future.release()
+
+
+def _lost(member: Member, status: str) -> Haul:
+    return Haul(member, "failed", error=f"the task was lost ({status}): run it again")
 
 
 # On a worker
@@ -82,9 +84,8 @@ def _hauls(dask_client: DaskClient, base_url: str, members: Sequence[Member], wo
 def row_of(member: Member, *, base_url: str, work: Work, run: str) -> pd.DataFrame:  # noqa: ARG001 - makes tasks of two runs differ
     """The task: the work for one user as a row."""
     haul = carry_out(_client_of_worker(base_url), member, work)
-    told = [haul.member.user_id, haul.member.request_id, haul.status, msgspec.msgpack.encode(haul)]
-    columns = zip(_ROW, told, strict=True)
-    return pd.DataFrame({name: pd.Series([cell], dtype=_ROW[name].dtype) for name, cell in columns})
+    told = (haul.member.user_id, haul.member.request_id, haul.status, packed(haul))
+    return pd.DataFrame([told], columns=_ROW.columns)
 
 
 @functools.cache

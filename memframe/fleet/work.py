@@ -12,6 +12,7 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import Literal
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
@@ -22,7 +23,7 @@ from memframe.archive import places
 from memframe.archive.parquet import PARQUET, in_parts
 from memframe.archive.sealing import Plain, Sealed
 from memframe.archive.stream import tables_of_access
-from memframe.archive.table import ARCHIVE_SCHEMA, frame_of
+from memframe.archive.table import frame_of
 from memframe.client import Client
 from memframe.errors import AccessError, MemframeError
 from memframe.fleet.members import Member
@@ -39,13 +40,19 @@ N_ROWS = b"memframe.n_rows"
 """Metadata of findings: how many memories were audited."""
 
 
+Form = Literal["plain", "sealed"]
+"""In which memories are brought home."""
+
+
 class Work(Struct, frozen=True):
     """What is to be done for every user; it travels to workers, and holds no secret.
 
     Attributes
     ----------
-    memories : {"table", "plain", "sealed"} or None
-        Bring the memories home: as a table in the open, or as files of an archive.
+    table : {"plain", "sealed"} or None
+        Bring the memories home as a table.
+    archive : {"plain", "sealed"} or None
+        Bring them home as the files of an archive.
     findings : bool
         Audit them.
     checks : tuple of str or None
@@ -54,7 +61,8 @@ class Work(Struct, frozen=True):
         The time for the audit.
     """
 
-    memories: Literal["table", "plain", "sealed"] | None = None
+    table: Form | None = None
+    archive: Form | None = None
     findings: bool = False
     checks: tuple[str, ...] | None = None
     now: datetime | None = None
@@ -62,7 +70,7 @@ class Work(Struct, frozen=True):
     @property
     def kinds(self) -> list[str]:
         """The folders in which something of every user is to be."""
-        return [kind for kind, wanted in ((MEMORIES, self.memories), (FINDINGS, self.findings)) if wanted]
+        return [kind for kind, wanted in ((MEMORIES, self.archive), (FINDINGS, self.findings)) if wanted]
 
 
 class Haul(Struct, frozen=True):
@@ -80,7 +88,7 @@ class Haul(Struct, frozen=True):
     files : dict of str to bytes
         Parquet files by their place, such as ``memories/part-00000.parquet``.
     table : pyarrow.Table or None
-        Memories in the open, where they were asked for and stay in this process.
+        Memories as they were asked for.
     """
 
     member: Member
@@ -129,14 +137,26 @@ def _fault(error: Exception) -> str:
 def _brought(access: Access, member: Member, work: Work) -> Haul:
     tables = list(tables_of_access(access))
     files: dict[str, bytes] = {}
-    if work.memories in ("plain", "sealed"):
-        form = Sealed(access) if work.memories == "sealed" else Plain(access)
-        files |= {f"{MEMORIES}/{name}": data for name, data in _archive_files(form, tables)}
+    if work.archive:
+        files |= {f"{MEMORIES}/{name}": data for name, data in _archived(_form(access, work.archive), tables)}
     if work.findings:
-        files[f"{FINDINGS}/{FINDINGS_FILE}"] = _audited(access, _joined(tables), work)
-    table = _joined(tables) if work.memories == "table" else None
-    member = replace(member, user_id=access.user_id)
-    return Haul(member, "done", sum(map(len, tables)), files=files, table=table)
+        files[f"{FINDINGS}/{FINDINGS_FILE}"] = _audited(access, _joined(Plain(access), tables), work)
+    return Haul(
+        replace(member, user_id=access.user_id),
+        "done",
+        sum(map(len, tables)),
+        files=files,
+        table=_joined(_form(access, work.table), tables) if work.table else None,
+    )
+
+
+def _form(access: Access, form: Form) -> Plain | Sealed:
+    return Sealed(access) if form == "sealed" else Plain(access)
+
+
+def _joined(form: Plain | Sealed, tables: Iterable[pa.Table]) -> pa.Table:
+    stored = (form.stored(table).replace_schema_metadata(form.schema.metadata) for table in tables)
+    return pa.concat_tables([form.schema.empty_table(), *stored])
 
 
 def _audited(access: Access, table: pa.Table, work: Work) -> bytes:
@@ -151,12 +171,7 @@ def _audited(access: Access, table: pa.Table, work: Work) -> bytes:
     return file.getvalue()
 
 
-def _joined(tables: Iterable[pa.Table]) -> pa.Table:
-    empty = pa.schema(ARCHIVE_SCHEMA).empty_table()
-    return pa.concat_tables([empty, *(table.select([*ARCHIVE_SCHEMA]) for table in tables)])
-
-
-def _archive_files(form: Plain | Sealed, tables: Iterable[pa.Table]) -> Iterator[tuple[str, bytes]]:
+def _archived(form: Plain | Sealed, tables: Iterable[pa.Table]) -> Iterator[tuple[str, bytes]]:
     """An archive in memory. The folder's name says whose it is: a column that says it again confuses readers."""
     schema = form.schema.remove(form.schema.get_field_index("user_id"))
     stored = (form.stored(table).drop_columns("user_id") for table in tables)
@@ -164,3 +179,22 @@ def _archive_files(form: Plain | Sealed, tables: Iterable[pa.Table]) -> Iterator
         file = io.BytesIO()
         PARQUET.write(file, schema, part)
         yield places.part_name(number), file.getvalue()
+
+
+def packed(haul: Haul) -> bytes:
+    """A haul as it travels between processes."""
+    return msgspec.msgpack.encode(haul, enc_hook=_packed_table)
+
+
+def unpacked(data: bytes) -> Haul:
+    """The haul that was packed."""
+    return msgspec.msgpack.decode(
+        data, type=Haul, dec_hook=lambda _kind, data: pa.ipc.open_stream(data).read_all()
+    )
+
+
+def _packed_table(table: pa.Table) -> bytes:
+    file = io.BytesIO()
+    with pa.ipc.new_stream(file, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
+        stream.write_table(table)
+    return file.getvalue()

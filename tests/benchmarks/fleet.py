@@ -1,0 +1,160 @@
+"""A fleet of 200 users of 50 memories at 20 ms a request: one worker and eight, threads and Dask.
+
+    python tests/benchmarks/fleet.py
+
+The service is a process of its own; the cluster is warm, as it has done a smaller fleet before. The numbers
+of workers take turns, and the median of the rounds counts. Beside it stands what one user costs, in requests
+and bytes, and what that makes for a million users of a thousand memories.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+N_USERS, N_MEMORIES, DELAY_MS = 200, 50, 20
+MIN_RATIO = 6
+
+
+def user_id(number):
+    return f"{number:08x}-5f6d-4a1b-8c3d-6f5d4a1b2c3d"
+
+
+class Users:
+    """Answers for many users by turning the ids in one prepared page into theirs."""
+
+    def __init__(self, n_users, n_memories, delay_s):
+        from pages import KEY, USER_ID, memory, rendered
+
+        self._n_users, self._delay_s, self._any, self._key = n_users, delay_s, USER_ID.encode(), KEY.hex()
+        (self._page,) = rendered(map(memory, range(n_memories)), n_memories).values()
+        self.n_requests = self.n_bytes = 0
+
+    def answer(self, method, target):
+        time.sleep(self._delay_s)
+        body = self._body(method, urlsplit(target))
+        self.n_requests += 1
+        self.n_bytes += len(body)
+        return body
+
+    def _body(self, method, parts):
+        if method == "POST":
+            return b'{"token": "t", "expires_at": "2099-01-01T00:00:00Z", "token_type": "Bearer"}'
+        if parts.path == "/counts":
+            return json.dumps([self.n_requests, self.n_bytes]).encode()
+        if parts.path.endswith("/access-requests"):
+            items = [
+                {"id": f"r{n}", "status": "approved", "user_id": user_id(n)} for n in range(self._n_users)
+            ]
+            return json.dumps({"items": items}).encode()
+        if parts.path.endswith("/credentials"):
+            number = int(parts.path.split("/")[-2][1:])
+            keys = {
+                "user_id": user_id(number),
+                "memory_key": "mk",
+                "encryption_key": self._key,
+                "key_version": 1,
+            }
+            return json.dumps(keys).encode()
+        if parts.path.endswith("/tags"):
+            return b'{"items": []}'
+        return self._page.replace(self._any, parse_qs(parts.query)["user_id"][0].encode())
+
+
+# What is compared
+
+
+@contextlib.contextmanager
+def service(n_users, n_memories, delay_ms):
+    command = [sys.executable, __file__, "--serve", n_users, n_memories, delay_ms]
+    with subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            yield f"http://127.0.0.1:{int(server.stdout.readline())}/api/v1"
+        finally:
+            server.terminate()
+
+
+def serve(n_users, n_memories, delay_ms):
+    from pages import Handler, Server
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        server.pages = Users(n_users, n_memories, delay_ms / 1000)
+        print(server.server_address[1], flush=True)
+        server.serve_forever()
+
+
+@contextlib.contextmanager
+def dask_cluster(n_workers):
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as dask_client,
+    ):
+        yield dask_client
+
+
+def seconds_of(base_url, n_rows, **options):
+    import memframe as mf
+
+    with mf.connect(base_url, api_key="mf_benchmark") as client:
+        began = time.perf_counter()
+        fleet = mf.load_fleet(client, progress=False, **options)
+        seconds = time.perf_counter() - began
+    assert len(fleet.memories) == n_rows, fleet.outcomes.error.dropna().unique()
+    return seconds
+
+
+def compared(rounds):
+    os.environ["MEMFRAME_API_KEY"] = "mf_benchmark"  # for the workers
+    n_rows = N_USERS * N_MEMORIES
+    times = {}
+    with service(N_USERS, N_MEMORIES, DELAY_MS) as base_url, contextlib.ExitStack() as clusters:
+        dask = {n: clusters.enter_context(dask_cluster(n)) for n in (1, 8)}
+        for number in range(rounds + 1):
+            for n in (1, 8):
+                for name, options in (("threads", {"workers": n}), ("dask", {"scheduler": dask[n]})):
+                    seconds = seconds_of(base_url, n_rows, **options)
+                    if number:  # the first round warms all of them
+                        times.setdefault(name, {}).setdefault(n, []).append(seconds)
+    return {
+        name: {n: statistics.median(seconds) for n, seconds in of_n.items()} for name, of_n in times.items()
+    }
+
+
+def report(rounds):
+    print(f"{N_USERS} users of {N_MEMORIES} memories, {DELAY_MS} ms a request, median of {rounds} rounds")
+    for name, median in compared(rounds).items():
+        ratio = median[1] / median[8]
+        verdict = "" if ratio >= MIN_RATIO else f"  (at least {MIN_RATIO} is asked for)"
+        print(
+            f"  {name:8} 1 worker {median[1]:5.2f} s   8 workers {median[8]:5.2f} s   {ratio:4.1f}x{verdict}"
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--serve", type=int, nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        serve(*options.serve)
+    else:
+        report(options.rounds)
+
+
+if __name__ == "__main__":
+    main()
