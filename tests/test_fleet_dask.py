@@ -1,16 +1,19 @@
 """Fleets on a Dask cluster: one task a user, keys only where they belong, nothing in the open over a network."""
 
 import io
+import json
 import os
 import pickle
 
 import cloudpickle
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from distributed import Client as DaskClient
 from distributed import LocalCluster
 
 import memframe as mf
+from memframe.cli import main
 from memframe.errors import ConfigError
 from memframe.fleet import cluster
 from memframe.fleet.members import approved_and_revoked
@@ -54,6 +57,20 @@ def test_a_cluster_exports_sealed(tmp_path, village, client, dask_client):
         access = mf.open_access(client, by_user(folder.outcomes).loc[person.user_id, "request_id"])
         loaded = mf.load_archive(folder.archive(person.user_id), key=access)
         assert_same(loaded, mf.load_memories(access, progress=False))
+
+
+def test_a_cluster_is_given_to_the_command_by_its_address(tmp_path, village, dask_client, monkeypatch):
+    monkeypatch.setenv("MEMFRAME_BASE_URL", village.base_url)
+    monkeypatch.setenv("MEMFRAME_API_KEY", village.api_key)
+    arguments = [
+        "fleet",
+        "export",
+        str(tmp_path / "fleet"),
+        "--dask",
+        dask_client.scheduler.address,
+        "--json",
+    ]
+    assert json.loads(CliRunner().invoke(main, arguments).stdout)["n_rows"] == 3 * N_ROWS
 
 
 # Trouble

@@ -18,6 +18,7 @@ COMMANDS = {
     "login": "memframe.cli.login:log_in",
     "request": "memframe.cli.request:access_requests",
     "export": "memframe.cli.export:export_all",
+    "fleet": "memframe.cli.fleet:on_every_user",
     "serve": "memframe.cli.serve:run_service",
     "service": "memframe.cli.serve:service",
 }
