@@ -140,7 +140,9 @@ def test_content_stays_as_the_service_stores_it(tmp_path, stranger):
 
 
 @pytest.mark.parametrize(
-    "content", ["Likes tea", "", "as-stored:x", None, envelope_of(OTHER_KEY, 7).seal("Likes tea")]
+    "content",
+    ["Likes tea", "", "as-stored:x", None, envelope_of(OTHER_KEY, 7).seal("Likes tea")],
+    ids=["plain", "empty", "as an archive marks it", "none", "under another key"],
 )
 def test_content_that_the_key_does_not_open_is_sealed_as_it_stands(tmp_path, stranger, content):
     access = opened(stranger, envelope_of().seal("first"), content)

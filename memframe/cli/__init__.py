@@ -20,7 +20,7 @@ COMMANDS = {
     "export": "memframe.cli.export:export_all",
     "fleet": "memframe.cli.fleet:on_every_user",
     "serve": "memframe.cli.serve:run_service",
-    "service": "memframe.cli.serve:service",
+    "service": "memframe.cli.accounts:service",
 }
 """Each command, and the module and name that are loaded once it is asked for."""
 
