@@ -1,4 +1,4 @@
-"""A million memories in bounded memory: seconds a row and peak memory, at 50,000 and at 1,000,000 rows.
+"""A million memories in bounded memory: the cost of a row and peak memory, at 50,000 and at 1,000,000 rows.
 
     python tests/benchmarks/scale.py
 
@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
@@ -98,15 +99,15 @@ WAYS = {way.__name__: way for way in (export, sealed, iterate)}
 
 
 def measured(way, base_url):
-    """Seconds, rows and peak memory of one way, in this process."""
+    """Seconds, seconds of the processor, rows and peak memory of one way, in this process."""
     import memframe as mf
 
     access = mf.open_access(mf.connect(base_url, api_key="mf_benchmark"), "r1")
     with tempfile.TemporaryDirectory() as folder:
-        began = time.perf_counter()
+        began, cpu_began = time.perf_counter(), time.process_time()
         n_rows = WAYS[way](access, Path(folder) / "memories")
-        seconds = time.perf_counter() - began
-    return seconds, n_rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu_began
+    return seconds, cpu_seconds, n_rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 # The comparison
@@ -127,6 +128,12 @@ def in_a_fresh_process(way, base_url):
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
+class Cost(NamedTuple):
+    us: float
+    cpu_us: float
+    peak_mb: float
+
+
 def compared(way, sizes, rounds):
     """Median microseconds a row and highest peak for each number of rows, measured in turns."""
     found = {size: [] for size in sizes}
@@ -134,24 +141,27 @@ def compared(way, sizes, rounds):
         base_urls = {size: services.enter_context(service(size)) for size in sizes}
         for _ in range(rounds):
             for size in sizes:
-                seconds, n_rows, peak_mb = in_a_fresh_process(way, base_urls[size])
+                seconds, cpu_seconds, n_rows, peak_mb = in_a_fresh_process(way, base_urls[size])
                 assert n_rows == size, (way, n_rows)
-                found[size].append((seconds / n_rows * 1e6, peak_mb))
-    return {
-        size: (statistics.median(us for us, _ in runs), max(peak for _, peak in runs))
-        for size, runs in found.items()
-    }
+                found[size].append(Cost(seconds / n_rows * 1e6, cpu_seconds / n_rows * 1e6, peak_mb))
+    return [
+        Cost(
+            statistics.median(run.us for run in runs),
+            statistics.median(run.cpu_us for run in runs),
+            max(run.peak_mb for run in runs),
+        )
+        for runs in found.values()
+    ]
 
 
 def report(sizes, rounds):
-    few, many = sizes
-    print(f"{few:,} and {many:,} memories, {PAGE_SIZE:,} a page, median of {rounds} rounds")
+    print(f"{sizes[0]:,} and {sizes[1]:,} memories, {PAGE_SIZE:,} a page, median of {rounds} rounds")
     for way in WAYS:
-        found = compared(way, sizes, rounds)
-        (few_us, few_mb), (many_us, many_mb) = found[few], found[many]
+        few, many = compared(way, sizes, rounds)
         print(
-            f"  {way:8} {few_us:6.1f} and {many_us:6.1f} us a row: {many_us / few_us:4.2f}x (at most {MAX_RATIO})"
-            f"   peak {few_mb:4.0f} and {many_mb:4.0f} MB (at most {MAX_PEAK_MB})"
+            f"  {way:8} {few.us:5.1f} and {many.us:5.1f} us a row, {many.us / few.us:4.2f}x (at most {MAX_RATIO});"
+            f" of the processor {few.cpu_us:5.1f} and {many.cpu_us:5.1f}, {many.cpu_us / few.cpu_us:4.2f}x;"
+            f" peak {few.peak_mb:3.0f} and {many.peak_mb:3.0f} MB (at most {MAX_PEAK_MB})"
         )
 
 
