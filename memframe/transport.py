@@ -25,12 +25,12 @@ from urllib.parse import urlsplit
 import requests
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
-from urllib3.exceptions import HTTPError, InvalidHeader
-from urllib3.util import Retry
+from urllib3.exceptions import HTTPError
 
 from memframe.answers import Answer, error_of, printable
 from memframe.errors import ConfigError, MemframeError, NoAnswerError, ProtocolError
 from memframe.pacing import TOO_MANY, Gate
+from memframe.retries import ReadRetry, read_retry
 from memframe.secret import Secret, SecretBytes
 
 JSON_BODY = {"Content-Type": "application/json"}
@@ -38,7 +38,6 @@ FORM_BODY = {"Content-Type": "application/x-www-form-urlencoded"}
 
 CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 60.0
-MAX_RETRY_AFTER_S = 300
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 MAX_CONNECTIONS = 64
 """Kept open to one service; they are opened as they are needed."""
@@ -48,39 +47,6 @@ READ_ATTEMPTS = 3
 
 _PASSING = (requests.ConnectionError, requests.Timeout, requests.exceptions.InvalidHeader, HTTPError)
 """What may go better the next time: a header is the answer's, as ours are fit; `HTTPError` is urllib3's, of a body."""
-
-
-class ReadRetry(Retry):
-    """urllib3's policy, but garbage in Retry-After counts as nothing said instead of ending the read."""
-
-    def is_retry(self, method: str, status_code: int, has_retry_after: bool = False) -> bool:
-        """Whether it is for us: urllib3 would also repeat what asks for it and is not on our list."""
-        return status_code in self.status_forcelist and super().is_retry(method, status_code, has_retry_after)
-
-    def parse_retry_after(self, retry_after: str) -> float:
-        """Seconds to wait, from 0 to ``retry_after_max``."""
-        try:
-            return super().parse_retry_after(retry_after)
-        except (InvalidHeader, ValueError, OverflowError):
-            return 0
-
-
-def read_retry() -> ReadRetry:
-    """The policy for refusals: at most 5 repeats of a GET, from 0.3 s doubling to 20 s, or as Retry-After says."""
-    return ReadRetry(
-        total=5,
-        connect=0,
-        read=0,
-        other=0,
-        allowed_methods={"GET"},
-        status_forcelist={429, 502, 503, 504},
-        backoff_factor=0.3,
-        backoff_max=20,
-        backoff_jitter=0.2,
-        retry_after_max=MAX_RETRY_AFTER_S,
-        redirect=False,
-        raise_on_status=False,
-    )
 
 
 class _Session(requests.Session):

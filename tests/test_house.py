@@ -34,7 +34,7 @@ LAYERS = """
     answers frames envelope
     settings vault
     sources
-    wire address progress sample change pacing
+    wire address progress sample change pacing retries
     secret
     private_file
     errors

@@ -14,8 +14,7 @@ from memframe.answers import printable
 from memframe.audit.findings import SEVERITIES
 from memframe.cli.opening import as_json
 from memframe.client import Client, connect
-from memframe.errors import ConfigError
-from memframe.fleet import FleetFolder, audit_fleet, export_fleet
+from memframe.fleet import FleetFolder, audit_fleet, dask_client_at, export_fleet
 
 SOME_FAILED, FOUND = 1, 6
 """Exit codes: a user failed; the audit found what it was told to fail on."""
@@ -102,21 +101,8 @@ def _scheduled(address: str | None, workers: int) -> Iterator[tuple[Client, dict
         if address is None:
             yield client, {"workers": workers}
             return
-        with _dask_client(address) as dask_client:
+        with dask_client_at(address) as dask_client:
             yield client, {"scheduler": dask_client}
-
-
-def _dask_client(address: str) -> Any:
-    try:
-        from distributed import Client as DaskClient  # noqa: PLC0415 - Dask is an extra
-    except ModuleNotFoundError:
-        raise ConfigError("`--dask` needs the library distributed: pip install 'memframe[dask]'") from None
-    try:
-        return DaskClient(address)
-    except (OSError, ValueError) as error:
-        raise ConfigError(
-            f"there is no Dask scheduler at {address} ({type(error).__name__}): check the address"
-        ) from None
 
 
 def _tell(folder: FleetFolder, as_json: bool, **counts: int) -> None:

@@ -15,7 +15,7 @@ from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast
 
 import pandas as pd
 import pyarrow as pa
@@ -226,7 +226,8 @@ def _hauls(client: Client, members: Sequence[Member], work: Work, **how: Unpack[
         if scheduler == "threads":
             hauls = in_threads(client, members, work, workers=operator.index(workers))
         else:
-            hauls = _cluster(scheduler).on_cluster(scheduler, client, members, work)
+            dask_client = _checked(scheduler)
+            hauls = _cluster().on_cluster(dask_client, client, members, work)
         for haul in hauls:
             yield haul
             bar.step()
@@ -236,13 +237,26 @@ def _is_local(scheduler: object) -> bool:
     return isinstance(scheduler, str) and scheduler == "threads"
 
 
-def _cluster(scheduler: object) -> ModuleType:
-    """The module that knows Dask, loaded by whoever brings a client of it."""
-    if not hasattr(scheduler, "scheduler_info"):
-        raise ConfigError(
-            f"scheduler={scheduler!r:.60}: give 'threads', or a dask.distributed.Client (pip install 'memframe[dask]')"
-        )
-    return import_module("memframe.fleet.cluster")
+def dask_client_at(address: str) -> DaskClient:
+    """A client of the Dask cluster whose scheduler has this address."""
+    found: DaskClient = _cluster().client_at(address)
+    return found
+
+
+def _cluster() -> ModuleType:
+    """The module that knows Dask, loaded by whoever needs it."""
+    try:
+        return import_module("memframe.fleet.cluster")
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"a cluster needs the library {error.name}: pip install 'memframe[dask]'") from None
+
+
+def _checked(scheduler: object) -> DaskClient:
+    if hasattr(scheduler, "scheduler_info"):
+        return cast("DaskClient", scheduler)
+    raise ConfigError(
+        f"scheduler={scheduler!r:.60}: give 'threads', or a dask.distributed.Client (pip install 'memframe[dask]')"
+    )
 
 
 def _each_once(members: Iterable[Member], hauls: Iterable[Haul]) -> list[Haul]:

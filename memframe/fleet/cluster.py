@@ -78,6 +78,16 @@ def _lost(member: Member, status: str) -> Haul:
     return Haul(member, "failed", error=f"the task was lost ({status}): run it again")
 
 
+def client_at(address: str) -> DaskClient:
+    """A client of the cluster whose scheduler has this address."""
+    try:
+        return DaskClient(address)
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"there is no Dask scheduler at {address} ({type(error).__name__}): check the address"
+        ) from None
+
+
 # On a worker
 
 

@@ -14,7 +14,9 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+import urllib.request
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -133,6 +135,52 @@ def compared(rounds):
     }
 
 
+N_PLANNED_USERS, N_PLANNED_MEMORIES = 1_000_000, 1_000
+
+
+def plan(n_users=20):
+    """What a user of a thousand memories costs to audit and to keep sealed, and what a million of them do."""
+    import memframe as mf
+
+    with (
+        service(n_users, N_PLANNED_MEMORIES, 0) as base_url,
+        tempfile.TemporaryDirectory() as folder,
+        mf.connect(base_url, api_key="mf_benchmark") as client,
+    ):
+        mf.export_fleet(client, Path(folder) / "warm", progress=False)
+        n_requests, n_bytes = counts(base_url)
+        began = time.process_time()
+        mf.audit_fleet(client, Path(folder) / "fleet", progress=False)
+        cpu_s = (time.process_time() - began) / n_users
+        n_requests, n_bytes = (
+            now - before for now, before in zip(counts(base_url), (n_requests, n_bytes), strict=True)
+        )
+        n_stored = sum(path.stat().st_size for path in (Path(folder) / "fleet").rglob("*.parquet"))
+    n_requests, n_bytes, n_stored = (
+        (n - 1) / n_users if n is n_requests else n / n_users for n in (n_requests, n_bytes, n_stored)
+    )
+    waiting_s = n_requests * DELAY_MS / 1000
+    print(
+        f"a user of {N_PLANNED_MEMORIES:,} memories, audited and kept sealed: {n_requests:.0f} requests, "
+        f"{n_bytes / 1e6:.2f} MB received, {n_stored / 1e6:.2f} MB stored, {cpu_s * 1000:.0f} ms of one core"
+    )
+    print(
+        f"{N_PLANNED_USERS:,} such users: {n_requests * N_PLANNED_USERS:,.0f} requests, "
+        f"{n_bytes * N_PLANNED_USERS / 1e12:.1f} TB received, {n_stored * N_PLANNED_USERS / 1e12:.1f} TB stored"
+    )
+    for n_cores in (2, 16, 64):
+        hours = N_PLANNED_USERS * cpu_s / n_cores / 3600
+        rate = n_requests * N_PLANNED_USERS / hours / 3600
+        print(
+            f"  {n_cores:3} cores: {hours:6.1f} h at {rate:,.0f} requests/s; {waiting_s / cpu_s + 1:.1f} threads a core hide {DELAY_MS} ms a request"
+        )
+
+
+def counts(base_url):
+    with urllib.request.urlopen(base_url.removesuffix("/api/v1") + "/counts") as answer:
+        return json.load(answer)
+
+
 def report(rounds):
     print(f"{N_USERS} users of {N_MEMORIES} memories, {DELAY_MS} ms a request, median of {rounds} rounds")
     for name, median in compared(rounds).items():
@@ -154,6 +202,7 @@ def main():
         serve(*options.serve)
     else:
         report(options.rounds)
+        plan()
 
 
 if __name__ == "__main__":
