@@ -16,8 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 HERE = Path(__file__).parent
@@ -44,8 +44,9 @@ class Users:
     def answer(self, method, target):
         time.sleep(self._delay_s)
         body = self._body(method, urlsplit(target))
-        self.n_requests += 1
-        self.n_bytes += len(body)
+        if not target.endswith("/counts"):
+            self.n_requests += 1
+            self.n_bytes += len(body)
         return body
 
     def _body(self, method, parts):
@@ -138,8 +139,15 @@ def compared(rounds):
 N_PLANNED_USERS, N_PLANNED_MEMORIES = 1_000_000, 1_000
 
 
-def plan(n_users=20):
-    """What a user of a thousand memories costs to audit and to keep sealed, and what a million of them do."""
+class PerUser(NamedTuple):
+    requests: float
+    received: float
+    stored: float
+    cpu_s: float
+
+
+def cost_of_a_user(n_users):
+    """What a user of a thousand memories costs to audit and to keep sealed."""
     import memframe as mf
 
     with (
@@ -147,38 +155,37 @@ def plan(n_users=20):
         tempfile.TemporaryDirectory() as folder,
         mf.connect(base_url, api_key="mf_benchmark") as client,
     ):
-        mf.export_fleet(client, Path(folder) / "warm", progress=False)
-        n_requests, n_bytes = counts(base_url)
-        began = time.process_time()
+        mf.audit_fleet(client, Path(folder) / "warm", progress=False)
+        before, began = counts(base_url), time.process_time()
         mf.audit_fleet(client, Path(folder) / "fleet", progress=False)
-        cpu_s = (time.process_time() - began) / n_users
-        n_requests, n_bytes = (
-            now - before for now, before in zip(counts(base_url), (n_requests, n_bytes), strict=True)
-        )
+        cpu_s = time.process_time() - began
+        n_requests, n_bytes = (now - then for now, then in zip(counts(base_url), before, strict=True))
         n_stored = sum(path.stat().st_size for path in (Path(folder) / "fleet").rglob("*.parquet"))
-    n_requests, n_bytes, n_stored = (
-        (n - 1) / n_users if n is n_requests else n / n_users for n in (n_requests, n_bytes, n_stored)
-    )
-    waiting_s = n_requests * DELAY_MS / 1000
-    print(
-        f"a user of {N_PLANNED_MEMORIES:,} memories, audited and kept sealed: {n_requests:.0f} requests, "
-        f"{n_bytes / 1e6:.2f} MB received, {n_stored / 1e6:.2f} MB stored, {cpu_s * 1000:.0f} ms of one core"
-    )
-    print(
-        f"{N_PLANNED_USERS:,} such users: {n_requests * N_PLANNED_USERS:,.0f} requests, "
-        f"{n_bytes * N_PLANNED_USERS / 1e12:.1f} TB received, {n_stored * N_PLANNED_USERS / 1e12:.1f} TB stored"
-    )
-    for n_cores in (2, 16, 64):
-        hours = N_PLANNED_USERS * cpu_s / n_cores / 3600
-        rate = n_requests * N_PLANNED_USERS / hours / 3600
-        print(
-            f"  {n_cores:3} cores: {hours:6.1f} h at {rate:,.0f} requests/s; {waiting_s / cpu_s + 1:.1f} threads a core hide {DELAY_MS} ms a request"
-        )
+    return PerUser(*(total / n_users for total in (n_requests - 1, n_bytes, n_stored, cpu_s)))
 
 
 def counts(base_url):
-    with urllib.request.urlopen(base_url.removesuffix("/api/v1") + "/counts") as answer:
-        return json.load(answer)
+    import requests
+
+    return requests.get(base_url.removesuffix("/api/v1") + "/counts").json()
+
+
+def plan(n_users=20):
+    cost = cost_of_a_user(n_users)
+    n = N_PLANNED_USERS
+    print(
+        f"a user of {N_PLANNED_MEMORIES:,} memories, audited and kept sealed: {cost.requests:.0f} requests, "
+        f"{cost.received / 1e6:.2f} MB received, {cost.stored / 1e6:.2f} MB stored, {cost.cpu_s * 1e3:.0f} ms of a core"
+    )
+    print(
+        f"{n:,} of them: {cost.requests * n:,.0f} requests, {cost.received * n / 1e12:.2f} TB received, "
+        f"{cost.stored * n / 1e12:.2f} TB stored"
+    )
+    for n_cores in (2, 16, 64):
+        hours = n * cost.cpu_s / n_cores / 3600
+        print(
+            f"  {n_cores:2} cores: {hours:6.1f} hours, {cost.requests * n / hours / 3600:6.0f} requests a second"
+        )
 
 
 def report(rounds):
