@@ -43,8 +43,9 @@ if TYPE_CHECKING:
     from memframe import plot, service
     from memframe.access import Access, open_access, wait_for_decision
     from memframe.apply import Run, apply_plan, resume_run
-    from memframe.archive import export_memories, load_archive
+    from memframe.archive import Changes, export_memories, load_archive, refresh_archive
     from memframe.client import Client, connect
+    from memframe.fleet import Fleet, FleetFolder, audit_fleet, export_fleet, load_fleet
     from memframe.journal import list_runs, purge_runs
     from memframe.load import (
         iter_memories,
@@ -65,8 +66,9 @@ if TYPE_CHECKING:
 _ROOMS = {
     "access": ("Access", "open_access", "wait_for_decision"),
     "apply": ("Run", "apply_plan", "resume_run"),
-    "archive": ("export_memories", "load_archive"),
+    "archive": ("Changes", "export_memories", "load_archive", "refresh_archive"),
     "client": ("Client", "connect"),
+    "fleet": ("Fleet", "FleetFolder", "audit_fleet", "export_fleet", "load_fleet"),
     "journal": ("list_runs", "purge_runs"),
     "load": (
         "iter_memories",
@@ -93,11 +95,14 @@ __all__ = [
     "AccessError",
     "AccessRequest",
     "AuthError",
+    "Changes",
     "Client",
     "ConfigError",
     "ConflictError",
     "Credentials",
     "DecisionTimeout",
+    "Fleet",
+    "FleetFolder",
     "FrameError",
     "IncompleteRunError",
     "InvalidError",
@@ -119,13 +124,16 @@ __all__ = [
     "SignIn",
     "StalePlanError",
     "apply_plan",
+    "audit_fleet",
     "connect",
     "create_memories",
+    "export_fleet",
     "export_memories",
     "iter_memories",
     "list_runs",
     "load_access_requests",
     "load_archive",
+    "load_fleet",
     "load_memories",
     "load_memory",
     "load_tag",
@@ -138,6 +146,7 @@ __all__ = [
     "plot",
     "purge_runs",
     "push_memories",
+    "refresh_archive",
     "resume_run",
     "service",
     "update_memories",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Self, TypeVar, Unpack
 
 from msgspec import UNSET, Struct, UnsetType
@@ -12,6 +13,7 @@ from memframe.answers import Answer, about, decoded
 from memframe.bearer import Tokens
 from memframe.errors import MemframeError, ProtocolError
 from memframe.filters import checked_id, memory_query, of_user, refuse_unsendable
+from memframe.pacing import Gate
 from memframe.secret import Secret, SecretBytes, as_secret, closed
 from memframe.settings import find_client_settings
 from memframe.transport import JSON_BODY, Transport
@@ -68,6 +70,10 @@ class Client:
         """Close the connections; the client can be used again and opens new ones."""
         self._transport.close()
 
+    def paced(self, gate: Gate) -> AbstractContextManager[None]:
+        """Within the block all reads of this client go through a gate, whoever makes them."""
+        return self._transport.paced(gate)
+
     def sign_in(self) -> wire.TokenResponse:
         """Exchange the API key for a fresh token, which all further calls use.
 
@@ -75,7 +81,7 @@ class Client:
 
         Returns
         -------
-        TokenResponse
+        wire.TokenResponse
             With ``expires_at`` in UTC.
 
         Raises
@@ -158,6 +164,10 @@ class Client:
         keys = self._call(wire.GET_CREDENTIALS, Credentials, request_id=request_id)
         self._transport.keep_out(keys.memory_key, keys.encryption_key)
         return keys
+
+    def forget(self, keys: Credentials) -> None:
+        """Keys that are not used any more: of many users, only those at hand are kept out of messages."""
+        self._transport.forget(keys.memory_key, keys.encryption_key)
 
     # -- memories
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import tempfile
@@ -48,17 +49,20 @@ def writing_privately(path: Path, *, may_replace: bool = True) -> Iterator[Binar
 def filling_privately(path: Path) -> Iterator[Path]:
     """A folder to fill, which takes the place of `path` when it is full. Mode 0700.
 
-    Folders cannot be exchanged in one step: one that stood at `path` is out of the way for a moment,
-    under a name that begins with a dot, before it is removed.
+    The two are exchanged in one step on Linux and macOS, where the file system can do so. Elsewhere the
+    one that stood at `path` is out of the way for a moment, under a name that begins with a dot.
     """
     fresh = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     before = fresh.with_name(f"{fresh.name}.before")
     try:
         yield fresh
         _sync_folder(fresh)
-        if path.exists():
-            path.rename(before)
-        fresh.rename(path)
+        if path.exists() and _exchange(fresh, path):
+            before = fresh
+        else:
+            if path.exists():
+                path.rename(before)
+            fresh.rename(path)
     except BaseException:  # Ctrl-C as well: nothing half made stays behind
         shutil.rmtree(fresh)
         if before.exists():
@@ -67,6 +71,24 @@ def filling_privately(path: Path) -> Iterator[Path]:
     _sync_folder(path.parent)
     if before.exists():
         shutil.rmtree(before)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Whether the system has swapped two names in one step; Python has no call for it."""
+    if os.name != "posix":
+        return False
+    system = ctypes.CDLL(None)
+    names = os.fsencode(one), os.fsencode(other)
+    if hasattr(system, "renameat2"):  # Linux
+        failed: int = system.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _EXCHANGE)
+    elif hasattr(system, "renamex_np"):  # macOS
+        failed = system.renamex_np(*names, _EXCHANGE)
+    else:
+        failed = -1
+    return not failed
+
+
+_AT_FDCWD, _EXCHANGE = -100, 2
 
 
 def _sync_folder(folder: Path) -> None:

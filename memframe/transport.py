@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from http.cookiejar import DefaultCookiePolicy
 from importlib.metadata import version
 from pathlib import Path
@@ -23,67 +25,28 @@ from urllib.parse import urlencode, urlsplit
 import requests
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
-from urllib3.exceptions import HTTPError, InvalidHeader
-from urllib3.util import Retry
+from urllib3.exceptions import HTTPError
 
 from memframe import silence
 from memframe.answers import Answer, error_of, printable
 from memframe.errors import ConfigError, MemframeError, ProtocolError
+from memframe.pacing import TOO_MANY, Gate
+from memframe.retries import ReadRetry, read_retry, retry_after_s
 from memframe.secret import Secret, SecretBytes
 from memframe.silence import no_answer
 
 JSON_BODY = {"Content-Type": "application/json"}
 FORM_BODY = {"Content-Type": "application/x-www-form-urlencoded"}
 
-MAX_RETRY_AFTER_S = 300
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
+MAX_CONNECTIONS = 64
+"""Kept open to one service; they are opened as they are needed."""
+
 READ_ATTEMPTS = 3
 """How often a read is asked whose answer does not come or breaks off."""
 
 _PASSING = (requests.ConnectionError, requests.Timeout, requests.exceptions.InvalidHeader, HTTPError)
 """What may go better the next time: a header is the answer's, as ours are fit; `HTTPError` is urllib3's, of a body."""
-
-
-class ReadRetry(Retry):
-    """urllib3's policy, but garbage in Retry-After counts as nothing said instead of ending the read."""
-
-    def parse_retry_after(self, retry_after: str) -> float:
-        """Seconds to wait, from 0 to ``retry_after_max``."""
-        return retry_after_s({"Retry-After": retry_after}) or 0
-
-
-def read_retry() -> ReadRetry:
-    """The policy for refusals: at most 5 repeats of a GET, from 0.3 s doubling to 20 s, or as Retry-After says."""
-    return ReadRetry(
-        total=5,
-        connect=0,
-        read=0,
-        other=0,
-        allowed_methods={"GET"},
-        status_forcelist={429, 502, 503, 504},
-        backoff_factor=0.3,
-        backoff_max=20,
-        backoff_jitter=0.2,
-        retry_after_max=MAX_RETRY_AFTER_S,
-        redirect=False,
-        raise_on_status=False,
-    )
-
-
-def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """How long an answer asks to be left alone, from 0 to `MAX_RETRY_AFTER_S`; None where it says nothing.
-
-    >>> [retry_after_s({"Retry-After": text}) for text in ("7", "86400", "soon")]
-    [7.0, 300.0, None]
-    """
-    text = headers.get("Retry-After")
-    try:
-        return None if text is None else float(_WAITING.parse_retry_after(text))
-    except (InvalidHeader, ValueError, OverflowError):
-        return None
-
-
-_WAITING = Retry(retry_after_max=MAX_RETRY_AFTER_S)
 
 
 class _Session(requests.Session):
@@ -93,7 +56,7 @@ class _Session(requests.Session):
         super().__init__()
         self.trust_env = False  # what the environment says is looked up once, by the transport
         self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        adapter = HTTPAdapter(max_retries=retry, pool_maxsize=16)
+        adapter = HTTPAdapter(max_retries=retry, pool_maxsize=MAX_CONNECTIONS)
         self.mount("https://", adapter)
         self.mount("http://", adapter)
 
@@ -114,6 +77,7 @@ class Transport:
 
     def __init__(self, *, retry: ReadRetry | None = None, trust_env: bool = True) -> None:
         self._secrets: list[Secret] = []
+        self._mutex = threading.Lock()
         self._environment_of = functools.cache(_environment_of if trust_env else _no_environment)
         self._headers = {
             "User-Agent": f"memframe/{version('memframe')}",
@@ -121,11 +85,27 @@ class Transport:
             "Accept-Encoding": "gzip, deflate",
         }
         self._retry = retry or read_retry()
+        self._gate: Gate | None = None
         self._session_of = functools.cache(self._open_session)
 
-    def _open_session(self, process: int) -> _Session:  # noqa: ARG002 - the key of the cache
+    def _open_session(self, process: int, is_paced: bool) -> _Session:  # noqa: ARG002 - the key of the cache
         """One for each process: two that share a connection after a fork would read each other's answers."""
+        if is_paced:
+            return _Session(self._retry.new(status_forcelist={*self._retry.status_forcelist} - {TOO_MANY}))
         return _Session(self._retry)
+
+    def _session(self) -> _Session:
+        return self._session_of(os.getpid(), self._gate is not None)
+
+    @contextmanager
+    def paced(self, gate: Gate) -> Iterator[None]:
+        """Within the block all reads go through a gate, which also repeats those that are refused with 429."""
+        self._gate = gate
+        try:
+            yield
+        finally:
+            self._session().close()
+            self._gate = None
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
@@ -134,11 +114,17 @@ class Transport:
 
     def keep_out(self, *secrets: Secret | None) -> None:
         """Never repeat these in a message, should the service echo one."""
-        self._secrets += [secret for secret in secrets if secret and secret not in self._secrets]
+        with self._mutex:
+            self._secrets += [secret for secret in secrets if secret and secret not in self._secrets]
+
+    def forget(self, *secrets: Secret) -> None:
+        """These are used no more: of a million users, only the keys at hand are looked for in messages."""
+        with self._mutex:
+            self._secrets = [secret for secret in self._secrets if secret not in secrets]
 
     def close(self) -> None:
         """Close all connections."""
-        self._session_of(os.getpid()).close()
+        self._session().close()
 
     def exchange(
         self,
@@ -164,7 +150,7 @@ class Transport:
         failure: MemframeError
         for _ in range(READ_ATTEMPTS if method == "GET" else 1):
             try:
-                answer = self._once(method, url, auth=auth, params=params, data=data, headers=headers)
+                answer = self._sent(method, url, auth=auth, params=params, data=data, headers=headers)
             except _PASSING as broken:
                 failure = no_answer(method, url, broken)
             except (requests.RequestException, UnicodeError) as unfit:
@@ -173,6 +159,11 @@ class Transport:
             else:
                 return answer
         raise failure  # out here, as what it came from holds the address, the token and the body
+
+    def _sent(self, method: str, url: str, **request: Any) -> Answer:
+        send = functools.partial(self._once, method, url, **request)
+        gate = self._gate if method == "GET" else None
+        return gate.ask(send, _asked_wait_s) if gate else send()
 
     def _once(
         self,
@@ -186,7 +177,7 @@ class Transport:
         request = requests.PreparedRequest()  # by hand, as a Session merges its own settings into each anew
         address = f"{url}?{urlencode(params)}" if params else url  # requests takes three times as long for it
         request.prepare(method, address, headers={**self._headers, **(headers or {})}, **content)
-        with self._session_of(os.getpid()).send(
+        with self._session().send(
             request,
             timeout=(silence.CONNECT_TIMEOUT_S, silence.READ_TIMEOUT_S),
             stream=True,
@@ -216,6 +207,10 @@ class Transport:
         for secret in self._secrets:
             text = text.replace(secret.reveal(), "••••••")
         return printable(text)
+
+
+def _asked_wait_s(answer: Answer) -> float | None:
+    return retry_after_s(answer.headers)
 
 
 def _body_of(response: requests.Response) -> SecretBytes:

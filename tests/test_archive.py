@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from memframe import archive
-from memframe.archive import export_memories, load_archive, parquet
+from memframe.archive import export_memories, load_archive, parquet, places
 from memframe.errors import AccessError, FrameError
 from memframe.load import load_memories
 from memframe.sample import load_sample
@@ -81,7 +81,7 @@ def check_round_trip(tmp_path, extension, rows):
 @pytest.mark.parametrize("extension", FORMATS)
 def test_many_chunks_and_parts_keep_their_order(tmp_path, extension, monkeypatch):
     monkeypatch.setattr(parquet, "GROUP_ROWS", 3)
-    monkeypatch.setattr(archive, "PART_ROWS", 2)
+    monkeypatch.setattr(places, "PART_ROWS", 2)
     memories = memories_of([ROW | {"id": f"m{number}"} for number in range(40)])
     export_memories(memories, tmp_path / f"memories{extension}")
     assert_same(load_archive(tmp_path / f"memories{extension}"), memories)

@@ -9,7 +9,8 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 import memframe as mf
-from memframe import archive, wire
+from memframe import wire
+from memframe.archive import places
 from memframe.archive.sealing import AS_STORED
 from memframe.envelope import Envelope
 from memframe.errors import FrameError, SealError
@@ -230,7 +231,7 @@ def test_a_cell_that_was_changed_is_not_opened(tmp_path, sample_access):
 @pytest.mark.parametrize("sealed", [False, True])
 def test_duckdb_and_polars_read_the_dataset(tmp_path, sample_access, sealed, monkeypatch):
     duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
-    monkeypatch.setattr(archive, "PART_ROWS", 15)
+    monkeypatch.setattr(places, "PART_ROWS", 15)
     mf.export_memories(sample_access, tmp_path / "memories", sealed=sealed, progress=False)
     ids = mf.load_memories(sample_access, progress=False).id.tolist()
     read = polars.read_parquet(tmp_path / "memories")

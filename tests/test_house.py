@@ -34,7 +34,7 @@ LAYERS = """
     answers frames envelope silence
     settings vault
     sources
-    wire address progress sample change
+    wire address progress sample change pacing retries
     secret
     single_holder
     private_file
@@ -55,6 +55,8 @@ MAX_MEDIAN_LINES, MAX_BODY_LINES, MAX_FILE_LINES = 9, 40, 300
 ROOM_OF_LIBRARY = {
     "pandas": RANK.keys() - {"wire", "envelope", "client", "transport", "service"},
     "matplotlib": {"plot"},
+    "dask": {"fleet"},
+    "distributed": {"fleet"},
     "ipywidgets": {"panel", "progress"},
     "litestar": {"service"},
     "sqlalchemy": {"service"},

@@ -19,7 +19,7 @@ from memframe.errors import (
     RateLimitError,
     ServiceError,
 )
-from memframe.transport import retry_after_s
+from memframe.retries import retry_after_s
 from memframe.wire import Deleted, MemoryBlobResponse
 
 Sign = Literal[

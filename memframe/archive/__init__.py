@@ -25,10 +25,12 @@ import pandas as pd
 import pyarrow as pa
 
 from memframe.access import Access
-from memframe.archive import parquet
+from memframe.archive import parquet, places
+from memframe.archive.changes import Changes
 from memframe.archive.key import Key
 from memframe.archive.places import check_target, format_of, is_folder, naming, part_name
 from memframe.archive.reading import Reader
+from memframe.archive.refresh import refresh_archive
 from memframe.archive.sealing import Plain, Sealed
 from memframe.archive.stream import tables_of_access
 from memframe.archive.table import frame_of, table_of
@@ -37,10 +39,7 @@ from memframe.private_file import filling_privately, writing_privately
 from memframe.progress import ProgressOption
 from memframe.secret import closed
 
-__all__ = ["export_memories", "load_archive"]
-
-PART_ROWS = 50_000
-"""Rows in one file of a Parquet dataset: what `refresh_archive` writes again when one of them has changed."""
+__all__ = ["Changes", "export_memories", "load_archive", "refresh_archive"]
 
 
 def export_memories(
@@ -174,23 +173,7 @@ def _tables_of(
 def _write_dataset(folder: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
     n_rows = 0
     with filling_privately(folder) as fresh:
-        for number, part in enumerate(_in_parts(schema, iter(tables))):
+        for number, part in enumerate(parquet.in_parts(schema, tables, places.PART_ROWS)):
             with writing_privately(fresh / part_name(number)) as file:
                 n_rows += parquet.PARQUET.write(file, schema, part)
     return n_rows
-
-
-def _in_parts(schema: pa.Schema, tables: Iterator[pa.Table]) -> Iterator[Iterator[pa.Table]]:
-    """The tables of one part after the other; at least one part, so that an empty dataset has its columns."""
-    first = next(tables, schema.empty_table())
-    while first is not None:
-        yield _until_full(first, tables)
-        first = next(tables, None)
-
-
-def _until_full(first: pa.Table, others: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    n_rows = len(first)
-    yield first
-    while n_rows < PART_ROWS and (table := next(others, None)) is not None:
-        n_rows += len(table)
-        yield table

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from memframe.access import Access
@@ -36,7 +35,7 @@ class Keys(NamedTuple):
     codec: Codec | None = None
 
 
-def keys_for(path: Path, header: Header, key: Key | None) -> Keys:
+def keys_for(where: object, header: Header, key: Key | None) -> Keys:
     """The key that opens an archive.
 
     Raises
@@ -48,41 +47,41 @@ def keys_for(path: Path, header: Header, key: Key | None) -> Keys:
     assert seal is not None  # noqa: S101 - for the type checker: only sealed archives are opened
     if key is None:
         raise SealError(
-            f"{_described(path, header, seal)}: pass key=, the Access to that user or its encryption_key."
+            f"{_described(where, header, seal)}: pass key=, the Access to that user or its encryption_key."
         )
     if isinstance(key, Access):
         found = key.envelope.content_format
         codec = None if isinstance(found, str | Sequence) else found
-        return Keys(_checked(path, header, seal, key.credentials), codec=codec)
+        return Keys(_checked(where, header, seal, key.credentials), codec=codec)
     if isinstance(key, Credentials):
-        return Keys(_checked(path, header, seal, key))
+        return Keys(_checked(where, header, seal, key))
     if isinstance(key, Mapping):
-        return _among(path, header, seal, key)
+        return _among(where, header, seal, key)
     return Keys(as_secret(key))
 
 
-def _described(path: Path, header: Header, seal: Seal) -> str:
-    return f"{path} is sealed with key_version {seal.key_version} of user {header.user_id}"
+def _described(where: object, header: Header, seal: Seal) -> str:
+    return f"{where} is sealed with key_version {seal.key_version} of user {header.user_id}"
 
 
-def _checked(path: Path, header: Header, seal: Seal, credentials: Credentials) -> Secret:
+def _checked(where: object, header: Header, seal: Seal, credentials: Credentials) -> Secret:
     if not same_id(credentials.user_id, header.user_id):
         raise SealError(
-            f"{_described(path, header, seal)}, and this is a key of user {credentials.user_id}: pass one of theirs."
+            f"{_described(where, header, seal)}, and this is a key of user {credentials.user_id}: pass one of theirs."
         )
     if credentials.key_version != seal.key_version:
         raise SealError(
-            f"{_described(path, header, seal)}, and these credentials hold key_version {credentials.key_version}: "
+            f"{_described(where, header, seal)}, and these credentials hold key_version {credentials.key_version}: "
             f"pass the older key as key={{{seal.key_version}: ...}}, or export the archive again."
         )
     return credentials.encryption_key
 
 
-def _among(path: Path, header: Header, seal: Seal, keys: Mapping[int, str | Secret]) -> Keys:
+def _among(where: object, header: Header, seal: Seal, keys: Mapping[int, str | Secret]) -> Keys:
     closed = {version: as_secret(key) for version, key in sorted(keys.items(), reverse=True)}
     if seal.key_version not in closed:
         held = ", ".join(map(str, closed)) or "none"
         raise SealError(
-            f"{_described(path, header, seal)}, and of the versions given ({held}) none is that one."
+            f"{_described(where, header, seal)}, and of the versions given ({held}) none is that one."
         )
     return Keys(closed.pop(seal.key_version), closed)

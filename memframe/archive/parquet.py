@@ -92,4 +92,21 @@ def _gathered(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         yield pa.concat_tables(gathered)
 
 
+def in_parts(schema: pa.Schema, tables: Iterable[pa.Table], part_rows: int) -> Iterator[Iterator[pa.Table]]:
+    """The tables of one file after the other, each to be taken whole; at least one, so that none lacks columns."""
+    rest = iter(tables)
+    first = next(rest, schema.empty_table())
+    while first is not None:
+        yield _until_full(first, rest, part_rows)
+        first = next(rest, None)
+
+
+def _until_full(first: pa.Table, others: Iterator[pa.Table], part_rows: int) -> Iterator[pa.Table]:
+    n_rows = len(first)
+    yield first
+    while n_rows < part_rows and (table := next(others, None)) is not None:
+        n_rows += len(table)
+        yield table
+
+
 PARQUET = ArchiveFormat(_names, _read, _write, _header)

@@ -17,6 +17,9 @@ _FORMATS: dict[str, ArchiveFormat] = {
     ".csv": csv.CSV,
 }
 
+PART_ROWS = 50_000
+"""Rows in one file of a Parquet dataset: what `refresh_archive` writes again when one of them has changed."""
+
 
 @contextmanager
 def naming(target: Path) -> Iterator[None]:

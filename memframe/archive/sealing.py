@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate, chain
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -38,6 +37,9 @@ CODEC = "codec"
 SEALED_TEXTS = ("title", "summary")
 SEALED = frozenset({*SEALED_TEXTS, "content", "tags"})
 """Columns that only the key opens."""
+
+IN_THE_OPEN = ARCHIVE_SCHEMA.keys() - SEALED - {"content_error"}
+"""Columns that say the same without it."""
 
 _Cells = Sequence[str | None]
 
@@ -69,13 +71,15 @@ class Sealed:
         self._own = Envelope(
             keys.encryption_key, user_id=keys.user_id, key_version=keys.key_version, content_format=OWN
         )
-        self.schema = with_header(pa.schema(ARCHIVE_SCHEMA), header or self._header(access))
+        self.seal = (header and header.seal) or Seal(
+            keys.key_version, _format_of(access.envelope), check=self._own.seal(keys.user_id)
+        )
+        self.schema = with_header(pa.schema(ARCHIVE_SCHEMA), Header(keys.user_id, self.seal))
 
-    def _header(self, access: Access) -> Header:
-        found = access.envelope.content_format
-        name = found if isinstance(found, str) else list(found) if isinstance(found, Sequence) else CODEC
-        check = self._own.seal(access.user_id)
-        return Header(access.user_id, Seal(access.credentials.key_version, name, check))
+    def continues(self, seal: Seal) -> bool:
+        """Whether rows sealed like these and like those can stand in one archive."""
+        ours = (self.seal.key_version, self.seal.content_format)
+        return ours == (seal.key_version, seal.content_format)
 
     def stored(self, table: pa.Table) -> pa.Table:
         """The table as it is written: without plain text, and without its column of stored content."""
@@ -97,13 +101,18 @@ class Sealed:
         return AS_STORED + self._own.seal(stored)
 
 
+def _format_of(envelope: Envelope) -> str | list[str]:
+    found = envelope.content_format
+    return found if isinstance(found, str) else list(found) if isinstance(found, Sequence) else CODEC
+
+
 class Opener:
     """Opens tables of a sealed archive.
 
     Parameters
     ----------
-    path : Path
-        For messages.
+    where : object
+        What the archive is called in messages: its path.
     header : Header
         Of a sealed archive.
     key : Key or None
@@ -115,10 +124,10 @@ class Opener:
         There is no key, or it is not the one.
     """
 
-    def __init__(self, path: Path, header: Header, key: Key | None) -> None:
-        self._path = path
-        keys = keys_for(path, header, key)
-        self._own, self._content, self._older = _envelopes(path, header, keys)
+    def __init__(self, where: object, header: Header, key: Key | None) -> None:
+        self._where = where
+        keys = keys_for(where, header, key)
+        self._own, self._content, self._older = _envelopes(where, header, keys)
 
     def opened(self, table: pa.Table) -> pa.Table:
         """The table with plain text in the place of sealed."""
@@ -142,7 +151,7 @@ class Opener:
         opened = self._own.open_many(cells)
         if opened.errors:
             raise SealError(
-                f"{len(opened.errors):,} texts of {name} in {self._path} do not open, though the key is right: the "
+                f"{len(opened.errors):,} texts of {name} in {self._where} do not open, though the key is right: the "
                 "archive was changed or damaged. Export it again."
             )
         return opened.plain
@@ -170,20 +179,20 @@ class Opener:
         return stored
 
 
-def _envelopes(path: Path, header: Header, keys: Keys) -> tuple[Envelope, Envelope, list[Envelope]]:
+def _envelopes(where: object, header: Header, keys: Keys) -> tuple[Envelope, Envelope, list[Envelope]]:
     """For what we sealed, for content as the service stores it, and for content under other versions of the key."""
     seal = header.seal
     assert seal is not None  # noqa: S101 - for the type checker: only sealed archives are opened
     own = Envelope(keys.key, user_id=header.user_id, key_version=seal.key_version, content_format=OWN)
     if own.open_many([seal.check]).errors:
         raise SealError(
-            f"This key does not open {path}, which is sealed with key_version {seal.key_version} of user "
+            f"This key does not open {where}, which is sealed with key_version {seal.key_version} of user "
             f"{header.user_id}: pass that key, or an Access to that user."
         )
     content_format = keys.codec if seal.content_format == CODEC else seal.content_format
     if content_format is None:
         raise SealError(
-            f"The content of {path} is stored by a codec of your own: pass key=access, of an access that was "
+            f"The content of {where} is stored by a codec of your own: pass key=access, of an access that was "
             "opened with content_format=codec."
         )
     content = Envelope(

@@ -23,6 +23,7 @@ COMMANDS = {
     "resume": "memframe.cli.running:go_on",
     "undo": "memframe.cli.planning:plan_back",
     "runs": "memframe.cli.running:show_runs",
+    "fleet": "memframe.cli.fleet:on_every_user",
     "serve": "memframe.cli.serve:run_service",
     "service": "memframe.cli.accounts:service",
 }

@@ -57,6 +57,19 @@ def test_memories_are_exported(service, user, call, tmp_path):
     assert list(mf.load_archive(target).content) == ["Likes tea"]
 
 
+def test_a_sealed_archive_is_refreshed(user, call, tmp_path):
+    access = user.access()
+    arguments = ("export", tmp_path / "mine", "--request", access.request_id)
+    assert "0 memories in" in call(*arguments, "--sealed").stdout
+    access.client.create_memory_blob(
+        access.user_id, memory_key=access.credentials.memory_key, content=access.envelope.seal("Likes tea")
+    )
+    told = json.loads(call(*arguments, "--refresh", "--json").stdout)
+    assert told == {"path": str(tmp_path / "mine"), "added": 1, "changed": 0, "gone": 0}
+    assert list(mf.load_archive(tmp_path / "mine", key=access).content) == ["Likes tea"]
+    assert "0 added, 0 changed, 0 gone in" in call(*arguments, "--refresh").stdout
+
+
 def test_a_request_that_is_not_approved_ends_with_5(user, call, tmp_path):
     done = call("export", str(tmp_path / "mine.parquet"), "--request", user.ask().id)
     assert done.exit_code == 5

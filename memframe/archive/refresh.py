@@ -1,0 +1,205 @@
+"""A second export of the same user: it writes only the files in which something has changed.
+
+The service cannot say what changed since, so that all memories are listed; what is saved is the writing, and
+what is won is the knowledge of what was added, changed and gone. Rows stay in the file in which they were, and
+new ones join the file that they are listed after, up to `PART_ROWS`: an archive that is refreshed keeps the
+order of the service, as one that is exported anew does.
+
+Files that did not change are linked, not copied, into a folder beside the archive, which takes its place when
+it is whole. A crash before leaves the old archive as it was.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from itertools import chain, groupby
+from math import inf
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from memframe.access import Access
+from memframe.answers import same_id
+from memframe.archive import places
+from memframe.archive.changes import Changes, Comparison, Hashes, Known, Piece
+from memframe.archive.places import check_target, format_of, is_folder, naming, part_name
+from memframe.archive.reading import Reader
+from memframe.archive.sealing import IN_THE_OPEN, Plain, Sealed
+from memframe.archive.stream import tables_of_access
+from memframe.archive.table import ARCHIVE_SCHEMA
+from memframe.errors import FrameError
+from memframe.private_file import filling_privately, writing_privately
+from memframe.progress import ProgressOption
+
+
+def refresh_archive(
+    access: Access, path: str | PathLike[str], *, progress: ProgressOption = "auto"
+) -> Changes:
+    """Bring an archive up to date, and tell what has changed since it was written.
+
+    Only files in which something changed are written. A sealed archive stays sealed; under a new version of
+    the key it is written anew, and what changed is then told by the columns in the open, as ``updated_at``.
+
+    Parameters
+    ----------
+    access : Access
+        To the user whose memories the archive holds.
+    path : str or path
+        What `export_memories` wrote.
+    progress : {"auto", True, False} or callable
+        Shown while the memories are listed.
+
+    Returns
+    -------
+    Changes
+        Ids: ``added``, ``changed``, ``gone``. False where nothing changed.
+
+    Raises
+    ------
+    FrameError
+        There is no archive of this user at `path`, or one with columns of your own.
+    """
+    target = Path(path).expanduser()
+    with naming(target):
+        reader = Reader(target, access)
+        check_target(target)
+        _check_owner(reader, target, access)
+        return _Refresh(access, reader).carry_out(target, progress)
+
+
+def _check_owner(reader: Reader, path: Path, access: Access) -> None:
+    """Refuse an archive that holds more than the memories of this user, which a refresh would lose."""
+    for part in reader.parts:
+        own = [name for name in format_of(part).names(part) if name not in ARCHIVE_SCHEMA]
+        if own:
+            raise FrameError(
+                f"{path} has columns of your own ({', '.join(own[:3])}), which the service does not know and a "
+                "refresh would lose: export the access to another path, and keep both."
+            )
+    header = reader.header()
+    owners = {header.user_id} if header else _owners(reader)
+    others = [owner for owner in owners if owner is None or not same_id(owner, access.user_id)]
+    if others:
+        raise FrameError(
+            f"{path} holds memories of user {others[0]}, and this access is to user {access.user_id}: give each "
+            "user an archive of their own."
+        )
+
+
+def _owners(reader: Reader) -> set[str | None]:
+    found: set[str | None] = set()
+    for table in reader.tables(["user_id"]):
+        found.update(table["user_id"].unique().to_pylist())
+    return found
+
+
+class _Refresh:
+    """One refresh: how the archive is sealed, what of it can be compared, and what can stay as it is."""
+
+    def __init__(self, access: Access, reader: Reader) -> None:
+        self._access, self._reader = access, reader
+        header = reader.header()
+        seal = header.seal if header else None
+        self._form: Plain | Sealed = Sealed(access) if seal else Plain(access)
+        self._continues = seal is None or (isinstance(self._form, Sealed) and self._form.continues(seal))
+        if seal and self._continues:
+            self._form = Sealed(access, header)
+        can_open = seal is None or seal.key_version == access.credentials.key_version
+        self._columns = [name for name in ARCHIVE_SCHEMA if can_open or name in IN_THE_OPEN]
+        self._known = Known(reader.tables_of_part(part, self._columns) for part in reader.parts)
+
+    def carry_out(self, target: Path, progress: ProgressOption) -> Changes:
+        in_folder = is_folder(target)
+        comparison = Comparison(
+            self._known,
+            self._columns,
+            part_rows=places.PART_ROWS if in_folder else inf,
+            continues=self._continues,
+        )
+        pieces = self._pieces(comparison, progress)
+        files = (
+            (base, group) for (_, base), group in groupby(pieces, key=lambda piece: (piece.file, piece.base))
+        )
+        if in_folder:
+            with filling_privately(target) as fresh:
+                for number, (base, group) in enumerate(_at_least_one(files)):
+                    self._write_file(fresh / part_name(number), base, group)
+        else:
+            for base, group in _at_least_one(files):
+                self._write_file(target, base, group)
+        return comparison.changes()
+
+    def _pieces(self, comparison: Comparison, progress: ProgressOption) -> Iterator[Piece]:
+        """All that is listed, and at its end, while the old files are still there, what of theirs is gone."""
+        yield from comparison.pieces(tables_of_access(self._access, progress=progress))
+        comparison.gone += self._gone()
+
+    def _write_file(self, path: Path, base: int, pieces: Iterator[Piece]) -> None:
+        """Write a file, unless an old one says the same: then that one stays."""
+        n_same, others = _divergence(pieces, self._prints_of(base))
+        if others is not None:
+            tables = chain(self._old_rows(base, n_same), (self._form.stored(piece.table) for piece in others))
+            with writing_privately(path) as file:
+                format_of(path).write(file, self._form.schema, tables)
+        elif not path.exists():
+            _link(self._reader.parts[base], path)
+
+    def _prints_of(self, base: int) -> Hashes:
+        return self._known.prints_of(base) if base >= 0 else np.empty(0, np.int64)
+
+    def _old_rows(self, base: int, n_rows: int) -> Iterator[pa.Table]:
+        """The first rows of an old file as they stand there: what is sealed is not sealed again."""
+        if n_rows:
+            part = self._reader.parts[base]
+            for table in format_of(part).read(part, [*ARCHIVE_SCHEMA]):
+                yield table.slice(0, n_rows)
+                n_rows = max(0, n_rows - len(table))
+
+    def _gone(self) -> Iterator[str]:
+        is_gone = ~self._known.is_seen
+        if is_gone.any():
+            row = 0
+            for table in self._reader.tables(["id"]):
+                yield from table["id"].filter(pa.array(is_gone[row : row + len(table)])).to_pylist()
+                row += len(table)
+
+
+_Files = Iterator[tuple[int, Iterator[Piece]]]
+
+
+def _at_least_one(files: _Files) -> _Files:
+    """Files to write; an empty one where there are no memories, so that the archive keeps its columns."""
+    n_files = 0
+    for n_files, file in enumerate(files, 1):  # noqa: B007 - the count is what is asked for
+        yield file
+    if not n_files:
+        yield -1, iter(())
+
+
+def _divergence(pieces: Iterator[Piece], prints: Hashes) -> tuple[int, Iterable[Piece] | None]:
+    """How many rows are as they were, and the pieces from the first that is not; None where all are."""
+    n_same = 0
+    for piece in pieces:
+        n_equal = _n_equal(piece.prints, prints[n_same:])
+        n_same += n_equal
+        if n_equal < len(piece.prints):
+            return n_same, chain([piece.after(n_equal)], pieces)
+    return n_same, None if 0 < n_same == len(prints) else ()
+
+
+def _n_equal(these: Hashes, those: Hashes) -> int:
+    n_rows = min(len(these), len(those))
+    differ = np.flatnonzero(these[:n_rows] != those[:n_rows])
+    return int(differ[0]) if len(differ) else n_rows
+
+
+def _link(old: Path, new: Path) -> None:
+    """The same file under another name; a copy where the file system knows no links."""
+    try:
+        os.link(old, new)
+    except OSError:
+        shutil.copy2(old, new)

@@ -1,0 +1,137 @@
+"""`memframe fleet`: every user who has approved, audited or exported into one folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from memframe.answers import printable
+from memframe.audit.findings import SEVERITIES
+from memframe.cli.opening import as_json
+from memframe.client import Client, connect
+from memframe.fleet import FleetFolder, audit_fleet, dask_client_at, export_fleet
+
+SOME_FAILED, FOUND = 1, 6
+"""Exit codes: a user failed; the audit found what it was told to fail on."""
+
+MAX_ERRORS = 10
+"""Users whose error is shown; ``outcomes.parquet`` has all."""
+
+
+@click.group("fleet")
+def on_every_user() -> None:
+    """Every user who has approved: audit or export them all into one folder.
+
+    A command that is repeated does only what is missing. It ends with 1 if a user failed; one who took the
+    approval back is no failure.
+
+    \b
+    Example:
+        memframe fleet audit fleet-2026-11 --json
+    """
+
+
+def on_fleet(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of all commands over a fleet."""
+    options = [
+        click.argument("path", type=click.Path(path_type=Path)),
+        click.option(
+            "--workers",
+            default=8,
+            show_default=True,
+            type=click.IntRange(min=1),
+            help="Threads on this machine.",
+        ),
+        click.option(
+            "--dask", "address", metavar="ADDRESS", help="Scheduler of a Dask cluster to do it instead."
+        ),
+        as_json,
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@on_every_user.command("audit")
+@on_fleet
+@click.option(
+    "--archives/--no-archives", default=True, help="Also keep what was audited, sealed with each user's key."
+)
+@click.option("--fail-on", type=click.Choice(SEVERITIES), help="End with 6 if there are findings as severe.")
+def audit_all(*, archives: bool, fail_on: str | None, **options: Any) -> None:
+    """Audit the memories of every user, each alone; findings land in PATH by user.
+
+    \b
+    Example:
+        memframe fleet audit fleet-2026-11 --fail-on high
+    """
+    with _scheduled(options["address"], options["workers"]) as (client, how):
+        folder = audit_fleet(client, options["path"], archives=archives, **how)
+    severities = folder.findings["severity"]
+    _tell(folder, options["as_json"], n_findings=len(severities))
+    worst = SEVERITIES[SEVERITIES.index(fail_on) :] if fail_on else ()
+    _end(folder, found=bool(severities.isin(worst).any()))
+
+
+@on_every_user.command("export")
+@on_fleet
+@click.option("--plaintext", is_flag=True, help="Leave the archives open to whoever can read PATH.")
+def export_all(*, plaintext: bool, **options: Any) -> None:
+    """Export the memories of every user into PATH, an archive each, sealed with the user's key.
+
+    \b
+    Example:
+        memframe fleet export fleet-2026-11
+    """
+    with _scheduled(options["address"], options["workers"]) as (client, how):
+        folder = export_fleet(client, options["path"], sealed=not plaintext, **how)
+    _tell(folder, options["as_json"])
+    _end(folder)
+
+
+@contextmanager
+def _scheduled(address: str | None, workers: int) -> Iterator[tuple[Client, dict[str, Any]]]:
+    """A client, and how the work is shared out."""
+    with connect() as client:
+        if address is None:
+            yield client, {"workers": workers}
+            return
+        with dask_client_at(address) as dask_client:
+            yield client, {"scheduler": dask_client}
+
+
+def _tell(folder: FleetFolder, as_json: bool, **counts: int) -> None:
+    outcomes = folder.outcomes
+    told = {
+        "path": str(folder.path),
+        **{status: int((outcomes["status"] == status).sum()) for status in ("done", "failed", "revoked")},
+        "n_rows": int(outcomes["n_rows"].sum()),
+        **counts,
+    }
+    if as_json:
+        click.echo(json.dumps(told))
+        return
+    numbers = [f"{told[name]:,} {words}" for name, words in _WORDS.items() if name in told]
+    click.echo(f"{', '.join(numbers)}; in {folder.path}, readable by you alone")
+    failed = outcomes[outcomes["status"] == "failed"].head(MAX_ERRORS)
+    for user_id, error in zip(failed["user_id"], failed["error"], strict=True):
+        click.echo(printable(f"{user_id}: {error}"), err=True)
+
+
+_WORDS = {
+    "done": "users done",
+    "failed": "failed",
+    "revoked": "revoked",
+    "n_rows": "memories",
+    "n_findings": "findings",
+}
+
+
+def _end(folder: FleetFolder, *, found: bool = False) -> None:
+    has_failed = (folder.outcomes["status"] == "failed").any()
+    click.get_current_context().exit(SOME_FAILED if has_failed else FOUND if found else 0)

@@ -1,0 +1,268 @@
+"""Many users at once: every user who approved a developer's request, in threads here or on a Dask cluster.
+
+Each user is done for alone: nothing of one is ever compared with anything of another, and what goes wrong
+with one is a row in the table of outcomes. Requests that are not approved are skipped, and a user who approved
+twice counts once; one who approved and took it back is a row as well, as what was kept of them should go.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast
+
+import pandas as pd
+import pyarrow as pa
+from msgspec.structs import replace
+
+from memframe.archive.places import naming
+from memframe.archive.table import ARCHIVE_SCHEMA, frame_of
+from memframe.client import Client
+from memframe.errors import ConfigError
+from memframe.fleet.folder import FleetFolder
+from memframe.fleet.members import Member, approved_and_revoked, key_of
+from memframe.fleet.opening import opened
+from memframe.fleet.outcomes import outcomes_frame, revoked
+from memframe.fleet.threads import in_threads
+from memframe.fleet.work import Haul, Work
+from memframe.paging import is_count
+from memframe.progress import Progress, ProgressOption
+
+if TYPE_CHECKING:
+    from distributed import Client as DaskClient
+
+__all__ = ["Fleet", "FleetFolder", "audit_fleet", "export_fleet", "load_fleet"]
+
+
+@dataclass(frozen=True, eq=False)
+class Fleet:
+    """The memories of many users.
+
+    Attributes
+    ----------
+    memories : DataFrame
+        As of `load_memories`, of all users one after the other.
+    outcomes : DataFrame
+        One row a user: ``user_id request_id status n_rows error``; ``status`` is done, revoked or failed.
+    """
+
+    memories: pd.DataFrame
+    outcomes: pd.DataFrame
+
+    def __repr__(self) -> str:
+        counts = self.outcomes["status"].value_counts()
+        told = ", ".join(f"{count:,} {status}" for status, count in counts.items())
+        return f"<memframe.Fleet of {len(self.memories):,} memories; users: {told or 'none'}>"
+
+
+def load_fleet(
+    client: Client,
+    *,
+    scheduler: Literal["threads"] | DaskClient = "threads",
+    workers: int = 8,
+    plaintext: bool = False,
+    progress: ProgressOption = "auto",
+) -> Fleet:
+    """All memories of every user who has approved, in one frame.
+
+    Parameters
+    ----------
+    client : Client
+    scheduler : "threads" or dask.distributed.Client
+        Threads of this process, or the workers of a Dask cluster, one task a user. Workers connect with the
+        ``MEMFRAME_API_KEY`` of their own environment.
+    workers : int
+        Threads.
+    plaintext : bool
+        Let decrypted memories travel from the workers of a cluster. Otherwise they travel sealed, and are
+        opened here with keys that are fetched here, at the cost of one more request a user.
+    progress : {"auto", True, False} or callable
+        Counts users.
+
+    Returns
+    -------
+    Fleet
+        Users in the order of their requests. Those who failed, or took their approval back, are in
+        ``outcomes`` alone.
+
+    Raises
+    ------
+    ConfigError
+        The cluster speaks over a network without TLS, or its workers have no key.
+    """
+    is_local = _is_local(scheduler)
+    work = Work(table="plain" if is_local or plaintext else "sealed")
+    approved, gone = approved_and_revoked(client.access_requests())
+    hauls = _hauls(client, approved, work, scheduler=scheduler, workers=workers, progress=progress)
+    found = _each_once(approved, hauls if is_local else opened(client, hauls, workers=workers))
+    tables = [haul.table for haul in found if haul.table is not None]
+    memories = frame_of(pa.concat_tables([pa.schema(ARCHIVE_SCHEMA).empty_table(), *tables]))
+    return Fleet(memories, outcomes_frame([*found, *map(revoked, gone)]))
+
+
+def audit_fleet(
+    client: Client,
+    path: str | PathLike[str],
+    *,
+    scheduler: Literal["threads"] | DaskClient = "threads",
+    workers: int = 8,
+    archives: bool = True,
+    checks: Sequence[str] | None = None,
+    now: datetime | None = None,
+    progress: ProgressOption = "auto",
+) -> FleetFolder:
+    """Audit the memories of every user who has approved, each alone, into a folder.
+
+    A run that is started again does only what is missing: users who failed, whose audit a crash prevented, or
+    who approved since. Another folder audits all of them anew.
+
+    Parameters
+    ----------
+    client : Client
+    path : str or path
+        A new folder, or one of an earlier run: Parquet datasets ``findings`` and ``memories``, partitioned by
+        user, and ``outcomes.parquet``. Closed to everybody else.
+    scheduler, workers, progress
+        As in `load_fleet`. Only findings and sealed archives leave a worker.
+    archives : bool
+        Also keep what was audited: an archive of each user, sealed with their own key (see `load_archive`).
+    checks : sequence of str, optional
+    now : datetime, optional
+        As in `audit_memories`.
+
+    Returns
+    -------
+    FleetFolder
+        With ``outcomes`` and ``findings`` as frames.
+
+    Raises
+    ------
+    ConfigError
+        The cluster speaks over a network without TLS, or its workers have no key.
+    FrameError
+        The folder holds something else, or cannot be written.
+    """
+    work = Work(
+        archive="sealed" if archives else None,
+        findings=True,
+        checks=None if checks is None else tuple(checks),
+        now=now,
+    )
+    return _filled(client, path, work, scheduler=scheduler, workers=workers, progress=progress)
+
+
+def export_fleet(
+    client: Client,
+    path: str | PathLike[str],
+    *,
+    sealed: bool = True,
+    scheduler: Literal["threads"] | DaskClient = "threads",
+    workers: int = 8,
+    progress: ProgressOption = "auto",
+) -> FleetFolder:
+    """Export the memories of every user who has approved, an archive each, into a folder.
+
+    Parameters
+    ----------
+    client : Client
+    path : str or path
+        A new folder, or one of an earlier run, of which only what is missing is done.
+    sealed : bool
+        Seal each archive with the key of its user; otherwise whoever can read the folder can read them all.
+    scheduler, workers, progress
+        As in `load_fleet`.
+
+    Returns
+    -------
+    FleetFolder
+        With ``outcomes`` as a frame, and ``archive(user_id)`` for `load_archive`.
+
+    Raises
+    ------
+    ConfigError
+        The cluster speaks over a network without TLS, or its workers have no key.
+    FrameError
+        The folder holds something else, or cannot be written.
+    """
+    work = Work(archive="sealed" if sealed else "plain")
+    return _filled(client, path, work, scheduler=scheduler, workers=workers, progress=progress)
+
+
+class _How(TypedDict):
+    scheduler: Literal["threads"] | DaskClient
+    workers: int
+    progress: ProgressOption
+
+
+def _filled(client: Client, path: str | PathLike[str], work: Work, **how: Unpack[_How]) -> FleetFolder:
+    folder = FleetFolder(Path(path).expanduser())
+    with naming(folder.path):
+        folder.prepare()
+        approved, gone = approved_and_revoked(client.access_requests())
+        there = folder.done(approved, work.kinds)
+        missing = [member for member in approved if member not in there]
+        hauls = [*there.values(), *map(revoked, gone)]
+        try:
+            for haul in _hauls(client, missing, work, **how):
+                folder.land(haul)
+                hauls.append(replace(haul, files={}))
+        finally:  # also of a run that was stopped
+            folder.keep_outcomes(outcomes_frame(_each_once([*approved, *gone], hauls)))
+    return folder
+
+
+def _hauls(client: Client, members: Sequence[Member], work: Work, **how: Unpack[_How]) -> Iterator[Haul]:
+    """Hauls as they come in, counted for whoever looks."""
+    scheduler, workers = how["scheduler"], how["workers"]
+    if not is_count(workers, at_least=1):
+        raise ConfigError(f"workers={workers!r}: give a whole number from 1")
+    with Progress(how["progress"], total=len(members), text="users") as bar:
+        if scheduler == "threads":
+            hauls = in_threads(client, members, work, workers=operator.index(workers))
+        else:
+            dask_client = _checked(scheduler)
+            hauls = _cluster().on_cluster(dask_client, client, members, work)
+        for haul in hauls:
+            yield haul
+            bar.step()
+
+
+def _is_local(scheduler: object) -> bool:
+    return isinstance(scheduler, str) and scheduler == "threads"
+
+
+def dask_client_at(address: str) -> DaskClient:
+    """A client of the Dask cluster whose scheduler has this address."""
+    found: DaskClient = _cluster().client_at(address)
+    return found
+
+
+def _cluster() -> ModuleType:
+    """The module that knows Dask, loaded by whoever needs it."""
+    try:
+        return import_module("memframe.fleet.cluster")
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"a cluster needs the library {error.name}: pip install 'memframe[dask]'") from None
+
+
+def _checked(scheduler: object) -> DaskClient:
+    if hasattr(scheduler, "scheduler_info"):
+        return cast("DaskClient", scheduler)
+    raise ConfigError(
+        f"scheduler={scheduler!r:.60}: give 'threads', or a dask.distributed.Client (pip install 'memframe[dask]')"
+    )
+
+
+def _each_once(members: Iterable[Member], hauls: Iterable[Haul]) -> list[Haul]:
+    """Hauls in the order of members, without a user who turned out to be one that came before."""
+    found = {haul.member.request_id: haul for haul in hauls}
+    in_order = [found[member.request_id] for member in members if member.request_id in found]
+    return list(
+        {key_of(haul.member.user_id or haul.member.request_id): haul for haul in reversed(in_order)}.values()
+    )[::-1]

@@ -1,0 +1,157 @@
+"""Many users on a Dask cluster: one task a user, and no key in any of them.
+
+A task says whom and what, and nothing that opens anything. A worker connects with the API key of its own
+environment, fetches the user's credentials itself, and returns Parquet: findings, and memories sealed with
+the user's key. Plaintext leaves it only where it was asked for by name.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from ipaddress import ip_address
+from itertools import islice
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import dask
+import dask.dataframe
+import pandas as pd
+from distributed import Client as DaskClient
+from distributed import as_completed, futures_of
+
+from memframe.client import Client, connect
+from memframe.errors import ConfigError, MemframeError
+from memframe.fleet.members import Member
+from memframe.fleet.work import Haul, Work, carry_out, packed, unpacked
+from memframe.pacing import Gate, Pace
+
+BATCH = 10_000
+"""Tasks that the scheduler holds at a time."""
+
+_ROW = pd.DataFrame(
+    {
+        "user_id": pd.Series(dtype="str"),
+        "request_id": pd.Series(dtype="str"),
+        "status": pd.Series(dtype="str"),
+        "haul": pd.Series(dtype=object),
+    }
+)
+"""What a task returns: one row a user, with all that came of them packed into ``haul``."""
+
+
+def on_cluster(
+    dask_client: DaskClient, client: Client, members: Iterable[Member], work: Work
+) -> Iterator[Haul]:
+    """Hauls as they come in, in any order.
+
+    Raises
+    ------
+    ConfigError
+        The cluster speaks over a network without TLS, or its workers cannot sign in.
+    """
+    _refuse_open_network(dask_client)
+    _refuse_workers_without_key(dask_client, client.base_url)
+    rest = iter(members)
+    while batch := list(islice(rest, BATCH)):
+        yield from _hauls(dask_client, client.base_url, batch, work)
+
+
+def _hauls(dask_client: DaskClient, base_url: str, members: Sequence[Member], work: Work) -> Iterator[Haul]:
+    with dask.config.set({"dataframe.convert-string": False}):  # a haul is bytes, and stays so
+        rows = dask.dataframe.from_map(
+            row_of, members, base_url=base_url, work=work, run=uuid4().hex, meta=_ROW, enforce_metadata=False
+        )
+        futures = futures_of(dask_client.persist(rows))
+    member_of = {future.key: member for future, member in zip(futures, members, strict=True)}
+    for finished in as_completed(futures).batches():
+        brought = [future for future in finished if future.status == "finished"]
+        yield from (unpacked(row["haul"].iloc[0]) for row in dask_client.gather(brought))
+        yield from (_lost(member_of[future.key], future.status) for future in {*finished} - {*brought})
+        for future in finished:
+            future.release()
+
+
+def _lost(member: Member, status: str) -> Haul:
+    return Haul(member, "failed", error=f"the task was lost ({status}): run it again")
+
+
+def client_at(address: str) -> DaskClient:
+    """A client of the cluster whose scheduler has this address."""
+    try:
+        return DaskClient(address)
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"there is no Dask scheduler at {address} ({type(error).__name__}): check the address"
+        ) from None
+
+
+# On a worker
+
+
+def row_of(member: Member, *, base_url: str, work: Work, run: str) -> pd.DataFrame:  # noqa: ARG001 - makes tasks of two runs differ
+    """The task: the work for one user as a row."""
+    haul = carry_out(_client_of_worker(base_url), member, work)
+    told = (haul.member.user_id, haul.member.request_id, haul.status, packed(haul))
+    return pd.DataFrame([told], columns=_ROW.columns)
+
+
+@functools.cache
+def _client_of_worker(base_url: str) -> Client:
+    """One for all tasks of a worker, with the key of its environment, and slowing down for itself."""
+    client = connect(base_url)
+    ExitStack().enter_context(client.paced(Gate(Pace(MAX_IN_FLIGHT))))
+    return client
+
+
+MAX_IN_FLIGHT = 64
+"""Requests of one worker; it has rarely as many threads."""
+
+
+def sign_in(base_url: str) -> str | None:
+    """Why a worker cannot sign in; None if it can."""
+    try:
+        _client_of_worker(base_url).sign_in()
+    except MemframeError as error:
+        return str(error)
+    return None
+
+
+# Before it begins
+
+
+def _refuse_workers_without_key(dask_client: DaskClient, base_url: str) -> None:
+    refused = dask_client.submit(sign_in, base_url, pure=False).result()
+    if refused:
+        raise ConfigError(
+            f"A worker of the cluster cannot sign in: {refused}. Workers take MEMFRAME_API_KEY from their own "
+            "environment: set it where they are started."
+        )
+
+
+def _refuse_open_network(dask_client: DaskClient) -> None:
+    """Findings tell about people: off this machine they travel encrypted, or not at all."""
+    known: dict[str, Any] = dask_client.scheduler_info(n_workers=-1)
+    for address in (known["address"], *known["workers"]):
+        if not _is_closed(address):
+            raise ConfigError(
+                f"The cluster speaks to {address} in the open: give it TLS (tls:// addresses; see Security in the "
+                "documentation of dask.distributed), or keep it on this machine."
+            )
+
+
+def _is_closed(address: str) -> bool:
+    """Whether an address is encrypted, or of this machine.
+
+    >>> [_is_closed(address) for address in ("tls://10.0.0.7:8786", "tcp://127.0.0.1:8786", "tcp://10.0.0.7:8786")]
+    [True, True, False]
+    """
+    parts = urlsplit(address)
+    if parts.scheme in ("tls", "wss", "inproc"):
+        return True
+    try:
+        return ip_address(parts.hostname or "").is_loopback
+    except ValueError:
+        return parts.hostname == "localhost"

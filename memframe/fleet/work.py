@@ -1,0 +1,200 @@
+"""What is done for one user, on whatever machine: the same in threads here and in a worker of a cluster.
+
+Whatever happens to one user is a row of the outcome table, never the end of the run.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from traceback import extract_tb
+from typing import Literal
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+from msgspec import Struct
+from msgspec.structs import replace
+
+from memframe.access import Access, open_access
+from memframe.archive import places
+from memframe.archive.parquet import PARQUET, in_parts
+from memframe.archive.sealing import Plain, Sealed
+from memframe.archive.stream import tables_of_access
+from memframe.archive.table import frame_of
+from memframe.client import Client
+from memframe.errors import AccessError, MemframeError
+from memframe.fleet.members import Member
+from memframe.load import load_tags
+
+Outcome = Literal["done", "revoked", "failed"]
+
+FINDINGS, MEMORIES = "findings", "memories"
+"""Folders of what is brought home."""
+
+FINDINGS_FILE = "findings.parquet"
+
+N_ROWS = b"memframe.n_rows"
+"""Metadata of findings: how many memories were audited."""
+
+
+Form = Literal["plain", "sealed"]
+"""In which memories are brought home."""
+
+
+class Work(Struct, frozen=True):
+    """What is to be done for every user; it travels to workers, and holds no secret.
+
+    Attributes
+    ----------
+    table : {"plain", "sealed"} or None
+        Bring the memories home as a table.
+    archive : {"plain", "sealed"} or None
+        Bring them home as the files of an archive.
+    findings : bool
+        Audit them.
+    checks : tuple of str or None
+        Which checks; None for all.
+    now : datetime or None
+        The time for the audit.
+    """
+
+    table: Form | None = None
+    archive: Form | None = None
+    findings: bool = False
+    checks: tuple[str, ...] | None = None
+    now: datetime | None = None
+
+    @property
+    def kinds(self) -> list[str]:
+        """The folders in which something of every user is to be."""
+        return [kind for kind, wanted in ((MEMORIES, self.archive), (FINDINGS, self.findings)) if wanted]
+
+
+class Haul(Struct, frozen=True):
+    """What came of one user.
+
+    Attributes
+    ----------
+    member : Member
+        With the user's id, if it came to be known.
+    status : {"done", "revoked", "failed"}
+    n_rows : int
+        Memories that were read.
+    error : str or None
+        Why it is not done.
+    files : dict of str to bytes
+        Parquet files by their place, such as ``memories/part-00000.parquet``.
+    table : pyarrow.Table or None
+        Memories as they were asked for.
+    """
+
+    member: Member
+    status: Outcome
+    n_rows: int = 0
+    error: str | None = None
+    files: Mapping[str, bytes] = {}
+    table: pa.Table | None = None
+
+
+def carry_out(client: Client, member: Member, work: Work) -> Haul:
+    """Do the work for one user; what goes wrong is in the haul."""
+    return attempted(client, member, lambda access: _brought(access, member, work))
+
+
+def attempted(client: Client, member: Member, do: Callable[[Access], Haul]) -> Haul:
+    """What comes of one user's memories when they are opened and something is done with them."""
+    try:
+        access = open_access(client, member.request_id)
+        try:
+            return do(access)
+        finally:
+            client.forget(access.credentials)
+    except AccessError as refused:
+        return Haul(member, _state_of(client, member), error=str(refused))
+    except MemframeError as error:
+        return Haul(member, "failed", error=str(error))
+    except Exception as error:  # a fault of our own costs this user's row, and no other's
+        return Haul(member, "failed", error=_fault(error))
+
+
+def _state_of(client: Client, member: Member) -> Outcome:
+    """Why access is refused: the user took it back, or something else."""
+    try:
+        return "revoked" if client.access_request(member.request_id).status == "revoked" else "failed"
+    except MemframeError:  # what it was refused with is the news
+        return "failed"
+
+
+def _fault(error: Exception) -> str:
+    """Where it broke; what an error of others says may quote a memory."""
+    place = extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}: a fault of memframe; report it"
+
+
+def _brought(access: Access, member: Member, work: Work) -> Haul:
+    tables = list(tables_of_access(access))
+    files: dict[str, bytes] = {}
+    if work.archive:
+        files |= {f"{MEMORIES}/{name}": data for name, data in _archived(_form(access, work.archive), tables)}
+    if work.findings:
+        files[f"{FINDINGS}/{FINDINGS_FILE}"] = _audited(access, _joined(Plain(access), tables), work)
+    return Haul(
+        replace(member, user_id=access.user_id),
+        "done",
+        sum(map(len, tables)),
+        files=files,
+        table=_joined(_form(access, work.table), tables) if work.table else None,
+    )
+
+
+def _form(access: Access, form: Form) -> Plain | Sealed:
+    return Sealed(access) if form == "sealed" else Plain(access)
+
+
+def _joined(form: Plain | Sealed, tables: Iterable[pa.Table]) -> pa.Table:
+    stored = (form.stored(table).replace_schema_metadata(form.schema.metadata) for table in tables)
+    return pa.concat_tables([form.schema.empty_table(), *stored])
+
+
+def _audited(access: Access, table: pa.Table, work: Work) -> bytes:
+    """The findings of one user as a Parquet file, which also says of how many memories."""
+    from memframe.audit import audit_memories  # noqa: PLC0415 - who only loads need not wait for the checks
+
+    audit = audit_memories(frame_of(table), tags=load_tags(access), checks=work.checks, now=work.now)
+    found = pa.Table.from_pandas(audit.findings, preserve_index=False)
+    file = io.BytesIO()
+    with_count = {**found.schema.metadata, N_ROWS: str(len(table)).encode()}
+    pq.write_table(found.replace_schema_metadata(with_count), file, compression="zstd")
+    return file.getvalue()
+
+
+def _archived(form: Plain | Sealed, tables: Iterable[pa.Table]) -> Iterator[tuple[str, bytes]]:
+    """An archive in memory. The folder's name says whose it is: a column that says it again confuses readers."""
+    schema = form.schema.remove(form.schema.get_field_index("user_id"))
+    stored = (form.stored(table).drop_columns("user_id") for table in tables)
+    for number, part in enumerate(in_parts(schema, stored, places.PART_ROWS)):
+        file = io.BytesIO()
+        PARQUET.write(file, schema, part)
+        yield places.part_name(number), file.getvalue()
+
+
+def packed(haul: Haul) -> bytes:
+    """A haul as it travels between processes."""
+    return msgspec.msgpack.encode(haul, enc_hook=_packed_table)
+
+
+def unpacked(data: bytes) -> Haul:
+    """The haul that was packed."""
+    return msgspec.msgpack.decode(
+        data, type=Haul, dec_hook=lambda _kind, data: pa.ipc.open_stream(data).read_all()
+    )
+
+
+def _packed_table(table: pa.Table) -> bytes:
+    file = io.BytesIO()
+    with pa.ipc.new_stream(file, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
+        stream.write_table(table)
+    return file.getvalue()

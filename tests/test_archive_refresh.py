@@ -1,0 +1,360 @@
+"""Refreshing an archive: it says what an export of now would say, writes no more than it must, and loses nothing."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import memframe as mf
+from memframe import archive, private_file, wire
+from memframe.archive import places
+from memframe.envelope import Envelope
+from memframe.errors import AccessError, FrameError
+from tests.faults import answered, clamped
+from tests.rows import ROW, assert_same, memories_of
+from tests.strangers import MEMORY, SECRETS, USER_ID
+
+OTHER_KEY = "11" * 31 + "12"
+
+EXTENSIONS = ["", ".parquet", ".jsonl", ".csv"]
+
+
+def memory(number, title="tea"):
+    return {
+        **MEMORY,
+        "id": f"m{number}",
+        "title": title,
+        "content": f"Content {number}",
+        "tags": ["a", f"t{number}"],
+    }
+
+
+def hold(stranger, memories):
+    """What the service has from now on."""
+    stranger.answer(wire.LIST_MEMORIES, memoryBlobs=list(memories))
+
+
+def opened(stranger):
+    return mf.open_access(stranger.client(), "r1")
+
+
+def export(access, path, **options):
+    mf.export_memories(access, path, progress=False, **options)
+    return path
+
+
+def refresh(access, path):
+    return mf.refresh_archive(access, path, progress=False)
+
+
+def check_like_a_load(access, path):
+    key = access if archive.reading.Reader(path).header() else None
+    assert_same(mf.load_archive(path, key=key), mf.load_memories(access, progress=False))
+
+
+def files_of(path):
+    """What shows whether a file was written: its name, place on the disk and time."""
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    return [(file.name, file.stat().st_ino, file.stat().st_mtime_ns) for file in files]
+
+
+def ids(changes):
+    return {name: set(getattr(changes, name)) for name in ("added", "changed", "gone")}
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    monkeypatch.setattr(places, "PART_ROWS", 4)
+
+
+# Any history
+
+
+NUMBERS = st.lists(st.integers(0, 12), unique=True, max_size=12)
+HISTORIES = st.lists(
+    st.tuples(NUMBERS, st.sets(st.integers(0, 12)), st.sampled_from(["listed", "sorted", "reversed"])),
+    min_size=2,
+    max_size=4,
+)
+
+
+@given(history=HISTORIES, sealed=st.booleans(), extension=st.sampled_from(EXTENSIONS))
+@example(history=[([], {0}, "listed"), ([1], {0}, "listed"), ([], {0}, "listed")], sealed=True, extension="")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=12)
+def test_a_refreshed_archive_is_what_the_service_holds(
+    tmp_path_factory, stranger, small_parts, history, sealed, extension
+):
+    check_history(tmp_path_factory.mktemp("history"), stranger, history, sealed, extension)
+
+
+@pytest.mark.campaign
+@given(history=HISTORIES, sealed=st.booleans(), extension=st.sampled_from(EXTENSIONS))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=300)
+def test_an_archive_of_any_history_is_what_the_service_holds(
+    tmp_path_factory, stranger, small_parts, history, sealed, extension
+):
+    check_history(tmp_path_factory.mktemp("history"), stranger, history, sealed, extension)
+
+
+def check_history(folder, stranger, history, sealed, extension):
+    """Export the first state, refresh with each of the others, and compare."""
+    access = opened(stranger)
+    path = folder / f"memories{extension}"
+    before = None
+    for numbers, edited, order in history:
+        ordered = {"listed": list, "sorted": sorted, "reversed": lambda n: sorted(n, reverse=True)}[order](
+            numbers
+        )
+        now = {number: memory(number, "new" if number in edited else "tea") for number in ordered}
+        hold(stranger, now.values())
+        if before is None:
+            export(access, path, sealed=sealed and extension in ("", ".parquet"))
+        else:
+            assert ids(refresh(access, path)) == {
+                "added": {f"m{number}" for number in now.keys() - before},
+                "changed": {f"m{n}" for n in now.keys() & before.keys() if now[n] != before[n]},
+                "gone": {f"m{number}" for number in before.keys() - now},
+            }
+        check_like_a_load(access, path)
+        before = now
+
+
+# What is written
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_only_files_that_changed_are_written(tmp_path, stranger, small_parts, sealed, newest_first):
+    access, path = opened(stranger), tmp_path / "memories"
+
+    def listed(numbers, edited=()):
+        numbers = sorted(numbers, reverse=newest_first)
+        hold(stranger, [memory(number, "new" if number in edited else "tea") for number in numbers])
+
+    stranger.always(wire.LIST_MEMORIES, clamped(4))
+    listed(range(14))
+    export(access, path, sealed=sealed)
+    split_in_parts(path)
+    before = files_of(path)
+
+    assert not refresh(access, path)
+    assert files_of(path) == before
+
+    listed(range(14), edited=[5])
+    assert ids(refresh(access, path))["changed"] == {"m5"}
+    after = files_of(path)
+    assert len(set(before) - set(after)) == 1
+
+    listed([*range(5), *range(6, 16)], edited=[5])
+    assert len(refresh(access, path).added) == 2
+    kept = {entry[1:] for entry in after} & {entry[1:] for entry in files_of(path)}
+    assert len(kept) >= len(after) - 2
+    check_like_a_load(access, path)
+
+
+def split_in_parts(path):
+    """Write an archive again in parts of four rows, as a longer listing would have made it."""
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    (part,) = path.iterdir()
+    table = pq.read_table(part)
+    part.unlink()
+    for number, start in enumerate(range(0, len(table), 4)):
+        pq.write_table(table.slice(start, 4), path / places.part_name(number))
+
+
+def test_new_memories_fill_the_last_file_before_they_begin_another(tmp_path, stranger, small_parts):
+    access, path = opened(stranger), tmp_path / "memories"
+    for n_memories, n_files in ((3, 1), (4, 1), (5, 2), (6, 2), (8, 2), (9, 3)):
+        hold(stranger, map(memory, range(n_memories)))
+        (refresh if path.exists() else export)(access, path)
+        assert len(files_of(path)) == n_files
+
+
+def test_many_small_refreshes_of_a_newest_first_listing_leave_few_files(tmp_path, stranger, small_parts):
+    access, path = opened(stranger), tmp_path / "memories"
+    for n_memories in range(1, 20):
+        hold(stranger, map(memory, reversed(range(n_memories))))
+        (refresh if path.exists() else export)(access, path)
+    assert len(files_of(path)) <= 6
+    check_like_a_load(access, path)
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_memories_of_the_service_itself_are_refreshed(tmp_path, access, extension):
+    path = tmp_path / f"memories{extension}"
+    key = access.credentials.memory_key
+    one, two, three = (
+        access.client.create_memory_blob(
+            access.user_id, memory_key=key, content=access.envelope.seal(text), tags=["x"]
+        ).id
+        for text in ("one", "two", "three")
+    )
+    export(access, path)
+    before = files_of(path)
+    assert not refresh(access, path)
+    assert files_of(path) == before
+    access.client.update_memory_blob(access.user_id, two, memory_key=key, title="second")
+    access.client.delete_memory_blob(access.user_id, one)
+    four = access.client.create_memory_blob(
+        access.user_id, memory_key=key, content=access.envelope.seal("four")
+    ).id
+    changes = refresh(access, path)
+    assert (changes.added, changes.changed, changes.gone) == ((four,), (two,), (one,))
+    assert repr(changes) == "Changes(added=1, changed=1, gone=1)"
+    assert_same(mf.load_archive(path), mf.load_memories(access, progress=False))
+    assert mf.load_archive(path).id.tolist() == [two, three, four]
+
+
+# A crash, and other ends
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+@pytest.mark.parametrize("n_calls", range(4))
+def test_whatever_breaks_leaves_the_old_archive_whole(
+    tmp_path, stranger, small_parts, extension, n_calls, monkeypatch
+):
+    access, path = opened(stranger), tmp_path / f"memories{extension}"
+    hold(stranger, map(memory, range(9)))
+    export(access, path)
+    memories = mf.load_memories(access, progress=False)
+    before = files_of(path)
+    hold(stranger, [memory(number, "new") for number in range(12)])
+    real, calls = os.fsync, []
+
+    def full(handle):
+        calls.append(handle)
+        if len(calls) > n_calls:
+            raise OSError(28, "No space left on device")
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+    if extension and n_calls:  # one file, which is whole by then
+        assert refresh_or_error(access, path) is None or len(mf.load_archive(path)) == 12
+        return
+    with pytest.raises(FrameError, match=r"cannot be written \(No space left on device\)"):
+        refresh(access, path)
+    assert_same(mf.load_archive(path), memories)
+    assert files_of(path) == before
+    assert os.listdir(tmp_path) == [path.name]  # noqa: PTH208 - hidden files too
+
+
+def refresh_or_error(access, path):
+    try:
+        return refresh(access, path)
+    except FrameError:
+        return None
+
+
+def test_a_listing_that_breaks_off_leaves_the_old_archive(tmp_path, stranger):
+    access, path = opened(stranger), tmp_path / "memories"
+    hold(stranger, map(memory, range(3)))
+    export(access, path)
+    before = files_of(path)
+    page = {"memoryBlobs": [memory(7)], "next_cursor": "c2"}
+    stranger.script(wire.LIST_MEMORIES, answered(200, page), answered(403))
+    with pytest.raises(AccessError):
+        refresh(access, path)
+    assert files_of(path) == before
+    assert os.listdir(tmp_path) == ["memories"]  # noqa: PTH208 - hidden files too
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_at_no_moment_is_there_no_archive(tmp_path, stranger, can_exchange, monkeypatch):
+    access, path = opened(stranger), tmp_path / "memories"
+    hold(stranger, map(memory, range(3)))
+    export(access, path)
+    if not can_exchange:
+        monkeypatch.setattr(private_file, "_exchange", lambda one, other: False)
+    moved = []
+    rename = Path.rename
+    monkeypatch.setattr(Path, "rename", lambda old, new: moved.append(old) or rename(old, new))
+    hold(stranger, map(memory, range(4)))
+    refresh(access, path)
+    assert (path in moved) == (not can_exchange)
+    check_like_a_load(access, path)
+    assert os.listdir(tmp_path) == ["memories"]  # noqa: PTH208 - hidden files too
+
+
+def test_a_file_system_without_links_gets_copies(tmp_path, stranger, small_parts, monkeypatch):
+    access, path = opened(stranger), tmp_path / "memories"
+    hold(stranger, map(memory, range(4)))
+    export(access, path)
+
+    def no_links(old, new):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    hold(stranger, map(memory, range(6)))
+    assert len(refresh(access, path).added) == 2
+    check_like_a_load(access, path)
+
+
+# Keys
+
+
+def test_an_archive_under_an_older_key_is_sealed_anew(tmp_path, stranger):
+    def under(key, version, titles):
+        stranger.answer(wire.GET_CREDENTIALS, encryption_key=key, key_version=version)
+        envelope = Envelope(mf.Secret(key), user_id=USER_ID, key_version=version)
+        hold(
+            stranger,
+            [
+                {**memory(n, title), "content": envelope.seal("x"), "importance": n}
+                for n, title in titles.items()
+            ],
+        )
+        return opened(stranger)
+
+    first = under(SECRETS["encryption key"], 1, {1: "one", 2: "two"})
+    path = export(first, tmp_path / "memories", sealed=True)
+    second = under(OTHER_KEY, 2, {1: "one", 3: "three"})
+    assert ids(refresh(second, path)) == {"added": {"m3"}, "changed": set(), "gone": {"m2"}}
+    assert_same(mf.load_archive(path, key=second), mf.load_memories(second, progress=False))
+    assert archive.reading.Reader(path).header().seal.key_version == 2
+
+
+def test_another_way_to_read_content_seals_anew_too(tmp_path, stranger):
+    hold(stranger, [memory(1)])
+    path = export(opened(stranger), tmp_path / "memories", sealed=True)
+    plain = mf.open_access(stranger.client(), "r1", content_format="plain")
+    assert not refresh(plain, path)
+    assert archive.reading.Reader(path).header().seal.content_format == "plain"
+    check_like_a_load(plain, path)
+
+
+# Refusals
+
+
+def test_an_archive_of_somebody_else_is_refused(tmp_path, stranger):
+    hold(stranger, [memory(1)])
+    access = opened(stranger)
+    for name, sealed in (("a", False), ("b.parquet", True), ("c.csv", False)):
+        export(access, tmp_path / name, sealed=sealed)
+    mf.export_memories(memories_of([ROW | {"user_id": USER_ID}, ROW | {"user_id": "u2"}]), tmp_path / "d")
+    stranger.answer(wire.GET_CREDENTIALS, user_id="6" + USER_ID[1:])
+    stranger.answer(wire.LIST_MEMORIES, memoryBlobs=[])
+    other = opened(stranger)
+    for path in sorted(tmp_path.iterdir()):
+        before = files_of(path)
+        with pytest.raises(FrameError, match=r"holds memories of user .* this access is to user 6"):
+            refresh(other, path)
+        assert files_of(path) == before
+
+
+def test_columns_of_ones_own_are_not_lost(tmp_path, access):
+    mf.export_memories(memories_of([]).assign(label="x", n=1), tmp_path / "a.parquet")
+    with pytest.raises(FrameError, match=r"columns of your own \(label, n\)"):
+        refresh(access, tmp_path / "a.parquet")
+
+
+def test_there_has_to_be_an_archive(tmp_path, access):
+    with pytest.raises(FrameError, match="There is no archive at"):
+        refresh(access, tmp_path / "memories")
+    (tmp_path / "thesis.txt").touch()
+    export(access, tmp_path / "memories")
+    (tmp_path / "thesis.txt").rename(tmp_path / "memories" / "thesis.txt")
+    with pytest.raises(FrameError, match=r"holds thesis\.txt"):
+        refresh(access, tmp_path / "memories")

@@ -1,0 +1,302 @@
+"""Fleets: every user who approved, each alone and each once; trouble is a row, and a second run does the rest."""
+
+import os
+import stat
+
+import msgspec
+import pandas as pd
+import pytest
+
+import memframe as mf
+from memframe import wire
+from memframe.errors import AuthError, ConfigError, FrameError
+from memframe.fleet.members import approved_and_revoked
+from memframe.sample import load_sample
+from memframe.service import run_local
+from memframe.wire import AccessRequest
+from tests.conftest import CHEAP_HASHER, User
+from tests.faults import FaultProxy, answered
+from tests.rows import assert_same
+from tests.strangers import REQUEST
+
+N_ROWS = 12
+
+
+@pytest.fixture(scope="module")
+def village():
+    """A service of its own, as a fleet is all users of a developer: three who approved, and three who did not."""
+    with run_local(password_hasher=CHEAP_HASHER, token_calls_per_minute=1_000_000) as local:
+        people = [User(local, f"{name}@example.org") for name in ("ada", "ben", "cleo", "dan", "eve", "fay")]
+        decided = ["approved", "approved", "approved", "pending", "rejected", "revoked"]
+        for person, status in zip(people, decided, strict=True):
+            local.import_memories(person.user_id, load_sample()[:N_ROWS])
+            decide(local, person.ask(), status)
+        decide(local, people[0].ask("once more"), "approved")
+        local.people = people
+        yield local
+        for person in people:
+            person.close()
+
+
+def decide(local, request, status):
+    if status == "revoked":
+        local.decide(request.id, "approved")
+    if status != "pending":
+        local.decide(request.id, status)
+
+
+@pytest.fixture
+def client(village):
+    with mf.connect(village.base_url, api_key=village.api_key) as client:
+        yield client
+
+
+@pytest.fixture
+def approved(village):
+    return [person.user_id for person in village.people[:3]]
+
+
+def load(client, **options):
+    return mf.load_fleet(client, progress=False, **options)
+
+
+def export(client, path, **options):
+    return mf.export_fleet(client, path, progress=False, **options)
+
+
+def by_user(outcomes):
+    return outcomes.set_index("user_id")
+
+
+def access_of(client, outcomes, user_id):
+    return mf.open_access(client, by_user(outcomes).loc[user_id, "request_id"])
+
+
+# Who
+
+
+def test_every_approved_user_is_loaded_once(village, client, approved):
+    fleet = load(client)
+    assert fleet.memories.groupby("user_id").size().to_dict() == dict.fromkeys(approved, N_ROWS)
+    outcomes = by_user(fleet.outcomes)
+    assert outcomes.loc[approved, "status"].tolist() == ["done"] * 3
+    assert outcomes.loc[approved, "n_rows"].tolist() == [N_ROWS] * 3
+    assert repr(fleet) == "<memframe.Fleet of 36 memories; users: 3 done, 1 revoked>"
+    for user_id in approved:
+        mine = fleet.memories[fleet.memories.user_id == user_id].reset_index(drop=True)
+        assert_same(mine, mf.load_memories(access_of(client, fleet.outcomes, user_id), progress=False))
+
+
+def test_one_who_took_the_approval_back_is_a_row_and_others_are_none(village, client):
+    outcomes = load(client).outcomes
+    _, _, _, dan, eve, fay = village.people
+    assert by_user(outcomes).loc[fay.user_id, "status"] == "revoked"
+    assert "should go" in by_user(outcomes).loc[fay.user_id, "error"]
+    assert not {dan.user_id, eve.user_id} & {*outcomes.user_id}
+    assert outcomes.dtypes.astype(str).tolist() == ["str", "str", "str", "int64", "str"]
+
+
+def test_of_several_requests_the_newest_approved_one_counts():
+    def request(request_id, status, user_id, day):
+        decided = None if day is None else f"2026-01-0{day}T00:00:00Z"
+        return msgspec.convert(
+            {"id": request_id, "status": status, "user_id": user_id, "updatedAt": decided}, AccessRequest
+        )
+
+    requests = [
+        request("r1", "approved", "u1", 3),
+        request("r2", "approved", "U1", 1),
+        request("r3", "revoked", "u1", 5),
+        request("r4", "revoked", "u2", None),
+        request("r5", "pending", "u3", 1),
+        request("r6", "approved", None, 1),
+    ]
+    approved, revoked = approved_and_revoked(requests)
+    assert [member.request_id for member in approved] == ["r1", "r6"]
+    assert [member.request_id for member in revoked] == ["r4"]
+
+
+def test_a_user_whom_only_the_credentials_name_is_loaded_once_too(stranger):
+    unnamed = [{**REQUEST, "id": f"r{n}", "user_id": None} for n in range(2)]
+    stranger.answer(wire.LIST_REQUESTS, items=unnamed)
+    fleet = load(stranger.client())
+    assert len(fleet.memories) == 1
+    assert fleet.outcomes.status.tolist() == ["done"]
+
+
+def test_a_fleet_of_nobody_has_the_columns_of_one(stranger, tmp_path):
+    stranger.answer(wire.LIST_REQUESTS, items=[])
+    fleet = load(stranger.client())
+    assert list(fleet.outcomes) == ["user_id", "request_id", "status", "n_rows", "error"]
+    assert (len(fleet.memories), fleet.memories.created_at.dtype) == (0, "datetime64[us, UTC]")
+    assert len(export(stranger.client(), tmp_path / "fleet").outcomes) == 0
+
+
+# Trouble
+
+
+@pytest.fixture
+def proxied(village):
+    """A client whose answers a test may spoil."""
+    with FaultProxy(village.base_url) as proxy, mf.connect(proxy.base_url, api_key=village.api_key) as client:
+        client.proxy = proxy
+        yield client
+
+
+def revoke(proxy, request_id):
+    """The user takes the approval back after the requests were listed."""
+    credentials = wire.Endpoint("GET", f"/access-requests/{request_id}/credentials")
+    proxy.always(credentials, answered(403, {"title": "not approved"}))
+    state = {**REQUEST, "id": request_id, "status": "revoked"}
+    proxy.always(wire.Endpoint("GET", f"/access-requests/{request_id}"), answered(200, state))
+
+
+def test_trouble_with_one_user_is_a_row_and_no_loss_to_others(proxied, approved):
+    requests = by_user(load(proxied).outcomes).request_id
+    revoke(proxied.proxy, requests[approved[0]])
+    broken = wire.Endpoint("GET", f"/access-requests/{requests[approved[1]]}/credentials")
+    proxied.proxy.always(broken, answered(500, {"title": "out of order"}))
+    fleet = load(proxied)
+    outcomes = by_user(fleet.outcomes)
+    assert outcomes.loc[approved, "status"].tolist() == ["revoked", "failed", "done"]
+    assert outcomes.loc[approved, "n_rows"].tolist() == [0, 0, N_ROWS]
+    assert "is revoked" in outcomes.loc[approved[0], "error"]
+    assert "out of order" in outcomes.loc[approved[1], "error"]
+    assert {*fleet.memories.user_id} == {approved[2]}
+
+
+def test_access_that_is_taken_back_in_the_middle_of_a_listing_is_a_row(proxied, approved):
+    proxied.proxy.script(wire.LIST_MEMORIES, answered(403, {"title": "not approved"}))
+    outcomes = by_user(load(proxied, workers=1).outcomes)
+    assert outcomes.loc[approved, "status"].tolist() == ["failed", "done", "done"]  # it is approved by now
+
+
+def test_a_fault_of_our_own_is_a_row_without_a_word_of_the_memory(client, approved, monkeypatch):
+    from memframe.fleet import work  # noqa: PLC0415
+
+    def broken(access):
+        raise ValueError("hunter2")
+
+    monkeypatch.setattr(work, "tables_of_access", broken)
+    error = by_user(load(client).outcomes).loc[approved[0], "error"]
+    assert error.startswith("ValueError at test_fleet.py:")
+    assert "hunter2" not in error
+
+
+def test_a_key_that_is_refused_ends_the_run_before_it_begins(village):
+    with pytest.raises(AuthError):
+        load(mf.connect(village.base_url, api_key="mf_of_somebody_else"))
+
+
+def test_keys_of_users_who_are_done_are_not_kept(client):
+    load(client)
+    assert len(client._transport._secrets) == 2  # the API key and the token
+
+
+# The folder
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_archives_land_by_user(tmp_path, village, client, approved, sealed):
+    folder = export(client, tmp_path / "fleet", sealed=sealed)
+    assert sorted(os.listdir(folder.path)) == ["memories", "outcomes.parquet"]  # noqa: PTH208 - hidden files too
+    for user_id in approved:
+        access = access_of(client, folder.outcomes, user_id)
+        loaded = mf.load_archive(folder.archive(user_id), key=access if sealed else None)
+        assert_same(loaded, mf.load_memories(access, progress=False))
+    everything = [folder.path, *folder.path.rglob("*")]
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in everything if path.is_file()}
+    assert modes == {0o600}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in everything if path.is_dir()} == {0o700}
+
+
+def test_other_readers_take_the_user_from_the_folder(tmp_path, client, approved):
+    duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
+    folder = export(client, tmp_path / "fleet").path / "memories"
+    counts = dict.fromkeys(approved, N_ROWS)
+    assert pd.read_parquet(folder).astype({"user_id": "str"}).groupby("user_id").size().to_dict() == counts
+    assert dict(polars.read_parquet(folder).group_by("user_id").len().rows()) == counts
+    count = "select user_id::varchar, count(*) from read_parquet(?, hive_partitioning=true) group by 1"
+    assert dict(duckdb.execute(count, [f"{folder}/*/*.parquet"]).fetchall()) == counts
+
+
+def test_a_second_run_does_only_what_is_missing(tmp_path, proxied, approved):
+    requests = by_user(load(proxied).outcomes).request_id
+    broken = wire.Endpoint("GET", f"/access-requests/{requests[approved[1]]}/credentials")
+    proxied.proxy.script(broken, answered(500))
+    first = export(proxied, tmp_path / "fleet")
+    assert by_user(first.outcomes).loc[approved, "status"].tolist() == ["done", "failed", "done"]
+    before = [first.archive(user_id).stat().st_mtime_ns for user_id in (approved[0], approved[2])]
+    n_requests = len(proxied.proxy.requests_to(wire.GET_CREDENTIALS))
+    second = export(proxied, tmp_path / "fleet")
+    assert len(proxied.proxy.requests_to(wire.GET_CREDENTIALS)) == n_requests + 1
+    assert by_user(second.outcomes).loc[approved, "status"].tolist() == ["done"] * 3
+    assert by_user(second.outcomes).loc[approved, "n_rows"].tolist() == [N_ROWS] * 3
+    assert [second.archive(user_id).stat().st_mtime_ns for user_id in (approved[0], approved[2])] == before
+
+
+def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path, client, approved):
+    folder = export(client, tmp_path / "fleet")
+    (folder.path / "outcomes.parquet").unlink()
+    for part in folder.archive(approved[0]).iterdir():
+        part.unlink()
+    folder.archive(approved[0]).rmdir()
+    outcomes = by_user(export(client, tmp_path / "fleet").outcomes)
+    assert outcomes.loc[approved, "n_rows"].tolist() == [N_ROWS] * 3
+
+
+def test_a_run_that_ends_early_keeps_what_came_of_it(tmp_path, client, approved, monkeypatch):
+    from memframe.fleet.folder import FleetFolder  # noqa: PLC0415
+
+    land, landed = FleetFolder.land, []
+
+    def full(folder, haul):
+        if landed:
+            raise OSError(28, "No space left on device")
+        landed.append(haul.member.user_id)
+        land(folder, haul)
+
+    monkeypatch.setattr(FleetFolder, "land", full)
+    with pytest.raises(FrameError, match=r"fleet cannot be written \(No space left"):
+        export(client, tmp_path / "fleet")
+    outcomes = FleetFolder(tmp_path / "fleet").outcomes
+    assert outcomes[outcomes.status == "done"].user_id.tolist() == landed
+
+
+def test_an_id_that_is_a_path_stays_in_the_folder(tmp_path, stranger):
+    stranger.answer(wire.LIST_REQUESTS, items=[{**REQUEST, "user_id": "../../x"}])
+    stranger.answer(wire.GET_CREDENTIALS, user_id="../../x")
+    stranger.answer(wire.LIST_MEMORIES, memoryBlobs=[])
+    folder = export(stranger.client(), tmp_path / "fleet")
+    assert os.listdir(tmp_path) == ["fleet"]  # noqa: PTH208 - hidden files too
+    assert folder.archive("../../x").is_relative_to(tmp_path / "fleet")
+    assert len(mf.load_archive(folder.archive("../../x"), key=mf.open_access(stranger.client(), "r1"))) == 0
+
+
+@pytest.mark.parametrize("make", ["missing/fleet", "thesis"])
+def test_a_folder_that_does_not_fit_is_refused(tmp_path, client, make):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "ten-years.txt").touch()
+    with pytest.raises(FrameError, match=r"does not exist|holds ten-years\.txt"):
+        export(client, tmp_path / make)
+
+
+# Options
+
+
+@pytest.mark.parametrize("scheduler", ["processes", None, 8])
+def test_schedulers_that_there_are_not_are_refused(client, scheduler):
+    with pytest.raises(ConfigError, match="give 'threads', or a dask"):
+        load(client, scheduler=scheduler)
+
+
+@pytest.mark.parametrize("workers", [0, True, 2.5])
+def test_workers_are_a_count(client, workers):
+    with pytest.raises(ConfigError, match="give a whole number from 1"):
+        load(client, workers=workers)
+
+
+def test_users_are_counted_for_whoever_looks(client):
+    seen = []
+    mf.load_fleet(client, progress=lambda done, total, text: seen.append((done, total, text)))
+    assert (seen[0], seen[-1]) == ((0, 3, "users"), (3, 3, "users"))

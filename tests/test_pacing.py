@@ -1,0 +1,150 @@
+"""Pacing: threads ask together, slow down together, and give up together."""
+
+import threading
+from collections import Counter
+from itertools import chain, repeat
+from typing import NamedTuple
+
+import pytest
+
+import memframe as mf
+from memframe import wire
+from memframe.errors import RateLimitError
+from memframe.pacing import Gate, Pace
+from tests.faults import answered
+from tests.strangers import MEMORY
+
+
+class Answer(NamedTuple):
+    status: int
+    wait_s: float | None = None
+
+
+class Time:
+    """A clock that only sleeping moves."""
+
+    def __init__(self):
+        self.now = 0.0
+        self.slept = []
+
+    def sleep(self, seconds):
+        self.slept.append(seconds)
+        self.now += seconds
+
+    def pace(self, workers):
+        return Pace(workers, clock=lambda: self.now, sleep=self.sleep, chance=lambda: 0.5)
+
+
+def test_a_pace_halves_when_it_is_too_much_and_grows_by_a_part_of_one():
+    pace = Time().pace(8)
+    pace.throttled(1)
+    pace.throttled(1)  # the same moment: one word from many mouths
+    assert pace.limit == 4
+    for _ in range(5):
+        pace.succeeded()
+    assert pace.limit == 5
+    for _ in range(100):
+        pace.succeeded()
+    assert pace.limit == 8
+
+
+def test_waits_that_nobody_asks_for_grow():
+    time = Time()
+    pace = time.pace(8)
+    waits = []
+    for _ in range(8):
+        pace.throttled(None)
+        waits.append(pace.hold_s)
+        pace.wait()
+    assert waits == [0.5, 1, 2, 4, 8, 10, 10, 10]
+    assert pace.limit == 1
+
+
+def answers_of(*answers):
+    given = chain(answers, repeat(Answer(200)))
+    return lambda: next(given)
+
+
+def test_a_gate_asks_again_after_the_wait_that_was_asked_for():
+    time = Time()
+    gate = Gate(time.pace(4))
+    assert gate.ask(answers_of(Answer(429, 3), Answer(429, 5)), lambda answer: answer.wait_s).status == 200
+    assert time.slept == [3, 5]
+
+
+def test_a_gate_gives_up_when_the_budget_is_spent_and_goes_on_after_a_success():
+    time = Time()
+    gate = Gate(time.pace(4))
+    asked = Counter()
+
+    def refused():
+        asked["times"] += 1
+        return Answer(429, 1)
+
+    for n_times in (101, 102):  # 500 at 5 a repeat; then there is nothing left for another
+        assert gate.ask(refused, lambda answer: answer.wait_s).status == 429
+        assert asked["times"] == n_times
+    for _ in range(5):
+        gate.ask(answers_of(), lambda answer: answer.wait_s)
+    asked.clear()
+    gate.ask(refused, lambda answer: answer.wait_s)
+    assert asked["times"] == 2
+
+
+def test_no_more_are_inside_than_the_pace_allows():
+    gate = Gate(Time().pace(3))
+    inside, most = [], []
+    three_are_in, may_leave = threading.Barrier(4), threading.Event()
+
+    def send():
+        inside.append(1)
+        most.append(len(inside))
+        if len(most) <= 3:
+            three_are_in.wait(10)
+            may_leave.wait(10)
+        inside.pop()
+        return Answer(200)
+
+    threads = [threading.Thread(target=gate.ask, args=(send, lambda answer: None)) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    three_are_in.wait(10)
+    may_leave.set()
+    for thread in threads:
+        thread.join(10)
+    assert max(most) <= 3
+    assert len(most) == 12
+
+
+# On the wire
+
+
+def test_reads_through_a_gate_are_asked_again_by_it(stranger):
+    stranger.script(wire.LIST_MEMORIES, *[answered(429, {}, Retry_After="7")] * 8)
+    stranger.answer(wire.LIST_MEMORIES, memoryBlobs=[MEMORY])
+    time = Time()
+    client = stranger.client()
+    with client.paced(Gate(time.pace(4))):
+        access = mf.open_access(client, "r1")
+        assert len(mf.load_memories(access, progress=False)) == 1
+    assert time.slept == [7] * 8
+    assert len(stranger.requests_to(wire.LIST_MEMORIES)) == 9
+
+
+def test_without_a_gate_or_after_it_reads_are_asked_as_ever(stranger):
+    client = stranger.client()
+    with client.paced(Gate(Time().pace(4))):
+        client.tags("u1")
+    stranger.always(wire.LIST_TAGS, answered(429))
+    with pytest.raises(RateLimitError):
+        client.tags("u1")
+    assert len(stranger.requests_to(wire.LIST_TAGS)) == 7  # one, then one and five repeats
+
+
+def test_writes_are_left_to_whoever_knows_what_they_mean(stranger):
+    client = stranger.client()
+    stranger.always(wire.CREATE_MEMORY, answered(429, {}, Retry_After="7"))
+    time = Time()
+    with client.paced(Gate(time.pace(4))), pytest.raises(RateLimitError):
+        client.create_memory_blob("u1", memory_key="mk", content="x")
+    assert time.slept == []
