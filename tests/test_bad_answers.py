@@ -315,7 +315,7 @@ REQUEST_STATES = {
     "pending": "the user has not decided yet; wait_for_decision",
     "rejected": "the user declined; a new request",
     "revoked": "took the approval back.*ask again with a new request",
-    "approved": "still refuses its credentials; ask the operator",
+    "approved": "still refuses it; ask the operator",
 }
 
 

@@ -17,6 +17,9 @@ from memframe.service.deployment import open_deployment
 
 EMAIL, PASSWORD = "victim@example.org", "a password for torture"
 HERE = Path(__file__).parents[2]
+LONGEST_LIFE_S = 0.6
+"""Of a writer that has begun to write, while there is somebody left to kill."""
+
 MAX_STARTS = 1_000
 """Of a writer; one that needs more than that gets nowhere."""
 
@@ -97,14 +100,18 @@ class Killer:
         self._left = Counter(client=client_kills, service=service_kills)
         self.counts = Counter()
 
+    @property
+    def has_victims(self):
+        return self._left.total() > 0
+
     def work(self, command, env):
-        """Start the writer again and again until it ends by itself with success, and nobody is left to kill."""
+        """Start the writer again and again until it ends by itself, and with success."""
         for _ in range(MAX_STARTS):
             writer = subprocess.Popen(
                 command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, cwd=HERE
             )
             self.counts["starts"] += 1
-            if writer.stdout.readline():  # else it could not begin
+            if writer.stdout.readline() and self.has_victims:  # else it could not begin
                 self._disturb(writer)
             _, errors = writer.communicate()
             if writer.returncode == 0:
@@ -113,12 +120,9 @@ class Killer:
         raise AssertionError(f"not done after {MAX_STARTS} starts: {errors}")
 
     def _disturb(self, writer):
-        victims = list(self._left.elements())
-        if not victims:
-            return
-        victim = self._chance.choice(victims)
+        victim = self._chance.choice(list(self._left.elements()))
         try:
-            writer.wait(self._chance.uniform(0.0, 0.8))
+            writer.wait(self._chance.uniform(0.0, LONGEST_LIFE_S))
         except subprocess.TimeoutExpired:
             writer.kill() if victim == "client" else self._service.kill()
             self._left[victim] -= 1
