@@ -13,7 +13,7 @@ from tests.torture.killing import Killer, approved, environment, serving
 @pytest.mark.parametrize(
     ("n_rows", "client_kills", "service_kills"),
     [
-        pytest.param(300, 5, 2, id="short"),
+        pytest.param(200, 3, 1, id="short"),
         pytest.param(4_000, 100, 30, id="long", marks=pytest.mark.campaign),
     ],
 )
