@@ -50,9 +50,9 @@ class Logged(NamedTuple):
 class World:
     """The service, the wire to it, and time.
 
-    `faults` are taken by the writes to come, one each, and `read_faults` by the listings. `kills` are the steps at which the client dies, one for
-    each of its lives: every request is a step before it leaves and one after it was carried out, every commit
-    of the journal one before and one after, and every sleep is one.
+    `faults` are taken by the writes to come, one each, and `read_faults` by the listings. `kills` are the steps
+    at which the client dies, one for each of its lives: every request is a step before it leaves and one after
+    it was carried out, every commit of the journal one before and one after, and every sleep is one.
     """
 
     faults: deque = field(default_factory=deque)
@@ -134,9 +134,14 @@ class World:
         self.pass_time(REQUEST_S)
         address = urlsplit(request.url)
         path, query = address.path.removeprefix("/api/v1"), dict(parse_qsl(address.query))
-        self.log.append(Logged(self.now, request.method, path, request.body, request.headers.get("Idempotency-Key")))
+        self.log.append(
+            Logged(self.now, request.method, path, request.body, request.headers.get("Idempotency-Key"))
+        )
         if path == "/auth/token" or request.method == "GET":
-            faults, do = self.read_faults if path == "/memory-blobs" else (), partial(self._read, request.method, path)
+            faults, do = (
+                self.read_faults if path == "/memory-blobs" else (),
+                partial(self._read, request.method, path),
+            )
         else:
             faults, do = self.faults, partial(self._write, request, path, query)
         answer = (faults.popleft() if faults else ok)(self, do)
@@ -145,7 +150,11 @@ class World:
 
     def sent(self, method):
         """The requests of a method so far; of GET, the listings."""
-        return [one for one in self.log if one.method == method and (method != "GET" or one.path == "/memory-blobs")]
+        return [
+            one
+            for one in self.log
+            if one.method == method and (method != "GET" or one.path == "/memory-blobs")
+        ]
 
     def _read(self, method, path):
         if path == "/auth/token":
