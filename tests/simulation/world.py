@@ -149,12 +149,11 @@ class World:
         return answer
 
     def sent(self, method):
-        """The requests of a method so far; of GET, the listings."""
-        return [
-            one
-            for one in self.log
-            if one.method == method and (method != "GET" or one.path == "/memory-blobs")
-        ]
+        """The writes of a method so far; of GET, the listings."""
+        is_meant = (
+            (lambda path: path == "/memory-blobs") if method == "GET" else (lambda path: "blobs" in path)
+        )
+        return [one for one in self.log if one.method == method and is_meant(one.path)]
 
     def _read(self, method, path):
         if path == "/auth/token":
