@@ -15,7 +15,7 @@ from memframe.errors import PlanError
 from memframe.plan.cells import Cell, sendable
 from memframe.plan.compare import instants
 from memframe.plan.conflicts import Conflicts, OnConflict
-from memframe.plan.edits import UNREADABLE, Edit, find_edits
+from memframe.plan.edits import Edit, find_edits
 from memframe.plan.faults import Faults
 from memframe.plan.merge import three_way
 from memframe.plan.options import check_option
@@ -57,7 +57,7 @@ def plan_changes(
         What a cell means that was emptied: an error, that the field is cleared, or nothing. `NULL` in a cell
         always clears. Content cannot be cleared.
     on_conflict : {"raise", "mark", "mine", "theirs"}
-        What becomes of fields that were changed here and at the service: an error, a change of action
+        What becomes of fields that were changed here and at the service: an error; a change of action
         "conflict", which is there to be looked at and cannot be applied, or one of the two sides wins.
         A memory that was deleted meanwhile is a conflict, too, in which "mine" cannot win.
     max_changes : int, optional
@@ -88,6 +88,7 @@ def plan_changes(
     +Ada likes tea
     @@ tags @@
     +food
+    <BLANKLINE>
     1 create
     """
     check_option("on_null", on_null, OnNull)
@@ -153,17 +154,15 @@ def _creates(sheet: Sheet, settle: Settling) -> Iterator[Change]:
     rows = np.flatnonzero([memory_id is None for memory_id in sheet.ids])
     cells = {name: sheet.cells(name, rows) for name in sheet.fields}
     for number, row in enumerate(rows.tolist()):
-        given = {name: column[number] for name, column in cells.items() if not column[number].is_null}
         label = sheet.label(row)
+        said = {name: column[number] for name, column in cells.items()}
+        given = {name: cell for name, cell in said.items() if cell.fault or cell.value not in (None, ())}
         for cell in given.values():
             if cell.fault:
                 settle.faults.add(label, cell.fault)
-        after = {
-            name: value for name, value in settle.values(label, given).items() if value not in (None, ())
-        }
         if "content" not in given:
             settle.faults.add(label, "a new memory needs content")
-        yield Change(action="create", row=label, after=_ordered(after))
+        yield Change(action="create", row=label, after=_ordered(settle.values(label, given)))
 
 
 class Merging:
@@ -195,7 +194,8 @@ class Merging:
         if not sent:
             return None
         if stored.error:
-            self._settle.faults.add(edit.row, UNREADABLE)
+            said = f"it could not be read as it is now ({stored.error})"
+            self._settle.faults.add(edit.row, f"{said}; after a change of key, open the access again")
         return Change(
             action="patch",
             row=edit.row,
@@ -232,13 +232,16 @@ class Merging:
         return {name: cell.value for name, cell in cells.items()}  # all of them conflicts
 
     def _gone(self, edit: Edit, mine: dict[str, Value] | None) -> Change | None:
-        if mine is None:
+        """A memory that the service has not; whether it ever had, a row without a time does not say."""
+        if mine is None and not edit.times:
             self._settle.faults.add(edit.row, f"there is no memory with the id {edit.id}")
         elif self._conflicts.winner == "mine":
             self._settle.faults.add(edit.row, f"{_GONE}: drop the row, or empty its id to create it anew")
         elif not self._conflicts.winner:
+            reason = _GONE if mine is not None else f"there is no memory with the id {edit.id}, or no more"
+            after = _ordered(mine or {})
             return self._conflicts.met(
-                Change(action="conflict", row=edit.row, id=edit.id, after=_ordered(mine), reason=_GONE)
+                Change(action="conflict", row=edit.row, id=edit.id, after=after, reason=reason)
             )
         return None
 

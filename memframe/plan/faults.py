@@ -26,9 +26,6 @@ class Faults:
     def __init__(self) -> None:
         self._rows_of: dict[str, list[Label]] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._rows_of)
-
     def add(self, row: Label, cause: str) -> None:
         """Note one."""
         self._rows_of.setdefault(cause, []).append(row)

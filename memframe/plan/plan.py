@@ -74,6 +74,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
     @@ title @@
     -Tea
     +Green tea
+    <BLANKLINE>
     1 patch
     """
 

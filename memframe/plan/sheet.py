@@ -50,9 +50,6 @@ class Sheet:
         self.fields = tuple(name for name in FIELDS if name in frame.columns)
         self.read_only = tuple(name for name in _READ_ONLY if name in frame.columns)
 
-    def __len__(self) -> int:
-        return len(self._frame)
-
     def __contains__(self, name: str) -> bool:
         return name in self._frame.columns
 
@@ -77,7 +74,7 @@ class Sheet:
     def ids(self) -> list[Any]:
         """Ids as they stand there, None where there is none."""
         if "id" not in self:
-            return [None] * len(self)
+            return [None] * len(self._frame)
         column = self._frame["id"]
         return column.astype(object).where(column.notna(), None).tolist()
 

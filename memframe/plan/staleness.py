@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from memframe.change import WRITES, Change, same_value
+from memframe.change import FIELDS, WRITES, Change, same_value
 from memframe.current import Stored
 from memframe.errors import StalePlanError
 from memframe.plan.wording import UTC_MINUTE, listed, name_of
@@ -44,15 +44,10 @@ def differs(change: Change, stored: Stored | None) -> tuple[str, ...]:
         return ()
     if stored is None:
         return (GONE,)
-    moved = {
-        name: change.sealed is None or name != "content"
-        for name, value in change.before.items()
-        if not same_value(name, stored.value(name), value)
-    }
-    fields = [name for name, counts in moved.items() if counts]
-    if change.sealed is not None and change.sealed != stored.sealed_digest:
-        fields.append("content")
-    return tuple(fields)
+    moved = {name for name, value in change.before.items() if not same_value(name, stored.value(name), value)}
+    if change.sealed is not None:
+        moved = moved - {"content"} if change.sealed == stored.sealed_digest else moved | {"content"}
+    return tuple(name for name in FIELDS if name in moved)
 
 
 def refuse_stale(plan: Plan, now: Mapping[str, Stored]) -> None:

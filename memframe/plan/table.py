@@ -25,8 +25,9 @@ _SHOWN_WHOLE = ("title", "content")
 _STYLE = """
 .memframe-plan { font-size: 13px; line-height: 1.45; }
 .memframe-plan .quiet { opacity: .65; }
-.memframe-plan table { border-collapse: collapse; width: 100%; margin: .6em 0; table-layout: fixed; }
-.memframe-plan tr, .memframe-plan tr:nth-child(n):hover { background: none; }
+.memframe-plan table { border-collapse: collapse; width: 100%; margin: .6em 0; table-layout: fixed;
+  font-size: inherit; }
+.memframe-plan tr { background: none; }
 .memframe-plan th, .memframe-plan td { padding: .3em .7em; text-align: left; vertical-align: top;
   border: 0; overflow-wrap: anywhere; }
 .memframe-plan th { font-weight: 600; border-bottom: 1px solid rgba(128, 128, 128, .6); }
@@ -35,7 +36,7 @@ _STYLE = """
 .memframe-plan del { background: rgba(229, 83, 75, .22); text-decoration: line-through; border-radius: 2px; }
 .memframe-plan ins { background: rgba(70, 170, 90, .25); text-decoration: none; border-radius: 2px; }
 .memframe-plan .stop { border-left: 3px solid rgba(229, 83, 75, .9); padding-left: .5em; font-weight: 600; }
-"""
+""".replace(".memframe-plan", 3 * ".memframe-plan")  # stronger than the notebook's own rules for tables
 
 _WIDTHS = ("7.5em", "11em", "8em", "auto", "auto")
 """Of the columns."""

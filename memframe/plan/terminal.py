@@ -36,10 +36,10 @@ def wants_colour() -> bool:
 
 
 def diff_of(plan: Plan, *, color: bool) -> str:
-    """All changes of a plan, and their counts as the last line."""
-    lines = [line for change in plan.records for line in _lines(masked(change))]
-    shown = [_coloured(line) if color else _plain(line) for line in lines]
-    return "\n".join([*shown, counted(plan.counts)])
+    """All changes of a plan, a paragraph each, and their counts."""
+    show = _coloured if color else _plain
+    parts = ["\n".join(map(show, _lines(masked(change)))) for change in plan.records]
+    return "\n\n".join([*parts, counted(plan.counts)])
 
 
 def _lines(change: Change) -> Iterator[Line]:
@@ -104,7 +104,8 @@ def _plain(line: Line) -> str:
 
 
 def _coloured(line: Line) -> str:
-    text = "".join(_span(span) for span in line.spans)
+    is_whole = all(span.is_changed for span in line.spans)
+    text = "".join(_on_one_line(span.text) if is_whole else _span(span) for span in line.spans)
     colour = _COLOURS[line.kind]
     return f"\x1b[{colour}m{_sign(line)}{text}{_RESET}" if colour else _sign(line) + text
 

@@ -122,7 +122,7 @@ def test_rows_of_the_same_text_are_all_new(writers):
 
 @pytest.mark.parametrize("nothing", [None, mf.NULL, pd.NA])
 def test_a_new_memory_needs_content(writers, nothing):
-    with pytest.raises(PlanError, match=r"row 1: (a new memory needs|content cannot)"):
+    with pytest.raises(PlanError, match="row 1: a new memory needs"):
         mf.plan_changes(writers.access, pd.DataFrame({"content": ["one", nothing], "title": "t"}))
     with pytest.raises(PlanError, match="rows 0, 1: a new memory needs content"):
         mf.plan_changes(writers.access, pd.DataFrame({"title": ["t", "u"]}))
@@ -279,9 +279,10 @@ def test_other_columns_say_nothing(writers):
     assert len(writers.plan(frame)) == 0
 
 
-def test_an_unknown_id_is_said(writers):
+@pytest.mark.parametrize("columns", [["id", "title"], ["id", "title", "updated_at"]])
+def test_an_unknown_id_is_said(writers, columns):
     with pytest.raises(PlanError, match="row a: there is no memory with the id 0000"):
-        writers.plan(writers.edited(id="0000"))
+        writers.plan(writers.edited(id="0000")[columns])
 
 
 @pytest.mark.parametrize(
@@ -310,12 +311,12 @@ def test_rows_that_could_not_be_opened_are_read_only(writers):
     for cells in ({"title": "t"}, {"content": "mended"}):
         edited = with_cells(memories, 2, **cells)
         for access in (later, writers.after_rotation()):
-            with pytest.raises(PlanError, match=r"row 2: it could not be read as it is.*deleted"):
+            with pytest.raises(PlanError, match=r"row 2: it could not be read as it is"):
                 mf.plan_changes(access, edited)
 
 
 def test_rows_that_cannot_be_opened_any_more_are_read_only(writers):
     later = writers.after_rotation()
     later.keep_baseline(writers.memories)
-    with pytest.raises(PlanError, match="row a: it could not be read as it is"):
+    with pytest.raises(PlanError, match=r"row a: .* now \(sealed with key_version 1.*open the access again"):
         mf.plan_changes(later, writers.edited(title="t"))

@@ -181,19 +181,22 @@ def test_the_diff_reads_like_gits():
         "-five",
         "+FIVE",
         " six",
+        "",
         "create a new memory (row r)",
         "@@ content @@",
         "+new",
+        "",
         "delete memory m3",
         "@@ title @@",
         "-gone",
+        "",
         "1 patch, 1 create, 1 delete",
     ]
 
 
 def test_an_emptied_field_is_told_from_an_empty_one():
-    assert "-\n1 patch" in plan_with(patch({"title": ""}, {"title": None})).diff(color=False)
-    assert "@@ tags @@\n-a\n1 patch" in plan_with(patch({"tags": ("a",)}, {"tags": ()})).diff(color=False)
+    assert "-\n\n1 patch" in plan_with(patch({"title": ""}, {"title": None})).diff(color=False)
+    assert "@@ tags @@\n-a\n\n1 patch" in plan_with(patch({"tags": ("a",)}, {"tags": ()})).diff(color=False)
 
 
 def test_colours_mark_lines_and_words():
