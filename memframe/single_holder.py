@@ -64,8 +64,8 @@ def holding(path: Path, *, what: str, wait_s: float = 0) -> Iterator[None]:
     with closing(_opened(path, wait_s)) as lock:
         try:
             _take(lock)
-        except sqlite3.Error as busy:
-            raise _refusal(lock, what, path, busy) from None
+        except sqlite3.Error as fault:
+            raise _refusal(lock, what, path, fault) from None
         yield
 
 
@@ -89,11 +89,13 @@ def _take(lock: sqlite3.Connection) -> None:
     lock.execute("BEGIN IMMEDIATE")  # whoever comes between the two keeps it, and is named
 
 
-def _refusal(lock: sqlite3.Connection, what: str, path: Path, busy: sqlite3.Error) -> JournalError:
-    try:
-        holder = Holder(*lock.execute("SELECT pid, host, since FROM holder").fetchone())
-    except (sqlite3.Error, TypeError):  # not a lock of ours, or its holder has not written its name yet
+def _refusal(lock: sqlite3.Connection, what: str, path: Path, fault: sqlite3.Error) -> JournalError:
+    if not getattr(fault, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
         return JournalError(
-            f"{what} is in use ({busy}), see the lock {path}. Wait until that is done, or end it"
+            f"the lock {path} cannot be used ({fault}): make room there, or delete it if it is none"
         )
+    try:
+        holder = str(Holder(*lock.execute("SELECT pid, host, since FROM holder").fetchone()))
+    except (sqlite3.Error, TypeError):  # its holder has not written its name yet
+        holder = f"another process, see the lock {path}"
     return JournalError(f"{what} is in use by {holder}. Wait until that is done, or end it")

@@ -52,10 +52,11 @@ class Crew(Generic[T]):
 
     def start(self, n: int, task: Callable[[], T]) -> None:
         """Begin a task; with one worker it is through when this returns."""
-        self.n_busy += 1
         if self._workers == 1:
             self._results.put(Finished(n, task()))
+            self.n_busy += 1
             return
+        self.n_busy += 1
         if len(self._threads) < min(self._workers, self.n_busy):
             thread = threading.Thread(target=self._work, name="memframe-write", daemon=True)
             self._threads.append(thread)

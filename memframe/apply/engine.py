@@ -93,7 +93,7 @@ class Engine:
             watch=self._watch_key,
         )
         self._left_unknown: set[int] = set()
-        self._rekeyed = False
+        self._moved: StalePlanError | None = None
 
     def carry_out(self) -> tuple[Verification, MemframeError | None]:
         """Do all that can be done; how it read back, and what ended it early."""
@@ -152,7 +152,7 @@ class Engine:
         ]
         try:
             if creates:
-                self._reconciliation.settle(self._access, creates, rekeyed=self._rekeyed)
+                self._reconciliation.settle(self._access, creates, rekeyed=self._moved is not None)
             if others:
                 self._reconciliation.read_again(self._access, others)
         except MemframeError as error:
@@ -195,12 +195,14 @@ class Engine:
         try:
             refuse_rekeyed(access, self._header.key_version)
         except StalePlanError as moved:
-            self._access, self._rekeyed = access, True
+            self._access, self._moved = access, moved
             self._dispatch.stop(moved)
 
     def _reason(self) -> MemframeError | None:
-        """Why the run ended early; the refusal of a write does not say in which state the request is."""
-        stopped = self._dispatch.stopped
+        """Why the run ended early: another key explains any refusal; a refusal itself does not say in which state
+        the request for access is.
+        """
+        stopped = self._moved or self._dispatch.stopped
         if not isinstance(stopped, AccessError):
             return stopped
         try:

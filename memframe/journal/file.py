@@ -11,7 +11,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -68,15 +68,17 @@ class Journal:
             There is something at the path already, or it cannot be written.
         """
         make_file(path)
-        with told(path):
-            journal = cls(path, header, vault, opened(connect, path, writes=True))
-            try:
-                journal._fill(drafts, ids_before)
-            except BaseException:  # Ctrl-C as well: what was never begun is not left behind
-                journal.close()
-                remove(path)
-                raise
-        return journal
+        try:
+            with told(path):
+                journal = cls(path, header, vault, opened(connect, path, writes=True))
+                with ExitStack() as unless_filled:
+                    unless_filled.callback(journal.close)
+                    journal._fill(drafts, ids_before)
+                    unless_filled.pop_all()
+                return journal
+        except BaseException:  # Ctrl-C as well: what was never begun is not left behind
+            remove(path)
+            raise
 
     @classmethod
     def open(

@@ -55,6 +55,10 @@ class Stage:
         self.vault = Vault((DataKey(Secret("5a" * 32)),))
         self.envelopes = {version: envelope_of(version) for version in KEYS}
 
+    def clear(self):
+        """No journal of an earlier scenario."""
+        remove(self.journal)
+
     def access(self, version=1):
         credentials = Credentials(USER_ID, Secret("mk_1"), Secret(KEYS[version]), version)
         return Access(self.client, "r1", credentials, self.envelopes[version])
@@ -80,7 +84,7 @@ class Stage:
             return self._play(world, plan, settle_s, options)
 
     def _play(self, world, plan, settle_s, options):
-        remove(self.journal)
+        self.clear()
         common = {
             "settle_s": settle_s,
             "workers": 1,

@@ -50,9 +50,9 @@ class Logged(NamedTuple):
 class World:
     """The service, the wire to it, and time.
 
-    `faults` are taken by the writes to come, one each, and `read_faults` by the listings. `kills` are the steps at which the client dies, one for
-    each of its lives: every request is a step before it leaves and one after it was carried out, every commit
-    of the journal one before and one after, and every sleep is one.
+    `faults` are taken by the writes to come, one each, and `read_faults` by the listings. `kills` are the steps
+    at which the client dies, one for each of its lives: every request is a step before it leaves and one after
+    it was carried out, every commit of the journal one before and one after, and every sleep is one.
     """
 
     faults: deque = field(default_factory=deque)
@@ -149,12 +149,11 @@ class World:
         return answer
 
     def sent(self, method):
-        """The requests of a method so far; of GET, the listings."""
-        return [
-            one
-            for one in self.log
-            if one.method == method and (method != "GET" or one.path == "/memory-blobs")
-        ]
+        """The writes of a method so far; of GET, the listings."""
+        is_meant = (
+            (lambda path: path == "/memory-blobs") if method == "GET" else (lambda path: "blobs" in path)
+        )
+        return [one for one in self.log if one.method == method and is_meant(one.path)]
 
     def _read(self, method, path):
         if path == "/auth/token":
