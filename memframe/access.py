@@ -165,8 +165,8 @@ def wait_for_decision(
     DecisionTimeout
         Still pending after ``timeout_s``. Nothing is lost: the request stays open.
     """
-    _check_wait("timeout_s", timeout_s, least=0)
-    _check_wait("poll_s", poll_s, least=MIN_POLL_S)
+    check_wait("timeout_s", timeout_s, least=0)
+    check_wait("poll_s", poll_s, least=MIN_POLL_S)
     deadline = clock() + timeout_s
     while (request := client.access_request(request_id)).status == "pending":
         left = deadline - clock()
@@ -179,6 +179,7 @@ def wait_for_decision(
     return request
 
 
-def _check_wait(name: str, seconds: float, *, least: float) -> None:
+def check_wait(name: str, seconds: float, *, least: float) -> None:
+    """Refuse seconds that cannot be waited."""
     if not seconds >= least:  # and not "<", which NaN would pass
         raise ConfigError(f"{name}={seconds!r}: give seconds from {least:g}")

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import msgspec
 from requests.structures import CaseInsensitiveDict
+from urllib3.exceptions import InvalidHeader
+from urllib3.util import Retry
 
 from memframe.errors import (
     AccessError,
@@ -47,6 +49,8 @@ _NEXT_STEP: Mapping[int, str] = {
     429: "Wait a minute and try again.",
 }
 
+MAX_RETRY_AFTER_S = 300
+
 _TRY_LATER = "Try again later; if it stays so, tell the operator of the service."
 
 
@@ -81,11 +85,26 @@ def error_of(answer: Answer, *, what: object, said: Callable[[str], str]) -> Ser
         code=said(texts["code"]) if "code" in texts else None,
         endpoint=str(what),
         detail=reason,
+        retry_after_s=retry_after_s(answer.headers.get("Retry-After")),
     )
 
 
 _REASONS = ("detail", "message", "error_description", "error", "title")
 """Where services give their reason, as the specification does not say: RFC 9457, RFC 6749 and custom."""
+
+
+def retry_after_s(header: str | None) -> float | None:
+    """Seconds in a ``Retry-After`` header, at most `MAX_RETRY_AFTER_S`; None without one, and of garbage.
+
+    >>> retry_after_s("20"), retry_after_s("86400"), retry_after_s("soon")
+    (20.0, 300.0, None)
+    """
+    if header is None:
+        return None
+    try:
+        return float(Retry(retry_after_max=MAX_RETRY_AFTER_S).parse_retry_after(header))
+    except (InvalidHeader, ValueError, OverflowError):
+        return None
 
 
 def texts_of(body: bytes) -> dict[str, str]:

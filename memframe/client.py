@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from typing import Any, Self, TypeVar, Unpack
 
 from msgspec import UNSET, Struct, UnsetType
@@ -21,12 +22,8 @@ from memframe.wire import (
     Endpoint,
     MemoryBlob,
     MemoryBlobResponse,
-    MemoryCreate,
-    MemoryEdits,
     MemoryPage,
-    MemoryPatch,
     Tag,
-    TokenResponse,
 )
 
 T = TypeVar("T")
@@ -80,14 +77,20 @@ class Client:
         """Close the connections; the client can be used again and opens new ones."""
         self._transport.close()
 
-    def sign_in(self) -> TokenResponse:
+    def without_repeats(self) -> Client:
+        """This client, token included, for callers that ask again themselves: no refusal is waited out."""
+        twin = copy(self)
+        twin._transport = self._transport.without_repeats()  # noqa: SLF001 - of the same class
+        return twin
+
+    def sign_in(self) -> wire.TokenResponse:
         """Exchange the API key for a fresh token, which all further calls use.
 
         Nobody needs to call this: the first call does. It is there to find out whether the key is good.
 
         Returns
         -------
-        TokenResponse
+        wire.TokenResponse
             With ``expires_at`` in UTC.
 
         Raises
@@ -99,12 +102,7 @@ class Client:
 
     def _authorized(self, endpoint: Endpoint, ids: Mapping[str, str], **request: Any) -> Answer:
         url = self.base_url + endpoint.fill(**{name: checked_id(name, value) for name, value in ids.items()})
-        bearer = self._tokens.bearer()
-        answer = self._transport.exchange(endpoint.method, url, auth=bearer, **request)
-        if answer.status == 401:
-            bearer = self._tokens.bearer(refused=bearer)
-            answer = self._transport.exchange(endpoint.method, url, auth=bearer, **request)
-        return answer
+        return self._tokens.exchange(endpoint.method, url, transport=self._transport, **request)
 
     def _call(
         self,
@@ -213,11 +211,11 @@ class Client:
         return about(blob, what=wire.GET_MEMORY, id=memory_id, user_id=user_id)
 
     def create_memory_blob(
-        self, user_id: str, *, memory_key: Secret | str, content: str, **fields: Unpack[MemoryEdits]
+        self, user_id: str, *, memory_key: Secret | str, content: str, **fields: Unpack[wire.MemoryEdits]
     ) -> MemoryBlobResponse:
         """Create one memory; ``content`` is sent as it is, as this call does not seal."""
         memory_key = as_secret(memory_key)
-        body = MemoryCreate(**of_user(user_id), **self._checked(memory_key, content=content, **fields))
+        body = wire.MemoryCreate(**of_user(user_id), **self._checked(memory_key, content=content, **fields))
         created = self._call(wire.CREATE_MEMORY, MemoryBlobResponse, body=body)
         return about(created, what=wire.CREATE_MEMORY, user_id=user_id)
 
@@ -228,11 +226,11 @@ class Client:
         *,
         memory_key: Secret | str,
         content: str | UnsetType = UNSET,
-        **fields: Unpack[MemoryEdits],
+        **fields: Unpack[wire.MemoryEdits],
     ) -> MemoryBlobResponse:
         """Change the fields that are given, and no other; None clears one. ``tags`` replaces the whole list."""
         memory_key = as_secret(memory_key)
-        body = MemoryPatch(**of_user(user_id), **self._checked(memory_key, content=content, **fields))
+        body = wire.MemoryPatch(**of_user(user_id), **self._checked(memory_key, content=content, **fields))
         changed = self._call(wire.UPDATE_MEMORY, MemoryBlobResponse, body=body, memory_id=memory_id)
         return about(changed, what=wire.UPDATE_MEMORY, id=memory_id, user_id=user_id)
 

@@ -26,6 +26,10 @@ _HEADERS = {
 }
 
 
+LOOK_EVERY_S = 0.2
+"""How soon a listener notices that its answer is not wanted any more."""
+
+
 class RedirectListener(HTTPServer):
     """Takes the first GET of one path with one state and remembers its address; everything else is 404.
 
@@ -55,23 +59,26 @@ class RedirectListener(HTTPServer):
         is_ours = parse_qs(parts.query).get("state") == [self._state]
         return self.answered is None and parts.path == self._path and is_ours
 
-    def wait(self, state: str) -> str:
+    def wait(self, state: str, *, is_wanted: Callable[[], bool] = lambda: True) -> str:
         """Serve until the answer is there: the redirected address.
 
         Parameters
         ----------
         state : str
             Of the attempt whose answer this is.
+        is_wanted : callable
+            Asked now and then; after False nothing is waited for.
 
         Raises
         ------
         OAuthError
-            Nobody came in time.
+            Nobody came in time, or nobody wants to know.
         """
         self._state = state
         while self.answered is None:
-            self.timeout = self._deadline - self._clock()
-            if self.timeout <= 0:
+            left_s = self._deadline - self._clock()
+            self.timeout = min(left_s, LOOK_EVERY_S)
+            if left_s <= 0 or not is_wanted():
                 raise OAuthError(
                     f"no answer within {self._timeout_s:g} s: open the address and decide, or raise timeout_s",
                     code="no_answer",

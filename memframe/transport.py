@@ -23,10 +23,10 @@ from urllib.parse import urlsplit
 import requests
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
-from urllib3.exceptions import HTTPError, InvalidHeader
+from urllib3.exceptions import HTTPError
 from urllib3.util import Retry
 
-from memframe.answers import Answer, error_of, printable
+from memframe.answers import MAX_RETRY_AFTER_S, Answer, error_of, printable, retry_after_s
 from memframe.errors import ConfigError, MemframeError, NoAnswerError, ProtocolError
 from memframe.secret import Secret, SecretBytes
 
@@ -35,7 +35,6 @@ FORM_BODY = {"Content-Type": "application/x-www-form-urlencoded"}
 
 CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 60.0
-MAX_RETRY_AFTER_S = 300
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 READ_ATTEMPTS = 3
 """How often a read is asked whose answer does not come or breaks off."""
@@ -48,11 +47,8 @@ class ReadRetry(Retry):
     """urllib3's policy, but garbage in Retry-After counts as nothing said instead of ending the read."""
 
     def parse_retry_after(self, retry_after: str) -> float:
-        """Seconds to wait, from 0 to ``retry_after_max``."""
-        try:
-            return super().parse_retry_after(retry_after)
-        except (InvalidHeader, ValueError, OverflowError):
-            return 0
+        """Seconds to wait, from 0 to `MAX_RETRY_AFTER_S`."""
+        return retry_after_s(retry_after) or 0
 
 
 def read_retry() -> ReadRetry:
@@ -118,6 +114,12 @@ class Transport:
         raise TypeError(
             "open connections, and the keys beside them, are not pickled: connect() in each process"
         )
+
+    def without_repeats(self) -> Transport:
+        """The same rules for callers that ask again by themselves: a refusal by status is raised at once."""
+        twin = Transport(retry=self._retry.new(total=0))
+        twin._environment_of, twin._secrets = self._environment_of, self._secrets
+        return twin
 
     def keep_out(self, *secrets: Secret | None) -> None:
         """Never repeat these in a message, should the service echo one."""
