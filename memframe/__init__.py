@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         load_tags,
     )
     from memframe.oauth import OAuthFlow
+    from memframe.panel import Panel
     from memframe.signin import SignIn
     from memframe.wire import AccessRequest, Credentials, OAuthTokens
 
@@ -69,6 +70,7 @@ _ROOMS = {
         "load_tags",
     ),
     "oauth": ("OAuthFlow",),
+    "panel": ("Panel",),
     "signin": ("SignIn",),
     "wire": ("AccessRequest", "Credentials", "OAuthTokens"),
 }
@@ -95,6 +97,7 @@ __all__ = [
     "OAuthError",
     "OAuthFlow",
     "OAuthTokens",
+    "Panel",
     "PlanError",
     "ProtocolError",
     "RateLimitError",

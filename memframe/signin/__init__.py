@@ -173,9 +173,11 @@ class SignIn:
         self._turns.go(self._nobody)
 
     def go_back(self) -> None:
-        """Leave this attempt or request, to choose again."""
-        if self.client is not None:
-            self._turns.go(steps.back(self.stand))
+        """Leave this attempt or request, to choose again; a flow that has not proved itself may be given anew."""
+        stand = self.stand
+        if stand.client is not None:
+            flow = self._nobody.flow if stand.state == "authorizing" else stand.flow
+            self._turns.go(replace(steps.back(stand), flow=flow))
 
     def cancel(self) -> None:
         """Let go of the step that is under way."""

@@ -76,8 +76,6 @@ class Stand(Struct, frozen=True, eq=False, kw_only=True):
         Why the last step failed.
     client, lookout : Client or None
         The developer's; the second one tells of a busy service at once.
-    signed_in_until : datetime or None
-        End of the token; the client renews it by itself.
     requests : tuple of AccessRequest
         All of this developer's, the newest first.
     flow, address : OAuthFlow or None, str or None
@@ -95,7 +93,6 @@ class Stand(Struct, frozen=True, eq=False, kw_only=True):
     trouble: Trouble | None = None
     client: Client | None = None
     lookout: Client | None = None
-    signed_in_until: datetime | None = None
     requests: tuple[AccessRequest, ...] = ()
     flow: OAuthFlow | None = None
     address: str | None = None

@@ -50,7 +50,7 @@ TEXTS: Mapping[Kind, tuple[str, str]] = {
     ),
     "refused_client": (
         "The service does not know this application.",
-        "Check client id and client secret, and that they belong to this address.",
+        "Go back, and check client id and client secret, and that they belong to this address.",
     ),
     "refused_token": (
         "The sign-in has expired, and the API key is not accepted any more.",
