@@ -62,8 +62,10 @@ def _told(moment: Moment) -> str:
 
 
 def _counts(memories: pd.DataFrame, tags: pd.DataFrame | None) -> str:
-    years = memories.created_at.dropna().dt.year
-    span = f", {years.min()} to {years.max()}," if len(years) else ""
+    years = memories.created_at.dropna().dt.year.unique()
+    span = (
+        f" of {min(years)}" if len(years) == 1 else f" of {min(years)} to {max(years)}" if len(years) else ""
+    )
     n_tags = 0 if tags is None else len(tags)
     return f"{len(memories):,} memories{span} in `panel.memories`, and {n_tags:,} tags in `panel.tags`."
 

@@ -12,7 +12,8 @@ from memframe.panel.desk import Desk
 from memframe.panel.fields import button, html, show
 from memframe.wire import AccessRequest, Status
 
-MAX_SHOWN = 6
+N_SHOWN = 6
+"""Requests at first, and more with each click."""
 
 _ORDER: dict[Status, int] = {"approved": 0, "pending": 1, "rejected": 2, "revoked": 2}
 _WORDS: dict[Status, str] = {"approved": "Open", "pending": "Wait"}
@@ -29,21 +30,25 @@ class RequestList:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._rows: list[_Row] = []
-        self._more = html()
+        self._n_shown = N_SHOWN
+        self._more = button("Show more", self._more_clicked, "quiet")
         self.box = VBox([self._more])
 
     def draw(self, requests: Sequence[AccessRequest], now: datetime) -> None:
         """Show these requests."""
-        shown = sorted(requests, key=lambda request: _ORDER[request.status])[:MAX_SHOWN]
+        shown = sorted(requests, key=lambda request: _ORDER[request.status])[: self._n_shown]
         while len(self._rows) < len(shown):
             self._rows.append(_Row(self._desk))
             self.box.children = [*(row.box for row in self._rows), self._more]
         for row, request in zip(self._rows, [*shown, *[None] * len(self._rows)], strict=False):
             row.draw(request, now)
         n_more = len(requests) - len(shown)
-        self._more.value = (
-            markup.note(f"And {n_more} more: memframe.load_access_requests(client).") if n_more else ""
-        )
+        self._more.description = f"Show more ({n_more})"
+        show(self._more, n_more > 0)
+
+    def _more_clicked(self) -> None:
+        self._n_shown += N_SHOWN
+        self._desk.redraw()
 
 
 class _Row:
