@@ -7,7 +7,7 @@ import os
 from memframe.loopback import can_listen
 from memframe.panel import markup
 from memframe.panel.desk import Desk, Moment
-from memframe.panel.fields import SecretField, button, html, show, text_field, text_of
+from memframe.panel.fields import SecretField, button, button_row, html, show, text_field, text_of
 from memframe.panel.requests import RequestList
 from memframe.panel.section import Section
 
@@ -19,7 +19,7 @@ class Connecting(Section):
 
     def __init__(self, desk: Desk) -> None:
         self._list = RequestList(desk)
-        self._intro = html()
+        self._intro, self._guide = html(), html()
         self._fields = {
             "auth_url": text_field("Address of the OAuth server", "https://memory.example"),
             "client_id": text_field("Client id"),
@@ -32,21 +32,24 @@ class Connecting(Section):
         self._receive = button("Receive the answer here", self._receive_clicked, title=_RECEIVE)
         self._back = button("Back", desk.go_back)
         address, client_id, redirect_uri = self._fields.values()
-        fields = [address, client_id, self._client_secret.widget, redirect_uri, self._answer.widget]
+        fields = [address, client_id, self._client_secret.widget, redirect_uri]
+        # In the order of the steps, as the keyboard goes on from a button that is there no more.
         super().__init__(
             desk,
-            [self._list.box, self._intro, *fields],
-            [self._prepare, self._finish, self._receive, self._back],
+            [self._list.box, self._intro, *fields, button_row(self._prepare), self._guide, self._answer.widget],
+            [self._finish, self._receive, self._back],
         )
 
     def draw_body(self, moment: Moment) -> None:
         stand, is_waiting = moment.stand, moment.stand.state == "authorizing"
         self._list.draw(() if is_waiting else stand.requests, moment.now)
-        self._intro.value = _way_through(stand.address) if stand.address else _choice(bool(stand.requests))
+        self._intro.value = "" if is_waiting else _choice(bool(stand.requests))
+        self._guide.value = _way_through(stand.address) if stand.address else ""
         for name, field in self._fields.items():
             show(field, not is_waiting and name in moment.lacking)
         show(self._client_secret.widget, not is_waiting and "client_secret" in moment.lacking)
         show(self._prepare, not is_waiting)
+        self._prepare.disabled = moment.is_busy
         for widget in (self._answer.widget, self._finish, self._back):
             show(widget, is_waiting)
         is_local = stand.flow is not None and can_listen(stand.flow.redirect_uri, os.environ)
@@ -73,7 +76,7 @@ class Connecting(Section):
         )
 
     def _finish_clicked(self) -> None:
-        if self._answer.secret is None:
+        if self._answer.is_empty:
             self.desk.ask_for("Paste the address to which the link led, or the code in it, first.")
         else:
             self.desk.start(lambda: self.spend(self._answer, self.desk.finish))

@@ -43,21 +43,29 @@ class SecretField:
         self.widget.observe(self._capture, "value")
 
     @property
-    def secret(self) -> Secret | None:
-        """What was typed last, if anything."""
-        return self._secret
+    def is_empty(self) -> bool:
+        """Whether nothing was typed since the last `take`."""
+        return self._secret is None
 
-    def forget(self) -> None:
-        """Let go of what was typed."""
-        self._secret = None
+    def take(self) -> Secret | None:
+        """What was typed last, if anything; the field has it no more."""
+        secret, self._secret = self._secret, None
         self.widget.placeholder = self._hint
+        return secret
+
+    def put_back(self, secret: Secret | None) -> None:
+        """Have a secret again that was taken, unless another one was typed meanwhile."""
+        if secret is not None and self._secret is None:
+            self._secret = secret
+            n_letters = len(secret.reveal())
+            self.widget.placeholder = f"Taken: {n_letters} characters. Type again to replace them."
 
     def _capture(self, change: dict[str, Any]) -> None:
-        taken = as_secret(change["new"])
-        if taken:
-            self._secret = taken
+        typed = as_secret(change["new"])
+        if typed:
             self.widget.value = ""
-            self.widget.placeholder = f"Taken: {len(taken.reveal())} characters. Type again to replace them."
+            self._secret = None
+            self.put_back(typed)
 
 
 def text_field(label: str, hint: str = "", value: str = "") -> Text:

@@ -33,6 +33,7 @@ class RequestList:
         self._n_shown = N_SHOWN
         self._more = button("Show more", self._more_clicked, "quiet")
         self.box = VBox([self._more])
+        self.box.add_class("mf-requests")
 
     def draw(self, requests: Sequence[AccessRequest], now: datetime) -> None:
         """Show these requests."""

@@ -85,9 +85,10 @@ class Section(ABC):
 
     def spend(self, field: SecretField, step: Callable[[Secret | None], object]) -> None:
         """Take a step with what was typed, and forget it, unless the same may go well in a minute."""
+        secret = field.take()
         try:
-            step(field.secret)
+            step(secret)
         finally:
             trouble = self.desk.way.trouble
-            if not (trouble and trouble.is_passing):
-                field.forget()
+            if trouble and trouble.is_passing:
+                field.put_back(secret)

@@ -49,7 +49,7 @@ class Signing(Section):
         lacking = self.desk.moment.lacking
         if "base_url" in lacking and not address:
             self.desk.ask_for("Type the address of the API first.")
-        elif "api_key" in lacking and not self._key.secret:
+        elif "api_key" in lacking and self._key.is_empty:
             self.desk.ask_for("Type or paste the API key first.")
         else:
             self.desk.start(lambda: self.spend(self._key, lambda key: self.desk.enter(key, address)))

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -11,14 +10,18 @@ import time
 import nbformat
 import requests
 
-SAVE_WIDGET_STATE = ("@jupyter-widgets/jupyterlab-manager/plugin", {"saveState": True})
-NO_NEWS = (
-    "@jupyterlab/apputils-extension/notification",
-    {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
-)
-THEME = "@jupyterlab/apputils-extension/themes"
+SETTINGS = {
+    "@jupyter-widgets/jupyterlab-manager/plugin": {"saveState": True},  # off by default, and the harder case
+    "@jupyterlab/apputils-extension/notification": {
+        "fetchNews": "false",
+        "checkForUpdates": False,
+        "doNotDisturbMode": True,
+    },
+    "@jupyterlab/docmanager-extension/plugin": {"autosave": False},
+}
+NOT_NEEDED = ("jupyter_lsp", "jupyter_server_terminals", "nbclassic", "notebook_shim")
 TOKEN = "for-this-test-run"
-START_S = 60
+START_S = 90
 PATIENCE_MS = 30_000
 """How long a machine under load may take for what should take a second."""
 
@@ -27,29 +30,32 @@ IDLE = """() => {
     return context?.isReady && context.session?.kernel?.status === 'idle';
 }"""
 
+ADD_CELL = """source => {
+    const notebook = window.jupyterapp.shell.currentWidget.content;
+    notebook.model.sharedModel.addCell({cell_type: 'code', source});
+    notebook.activeCellIndex = notebook.widgets.length - 1;
+    return notebook.activeCellIndex;
+}"""
+
 
 class Lab:
     """A JupyterLab server of its own: nothing of the machine's configuration reaches it, and nothing stays."""
 
     def __init__(self, folder):
-        self.folder = folder
+        self._folder = folder
         self.notebooks = folder / "notebooks"
         self.notebooks.mkdir()
-        self._settings = folder / "settings"
-        self.configure(*SAVE_WIDGET_STATE)
-        self.configure(*NO_NEWS)
-        self.url = f"http://127.0.0.1:{free_port()}"
         self.log = folder / "lab.log"
+        self.url = f"http://127.0.0.1:{free_port()}"
+        for plugin, settings in SETTINGS.items():
+            path = folder / "settings" / f"{plugin}.jupyterlab-settings"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(settings))
         self._process = self._start()
 
-    def configure(self, plugin, settings):
-        path = self._settings / f"{plugin}.jupyterlab-settings"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(settings))
-
     def _start(self):
-        private = {
-            f"JUPYTER_{name}_DIR": str(self.folder / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")
+        homes = {"HOME": "", "IPYTHONDIR": "ipython"} | {
+            f"JUPYTER_{name}_DIR": name.lower() for name in ("CONFIG", "DATA", "RUNTIME")
         }
         inherited = {name: text for name, text in os.environ.items() if not name.startswith("MEMFRAME_")}
         command = [
@@ -57,88 +63,76 @@ class Lab:
             f"--ServerApp.root_dir={self.notebooks}",
             f"--ServerApp.port={self.url.rpartition(':')[2]}",
             "--ServerApp.port_retries=0",
+            f"--ServerApp.jpserver_extensions={dict.fromkeys(NOT_NEEDED, False)}",
             f"--IdentityProvider.token={TOKEN}",
-            f"--LabApp.user_settings_dir={self._settings}",
+            f"--LabApp.user_settings_dir={self._folder / 'settings'}",
             "--LabApp.expose_app_in_browser=True",
             "--LabApp.extension_manager=readonly",
         ]
         with self.log.open("wb") as log:
             return subprocess.Popen(
                 command,
-                env={
-                    **inherited,
-                    **private,
-                    "HOME": str(self.folder),
-                    "IPYTHONDIR": str(self.folder / "ipython"),
-                },
+                env=inherited | {name: str(self._folder / folder) for name, folder in homes.items()},
                 stdout=log,
                 stderr=log,
             )
 
     def wait_until_up(self):
-        for _ in range(START_S * 10):
+        deadline = time.monotonic() + START_S
+        while time.monotonic() < deadline:
             try:
                 if requests.get(f"{self.url}/api", timeout=1).ok:
                     return
             except requests.ConnectionError:
-                time.sleep(0.1)
+                time.sleep(0.05)
         raise TimeoutError(self.log.read_text())
 
     def stop(self):
         self._process.terminate()
-        self._process.wait(20)
-
-    def write(self, name, cells):
-        """A notebook with these cells, as code."""
-        path = self.notebooks / f"{name}.ipynb"
-        notebook = nbformat.v4.new_notebook(
-            cells=[nbformat.v4.new_code_cell(source) for source in cells],
-            metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
-        )
-        nbformat.write(notebook, path)
-        return path
+        self._process.wait(30)
 
 
 class Notebook:
-    """A notebook that is open in a browser."""
+    """A new notebook, open in a browser."""
 
-    def __init__(self, lab, page, path):
-        self.lab, self.page, self.path = lab, page, path
-        page.goto(f"{lab.url}/doc/tree/{path.name}?token={TOKEN}&reset")
+    def __init__(self, lab, page, name):
+        self.page = page
+        self.path = lab.notebooks / f"{name}.ipynb"
+        kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+        nbformat.write(nbformat.v4.new_notebook(metadata=kernel), self.path)
+        page.goto(f"{lab.url}/doc/tree/{self.path.name}?token={TOKEN}&reset")
         self.wait_until_idle()
 
     def wait_until_idle(self):
         self.page.wait_for_function(IDLE, timeout=PATIENCE_MS)
 
-    def command(self, name, *, wait=True):
-        call = f"window.jupyterapp.commands.execute('{name}')"
-        self.page.evaluate(f"async () => {{ {'await' if wait else 'void'} {call}; }}")
+    @property
+    def is_idle(self):
+        return self.page.evaluate(IDLE)
 
-    def run_all(self):
-        self.command("notebook:run-all-cells")
-        self.wait_until_idle()
-
-    def run(self, number, *, wait=True):
-        """Run one cell; without waiting for its end if so wished."""
+    def command(self, name, arguments=None, *, wait=True):
+        call = "window.jupyterapp.commands.execute(name, options)"
         self.page.evaluate(
-            f"() => {{ window.jupyterapp.shell.currentWidget.content.activeCellIndex = {number}; }}"
+            f"async ([name, options]) => {{ {'await' if wait else 'void'} {call}; }}", [name, arguments or {}]
         )
-        self.command("notebook:run-cell", wait=wait)
 
-    def output(self, number):
-        """Where the output of a cell is."""
-        return (
-            self.page.locator(".jp-Notebook > .jp-WindowedPanel-outer .jp-Cell, .jp-Notebook .jp-Cell")
-            .nth(number)
-            .locator(".jp-Cell-outputArea")
-        )
+    def run(self, code, *, wait=True):
+        """Add a cell and run it; where its output is."""
+        number = self.page.evaluate(ADD_CELL, code)
+        self.command("notebook:run-cell", wait=wait)
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(number).locator(".jp-Cell-outputArea")
 
     def save(self):
-        """Save, and give the text of the file."""
+        """Save, and give all that is kept of the notebook."""
         self.command("docmanager:save")
         return self.path.read_text()
 
+    def reload(self):
+        self.page.reload()
+        self.wait_until_idle()
+
     def restart(self):
+        """Restart the kernel, without asking."""
         self.page.evaluate(
             "async () => { await window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart(); }"
         )
@@ -149,8 +143,3 @@ def free_port():
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         return listening.getsockname()[1]
-
-
-def find_browser():
-    """A Chromium of this machine, or None."""
-    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
