@@ -11,6 +11,7 @@ import pyarrow as pa
 from memframe.client import Client
 from memframe.envelope import Codec, Envelope
 from memframe.errors import AccessError, ConfigError, DecisionTimeout
+from memframe.showing import card
 from memframe.wire import AccessRequest, Credentials
 
 MIN_POLL_S = 0.1
@@ -44,6 +45,10 @@ class Access:
 
     def __repr__(self) -> str:
         return f"<memframe.Access to user {self.user_id} at {self.client.base_url}>"
+
+    def _repr_html_(self) -> str:
+        facts = {"user": self.user_id, "API": self.client.base_url, "request": self.request_id}
+        return card("Access, open", facts | {"key version": self.credentials.key_version})
 
     @property
     def user_id(self) -> str:

@@ -15,16 +15,9 @@ from memframe.errors import ProtocolError
 from memframe.filters import checked_id, memory_query, of_user, refuse_unsendable
 from memframe.secret import Secret, SecretBytes, as_secret, closed
 from memframe.settings import find_client_settings
+from memframe.showing import card
 from memframe.transport import JSON_BODY, Transport
-from memframe.wire import (
-    AccessRequest,
-    Credentials,
-    Endpoint,
-    MemoryBlob,
-    MemoryBlobResponse,
-    MemoryPage,
-    Tag,
-)
+from memframe.wire import AccessRequest, Credentials, MemoryBlob, MemoryBlobResponse, MemoryPage, Tag
 
 T = TypeVar("T")
 
@@ -67,6 +60,9 @@ class Client:
     def __repr__(self) -> str:
         return f"<memframe.Client {self.base_url}>"
 
+    def _repr_html_(self) -> str:
+        return card("Client", {"API": self.base_url, "OAuth server": self.auth_url})
+
     def __enter__(self) -> Self:
         return self
 
@@ -100,13 +96,13 @@ class Client:
         """
         return self._tokens.issue()
 
-    def _authorized(self, endpoint: Endpoint, ids: Mapping[str, str], **request: Any) -> Answer:
+    def _authorized(self, endpoint: wire.Endpoint, ids: Mapping[str, str], **request: Any) -> Answer:
         url = self.base_url + endpoint.fill(**{name: checked_id(name, value) for name, value in ids.items()})
         return self._tokens.exchange(endpoint.method, url, transport=self._transport, **request)
 
     def _call(
         self,
-        endpoint: Endpoint,
+        endpoint: wire.Endpoint,
         kind: type[T],
         *,
         params: Mapping[str, str] | None = None,

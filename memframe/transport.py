@@ -26,9 +26,10 @@ from requests.auth import AuthBase
 from urllib3.exceptions import HTTPError
 from urllib3.util import Retry
 
-from memframe.answers import MAX_RETRY_AFTER_S, Answer, error_of, printable, retry_after_s
+from memframe.answers import MAX_RETRY_AFTER_S, Answer, error_of, retry_after_s
 from memframe.errors import ConfigError, MemframeError, NoAnswerError, ProtocolError
 from memframe.secret import Secret, SecretBytes
+from memframe.showing import printable
 
 JSON_BODY = {"Content-Type": "application/json"}
 FORM_BODY = {"Content-Type": "application/x-www-form-urlencoded"}

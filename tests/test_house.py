@@ -35,6 +35,7 @@ LAYERS = """
     settings vault
     sources
     wire address progress sample change
+    showing
     secret
     private_file
     errors

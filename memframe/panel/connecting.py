@@ -36,7 +36,14 @@ class Connecting(Section):
         # In the order of the steps, as the keyboard goes on from a button that is there no more.
         super().__init__(
             desk,
-            [self._list.box, self._intro, *fields, button_row(self._prepare), self._guide, self._answer.widget],
+            [
+                self._list.box,
+                self._intro,
+                *fields,
+                button_row(self._prepare),
+                self._guide,
+                self._answer.widget,
+            ],
             [self._finish, self._receive, self._back],
         )
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Literal
 
+from memframe.showing import moment
 from memframe.signin import Step
 from memframe.wire import AccessRequest
 
@@ -138,27 +139,26 @@ def shortened(reason: str | None) -> str:
     return line if len(line) <= MAX_REASON else f"{line[: MAX_REASON - 1]}…"
 
 
-def when(moment: datetime | None, now: datetime) -> str:
+def when(at: datetime | None, now: datetime) -> str:
     """A time as people read it: today's without the date.
 
     >>> noon = datetime(2026, 3, 9, 12, tzinfo=UTC)
     >>> when(noon, noon), when(noon, noon.replace(month=4))
     ('12:00 UTC', '9 March 2026, 12:00 UTC')
     """
-    if moment is None:
+    if at is None:
         return "at an unknown time"
-    utc = moment.astimezone(UTC)
-    clock = f"{utc:%H:%M} UTC"
-    return clock if utc.date() == now.date() else f"{utc.day} {utc:%B %Y}, {clock}"
+    utc = at.astimezone(UTC)
+    return f"{utc:%H:%M} UTC" if utc.date() == now.date() else moment(at)
 
 
-def to_the_second(moment: datetime) -> str:
+def to_the_second(at: datetime) -> str:
     """A time of today as precisely as somebody who waits wants it.
 
     >>> to_the_second(datetime(2026, 3, 9, 12, 5, 7, tzinfo=UTC))
     '12:05:07 UTC'
     """
-    return f"{moment.astimezone(UTC):%H:%M:%S} UTC"
+    return f"{at.astimezone(UTC):%H:%M:%S} UTC"
 
 
 def table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
