@@ -87,6 +87,18 @@ class Lab:
                 time.sleep(0.05)
         raise TimeoutError(self.log.read_text())
 
+    def add_kernel(self, name, packages):
+        """A kernel that finds these packages before those of the environment."""
+        spec = {
+            "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+            "display_name": name,
+            "language": "python",
+            "env": {"PYTHONPATH": os.pathsep.join([str(packages), os.environ["PYTHONPATH"]])},
+        }
+        folder = self._folder / "data" / "kernels" / name
+        folder.mkdir(parents=True)
+        (folder / "kernel.json").write_text(json.dumps(spec))
+
     def stop(self):
         self._process.terminate()
         self._process.wait(30)
@@ -95,10 +107,10 @@ class Lab:
 class Notebook:
     """A new notebook, open in a browser."""
 
-    def __init__(self, lab, page, name):
+    def __init__(self, lab, page, name, *, kernel="python3"):
         self.page = page
         self.path = lab.notebooks / f"{name}.ipynb"
-        kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+        kernel = {"kernelspec": {"name": kernel, "display_name": kernel}}
         nbformat.write(nbformat.v4.new_notebook(metadata=kernel), self.path)
         page.goto(f"{lab.url}/doc/tree/{self.path.name}?token={TOKEN}&reset")
         self.wait_until_idle()

@@ -12,20 +12,12 @@ from playwright.sync_api import expect
 from memframe.sample import load_sample, load_sample_tags
 from memframe.wire import GET_REQUEST
 from tests.browser.looks import faint, too_wide
+from tests.browser.shown import BARE, KNOWN, Shown, ask
 from tests.canaries import found_in
 from tests.faults import FaultProxy, answered
 
 pytestmark = pytest.mark.browser
 
-BARE = "panel = mf.Panel(poll_s=0.3, reason='Weekly review of duplicates')\npanel"
-KNOWN = """
-told = json.loads(Path("settings.json").read_text())
-client = mf.connect(told["base_url"], api_key=told["api_key"], auth_url=told["auth_url"])
-named = {name: told[name] for name in ("client_id", "client_secret", "auth_url", "redirect_uri")}
-options = {"reason": "Weekly review of duplicates", "dashboard_url": told["dashboard_url"]}
-panel = mf.Panel(client, flow=mf.OAuthFlow(**named), poll_s=0.3, **options)
-panel
-"""
 TELL = """
 tokens = panel.way.tokens
 secrets = {name: getattr(tokens, name).reveal() for name in ("access_token", "refresh_token", "memory_key")}
@@ -34,38 +26,6 @@ secrets["token"] = panel.way.client._tokens.bearer().token.reveal()
 _ = Path("secrets.json").write_text(json.dumps(secrets))
 """
 """Written to a file by the kernel, as a test knows only the secrets that it has brought itself."""
-
-
-class Shown:
-    """A panel on the screen."""
-
-    def __init__(self, output):
-        self.box = output.locator(".memframe-panel")
-        self.page = output.page
-        self.box.wait_for()
-
-    def field(self, label):
-        return self.box.get_by_label(label, exact=True)
-
-    def button(self, name):
-        return self.box.get_by_role("button", name=name, exact=True)
-
-    def paste(self, label, text):
-        """Put text into a field as from the clipboard, and leave the field."""
-        self.field(label).wait_for()
-        self.field(label).focus()
-        self.page.keyboard.insert_text(text)
-        self.page.keyboard.press("Tab")
-
-    def click(self, name):
-        self.button(name).click()
-
-    def says(self, words):
-        expect(self.box).to_contain_text(words)
-
-    @property
-    def link(self):
-        return self.box.get_by_role("link", name="Open the authorization page")
 
 
 @pytest.fixture
@@ -276,14 +236,6 @@ def test_a_busy_service_is_shown_calmly_until_it_has_time(open_panel, developer,
         expect(shown.box.get_by_role("alert")).to_have_count(0)
         shown.click("Check now")
         expect(shown.box).not_to_contain_text("busy")
-
-
-def ask(shown, user):
-    """Lead a panel to a request that waits."""
-    shown.paste("Redirected address, or its code", user.person.authorize(shown.link.get_attribute("href")))
-    shown.click("Continue")
-    shown.click("Send the request")
-    shown.says("Next check")
 
 
 def test_a_busy_kernel_hides_no_news(notebook, known, developer, user, lab):
