@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from memframe.loopback import can_listen
 from memframe.panel import markup
@@ -10,6 +11,7 @@ from memframe.panel.desk import Desk, Moment
 from memframe.panel.fields import SecretField, button, button_row, html, show, text_field, text_of
 from memframe.panel.requests import RequestList
 from memframe.panel.section import Section
+from memframe.wire import AccessRequest
 
 
 class Connecting(Section):
@@ -50,7 +52,7 @@ class Connecting(Section):
     def draw_body(self, moment: Moment) -> None:
         stand, is_waiting = moment.stand, moment.stand.state == "authorizing"
         self._list.draw(() if is_waiting else stand.requests, moment.now)
-        self._intro.value = "" if is_waiting else _choice(bool(stand.requests))
+        self._intro.value = "" if is_waiting else _choice(stand.requests)
         self._guide.value = _way_through(stand.address) if stand.address else ""
         for name, field in self._fields.items():
             show(field, not is_waiting and name in moment.lacking)
@@ -95,8 +97,8 @@ class Connecting(Section):
 _RECEIVE = "Where the browser runs on the same computer as this notebook, the answer comes by itself"
 
 
-def _choice(has_requests: bool) -> str:
-    if has_requests:
+def _choice(requests: Sequence[AccessRequest]) -> str:
+    if any(request.status in {"approved", "pending"} for request in requests):
         return markup.paragraph("Go on with one of these requests, or connect another user.")
     return markup.paragraph(
         "A user allows your application to ask for access. Nothing is shared by that yet."

@@ -55,7 +55,9 @@ def _over(moment: Moment) -> str:
     at = markup.when(request.updated_at, moment.now) if request else ""
     if moment.stand.state == "rejected":
         return markup.alert(f"The user declined {at}. Nothing was shared.")
-    kept = " What was loaded before is still in panel.memories." if moment.stand.memories is not None else ""
+    kept = (
+        " What was loaded before is still in `panel.memories`." if moment.stand.memories is not None else ""
+    )
     return markup.alert(f"The user took the approval back {at}. Nothing more can be read.{kept}")
 
 

@@ -59,17 +59,17 @@ def head(number: int, title: str, place: Place, summary: str = "") -> str:
 
 
 def text(words: str) -> str:
-    """Words, escaped."""
-    return escape(words)
+    """Words, escaped; what stands between backticks is code.
+
+    >>> text("as `panel.access` <b>")
+    'as <code>panel.access</code> &lt;b&gt;'
+    """
+    return _CODE.sub(_AS_CODE, escape(words))
 
 
 def paragraph(words: str) -> str:
-    """A sentence or two; what stands between backticks is code.
-
-    >>> paragraph("as `panel.access` <b>")
-    '<p>as <code>panel.access</code> &lt;b&gt;</p>'
-    """
-    return f"<p>{_CODE.sub(_AS_CODE, escape(words))}</p>"
+    """A sentence or two."""
+    return f"<p>{text(words)}</p>"
 
 
 def numbered(*items: str) -> str:
@@ -77,24 +77,24 @@ def numbered(*items: str) -> str:
     return f"<ol>{''.join(f'<li>{item}</li>' for item in items)}</ol>"
 
 
-def note(text: str) -> str:
+def note(words: str) -> str:
     """What is going on, told calmly; screen readers say it when they have time."""
-    return f'<p class="mf-note" role="status">{escape(text)}</p>' if text else ""
+    return f'<p class="mf-note" role="status">{text(words)}</p>'
 
 
-def aside(text: str) -> str:
+def aside(words: str) -> str:
     """What changes too often to be said aloud."""
-    return f'<p class="mf-note">{escape(text)}</p>'
+    return f'<p class="mf-note">{text(words)}</p>'
 
 
-def alert(text: str, way_out: str = "") -> str:
+def alert(words: str, way_out: str = "") -> str:
     """What went wrong, and what to do."""
-    return f'<div class="mf-alert" role="alert">{escape(text)} {escape(way_out)}</div>'
+    return f'<div class="mf-alert" role="alert">{text(words)} {text(way_out)}</div>'
 
 
-def link(address: str, text: str) -> str:
+def link(address: str, words: str) -> str:
     """A link that opens another page, which learns nothing of this one."""
-    return f'<a class="mf-go" href="{escape(address)}" target="_blank" rel="noopener noreferrer">{escape(text)}</a>'
+    return f'<a class="mf-go" href="{escape(address)}" target="_blank" rel="noopener noreferrer">{text(words)}</a>'
 
 
 def copyable(address: str, summary: str) -> str:
@@ -102,9 +102,9 @@ def copyable(address: str, summary: str) -> str:
     return f'<details><summary>{escape(summary)}</summary><code class="mf-address">{escape(address)}</code></details>'
 
 
-def under_way(text: str) -> str:
+def under_way(words: str) -> str:
     """A bar without an end for work of unknown size, and what is being done."""
-    return f'<div class="mf-bar" role="progressbar" aria-label="{escape(text)}"></div>{note(text)}'
+    return f'<div class="mf-bar" role="progressbar" aria-label="{escape(words)}"></div>{aside(words)}'
 
 
 def status_of(request: AccessRequest) -> str:
@@ -144,12 +144,12 @@ def when(at: datetime | None, now: datetime) -> str:
 
     >>> noon = datetime(2026, 3, 9, 12, tzinfo=UTC)
     >>> when(noon, noon), when(noon, noon.replace(month=4))
-    ('12:00 UTC', '9 March 2026, 12:00 UTC')
+    ('at 12:00 UTC', 'on 9 March 2026, 12:00 UTC')
     """
     if at is None:
         return "at an unknown time"
     utc = at.astimezone(UTC)
-    return f"{utc:%H:%M} UTC" if utc.date() == now.date() else moment(at)
+    return f"at {utc:%H:%M} UTC" if utc.date() == now.date() else f"on {moment(at)}"
 
 
 def to_the_second(at: datetime) -> str:

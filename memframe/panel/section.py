@@ -53,9 +53,9 @@ class Section(ABC):
     def draw(self, moment: Moment, due: int) -> None:
         """Show this moment; `due` is the number of the section whose turn it is."""
         place = markup.place_of(self.number, due)
-        self._head.value = markup.head(
-            self.number, self.title, place, self.summary(moment) if place == "done" else ""
-        )
+        summary = self.summary(moment) if place == "done" else ""
+        is_over = moment.stand.state == "loaded"
+        self._head.value = markup.head(self.number, self.title, "done" if is_over else place, summary)
         show(self._body, place == "active")
         if place == "active":
             for each in self._buttons:
