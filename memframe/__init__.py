@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         load_tags,
     )
     from memframe.oauth import OAuthFlow
+    from memframe.panel import Panel
     from memframe.plan import NULL, Plan, plan_changes, plan_deletes
     from memframe.push import create_memories, push_memories, update_memories
     from memframe.reseal import plan_reseal
@@ -79,6 +80,7 @@ _ROOMS = {
         "load_tags",
     ),
     "oauth": ("OAuthFlow",),
+    "panel": ("Panel",),
     "plan": ("NULL", "Plan", "plan_changes", "plan_deletes"),
     "push": ("create_memories", "push_memories", "update_memories"),
     "reseal": ("plan_reseal",),
@@ -113,6 +115,7 @@ __all__ = [
     "OAuthError",
     "OAuthFlow",
     "OAuthTokens",
+    "Panel",
     "Plan",
     "PlanError",
     "ProtocolError",

@@ -13,6 +13,7 @@ from memframe.client import Client
 from memframe.envelope import Codec, Envelope
 from memframe.errors import AccessError, ConfigError, DecisionTimeout
 from memframe.frames import MEMORY_KINDS, FrameBuilder
+from memframe.showing import card
 from memframe.wire import GET_CREDENTIALS, AccessRequest, Credentials
 
 MIN_POLL_S = 0.1
@@ -46,6 +47,10 @@ class Access:
 
     def __repr__(self) -> str:
         return f"<memframe.Access to user {self.user_id} at {self.client.base_url}>"
+
+    def _repr_html_(self) -> str:
+        facts = {"user": self.user_id, "API": self.client.base_url, "request": self.request_id}
+        return card("Access, open", facts | {"key version": self.credentials.key_version})
 
     @property
     def user_id(self) -> str:
@@ -200,8 +205,8 @@ def wait_for_decision(
     DecisionTimeout
         Still pending after ``timeout_s``. Nothing is lost: the request stays open.
     """
-    _check_wait("timeout_s", timeout_s, least=0)
-    _check_wait("poll_s", poll_s, least=MIN_POLL_S)
+    check_wait("timeout_s", timeout_s, least=0)
+    check_wait("poll_s", poll_s, least=MIN_POLL_S)
     deadline = clock() + timeout_s
     while (request := client.access_request(request_id)).status == "pending":
         left = deadline - clock()
@@ -214,6 +219,7 @@ def wait_for_decision(
     return request
 
 
-def _check_wait(name: str, seconds: float, *, least: float) -> None:
+def check_wait(name: str, seconds: float, *, least: float) -> None:
+    """Refuse seconds that cannot be waited."""
     if not seconds >= least:  # and not "<", which NaN would pass
         raise ConfigError(f"{name}={seconds!r}: give seconds from {least:g}")

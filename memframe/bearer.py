@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import threading
+from typing import Any
 
 import requests
 from msgspec import UNSET
 from requests.auth import AuthBase
 
-from memframe.answers import decoded
+from memframe.answers import Answer, decoded
 from memframe.errors import ConfigError, NoAnswerError, ProtocolError
 from memframe.secret import Secret
 from memframe.transport import JSON_BODY, Transport
@@ -58,6 +59,14 @@ class Tokens:
         _refuse_unfit(token.token)
         self._bearer = BearerAuth(token.token)
         return token
+
+    def exchange(self, method: str, url: str, *, transport: Transport, **request: Any) -> Answer:
+        """One request with the token on it; should it have expired, once more with a fresh one."""
+        bearer = self.bearer()
+        answer = transport.exchange(method, url, auth=bearer, **request)
+        if answer.status == 401:
+            answer = transport.exchange(method, url, auth=self.bearer(refused=bearer), **request)
+        return answer
 
     def bearer(self, *, refused: BearerAuth | None = None) -> BearerAuth:
         """The token in force; a refused one is renewed by whoever comes first, and the others share it."""

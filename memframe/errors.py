@@ -84,6 +84,8 @@ class ServiceError(MemframeError, RuntimeError):
         Method and path template of the call, such as ``GET /tags/{tag_id}``.
     detail : str or None
         The service's own words, made fit to print.
+    retry_after_s : float or None
+        Seconds after which the service wants to be asked again, where it said so.
     """
 
     def __init__(
@@ -94,12 +96,14 @@ class ServiceError(MemframeError, RuntimeError):
         code: str | None = None,
         endpoint: str | None = None,
         detail: str | None = None,
+        retry_after_s: float | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
         self.endpoint = endpoint
         self.detail = detail
+        self.retry_after_s = retry_after_s
 
 
 class AuthError(ServiceError):

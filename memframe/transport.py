@@ -28,11 +28,12 @@ from requests.auth import AuthBase
 from urllib3.exceptions import HTTPError
 
 from memframe import silence
-from memframe.answers import Answer, error_of, printable
+from memframe.answers import Answer, error_of
 from memframe.errors import ConfigError, MemframeError, ProtocolError
 from memframe.pacing import TOO_MANY, Gate
 from memframe.retries import ReadRetry, read_retry, retry_after_s
 from memframe.secret import Secret, SecretBytes
+from memframe.showing import printable
 from memframe.silence import no_answer
 
 JSON_BODY = {"Content-Type": "application/json"}
@@ -111,6 +112,12 @@ class Transport:
         raise TypeError(
             "open connections, and the keys beside them, are not pickled: connect() in each process"
         )
+
+    def without_repeats(self) -> Transport:
+        """The same rules for callers that ask again by themselves: a refusal by status is raised at once."""
+        twin = Transport(retry=self._retry.new(total=0))
+        twin._environment_of, twin._secrets = self._environment_of, self._secrets
+        return twin
 
     def keep_out(self, *secrets: Secret | None) -> None:
         """Never repeat these in a message, should the service echo one."""

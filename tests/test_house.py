@@ -35,6 +35,7 @@ LAYERS = """
     settings vault
     sources
     wire address progress sample change pacing retries
+    showing
     secret
     single_holder
     private_file

@@ -65,5 +65,16 @@ def test_asking_a_user(environment):
     assert names["shown"] == "approved"
 
 
+def test_in_a_notebook(environment):
+    shown = []
+    names = {"display": shown.append}
+    exec("import memframe as mf", names)  # noqa: S102 - what the blocks before have
+    exec(BLOCKS[2], names)  # noqa: S102 - the README's own code
+    assert shown == [names["panel"]]
+    assert names["panel"].wait(20)
+    assert names["panel"].way.client.base_url == environment.service.base_url
+    names["panel"].close()
+
+
 def test_there_are_no_other_blocks():
     assert len(BLOCKS) == 3

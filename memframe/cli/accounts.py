@@ -9,7 +9,6 @@ from typing import Any
 import click
 from msgspec.structs import asdict
 
-from memframe.answers import printable
 from memframe.cli.place import at_a_place, opened
 from memframe.cli.showing import as_json, secrets_of, show, show_secrets
 from memframe.errors import ConfigError
@@ -19,6 +18,7 @@ from memframe.service.deployment import Deployment, Place
 from memframe.service.rotation import rotate_key
 from memframe.service.store import User
 from memframe.service.times import instant_text
+from memframe.showing import printable
 
 password_stdin = click.option(
     "--password-stdin", is_flag=True, help="Read the password as one line of standard input."
