@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from memframe.archive.places import naming
 from memframe.archive.table import ARCHIVE_SCHEMA, frame_of
+from memframe.audit.findings import Check
 from memframe.client import Client
 from memframe.errors import ConfigError
 from memframe.fleet.folder import FleetFolder
@@ -113,7 +114,7 @@ def audit_fleet(
     scheduler: Literal["threads"] | DaskClient = "threads",
     workers: int = 8,
     archives: bool = True,
-    checks: Sequence[str] | None = None,
+    checks: Sequence[Check] | None = None,
     now: datetime | None = None,
     progress: ProgressOption = "auto",
 ) -> FleetFolder:
@@ -144,10 +145,15 @@ def audit_fleet(
     Raises
     ------
     ConfigError
-        The cluster speaks over a network without TLS, or its workers have no key.
+        There is no such check, the cluster speaks over a network without TLS, or its workers have no key.
     FrameError
         The folder holds something else, or cannot be written.
     """
+    from memframe.audit import audit_memories  # noqa: PLC0415 - who only loads need not wait for the checks
+
+    audit_memories(
+        frame_of(pa.schema(ARCHIVE_SCHEMA).empty_table()), checks=checks, now=now
+    )  # or it is refused now
     work = Work(
         archive="sealed" if archives else None,
         findings=True,
