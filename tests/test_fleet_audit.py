@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import memframe as mf
-from memframe import wire
+from memframe import audit, wire
 from memframe.errors import ConfigError
 from tests.faults import FaultProxy, answered
 from tests.test_fleet import N_ROWS, access_of, by_user, village
@@ -32,7 +32,7 @@ def client(village):
 def test_each_user_has_the_findings_of_an_audit_alone(village, client, audited):
     for person in village.people[:3]:
         access = access_of(client, audited.outcomes, person.user_id)
-        alone = mf.audit_memories(
+        alone = audit.audit_memories(
             mf.load_memories(access, progress=False), tags=mf.load_tags(access), now=NOW
         )
         mine = audited.findings[audited.findings.user_id == person.user_id].drop(columns="user_id")

@@ -4,8 +4,10 @@ import io
 import json
 import os
 import pickle
+from datetime import UTC, datetime
 
 import cloudpickle
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -57,6 +59,14 @@ def test_a_cluster_exports_sealed(tmp_path, village, client, dask_client):
         access = mf.open_access(client, by_user(folder.outcomes).loc[person.user_id, "request_id"])
         loaded = mf.load_archive(folder.archive(person.user_id), key=access)
         assert_same(loaded, mf.load_memories(access, progress=False))
+
+
+def test_a_cluster_audits_as_threads_do(tmp_path, client, dask_client):
+    run = {"progress": False, "now": datetime(2026, 11, 1, tzinfo=UTC)}
+    here = mf.audit_fleet(client, tmp_path / "here", **run)
+    there = mf.audit_fleet(client, tmp_path / "there", scheduler=dask_client, **run)
+    pd.testing.assert_frame_equal(there.findings, here.findings)
+    assert there.outcomes.equals(here.outcomes)
 
 
 def test_a_cluster_is_given_to_the_command_by_its_address(tmp_path, village, dask_client, monkeypatch):
