@@ -96,6 +96,13 @@ def load_fleet(
     ------
     ConfigError
         The cluster speaks over a network without TLS, or its workers have no key.
+
+    Examples
+    --------
+    >>> import memframe as mf
+    >>> with mf.service.run_local() as local, mf.connect(local.base_url, api_key=local.api_key) as client:
+    ...     mf.load_fleet(client)
+    <memframe.Fleet of 0 memories; users: none>
     """
     is_local = _is_local(scheduler)
     work = Work(table="plain" if is_local or plaintext else "sealed")
@@ -151,9 +158,8 @@ def audit_fleet(
     """
     from memframe.audit import audit_memories  # noqa: PLC0415 - who only loads need not wait for the checks
 
-    audit_memories(
-        frame_of(pa.schema(ARCHIVE_SCHEMA).empty_table()), checks=checks, now=now
-    )  # or it is refused now
+    nobody = frame_of(pa.schema(ARCHIVE_SCHEMA).empty_table())
+    audit_memories(nobody, checks=checks, now=now)  # what is wrong with the options is said now, and once
     work = Work(
         archive="sealed" if archives else None,
         findings=True,
@@ -209,7 +215,7 @@ class _How(TypedDict):
 def _filled(client: Client, path: str | PathLike[str], work: Work, **how: Unpack[_How]) -> FleetFolder:
     folder = FleetFolder(Path(path).expanduser())
     with naming(folder.path):
-        folder.prepare()
+        folder.prepare(work)
         approved, gone = approved_and_revoked(client.access_requests())
         there = folder.done(approved, work.kinds)
         missing = [member for member in approved if member not in there]
@@ -268,7 +274,8 @@ def _checked(scheduler: object) -> DaskClient:
 def _each_once(members: Iterable[Member], hauls: Iterable[Haul]) -> list[Haul]:
     """Hauls in the order of members, without a user who turned out to be one that came before."""
     found = {haul.member.request_id: haul for haul in hauls}
-    in_order = [found[member.request_id] for member in members if member.request_id in found]
-    return list(
-        {key_of(haul.member.user_id or haul.member.request_id): haul for haul in reversed(in_order)}.values()
-    )[::-1]
+    once: dict[str, Haul] = {}
+    for member in members:
+        if haul := found.get(member.request_id):
+            once.setdefault(key_of(haul.member.user_id or haul.member.request_id), haul)
+    return list(once.values())

@@ -71,9 +71,11 @@ def _hauls(dask_client: DaskClient, base_url: str, members: Sequence[Member], wo
         futures = futures_of(dask_client.persist(rows))
     member_of = {future.key: member for future, member in zip(futures, members, strict=True)}
     for finished in batched(as_completed(futures), FETCHED):
-        brought = [future for future in finished if future.status == "finished"]
-        yield from (unpacked(row["haul"].iloc[0]) for row in dask_client.gather(brought))
-        yield from (_lost(member_of[future.key], future.status) for future in {*finished} - {*brought})
+        hauls = [unpacked(row["haul"].iloc[0]) for row in dask_client.gather(finished, errors="skip")]
+        yield from hauls
+        brought = {haul.member.request_id for haul in hauls}
+        others = (member_of[future.key] for future in finished)
+        yield from (_lost(member) for member in others if member.request_id not in brought)
         for future in finished:
             future.release()
 
@@ -89,8 +91,8 @@ def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-def _lost(member: Member, status: str) -> Haul:
-    return Haul(member, "failed", error=f"the task was lost ({status}): run it again")
+def _lost(member: Member) -> Haul:
+    return Haul(member, "failed", error="the task was lost on the cluster, whose logs say why: run it again")
 
 
 def client_at(address: str) -> DaskClient:
