@@ -1,6 +1,11 @@
 """Refreshing an archive: it says what an export of now would say, writes no more than it must, and loses nothing."""
 
 import os
+import random
+import signal
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -246,6 +251,38 @@ def refresh_or_error(access, path):
         return refresh(access, path)
     except FrameError:
         return None
+
+
+REFRESHING = """
+import sys
+import memframe as mf
+from tests.strangers import client_of
+access = mf.open_access(client_of(sys.argv[1]), "r1")
+print("ready", flush=True)
+while True:
+    mf.refresh_archive(access, sys.argv[2], progress=False)
+"""
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("extension", ["", ".parquet"])
+def test_whenever_it_is_killed_the_archive_is_the_old_or_the_new_one(tmp_path, stranger, extension):
+    access, path = opened(stranger), tmp_path / f"memories{extension}"
+    states = [[memory(number, title) for number in range(9)] for title in ("old", "new")]
+    hold(stranger, states[0])
+    export(access, path)
+    draw = random.Random(7)
+    for _ in range(15):
+        with subprocess.Popen(
+            [sys.executable, "-c", REFRESHING, stranger.base_url, path], stdout=subprocess.PIPE
+        ) as refreshing:
+            refreshing.stdout.readline()
+            for turn in range(20):
+                hold(stranger, states[turn % 2])
+                threading.Event().wait(draw.random() / 50)
+            refreshing.send_signal(signal.SIGKILL)
+        assert set(mf.load_archive(path).title) in ({"old"}, {"new"})
+        assert len(mf.load_archive(path)) == 9
 
 
 def test_a_listing_that_breaks_off_leaves_the_old_archive(tmp_path, stranger):

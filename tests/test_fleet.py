@@ -281,6 +281,13 @@ def test_a_folder_that_does_not_fit_is_refused(tmp_path, client, make):
         export(client, tmp_path / make)
 
 
+def test_plain_archives_are_not_taken_for_sealed_ones(tmp_path, client):
+    export(client, tmp_path / "fleet", sealed=False)
+    with pytest.raises(FrameError, match="holds plain archives, and sealed ones are asked for"):
+        export(client, tmp_path / "fleet")
+    assert len(export(client, tmp_path / "fleet", sealed=False).outcomes) == 4
+
+
 # Options
 
 

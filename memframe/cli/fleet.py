@@ -13,7 +13,8 @@ import click
 from memframe.audit.findings import SEVERITIES
 from memframe.cli.opening import as_json
 from memframe.client import Client, connect
-from memframe.fleet import FleetFolder, audit_fleet, dask_client_at, export_fleet
+from memframe.fleet import FleetFolder, audit_fleet, export_fleet
+from memframe.fleet.runs import dask_client_at
 from memframe.showing import printable
 
 SOME_FAILED, FOUND = 1, 6

@@ -7,32 +7,25 @@ twice counts once; one who approved and took it back is a row as well, as what w
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from importlib import import_module
 from os import PathLike
-from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 import pyarrow as pa
-from msgspec.structs import replace
 
-from memframe.archive.places import naming
 from memframe.archive.table import ARCHIVE_SCHEMA, frame_of
+from memframe.audit.findings import Check
 from memframe.client import Client
-from memframe.errors import ConfigError
 from memframe.fleet.folder import FleetFolder
-from memframe.fleet.members import Member, approved_and_revoked, key_of
+from memframe.fleet.members import approved_and_revoked
 from memframe.fleet.opening import opened
 from memframe.fleet.outcomes import outcomes_frame, revoked
-from memframe.fleet.threads import in_threads
-from memframe.fleet.work import Haul, Work
-from memframe.paging import is_count
-from memframe.progress import Progress, ProgressOption
+from memframe.fleet.runs import each_once, filled, hauls_of, is_local
+from memframe.fleet.work import Work
+from memframe.progress import ProgressOption
 
 if TYPE_CHECKING:
     from distributed import Client as DaskClient
@@ -95,12 +88,19 @@ def load_fleet(
     ------
     ConfigError
         The cluster speaks over a network without TLS, or its workers have no key.
+
+    Examples
+    --------
+    >>> import memframe as mf
+    >>> with mf.service.run_local() as local, mf.connect(local.base_url, api_key=local.api_key) as client:
+    ...     mf.load_fleet(client)
+    <memframe.Fleet of 0 memories; users: none>
     """
-    is_local = _is_local(scheduler)
-    work = Work(table="plain" if is_local or plaintext else "sealed")
+    is_here = is_local(scheduler)
+    work = Work(table="plain" if is_here or plaintext else "sealed")
     approved, gone = approved_and_revoked(client.access_requests())
-    hauls = _hauls(client, approved, work, scheduler=scheduler, workers=workers, progress=progress)
-    found = _each_once(approved, hauls if is_local else opened(client, hauls, workers=workers))
+    hauls = hauls_of(client, approved, work, scheduler=scheduler, workers=workers, progress=progress)
+    found = each_once(approved, hauls if is_here else opened(client, hauls, workers=workers))
     tables = [haul.table for haul in found if haul.table is not None]
     memories = frame_of(pa.concat_tables([pa.schema(ARCHIVE_SCHEMA).empty_table(), *tables]))
     return Fleet(memories, outcomes_frame([*found, *map(revoked, gone)]))
@@ -113,7 +113,7 @@ def audit_fleet(
     scheduler: Literal["threads"] | DaskClient = "threads",
     workers: int = 8,
     archives: bool = True,
-    checks: Sequence[str] | None = None,
+    checks: Sequence[Check] | None = None,
     now: datetime | None = None,
     progress: ProgressOption = "auto",
 ) -> FleetFolder:
@@ -144,17 +144,21 @@ def audit_fleet(
     Raises
     ------
     ConfigError
-        The cluster speaks over a network without TLS, or its workers have no key.
+        There is no such check, the cluster speaks over a network without TLS, or its workers have no key.
     FrameError
         The folder holds something else, or cannot be written.
     """
+    from memframe.audit import audit_memories  # noqa: PLC0415 - who only loads need not wait for the checks
+
+    nobody = frame_of(pa.schema(ARCHIVE_SCHEMA).empty_table())
+    audit_memories(nobody, checks=checks, now=now)  # what is wrong with the options is said now, and once
     work = Work(
         archive="sealed" if archives else None,
         findings=True,
         checks=None if checks is None else tuple(checks),
         now=now,
     )
-    return _filled(client, path, work, scheduler=scheduler, workers=workers, progress=progress)
+    return filled(client, path, work, scheduler=scheduler, workers=workers, progress=progress)
 
 
 def export_fleet(
@@ -191,78 +195,4 @@ def export_fleet(
         The folder holds something else, or cannot be written.
     """
     work = Work(archive="sealed" if sealed else "plain")
-    return _filled(client, path, work, scheduler=scheduler, workers=workers, progress=progress)
-
-
-class _How(TypedDict):
-    scheduler: Literal["threads"] | DaskClient
-    workers: int
-    progress: ProgressOption
-
-
-def _filled(client: Client, path: str | PathLike[str], work: Work, **how: Unpack[_How]) -> FleetFolder:
-    folder = FleetFolder(Path(path).expanduser())
-    with naming(folder.path):
-        folder.prepare()
-        approved, gone = approved_and_revoked(client.access_requests())
-        there = folder.done(approved, work.kinds)
-        missing = [member for member in approved if member not in there]
-        hauls = [*there.values(), *map(revoked, gone)]
-        try:
-            for haul in _hauls(client, missing, work, **how):
-                folder.land(haul)
-                hauls.append(replace(haul, files={}))
-        finally:  # also of a run that was stopped
-            folder.keep_outcomes(outcomes_frame(_each_once([*approved, *gone], hauls)))
-    return folder
-
-
-def _hauls(client: Client, members: Sequence[Member], work: Work, **how: Unpack[_How]) -> Iterator[Haul]:
-    """Hauls as they come in, counted for whoever looks."""
-    scheduler, workers = how["scheduler"], how["workers"]
-    if not is_count(workers, at_least=1):
-        raise ConfigError(f"workers={workers!r}: give a whole number from 1")
-    with Progress(how["progress"], total=len(members), text="users") as bar:
-        if scheduler == "threads":
-            hauls = in_threads(client, members, work, workers=operator.index(workers))
-        else:
-            dask_client = _checked(scheduler)
-            hauls = _cluster().on_cluster(dask_client, client, members, work)
-        for haul in hauls:
-            yield haul
-            bar.step()
-
-
-def _is_local(scheduler: object) -> bool:
-    return isinstance(scheduler, str) and scheduler == "threads"
-
-
-def dask_client_at(address: str) -> DaskClient:
-    """A client of the Dask cluster whose scheduler has this address."""
-    found: DaskClient = _cluster().client_at(address)
-    return found
-
-
-def _cluster() -> ModuleType:
-    """The module that knows Dask, loaded by whoever needs it."""
-    try:
-        return import_module("memframe.fleet.cluster")
-    except ModuleNotFoundError as error:
-        raise ConfigError(f"a cluster needs the library {error.name}: pip install 'memframe[dask]'") from None
-
-
-def _checked(scheduler: object) -> DaskClient:
-    if hasattr(scheduler, "scheduler_info"):
-        return cast("DaskClient", scheduler)
-    raise ConfigError(
-        f"scheduler={scheduler!r:.60}: give 'threads', or a dask.distributed.Client (pip install 'memframe[dask]')"
-    )
-
-
-def _each_once(members: Iterable[Member], hauls: Iterable[Haul]) -> list[Haul]:
-    """Hauls in the order of members, without a user who turned out to be one that came before."""
-    found = {haul.member.request_id: haul for haul in hauls}
-    in_order = [found[member.request_id] for member in members if member.request_id in found]
-    return list(
-        {key_of(haul.member.user_id or haul.member.request_id): haul for haul in reversed(in_order)}.values()
-    )[::-1]
+    return filled(client, path, work, scheduler=scheduler, workers=workers, progress=progress)

@@ -19,11 +19,12 @@ from urllib.parse import quote, unquote
 import pandas as pd
 import pyarrow.parquet as pq
 
+from memframe.archive.reading import Reader
 from memframe.audit.findings import findings_frame
 from memframe.errors import FrameError
 from memframe.fleet.members import Member
 from memframe.fleet.outcomes import DTYPES, outcomes_frame
-from memframe.fleet.work import FINDINGS, FINDINGS_FILE, MEMORIES, N_ROWS, Haul
+from memframe.fleet.work import FINDINGS, FINDINGS_FILE, MEMORIES, N_ROWS, Form, Haul, Work
 from memframe.private_file import filling_privately, writing_privately
 
 _OUTCOMES = "outcomes.parquet"
@@ -78,7 +79,7 @@ class FleetFolder:
 
     # -- for runs
 
-    def prepare(self) -> None:
+    def prepare(self, work: Work) -> None:
         """Make the folder, closed to others; refuse one in which something else stands."""
         if not self.path.parent.is_dir():
             raise FrameError(f"The folder {self.path.parent} does not exist: create it, or choose another.")
@@ -90,6 +91,11 @@ class FleetFolder:
         if strange:
             raise FrameError(
                 f"{self.path} holds {strange[0]}, which is not of a fleet: choose another folder."
+            )
+        first = next(self._folders(MEMORIES), None)
+        if first and work.archive and work.archive != (found := _form_of(first)):
+            raise FrameError(
+                f"{self.path} holds {found} archives, and {work.archive} ones are asked for: choose another folder."
             )
 
     def done(self, members: Iterable[Member], kinds: Iterable[str]) -> dict[Member, Haul]:
@@ -126,6 +132,11 @@ class FleetFolder:
             return int(pq.read_metadata(findings).metadata[N_ROWS])
         parts = self._place(MEMORIES, user_id).glob("*.parquet")
         return sum(pq.read_metadata(part).num_rows for part in parts)
+
+
+def _form_of(archive: Path) -> Form:
+    header = Reader(archive).header()
+    return "sealed" if header and header.seal else "plain"
 
 
 def _files_of(kind: str, files: Mapping[str, bytes]) -> dict[str, bytes]:

@@ -24,6 +24,7 @@ from memframe.archive.parquet import PARQUET, in_parts
 from memframe.archive.sealing import Plain, Sealed
 from memframe.archive.stream import tables_of_access
 from memframe.archive.table import frame_of
+from memframe.audit.findings import Check
 from memframe.client import Client
 from memframe.errors import AccessError, MemframeError
 from memframe.fleet.members import Member
@@ -64,7 +65,7 @@ class Work(Struct, frozen=True):
     table: Form | None = None
     archive: Form | None = None
     findings: bool = False
-    checks: tuple[str, ...] | None = None
+    checks: tuple[Check, ...] | None = None
     now: datetime | None = None
 
     @property
