@@ -31,7 +31,7 @@ LAYERS = """
     client service
     bearer filters loopback redirected
     transport
-    answers frames envelope
+    answers frames envelope columns
     settings vault
     sources
     wire address progress sample change
