@@ -11,8 +11,8 @@ from matplotlib import dates as mdates
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from memframe.plot.bins import FIRST, LAST, TimeBins, bin_times
 from memframe.columns import name_cells, ranked, texts, times
+from memframe.plot.bins import FIRST, LAST, TimeBins, bin_times
 from memframe.plot.paper import SERIES, blank, count_axis, legend, note, prepare, ranked_bars
 from memframe.plot.wording import left_out, more, nothing
 

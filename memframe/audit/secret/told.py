@@ -1,0 +1,242 @@
+"""Secrets that people tell an assistant in a sentence: passwords, PINs, door codes, recovery codes, answers.
+
+A keyword opens, a few words may say what it is for, a link ("is", a colon, "changed to") follows, and then
+comes a value that must look like one: "my password for the bakery is hunter2". Words may also come the other
+way round: "uses hunter2 as the wifi password". Only what stands near a keyword is ever looked at, so that
+the time grows with the length of the text and no faster.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from memframe.audit.secret import values
+from memframe.audit.secret.values import Judged, Link, Value
+from memframe.audit.spans import Span
+
+_REACH, _AHEAD, _BEHIND = 120, 240, 120
+"""Characters after a keyword up to a link, from there on, and before a keyword that may belong to it."""
+
+_KEYWORD = re.compile(
+    r"""(?P<foreign>密码|密碼|パスワード|비밀번호)|(?<![^\W_])(?:
+    (?P<recovery>
+        (?:backup|recovery|rescue|scratch|restore|emergency|wiederherstellungs)[ -]?(?:codes?|keys?|schlüssel)(?!\w))
+    |(?P<once>
+        (?:verification|one[ -]time|otp|sms|2fa|two[ -]factor|authentication|authenticator|activation|sign-?in|log-?in)
+        [ -](?:pass)?codes?(?!\w))
+    |(?P<password>
+        (?:pass[ -]?(?:words?|codes?|phrases?|w[oö]rte?r?)|passwd|passord|pwd|kennw[oö]rte?r?|wachtwoord(?:en)?
+        |mots?\ de\ passe|contrase[ñn]as?|senhas?|lösenord(?:et)?|losenord|adgangskode|hasło|salasana|пароль
+        |parola(?:\ d'ordine)?|psk)(?!\w)
+        |(?:wi-?fi|wlan|wireless|network|router|hotspot|wpa2?)[ -]?(?:pass|key|schlüssel|code|psk)(?!\w)
+        |pass(?=\s*[:=])|pw(?=\s*[:=]|\s+(?:is|for|to)\b))
+    |(?P<login>(?:logins?|log-?in\ (?:details|data)|credentials?|creds)(?!\w))
+    |(?P<pin>(?:pins?|puk|geheimzahl|cvv2?|cvc2?)(?!\w)(?:[ -]?(?:codes?|number|nummer|no\.?))?)
+    |(?P<code>(?:codes?|combinations?|combos?)(?!\w))
+    |(?P<key>(?:keys?|tokens?|secrets?|api[ -]?keys?)(?!\w))
+    |(?P<answer>mother['’]?s\ maiden\ name|maiden\ name\ of\ (?:my|his|her|their|your|the)\ mother
+        |security\ (?:questions?\ )?answers?|secret\ answers?|challenge\ answers?
+        |answers?\ to\ (?:my|his|her|their|your|the)\ (?:\w+\ )?(?:security|secret|challenge)\ questions?)(?!\w)
+    )""",
+    re.VERBOSE,
+)
+"""In a text of small letters: without a switch for case the alternatives are told apart by their first letter."""
+
+_SMALL = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
+
+MARKS = (
+    r"(?i)pass[ -]?(w|code|phrase)|passord|\bpass\s*[:=]|\bpw\b|pwd|kennw|wachtwoord|mots? de passe|contrase|senha"
+    r"|l[oö]senord|adgangskode|has.o\b|salasana|пароль|parola|密码|密碼|パスワード|비밀번호|\bpsk\b"
+    r"|(wi-?fi|wlan|wireless|network|router|hotspot|wpa2?)[ -]?(pass|key|schl|code)|\blog-?ins?\b|credential|\bcreds\b"
+    r"|\bpins?\b|\bpuk\b|geheimzahl|\bcv[vc]|codes?\b|(backup|recovery|rescue|scratch|restore|emergency)[ -]?key"
+    r"|combination|combo|\b(key|token|secret)s?\b|maiden name|answer|unlock|\bopen(s|ed)?\b|disarm"
+)
+"""A pattern of RE2 that every text with a secret of this kind matches."""
+
+_NOT_THE_THING = re.compile(
+    r"[ -]?(?:managers?|polic(?:y|ies)|hygiene|protect\w*|generators?|vaults?|fields?|prompts?|rules?|requirements?"
+    r"|hash\w*|hints?|storage|stores?|rotations?|history|strength|shar\w+|managing|management|reuse|leaks?|breach\w*"
+    r"|lists?|books?|sheets?|apps?|tools?|screens?|forms?|pages?|emails?|links?|limits?|usage|counts?|windows?|budget"
+    r"|expir\w+|length|less|review\w*|smell\w*|base|style|words?|of conduct|cov\w+|freeze|snippets?|examples?|names?"
+    r"|formats?|headers?|types?|providers?|diodes?|boards?|layout|assignment)\b",
+    re.IGNORECASE,
+)
+"""What is about passwords, PINs or codes and is none: a password manager, a token limit, a PIN diode."""
+
+_BE = (
+    r"(?:is|was|are|were|reads|ist|sind|lautet|lauten|war|est|était|sont|es|era|son|é|è|e'|zijn|är|er)\b"
+    r"(?:\s+(?:now|still|currently|just|simply|actually|again|always|set\s+to|jetzt|nun|maintenant|ahora|nu|agora"
+    r"|adesso|:|=)(?!\w))*"
+)
+_SET = (
+    r"(?:\s+(?:was|is|has|had|got|gets|will))?(?:\s+be(?:en)?)?"
+    r"\s+(?:changed|set|reset|updated|switched|rotated|renewed|geändert|changé|cambió|gewijzigd)"
+    r"\s+(?:(?:by|on|in|last|yesterday|today|from)\b[^.;:\n]{0,40}?\s+)?(?:to|auf|en|à|a|naar)"
+)
+_LINK = re.compile(
+    rf"(?P<set>{_SET}\s+)|(?P<colon>\s*(?:=>|->|→|[:=：])\s*(?:{_BE}\s+)?)|(?P<is>\s+{_BE}:?\s+|\s*は\s*|\s*是\s*)"
+    r"|(?P<dash>\s+[-–—]\s+)|(?P<comma>,\s+)|(?P<to>\s+to\s+)",
+    re.IGNORECASE,
+)
+_LINKS: dict[str, Link] = {
+    "set": "set",
+    "colon": "colon",
+    "is": "is",
+    "dash": "dash",
+    "comma": "comma",
+    "to": "set",
+}
+_PURPOSE = re.compile(
+    r"(?:\s{0,3}\([^()\n]{1,40}\))?"
+    r"(?:\s{1,3}(?:there|here|again|now|for|to|of|on|at|in|from|with|into|used|that|which|who|i|he|she|they|we|you|für"
+    r"|zum|zur|vom|von|des|der|beim|im|pour|de|du|d'|des|para|del|per|di|do|da|voor|van|till?|al|dla|до|от)\b"
+    r"[^;!?\n]{0,80})?",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(r"(?:\s{1,3}[\w'’.-]{1,30}){1,3}")
+_CHANGED = re.compile(
+    r"\b(?:chang|set|reset|updat|switch|rotat|renew|mak|made)\w*\s+(?:[\w’']+\s+){0,6}\Z", re.IGNORECASE
+)
+_BESIDE = re.compile(r"\s{1,3}(?=\S)|(?=[\"“„«`‘'])")
+_QUOTED = re.compile(r"[\"“„«`‘'](?P<quoted>[^\"“”„«»`\n]{1,120}?)[\"”“»`’'](?!\w)")
+_BEFORE = re.compile(
+    r"(?:^|[\s(,;:])(?:[\"“„«`‘'](?P<quoted>[^\"“”„«»`\n]{1,80})[\"”“»`’']|(?P<bare>[^\s\"“”«»`]{3,80}))\s+"
+    rf"(?:{_BE}(?:\s+also)?|as|for|als|como|comme)\s+"
+    r"(?:the|my|his|her|their|our|your|its|a|an|mein|meine|sein|ihr|das|die|mon|ma|mi|su|il|mijn|het)\s+"
+    r"(?:[\w'’-]+\s+){0,4}\Z",
+    re.IGNORECASE,
+)
+_OPENING = re.compile(
+    r"(?<!\w)(?:unlock(?:s|ed|ing)?|opens?|opened|disarm(?:s|ed|ing)?)\b[^.;:\n]{0,50}?"
+    r"\s(?:with|using|by\s+(?:typing|entering)|via)\s+(?:the\s+)?(?:(?:code|number|digits)\s+)?"
+    r"(?P<digits>[0-9]{4,8})(?![\w.,]*[0-9])(?!\s+\w+s\b)",
+    re.IGNORECASE,
+)
+_REVERSIBLE = frozenset({"password", "pin", "code"})
+_MAX_LINKS = 4
+"""Links that are tried after one keyword: "the password for the bakery that is in Hull is ..."."""
+
+_JUDGES: dict[str, Callable[[Value], Judged | None]] = {
+    "password": values.password,
+    "foreign": values.password,
+    "login": values.login,
+    "pin": values.pin,
+    "recovery": values.recovery_code,
+    "once": values.one_time_code,
+    "code": values.access_code,
+    "key": values.key,
+    "answer": values.answer,
+}
+
+_KINDS = {
+    "password": "password",
+    "foreign": "password",
+    "login": "password",
+    "pin": "pin",
+    "recovery": "recovery_code",
+    "once": "one_time_code",
+    "code": "access_code",
+    "key": "key",
+    "answer": "security_answer",
+}
+
+
+def find_told(text: str) -> Iterator[Span]:
+    """Secrets that stand near a keyword.
+
+    >>> text = "Her password for the bakery is hunter2, as she forgot the old one."
+    >>> [text[span.start : span.end] for span in find_told(text)]
+    ['hunter2']
+    """
+    for match in _KEYWORD.finditer(text.translate(_SMALL)):
+        group = str(match.lastgroup)
+        if not _NOT_THE_THING.match(text, match.end()):
+            keyword = _Keyword(text, match.start(), match.end(), group)
+            yield from _after(keyword)
+            yield from _ahead_of(keyword)
+    for match in _OPENING.finditer(text):
+        around = text[max(0, match.start() - _BEHIND) : match.start("digits")]
+        if values.speaks_of_lock(around):
+            yield Span("access_code", match.start("digits"), match.end("digits"), 0.8)
+
+
+class _Keyword(NamedTuple):
+    """A word that announces a secret, in its text."""
+
+    text: str
+    start: int
+    end: int
+    group: str
+
+    @property
+    def before(self) -> str:
+        return self.text[max(0, self.start - _BEHIND) : self.start]
+
+    def judged(self, begin: int, link: Link, purpose: str) -> Span | None:
+        """The secret that begins here, if it is one."""
+        quoted = _QUOTED.match(self.text, begin)
+        begin += quoted is not None
+        word = self.text[self.start : self.end]
+        rest = self.text[begin : begin + _AHEAD]
+        found = _JUDGES[self.group](
+            Value(rest, quoted and quoted["quoted"], link, word, purpose, self.before)
+        )
+        return found and Span(_KINDS[self.group], begin + found.start, begin + found.end, found.score)
+
+
+def _after(keyword: _Keyword) -> Iterator[Span]:
+    """What follows a keyword: at once, or after some words and a link."""
+    for link, purpose, begin in _places(keyword):
+        span = keyword.judged(begin, link, purpose)
+        if span is not None:
+            yield span
+            return
+
+
+def _places(keyword: _Keyword) -> Iterator[tuple[Link, str, int]]:
+    """Where a value may begin, with the link and the words before it; the nearest first."""
+    text, begin = keyword.text, keyword.end
+    limit = min(len(text), begin + _REACH)
+    beside = _BESIDE.match(text, begin, limit)
+    if beside:
+        yield "beside", "", beside.end()
+    end = begin
+    for _ in range(_MAX_LINKS):
+        link = _LINK.search(text, end, limit)
+        kind = link and _link_of(keyword, link)
+        if link is None:
+            return
+        if kind:
+            yield kind, text[begin : link.start()], link.end()
+        end = link.end() - 1
+
+
+def _link_of(keyword: _Keyword, link: re.Match[str]) -> Link | None:
+    """What a link is worth after the words that stand before it; None where it does not belong to the keyword."""
+    name = str(link.lastgroup)
+    if name == "comma" and keyword.group != "answer":
+        return None
+    if name == "to" and not _CHANGED.search(keyword.before):
+        return None
+    if _PURPOSE.fullmatch(keyword.text, keyword.end, link.start()):
+        return _LINKS[name]
+    return (
+        "named"
+        if name in ("is", "colon") and _NAMED.fullmatch(keyword.text, keyword.end, link.start())
+        else None
+    )
+
+
+def _ahead_of(keyword: _Keyword) -> Iterator[Span]:
+    """What stands before a keyword: "hunter2 is the wifi password", "uses hunter2 as a password"."""
+    is_far = keyword.text[keyword.start - 1 : keyword.start].isspace()
+    match = _BEFORE.search(keyword.before) if is_far and keyword.group in _REVERSIBLE else None
+    if match is None:
+        return
+    offset = keyword.start - len(keyword.before)
+    begin = offset + match.start("bare" if match["bare"] else "quoted") - (match["bare"] is None)
+    span = keyword.judged(begin, "reversed", "")
+    if span is not None and span.end == offset + match.end("bare" if match["bare"] else "quoted"):
+        yield span
