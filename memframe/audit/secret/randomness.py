@@ -12,7 +12,20 @@ _PLACEHOLDER = re.compile(
 )
 _OPENINGS = ("<", "{", "[", "${", "$(", "%(", "@{")
 _NOTHING = frozenset(
-    ["none", "null", "nil", "undefined", "true", "false", "string", "secret", "password", "token", "test", "key"]
+    [
+        "none",
+        "null",
+        "nil",
+        "undefined",
+        "true",
+        "false",
+        "string",
+        "secret",
+        "password",
+        "token",
+        "test",
+        "key",
+    ]
 )
 _REPEATED = re.compile(r"(.)\1{6}")
 _SEGMENT = re.compile(r"[A-Za-z0-9]{6,}")
@@ -53,7 +66,9 @@ def looks_random(value: str, *, min_entropy: float = 3.0) -> bool:
     >>> looks_random("tG7kQ2xVb9LmZ4pR"), looks_random("timetable-diff-2021"), looks_random("getUserProfileById")
     (True, False, False)
     """
-    mixed = [segment for segment in _SEGMENT.findall(value) if not segment.isalpha() and not segment.isdecimal()]
+    mixed = [
+        segment for segment in _SEGMENT.findall(value) if not segment.isalpha() and not segment.isdecimal()
+    ]
     n_changes = sum(len(_CHANGE.findall(segment)) for segment in mixed)
     return (
         sum(map(len, mixed)) >= MIN_MIXED * len(value)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from memframe.audit.secret import values
+from memframe.audit.secret import codes, passwords
 from memframe.audit.secret.values import Judged, Link, Value
 from memframe.audit.spans import Span
 
@@ -61,7 +61,6 @@ _NOT_THE_THING = re.compile(
     r"|lists?|books?|sheets?|apps?|tools?|screens?|forms?|pages?|emails?|links?|limits?|usage|counts?|windows?|budget"
     r"|expir\w+|length|less|review\w*|smell\w*|base|style|words?|of conduct|cov\w+|freeze|snippets?|examples?|names?"
     r"|formats?|headers?|types?|providers?|diodes?|boards?|layout|assignment)\b",
-    re.IGNORECASE,
 )
 """What is about passwords, PINs or codes and is none: a password manager, a token limit, a PIN diode."""
 
@@ -78,7 +77,6 @@ _SET = (
 _LINK = re.compile(
     rf"(?P<set>{_SET}\s+)|(?P<colon>\s*(?:=>|->|→|[:=：])\s*(?:{_BE}\s+)?)|(?P<is>\s+{_BE}:?\s+|\s*は\s*|\s*是\s*)"
     r"|(?P<dash>\s+[-–—]\s+)|(?P<comma>,\s+)|(?P<to>\s+to\s+)",
-    re.IGNORECASE,
 )
 _LINKS: dict[str, Link] = {
     "set": "set",
@@ -93,12 +91,9 @@ _PURPOSE = re.compile(
     r"(?:\s{1,3}(?:there|here|again|now|for|to|of|on|at|in|from|with|into|used|that|which|who|i|he|she|they|we|you|für"
     r"|zum|zur|vom|von|des|der|beim|im|pour|de|du|d'|des|para|del|per|di|do|da|voor|van|till?|al|dla|до|от)\b"
     r"[^;!?\n]{0,80})?",
-    re.IGNORECASE,
 )
 _NAMED = re.compile(r"(?:\s{1,3}[\w'’.-]{1,30}){1,3}")
-_CHANGED = re.compile(
-    r"\b(?:chang|set|reset|updat|switch|rotat|renew|mak|made)\w*\s+(?:[\w’']+\s+){0,6}\Z", re.IGNORECASE
-)
+_CHANGED = re.compile(r"\b(?:chang|set|reset|updat|switch|rotat|renew|mak|made)\w*\s+(?:[\w’']+\s+){0,6}\Z")
 _BESIDE = re.compile(r"\s{1,3}(?=\S)|(?=[\"“„«`‘'])")
 _QUOTED = re.compile(r"[\"“„«`‘'](?P<quoted>[^\"“”„«»`\n]{1,120}?)[\"”“»`’'](?!\w)")
 _BEFORE = re.compile(
@@ -106,41 +101,28 @@ _BEFORE = re.compile(
     rf"(?:{_BE}(?:\s+also)?|as|for|als|como|comme)\s+"
     r"(?:the|my|his|her|their|our|your|its|a|an|mein|meine|sein|ihr|das|die|mon|ma|mi|su|il|mijn|het)\s+"
     r"(?:[\w'’-]+\s+){0,4}\Z",
-    re.IGNORECASE,
 )
 _OPENING = re.compile(
     r"(?<!\w)(?:unlock(?:s|ed|ing)?|opens?|opened|disarm(?:s|ed|ing)?)\b[^.;:\n]{0,50}?"
     r"\s(?:with|using|by\s+(?:typing|entering)|via)\s+(?:the\s+)?(?:(?:code|number|digits)\s+)?"
     r"(?P<digits>[0-9]{4,8})(?![\w.,]*[0-9])(?!\s+\w+s\b)",
-    re.IGNORECASE,
 )
 _REVERSIBLE = frozenset({"password", "pin", "code"})
 _MAX_LINKS = 4
 """Links that are tried after one keyword: "the password for the bakery that is in Hull is ..."."""
 
-_JUDGES: dict[str, Callable[[Value], Judged | None]] = {
-    "password": values.password,
-    "foreign": values.password,
-    "login": values.login,
-    "pin": values.pin,
-    "recovery": values.recovery_code,
-    "once": values.one_time_code,
-    "code": values.access_code,
-    "key": values.key,
-    "answer": values.answer,
+_JUDGES: dict[str, tuple[str, Callable[[Value], Judged | None]]] = {
+    "password": ("password", passwords.password),
+    "foreign": ("password", passwords.password),
+    "login": ("password", passwords.login),
+    "key": ("key", passwords.key),
+    "answer": ("security_answer", passwords.answer),
+    "pin": ("pin", codes.pin),
+    "code": ("access_code", codes.access_code),
+    "recovery": ("recovery_code", codes.recovery_code),
+    "once": ("one_time_code", codes.one_time_code),
 }
-
-_KINDS = {
-    "password": "password",
-    "foreign": "password",
-    "login": "password",
-    "pin": "pin",
-    "recovery": "recovery_code",
-    "once": "one_time_code",
-    "code": "access_code",
-    "key": "key",
-    "answer": "security_answer",
-}
+"""Group of keywords -> kind of the finding, and what tells whether a value is one."""
 
 
 def find_told(text: str) -> Iterator[Span]:
@@ -150,15 +132,15 @@ def find_told(text: str) -> Iterator[Span]:
     >>> [text[span.start : span.end] for span in find_told(text)]
     ['hunter2']
     """
-    for match in _KEYWORD.finditer(text.translate(_SMALL)):
-        group = str(match.lastgroup)
-        if not _NOT_THE_THING.match(text, match.end()):
-            keyword = _Keyword(text, match.start(), match.end(), group)
+    small = text.translate(_SMALL)
+    for match in _KEYWORD.finditer(small):
+        if not _NOT_THE_THING.match(small, match.end()):
+            keyword = _Keyword(text, small, match.start(), match.end(), str(match.lastgroup))
             yield from _after(keyword)
             yield from _ahead_of(keyword)
-    for match in _OPENING.finditer(text):
-        around = text[max(0, match.start() - _BEHIND) : match.start("digits")]
-        if values.speaks_of_lock(around):
+    for match in _OPENING.finditer(small):
+        around = small[max(0, match.start() - _BEHIND) : match.start("digits")]
+        if codes.speaks_of_lock(around):
             yield Span("access_code", match.start("digits"), match.end("digits"), 0.8)
 
 
@@ -166,24 +148,32 @@ class _Keyword(NamedTuple):
     """A word that announces a secret, in its text."""
 
     text: str
+    small: str
+    """The text in small letters."""
     start: int
     end: int
     group: str
 
     @property
     def before(self) -> str:
-        return self.text[max(0, self.start - _BEHIND) : self.start]
+        return self.small[max(0, self.start - _BEHIND) : self.start]
 
     def judged(self, begin: int, link: Link, purpose: str) -> Span | None:
         """The secret that begins here, if it is one."""
         quoted = _QUOTED.match(self.text, begin)
         begin += quoted is not None
-        word = self.text[self.start : self.end]
-        rest = self.text[begin : begin + _AHEAD]
-        found = _JUDGES[self.group](
-            Value(rest, quoted and quoted["quoted"], link, word, purpose, self.before)
+        kind, judge = _JUDGES[self.group]
+        found = judge(
+            Value(
+                rest=self.text[begin : begin + _AHEAD],
+                quoted=quoted and quoted["quoted"],
+                link=link,
+                keyword=self.small[self.start : self.end],
+                purpose=purpose,
+                before=self.before,
+            )
         )
-        return found and Span(_KINDS[self.group], begin + found.start, begin + found.end, found.score)
+        return found and Span(kind, begin + found.start, begin + found.end, found.score)
 
 
 def _after(keyword: _Keyword) -> Iterator[Span]:
@@ -197,19 +187,19 @@ def _after(keyword: _Keyword) -> Iterator[Span]:
 
 def _places(keyword: _Keyword) -> Iterator[tuple[Link, str, int]]:
     """Where a value may begin, with the link and the words before it; the nearest first."""
-    text, begin = keyword.text, keyword.end
-    limit = min(len(text), begin + _REACH)
-    beside = _BESIDE.match(text, begin, limit)
+    small, begin = keyword.small, keyword.end
+    limit = min(len(small), begin + _REACH)
+    beside = _BESIDE.match(small, begin, limit)
     if beside:
         yield "beside", "", beside.end()
     end = begin
     for _ in range(_MAX_LINKS):
-        link = _LINK.search(text, end, limit)
-        kind = link and _link_of(keyword, link)
+        link = _LINK.search(small, end, limit)
         if link is None:
             return
+        kind = _link_of(keyword, link)
         if kind:
-            yield kind, text[begin : link.start()], link.end()
+            yield kind, small[begin : link.start()], link.end()
         end = link.end() - 1
 
 
@@ -220,23 +210,20 @@ def _link_of(keyword: _Keyword, link: re.Match[str]) -> Link | None:
         return None
     if name == "to" and not _CHANGED.search(keyword.before):
         return None
-    if _PURPOSE.fullmatch(keyword.text, keyword.end, link.start()):
+    if _PURPOSE.fullmatch(keyword.small, keyword.end, link.start()):
         return _LINKS[name]
-    return (
-        "named"
-        if name in ("is", "colon") and _NAMED.fullmatch(keyword.text, keyword.end, link.start())
-        else None
-    )
+    is_named = name in ("is", "colon") and _NAMED.fullmatch(keyword.small, keyword.end, link.start())
+    return "named" if is_named else None
 
 
 def _ahead_of(keyword: _Keyword) -> Iterator[Span]:
     """What stands before a keyword: "hunter2 is the wifi password", "uses hunter2 as a password"."""
-    is_far = keyword.text[keyword.start - 1 : keyword.start].isspace()
-    match = _BEFORE.search(keyword.before) if is_far and keyword.group in _REVERSIBLE else None
+    before = keyword.before
+    match = _BEFORE.search(before) if before[-1:].isspace() and keyword.group in _REVERSIBLE else None
     if match is None:
         return
-    offset = keyword.start - len(keyword.before)
-    begin = offset + match.start("bare" if match["bare"] else "quoted") - (match["bare"] is None)
-    span = keyword.judged(begin, "reversed", "")
-    if span is not None and span.end == offset + match.end("bare" if match["bare"] else "quoted"):
+    offset = keyword.start - len(before)
+    value = "bare" if match["bare"] else "quoted"
+    span = keyword.judged(offset + match.start(value) - (value == "quoted"), "reversed", "")
+    if span is not None and span.end == offset + match.end(value):
         yield span
