@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 SHAPED_PHONES = [
     "+1 ddd ddd dddd", "(2dd) ddd-dddd", "4dd-ddd-dddd", "3dd.ddd.dddd", "1-8dd-ddd-dddd", "+1-2dd-ddd-dddd",
-    "020 7ddd dddd", "07ddd dddddd", "+44 20 7ddd dddd", "01632 96dddd", "+44 (0)1632 96dddd", "0800 ddd dddd",
+    "020 7ddd dddd", "07ddd dddddd", "+44 20 7ddd dddd", "01632 96dddd", "+44 (0)1632 96dddd",
+    "0800 ddd dddd",
     "030 2ddddddd", "0171 ddddddd", "+49 30 ddddd ddd", "030/2ddddddd", "(030) 2dddd ddd", "+49 (0)171 ddd dd dd",
     "01 dd dd dd dd", "06.dd.dd.dd.dd", "+33 6 dd dd dd dd", "0033 6 dd dd dd dd", "+34 6dd dd dd dd", "+34 9dddddddd",
     "+39 06 ddd dddd", "+39 3dd ddddddd", "020-ddddddd", "06-dddddddd", "+31 6 dddddddd", "08-ddd dd dd", "070-ddd dd dd",
@@ -126,9 +127,25 @@ NOTHING = [
     "UUID 550e8400-e29b-41d4-a716-446655440000",
 ]
 
-MAILS = ["ilka.t@example.org", "frau_zschoche@lindenauer.example.com", "o'neill+list@mail.example.co.uk", "x@sub.example.museum"]
-URLS = ["https://ilka.example.org/about", "http://www.example.com/?q=a&b=1", "www.example.net/path", "https://example.org/a_(b)"]
-IBANS = ["DE89370400440532013000", "BE68539007547034", "GB82WEST12345698765432", "FR1420041010050500013M02606", "NL91ABNA0417164300"]
+MAILS = [
+    "ilka.t@example.org",
+    "frau_zschoche@lindenauer.example.com",
+    "o'neill+list@mail.example.co.uk",
+    "x@sub.example.museum",
+]
+URLS = [
+    "https://ilka.example.org/about",
+    "http://www.example.com/?q=a&b=1",
+    "www.example.net/path",
+    "https://example.org/a_(b)",
+]
+IBANS = [
+    "DE89370400440532013000",
+    "BE68539007547034",
+    "GB82WEST12345698765432",
+    "FR1420041010050500013M02606",
+    "NL91ABNA0417164300",
+]
 
 
 class Labelled(NamedTuple):
@@ -148,12 +165,16 @@ class Maker:
         return "".join(self.random.choice(string.digits) if sign == "d" else sign for sign in shape)
 
     def card(self):
-        body = self.digits(self.random.choice(["4ddddddddddddddd", "51dddddddddddddd", "6011dddddddddddd"]))[:15]
+        body = self.digits(self.random.choice(["4ddddddddddddddd", "51dddddddddddddd", "6011dddddddddddd"]))[
+            :15
+        ]
         return body + self.check_digit(body)
 
     @staticmethod
     def check_digit(body):
-        total = sum(sum(divmod(int(digit) * (2 - place % 2), 10)) for place, digit in enumerate(reversed(body)))
+        total = sum(
+            sum(divmod(int(digit) * (2 - place % 2), 10)) for place, digit in enumerate(reversed(body))
+        )
         return str(-total % 10)
 
     def value(self, name):

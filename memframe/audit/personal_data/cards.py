@@ -19,7 +19,9 @@ _ISSUERS = re.compile(
     r"|(?:50|5[6-9]|67)[0-9]{10,17}|(?:6304|6390)[0-9]{8,15}"  # Maestro, of 12 to 19 digits
     r"|60[0-9]{14}"  # RuPay
 )
-_GROUPS = re.compile(r"[0-9]{12,19}|[0-9]{4}(?:([ -])[0-9]{4}){2}\1[0-9]{1,4}(?:\1[0-9]{1,3})?|[0-9]{4}([ -])[0-9]{6}\2[0-9]{4,5}")
+_GROUPS = re.compile(
+    r"[0-9]{12,19}|[0-9]{4}(?:([ -])[0-9]{4}){2}\1[0-9]{1,4}(?:\1[0-9]{1,3})?|[0-9]{4}([ -])[0-9]{6}\2[0-9]{4,5}"
+)
 _DOUBLED = str.maketrans("0123456789", "0246813579")
 
 
@@ -32,7 +34,11 @@ def is_card(text: str, *, is_told: bool = False) -> bool:
     (True, False, False)
     """
     digits = re.sub("[ -]", "", text)
-    return _GROUPS.fullmatch(text) is not None and (is_told or _ISSUERS.fullmatch(digits) is not None) and passes_luhn(digits)
+    return (
+        _GROUPS.fullmatch(text) is not None
+        and (is_told or _ISSUERS.fullmatch(digits) is not None)
+        and passes_luhn(digits)
+    )
 
 
 def passes_luhn(digits: str) -> bool:

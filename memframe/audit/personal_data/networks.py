@@ -13,12 +13,17 @@ _MAIL = re.compile(
 )
 _REPOSITORY = re.compile(r"git@[\w.-]+:")
 
-_URL = re.compile(r"(?<![\w@.-])(?:(?:https?|ftps?|sftp|wss?)://|www\.(?=[\w-]{1,63}\.))[^\s<>\"'`|\\^{}]{2,2000}", re.IGNORECASE)
+_URL = re.compile(
+    r"(?<![\w@.-])(?:(?:https?|ftps?|sftp|wss?)://|www\.(?=[\w-]{1,63}\.))[^\s<>\"'`|\\^{}]{2,2000}",
+    re.IGNORECASE,
+)
 _CREDENTIALS = re.compile(r"[a-z]+://[^\s/:@]{1,100}:[^\s/@]{1,200}@", re.IGNORECASE)
 _STOPS, _BRACKETS = ".,;:!?*_~", {")": "(", "]": "["}
 
 _IPV4 = re.compile(r"(?<![\w.-])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?![\w-]|\.[0-9])")
-_IPV6 = re.compile(r"(?<![\w:.])(?=[0-9A-Fa-f]{0,4}:)[0-9A-Fa-f:]{6,39}(?:(?<=:)[0-9]{1,3}(?:\.[0-9]{1,3}){3})?(?![\w:]|\.[0-9])")
+_IPV6 = re.compile(
+    r"(?<![\w:.])(?=[0-9A-Fa-f]{0,4}:)[0-9A-Fa-f:]{6,39}(?:(?<=:)[0-9]{1,3}(?:\.[0-9]{1,3}){3})?(?![\w:]|\.[0-9])"
+)
 _NUMBERED = re.compile(
     r"(?:\bv|version|release|build|ver\.?|firmware|section|chapter|clause|paragraph|§|update|patch|driver|kernel|chrome|safari)"
     r"[\s:]*(?:to|from|is|=)?\s*\Z",

@@ -16,7 +16,9 @@ SURE, LIKELY, TOLD = 0.95, 0.8, 0.7
 
 _INTERNATIONAL = re.compile(r"\(?\+[ (]?[1-9][0-9 ().\-–/\u00a0]*")
 _PREFIXED = re.compile(r"00[1-9][0-9]{0,2}[ ().-][0-9 ().\-–/\u00a0]*")
-_AMERICAN = re.compile(r"(?:1[ .-])?(?:\([0-9]{3}\)[ .-]?|[2-9][0-9]{2}(?P<sign>[ .-]))[0-9]{3}(?(sign)(?P=sign)|[ .-])[0-9]{4}")
+_AMERICAN = re.compile(
+    r"(?:1[ .-])?(?:\([0-9]{3}\)[ .-]?|[2-9][0-9]{2}(?P<sign>[ .-]))[0-9]{3}(?(sign)(?P=sign)|[ .-])[0-9]{4}"
+)
 _TRUNK = re.compile(r"(?=.{10})\(?0[1-9][0-9]{0,4}\)?(?:[ ./–-]{1,3}[0-9]{2,8}){1,5}|0[1-9][0-9]{8,9}")
 _BRACKETED = re.compile(r"\([0-9]{2,5}\) ?[0-9]{2,4}[ -]?[0-9]{2,5}(?:[ -][0-9]{2,5})?")
 _GROUPED = re.compile(r"\(?[0-9]{2,5}\)?(?:[ .-][0-9]{2,8}){1,4}|[0-9]{7,11}|\([0-9]{2,5}\)[ -]?[0-9]{4,8}")
@@ -27,17 +29,26 @@ _DATE = re.compile(
 )
 
 _CALLED = (
-    r"phones?|telephones?|tel|cell(?:phone|ular)?|mobile|landline|fax|call(?:s|ed|ing)?|ring|rings?|dial(?:led|s|ing)?|whatsapp|signal"
-    r"|sms|text(?:s|ed|ing)?|messages? to|answering at|reach(?:ed|able|es)?(?: \w+){0,3} (?:at|on|under|by)|contact(?: \w+){0,2}"
-    r"|hotline|helpline|emergency|switchboard|extension|telefon\w*|handy\w*|mobil\w*|fon|festnetz|rufnummer|anruf\w*|erreichbar|t[eé]l[eé]phone"
-    r"|portable|t[eé]l|appel\w*|joindre|tel[eé]fono|m[oó]vil|celular|ll[aá]m\w+|telefoon\w*|mobiel\w*|gsm|bel(?:len)?|cellulare|chiam\w+"
-    r"|telefone|telem[oó]vel|ligar|puhelin\w*|telefonnummer|ring|тел|телефон|моб|電話|电话|手机|携帯"
+    r"phones?|telephones?|tel|cell(?:phone|ular)?|mobile|landline|fax|call(?:s|ed|ing)?|rings?|dial(?:led|s|ing)?|whatsapp"
+    r"|signal|sms|text(?:s|ed|ing)?|messages? to|answering at|reach(?:ed|able|es)?(?: \w+){0,3} (?:at|on|under|by)"
+    r"|contact(?: \w+){0,2}|hotline|helpline|emergency|switchboard|extension"
+    r"|telefon\w*|handy\w*|mobil\w*|fon|festnetz|rufnummer|anruf\w*|erreichbar"
+    r"|t[eé]l[eé]phone|portable|t[eé]l|appel\w*|joindre|tel[eé]fono|m[oó]vil|celular|ll[aá]m\w+"
+    r"|telefoon\w*|mobiel\w*|gsm|bel(?:len)?|cellulare|chiam\w+|telefone|telem[oó]vel|ligar|puhelin\w*"
+    r"|тел|телефон|моб|電話|电话|手机|携帯"
 )
-_BEFORE = re.compile(rf"(?<![^\W_])(?:{_CALLED})(?![^\W_])[^0-9;!?]{{0,32}}\Z|(?:電話|电话|手机|携帯)[^0-9]{{0,16}}\Z", re.IGNORECASE)
+_BEFORE = re.compile(
+    rf"(?<![^\W_])(?:{_CALLED})(?![^\W_])[^0-9;!?]{{0,32}}\Z|(?:電話|电话|手机|携帯)[^0-9]{{0,16}}\Z",
+    re.IGNORECASE,
+)
 _NUMBER = re.compile(r"\bnumbers?(?: is| are)?:? *\Z", re.IGNORECASE)
-_LABEL = re.compile(r"(?:^|[\n,;|])\s*(?:home|office|work|desk|direct|private|main|privat|büro|bureau|maison|casa|oficina|[ptmfhc])\s*[:.]\s*\Z", re.IGNORECASE)
+_LABEL = re.compile(
+    r"(?:^|[\n,;|])\s*(?:home|office|work|desk|direct|private|main|privat|büro|bureau|maison|casa|oficina|[ptmfhc])\s*[:.]\s*\Z",
+    re.IGNORECASE,
+)
 _AFTER = re.compile(
-    r"\s{0,2}[-–(,/]?\s?(?:office|fax|mobile|mobil|cell|home|work|desk|landline|phone|whatsapp|privat|handy|bureau|portable)\b", re.IGNORECASE
+    r"\s{0,2}[-–(,/]?\s?(?:office|fax|mobile|mobil|cell|home|work|desk|landline|phone|whatsapp|privat|handy|bureau|portable)\b",
+    re.IGNORECASE,
 )
 _SOMETHING_ELSE = re.compile(
     r"(?<![^\W_])(?:order|invoice|ref(?:erence)?|policy|serial|part|isbn|issn|ean|upc|gtin|sku|asin|barcode|tracking|parcel"
