@@ -81,7 +81,7 @@ def _cause(error: str) -> str:
 
 
 def _ciphertext(memories: pd.DataFrame) -> pd.DataFrame:
-    dense = [text for text in texts_with(memories, _DENSE) if text.field == "content"]
+    dense = texts_with(memories, _DENSE, fields=["content"])
     sealed = [text for text in dense if looks_sealed(text.text, among_sealed=False)]
     ids = memories["id"].tolist()
     return findings_frame(

@@ -6,7 +6,7 @@ Arrow, whose regular expressions (RE2) run over a whole column in linear time, w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -47,14 +47,16 @@ def text_column(memories: pd.DataFrame, name: str) -> pa.Array:
         ) from error
 
 
-def texts_with(memories: pd.DataFrame, pattern: str) -> Iterator[Text]:
+def texts_with(
+    memories: pd.DataFrame, pattern: str, *, fields: Iterable[str] = TEXT_FIELDS
+) -> Iterator[Text]:
     """Texts of the frame in which a pattern of RE2 occurs.
 
     >>> frame = pd.DataFrame({"title": ["Tea", None], "content": ["likes it green", "the PIN is 4711"]})
     >>> list(texts_with(frame, r"[0-9]{4}"))
     [Text(row=1, field='content', text='the PIN is 4711')]
     """
-    for name in TEXT_FIELDS:
+    for name in fields:
         if name in memories.columns:
             column = text_column(memories, name)
             hits = pc.indices_nonzero(pc.match_substring_regex(column, pattern))

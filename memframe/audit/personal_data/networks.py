@@ -9,7 +9,8 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from memframe.audit.spans import Span
 
 _MAIL = re.compile(
-    r"(?<![\w.+%'-])[\w.+%'-]{1,64}@(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}(?:[^\W\d_]{2,24}|xn--[a-z0-9-]{2,59})(?![\w-])"
+    r"(?<![\w.+%'-])[\w.+%'-]{1,64}@(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}(?:[^\W\d_]{2,24}"
+    r"|xn--[a-z0-9-]{2,59})(?![\w-])"
 )
 _REPOSITORY = re.compile(r"git@[\w.-]+:")
 
@@ -25,7 +26,8 @@ _IPV6 = re.compile(
     r"(?<![\w:.])(?=[0-9A-Fa-f]{0,4}:)[0-9A-Fa-f:]{6,39}(?:(?<=:)[0-9]{1,3}(?:\.[0-9]{1,3}){3})?(?![\w:]|\.[0-9])"
 )
 _NUMBERED = re.compile(
-    r"(?:\bv|version|release|build|ver\.?|firmware|section|chapter|clause|paragraph|§|update|patch|driver|kernel|chrome|safari)"
+    r"(?:\bv|version|release|build|ver\.?|firmware|section|chapter|clause|paragraph|§|update|patch|driver|kernel"
+    r"|chrome|safari)"
     r"[\s:]*(?:to|from|is|=)?\s*\Z",
     re.IGNORECASE,
 )

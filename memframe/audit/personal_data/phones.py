@@ -29,7 +29,8 @@ _DATE = re.compile(
 )
 
 _CALLED = (
-    r"phones?|telephones?|tel|cell(?:phone|ular)?|mobile|landline|fax|call(?:s|ed|ing)?|rings?|dial(?:led|s|ing)?|whatsapp"
+    r"phones?|telephones?|tel|cell(?:phone|ular)?|mobile|landline|fax|call(?:s|ed|ing)?|rings?|dial(?:led|s|ing)?"
+    r"|whatsapp"
     r"|signal|sms|text(?:s|ed|ing)?|messages? to|answering at|reach(?:ed|able|es)?(?: \w+){0,3} (?:at|on|under|by)"
     r"|contact(?: \w+){0,2}|hotline|helpline|emergency|switchboard|extension"
     r"|telefon\w*|handy\w*|mobil\w*|fon|festnetz|rufnummer|anruf\w*|erreichbar"
@@ -43,19 +44,26 @@ _BEFORE = re.compile(
 )
 _NUMBER = re.compile(r"\bnumbers?(?: is| are)?:? *\Z", re.IGNORECASE)
 _LABEL = re.compile(
-    r"(?:^|[\n,;|])\s*(?:home|office|work|desk|direct|private|main|privat|büro|bureau|maison|casa|oficina|[ptmfhc])\s*[:.]\s*\Z",
+    r"(?:^|[\n,;|])\s*(?:home|office|work|desk|direct|private|main|privat|büro|bureau|maison|casa|oficina"
+    r"|[ptmfhc])\s*[:.]\s*\Z",
     re.IGNORECASE,
 )
 _AFTER = re.compile(
-    r"\s{0,2}[-–(,/]?\s?(?:office|fax|mobile|mobil|cell|home|work|desk|landline|phone|whatsapp|privat|handy|bureau|portable)\b",
+    r"\s{0,2}[-–(,/]?\s?(?:office|fax|mobile|mobil|cell|home|work|desk|landline|phone|whatsapp|privat|handy|bureau"
+    r"|portable)\b",
     re.IGNORECASE,
 )
 _SOMETHING_ELSE = re.compile(
-    r"(?<![^\W_])(?:order|invoice|ref(?:erence)?|policy|serial|part|isbn|issn|ean|upc|gtin|sku|asin|barcode|tracking|parcel"
-    r"|ticket|case|model|version|build|article|item|product|account|acct|konto\w*|kunden\w*|customer|member(?:ship)?|booking"
-    r"|reservation|confirmation|flight|licen[cs]e|plate|lat(?:itude)?|lon(?:gitude)?|coordinates?|gps|vin|imei|meeting|zoom"
-    r"|webinar|room|iso|din|rfc|bestell\w*|rechnung\w*|auftrag\w*|steuer\w*|tax|vat|iban|bic|doi|arxiv|pmid|patent|claim"
-    r"|batch|lot|code|pin|password|id|no|nr|commit|port|card|visa|mastercard|amex|population|price|total|sum|score|amount"
+    r"(?<![^\W_])(?:order|invoice|ref(?:erence)?|policy|serial|part|isbn|issn|ean|upc|gtin|sku|asin|barcode"
+    r"|tracking|parcel"
+    r"|ticket|case|model|version|build|article|item|product|account|acct|konto\w*|kunden\w*|customer"
+    r"|member(?:ship)?|booking"
+    r"|reservation|confirmation|flight|licen[cs]e|plate|lat(?:itude)?|lon(?:gitude)?|coordinates?|gps|vin|imei"
+    r"|meeting|zoom"
+    r"|webinar|room|iso|din|rfc|bestell\w*|rechnung\w*|auftrag\w*|steuer\w*|tax|vat|iban|bic|doi|arxiv|pmid|patent"
+    r"|claim"
+    r"|batch|lot|code|pin|password|id|no|nr|commit|port|card|visa|mastercard|amex|population|price|total|sum|score"
+    r"|amount"
     r"|pages?|hash|uid|pid)\b[\w .:#()-]{0,16}\Z",
     re.IGNORECASE,
 )

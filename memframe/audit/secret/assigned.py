@@ -22,20 +22,27 @@ _PASSWORD = re.compile(
     r"passw(?:or)?d|passwd|passphrase|passcode|(?:^|[_.-])(?:pwd|pass|psk)$", re.IGNORECASE
 )
 _KEY = re.compile(
-    r"secret|token|credential|(?:api|access|auth|private|signing|encryption|master|service|account|storage|feed|license|app|"
-    r"session|client|hmac|webhook|deploy|admin|db|bot)[_.-]?key|(?:^|[_.-])(?:key|apikey|auth|sig|signature|sas)$|^authorization$|bearer",
+    r"secret|token|credential|(?:api|access|auth|private|signing|encryption|master|service|account|storage|feed"
+    r"|license|app|"
+    r"session|client|hmac|webhook|deploy|admin|db|bot)[_.-]?key|(?:^|[_.-])(?:key|apikey|auth|sig|signature|sas)$"
+    r"|^authorization$|bearer",
     re.IGNORECASE,
 )
 _NO_KEY = re.compile(
-    r"public|_?pub(?:_|$)|key[_-]?(?:id|name|code|word|path|file|board|space|frame|size|type|length|version|hash|vault|store)|"
-    r"token[_-]?(?:url|uri|type|endpoint|count|limit|s$|name|path|file|expir|life|len|budget)|secret[_-]?(?:name|path|file|ref|id$|arn)|"
-    r"max_?tokens|tokens$|primary|foreign|sort|partition|cache|hash|checksum|integrity|etag|nonce|foreign|keyboard|publickeytoken|"
+    r"public|_?pub(?:_|$)|key[_-]?(?:id|name|code|word|path|file|board|space|frame|size|type|length|version|hash"
+    r"|vault|store)|"
+    r"token[_-]?(?:url|uri|type|endpoint|count|limit|s$|name|path|file|expir|life|len|budget)|secret[_-]?(?:name"
+    r"|path|file|ref|id$|arn)|"
+    r"max_?tokens|tokens$|primary|foreign|sort|partition|cache|hash|checksum|integrity|etag|nonce|foreign|keyboard"
+    r"|publickeytoken|"
     r"expires|csrf|_id$|author(?!iz)",
     re.IGNORECASE,
 )
 _CODE = re.compile(
-    r"[a-z][a-z0-9+.-]*://|[~.]{0,2}/[\w./-]+$|\w:\\|(?:os|process|env|self|this|config|settings|secrets|vault|var|local|data|module|"
-    r"request|response|ctx|input|params|args|options|system|string|util\w*|app|key)\b[.\[(]|\$|%\(|@|\{\{|!|&|arn:|ref\b|"
+    r"[a-z][a-z0-9+.-]*://|[~.]{0,2}/[\w./-]+$|\w:\\|(?:os|process|env|self|this|config|settings|secrets|vault|var"
+    r"|local|data|module|"
+    r"request|response|ctx|input|params|args|options|system|string|util\w*|app|key)\b[.\[(]|\$|%\(|@|\{\{|!|&|arn:"
+    r"|ref\b|"
     r"[\w.]+\([^)]*\)?$|[\w-]+(?:\.[A-Za-z_-]{2,})+$",
     re.IGNORECASE,
 )
@@ -55,7 +62,8 @@ _SIGNED = re.compile(
 )
 
 MARKS = (
-    r"(?i)(passw|passwd|passphrase|passcode|pwd|pass|psk|secret|token|credential|key|auth[a-z]*|bearer|sig[a-z]*|sas)[\w.-]{0,60}[\"'`]?\s{0,3}"
+    r"(?i)(passw|passwd|passphrase|passcode|pwd|pass|psk|secret|token|credential|key|auth[a-z]*|bearer|sig[a-z]*"
+    r"|sas)[\w.-]{0,60}[\"'`]?\s{0,3}"
     r"(=>|:=|[:=])|://[^\s:@/]{0,100}:[^\s@/]{1,200}@"
 )
 """A pattern of RE2 that every text with an assigned secret matches."""

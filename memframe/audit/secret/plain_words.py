@@ -8,21 +8,10 @@ class, most of them with an ending of their own.
 from __future__ import annotations
 
 import re
-from importlib.resources import files
 
+from memframe.audit.vocabulary import read_vocabulary
 
-def _read() -> dict[str, frozenset[str]]:
-    """The words of plain_words.txt by section."""
-    sections: dict[str, list[str]] = {}
-    for line in files(__package__).joinpath("plain_words.txt").read_text("utf-8").splitlines():
-        if line.startswith("["):
-            words = sections.setdefault(line.strip("[]"), [])
-        elif not line.startswith("#"):
-            words.extend(line.split())
-    return {name: frozenset(words) for name, words in sections.items()}
-
-
-_WORDS = _read()
+_WORDS = read_vocabulary(__package__, "plain_words.txt")
 _FUNCTION_WORDS = _WORDS["function"] | _WORDS["elsewhere"]
 _ALL_WORDS = frozenset().union(*_WORDS.values())
 

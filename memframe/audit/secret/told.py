@@ -49,7 +49,8 @@ _SMALL = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
 MARKS = (
     r"(?i)pass[ -]?(w|code|phrase)|passord|\bpass\s*[:=]|\bpw\b|pwd|kennw|wachtwoord|mots? de passe|contrase|senha"
     r"|l[oö]senord|adgangskode|has.o\b|salasana|пароль|parola|密码|密碼|パスワード|비밀번호|\bpsk\b"
-    r"|(wi-?fi|wlan|wireless|network|router|hotspot|wpa2?)[ -]?(pass|key|schl|code)|\blog-?ins?\b|credential|\bcreds\b"
+    r"|(wi-?fi|wlan|wireless|network|router|hotspot|wpa2?)[ -]?(pass|key|schl|code)|\blog-?ins?\b|credential"
+    r"|\bcreds\b"
     r"|\bpins?\b|\bpuk\b|geheimzahl|\bcv[vc]|codes?\b|(backup|recovery|rescue|scratch|restore|emergency)[ -]?key"
     r"|combination|combo|\b(key|token|secret)s?\b|maiden name|answer|unlock|\bopen(s|ed)?\b|disarm"
 )
@@ -88,7 +89,8 @@ _LINKS: dict[str, Link] = {
 }
 _PURPOSE = re.compile(
     r"(?:\s{0,3}\([^()\n]{1,40}\))?"
-    r"(?:\s{1,3}(?:there|here|again|now|for|to|of|on|at|in|from|with|into|used|that|which|who|i|he|she|they|we|you|für"
+    r"(?:\s{1,3}(?:there|here|again|now|for|to|of|on|at|in|from|with|into|used|that|which|who|i|he|she|they|we|you"
+    r"|für"
     r"|zum|zur|vom|von|des|der|beim|im|pour|de|du|d'|des|para|del|per|di|do|da|voor|van|till?|al|dla|до|от)\b"
     r"[^;!?\n]{0,80})?",
 )
