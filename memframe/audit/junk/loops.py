@@ -21,24 +21,36 @@ _TOOL = (
 _RETURNED = r"(?:succeeded|failed|returned|completed|ok|with)"
 _WRAPPINGS = (
     # Memory stored successfully to ...
-    rf"(?:(?:the|new|long-term|user|existing|relevant|your) )*{_MEMORIES} (?:#?[\w-]+ )?"
-    rf"(?:(?:was|were|has been|have been|is|are|successfully) )*{_DONE}(?: successfully)?"
-    r"(?: (?:to|in|from|into) [\w -]{1,30})?",
+    (
+        rf"(?:(?:the|new|long-term|user|existing|relevant|your) )*{_MEMORIES} (?:#?[\w-]+ )?"
+        rf"(?:(?:was|were|has been|have been|is|are|successfully) )*{_DONE}(?: successfully)?"
+        r"(?: (?:to|in|from|into) [\w -]{1,30})?"
+    ),
     # Saved to memory, retrieved 5 memories
-    rf"(?:successfully )?{_DONE} (?:\w+ )?(?:[0-9]+ )?(?:to (?:long-term )?memory|(?:in|from) memory"
-    r"|(?:relevant |new )?memor(?:y|ies)|(?:new )?facts?)(?: (?:about|for) (?:the )?user)?",
+    (
+        rf"(?:successfully )?{_DONE} (?:\w+ )?(?:[0-9]+ )?(?:to (?:long-term )?memory|(?:in|from) memory"
+        r"|(?:relevant |new )?memor(?:y|ies)|(?:new )?facts?)(?: (?:about|for) (?:the )?user)?"
+    ),
     # Tool call save_memory succeeded, called search_memory
-    rf"(?:(?:tool (?:call|result|output)|function call|called|calling)\W{{1,3}})?{_TOOL}(?:\(\))?"
-    rf"(?:\W{{1,3}}{_RETURNED}[^.:\n]{{0,40}})?",
+    (
+        rf"(?:(?:tool (?:call|result|output)|function call|called|calling)\W{{1,3}})?{_TOOL}(?:\(\))?"
+        rf"(?:\W{{1,3}}{_RETURNED}[^.:\n]{{0,40}})?"
+    ),
     # I've saved that, I'll remember your ...
-    r"(?:(?:ok(?:ay)?|sure|got it|noted)[,!.:]? )?i(?:['’]ve| have|['’]ll| will) (?:now )?"
-    rf"(?:{_DONE}|remember|save|store|note|keep) (?:this|that|it|your|the|in)\b(?: [\w'’-]+){{0,5}}?",
+    (
+        r"(?:(?:ok(?:ay)?|sure|got it|noted)[,!.:]? )?i(?:['’]ve| have|['’]ll| will) (?:now )?"
+        rf"(?:{_DONE}|remember|save|store|note|keep) (?:this|that|it|your|the|in)\b(?: [\w'’-]+){{0,5}}?"
+    ),
     # Based on stored memories
-    r"(?:based on|according to|from|as per) (?:my|the|your|stored|previous|retrieved|existing|user['’]?s?) "
-    r"(?:\w+ )?memor(?:y|ies)",
+    (
+        r"(?:based on|according to|from|as per) (?:my|the|your|stored|previous|retrieved|existing|user['’]?s?) "
+        r"(?:\w+ )?memor(?:y|ies)"
+    ),
     # The user's memory contains
-    r"(?:(?:the|my|stored|user['’]?s?) )*memor(?:y|ies)(?: (?:store|bank|entry|record))? "
-    r"(?:says?|states?|indicates?|contains?|shows?|includes?|notes?)(?: that)?",
+    (
+        r"(?:(?:the|my|stored|user['’]?s?) )*memor(?:y|ies)(?: (?:store|bank|entry|record))? "
+        r"(?:says?|states?|indicates?|contains?|shows?|includes?|notes?)(?: that)?"
+    ),
     # Recalled memory: Saved:
     r"(?:recalled|retrieved|stored|relevant) (?:memory|memories|fact)",
     r"(?:memory|saved|recalled|remembered)(?=:)",
