@@ -98,7 +98,7 @@ class Listing:
         return fresh
 
     def columns(self, blobs: list[MemoryBlob]) -> dict[str, Sequence[Any]]:
-        """Records as columns, content opened or marked."""
+        """Records as columns, content opened or marked; ``stored`` is the content as the service has it."""
         columns = columns_of(blobs, _FIELDS)
         opened = self._access.envelope.open_many(columns["content"])
         if opened.errors and self._raises:
@@ -109,7 +109,12 @@ class Listing:
         errors = (
             [opened.errors.get(row) for row in range(len(blobs))] if opened.errors else [None] * len(blobs)
         )
-        return {**columns, "content": opened.plain, "content_error": errors}
+        return {
+            **columns,
+            "stored": columns["content"],
+            "content": opened.plain,
+            "content_error": errors,
+        }
 
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")

@@ -12,11 +12,12 @@ from typing import BinaryIO
 
 
 @contextmanager
-def writing_privately(path: Path) -> Iterator[BinaryIO]:
+def writing_privately(path: Path, *, may_replace: bool = True) -> Iterator[BinaryIO]:
     """A file to write, which takes the place of `path` when all of it has reached the disk.
 
     Until then, and if anything fails, what stood at `path` stays as it was. Mode 0600 from the first
-    byte on, whatever the umask says.
+    byte on, whatever the umask says. Of several processes that may not replace, one puts its file there,
+    and the others get a `FileExistsError`.
 
     Examples
     --------
@@ -32,7 +33,11 @@ def writing_privately(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        Path(name).replace(path)
+        if may_replace:
+            Path(name).replace(path)
+        else:
+            Path(path).hardlink_to(name)  # takes the name in one step, or refuses
+            Path(name).unlink()
     except BaseException:  # Ctrl-C as well: nothing half made stays behind
         Path(name).unlink(missing_ok=True)
         raise

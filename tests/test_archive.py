@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from memframe import archive
-from memframe.archive import export_memories, load_archive
+from memframe.archive import export_memories, load_archive, parquet
 from memframe.errors import AccessError, FrameError
 from memframe.load import load_memories
 from memframe.sample import load_sample
@@ -80,7 +80,7 @@ def check_round_trip(tmp_path, extension, rows):
 
 @pytest.mark.parametrize("extension", FORMATS)
 def test_many_chunks_and_parts_keep_their_order(tmp_path, extension, monkeypatch):
-    monkeypatch.setattr(archive, "CHUNK_ROWS", 3)
+    monkeypatch.setattr(parquet, "GROUP_ROWS", 3)
     monkeypatch.setattr(archive, "PART_ROWS", 2)
     memories = memories_of([ROW | {"id": f"m{number}"} for number in range(40)])
     export_memories(memories, tmp_path / f"memories{extension}")
@@ -128,7 +128,7 @@ def sample_access(service, shared_user):
 
 @pytest.mark.parametrize("extension", FORMATS)
 def test_an_access_is_exported_in_chunks(tmp_path, sample_access, extension, monkeypatch):
-    monkeypatch.setattr(archive, "CHUNK_ROWS", 7)
+    monkeypatch.setattr(parquet, "GROUP_ROWS", 7)
     path = tmp_path / f"memories{extension}"
     assert export_memories(sample_access, path, progress=False) == 40
     assert_same(load_archive(path), load_memories(sample_access, progress=False))
@@ -146,7 +146,7 @@ def test_a_listing_that_breaks_off_leaves_the_archive_that_was_there(
 ):
     path = tmp_path / f"memories{extension}"
     export_memories(memories_of([ROW]), path)
-    monkeypatch.setattr(archive, "CHUNK_ROWS", 7)
+    monkeypatch.setattr(parquet, "GROUP_ROWS", 7)
     with FaultProxy(sample_access.client.base_url) as proxy:
         monkeypatch.setattr(sample_access.client, "base_url", proxy.base_url)
         proxy.script(LIST_MEMORIES, clamped(10), answered(403))

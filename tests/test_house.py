@@ -43,7 +43,7 @@ LAYERS = """
 
 RANK = {room: -line for line, rooms in enumerate(LAYERS.split("\n")) for room in rooms.split()}
 
-SERVICE_IMPORTS = {"address", "envelope", "errors", "secret", "wire"}
+SERVICE_IMPORTS = {"address", "envelope", "errors", "private_file", "secret", "wire"}
 """The service is the other end of the wire: beside its own modules it imports these rooms, and no others."""
 
 KNOW_BOTH_ENDS = {"cli", "demo"}

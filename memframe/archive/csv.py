@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -68,7 +68,7 @@ def _names(path: Path) -> list[str]:
     return [re.sub(_MARKED, "", name) for name in header]
 
 
-def _read(path: Path, columns: list[str]) -> pa.Table:
+def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
     written = {name: re.sub(_LIVE, r"'\1", name) for name in columns}
     try:
         table = pa.csv.read_csv(
@@ -87,7 +87,7 @@ def _read(path: Path, columns: list[str]) -> pa.Table:
         )
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:  # its message quotes cells
         raise _damaged(path, str(error)) from None
-    return pa.table({name: _restored(path, name, table[written[name]]) for name in columns})
+    yield pa.table({name: _restored(path, name, table[written[name]]) for name in columns})
 
 
 def _block_bytes(path: Path) -> int:

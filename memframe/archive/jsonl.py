@@ -58,12 +58,12 @@ def _names(path: Path) -> list[str]:
     return next((list(row) for row in _rows(path)), [*ARCHIVE_SCHEMA])
 
 
-def _read(path: Path, columns: list[str]) -> pa.Table:
+def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
+    """Chunks, of which a column beside those of memories may differ: nulls only, or whole numbers, in one."""
+    yield pa.schema((name, ARCHIVE_SCHEMA.get(name, pa.null())) for name in columns).empty_table()
     rows = _rows(path)
-    chunks = [_table(path, chunk, columns) for chunk in iter(lambda: list(islice(rows, _CHUNK_LINES)), [])]
-    empty = pa.schema((name, ARCHIVE_SCHEMA.get(name, pa.null())) for name in columns).empty_table()
-    # Chunks of a column beside those of memories may differ: nulls only, or whole numbers, in one of them.
-    return pa.concat_tables(chunks or [empty], promote_options="permissive")
+    for chunk in iter(lambda: list(islice(rows, _CHUNK_LINES)), []):
+        yield _table(path, chunk, columns)
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:

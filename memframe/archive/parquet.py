@@ -2,49 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from memframe.archive.header import Header, header_in
 from memframe.archive.table import ArchiveFormat, cast_column
 from memframe.errors import FrameError
 
+GROUP_ROWS = 10_000
+"""Rows in one group of a file, and in memory while it is written or read."""
+
+GROUP_BYTES = 64 * 1024 * 1024
+"""Enough for a group of fewer rows."""
+
+
+def _schema(path: Path) -> pa.Schema:
+    try:
+        return pq.read_schema(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise _unreadable(path, error) from None
+
 
 def _names(path: Path) -> list[str]:
+    """Those of the file; ``user_id`` is one also where the header alone says it, as beside ``user_id=...`` folders."""
+    schema = _schema(path)
+    return schema.names if header_in(schema) is None else [*dict.fromkeys([*schema.names, "user_id"])]
+
+
+def _header(path: Path) -> Header | None:
+    return header_in(_schema(path))
+
+
+def _unreadable(path: Path, error: Exception) -> FrameError:
+    cause = "it is damaged, or something else"
+    if isinstance(error, OSError):
+        cause = error.strerror or "it is damaged"
+    return FrameError(f"{path} cannot be read as Parquet: {cause}.")
+
+
+def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
     try:
-        return list(pq.read_schema(path).names)
+        with pq.ParquetFile(path) as file:  # not as a dataset, which takes folder names for columns
+            yield from (_fitted(path, table, columns, file.schema_arrow) for table in _groups(file, columns))
     except (pa.ArrowInvalid, OSError) as error:
-        raise FrameError(f"{path} cannot be read as Parquet: {_cause(error)}.") from None
+        raise _unreadable(path, error) from None
 
 
-def _cause(error: Exception) -> str:
-    return (
-        error.strerror or "it is damaged"
-        if isinstance(error, OSError)
-        else "it is damaged, or something else"
-    )
+def _groups(file: pq.ParquetFile, columns: list[str]) -> Iterator[pa.Table]:
+    stored = [name for name in columns if name in file.schema_arrow.names]
+    for group in range(file.num_row_groups):
+        yield file.read_row_group(group, columns=stored)
+    if not file.num_row_groups:
+        yield file.read(columns=stored)
 
 
-def _read(path: Path, columns: list[str]) -> pa.Table:
-    try:
-        # Not as a dataset, which would take folder names such as user_id=1 for columns.
-        table = pq.ParquetFile(path).read(columns=columns).select(columns)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise FrameError(f"{path} cannot be read as Parquet: {_cause(error)}.") from None
+def _fitted(path: Path, table: pa.Table, columns: list[str], schema: pa.Schema) -> pa.Table:
+    header = header_in(schema)
+    if header is not None and "user_id" in columns and "user_id" not in table.column_names:
+        table = table.append_column("user_id", pa.repeat(header.user_id, len(table)))
     cast = [cast_column(path, name, table[name]) for name in columns]
-    return pa.Table.from_arrays(cast, names=columns).replace_schema_metadata(table.schema.metadata)
+    return pa.Table.from_arrays(cast, names=columns).replace_schema_metadata(schema.metadata)
 
 
 def _write(file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
     n_rows = 0
     with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        for table in tables:
-            writer.write_table(table)
-            n_rows += len(table)
+        for group in _gathered(tables):
+            writer.write_table(group)
+            n_rows += len(group)
     return n_rows
 
 
-PARQUET = ArchiveFormat(_names, _read, _write)
+def _gathered(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Tables, which may be as small as a page, as groups that are worth the name."""
+    gathered: list[pa.Table] = []
+    n_rows = n_bytes = 0
+    for table in tables:
+        gathered.append(table)
+        n_rows += len(table)
+        n_bytes += table.nbytes
+        if n_rows >= GROUP_ROWS or n_bytes >= GROUP_BYTES:
+            yield pa.concat_tables(gathered)
+            gathered, n_rows, n_bytes = [], 0, 0
+    if gathered:
+        yield pa.concat_tables(gathered)
+
+
+PARQUET = ArchiveFormat(_names, _read, _write, _header)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -11,8 +11,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from memframe.archive.header import Header
 from memframe.errors import FrameError
-from memframe.frames import MEMORY_KINDS, NAMES
+from memframe.frames import MEMORY_KINDS, NAMES, TEXT
 
 ARCHIVE_SCHEMA: dict[str, pa.DataType] = {name: kind.arrow for name, kind in MEMORY_KINDS.items()}
 """Columns that every archive has, and their types."""
@@ -23,10 +24,12 @@ class ArchiveFormat(NamedTuple):
 
     names: Callable[[Path], list[str]]
     """Path -> names of the columns, from as little of the file as can be."""
-    read: Callable[[Path, list[str]], pa.Table]
-    """Path, columns -> table; those of memories with the types of `ARCHIVE_SCHEMA`."""
+    read: Callable[[Path, list[str]], Iterator[pa.Table]]
+    """Path, columns -> one table or more; columns of memories have the types of `ARCHIVE_SCHEMA`."""
     write: Callable[[BinaryIO, pa.Schema, Iterable[pa.Table]], int]
     """File, schema, tables -> number of rows."""
+    header: Callable[[Path], Header | None] = lambda _path: None
+    """Path -> header, where such files have one."""
 
 
 def table_of(frame: pd.DataFrame) -> pa.Table:
@@ -39,6 +42,16 @@ def table_of(frame: pd.DataFrame) -> pa.Table:
     metadata = pa.Schema.from_pandas(bare, preserve_index=False).metadata
     fields = [pa.field(name, array.type) for name, array in zip(frame, arrays, strict=True)]
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields, metadata=metadata))
+
+
+def table_of_page(columns: Mapping[str, Sequence[Any]], names: Iterable[str]) -> pa.Table:
+    """A page of `Listing` as a table; text beside the columns of memories keeps its name."""
+    return pa.table({name: _page_array(name, columns[name]) for name in names})
+
+
+def _page_array(name: str, cells: Sequence[Any]) -> pa.Array:
+    kind = MEMORY_KINDS.get(name, TEXT)
+    return pa.array([names or () for names in cells], NAMES.arrow) if kind is NAMES else kind.chunk(cells)
 
 
 def frame_of(table: pa.Table) -> pd.DataFrame:

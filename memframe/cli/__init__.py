@@ -1,6 +1,7 @@
 """The `memframe` command: the verbs of the toolkit for shells and scripts.
 
-Exit codes: 0 done, 1 error (a message, never a traceback), 2 usage.
+Exit codes: 0 done, 1 error (a message, never a traceback), 2 usage, 5 access refused (the key, the token or
+the approval).
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ from typing import Any
 
 import click
 
-from memframe.errors import ConfigError, MemframeError
+from memframe.errors import AccessError, AuthError, ConfigError, MemframeError
 
 COMMANDS = {
     "demo": "memframe.cli.demo:take_tour",
     "login": "memframe.cli.login:log_in",
+    "request": "memframe.cli.request:access_requests",
+    "export": "memframe.cli.export:export_all",
     "serve": "memframe.cli.serve:run_service",
-    "service": "memframe.cli.serve:service",
+    "service": "memframe.cli.accounts:service",
 }
 """Each command, and the module and name that are loaded once it is asked for."""
 
@@ -41,11 +44,23 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except MemframeError as error:
-            raise click.ClickException(str(error)) from None
+            raise Failed(error) from None
         except BrokenPipeError:
             raise  # click itself ends quietly where the reader of a pipe has gone
         except OSError as error:
             raise click.ClickException(str(error)) from None
+
+
+EXIT_CODES: dict[type[MemframeError], int] = {AccessError: 5, AuthError: 5}
+"""Of errors that a script may want to tell from the others, which end with 1."""
+
+
+class Failed(click.ClickException):
+    """An error as click ends with it: its message, and its exit code."""
+
+    def __init__(self, error: MemframeError) -> None:
+        super().__init__(str(error))
+        self.exit_code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1)  # type: ignore[misc]  # click sets it on instances, too
 
 
 def _without_extra(name: str, missing: str) -> click.Command:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from memframe.cli.asking import ask_secret
 from memframe.client import connect
-from memframe.secret import Secret
 from memframe.settings import store_settings
 
 
@@ -23,13 +23,9 @@ def log_in(base_url: str, auth_url: str | None, client_id: str | None) -> None:
     Example:
         memframe login --base-url https://memory.example/api/v1
     """
-    api_key = _ask("API key")
-    client_secret = _ask("Client secret") if client_id else None
+    api_key = ask_secret("API key")
+    client_secret = ask_secret("Client secret") if client_id else None
     with connect(base_url, api_key=api_key, auth_url=auth_url) as client:
         token = client.sign_in()
     store_settings(base_url, api_key, auth_url=auth_url, client_id=client_id, client_secret=client_secret)
     click.echo(f"Signed in until {token.expires_at:%Y-%m-%d %H:%M} UTC, and kept in the keyring.")
-
-
-def _ask(name: str) -> Secret:
-    return Secret(click.prompt(name, hide_input=True, err=True))

@@ -80,6 +80,11 @@ class Envelope:
     ConfigError
         Where a format is not known, or is not one to write.
 
+    Attributes
+    ----------
+    content_format : str, list of str, or Codec
+        As it was given.
+
     Notes
     -----
     Nonces are random. With 96 bits of them a key is safe for 2**32 sealings (NIST SP 800-38D), which
@@ -108,6 +113,7 @@ class Envelope:
         content_format: str | Sequence[str] | Codec = "auto",
         write_format: str | None = None,
     ) -> None:
+        self.content_format = content_format
         self._key, self._user_id, self._key_version = key, user_id, key_version
         check_key(key)
         _check_version(key_version)

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 
 from memframe.envelope.alphabets import utf8_of
 from memframe.envelope.keys import DERIVATIONS
-from memframe.envelope.layouts import Authenticated, Joined, Layout, Own
+from memframe.envelope.layouts import Aead, Authenticated, Joined, Layout, Own
 from memframe.envelope.parted import Colons, Json
 from memframe.envelope.tokens import FernetToken, Jwe
 from memframe.envelope.unauthenticated import CbcColon, OpenSsl
@@ -21,23 +21,24 @@ PLAIN = "plain"
 
 
 class Seat(NamedTuple):
-    """What a layout is bound to: the key in text and bytes, the user, the key version."""
+    """What a layout is bound to: the key in text, in bytes and in AES-GCM, the user, the key version."""
 
     key_text: str
     key: bytes
+    gcm: Aead
     user_id: str
     key_version: int
 
 
 LAYOUTS: dict[str, Callable[[str, Seat], Layout]] = {
-    OWN: lambda name, seat: Own(name, AESGCM(seat.key), seat.user_id, seat.key_version),
-    "jwe": lambda name, seat: Jwe(name, AESGCM(seat.key)),
+    OWN: lambda name, seat: Own(name, seat.gcm, seat.user_id, seat.key_version),
+    "jwe": lambda name, seat: Jwe(name, seat.gcm),
     "fernet": lambda name, seat: FernetToken(name, seat.key),
-    "gcm-json": lambda name, seat: Json(name, AESGCM(seat.key)),
-    "gcm-iv-ct-tag": lambda name, seat: Joined(name, AESGCM(seat.key), tag_last=True, iv_sizes=(12, 16)),
-    "gcm-iv-tag-ct": lambda name, seat: Joined(name, AESGCM(seat.key), tag_last=False, iv_sizes=(12, 16)),
-    "gcm-iv:tag:ct": lambda name, seat: Colons(name, AESGCM(seat.key), tag_last=False),
-    "gcm-iv:ct:tag": lambda name, seat: Colons(name, AESGCM(seat.key), tag_last=True),
+    "gcm-json": lambda name, seat: Json(name, seat.gcm),
+    "gcm-iv-ct-tag": lambda name, seat: Joined(name, seat.gcm, tag_last=True, iv_sizes=(12, 16)),
+    "gcm-iv-tag-ct": lambda name, seat: Joined(name, seat.gcm, tag_last=False, iv_sizes=(12, 16)),
+    "gcm-iv:tag:ct": lambda name, seat: Colons(name, seat.gcm, tag_last=False),
+    "gcm-iv:ct:tag": lambda name, seat: Colons(name, seat.gcm, tag_last=True),
     "chacha20-poly1305": lambda name, seat: Joined(
         name, ChaCha20Poly1305(seat.key), tag_last=True, iv_sizes=(12,)
     ),
@@ -69,8 +70,8 @@ def bind(name: str, key: Secret, user_id: str, key_version: int) -> Layout:
         raise ConfigError(
             f"content format {layout!r} is not known as {name!r}; there is {_listed([layout, *known])}"
         )
-    derive = DERIVATIONS[derivation]
-    return LAYOUTS[layout](name, Seat(key.reveal(), derive(key.reveal()), user_id, key_version))
+    raw = DERIVATIONS[derivation](key.reveal())
+    return LAYOUTS[layout](name, Seat(key.reveal(), raw, AESGCM(raw), user_id, key_version))
 
 
 def _listed(names: Iterable[str]) -> str:

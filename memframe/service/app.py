@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from litestar import Litestar
+from typing import Any
+
+from litestar import Litestar, Request, Response
 from litestar.datastructures import MutableScopeHeaders, State
 from litestar.exceptions import HTTPException
 from litestar.types import ASGIApp, Message, Scope
@@ -10,6 +12,7 @@ from sqlalchemy.exc import OperationalError
 
 from memframe.errors import ServiceError
 from memframe.service.api import api_router
+from memframe.service.api.idempotency import InFlight
 from memframe.service.dashboard import site_router
 from memframe.service.deployment import Addresses, Deployment
 from memframe.service.hosts import HostGuard
@@ -20,7 +23,7 @@ from memframe.service.problems import (
     answer_http_error,
     answer_service_error,
 )
-from memframe.service.site import Site
+from memframe.service.site import Site, is_for_people, lost_page
 
 MAX_BODY_BYTES = 1_000_000
 
@@ -34,12 +37,13 @@ def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
                 "deployment": deployment,
                 "addresses": addresses,
                 "bearer_tokens": deployment.bearer_tokens(addresses),
+                "in_flight": InFlight(),
                 "site": Site(deployment, addresses),
             }
         ),
         exception_handlers={
             ServiceError: answer_service_error,
-            HTTPException: answer_http_error,
+            HTTPException: _answer_http_error,
             OperationalError: answer_database_error,
             Exception: answer_failure,
         },
@@ -49,6 +53,11 @@ def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
         logging_config=None,
     )
     return HostGuard(app, public_url=addresses.public_url)
+
+
+def _answer_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
+    """To people a page, to programs a problem document."""
+    return lost_page(request, error) if is_for_people(request) else answer_http_error(request, error)
 
 
 async def _forbid_sniffing(message: Message, _: Scope) -> None:

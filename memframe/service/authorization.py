@@ -19,6 +19,8 @@ from memframe.service.redirects import form_target
 from memframe.service.rules import invalid
 from memframe.service.site import Site, Visitor, WebRequest, site_of
 from memframe.service.store import Developer, User
+from memframe.service.throttle import address_of
+from memframe.service.validator import client_id_of
 from memframe.wire import OAUTH_AUTHORIZE, OAUTH_TOKEN
 
 _FORM = "application/x-www-form-urlencoded"
@@ -70,13 +72,14 @@ def take_consent(request: WebRequest, body: RawBody) -> Response[Any]:
 def exchange_code(request: WebRequest, body: RawBody) -> Response[bytes]:
     """Tokens and memory key for a code or a refresh token."""
     site = site_of(request)
-    wait_s = site.token_calls.seconds_to_wait((OAUTH_TOKEN, request.client.host if request.client else ""))
+    authorization = request.headers.get("authorization")
+    wait_s = site.token_calls.seconds_to_wait(address_of(request), client_id_of(body, authorization))
     if wait_s:
         words = f"Too many calls; try again in {wait_s} seconds."
         return _token_response(429, _error_body("too_many_requests", words), {"Retry-After": str(wait_s)})
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
         return _token_response(400, _error_body("invalid_request", f"The body must be {_FORM}."), {})
-    answer = site.server.exchange(body, authorization=request.headers.get("authorization"))
+    answer = site.server.exchange(body, authorization=authorization)
     challenge = {"WWW-Authenticate": 'Basic realm="memframe"'} if answer.status == 401 else {}
     return _token_response(answer.status, answer.body, challenge)
 

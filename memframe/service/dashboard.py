@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import msgspec
 from litestar import Response, Router, get, post
+from litestar.concurrency import sync_to_thread
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath, RawBody
 
@@ -22,6 +23,7 @@ from memframe.service.authorization import AUTHORIZATION_ROUTES
 from memframe.service.methods import options_of
 from memframe.service.oauth_server import BadLink, SendBack
 from memframe.service.site import Site, Visitor, WebRequest, refusal_page, site_of
+from memframe.service.throttle import address_of
 from memframe.wire import OAUTH_AUTHORIZE, Status
 
 DASHBOARD = "/dashboard"
@@ -54,17 +56,25 @@ def show_sign_in(request: WebRequest) -> Response[Any]:
     return _sign_in_page(site, visitor, way_on)
 
 
-@post("/login", include_in_schema=False, sync_to_thread=True)
-def sign_in(request: WebRequest, body: RawBody) -> Response[Any]:
-    """Check e-mail and password; the refusal is one and the same for whoever is not let in."""
-    site = site_of(request)
+@post("/login", include_in_schema=False)
+async def sign_in(request: WebRequest, body: RawBody) -> Response[Any]:
+    """Check e-mail and password, of few browsers at once."""
+    async with site_of(request).password_checks.turn():
+        return await sync_to_thread(_sign_in, request, body)
+
+
+def _sign_in(request: WebRequest, body: bytes) -> Response[Any]:
+    """The refusal is one and the same for whoever is not let in."""
+    site, address = site_of(request), address_of(request)
     visitor = site.visitor(request)
     form = site.checked_form(request, visitor, body)
     way_on, email = _own_address(form.get("next", DASHBOARD)), form.get("email", "").strip()
-    site.sign_ins.check((request.client.host if request.client else "", email.casefold()))
+    site.failed_sign_ins.check(address, counts=False)
+    site.sign_ins.check((address, email.casefold()))
     user = site.store.accounts.user_by_email(email)
     stored = user.password_hash if user and not user.disabled else None
     if not site.passwords.matches(Secret(form.get("password", "")), stored) or user is None:
+        site.failed_sign_ins.seconds_to_wait(address)
         return _sign_in_page(site, visitor, way_on, entered_email=email, refusal=_REFUSAL)
     return site.redirect(way_on, site.signed_in(visitor, user))
 

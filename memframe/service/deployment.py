@@ -6,24 +6,21 @@ at the first start, closed to others; data whose key is gone, or another's, is r
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 from argon2 import PasswordHasher
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from memframe.address import check_redirect_uri
-from memframe.envelope import Envelope
-from memframe.errors import ConfigError
+from memframe.errors import ConfigError, NotFoundError
 from memframe.secret import Secret
 from memframe.service import cursors, rules
+from memframe.service.keyring import Keyring
 from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
-from memframe.service.store import Memories, Store, sqlite_url
-from memframe.service.throttle import Throttle
-from memframe.service.times import Clock, instant_text, parse_instant, utc_now
+from memframe.service.store import Developer, Memories, Store, User, sqlite_url
+from memframe.service.throttle import TokenCalls
+from memframe.service.times import Clock, utc_now
 from memframe.service.tokens import (
     API_KEY_PREFIX,
     CLIENT_ID_PREFIX,
@@ -39,9 +36,6 @@ DATABASE_FILE = "memframe.db"
 DEFAULT_REDIRECT_URI = "http://127.0.0.1/callback"
 FIRST_DEVELOPER = "My application"
 TOKEN_CALLS_PER_MINUTE = 60
-
-KNOWN_LAYOUTS = ("memframe", "gcm-iv-ct-tag", "gcm-iv:tag:ct")
-"""Sealed content that a write may bring; it is kept as it came."""
 
 
 class Addresses(Struct, frozen=True):
@@ -90,7 +84,7 @@ class Deployment:
     password_hasher : PasswordHasher, optional
         Argon2 parameters; tests pass cheap ones.
     token_calls_per_minute : int, optional
-        Calls of ``POST /auth/token`` that one client address may make with one key.
+        Token calls that may be made from one address for one account, and ten times as many for all.
 
     Attributes
     ----------
@@ -98,7 +92,7 @@ class Deployment:
         As given.
     passwords : Passwords
     cursors : Cursors
-    token_throttle : Throttle
+    token_calls : TokenCalls
     """
 
     def __init__(
@@ -115,7 +109,7 @@ class Deployment:
         self.now = now
         self.passwords = Passwords(password_hasher)
         self.cursors = cursors.Cursors(master_key.derive("cursors", n_bytes=cursors.KEY_BYTES))
-        self.token_throttle = Throttle(token_calls_per_minute, now=now)
+        self.token_calls = TokenCalls(token_calls_per_minute, now=now)
 
     def bearer_tokens(self, addresses: Addresses) -> BearerTokens:
         """Tokens for the API at these addresses."""
@@ -149,6 +143,31 @@ class Deployment:
         )
         return user_id
 
+    def user_id(self, email: str) -> str:
+        """The id of the person with an e-mail address; `NotFoundError` where there is none."""
+        user = self.store.accounts.user_by_email(email)
+        if user is None:
+            raise _unknown("user", email)
+        return user.id
+
+    def account(self, name: str) -> Developer | User:
+        """The person or application behind an e-mail address or an id; `NotFoundError` where there is none."""
+        accounts = self.store.accounts
+        found = (
+            accounts.user_by_email(name)
+            or accounts.user(name)
+            or accounts.developer(name)
+            or accounts.developer_by_client_id(name)
+        )
+        if found is None:
+            raise _unknown("account", name)
+        return found
+
+    def reset_password(self, user_id: str, password: Secret) -> None:
+        """Give a person another password; whoever is signed in with the old one no longer is."""
+        new = rules.new_password(password.reveal())
+        self.store.accounts.set_password(user_id, self.passwords.hash(Secret(new)))
+
     def memory_key(self, *, user_id: str, developer_id: str) -> Secret:
         """Connect a user and a developer, if they are not yet, and give the memory key of the two."""
         key = self.master_key.memory_key(user_id=user_id, developer_id=developer_id)
@@ -157,71 +176,43 @@ class Deployment:
         )
         return key
 
-    def encryption_key(self, user_id: str, memories: Memories) -> tuple[int, Secret]:
-        """Version and hexadecimal text of the user's present encryption key."""
-        version, wrapped = memories.wrapped_key()
-        return version, Secret(self.master_key.unwrap(wrapped, user_id=user_id, version=version).hex())
-
-    def envelope(self, user_id: str, memories: Memories) -> Envelope:
+    def keyring(self, user_id: str, memories: Memories) -> Keyring:
         """What seals and opens the user's content."""
-        version, key = self.encryption_key(user_id, memories)
-        return Envelope(
-            key,
-            user_id=user_id,
-            key_version=version,
-            content_format=list(KNOWN_LAYOUTS),
-            write_format=KNOWN_LAYOUTS[0],
-        )
-
-    def import_memories(self, user_id: str, memories: Iterable[Struct], tags: Iterable[Struct] = ()) -> None:
-        """Take over memories and tags from elsewhere, with their own times; content comes in the open.
-
-        Parameters
-        ----------
-        user_id : str
-            Whose they become.
-        memories, tags : iterable of Struct
-            With the fields of a memory and of a tag on the wire, apart from the ids.
-        """
-        with self.store.owned(user_id) as mine:
-            envelope = self.envelope(user_id, mine)
-            for tag in tags:
-                fields = _with_instants(tag)
-                mine.add_tag({**fields, "description": fields["description"] or ""})
-            for memory in memories:
-                fields = _with_instants(memory)
-                tag_names = fields.pop("tags")
-                mine.add({**fields, "content": envelope.seal(fields["content"])}, tag_names)
+        return Keyring(self.master_key, user_id, memories.keys)
 
     def close(self) -> None:
         """Give back what is held."""
         self.store.close()
 
 
-def _with_instants(record: Struct) -> dict[str, Any]:
-    """The fields of a record, its times in the one spelling of the store."""
-    fields = asdict(record)
-    times = {name: instant_text(parse_instant(fields[name])) for name in ("created_at", "updated_at")}
-    return fields | times
+def _unknown(kind: str, name: str) -> NotFoundError:
+    message = f"there is no {kind} {name}; `memframe service list` shows all"
+    return NotFoundError(message, status=404, code="not_found")
 
 
 def open_deployment(
     folder: Path,
     *,
     database_url: str | None = None,
+    key_file: Path | None = None,
     may_create: bool = True,
     now: Clock = utc_now,
     password_hasher: PasswordHasher | None = None,
     token_calls_per_minute: int = TOKEN_CALLS_PER_MINUTE,
 ) -> Deployment:
-    """The service whose data is in a folder, made there if there is none yet and it may be."""
-    if not may_create and not (folder / KEY_FILE).exists():
+    """The service whose data is in a folder, made there if there is none yet and it may be.
+
+    Its database and its master key file may be elsewhere.
+    """
+    key_file = key_file or folder / KEY_FILE
+    if not may_create and not key_file.exists():
         raise ConfigError(f"there is no service in {folder}; start it once with `memframe serve`")
-    _make_private(folder)
+    if key_file.parent == folder or not database_url:
+        _make_private(folder)
     store = Store(database_url or sqlite_url(folder / DATABASE_FILE), now=now)
     try:
         with store.naming_errors():
-            master_key = _master_key(folder / KEY_FILE, store)
+            master_key = _master_key(key_file, store)
             store.bind(master_key.fingerprint())
         return Deployment(
             store,

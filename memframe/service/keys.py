@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from memframe.errors import ConfigError
+from memframe.private_file import writing_privately
 from memframe.secret import Secret
 
 KEY_FILE = "master.key"
@@ -73,11 +74,9 @@ class MasterKey:
             raise ConfigError(f"the master key file {path} cannot be read: {reason}") from None
 
     def save(self, path: Path) -> None:
-        """Write it to a new file that only its owner may read, and see it through to the disk."""
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(self._text.reveal() + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        """Write it to a new file that only its owner may read, there whole or not at all."""
+        with writing_privately(path, may_replace=False) as file:
+            file.write(self._text.reveal().encode() + b"\n")
 
     def derive(self, *purpose: str, n_bytes: int = _KEY_BYTES) -> bytes:
         """A key for one purpose; the same parts always give the same key."""

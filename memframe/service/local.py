@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +12,6 @@ from threading import Thread
 
 import uvicorn
 from argon2 import PasswordHasher
-from msgspec import Struct
 
 from memframe.errors import ConfigError
 from memframe.secret import Secret
@@ -25,6 +25,8 @@ from memframe.service.deployment import (
     NewDeveloper,
     open_deployment,
 )
+from memframe.service.importing import import_memories
+from memframe.service.rotation import rotate_key
 from memframe.service.server import listen, make_server, url_of
 from memframe.service.times import Clock, utc_now
 from memframe.wire import Status
@@ -63,9 +65,17 @@ class LocalService:
         """A new user, who can sign in; the user's id."""
         return self._deployment.add_user(email, Secret(password))
 
-    def import_memories(self, user_id: str, memories: Iterable[Struct], tags: Iterable[Struct] = ()) -> None:
-        """Give a user memories and tags from elsewhere; see `Deployment.import_memories`."""
-        self._deployment.import_memories(user_id, memories, tags)
+    def import_memories(self, user_id: str, memories: Iterable[object], tags: Iterable[object] = ()) -> None:
+        """Give a user memories and tags from elsewhere, with the times that they had there.
+
+        They are mappings, or objects with attributes, named like the fields of a memory and of a tag;
+        content is plain text, and times say their zone.
+        """
+        import_memories(self._deployment, user_id, memories, tags)
+
+    def rotate_key(self, user_id: str) -> int:
+        """A new encryption key for a user, whose content is sealed again with it; its version."""
+        return rotate_key(self._deployment, user_id).key_version
 
     def decide(self, request_id: str, status: Status) -> Status:
         """Decide on an access request in the user's stead: approved, rejected or revoked."""
@@ -96,7 +106,7 @@ def run_local(
     password_hasher : PasswordHasher, optional
         Argon2 parameters for users' passwords.
     token_calls_per_minute : int, default 60
-        Calls of ``POST /auth/token`` that one client may make with one key.
+        Token calls that may be made from one address for one account, and ten times as many for all.
 
     Yields
     ------
@@ -126,28 +136,44 @@ def run_local(
         stack.callback(deployment.close)
         addresses = Addresses(url_of(listening))
         local = LocalService(deployment, addresses, deployment.add_developer(FIRST_DEVELOPER))
-        stack.enter_context(_serving(make_server(create_app(deployment, addresses)), listening))
+        stack.enter_context(serving_in_thread(make_server(create_app(deployment, addresses)), listening))
         yield local
 
 
 @contextmanager
-def _serving(server: uvicorn.Server, listening: socket.socket) -> Iterator[None]:
+def serving_in_thread(server: uvicorn.Server, listening: socket.socket) -> Iterator[None]:
     """A server in a thread of its own: started when the block begins, stopped when it ends."""
-    thread = Thread(target=server.run, args=([listening],), name="memframe-service", daemon=True)
+    ended: Future[None] = Future()
+    thread = Thread(target=_run, args=(server, listening, ended), name="memframe-service", daemon=True)
     thread.start()
     try:
-        _wait_until_started(server, thread)
+        _wait_until_started(server, ended)
         yield
     finally:
         server.should_exit = True
         thread.join()
+    _name_failure(ended, "has stopped by itself")
 
 
-def _wait_until_started(server: uvicorn.Server, thread: Thread) -> None:
+def _run(server: uvicorn.Server, listening: socket.socket, ended: Future[None]) -> None:
+    try:
+        server.run([listening])
+    except BaseException as error:  # for the thread that waits; a SystemExit of uvicorn's, too
+        ended.set_exception(error)
+    else:
+        ended.set_result(None)
+
+
+def _wait_until_started(server: uvicorn.Server, ended: Future[None]) -> None:
     for _ in range(int(START_TIMEOUT_S / _LOOK_EVERY_S)):
-        if server.started:
-            return
-        thread.join(_LOOK_EVERY_S)
-        if not thread.is_alive():
+        if server.started or wait([ended], _LOOK_EVERY_S).done:
             break
-    raise ConfigError("the service did not start; its log says why")
+    if not server.started:
+        _name_failure(ended, "did not start")
+        raise ConfigError(f"the service did not start within {START_TIMEOUT_S} seconds; its log says why")
+
+
+def _name_failure(ended: Future[None], what: str) -> None:
+    error = ended.exception() if ended.done() else None
+    if error is not None:
+        raise ConfigError(f"the service {what}: {type(error).__name__}: {error}") from error

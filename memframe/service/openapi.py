@@ -58,7 +58,11 @@ LISTING = (
     Parameter("cursor", "string", "next_cursor of the page before."),
 )
 IDEMPOTENCY_KEY = Parameter(
-    "Idempotency-Key", "string", "The same key and body once more make no second record.", place="header"
+    "Idempotency-Key",
+    "string",
+    "The same key and body within 24 hours make no second record: they get the first answer again, or 409 while "
+    "the first is under way. The same key with another body is refused with 422.",
+    place="header",
 )
 
 OPERATIONS = (
@@ -132,7 +136,7 @@ OPERATIONS = (
         "Change the fields of a memory that are sent.",
         wire.MemoryBlobResponse,
         body=wire.MemoryPatch,
-        refusals=(400, 401, 403, 404, 413, 415),
+        refusals=(400, 401, 403, 404, 409, 413, 415),
     ),
     Operation(
         wire.DELETE_MEMORY,

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import hmac
 import re
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
 from litestar import MediaType, Request, Response
 from litestar.datastructures import Cookie, Headers, State
+from litestar.exceptions import HTTPException
 from msgspec import Struct
 
 from memframe.errors import AccessError, ServiceError
@@ -24,10 +26,18 @@ from memframe.service.forms import read_form
 from memframe.service.oauth_server import AuthorizationServer
 from memframe.service.pages import page_headers, render_page
 from memframe.service.store import User
-from memframe.service.throttle import Throttle, TooManyCallsError
+from memframe.service.throttle import Throttle, TooManyCallsError, Turnstile
 from memframe.service.tokens import new_secret, secret_hash
+from memframe.wire import OAUTH_AUTHORIZE, OAUTH_TOKEN
 
 SIGN_INS_PER_MINUTE = 20
+"""Of one e-mail address from one network address."""
+
+FAILED_SIGN_INS_PER_MINUTE = 100
+"""Of whatever e-mail addresses from one network address."""
+
+PASSWORD_CHECKS_AT_ONCE, PASSWORD_CHECKS_WAITING = 2, 50
+"""Each takes the memory and the time that argon2id is meant to take: whoever asks, the machine has enough left."""
 
 _COOKIE_VALUE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
@@ -61,7 +71,9 @@ class Site:
         self.passwords = deployment.passwords
         self.server = AuthorizationServer(deployment, issuer=addresses.auth_url)
         self.sign_ins = Throttle(SIGN_INS_PER_MINUTE, now=deployment.now)
-        self.token_calls = deployment.token_throttle
+        self.failed_sign_ins = Throttle(FAILED_SIGN_INS_PER_MINUTE, now=deployment.now)
+        self.password_checks = Turnstile(PASSWORD_CHECKS_AT_ONCE, PASSWORD_CHECKS_WAITING)
+        self.token_calls = deployment.token_calls
         self._https = addresses.public_url.startswith("https:")
         self._cookie_name = "__Host-memframe" if self._https else "memframe"
 
@@ -164,10 +176,14 @@ def is_own_origin(headers: Headers, public_url: str) -> bool:
     return origin == "null" or urlsplit(origin).netloc in {headers.get("host"), urlsplit(public_url).netloc}
 
 
+_PAGE_PATHS = ("/login", "/logout", "/dashboard", "/static", OAUTH_AUTHORIZE)
+_PROGRAM_PATHS = ("/api/", "/schema/", "/.well-known/", OAUTH_TOKEN)
+
 _HEADINGS = {
     400: "This cannot be read",
     403: "This form is out of date",
-    404: "There is no such request",
+    404: "There is nothing here",
+    405: "There is nothing here",
     409: "This was decided meanwhile",
     429: "Too many attempts",
 }
@@ -175,18 +191,35 @@ _HEADINGS = {
 
 def refusal_page(request: WebRequest, error: ServiceError) -> Response[str]:
     """An error that is told to a person: what happened, and the way on."""
-    site = site_of(request)
-    status = error.status if error.status in _HEADINGS else 400
-    page = site.page(
-        "notice.html",
-        site.visitor(request),
-        status=status,
-        heading=_HEADINGS[status],
-        said=_sentence(str(error)),
-    )
+    page = _notice(request, error.status or 400, str(error))
     if isinstance(error, TooManyCallsError):
         page.headers["Retry-After"] = str(error.retry_after_s)
     return page
+
+
+def lost_page(request: WebRequest, error: HTTPException) -> Response[str]:
+    """A refusal of the web framework, told to a person: no such page, another method, too long a form."""
+    known = error.status_code in {404, 405}
+    said = "this address has no page" if known else HTTPStatus(error.status_code).description
+    page = _notice(request, error.status_code, said)
+    page.headers |= error.headers or {}
+    return page
+
+
+def is_for_people(request: WebRequest) -> bool:
+    """Whether a page is the answer to expect: below the pages' own paths, or where a browser asks."""
+    path = request.scope["path"]
+    if path.startswith(_PROGRAM_PATHS):
+        return False
+    return path.startswith(_PAGE_PATHS) or "text/html" in request.headers.get("accept", "")
+
+
+def _notice(request: WebRequest, status: int, said: str) -> Response[str]:
+    site = site_of(request)
+    heading = _HEADINGS.get(status, _HEADINGS[400])
+    return site.page(
+        "notice.html", site.visitor(request), status=status, heading=heading, said=_sentence(said)
+    )
 
 
 def _sentence(text: str) -> str:

@@ -1,14 +1,24 @@
-"""How often a caller may do something: a sliding window in memory, one a process."""
+"""How often, and how many at once, callers may do something: counted in memory, one count a process."""
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from ipaddress import IPv6Network
 from threading import Lock
+from typing import Any
+
+from litestar import Request
 
 from memframe.errors import RateLimitError
 from memframe.service.times import Clock
+
+ACCOUNTS_AN_ADDRESS = 10
+"""Behind one address there may be a few accounts, but not a crowd that tries keys."""
 
 
 class Throttle:
@@ -38,21 +48,22 @@ class Throttle:
         self._lock = Lock()
         self._next_sweep = now() + self._window
 
-    def seconds_to_wait(self, key: object) -> int:
-        """0 where the call may pass, and is counted; else after how many seconds one may."""
+    def seconds_to_wait(self, key: object, *, counts: bool = True) -> int:
+        """0 where the call may pass, and is counted unless it is not to be; else after how many seconds."""
         now = self._now()
         with self._lock:
             self._sweep(now)
             calls = self._calls.setdefault(key, deque())
             self._drop_old(calls, now)
             if len(calls) < self._limit:
-                calls.append(now)
+                if counts:
+                    calls.append(now)
                 return 0
             return max(1, math.ceil((calls[0] + self._window - now).total_seconds()))
 
-    def check(self, key: object) -> None:
-        """Count a call, or raise `RateLimitError` that says how long to wait."""
-        seconds = self.seconds_to_wait(key)
+    def check(self, key: object, *, counts: bool = True) -> None:
+        """Let a call pass, or raise `RateLimitError` that says how long to wait."""
+        seconds = self.seconds_to_wait(key, counts=counts)
         if seconds:
             raise TooManyCallsError(seconds)
 
@@ -68,6 +79,59 @@ class Throttle:
         for calls in self._calls.values():
             self._drop_old(calls, now)
         self._calls = {key: calls for key, calls in self._calls.items() if calls}
+
+
+def address_of(request: Request[Any, Any, Any]) -> str:
+    """The address that a request is counted for; of IPv6 the first half, as a site has all of the second."""
+    host = request.client.host if request.client else ""
+    return str(IPv6Network((host.partition("%")[0], 64), strict=False)) if ":" in host else host
+
+
+class TokenCalls:
+    """How often tokens are given out: so often to one account at one address, and ten times that to an address.
+
+    Parameters
+    ----------
+    per_minute : int
+        Calls for one account from one address.
+    now : Clock
+    """
+
+    def __init__(self, per_minute: int, *, now: Clock) -> None:
+        self._of_account = Throttle(per_minute, now=now)
+        self._of_address = Throttle(ACCOUNTS_AN_ADDRESS * per_minute, now=now)
+
+    def seconds_to_wait(self, address: str, account: str) -> int:
+        """0 where the call may pass; else after how many seconds one may."""
+        return self._of_address.seconds_to_wait(address) or self._of_account.seconds_to_wait(
+            (address, account)
+        )
+
+
+class Turnstile:
+    """Lets few do something at the same moment, and few more wait for it; the next one is sent away.
+
+    Parameters
+    ----------
+    at_once : int
+    waiting : int
+    """
+
+    def __init__(self, at_once: int, waiting: int) -> None:
+        self._free = asyncio.Semaphore(at_once)
+        self._room = at_once + waiting
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """A block for one at a time of those; `TooManyCallsError` where too many wait already."""
+        if self._room == 0:
+            raise TooManyCallsError(1)
+        self._room -= 1
+        try:
+            async with self._free:
+                yield
+        finally:
+            self._room += 1
 
 
 class TooManyCallsError(RateLimitError):

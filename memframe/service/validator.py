@@ -9,14 +9,16 @@ from __future__ import annotations
 import base64
 import re
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeGuard
 from urllib.parse import unquote_plus
 
 from oauthlib.common import Request
 from oauthlib.oauth2 import InvalidClientError, InvalidGrantError, InvalidRequestError, RequestValidator
 
+from memframe.errors import InvalidError
 from memframe.secret import Secret
 from memframe.service.deployment import Deployment
+from memframe.service.forms import read_form
 from memframe.service.redirects import redirect_matches
 from memframe.service.store import AuthorizationCode, Developer, UserToken
 from memframe.service.tokens import is_secret_of, secret_hash
@@ -24,6 +26,7 @@ from memframe.service.tokens import is_secret_of, secret_hash
 CODE_LIFETIME = timedelta(seconds=60)
 ACCESS_LIFETIME = timedelta(hours=1)
 REFRESH_LIFETIME = timedelta(days=30)
+MAX_CLIENT_ID_CHARS = 64
 
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}", re.ASCII)
 _NO_SECRET_HASH = secret_hash(Secret(""))
@@ -191,9 +194,20 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
         return user is not None and not user.disabled
 
 
+def client_id_of(form: bytes, authorization: str | None) -> str:
+    """The client that a call of the token endpoint claims to be; empty where that cannot be read."""
+    try:
+        claimed = read_form(form).get("client_id", "")
+        if _is_basic(authorization):
+            claimed = _basic_credentials(authorization[6:])[0]
+    except (InvalidError, InvalidClientError):
+        return ""
+    return claimed[:MAX_CLIENT_ID_CHARS]
+
+
 def _client_credentials(request: Request) -> tuple[str, str]:
-    header = request.headers.get("Authorization", "")
-    if header[:6].lower() != "basic ":
+    header = request.headers.get("Authorization")
+    if not _is_basic(header):
         return request.client_id or "", request.client_secret or ""
     if request.client_secret is not None:
         raise InvalidRequestError("Send the client secret in one place, not in two.", request=request)
@@ -201,6 +215,10 @@ def _client_credentials(request: Request) -> tuple[str, str]:
     if request.client_id not in (None, client_id):
         raise InvalidClientError("The client_id of the form is not that of the header.", request=request)
     return client_id, client_secret
+
+
+def _is_basic(authorization: str | None) -> TypeGuard[str]:
+    return authorization is not None and authorization[:6].lower() == "basic "
 
 
 def _basic_credentials(encoded: str) -> tuple[str, str]:

@@ -24,8 +24,8 @@ TEXT = (
 )
 
 
-def memory(number):
-    text = f"Entry {number}. {TEXT}".encode()
+def memory(number, text=TEXT):
+    text = f"Entry {number}. {text}".encode()
     nonce = os.urandom(12)
     return {
         "id": f"mem_{number:012d}",
@@ -44,6 +44,7 @@ def memory(number):
 
 
 def rendered(memories, size):
+    memories = list(memories)
     starts = range(0, len(memories), size)
     return {
         start: json.dumps(

@@ -40,7 +40,7 @@ def test_a_good_key_is_kept_and_found_again(service, backend):
 
 def test_a_refused_key_is_not_kept(service, backend):
     done = log_in("--base-url", service.base_url, typed=["mfk_wrong_canary"])
-    assert done.exit_code == 1
+    assert done.exit_code == 5
     assert "401" in done.output
     assert "canary" not in done.output
     assert backend.get_password("memframe", "api_key") is None

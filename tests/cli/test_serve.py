@@ -107,7 +107,7 @@ def test_an_error_of_the_system_is_a_message(data, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("memframe.cli.serve._accounts", full)
+    monkeypatch.setattr("memframe.cli.accounts._accounts", full)
     answer = run("service", "list", "--data", data)
     assert (answer.exit_code, "No space left" in answer.stderr) == (1, True)
 
@@ -142,8 +142,8 @@ def test_names_do_not_command_the_terminal(data):
     hostile = "Notes\x1b[2J\u202e"
     run("service", "add-developer", hostile, "--redirect-uri", "https://a.example.org/", "--data", data)
     listed = run("service", "list", "--data", data).output
-    assert "Notes\ufffd[2J\ufffd" in listed
-    assert "\x1b" not in listed
+    assert "Notes [2J" in listed
+    assert not {"\x1b", "\u202e"} & set(listed)
 
 
 def test_an_open_host_needs_https_in_front(tmp_path):

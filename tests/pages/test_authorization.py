@@ -359,6 +359,11 @@ def test_the_sixty_first_call_in_a_minute_has_to_wait(timed, set_clock, new_brow
     assert answers == [400] * 60 + [429]
     refused = browser.exchange("c")
     assert (refused.json()["error"], refused.headers["Retry-After"]) == ("too_many_requests", "60")
+    by_header = {"client_id": None, "client_secret": None, "auth": (timed.client_id, "wrong")}
+    assert browser.exchange("c", **by_header).status_code == 429
+    other = timed._deployment.add_developer("Another application")
+    secrets = {"client_id": other.client_id, "client_secret": other.client_secret.reveal()}
+    assert browser.exchange("c", **secrets).status_code == 400
     set_clock.advance(seconds=60)
     assert browser.exchange("c").status_code == 400
 

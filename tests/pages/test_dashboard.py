@@ -1,6 +1,8 @@
 """The user's pages: only their user decides, only from them, and strangers' words stay words."""
 
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
+from threading import Barrier
 
 import pytest
 import requests
@@ -228,6 +230,68 @@ def test_the_twenty_first_sign_in_in_a_minute_has_to_wait(timed, set_clock, new_
     assert browser.sign_in("bob@pages.example").status_code == 403
     set_clock.advance(seconds=60)
     assert browser.sign_in("ada@pages.example").url.endswith("/dashboard")
+
+
+def test_whoever_tries_many_addresses_has_to_wait(timed, set_clock, new_browser, monkeypatch):
+    browser = new_browser(timed)
+    for _ in range(3):
+        browser.sign_in("ada@pages.example")
+        browser.open("/dashboard")
+        browser.send(browser.form("/logout"))
+    statuses = [browser.sign_in(f"{n}@pages.example", "wrong").status_code for n in range(101)]
+    assert statuses == [403] * 100 + [429]
+    browser.open("/login")
+    assert browser.sign_in("ada@pages.example").status_code == 429
+    set_clock.advance(seconds=60)
+    assert browser.sign_in("ada@pages.example").url.endswith("/dashboard")
+
+
+def test_passwords_are_checked_two_at_once(run_for_ada, new_browser):
+    now, most, gate = [0], [0], Barrier(2)
+
+    class SlowHasher(PasswordHasher):
+        def verify(self, stored, password):
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+            gate.wait()  # two have to be here
+            now[0] -= 1
+            return super().verify(stored, password)
+
+    hasher = SlowHasher(time_cost=1, memory_cost=8, parallelism=1)
+    with run_for_ada(hasher=hasher) as local, ThreadPoolExecutor(8) as pool:
+        pages = list(pool.map(lambda _: new_browser(local).sign_in("ada@pages.example"), range(8)))
+    assert [page.url.rpartition("/")[2] for page in pages] == ["dashboard"] * 8
+    assert most == [2]
+
+
+# Addresses without a page
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "status"),
+    [
+        ("GET", "/dashboard/nothing", {}, 404),
+        ("GET", "/static/nothing.css", {}, 404),
+        ("GET", "/logout", {}, 405),
+        ("PUT", "/oauth/authorize", {}, 405),
+        ("GET", "/nothing", {"Accept": "text/html,*/*;q=0.8"}, 404),
+    ],
+)
+def test_people_are_told_so_by_a_page(service, method, path, headers, status):
+    answer = requests.request(method, service.auth_url + path, headers=headers, timeout=20)
+    assert (answer.status_code, answer.headers["Content-Type"]) == (status, "text/html; charset=utf-8")
+    assert "This address has no page." in answer.text
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+    assert ("Allow" in answer.headers) == (status == 405)
+
+
+@pytest.mark.parametrize(
+    "path", ["/nothing", "/api/v1/nothing", "/api/v2/tags", "/schema/x", "/.well-known/x"]
+)
+def test_programs_are_told_so_by_a_problem_document(service, path):
+    headers = {} if path == "/nothing" else {"Accept": "text/html"}
+    answer = requests.get(service.auth_url + path, headers=headers, timeout=20)
+    assert (answer.status_code, answer.headers["Content-Type"]) == (404, "application/problem+json")
 
 
 # Forms that are not ours

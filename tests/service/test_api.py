@@ -207,6 +207,17 @@ def test_filters_choose(grant):
     assert grant.ids(searchQuery="s", tags="out", importance="0.5") == [run]
 
 
+def test_a_filtered_page_has_the_tags_of_its_own_memories(grant):
+    tags = {}
+    for n in range(6):
+        names = ["rare", str(n)] if n % 5 == 0 else ["common", str(n)]
+        tags[grant.create(tags=names, importance=int(n % 5 == 0))["id"]] = names
+    for chosen in ({"tags": "rare"}, {"importance": "0.5"}, {"tags": "rare", "importance": "0.5"}):
+        page = grant.list(**chosen).json()["memoryBlobs"]
+        assert len(page) == 2
+        assert {memory["id"]: memory["tags"] for memory in page}.items() <= tags.items()
+
+
 def test_the_page_is_ten_long_unless_asked_otherwise(grant):
     ids = [grant.create()["id"] for _ in range(12)]
     page = grant.list().json()
@@ -241,32 +252,6 @@ def test_a_search_looks_through_more_than_one_batch(grant, monkeypatch):
     monkeypatch.setattr("memframe.service.rules.MAX_LIMIT", 4)
     ids = [grant.create("needle" if n % 6 == 5 else "hay")["id"] for n in range(13)]
     assert grant.ids(searchQuery="needle") == [ids[5], ids[11]]
-
-
-def test_the_same_idempotency_key_makes_one_memory(grant, refused):
-    body = {**grant.keys, "content": "once"}
-    headers = {"Idempotency-Key": "k-1"}
-    first = grant.call.post("/memory-blobs", body, **headers)
-    again = grant.call.post("/memory-blobs", body, **headers)
-    assert (again.status_code, again.json()) == (201, first.json())
-    assert grant.ids() == [first.json()["id"]]
-    other = grant.call.post("/memory-blobs", {**body, "content": "twice"}, **headers)
-    refused(other, 422, "idempotency_key_reused")
-    grant.call("DELETE", f"/memory-blobs/{first.json()['id']}?user_id={grant.user_id}")
-    refused(grant.call.post("/memory-blobs", body, **headers), 409, "idempotency_key_spent")
-
-
-def test_creates_at_the_same_moment_with_one_key_make_one_memory(grant, new_caller):
-    body = {**grant.keys, "content": "once", "tags": ["a", "b"]}
-    headers = {"Authorization": f"Bearer {grant.call.token}", "Idempotency-Key": "race"}
-    url = f"{grant.call.base_url}/memory-blobs"
-
-    def create(_):
-        return grant.call.http.post(url, json=body, headers=headers).json()["id"]
-
-    with ThreadPoolExecutor(8) as pool:
-        assert len(set(pool.map(create, range(16)))) == 1
-    assert len(grant.ids()) == 1
 
 
 def test_writes_at_the_same_moment_all_arrive(grant):

@@ -20,6 +20,7 @@ from memframe.secret import Secret
 from memframe.service import run_local
 from memframe.service.deployment import DATABASE_FILE, Deployment, open_deployment
 from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
+from memframe.service.local import serving_in_thread
 from memframe.service.server import listen
 from memframe.service.store.engine import writing
 from memframe.service.store.schema import memories
@@ -77,6 +78,33 @@ def test_data_whose_key_is_gone_is_refused_and_stays_as_it_was(tmp_path):
     open_deployment(tmp_path).close()
 
 
+def test_of_many_who_start_at_the_same_moment_all_have_one_key(tmp_path):
+    with ThreadPoolExecutor(8) as pool:
+        deployments = list(pool.map(lambda _: open_deployment(tmp_path), range(16)))
+    assert len({deployment.master_key.fingerprint() for deployment in deployments}) == 1
+    for deployment in deployments:
+        deployment.close()
+    assert {file.name for file in tmp_path.iterdir()} == {KEY_FILE, DATABASE_FILE}
+
+
+def test_a_master_key_file_is_written_once(tmp_path):
+    MasterKey.generate().save(tmp_path / KEY_FILE)
+    before = (tmp_path / KEY_FILE).read_bytes()
+    with pytest.raises(FileExistsError):
+        MasterKey.generate().save(tmp_path / KEY_FILE)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == {KEY_FILE: before}
+
+
+def test_a_master_key_file_that_is_not_whole_is_not_there(tmp_path, monkeypatch):
+    def fail(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(ConfigError, match=r"master\.key cannot be written: No space left"):
+        open_deployment(tmp_path)
+    assert not (tmp_path / KEY_FILE).exists()
+
+
 @pytest.mark.parametrize("damage", [b"", b"\xff\xfe", b"0f0f"])
 def test_a_damaged_key_file_is_refused(tmp_path, damage):
     open_deployment(tmp_path).close()
@@ -125,6 +153,26 @@ def test_a_taken_port_is_named(service):
     port = int(service.auth_url.rpartition(":")[2])
     with pytest.raises(ConfigError, match=f"port {port} cannot be listened at"), run_local(port=port):
         pass
+
+
+class BrokenServer:
+    """What uvicorn's server is to a thread that runs it, and then is not."""
+
+    def __init__(self, *, starts):
+        self.started, self.should_exit, self._starts = False, False, starts
+
+    def run(self, _):
+        self.started = self._starts
+        raise RuntimeError("the event loop is broken")
+
+
+@pytest.mark.parametrize(("starts", "what"), [(False, "did not start"), (True, "has stopped by itself")])
+def test_what_ends_the_servers_thread_is_named(starts, what):
+    with (
+        pytest.raises(ConfigError, match=f"the service {what}: RuntimeError: the event loop is broken"),
+        serving_in_thread(BrokenServer(starts=starts), None),
+    ):
+        assert starts
 
 
 def test_a_local_service_shows_no_secret(service):
@@ -184,7 +232,7 @@ def test_a_fault_is_logged_by_its_place_and_answered_without_its_words(
     def fail(*args, **kwargs):
         raise RuntimeError(f"INSERT of {content} failed")
 
-    monkeypatch.setattr(Deployment, "envelope", fail)
+    monkeypatch.setattr(Deployment, "keyring", fail)
     answer = grant.call.post("/memory-blobs", {**grant.keys, "content": content})
     refused(answer, 500, "internal_error")
     assert "RuntimeError in POST /api/v1/memory-blobs" in caplog.text

@@ -426,6 +426,14 @@ def test_token_calls_are_throttled_by_address_and_key(new_caller, refused):
         assert caller.post("/auth/token", body).ok
 
 
+def test_token_calls_with_ever_new_keys_are_throttled_by_address(new_caller, refused):
+    with run_local(now=lambda: datetime(2026, 3, 1, tzinfo=UTC), token_calls_per_minute=2) as local:
+        caller = new_caller(local.base_url, local.api_key)
+        statuses = [caller.post("/auth/token", {"api_key": f"mfk_{n}"}).status_code for n in range(20)]
+        assert statuses == [401] * 19 + [429]
+        refused(caller.post("/auth/token", {"api_key": local.api_key}), 429, "too_many_requests")
+
+
 def test_a_token_ends_when_its_time_is_over(new_caller, refused):
     time = [datetime(2026, 3, 1, tzinfo=UTC)]
     with run_local(now=lambda: time[0]) as local:

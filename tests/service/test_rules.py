@@ -1,14 +1,18 @@
 """The decisions of the service as tables."""
 
+import asyncio
 import itertools
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from litestar import Request
 
 from memframe.errors import ConfigError, InvalidError, MemframeError
 from memframe.service import rules
-from memframe.service.throttle import Throttle, TooManyCallsError
+from memframe.service.throttle import Throttle, TokenCalls, TooManyCallsError, Turnstile, address_of
 from memframe.wire import STATUSES
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 MOVES = {("pending", "approved"), ("pending", "rejected"), ("approved", "revoked")}
 
@@ -88,3 +92,53 @@ def test_the_throttle_forgets_who_is_silent():
     time[0] += timedelta(seconds=11)
     throttle.check("a")
     assert set(throttle._calls) == {"a"}
+
+
+def test_a_call_may_be_looked_at_without_being_counted():
+    throttle = Throttle(1, now=lambda: NOON)
+    assert [throttle.seconds_to_wait("a", counts=False) for _ in range(3)] == [0, 0, 0]
+    assert [throttle.seconds_to_wait("a") for _ in range(2)] == [0, 60]
+    assert throttle.seconds_to_wait("a", counts=False) == 60
+
+
+def test_token_calls_are_counted_by_account_and_by_address():
+    calls = TokenCalls(2, now=lambda: NOON)
+    assert [calls.seconds_to_wait("10.0.0.7", "key") for _ in range(3)] == [0, 0, 60]
+    assert calls.seconds_to_wait("10.0.0.8", "key") == 0
+    waits = [calls.seconds_to_wait("10.0.0.9", f"key {n}") for n in range(21)]
+    assert waits == [0] * 20 + [60]
+
+
+@pytest.mark.parametrize(
+    ("client", "address"),
+    [
+        (("10.0.0.7", 51004), "10.0.0.7"),
+        (("2001:db8:1:2:3:4:5:6", 51004), "2001:db8:1:2::/64"),
+        (("fe80::1%eth0", 51004), "fe80::/64"),
+        (None, ""),
+    ],
+)
+def test_a_site_with_many_addresses_is_one(client, address):
+    assert address_of(Request({"type": "http", "client": client})) == address
+
+
+def test_few_have_their_turn_at_once_few_wait_and_the_next_is_sent_away():
+    seen = []
+
+    async def enter(turnstile, number):
+        async with turnstile.turn():
+            seen.append(number)
+            await asyncio.sleep(0)
+            assert turnstile._free.locked()
+            seen.append(-number)
+
+    async def crowd():
+        turnstile = Turnstile(1, waiting=1)
+        everybody = [enter(turnstile, number) for number in (1, 2, 3)]
+        outcomes = await asyncio.gather(*everybody, return_exceptions=True)
+        await enter(turnstile, 4)
+        return outcomes
+
+    first, second, third = asyncio.run(crowd())
+    assert (first, second, type(third)) == (None, None, TooManyCallsError)
+    assert seen == [1, -1, 2, -2, 4, -4]

@@ -1,13 +1,10 @@
 """``/memory-blobs``: a user's memories, listed, read, written and deleted behind a live grant.
 
-Content is stored sealed. What a write brings sealed with the user's present key, in a layout that we
-know, is kept byte for byte; everything else is taken for plaintext and sealed here.
+Content is stored sealed; `Keyring.as_stored` decides how.
 """
 
 from __future__ import annotations
 
-import hmac
-import re
 from typing import Any
 
 from litestar import Response, delete, get, patch, post
@@ -15,8 +12,6 @@ from litestar.params import FromPath, RawBody
 from msgspec import UNSET
 
 from memframe import wire
-from memframe.envelope import Envelope
-from memframe.errors import ConflictError, NotFoundError, SealError
 from memframe.service import rules
 from memframe.service.api.exchange import (
     ApiRequest,
@@ -28,16 +23,11 @@ from memframe.service.api.exchange import (
     query,
     route,
 )
+from memframe.service.api.idempotency import attempt_of, in_flight_of
 from memframe.service.api.requests import wrong_memory_key
 from memframe.service.cursors import Filter
 from memframe.service.deployment import Deployment
 from memframe.service.store import Memories
-from memframe.service.store.memories import without_content
-
-IDEMPOTENCY_HEADER = "idempotency-key"
-
-_SEALED_SPELLING = re.compile(r"[A-Za-z0-9+/=_:.-]+", re.ASCII)
-"""Characters of the layouts that we know: a text with any other, such as a blank, is plain for certain."""
 
 
 @get(route(wire.LIST_MEMORIES), sync_to_thread=True)  # a search may take long
@@ -66,23 +56,25 @@ def get_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[bytes]
 
 @post(route(wire.CREATE_MEMORY), sync_to_thread=True)
 def create_memory(request: ApiRequest, body: RawBody) -> Response[bytes]:
-    """A new memory; the same ``Idempotency-Key`` once more answers the one that it made."""
+    """A new memory; the same ``Idempotency-Key`` once more is answered as the first time."""
     deployment, developer_id = deployment_of(request), developer_of(request)
     new = decode(wire.MemoryCreate, request, body)
-    fields, tag_names = _columns(new), _tag_names(new)
+    fields, tag_names = _columns(new), _tag_names(new) or ()
     content = rules.checked_text(new.content, "content")
-    key_hash = _idempotency_hash(deployment, request)
-    body_hash = _keyed_hash(deployment, body)
+    attempt = attempt_of(request, body)
     _check_user_id(new)
-    with deployment.store.granted(developer_id=developer_id, user_id=new.user_id, writes=True) as memories:
+    with (
+        in_flight_of(request).alone(developer_id, attempt),
+        deployment.store.granted(developer_id=developer_id, user_id=new.user_id, writes=True) as memories,
+    ):
         _check_memory_key(deployment, developer_id, new)
-        replayed = memories.replays.recall(key_hash, body_hash) if key_hash else None
-        if replayed:
-            return answer(_as_created(memories, replayed), status=201)
-        fields["content"] = _sealed(deployment.envelope(new.user_id, memories), content)
-        created = memories.add(fields, tag_names or ())
-        if key_hash:
-            memories.replays.remember(key_hash, body_hash, created.id)
+        before = memories.replays.recall(attempt) if attempt else None
+        if before:
+            return answer(memories.as_added(before, fields, tag_names), status=201)
+        fields["content"] = deployment.keyring(new.user_id, memories).as_stored(content)
+        created = memories.add(fields, tag_names)
+        if attempt:
+            memories.replays.remember(attempt, created.id)
     return answer(created, status=201)
 
 
@@ -98,7 +90,7 @@ def update_memory(request: ApiRequest, memory_id: FromPath[str], body: RawBody) 
         _check_memory_key(deployment, developer_id, change)
         if change.content is not UNSET:
             content = rules.checked_text(change.content, "content")
-            fields["content"] = _sealed(deployment.envelope(change.user_id, memories), content)
+            fields["content"] = deployment.keyring(change.user_id, memories).as_stored(content)
         changed = memories.change(memory_id, fields, tag_names)
     return answer(changed)
 
@@ -129,7 +121,7 @@ def _matching(
     """Records of a filter; for a search, batches are opened and looked through until there are enough."""
     if not chosen.search:
         return memories.page(chosen, after=after, limit=limit)
-    envelope = deployment.envelope(chosen.user_id, memories)
+    envelope = deployment.keyring(chosen.user_id, memories).envelope
     found: list[tuple[int, wire.MemoryBlob]] = []
     while len(found) < limit:
         batch = memories.page(chosen, after=after, limit=rules.MAX_LIMIT)
@@ -149,17 +141,6 @@ def _has_text(memory: wire.MemoryBlob, content: bytes | None, casefolded: str) -
     """Whether a memory has the words; content that does not open (None) has none."""
     texts = (memory.title, memory.summary, content.decode() if content else None)
     return any(casefolded in text.casefold() for text in texts if text)
-
-
-def _sealed(envelope: Envelope, content: str) -> str:
-    """Content as it is stored: as it came where the user's key opens it, else sealed here."""
-    if not _SEALED_SPELLING.fullmatch(content):
-        return envelope.seal(content)
-    try:
-        envelope.open(content)
-    except SealError:
-        return envelope.seal(content)
-    return content
 
 
 def _columns(sent: wire.MemoryFields) -> dict[str, Any]:
@@ -186,29 +167,6 @@ def _check_memory_key(deployment: Deployment, developer_id: str, sent: wire.Memo
     key = deployment.master_key.memory_key(user_id=sent.user_id, developer_id=developer_id)
     if key != sent.memory_key:
         raise wrong_memory_key()
-
-
-def _idempotency_hash(deployment: Deployment, request: ApiRequest) -> str | None:
-    key = request.headers.get(IDEMPOTENCY_HEADER)
-    if key is None:
-        return None
-    if not 0 < len(key) <= rules.MAX_IDEMPOTENCY_KEY_CHARS:
-        message = f"Idempotency-Key must have 1 to {rules.MAX_IDEMPOTENCY_KEY_CHARS} characters"
-        raise rules.invalid(message, "invalid_idempotency_key")
-    return _keyed_hash(deployment, key.encode())
-
-
-def _keyed_hash(deployment: Deployment, value: bytes) -> str:
-    """A hash that tells nothing about plaintext to whoever has the database alone."""
-    return hmac.digest(deployment.master_key.derive("idempotency"), value, "sha256").hex()
-
-
-def _as_created(memories: Memories, memory_id: str) -> wire.MemoryBlobResponse:
-    try:
-        return without_content(memories.get(memory_id))
-    except NotFoundError:
-        message = "this Idempotency-Key has created a memory that was deleted since; use a new key"
-        raise ConflictError(message, status=409, code="idempotency_key_spent") from None
 
 
 MEMORY_ROUTES = [list_memories, get_memory, create_memory, update_memory, delete_memory]

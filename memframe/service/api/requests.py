@@ -53,8 +53,9 @@ def get_credentials(request: ApiRequest, request_id: FromPath[str]) -> Response[
         message = f"the access request is {stored.status}; keys are given while it is approved"
         raise AccessError(message, status=403, code="not_approved")
     with deployment.store.granted(developer_id=stored.developer_id, user_id=stored.user_id) as memories:
-        version, key = deployment.encryption_key(stored.user_id, memories)
-    return answer(wire.Credentials(stored.user_id, _memory_key(deployment, stored), key, version))
+        keyring = deployment.keyring(stored.user_id, memories)
+    memory_key = _memory_key(deployment, stored)
+    return answer(wire.Credentials(stored.user_id, memory_key, keyring.key, keyring.version))
 
 
 def wrong_memory_key() -> AccessError:

@@ -10,6 +10,7 @@ from memframe import wire
 from memframe.errors import AuthError
 from memframe.service.api.exchange import ApiRequest, answer, decode, deployment_of, route
 from memframe.service.rules import token_lifetime
+from memframe.service.throttle import TooManyCallsError, address_of
 from memframe.service.tokens import secret_hash
 
 
@@ -19,7 +20,9 @@ def issue_token(request: ApiRequest, body: RawBody) -> Response[bytes]:
     deployment = deployment_of(request)
     asked = decode(wire.TokenRequest, request, body)
     key_hash = secret_hash(asked.api_key)
-    deployment.token_throttle.check((request.client.host if request.client else "", key_hash))
+    wait_s = deployment.token_calls.seconds_to_wait(address_of(request), key_hash)
+    if wait_s:
+        raise TooManyCallsError(wait_s)
     developer = deployment.store.accounts.developer_by_api_key(key_hash)
     if developer is None or developer.disabled:
         raise AuthError("the API key is not accepted", status=401, code="invalid_api_key")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 
 from memframe.errors import AccessError, ConfigError
-from memframe.service.store.accounts import Accounts, Developer, User
+from memframe.service.store.accounts import Accounts, Developer, User, lock_user
 from memframe.service.store.authorizations import AuthorizationCode, Authorizations, UserToken
 from memframe.service.store.engine import (
     naming_database_errors,
@@ -87,13 +88,22 @@ class Store:
 
     @contextmanager
     def owned(self, user_id: str) -> Iterator[Memories]:
-        """One user's memories for one transaction of the operator, who needs no grant."""
+        """One user's memories for one transaction of the operator, who needs no grant.
+
+        A database that locks rows keeps the user's, so that the user's other writes come before or after.
+        """
         with writing(self._engine) as connection:
+            lock_user(connection, user_id)
             yield Memories(connection, developer_id="", user_id=user_id, now=self._now())
 
     def naming_errors(self) -> AbstractContextManager[None]:
         """A block in which an error of the database becomes a `ConfigError`, for whoever runs the service."""
         return naming_database_errors(self._engine)
+
+    def sqlite_file(self) -> Path | None:
+        """The database's file, if it is SQLite's."""
+        name = self._engine.url.database
+        return Path(name) if self._engine.dialect.name == "sqlite" and name else None
 
     def is_bound(self) -> bool:
         """Whether the data belongs to a master key already."""

@@ -7,12 +7,12 @@ from typing import Any
 from uuid import uuid4
 
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, bindparam, insert, select
+from sqlalchemy import Connection, Engine, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from memframe.errors import ConflictError
+from memframe.errors import ConflictError, NotFoundError
 from memframe.service.store.engine import columns_of, fetch_all, fetch_one, writing
-from memframe.service.store.schema import connections, developers, user_keys, users
+from memframe.service.store.schema import connections, developers, sessions, user_keys, users
 from memframe.service.times import Clock
 
 _DEVELOPER_BY = {
@@ -118,6 +118,18 @@ class Accounts:
         """The person with an e-mail address, whatever its case."""
         return self._user(users.c.email == email.casefold())
 
+    def set_password(self, user_id: str, password_hash: str) -> None:
+        """Another password for a person, who is signed out everywhere."""
+        with writing(self._engine) as connection:
+            connection.execute(update(users).where(users.c.id == user_id).values(password_hash=password_hash))
+            connection.execute(delete(sessions).where(sessions.c.user_id == user_id))
+
+    def set_disabled(self, kind: type[Developer | User], account_id: str, *, disabled: bool) -> None:
+        """Close an application's or a person's account, or open it again; it holds for the next call."""
+        accounts = developers if kind is Developer else users
+        with writing(self._engine) as connection:
+            connection.execute(update(accounts).where(accounts.c.id == account_id).values(disabled=disabled))
+
     def users(self) -> list[User]:
         """All people, oldest first."""
         with self._engine.connect() as connection:
@@ -130,7 +142,7 @@ class Accounts:
         """
         pair = {"user_id": user_id, "developer_id": developer_id}
         with writing(self._engine) as connection:
-            connection.execute(_LOCKED_USER, {"user_id": user_id})
+            lock_user(connection, user_id)
             if not _is_connected(connection, **pair):
                 new = {**pair, "memory_key_hash": memory_key_hash, "created_at": self._now()}
                 connection.execute(insert(connections).values(**new))
@@ -155,6 +167,12 @@ class Accounts:
     def _user(self, condition: Any) -> User | None:
         with self._engine.connect() as connection:
             return fetch_one(connection, User, select(users).where(condition))
+
+
+def lock_user(connection: Connection, user_id: str) -> None:
+    """Keep a user's row until the transaction ends; `NotFoundError` where there is no such user."""
+    if connection.scalar(_LOCKED_USER, {"user_id": user_id}) is None:
+        raise NotFoundError(f"there is no user {user_id}", status=404, code="not_found")
 
 
 def _is_connected(connection: Connection, *, user_id: str, developer_id: str) -> bool:

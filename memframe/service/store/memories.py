@@ -8,7 +8,7 @@ grant. Every query of a `Memories` is bound to that one user.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
@@ -18,8 +18,9 @@ from sqlalchemy import Connection, Integer, Select, bindparam, delete, insert, s
 from memframe.errors import NotFoundError
 from memframe.service.cursors import Filter
 from memframe.service.store.engine import fetch_all, fetch_one
-from memframe.service.store.replays import Replays
-from memframe.service.store.schema import memories, memory_tags, tags, user_keys, users
+from memframe.service.store.replays import Replays, spent
+from memframe.service.store.schema import memories, memory_tags, tags
+from memframe.service.store.user_keys import UserKeys
 from memframe.service.times import instant_text
 from memframe.wire import MemoryBlob, MemoryBlobResponse, Tag
 
@@ -52,22 +53,27 @@ _LINK = insert(memory_tags)
 _LINKS = (
     select(memory_tags.c.memory_seq, memory_tags.c.tag_id)
     .where(memory_tags.c.user_id == bindparam("user_id"))
-    .where(memory_tags.c.memory_seq.between(bindparam("first"), bindparam("last")))
     .order_by(memory_tags.c.memory_seq, memory_tags.c.position)
 )
+_LINKS_BETWEEN = _LINKS.where(memory_tags.c.memory_seq.between(bindparam("first"), bindparam("last")))
+_LINKS_OF = _LINKS.where(memory_tags.c.memory_seq.in_(bindparam("places", expanding=True)))
 _MY_TAGS = (
     select(*(tags.c[name] for name in Tag.__struct_fields__))
     .where(tags.c.user_id == bindparam("user_id"))
     .order_by(tags.c.name, tags.c.id)
 )
 _TAG = _MY_TAGS.where(tags.c.id == bindparam("tag_id"))
+_CONTENTS = (
+    select(memories.c.seq, memories.c.content)
+    .where(_OF_USER, memories.c.seq > bindparam("after"))
+    .order_by(memories.c.seq)
+    .limit(bindparam("limit", type_=Integer))
+)
+_REPLACE_CONTENT = (
+    update(memories).where(memories.c.seq == bindparam("place")).values(content=bindparam("sealed"))
+)
 _TAG_NAMES = select(tags.c.id, tags.c.name).where(tags.c.user_id == bindparam("user_id"))
 _NAMED_TAGS = _TAG_NAMES.where(tags.c.name.in_(bindparam("names", expanding=True)))
-_WRAPPED_KEY = (
-    select(user_keys.c.version, user_keys.c.wrapped_key)
-    .join(users, (users.c.id == user_keys.c.user_id) & (users.c.key_version == user_keys.c.version))
-    .where(users.c.id == bindparam("user_id"))
-)
 
 
 class Memories:
@@ -75,6 +81,7 @@ class Memories:
 
     Attributes
     ----------
+    keys : UserKeys
     replays : Replays
         What the developer has created under an idempotency key.
     """
@@ -83,12 +90,8 @@ class Memories:
         self._connection = connection
         self._user_id = user_id
         self._now = instant_text(now)
+        self.keys = UserKeys(connection, user_id, now=now)
         self.replays = Replays(connection, developer_id, now=now)
-
-    def wrapped_key(self) -> tuple[int, bytes]:
-        """Version and wrapped form of the user's present encryption key."""
-        row = self._connection.execute(_WRAPPED_KEY, {"user_id": self._user_id}).one()
-        return row.version, row.wrapped_key
 
     def page(self, chosen: Filter, *, after: int, limit: int) -> list[tuple[int, MemoryBlob]]:
         """Records behind a place in the order of their creation, each with its own place."""
@@ -98,7 +101,8 @@ class Memories:
         if chosen.tags:
             query = query.where(memories.c.seq.in_(self._tagged(chosen.tags)))
         place = {"user_id": self._user_id, "after": after, "limit": limit}
-        return self._with_tags(self._connection.execute(query, place).all())
+        rows = self._connection.execute(query, place).all()
+        return self._with_tags(rows, all_between=query is _PAGE)
 
     def get(self, memory_id: str) -> MemoryBlob:
         """One record; `NotFoundError` where the user has none with this id."""
@@ -114,9 +118,20 @@ class Memories:
             "user_id": self._user_id,
         }
         seq = self._connection.execute(_ADD, new).scalar_one()
-        tag_ids = self._set_tags(seq, tag_names)
-        shown: dict[str, Any] = {name: new.get(name) for name in _FIELDS}
-        return MemoryBlobResponse(tags=tuple(tag_names), tag_ids=tag_ids, **shown)
+        return _as_added(new, self._set_tags(seq, tag_names))
+
+    def as_added(
+        self, memory_id: str, fields: dict[str, Any], tag_names: Sequence[str]
+    ) -> MemoryBlobResponse:
+        """What `add` answered, which was given the same; `ConflictError` where the record is no more."""
+        try:
+            created_at = self.get(memory_id).created_at
+        except NotFoundError:
+            raise spent() from None
+        times = {"created_at": created_at, "updated_at": created_at}
+        new = {**fields, **times, "id": memory_id, "user_id": self._user_id}
+        ids = self._known_tags(tag_names)
+        return _as_added(new, {name: ids[name] for name in tag_names})
 
     def change(
         self, memory_id: str, fields: dict[str, Any], tag_names: Sequence[str] | None
@@ -137,6 +152,23 @@ class Memories:
         if self._connection.execute(delete(memories).where(mine)).rowcount != 1:
             raise _unknown("memory")
 
+    def contents(self, *, at_a_time: int) -> Iterator[list[tuple[int, str]]]:
+        """Place and sealed content of every record, in batches."""
+        after = 0
+        while True:
+            place = {"user_id": self._user_id, "after": after, "limit": at_a_time}
+            batch = [(row.seq, row.content) for row in self._connection.execute(_CONTENTS, place)]
+            if not batch:
+                return
+            yield batch
+            after = batch[-1][0]
+
+    def replace_contents(self, sealed: Mapping[int, str]) -> None:
+        """Other sealed content for records by their places; nothing else of them changes."""
+        if sealed:
+            rows = [{"place": place, "sealed": content} for place, content in sealed.items()]
+            self._connection.execute(_REPLACE_CONTENT, rows)
+
     def tags(self) -> list[Tag]:
         """All tags of the user, by name."""
         return fetch_all(self._connection, Tag, _MY_TAGS, {"user_id": self._user_id})
@@ -144,6 +176,15 @@ class Memories:
     def add_tag(self, fields: dict[str, Any]) -> None:
         """A new tag of columns by name."""
         self._connection.execute(insert(tags).values(id=str(uuid4()), user_id=self._user_id, **fields))
+
+    def set_tag_enabled(self, name: str, *, enabled: bool) -> Tag:
+        """Switch the tag of a name on or off; `NotFoundError` where the user has none of that name."""
+        mine = (tags.c.user_id == self._user_id) & (tags.c.name == name)
+        change = update(tags).where(mine).values(is_enabled=enabled, updated_at=self._now)
+        tag_id = self._connection.scalar(change.returning(tags.c.id))
+        if tag_id is None:
+            raise NotFoundError(f"this user has no tag {name}", status=404, code="not_found")
+        return self.tag(tag_id)
 
     def tag(self, tag_id: str) -> Tag:
         """One tag; `NotFoundError` where the user has none with this id."""
@@ -162,19 +203,24 @@ class Memories:
             raise _unknown("memory")
         return self._with_tags(rows)[0]
 
-    def _with_tags(self, rows: Sequence[Any]) -> list[tuple[int, MemoryBlob]]:
-        """Rows as records; the tags of all of them take two queries."""
+    def _with_tags(self, rows: Sequence[Any], *, all_between: bool = True) -> list[tuple[int, MemoryBlob]]:
+        """Rows as records; the tags of all of them take two queries.
+
+        Rows that are all which the user has between the first and the last are asked for as a range.
+        """
         if not rows:
             return []
-        ids = self._tags_between(rows[0].seq, rows[-1].seq)
+        if all_between:
+            ids = self._links(_LINKS_BETWEEN, first=rows[0].seq, last=rows[-1].seq)
+        else:
+            ids = self._links(_LINKS_OF, places=[row.seq for row in rows])
         names = self._tag_names()  # asked last: it knows every tag that was linked
         return [_placed(row, ids[row[0]], names) for row in rows]
 
-    def _tags_between(self, first: int, last: int) -> dict[int, list[str]]:
-        """Ids of the tags of all records between two places, in their order."""
-        places = {"user_id": self._user_id, "first": first, "last": last}
+    def _links(self, query: Select[Any], **chosen: Any) -> dict[int, list[str]]:
+        """Ids of the tags of chosen records by their places, in their order."""
         ids: dict[int, list[str]] = defaultdict(list)
-        for seq, tag_id in self._connection.execute(_LINKS, places).all():
+        for seq, tag_id in self._connection.execute(query, {"user_id": self._user_id, **chosen}).all():
             ids[seq].append(tag_id)
         return ids
 
@@ -182,19 +228,23 @@ class Memories:
         rows = self._connection.execute(_TAG_NAMES, {"user_id": self._user_id})
         return {row.id: row.name for row in rows}
 
-    def _set_tags(self, seq: int, names: Sequence[str]) -> tuple[str, ...]:
+    def _set_tags(self, seq: int, names: Sequence[str]) -> dict[str, str]:
         """Link a record to its tags in their order; names that the user has no tag for are created."""
         if not names:
-            return ()
-        known = self._connection.execute(_NAMED_TAGS, {"user_id": self._user_id, "names": names})
-        ids = {row.name: row.id for row in known}
+            return {}
+        ids = self._known_tags(names)
         ids |= self._create_tags([name for name in names if name not in ids])
         links = [
             {"user_id": self._user_id, "memory_seq": seq, "position": position, "tag_id": ids[name]}
             for position, name in enumerate(names)
         ]
         self._connection.execute(_LINK, links)
-        return tuple(ids[name] for name in names)
+        return {name: ids[name] for name in names}
+
+    def _known_tags(self, names: Sequence[str]) -> dict[str, str]:
+        """Ids by name of those tags that the user has."""
+        rows = self._connection.execute(_NAMED_TAGS, {"user_id": self._user_id, "names": names})
+        return {row.name: row.id for row in rows}
 
     def _create_tags(self, names: Sequence[str]) -> dict[str, str]:
         """New tags; their ids by name."""
@@ -205,6 +255,11 @@ class Memories:
             new = [{"id": tag_id, "name": name, **common, **times} for name, tag_id in ids.items()]
             self._connection.execute(insert(tags), new)
         return ids
+
+
+def _as_added(new: Mapping[str, Any], tag_ids: dict[str, str]) -> MemoryBlobResponse:
+    shown: dict[str, Any] = {name: new.get(name) for name in _FIELDS}
+    return MemoryBlobResponse(tags=tuple(tag_ids), tag_ids=tuple(tag_ids.values()), **shown)
 
 
 def _placed(row: Sequence[Any], tag_ids: Sequence[str], names: dict[str, str]) -> tuple[int, MemoryBlob]:

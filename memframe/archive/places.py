@@ -1,0 +1,92 @@
+"""Places of archives: what a path says by its name, what may stand there, and what may not be replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+from memframe.archive import csv, jsonl, parquet
+from memframe.archive.table import ARCHIVE_SCHEMA, ArchiveFormat
+from memframe.errors import FrameError, MemframeError
+
+_FORMATS: dict[str, ArchiveFormat] = {
+    ".parquet": parquet.PARQUET,
+    ".jsonl": jsonl.JSONL,
+    ".csv": csv.CSV,
+}
+
+
+@contextmanager
+def naming(target: Path) -> Iterator[None]:
+    """The system's errors in words that name the path of the caller, not of a temporary file beside it."""
+    try:
+        yield
+    except MemframeError:  # some of them are the system's too, and say what they have to say
+        raise
+    except OSError as error:
+        raise FrameError(
+            f"{target} cannot be written ({error.strerror or error}): choose another path, or mend this one. "
+            "What stood there is as it was."
+        ) from error
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is of a Parquet dataset rather than of one file."""
+    return path.is_dir() or not path.suffix
+
+
+def format_of(path: Path) -> ArchiveFormat:
+    """What a file's extension says."""
+    found = _FORMATS.get(path.suffix.lower())
+    if found is None:
+        raise FrameError(
+            f"{path} does not say by its extension what it is: use {', '.join(_FORMATS)}, or a folder."
+        )
+    return found
+
+
+def parts_of(path: Path) -> list[Path]:
+    """The files of an archive, in order."""
+    if not path.exists():
+        raise FrameError(f"There is no archive at {path}: check the path.")
+    if not is_folder(path):
+        return [path]
+    parts = sorted(path.glob("*.parquet"))
+    if not parts:
+        raise FrameError(f"The folder {path} holds no .parquet file: give the folder that was exported to.")
+    return parts
+
+
+def part_name(number: int) -> str:
+    """The name of a file of a dataset: in order, as `parts_of` and most readers take them."""
+    return f"part-{number:05}.parquet"
+
+
+def check_target(path: Path) -> None:
+    """Refuse a path at which no archive can be, or where something else is that would be lost."""
+    if not is_folder(path):
+        format_of(path)
+    if not path.parent.is_dir():
+        raise FrameError(f"The folder {path.parent} does not exist: create it, or choose another.")
+    if path.is_dir():
+        strangers = [
+            entry for entry in path.iterdir() if entry.suffix != ".parquet" or not _is_archive(entry)
+        ]
+        if strangers:
+            _refuse_to_replace(path, f"it holds {strangers[0].name}")
+    elif path.exists() and not _is_archive(path):
+        _refuse_to_replace(path, "it is no archive of memories")
+
+
+def _refuse_to_replace(path: Path, cause: str) -> NoReturn:
+    raise FrameError(f"{path} is not replaced, as {cause}: choose another path, or remove it yourself.")
+
+
+def _is_archive(path: Path) -> bool:
+    try:
+        names = format_of(path).names(path)
+    except FrameError:
+        return False
+    return ARCHIVE_SCHEMA.keys() <= set(names)

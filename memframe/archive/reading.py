@@ -1,0 +1,82 @@
+"""Files of an archive to tables: columns checked, and opened where they are sealed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from memframe.archive.header import Header
+from memframe.archive.key import Key
+from memframe.archive.places import format_of, parts_of
+from memframe.archive.sealing import SEALED, Opener
+from memframe.archive.table import ARCHIVE_SCHEMA
+from memframe.errors import FrameError
+
+
+class Reader:
+    """Reads the files of one archive.
+
+    Parameters
+    ----------
+    path : Path
+        A file, or the folder of a Parquet dataset.
+    key : Key, optional
+        Needed where the archive is sealed, as soon as a sealed column is read.
+    """
+
+    def __init__(self, path: Path, key: Key | None = None) -> None:
+        self.parts = parts_of(path)
+        self._path = path
+        self._key = key
+        self._opener: tuple[Header, Opener] | None = None
+
+    def header(self) -> Header | None:
+        """Whose memories these are, and how they are sealed, as the first file says it."""
+        return format_of(self.parts[0]).header(self.parts[0])
+
+    def tables(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """All rows, file after file, in tables of the columns that were asked for, or of all."""
+        for part in self.parts:
+            yield from self.tables_of_part(part, columns)
+
+    def tables_of_part(self, part: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """The rows of one file."""
+        found = format_of(part)
+        wanted = _checked(part, found.names(part), columns)
+        needed = [*dict.fromkeys([*wanted, *_needed(wanted)])]
+        header = found.header(part)
+        if header is None or header.seal is None or SEALED.isdisjoint(needed):
+            yield from found.read(part, wanted)
+            return
+        opener = self._opener_for(header)
+        for table in found.read(part, needed):
+            yield opener.opened(table).select(wanted)
+
+    def _opener_for(self, header: Header) -> Opener:
+        """One for all files that were sealed together: it learns from each how the content is stored."""
+        if self._opener is None or self._opener[0] != header:
+            self._opener = header, Opener(self._path, header, self._key)
+        return self._opener[1]
+
+
+def _needed(wanted: Iterable[str]) -> list[str]:
+    """Why content is missing is found out by opening it."""
+    return ["content"] if "content_error" in wanted else []
+
+
+def _checked(path: Path, names: Sequence[str], columns: Sequence[str] | None) -> list[str]:
+    """The columns to read; by default those of a memory, then the others of the file."""
+    wanted = [*ARCHIVE_SCHEMA] if columns is None else list(columns)
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise FrameError(
+            f"{path} has no column {', '.join(missing)}: "
+            + (
+                "it is no archive of memories; read it with pandas."
+                if columns is None
+                else f"it has {', '.join(names)}."
+            )
+        )
+    return wanted + [name for name in names if columns is None and name not in ARCHIVE_SCHEMA]

@@ -1,0 +1,225 @@
+"""`memframe service`: look after the accounts of a service, also while it serves."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from msgspec.structs import asdict
+
+from memframe.answers import printable
+from memframe.cli.place import Place, at_a_place
+from memframe.cli.showing import as_json, secrets_of, show, show_secrets
+from memframe.errors import ConfigError
+from memframe.secret import Secret
+from memframe.service.backup import back_up
+from memframe.service.deployment import Deployment
+from memframe.service.rotation import rotate_key
+from memframe.service.store import User
+from memframe.service.times import instant_text
+
+password_stdin = click.option(
+    "--password-stdin", is_flag=True, help="Read the password as one line of standard input."
+)
+enabling = click.option("--enable", is_flag=True, help="The other way round.")
+
+
+@click.group()
+def service() -> None:
+    """Look after the accounts of a service, also while it runs.
+
+    \b
+    Example:
+        memframe service list
+    """
+
+
+@service.command("add-developer")
+@click.argument("name")
+@click.option("--redirect-uri", required=True, help="Where users are sent back to after they consented.")
+@at_a_place
+@as_json
+def add_developer(name: str, redirect_uri: str, place: Place, as_json: bool) -> None:
+    """Add an application; its secrets are printed this once.
+
+    \b
+    Example:
+        memframe service add-developer "Notes" --redirect-uri https://notes.example.org/callback
+    """
+    with place.opened() as deployment:
+        show_secrets(secrets_of(deployment.add_developer(name, redirect_uri)), as_json=as_json)
+
+
+@service.command("add-user")
+@click.argument("email")
+@password_stdin
+@at_a_place
+@as_json
+def add_user(email: str, password_stdin: bool, place: Place, as_json: bool) -> None:
+    """Add a person who can sign in at the dashboard; prints the user_id.
+
+    \b
+    Example:
+        memframe service add-user ada@example.org --password-stdin < password.txt
+    """
+    with place.opened() as deployment:
+        user_id = deployment.add_user(email, _password(from_stdin=password_stdin))
+    show({"user_id": user_id}, user_id, as_json=as_json)
+
+
+@service.command("reset-password")
+@click.argument("email")
+@password_stdin
+@at_a_place
+@as_json
+def reset_password(email: str, password_stdin: bool, place: Place, as_json: bool) -> None:
+    """Give a person another password; whoever is signed in with the old one no longer is.
+
+    \b
+    Example:
+        memframe service reset-password ada@example.org --password-stdin < password.txt
+    """
+    with place.opened() as deployment:
+        user_id = deployment.user_id(email)
+        deployment.reset_password(user_id, _password(from_stdin=password_stdin))
+    show({"user_id": user_id}, f"{email} has a new password and is signed out everywhere", as_json=as_json)
+
+
+@service.command("rotate-key")
+@click.argument("email")
+@at_a_place
+@as_json
+def rotate_user_key(email: str, place: Place, as_json: bool) -> None:
+    """Give a user a new encryption key, and seal the stored content again with it.
+
+    From then on credentials give the new key and its version. What applications send sealed with the old
+    one is refused (409, key_version_changed), until they have fetched the credentials again.
+
+    \b
+    Example:
+        memframe service rotate-key ada@example.org
+    """
+    with place.opened() as deployment:
+        rotation = rotate_key(deployment, deployment.user_id(email))
+    sealed = f"key_version {rotation.key_version}: {rotation.n_sealed} memories sealed again"
+    show(asdict(rotation), sealed, as_json=as_json)
+    if rotation.n_unreadable:
+        unreadable = f"{rotation.n_unreadable} did not open with the old key and were left as they were"
+        click.echo(unreadable, err=True)
+
+
+@service.command("disable")
+@click.argument("account")
+@enabling
+@at_a_place
+@as_json
+def disable_account(account: str, enable: bool, place: Place, as_json: bool) -> None:
+    """Close an account: of a person by e-mail address, of an application by its id; nothing is deleted.
+
+    A closed person cannot sign in, and nobody reads or writes the memories; a closed application is
+    locked out with all the tokens that it holds. It holds for the next call.
+
+    \b
+    Example:
+        memframe service disable ada@example.org
+        memframe service disable ada@example.org --enable
+    """
+    with place.opened() as deployment:
+        found = deployment.account(account)
+        deployment.store.accounts.set_disabled(type(found), found.id, disabled=not enable)
+    kind = "user" if isinstance(found, User) else "developer"
+    told = {"kind": kind, "id": found.id, "disabled": not enable}
+    words = f"{kind} {found.id} is {'open again' if enable else 'closed'}"
+    show(told, words, as_json=as_json)
+
+
+@service.command("disable-tag")
+@click.argument("email")
+@click.argument("name")
+@enabling
+@at_a_place
+@as_json
+def disable_tag(email: str, name: str, enable: bool, place: Place, as_json: bool) -> None:
+    """Switch a tag of a person's off: applications see `is_enabled` false; memories keep it.
+
+    \b
+    Example:
+        memframe service disable-tag ada@example.org stamps
+    """
+    with place.opened() as deployment, deployment.store.owned(deployment.user_id(email)) as memories:
+        tag = memories.set_tag_enabled(name, enabled=enable)
+    words = f"the tag {printable(tag.name)} is switched {'on' if enable else 'off'}"
+    show({"id": tag.id, "name": tag.name, "is_enabled": tag.is_enabled}, words, as_json=as_json)
+
+
+@service.command("backup")
+@click.argument("destination", type=click.Path(path_type=Path))
+@click.option("--without-key", is_flag=True, help="Leave the master key out, and keep it elsewhere.")
+@at_a_place
+@as_json
+def back_up_service(destination: Path, without_key: bool, place: Place, as_json: bool) -> None:
+    """Copy the service into a new folder DESTINATION, whole and of one moment, while it serves.
+
+    The copy is a data folder: `memframe serve --data DESTINATION` starts from it. With the master key
+    in it, it is worth as much as the service itself.
+
+    \b
+    Example:
+        memframe service backup backups/2026-03-01
+    """
+    with place.opened() as deployment:
+        files = back_up(deployment, destination, with_key=not without_key)
+    told = {"folder": str(destination), "files": {file.name: file.stat().st_size for file in files}}
+    names = " and ".join(file.name for file in files)
+    show(told, f"{names} in {destination}, readable by you alone", as_json=as_json)
+
+
+@service.command("list")
+@at_a_place
+@as_json
+def list_accounts(place: Place, as_json: bool) -> None:
+    """List developers and users.
+
+    \b
+    Example:
+        memframe service list --json
+    """
+    with place.opened() as deployment:
+        accounts = _accounts(deployment)
+    lines = [
+        f"{kind:<9}  {account['id']}  {printable(account[name])}{_note(account)}"
+        for kind, name in (("developer", "name"), ("user", "email"))
+        for account in accounts[f"{kind}s"]
+    ]
+    show(accounts, "\n".join(lines), as_json=as_json)
+
+
+def _password(*, from_stdin: bool) -> Secret:
+    if not from_stdin:
+        return Secret(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
+    try:
+        return Secret(sys.stdin.buffer.readline().decode().rstrip("\r\n"))
+    except UnicodeDecodeError:
+        raise ConfigError("the password on standard input is not text in UTF-8; send it as UTF-8") from None
+
+
+def _accounts(deployment: Deployment) -> dict[str, list[dict[str, Any]]]:
+    """What may be known of developers and users."""
+    accounts = deployment.store.accounts
+    developers = ("id", "name", "client_id", "redirect_uris", "disabled", "created_at")
+    users = ("id", "email", "key_version", "disabled", "created_at")
+    return {
+        "developers": [_public(developer, developers) for developer in accounts.developers()],
+        "users": [_public(user, users) for user in accounts.users()],
+    }
+
+
+def _public(record: object, names: tuple[str, ...]) -> dict[str, Any]:
+    shown = {name: getattr(record, name) for name in names}
+    return shown | {"created_at": instant_text(shown["created_at"])}
+
+
+def _note(account: dict[str, Any]) -> str:
+    return "  (disabled)" if account["disabled"] else ""

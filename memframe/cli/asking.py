@@ -1,0 +1,23 @@
+"""Asking for secrets: hidden at a terminal, a line of standard input elsewhere."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from memframe.errors import ConfigError
+from memframe.secret import Secret
+
+
+def ask_secret(name: str) -> Secret:
+    """The secret that a person types or pastes, never shown; or the next line that a script pipes in.
+
+    Not left to `getpass`, which talks to the terminal of a script even where its input is piped.
+    """
+    if sys.stdin.isatty():
+        return Secret(click.prompt(name, hide_input=True, err=True))
+    line = sys.stdin.readline()
+    if not line.strip():
+        raise ConfigError(f"{name}: standard input has no line with it; give one, or run this in a terminal")
+    return Secret(line.strip())

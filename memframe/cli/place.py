@@ -1,0 +1,66 @@
+"""Which service is meant: the options that `serve` and all commands of `service` have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import platformdirs
+
+from memframe.service.deployment import Deployment, open_deployment
+
+Command = Callable[..., None]
+
+
+class Place(NamedTuple):
+    """Where a service keeps its data."""
+
+    folder: Path
+    database: str | None = None
+    key_file: Path | None = None
+
+    def open(self, *, may_create: bool = False) -> Deployment:
+        """The service; a mistyped folder must not become a new one, unless that is what is asked for."""
+        return open_deployment(
+            self.folder, database_url=self.database, key_file=self.key_file, may_create=may_create
+        )
+
+    @contextmanager
+    def opened(self) -> Iterator[Deployment]:
+        """The service for the length of a command; errors of the database are named."""
+        with closing(self.open()) as deployment, deployment.store.naming_errors():
+            yield deployment
+
+
+def at_a_place(command: Command) -> Command:
+    """Gives a command the options that say where the data is, as one argument ``place``."""
+
+    @click.option(
+        "--data",
+        "folder",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=lambda: platformdirs.user_data_path("memframe") / "service",
+        help="Folder of the database and the master key; by default in your own data folder.",
+    )
+    @click.option(
+        "--database",
+        metavar="URL",
+        envvar="MEMFRAME_DATABASE",
+        show_envvar=True,
+        help="Another database, as a SQLAlchemy address: postgresql+psycopg://memframe@db.example/memframe.",
+    )
+    @click.option(
+        "--master-key-file",
+        "key_file",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="The master key, if it is not in the data folder.",
+    )
+    @wraps(command)
+    def with_place(folder: Path, database: str | None, key_file: Path | None, **others: Any) -> None:
+        command(place=Place(folder, database, key_file), **others)
+
+    return with_place

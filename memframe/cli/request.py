@@ -1,0 +1,131 @@
+"""`memframe request`: ask a user for access, and see what they decided."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from memframe.access import wait_for_decision
+from memframe.answers import printable
+from memframe.cli.asking import ask_secret
+from memframe.cli.opening import as_json
+from memframe.client import Client, connect
+from memframe.oauth import OAuthFlow
+from memframe.secret import Secret
+from memframe.wire import AccessRequest
+
+DEFAULT_WAIT_S = 300.0
+
+
+@click.group("request")
+def access_requests() -> None:
+    """Ask a user for access to their memories, and see what they decided.
+
+    \b
+    Example:
+        memframe request new --reason "Weekly review of duplicates" --wait 600
+    """
+
+
+@access_requests.command("new")
+@click.option("--reason", required=True, help="What the user reads before deciding.")
+@click.option("--local", is_flag=True, help="Listen on this machine for the answer instead of asking for it.")
+@click.option("--wait", "wait_s", type=click.FloatRange(min=0), help="Seconds to wait for the decision.")
+@as_json
+def ask_user(reason: str, local: bool, wait_s: float | None, as_json: bool) -> None:
+    """Let a user authorize the application, then ask for access; prints the request.
+
+    Prints the address for the user's browser and asks for the address that it was sent back to (also as
+    a line of standard input). What the user then decides in the dashboard is waited for with --wait.
+
+    \b
+    Example:
+        memframe request new --reason "Weekly review of duplicates"
+    """
+    flow = OAuthFlow()
+    tokens = flow.run_local() if local else flow.exchange(_redirected(flow))
+    with connect() as client:
+        asked = client.create_access_request(tokens.memory_key, reason)
+        if wait_s is not None:
+            click.echo(f"{asked.id}: waiting for the user's decision in the dashboard", err=True)
+            asked = wait_for_decision(client, asked.id, timeout_s=wait_s)
+    _show(asked, as_json=as_json)
+
+
+@access_requests.command("wait")
+@click.argument("request_id")
+@click.option("--timeout", "timeout_s", default=DEFAULT_WAIT_S, show_default=True, help="Seconds.")
+@as_json
+def wait(request_id: str, timeout_s: float, as_json: bool) -> None:
+    """Wait until the user has decided; prints the request, whatever the decision.
+
+    \b
+    Example:
+        memframe request wait 7c9e6679 --timeout 3600
+    """
+    with connect() as client:
+        _show(wait_for_decision(client, request_id, timeout_s=timeout_s), as_json=as_json)
+
+
+@access_requests.command("show")
+@click.argument("request_id")
+@as_json
+def show(request_id: str, as_json: bool) -> None:
+    """Show one request with its status of this moment.
+
+    \b
+    Example:
+        memframe request show 7c9e6679 --json
+    """
+    with connect() as client:
+        _show(client.access_request(request_id), as_json=as_json)
+
+
+@access_requests.command("list")
+@as_json
+def list_requests(as_json: bool) -> None:
+    """List all requests of this developer account.
+
+    \b
+    Example:
+        memframe request list --json
+    """
+    with connect() as client:
+        requests = _newest_first(client)
+    if as_json:
+        click.echo(json.dumps([_public(each) for each in requests]))
+    for each in () if as_json else requests:
+        click.echo(_line(each))
+
+
+def _redirected(flow: OAuthFlow) -> Secret:
+    click.echo(f"Open this address in the user's browser:\n{flow.authorization_url()}", err=True)
+    return ask_secret("Address that the browser was sent back to")
+
+
+def _newest_first(client: Client) -> list[AccessRequest]:
+    """By time of creation; those without one at the end."""
+    requests = client.access_requests()
+    return sorted(
+        requests, key=lambda each: each.created_at.timestamp() if each.created_at else 0.0, reverse=True
+    )
+
+
+def _public(request: AccessRequest) -> dict[str, Any]:
+    """A request without its memory key, times as text."""
+    times = {name: getattr(request, name) for name in ("created_at", "updated_at")}
+    names = ("id", "status", "reason", "user_id", "ai_connector_id")
+    return {name: getattr(request, name) for name in names} | {
+        name: moment and moment.isoformat() for name, moment in times.items()
+    }
+
+
+def _show(request: AccessRequest, *, as_json: bool) -> None:
+    click.echo(json.dumps(_public(request)) if as_json else _line(request))
+
+
+def _line(request: AccessRequest) -> str:
+    when = f"{request.created_at:%Y-%m-%d %H:%M}" if request.created_at else " " * 16
+    return f"{request.id}  {request.status:<8}  {when}  {printable(request.reason or '')}"

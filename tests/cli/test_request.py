@@ -1,0 +1,87 @@
+"""`memframe request` and `memframe export`, as a script calls them."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+import memframe as mf
+from memframe.cli import main
+
+
+@pytest.fixture
+def settings(service, monkeypatch):
+    monkeypatch.setenv("MEMFRAME_BASE_URL", service.base_url)
+    monkeypatch.setenv("MEMFRAME_AUTH_URL", service.auth_url)
+    monkeypatch.setenv("MEMFRAME_API_KEY", service.api_key)
+    monkeypatch.setenv("MEMFRAME_CLIENT_ID", service.client_id)
+    monkeypatch.setenv("MEMFRAME_CLIENT_SECRET", service.client_secret)
+    monkeypatch.setenv("MEMFRAME_REDIRECT_URI", service.redirect_uri)
+
+
+def call(*arguments, **options):
+    return CliRunner().invoke(main, list(arguments), **options)
+
+
+def test_a_user_is_asked_from_a_shell(service, user, settings):
+    command = [sys.executable, "-m", "memframe", "request", "new", "--reason", "Weekly review", "--json"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as asking:
+        assert "browser" in asking.stderr.readline()
+        redirected = user.person.authorize(asking.stderr.readline().strip())
+        out, err = asking.communicate(redirected + "\n", timeout=60)
+    assert asking.returncode == 0, err
+    asked = json.loads(out)
+    assert (asked["status"], asked["reason"]) == ("pending", "Weekly review")
+    assert "memory_key" not in out
+    assert user.client.access_request(asked["id"]).status == "pending"
+
+
+def test_a_decision_is_waited_for_and_shown(service, user, settings):
+    request = user.ask("to be decided")
+    service.decide(request.id, "rejected")
+    waited = call("request", "wait", request.id, "--timeout", "5", "--json")
+    assert json.loads(waited.stdout)["status"] == "rejected"
+    assert "rejected" in call("request", "show", request.id).stdout
+
+
+def test_requests_are_listed_newest_first_and_fit_to_print(user, settings):
+    older, newer = user.ask("older \x1b[2J"), user.ask("newer")
+    lines = call("request", "list").stdout.splitlines()
+    places = [next(n for n, line in enumerate(lines) if line.startswith(r.id)) for r in (newer, older)]
+    assert places == sorted(places)
+    assert "\x1b" not in "".join(lines)
+    ids = [each["id"] for each in json.loads(call("request", "list", "--json").stdout)]
+    assert {older.id, newer.id} <= set(ids)
+
+
+def test_without_a_redirected_address_nothing_is_asked(service, user, settings):
+    done = call("request", "new", "--reason", "x", input="")
+    assert done.exit_code == 1
+    assert "standard input" in done.output
+
+
+def test_memories_are_exported(service, user, settings, tmp_path):
+    access = user.access()
+    access.client.create_memory_blob(
+        access.user_id, memory_key=access.credentials.memory_key, content=access.envelope.seal("Likes tea")
+    )
+    target = tmp_path / "mine.parquet"
+    done = call("export", str(target), "--request", access.request_id, "--json")
+    assert json.loads(done.stdout) == {"path": str(target), "n_rows": 1}
+    assert list(mf.load_archive(target).content) == ["Likes tea"]
+
+
+def test_a_request_that_is_not_approved_ends_with_5(user, settings, tmp_path):
+    done = call("export", str(tmp_path / "mine.parquet"), "--request", user.ask().id)
+    assert done.exit_code == 5
+    assert "pending" in done.output
+
+
+def test_a_command_without_its_request_is_a_matter_of_usage(settings, tmp_path):
+    done = call("export", str(tmp_path / "mine.parquet"))
+    assert done.exit_code == 2
+    assert "--request" in done.output

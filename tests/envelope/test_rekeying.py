@@ -1,0 +1,55 @@
+"""Content goes from one key to the next in the layout and spelling that it had."""
+
+import pytest
+
+from memframe.envelope import Envelope
+from memframe.envelope.rekeying import REKEYED, Rekeying
+from memframe.errors import ConfigError, SealError
+from memframe.secret import Secret
+
+OLD, NEW = (1, Secret("0f1e" * 16)), (2, Secret("2d3c" * 16))
+
+
+def envelope_under(numbered_key, **formats):
+    version, key = numbered_key
+    return Envelope(key, user_id="4f0c", key_version=version, **formats)
+
+
+@pytest.mark.parametrize("layout", REKEYED)
+@pytest.mark.parametrize("plain", ["Likes tea", "Straße 😀", ""])
+def test_what_the_old_key_sealed_opens_with_the_new_one_alone(layout, plain):
+    sealed = envelope_under(OLD, write_format=layout).seal(plain)
+    rekeying = Rekeying(OLD, NEW, user_id="4f0c", layouts=[layout])
+    resealed = rekeying.reseal(sealed)
+    assert envelope_under(NEW, content_format=layout).open(resealed) == plain
+    assert len(resealed) == len(sealed)
+    with pytest.raises(SealError):
+        envelope_under(OLD, content_format=layout).open(resealed)
+    assert rekeying.reseal(resealed) is None
+
+
+@pytest.mark.parametrize(
+    "sealed",
+    [
+        "4tFrXdN5uC1sQ0bEJ2ZJ3w==",
+        "",
+        "plain",
+    ],
+)
+def test_what_does_not_open_is_none(sealed):
+    assert Rekeying(OLD, NEW, user_id="4f0c").reseal(sealed) is None
+
+
+def test_another_users_content_does_not_open():
+    sealed = envelope_under(OLD).seal("Likes tea")
+    assert Rekeying(OLD, NEW, user_id="someone else").reseal(sealed) is None
+
+
+def test_the_spelling_of_each_text_is_kept():
+    upper = envelope_under(OLD, write_format="gcm-iv:tag:ct").seal("Likes tea").upper()
+    assert Rekeying(OLD, NEW, user_id="4f0c").reseal(upper).isupper()
+
+
+def test_layouts_of_other_ciphers_are_refused_by_name():
+    with pytest.raises(ConfigError, match="'fernet' cannot be carried"):
+        Rekeying(OLD, NEW, user_id="4f0c", layouts=["fernet"])

@@ -1,0 +1,117 @@
+"""``Idempotency-Key`` on creates: one record and one answer, whenever and however often it comes again."""
+
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+
+from memframe.errors import ConflictError, InvalidError
+from memframe.service import run_local
+from memframe.service.store.replays import Attempt
+from tests.conftest import CHEAP_HASHER
+
+
+@pytest.fixture
+def key():
+    """A header that no other test sends: they all are one developer."""
+    return {"Idempotency-Key": str(uuid4())}
+
+
+@pytest.fixture
+def body(grant):
+    return {**grant.keys, "content": "once", "title": "Once", "tags": ["b", "a"], "importance": 4}
+
+
+def test_the_first_answer_comes_again_whatever_became_of_the_memory(grant, body, key):
+    first = grant.call.post("/memory-blobs", body, **key)
+    grant.patch(first.json()["id"], title="Later", tags=["c"], importance=None)
+    again = grant.call.post("/memory-blobs", body, **key)
+    assert (again.status_code, again.json()) == (201, first.json())
+    assert grant.ids() == [first.json()["id"]]
+
+
+def test_another_body_under_the_same_key_is_refused(grant, body, refused, key):
+    first = grant.call.post("/memory-blobs", body, **key).json()
+    other = grant.call.post("/memory-blobs", {**body, "content": "twice"}, **key)
+    refused(other, 422, "idempotency_key_reused")
+    assert grant.ids() == [first["id"]]
+
+
+def test_a_key_whose_memory_was_deleted_makes_no_other(grant, body, refused, key):
+    memory_id = grant.call.post("/memory-blobs", body, **key).json()["id"]
+    grant.call("DELETE", f"/memory-blobs/{memory_id}?user_id={grant.user_id}")
+    refused(grant.call.post("/memory-blobs", body, **key), 409, "idempotency_key_spent")
+
+
+def test_a_refused_create_leaves_its_key_unused(grant, body, refused, key):
+    refused(grant.call.post("/memory-blobs", {**body, "memoryKey": "mk_0"}, **key), 403, "wrong_memory_key")
+    assert grant.call.post("/memory-blobs", body, **key).status_code == 201
+
+
+def test_keys_of_different_developers_are_different_keys(service, grant, body, other_call, key_for, key):
+    mine = grant.call.post("/memory-blobs", body, **key).json()["id"]
+    theirs = {**body, "memoryKey": key_for(other_call, grant.user_id)}
+    asked = other_call.post("/access-requests", {"memoryKey": theirs["memoryKey"], "reason": ""}).json()
+    service.decide(asked["id"], "approved")
+    assert other_call.post("/memory-blobs", theirs, **key).json()["id"] != mine
+
+
+def test_while_the_first_is_under_way_a_second_is_told_so(service, grant, body, refused, key):
+    engine = service._deployment.store._engine
+    turn = engine.get_execution_options()["turn"]
+    with ThreadPoolExecutor(1) as pool, closing(sqlite3.connect(engine.url.database)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        first = pool.submit(grant.call.post, "/memory-blobs", body, **key)
+        while not (turn.locked() or first.done()):  # until it has come as far as the lock
+            pass
+        refused(grant.call.post("/memory-blobs", body, **key), 409, "idempotency_key_in_flight")
+        other.rollback()
+    assert first.result().status_code == 201
+    again = grant.call.post("/memory-blobs", body, **key)
+    assert (again.status_code, again.json()) == (201, first.result().json())
+    assert grant.ids() == [again.json()["id"]]
+
+
+def test_of_many_at_the_same_moment_one_makes_the_memory(grant, body, refused, key):
+    headers = {"Authorization": f"Bearer {grant.call.token}"} | key
+    url = f"{grant.call.base_url}/memory-blobs"
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: grant.call.http.post(url, json=body, headers=headers), range(32)))
+    late = [answer for answer in answers if answer.status_code != 201]
+    for answer in late:
+        refused(answer, 409, "idempotency_key_in_flight")
+    assert {answer.json()["id"] for answer in answers if answer not in late} == set(grant.ids())
+    assert len(grant.ids()) == 1
+
+
+def test_a_key_is_remembered_for_a_day(new_caller, new_grant, key):
+    time = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    with run_local(now=lambda: time, password_hasher=CHEAP_HASHER) as local:
+        grant = new_grant(local, new_caller(local.base_url, local.api_key))
+        body = {**grant.keys, "content": "once"}
+
+        def create():
+            grant.call = new_caller(local.base_url, local.api_key)  # tokens run out meanwhile
+            return grant.call.post("/memory-blobs", body, **key).json()["id"]
+
+        first = create()
+        time += timedelta(hours=23, minutes=59)
+        assert create() == first
+        time += timedelta(minutes=1)
+        assert create() != first
+
+
+def test_a_key_that_another_process_has_noted_meanwhile_is_in_flight(service, grant):
+    developer_id = service._deployment.store.requests.get(grant.request_id).developer_id
+    attempt = Attempt(uuid4().hex * 2, "b" * 64)
+    mine = {"developer_id": developer_id, "user_id": grant.user_id, "writes": True}
+    with service._deployment.store.granted(**mine) as memories:
+        memories.replays.remember(attempt, "m-1")
+        assert memories.replays.recall(attempt) == "m-1"
+        with pytest.raises(InvalidError):
+            memories.replays.recall(Attempt(attempt.key_hash, "c" * 64))
+        with pytest.raises(ConflictError, match="still under way"):
+            memories.replays.remember(attempt, "m-2")

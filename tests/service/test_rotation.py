@@ -1,0 +1,184 @@
+"""A new encryption key: content, credentials and writes follow at once, and nothing is lost on the way."""
+
+import base64
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from sqlalchemy import update
+
+import memframe
+from memframe.envelope import Envelope
+from memframe.envelope.rekeying import Rekeying
+from memframe.errors import NotFoundError
+from memframe.secret import Secret
+from memframe.service.rotation import rotate_key
+from memframe.service.store.engine import writing
+from memframe.service.store.schema import memories
+
+
+def envelope_of(grant, credentials):
+    key = Secret(credentials["encryption_key"])
+    return Envelope(key, user_id=grant.user_id, key_version=credentials["key_version"])
+
+
+def contents(grant):
+    return [memory["content"] for memory in grant.list(limit=100).json()["memoryBlobs"]]
+
+
+def sealed_by_hand(credentials, plain, iv_bytes):
+    """As a program with Node's usual habits seals: base64, or hexadecimal between colons."""
+    iv, key = os.urandom(iv_bytes), bytes.fromhex(credentials["encryption_key"])
+    sealed = AESGCM(key).encrypt(iv, plain.encode(), None)
+    joined = base64.b64encode(iv + sealed).decode()
+    return joined, ":".join(part.hex() for part in (iv, sealed[-16:], sealed[:-16]))
+
+
+def test_credentials_and_content_are_of_the_new_key_at_once(service, grant):
+    grant.create("Likes tea", title="Tea", tags=["drinks"])
+    grant.create("Plays the cello")
+    before, old = grant.list().json()["memoryBlobs"], grant.credentials()
+    assert service.rotate_key(grant.user_id) == 2
+    new, after = grant.credentials(), grant.list().json()["memoryBlobs"]
+    assert new["key_version"] == 2
+    assert new["encryption_key"] != old["encryption_key"]
+    assert new["memory_key"] == old["memory_key"]
+    assert [envelope_of(grant, new).open(memory["content"]) for memory in after] == [
+        "Likes tea",
+        "Plays the cello",
+    ]
+    assert envelope_of(grant, old).open_many(contents(grant)).plain == [None, None]
+    for memory in (*before, *after):
+        memory.pop("content")
+    assert after == before, "nothing but the sealing has changed"
+    assert grant.ids(searchQuery="cello") == [before[1]["id"]]
+
+
+@pytest.mark.parametrize("iv_bytes", [12, 16])
+def test_sealed_writes_keep_their_layout_and_spelling(service, grant, iv_bytes):
+    old = grant.credentials()
+    for sealed in sealed_by_hand(old, "Plays the cello", iv_bytes):
+        grant.create(sealed)
+    before = contents(grant)
+    service.rotate_key(grant.user_id)
+    joined, parted = contents(grant)
+    key = AESGCM(bytes.fromhex(grant.credentials()["encryption_key"]))
+    raw = base64.b64decode(joined)
+    assert key.decrypt(raw[:iv_bytes], raw[iv_bytes:], None) == b"Plays the cello"
+    iv, tag, data = (bytes.fromhex(part) for part in parted.split(":"))
+    assert len(iv) == iv_bytes
+    assert key.decrypt(iv, data + tag, None) == b"Plays the cello"
+    assert list(map(len, contents(grant))) == list(map(len, before))
+
+
+def test_writes_sealed_with_an_older_key_are_refused(service, grant, refused):
+    old = grant.credentials()
+    stale = [envelope_of(grant, old).seal("Likes tea"), *sealed_by_hand(old, "Likes tea", 12)]
+    memory_id = grant.create("Likes coffee")["id"]
+    service.rotate_key(grant.user_id)
+    service.rotate_key(grant.user_id)
+    before = contents(grant)
+    for content in stale:
+        create = grant.call.post("/memory-blobs", {**grant.keys, "content": content})
+        refused(create, 409, "key_version_changed")
+        assert "version 1 of the user's key" in create.json()["detail"]
+        refused(grant.patch(memory_id, content=content), 409, "key_version_changed")
+    assert contents(grant) == before
+    sealed = envelope_of(grant, grant.credentials()).seal("Likes tea")
+    grant.create(sealed)
+    assert contents(grant)[1] == sealed
+
+
+def test_a_create_repeated_after_the_rotation_is_answered_as_the_first_time(service, grant, refused):
+    body = {**grant.keys, "content": envelope_of(grant, grant.credentials()).seal("Likes tea")}
+    first = grant.call.post("/memory-blobs", body, **{"Idempotency-Key": "arrived"})
+    service.rotate_key(grant.user_id)
+    again = grant.call.post("/memory-blobs", body, **{"Idempotency-Key": "arrived"})
+    assert (again.status_code, again.json()) == (201, first.json())
+    for _ in range(2):  # one that had not arrived is refused, and refused again
+        late = grant.call.post("/memory-blobs", body, **{"Idempotency-Key": "late"})
+        refused(late, 409, "key_version_changed")
+    assert len(contents(grant)) == 1
+
+
+def test_what_the_old_key_does_not_open_stays_and_is_counted(service, grant):
+    damaged, _ = grant.create("Likes tea")["id"], grant.create("Likes tea")
+    with writing(service._deployment.store._engine) as connection:
+        connection.execute(update(memories).where(memories.c.id == damaged).values(content="mf1.1.AAAA"))
+    rotation = rotate_key(service._deployment, grant.user_id)
+    assert (rotation.key_version, rotation.n_sealed, rotation.n_unreadable) == (2, 1, 1)
+    assert contents(grant)[0] == "mf1.1.AAAA"
+    assert contents(grant)[1].startswith("mf1.2.")
+
+
+def test_a_rotation_goes_on_over_many_batches(service, grant, monkeypatch):
+    monkeypatch.setattr("memframe.service.rotation.BATCH", 2)
+    for number in range(5):
+        grant.create(f"memory {number}")
+    assert rotate_key(service._deployment, grant.user_id).n_sealed == 5
+    opened = envelope_of(grant, grant.credentials()).open_many(contents(grant)).plain
+    assert opened == [f"memory {number}".encode() for number in range(5)]
+
+
+def test_other_users_keep_their_keys(service, call, grant, new_grant):
+    other = new_grant(service, call)
+    other.create("Likes tea")
+    before = (other.credentials(), contents(other))
+    service.rotate_key(grant.user_id)
+    assert (other.credentials(), contents(other)) == before
+
+
+def test_a_rotation_that_is_broken_off_has_not_happened(service, grant, monkeypatch):
+    for number in range(4):
+        grant.create(f"memory {number}")
+    before = (grant.credentials(), contents(grant))
+    monkeypatch.setattr("memframe.service.rotation.BATCH", 2)
+    reseal, seen = Rekeying.reseal, []
+
+    def fail_at_the_third(self, sealed):
+        seen.append(sealed)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        return reseal(self, sealed)
+
+    monkeypatch.setattr(Rekeying, "reseal", fail_at_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        rotate_key(service._deployment, grant.user_id)
+    assert (grant.credentials(), contents(grant)) == before
+
+
+def test_writes_during_rotations_are_sealed_with_the_key_that_holds(service, grant):
+    with ThreadPoolExecutor(4) as pool:
+        creates = [pool.submit(grant.create, f"memory {number}") for number in range(40)]
+        rotations = [pool.submit(service.rotate_key, grant.user_id) for _ in range(3)]
+        assert sorted(rotation.result() for rotation in rotations) == [2, 3, 4]
+        for create in creates:
+            create.result()
+    opened = envelope_of(grant, grant.credentials()).open_many(contents(grant))
+    assert (len(opened.plain), opened.errors) == (40, {})
+
+
+def test_readers_go_on_during_a_rotation_and_see_the_old_state(service, grant):
+    grant.create("Likes tea")
+    before = (grant.credentials(), contents(grant))
+    with service._deployment.store.owned(grant.user_id) as mine:
+        service._deployment.keyring(grant.user_id, mine).rotate()
+        mine.replace_contents({place: "resealed" for place, _ in next(mine.contents(at_a_time=9))})
+        assert (grant.credentials(), contents(grant)) == before
+
+
+def test_an_unknown_user_has_no_key(service):
+    with pytest.raises(NotFoundError, match="no user nobody"):
+        service.rotate_key("nobody")
+
+
+def test_a_client_that_held_the_old_key_loads_again_after_new_credentials(user):
+    access = user.access()
+    deployment = user.service._deployment
+    with deployment.store.owned(user.user_id) as mine:
+        mine.add({"content": deployment.keyring(user.user_id, mine).envelope.seal("Likes tea")}, ())
+    user.service.rotate_key(user.user_id)
+    stale = memframe.load_memories(access)
+    assert stale.content_error[0] == "sealed with key_version 2, these credentials hold 1"
+    assert memframe.load_memories(user.access()).content.tolist() == ["Likes tea"]
