@@ -79,7 +79,15 @@ def findings(audit: Audited | pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     ax.set_xticks([])
     ax.spines["bottom"].set_visible(False)
     for row, total in enumerate(left):
-        ax.annotate(f"{total:,.0f}", (total, row), (4, 0), textcoords="offset points", va="center", fontsize=SMALL, alpha=SOFT)
+        ax.annotate(
+            f"{total:,.0f}",
+            (total, row),
+            (4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=SMALL,
+            alpha=SOFT,
+        )
     legend(ax, [bar for _, bar in bars], [severity for severity, _ in bars])
     return ax
 
@@ -101,19 +109,19 @@ def duplicates(audit: Audited | pd.DataFrame, *, ax: Axes | None = None) -> Axes
     frame = _findings_of(audit)
     title = "Clusters of duplicates by size"
     frame = frame[frame["check"].isin(list(_DUPLICATES)) & frame["group"].notna()]
-    if frame.empty:
+    sizes = frame.groupby(["check", "group"])["id"].nunique().reset_index(name="size").query("size > 1")
+    if sizes.empty:
         return blank(ax, title, "No duplicates")
-    sizes = frame.groupby(["check", "group"])["id"].nunique()
-    sizes = sizes[sizes > 1]
     ax = prepare(ax, f"{title}, n = {len(sizes):,}", grid="y")
-    shown = [check for check in _DUPLICATES if check in sizes.index.get_level_values("check")]
+    shown = [check for check in _DUPLICATES if check in set(sizes["check"])]
     width = 0.8 / len(shown)
     bars = []
     for place, check in enumerate(shown):
-        heights = _by_size(sizes.loc[check].to_numpy())
+        heights = _by_size(sizes["size"][sizes["check"] == check].to_numpy())
         offsets = np.arange(len(_SIZES)) + (place - (len(shown) - 1) / 2) * width
         bars.append(ax.bar(offsets, heights, 0.92 * width, color=_DUPLICATES[check]))
     ax.set_xticks(range(len(_SIZES)), labels=_size_labels())
+    ax.set_xlim(-0.6, len(_SIZES) - 0.4)
     count_axis(ax)
     note(ax, axis="memories in a cluster")
     legend(ax, bars, [check.replace("_", " ") for check in shown])
@@ -129,7 +137,9 @@ def _worst_by_check(frame: pd.DataFrame) -> pd.DataFrame:
     order = list(SEVERITIES)
     ranks = texts(frame, "severity").map({name: rank for rank, name in enumerate(order)})
     # what is not about a memory (a tag without any) counts by itself
-    subjects = texts(frame, "id").fillna(pd.Series([f"#{row}" for row in range(len(frame))], index=frame.index))
+    subjects = texts(frame, "id").fillna(
+        pd.Series([f"#{row}" for row in range(len(frame))], index=frame.index)
+    )
     worst = ranks.groupby([frame["check"], subjects]).min()
     table: pd.DataFrame = worst.groupby(level=0).value_counts().unstack(fill_value=0)
     table = table.reindex(columns=[rank for rank in range(len(order)) if rank in table.columns])
