@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from memframe import plot, service
     from memframe.access import Access, open_access, wait_for_decision
     from memframe.archive import export_memories, load_archive
+    from memframe.audit import Audit, audit_memories
     from memframe.client import Client, connect
     from memframe.load import (
         iter_memories,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 _ROOMS = {
     "access": ("Access", "open_access", "wait_for_decision"),
     "archive": ("export_memories", "load_archive"),
+    "audit": ("Audit", "audit_memories"),
     "client": ("Client", "connect"),
     "load": (
         "iter_memories",
@@ -79,6 +81,7 @@ __all__ = [
     "Access",
     "AccessError",
     "AccessRequest",
+    "Audit",
     "AuthError",
     "Client",
     "ConfigError",
@@ -103,6 +106,7 @@ __all__ = [
     "ServiceError",
     "SignIn",
     "StalePlanError",
+    "audit_memories",
     "connect",
     "export_memories",
     "iter_memories",

@@ -84,7 +84,10 @@ def _functions(*, tags: pd.DataFrame | None, now: datetime) -> dict[Check, Check
 
 
 def _chosen(
-    checks: Iterable[Check] | Mapping[Check, CheckFunction] | None, *, tags: pd.DataFrame | None, now: datetime
+    checks: Iterable[Check] | Mapping[Check, CheckFunction] | None,
+    *,
+    tags: pd.DataFrame | None,
+    now: datetime,
 ) -> dict[Check, CheckFunction]:
     if isinstance(checks, str):
         raise ConfigError(f"checks={checks!r} is one text: pass a list of names, [{checks!r}]")
@@ -112,7 +115,10 @@ def _check_frame(memories: object) -> None:
 def _worst_first(findings: pd.DataFrame) -> pd.DataFrame:
     rank = {name: place for place, name in enumerate(reversed(SEVERITIES))}
     order = np.lexsort(
-        (findings["check"].map({name: place for place, name in enumerate(CHECKS)}), findings["severity"].map(rank))
+        (
+            findings["check"].map({name: place for place, name in enumerate(CHECKS)}),
+            findings["severity"].map(rank),
+        )
     )
     return findings.iloc[order].reset_index(drop=True)
 

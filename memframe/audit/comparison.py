@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -43,8 +43,10 @@ def compare_findings(later: pd.DataFrame, earlier: pd.DataFrame) -> Comparison:
     )
 
 
-def _keys(findings: pd.DataFrame) -> pd.Series[object]:
+def _keys(findings: pd.DataFrame) -> pd.Series[Any]:
     """One key a finding; the second of two equal ones has another than the first."""
     plain = findings[_SAME].astype(object).where(findings[_SAME].notna(), None)
     keys = pd.Series(list(plain.itertuples(index=False, name=None)), index=findings.index, dtype=object)
-    return pd.Series(list(zip(keys, keys.groupby(keys).cumcount(), strict=True)), index=findings.index, dtype=object)
+    return pd.Series(
+        list(zip(keys, keys.groupby(keys).cumcount(), strict=True)), index=findings.index, dtype=object
+    )

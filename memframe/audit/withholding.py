@@ -53,7 +53,9 @@ def _hidden_in(memories: pd.DataFrame) -> dict[str, set[str]]:
     spans = spans[~spans["kind"].isin(_OPEN_KINDS)]
     place = {memory_id: row for row, memory_id in enumerate(memories["id"])}
     hidden: defaultdict[str, set[str]] = defaultdict(set)
-    for memory_id, field, start, end in zip(*(spans[name] for name in ("id", "field", "start", "end")), strict=True):
+    for memory_id, field, start, end in zip(
+        *(spans[name] for name in ("id", "field", "start", "end")), strict=True
+    ):
         hidden[memory_id].add(memories[field].iloc[place[memory_id]][start:end])
     return hidden
 
@@ -68,6 +70,6 @@ def _without(evidence: str, hidden: Iterable[str]) -> str:
 
 def _is_seen(text: str, shown: str) -> bool:
     """Whether more than a mask leaves of a text is to be seen."""
-    return any(text[start : start + _N_LETTERS] in shown for start in range(1, len(text) - _N_LETTERS + 1)) or (
-        len(text) < _N_LETTERS and text in shown
-    )
+    return any(
+        text[start : start + _N_LETTERS] in shown for start in range(1, len(text) - _N_LETTERS + 1)
+    ) or (len(text) < _N_LETTERS and text in shown)

@@ -1,7 +1,7 @@
 """The `memframe` command: the verbs of the toolkit for shells and scripts.
 
 Exit codes: 0 done, 1 error (a message, never a traceback), 2 usage, 5 access refused (the key, the token or
-the approval).
+the approval), 6 the audit found what `--fail-on` names.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ COMMANDS = {
     "login": "memframe.cli.login:log_in",
     "request": "memframe.cli.request:access_requests",
     "export": "memframe.cli.export:export_all",
+    "audit": "memframe.cli.audit:audit_all",
+    "report": "memframe.cli.audit:report_all",
     "serve": "memframe.cli.serve:run_service",
     "service": "memframe.cli.accounts:service",
 }
