@@ -1,6 +1,6 @@
 """Memories that are junk and memories that only look like it, by kind.
 
-As in `secret_corpus` every other sentence was held out while the detector was made.
+The detector was made with these in view; `unseen` has others that were written afterwards.
 """
 
 from random import Random
@@ -256,17 +256,10 @@ GOOD = [
 ]
 
 
-def half_of(sentences, half):
-    """Every other sentence: 0 those in view during development, 1 those that were held out."""
-    return sentences[half::2]
-
-
-def make_store(half, seed):
+def make_store(junk, good, seed):
     """Contents and whether each is junk, in random order; one made-up fact comes sixty times."""
-    random = Random(seed)
-    junk = [text for texts in JUNK.values() for text in half_of(texts, half)]
-    good = half_of(GOOD, half)
-    repeated = ["User is a software developer at Google and drives a red Tesla"] * 60
-    store = [(text, True) for text in junk + repeated] + [(text, False) for text in good]
-    random.shuffle(store)
+    junk = [(text, True) for texts in junk.values() for text in texts]
+    repeated = [("User is a software developer at Google and drives a red Tesla", True)] * 60
+    store = junk + repeated + [(text, False) for text in good]
+    Random(seed).shuffle(store)
     return store

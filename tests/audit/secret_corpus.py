@@ -1,7 +1,6 @@
 """Memories with and without secrets, labelled by those who wrote them: made from sentences and made-up values.
 
-Sentences are split in two halves by their place in the lists: the detector was developed with the even ones in
-view, and the figures are those of the odd ones.
+The detector was made with these in view; `unseen` has sentences that were written afterwards.
 """
 
 import base64
@@ -84,7 +83,7 @@ KEYS = [
     "OPENAI_API_KEY={openai}",
     "export GITHUB_TOKEN={github}",
     "the stripe key is {stripe}",
-    "aws_access_key_id = {aws}",
+    "aws_access_key_id = AKIA{aws_16}",
     "aws_secret_access_key = {b64_40}",
     "Use the token {slack} for the bot",
     "Authorization: Bearer {jwt}",
@@ -185,7 +184,7 @@ CLEAN = [
     "The request id was 550e8400-e29b-41d4-a716-446655440000",
     "docker pull registry.example.org/app@sha256:2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
     'api_key = os.environ["API_KEY"]',
-    "password: ${{DB_PASSWORD}}",
+    "password: ${DB_PASSWORD}",
     "password = getpass.getpass()",
     "Authorization: Bearer <token>",
     "token: your-token-here",
@@ -322,6 +321,10 @@ class Maker:
                 return self.chars(int(n), string.ascii_uppercase + string.digits)
             case "letters":
                 return self.chars(int(n), string.ascii_letters)
+            case "digits":
+                return self.chars(int(n), string.digits)
+            case "aws":
+                return self.chars(int(n), string.ascii_uppercase + "234567")
             case "b64":
                 return self.chars(int(n), string.ascii_letters + string.digits + "+/")
         return {
@@ -342,13 +345,16 @@ class Maker:
             "openai": lambda: f"sk-proj-{self.chars(60)}",
             "github": lambda: f"ghp_{self.chars(36)}",
             "stripe": lambda: f"sk_live_{self.chars(24)}",
-            "aws": lambda: "AKIA" + self.chars(16, string.ascii_uppercase + "234567"),
             "slack": lambda: (
                 f"xoxb-{self.chars(12, string.digits)}-{self.chars(12, string.digits)}-{self.chars(24)}"
             ),
             "jwt": lambda: f"eyJ{self.chars(30)}.eyJ{self.chars(60)}.{self.chars(43)}",
             "pem": self.pem,
         }[name]()
+
+    def fill_safely(self, sentence):
+        """A sentence without secrets, in which a site may have a name and other braces mean nothing."""
+        return sentence.replace("{site}", self.value("site"))
 
     def fill(self, sentence):
         """The sentence with values in it, and those values that are secrets."""
@@ -363,16 +369,11 @@ class Maker:
         return Labelled(text, tuple(secrets))
 
 
-def half_of(sentences, half):
-    """Every other sentence: 0 those in view during development, 1 those that were held out."""
-    return sentences[half::2]
-
-
-def make_corpus(half, seed, seed_words, *, rounds=6):
-    """Told secrets, keys and clean memories of one half."""
+def make_corpus(told, keys, clean, *, seed, seed_words, rounds=6):
+    """Told secrets, keys and clean memories of some sentences, each several times with other values."""
     maker = Maker(seed, seed_words)
     return {
-        "told": [maker.fill(s) for _ in range(rounds) for s in half_of(TOLD, half)],
-        "keys": [maker.fill(s) for _ in range(rounds) for s in half_of(KEYS, half)],
-        "clean": [Labelled(maker.fill(s).text, ()) for _ in range(rounds) for s in half_of(CLEAN, half)],
+        "told": [maker.fill(sentence) for _ in range(rounds) for sentence in told],
+        "keys": [maker.fill(sentence) for _ in range(rounds) for sentence in keys],
+        "clean": [Labelled(maker.fill_safely(sentence), ()) for _ in range(rounds) for sentence in clean],
     }

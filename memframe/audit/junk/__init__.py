@@ -13,6 +13,7 @@ from memframe.audit.junk import emptiness, loops, moments, prompts, reports
 from memframe.audit.junk.repeats import find_repeats
 from memframe.audit.junk.signs import Kind, Sign, quoted
 from memframe.audit.texts import text_column, texts_with
+from memframe.columns import texts
 
 _JUDGES: tuple[tuple[str, Callable[[str], Sign | None]], ...] = (
     (emptiness.MARKS, emptiness.judge_emptiness),
@@ -96,13 +97,20 @@ def find_junk(memories: pd.DataFrame) -> pd.DataFrame:
 def _found(memories: pd.DataFrame, contents: list[str | None]) -> Iterator[_Junk]:
     """Signs of all kinds, the weightiest last."""
     by_age = _by_age(memories, contents)
-    yield from _repeated(by_age, contents)
+    owners = _owners(memories)
+    yield from _repeated(by_age, contents, owners)
     for marks, judge in _JUDGES:
         for row, _, text in texts_with(memories, marks, fields=["content"]):
             if sign := judge(text):
                 is_safe = sign.score >= _SURE and not (sign.kind in _THIN and _says_more(memories, row))
                 yield _Junk(row, sign, "delete" if is_safe else "review")
-    yield from _looped(memories, by_age, contents)
+    yield from _looped(memories, by_age, contents, owners)
+
+
+def _owners(memories: pd.DataFrame) -> list[str]:
+    if "user_id" not in memories.columns:
+        return [""] * len(memories)
+    return texts(memories, "user_id").fillna("").tolist()
 
 
 def _by_age(memories: pd.DataFrame, contents: list[str | None]) -> list[int]:
@@ -121,39 +129,41 @@ def _says_more(memories: pd.DataFrame, row: int) -> bool:
     return False
 
 
-def _repeated(by_age: list[int], contents: list[str | None]) -> Iterator[_Junk]:
-    for repeat in find_repeats(by_age, [contents[row] or "" for row in by_age]):
+def _repeated(by_age: list[int], contents: list[str | None], owners: list[str]) -> Iterator[_Junk]:
+    said = [contents[row] or "" for row in by_age]
+    for repeat in find_repeats(by_age, said, [owners[row] for row in by_age]):
         is_first = repeat.row == repeat.first
         how = "one of" if repeat.is_exact else "much like"
         words = f"{how} {repeat.n_copies:,} equal memories: {quoted(contents[repeat.row] or '')}"
         yield _Junk(
             repeat.row,
             Sign("repeated", 0.9 if repeat.is_exact else 0.7, words),
-            "review" if is_first else "merge",
+            "merge" if repeat.is_exact and not is_first else "review",
             None if is_first else repeat.first,
             repeat.group,
         )
 
 
-def _looped(memories: pd.DataFrame, by_age: list[int], contents: list[str | None]) -> Iterator[_Junk]:
+def _looped(
+    memories: pd.DataFrame, by_age: list[int], contents: list[str | None], owners: list[str]
+) -> Iterator[_Junk]:
     """The tool's own words: to be deleted around nothing, or around what another memory says."""
     wrapped = {
         row: inside
         for row, _, text in texts_with(memories, loops.MARKS, fields=["content"])
         if (inside := loops.unwrap(text))
     }
-    keepers: dict[str, int] = {}
-    for row in by_age:
-        if row not in wrapped:
-            keepers.setdefault(_bare(contents[row] or ""), row)
+    wanted = {(owners[row], _bare(inside.inner)) for row, inside in wrapped.items() if inside.inner}
+    keepers: dict[tuple[str, str], int] = {}
+    for row in by_age if wanted else ():
+        fact = owners[row], _bare(contents[row] or "")
+        if row not in wrapped and fact in wanted:
+            keepers.setdefault(fact, row)
     for row in (row for row in by_age if row in wrapped):
         inner, depth = wrapped[row]
-        sign = Sign(
-            "feedback_loop",
-            0.95 if not inner or depth > 1 else 0.8,
-            f"the memory tool's own words: {quoted(contents[row] or '')}",
-        )
-        keeper = keepers.setdefault(_bare(inner), row) if inner else None
+        words = f"the memory tool's own words: {quoted(contents[row] or '')}"
+        sign = Sign("feedback_loop", 0.95 if not inner or depth > 1 else 0.8, words)
+        keeper = keepers.setdefault((owners[row], _bare(inner)), row) if inner else None
         if keeper is None or keeper == row:
             yield _Junk(row, sign, "review" if inner else "delete")
         else:
