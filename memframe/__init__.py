@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from memframe.access import Access, open_access, wait_for_decision
     from memframe.apply import Run, apply_plan, resume_run
     from memframe.archive import Changes, export_memories, load_archive, refresh_archive
+    from memframe.audit import Audit, audit_memories
     from memframe.client import Client, connect
     from memframe.fleet import Fleet, FleetFolder, audit_fleet, export_fleet, load_fleet
     from memframe.journal import list_runs, purge_runs
@@ -68,6 +69,7 @@ _ROOMS = {
     "access": ("Access", "open_access", "wait_for_decision"),
     "apply": ("Run", "apply_plan", "resume_run"),
     "archive": ("Changes", "export_memories", "load_archive", "refresh_archive"),
+    "audit": ("Audit", "audit_memories"),
     "client": ("Client", "connect"),
     "fleet": ("Fleet", "FleetFolder", "audit_fleet", "export_fleet", "load_fleet"),
     "journal": ("list_runs", "purge_runs"),
@@ -96,6 +98,7 @@ __all__ = [
     "Access",
     "AccessError",
     "AccessRequest",
+    "Audit",
     "AuthError",
     "Changes",
     "Client",
@@ -128,6 +131,7 @@ __all__ = [
     "StalePlanError",
     "apply_plan",
     "audit_fleet",
+    "audit_memories",
     "connect",
     "create_memories",
     "export_fleet",

@@ -58,7 +58,7 @@ __all__ = [
     "store_settings",
 ]
 
-_QUOTES = "\"'`“”‘’«»"  # noqa: RUF001 - the curly ones are what word processors make of them
+_QUOTES = "\"'`“”‘’«»"
 
 
 class ClientSettings(Struct, frozen=True):

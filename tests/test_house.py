@@ -31,7 +31,7 @@ LAYERS = """
     client service
     bearer filters loopback redirected
     transport
-    answers frames envelope silence
+    answers frames envelope silence columns
     settings vault
     sources
     wire address progress sample change pacing retries

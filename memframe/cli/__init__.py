@@ -1,7 +1,8 @@
 """The `memframe` command: the verbs of the toolkit for shells and scripts.
 
 Exit codes: 0 done, 1 error (a message, never a traceback), 2 usage, 3 conflicts or rejected rows, 4 rows of
-which it is not known whether they were written, 5 access refused (the key, the token or the approval).
+which it is not known whether they were written, 5 access refused (the key, the token or the approval), 6 the audit
+found what `--fail-on` names.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ COMMANDS = {
     "undo": "memframe.cli.planning:plan_back",
     "runs": "memframe.cli.running:show_runs",
     "fleet": "memframe.cli.fleet:on_every_user",
+    "audit": "memframe.cli.audit:audit_all",
+    "report": "memframe.cli.audit:report_all",
     "serve": "memframe.cli.serve:run_service",
     "service": "memframe.cli.accounts:service",
 }
