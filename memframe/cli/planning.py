@@ -11,6 +11,8 @@ import pandas as pd
 
 from memframe.access import Access
 from memframe.archive import load_archive
+from memframe.archive.places import FORMATS, format_of
+from memframe.archive.table import ARCHIVE_SCHEMA
 from memframe.cli.opening import as_json, on_request, opened, request_option
 from memframe.plan import Plan, plan_changes, plan_deletes
 from memframe.plan.changes import OnNull
@@ -62,7 +64,8 @@ def plan_edits(
 ) -> None:
     """Plan what EDITED asks to be written: an archive (.parquet, .jsonl, .csv) with edited or new rows.
 
-    Nothing is written. Rows that are not in EDITED are left alone; --delete plans to delete those that are,
+    A table of one's own with some of an archive's columns will do, such as content and tags (JSON lists in
+    .csv). Nothing is written. Rows that are not in EDITED are left alone; --delete plans to delete those that are,
     and then EDITED may also be a text file of ids, one a line, or - for standard input.
 
     Ends with 3 if there are conflicts.
@@ -114,14 +117,23 @@ def _planned(
     access: Access, edited: Path, *, is_delete: bool, on_null: OnNull, on_conflict: OnConflict, **options: Any
 ) -> Plan:
     if is_delete:
-        return plan_deletes(access, _doomed(edited), on_conflict=on_conflict)
-    return plan_changes(access, load_archive(edited), on_null=on_null, on_conflict=on_conflict, **options)
+        return plan_deletes(access, _doomed(edited, access), on_conflict=on_conflict)
+    rows = _rows_in(edited, access)
+    return plan_changes(access, rows, on_null=on_null, on_conflict=on_conflict, **options)
 
 
-def _doomed(path: Path) -> pd.DataFrame | list[str]:
+def _rows_in(path: Path, access: Access) -> pd.DataFrame:
+    """An archive, sealed or not; or a table of one's own that has some of the columns of one."""
+    names = format_of(path).names(path) if path.is_file() else ARCHIVE_SCHEMA
+    known = [name for name in ARCHIVE_SCHEMA if name in names]
+    is_whole = len(known) == len(ARCHIVE_SCHEMA)
+    return load_archive(path, key=access, columns=None if is_whole else known)
+
+
+def _doomed(path: Path, access: Access) -> pd.DataFrame | list[str]:
     """Rows of an archive, which say what was seen; or ids alone."""
-    if path.suffix in (".parquet", ".jsonl", ".csv") or path.is_dir():
-        return load_archive(path)
+    if path.suffix.lower() in FORMATS or path.is_dir():
+        return _rows_in(path, access)
     with click.open_file(str(path)) as lines:
         return [line.strip() for line in lines if line.strip()]
 

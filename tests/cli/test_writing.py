@@ -61,6 +61,18 @@ def test_edits_are_planned_applied_and_taken_back(call, access, memories, folder
     assert contents(access) == {"tea", "coffee", "water"}
 
 
+def test_a_table_of_ones_own_becomes_new_memories(call, access, memories, folder):
+    (folder / "notes.csv").write_text('content,title,tags\nlikes juice,A title,"[""drink""]"\nlikes milk,,\n')
+    request = ("--request", access.request_id)
+    planned = call("plan", "notes.csv", *request, "--out", "notes.plan", "--json")
+    assert json.loads(planned.stdout)["counts"] == {"create": 2}
+    assert call("apply", "notes.plan", *request).exit_code == 0
+    loaded = mf.load_memories(access, progress=False).set_index("content")
+    assert loaded.title["likes juice"] == "A title"
+    assert loaded.tags["likes juice"] == ("drink",)
+    assert pd.isna(loaded.title["likes milk"])
+
+
 def test_deletes_need_their_number(call, access, memories):
     request = ("--request", access.request_id)
     ids = "\n".join(memories.id[memories.content != "water"])
