@@ -149,7 +149,7 @@ def disable_tag(email: str, name: str, enable: bool, place: Place, as_json: bool
         memframe service disable-tag ada@example.org stamps
     """
     with opened(place) as deployment, deployment.store.owned(deployment.user_id(email)) as memories:
-        tag = memories.set_tag_enabled(name, enabled=enable)
+        tag = memories.tags.set_enabled(name, enabled=enable)
     words = f"the tag {printable(tag.name)} is switched {'on' if enable else 'off'}"
     show({"id": tag.id, "name": tag.name, "is_enabled": tag.is_enabled}, words, as_json=as_json)
 

@@ -103,11 +103,14 @@ def test_a_key_is_remembered_for_a_day(backend, new_caller, new_grant, key):
 def test_a_key_that_another_process_has_noted_meanwhile_is_in_flight(service, grant):
     developer_id = service._deployment.store.requests.get(grant.request_id).developer_id
     attempt = Attempt(uuid4().hex * 2, "b" * 64)
-    mine = {"developer_id": developer_id, "user_id": grant.user_id, "writes": True}
-    with service._deployment.store.granted(**mine) as memories:
+
+    def remember_twice(memories):
         memories.replays.remember(attempt, "m-1")
         assert memories.replays.recall(attempt) == "m-1"
         with pytest.raises(InvalidError):
             memories.replays.recall(Attempt(attempt.key_hash, "c" * 64))
-        with pytest.raises(ConflictError, match="still under way"):
-            memories.replays.remember(attempt, "m-2")
+        memories.replays.remember(attempt, "m-2")
+
+    write = service._deployment.store.write(remember_twice, developer_id=developer_id, user_id=grant.user_id)
+    with pytest.raises(ConflictError, match="still under way"):
+        write.result()

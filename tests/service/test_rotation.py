@@ -173,13 +173,13 @@ def test_what_was_begun_before_a_rotation_sees_one_moment(service, grant):
     grant.create("Likes tea")
     deployment = service._deployment
     developer_id = deployment.store.requests.get(grant.request_id).developer_id
-    with deployment.store.granted(developer_id=developer_id, user_id=grant.user_id) as before:
+    with deployment.store.snapshot(developer_id=developer_id, user_id=grant.user_id) as before:
         service.rotate_key(grant.user_id)
         grant.create("Likes coffee", tags=["drinks"])
         keyring = deployment.keyring(grant.user_id, before)
         ((_, memory),) = before.page(Filter(grant.user_id), after=0, limit=10)
-        assert (keyring.version, keyring.envelope.open(memory.content)) == (1, "Likes tea")
-        assert before.tags() == []
+        assert (keyring.present.version, keyring.present.envelope.open(memory.content)) == (1, "Likes tea")
+        assert before.tags.all() == []
 
 
 def test_an_unknown_user_has_no_key(service):
@@ -191,7 +191,7 @@ def test_a_client_that_held_the_old_key_loads_again_after_new_credentials(user):
     access = user.access()
     deployment = user.service._deployment
     with deployment.store.owned(user.user_id) as mine:
-        mine.add({"content": deployment.keyring(user.user_id, mine).envelope.seal("Likes tea")}, ())
+        mine.add({"content": deployment.keyring(user.user_id, mine).present.envelope.seal("Likes tea")}, ())
     user.service.rotate_key(user.user_id)
     stale = memframe.load_memories(access)
     assert stale.content_error[0] == "sealed with key_version 2, these credentials hold 1"
