@@ -79,3 +79,14 @@ def test_what_others_wrote_meanwhile_is_still_a_conflict_after_a_push(user, acce
     mf.push_memories(access, edited, **QUIET).raise_for_failures()
     with pytest.raises(mf.PlanError, match="title"):
         mf.push_memories(access, edited.assign(title="mine"), **QUIET)
+
+
+def test_progress_says_how_many_ended_how(access):
+    shown = []
+    mf.create_memories(
+        access,
+        pd.DataFrame({"content": ["juice", "milk"]}),
+        progress=lambda done, total, text: shown.append((done, total, text)),
+    )
+    assert shown[0] == (0, 2, "changes")
+    assert shown[-1] == (2, 2, "changes, 2 done")

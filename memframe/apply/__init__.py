@@ -40,7 +40,7 @@ from memframe.apply.start import (
 )
 from memframe.apply.surroundings import Surroundings
 from memframe.errors import JournalError
-from memframe.journal import SETTLED, Journal, Operation, Shelf, Standing
+from memframe.journal import Journal, Operation, Shelf, Standing
 from memframe.plan import Plan
 from memframe.progress import Progress, ProgressOption
 
@@ -190,7 +190,7 @@ def resume_run(
         refuse_elsewhere(access, "journal", header.base_url, header.user_id)
         books = Books(record, record.operations())
         with _bar(progress, header.n_changes, surroundings) as bar:
-            bar.step(len(books.those(*SETTLED)))
+            books.show(bar)
             books.write(_in_doubt(books))
             traces = traces_of(books, record.ids_before, encrypt=header.encrypt)
             job = Job(access.renewed(), keep, header, books, traces, surroundings, bar, workers, settle_s)
@@ -226,6 +226,7 @@ def _carried_out(job: Job, shelf: Shelf, path: Path) -> Run:
             f"The run stands in its journal: resume_run(access, {str(path)!r}) goes on with it."
         )
         raise
+    job.books.show(job.bar)  # with what reading back has settled
     counts = job.books.balance()
     if not (counts["planned"] or counts["unknown"]):
         shelf.note_closed(job.header.run_id)

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from memframe.change import Action
 from memframe.errors import JournalError
-from memframe.journal import STATUSES, Journal, Operation, Standing, State, Status
+from memframe.journal import SETTLED, STATUSES, Journal, Operation, Standing, State, Status
+from memframe.progress import Progress
 from memframe.secret import SecretBytes
 from memframe.wire import MemoryBlob
 
@@ -25,6 +26,7 @@ class Books:
     def __init__(self, journal: Journal, operations: Iterable[Operation]) -> None:
         self._journal = journal
         self._operations = {operation.n: operation for operation in operations}
+        self._n_of = Counter(operation.state for operation in self)
 
     def __getitem__(self, n: int) -> Operation:
         return self._operations[n]
@@ -50,7 +52,16 @@ class Books:
             return
         moved = [Operation(n, self._operations[n].change, standing) for n, standing in standings.items()]
         self._journal.record(moved, backups)
+        self._n_of.subtract(self._operations[n].state for n in standings)
+        self._n_of.update(operation.state for operation in moved)
         self._operations |= {operation.n: operation for operation in moved}
+
+    def show(self, bar: Progress) -> None:
+        """How far the run is, on its bar: what is settled, and how it ended."""
+        settled = {state: self._n_of[state] for state in STATUSES if state in SETTLED and self._n_of[state]}
+        counts = ", ".join(f"{n:,} {state}" for state, n in settled.items())
+        bar.text = f"changes, {counts}" if counts else "changes"
+        bar.step(sum(settled.values()) - bar.done)
 
     def balance(self) -> dict[Status, int]:
         """How many operations ended in each status; what is still under way counts as unknown.

@@ -19,7 +19,7 @@ from memframe.apply.sender import Found, Sender
 from memframe.apply.signs import Seen
 from memframe.apply.verdicts import Move, after_answer, after_reading
 from memframe.errors import MemframeError
-from memframe.journal import SETTLED, Operation, Standing
+from memframe.journal import Operation, Standing
 from memframe.progress import Progress
 from memframe.wire import MemoryBlob
 
@@ -194,9 +194,7 @@ class Dispatch:
         news, backups = self._news, self._backups
         self._books.write(news | intents, backups)
         self._news, self._backups = {}, {}
-        n_settled = sum(standing.state in SETTLED for standing in news.values())
-        if n_settled:
-            self._bar.step(n_settled)
+        self._books.show(self._bar)
 
     def _drain(self) -> None:
         deadline = self._clock() + DRAIN_S
