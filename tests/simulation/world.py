@@ -8,7 +8,6 @@ every further touch of the wire or the journal raises `Killed`.
 import io
 import itertools
 import json
-import os
 import sqlite3
 from collections import deque
 from dataclasses import dataclass, field
@@ -346,5 +345,5 @@ def client_of():
     """A client on a wire, and the wire."""
     transport = Transport(retry=read_retry().new(backoff_factor=0, backoff_jitter=0), trust_env=False)
     wire = Wire()
-    transport._session_of(os.getpid()).mount("http://", wire)
+    transport._session().mount("http://", wire)
     return Client(BASE_URL, Secret("mf_key_of_the_simulation"), transport=transport), wire
