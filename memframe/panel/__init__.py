@@ -10,9 +10,10 @@ with the notebook; frames that were loaded stay after a revocation, and the pane
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, NoReturn
 
 import pandas as pd
 from ipywidgets import VBox
@@ -25,7 +26,7 @@ from memframe.panel import markup
 from memframe.panel.asking import Asking
 from memframe.panel.connecting import Connecting
 from memframe.panel.deciding import Deciding
-from memframe.panel.desk import Desk
+from memframe.panel.desk import Desk, Moment
 from memframe.panel.fields import close_children, html
 from memframe.panel.loading import Loading
 from memframe.panel.signing import Signing
@@ -51,6 +52,8 @@ _DUE: dict[State, int] = {
     "loaded": 5,
 }
 """The section whose turn it is, by state."""
+
+_logger = logging.getLogger(__name__)
 
 _STYLE = f"<style>{Path(__file__).with_name('panel.css').read_text('utf-8')}</style>"
 
@@ -120,6 +123,9 @@ class Panel(VBox):  # type: ignore[misc]  # ipywidgets has no types
     def __repr__(self) -> str:
         return "<memframe.Panel>"
 
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a panel is not pickled, as it is open in one notebook and holds keys")
+
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
         """The widget, and for front ends without widgets the same words whatever is on the panel."""
         return {**super()._repr_mimebundle_(**options), "text/plain": _PLAIN}
@@ -152,8 +158,14 @@ class Panel(VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     def _draw(self) -> None:
         with self._drawing:
-            moment = self._desk.moment
-            due = _DUE[moment.stand.state]
-            self._top.value = markup.top(due, len(self._sections), self._sections[due - 1].title)
-            for section in self._sections:
-                section.draw(moment, due)
+            try:
+                self._draw_moment(self._desk.moment)
+            except Exception as error:  # in any thread, where it would be seen nowhere
+                _logger.debug("the panel could not be drawn", exc_info=True)
+                self._top.value = markup.alert(f"The panel could not be drawn ({type(error).__name__}).")
+
+    def _draw_moment(self, moment: Moment) -> None:
+        due = _DUE[moment.stand.state]
+        self._top.value = markup.top(due, len(self._sections), self._sections[due - 1].title)
+        for section in self._sections:
+            section.draw(moment, due)

@@ -20,11 +20,11 @@ class Asking(Section):
             markup.paragraph("You have asked this user before. Go on with that, or ask anew:")
         )
         self._reason = text_area("Your reason", "What the user reads before deciding", reason)
-        self._send = button("Send the request", self._clicked, "primary")
+        self._send = button(desk, "Send the request", self._clicked, "primary")
         super().__init__(
             desk,
             [self._earlier, self._list.box, self._reason],
-            [self._send, button("Back", desk.go_back)],
+            [self._send, button(desk, "Back", desk.go_back)],
         )
 
     def draw_body(self, moment: Moment) -> None:

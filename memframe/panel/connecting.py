@@ -29,10 +29,10 @@ class Connecting(Section):
         }
         self._client_secret = SecretField("Client secret", "Leave empty if the application has none")
         self._answer = SecretField("Redirected address, or its code", hidden=False)
-        self._prepare = button("Connect a user", self._prepare_clicked, "primary")
-        self._finish = button("Continue", self._finish_clicked, "primary")
-        self._receive = button("Receive the answer here", self._receive_clicked, title=_RECEIVE)
-        self._back = button("Back", desk.go_back)
+        self._prepare = button(desk, "Connect a user", self._prepare_clicked, "primary")
+        self._finish = button(desk, "Continue", self._finish_clicked, "primary")
+        self._receive = button(desk, "Receive the answer here", self._receive_clicked, title=_RECEIVE)
+        self._back = button(desk, "Back", desk.go_back)
         address, client_id, redirect_uri = self._fields.values()
         fields = [address, client_id, self._client_secret.widget, redirect_uri]
         # In the order of the steps, as the keyboard goes on from a button that is there no more.

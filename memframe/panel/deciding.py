@@ -16,10 +16,10 @@ class Deciding(Section):
     def __init__(self, desk: Desk, dashboard_url: str | None) -> None:
         self._dashboard_url = dashboard_url
         self._told = html()
-        self._check = button("Check now", lambda: desk.start(desk.way.check), "primary")
-        self._stop = button("Stop checking", desk.stop_watching)
-        self._again = button("Choose again", desk.go_back, "primary")
-        self._back = button("Back", desk.go_back)
+        self._check = button(desk, "Check now", lambda: desk.start(desk.way.check), "primary")
+        self._stop = button(desk, "Stop checking", desk.stop_watching)
+        self._again = button(desk, "Choose again", desk.go_back, "primary")
+        self._back = button(desk, "Back", desk.go_back)
         super().__init__(desk, [self._told], [self._check, self._stop, self._again, self._back])
 
     def draw_body(self, moment: Moment) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -23,6 +24,9 @@ CONNECT: tuple[Name, ...] = ("auth_url", "client_id", "client_secret", "redirect
 
 MIN_INTERVAL_S = 0.5
 """A load is not drawn more often: the front end drops updates when it gets too many."""
+
+
+_logger = logging.getLogger(__name__)
 
 
 class Moment(Struct, frozen=True, kw_only=True):
@@ -156,6 +160,14 @@ class Desk:
     def _count(self, n_loaded: int) -> None:
         self._n_loaded = n_loaded
         self.redraw()
+
+    def press(self, action: Callable[[], object]) -> None:
+        """Do what a button is for; errors in there would be seen nowhere."""
+        try:
+            action()
+        except Exception as error:  # whatever it is, somebody waits for something to happen
+            _logger.debug("a button failed", exc_info=True)
+            self.ask_for(f"Something unforeseen went wrong ({type(error).__name__}).")
 
     def start(self, errand: Callable[[], object]) -> None:
         """Have the worker do something, unless it is doing something else, as on a second click."""

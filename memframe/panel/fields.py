@@ -12,9 +12,8 @@ from typing import Any
 
 from ipywidgets import HTML, Button, DOMWidget, HBox, Password, Text, Textarea, Widget
 
+from memframe.panel.desk import Desk
 from memframe.secret import Secret, as_secret
-
-_BUTTON_CLASSES = {"primary": "mf-primary", "quiet": "mf-quiet", "plain": "mf-plain"}
 
 
 class SecretField:
@@ -83,11 +82,13 @@ def text_of(field: Text) -> str | None:
     return str(field.value).strip() or None
 
 
-def button(words: str, clicked: Callable[[], object], look: str = "plain", title: str = "") -> Button:
+def button(
+    desk: Desk, words: str, clicked: Callable[[], object], look: str = "plain", title: str = ""
+) -> Button:
     """A button; `look` is primary, plain or quiet."""
     made = Button(description=words, tooltip=title or None)
-    made.add_class(_BUTTON_CLASSES[look])
-    made.on_click(lambda _: clicked())
+    made.add_class(f"mf-{look}")
+    made.on_click(lambda _: desk.press(clicked))
     return made
 
 

@@ -10,6 +10,7 @@ from memframe.panel import markup
 from memframe.panel.desk import Desk, Moment
 from memframe.panel.fields import button, html, show
 from memframe.panel.section import Section
+from memframe.showing import printable
 
 N_PREVIEWED = 5
 MAX_CELL = 80
@@ -23,9 +24,9 @@ class Loading(Section):
     def __init__(self, desk: Desk) -> None:
         self._told, self._preview = html(), html()
         self._is_previewed = False
-        self._load = button("Load the memories", lambda: desk.start(desk.open), "primary")
-        self._look = button("Show a preview", self._look_clicked)
-        self._back = button("Back", desk.go_back)
+        self._load = button(desk, "Load the memories", lambda: desk.start(desk.open), "primary")
+        self._look = button(desk, "Show a preview", self._look_clicked)
+        self._back = button(desk, "Back", desk.go_back)
         super().__init__(desk, [self._told, self._preview], [self._load, self._look, self._back])
 
     def draw_body(self, moment: Moment) -> None:
@@ -90,5 +91,5 @@ def _preview(memories: pd.DataFrame) -> str:
 
 def _cell(value: Any, form: str = "") -> str:
     """A cell as short text; nothing where there is none."""
-    text = "" if pd.isna(value) else " ".join(format(value, form).split())
+    text = "" if pd.isna(value) else " ".join(printable(format(value, form)).split())
     return text if len(text) <= MAX_CELL else f"{text[: MAX_CELL - 1]}…"

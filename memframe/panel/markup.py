@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Literal
 
-from memframe.showing import moment
+from memframe.showing import moment, printable
 from memframe.signin import Step
 from memframe.wire import AccessRequest
 
@@ -135,7 +135,7 @@ def shortened(reason: str | None) -> str:
     >>> shortened("Weekly\\n review"), shortened(None)
     ('Weekly review', 'No reason given')
     """
-    line = " ".join((reason or "").split()) or "No reason given"
+    line = " ".join(printable(reason or "").split()) or "No reason given"
     return line if len(line) <= MAX_REASON else f"{line[: MAX_REASON - 1]}…"
 
 

@@ -31,7 +31,7 @@ class RequestList:
         self._desk = desk
         self._rows: list[_Row] = []
         self._n_shown = N_SHOWN
-        self._more = button("Show more", self._more_clicked, "quiet")
+        self._more = button(desk, "Show more", self._more_clicked, "quiet")
         self.box = VBox([self._more])
         self.box.add_class("mf-requests")
 
@@ -59,7 +59,7 @@ class _Row:
         self._desk = desk
         self._request: AccessRequest | None = None
         self._line = html()
-        self._go = button("Open", self._clicked)
+        self._go = button(desk, "Open", self._clicked)
         self.box = HBox([self._line, self._go])
         self.box.add_class("mf-request")
 

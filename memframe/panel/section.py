@@ -42,7 +42,7 @@ class Section(ABC):
         self.desk = desk
         self._head, self._message = html(), html()
         self._buttons = buttons
-        self._cancel = button("Cancel", desk.cancel)
+        self._cancel = button(desk, "Cancel", desk.cancel)
         self._body = VBox([*body, button_row(*buttons, self._cancel), self._message])
         self._body.add_class("mf-body")
         heading = HBox([self._head, *beside])

@@ -19,8 +19,8 @@ class Signing(Section):
         self._intro = html()
         self._address = text_field("Address of the API", "https://memory.example/api/v1")
         self._key = SecretField("API key")
-        self._sign_in = button("Sign in", self._clicked, "primary")
-        self._sign_out = button("Sign out", desk.sign_out, "quiet")
+        self._sign_in = button(desk, "Sign in", self._clicked, "primary")
+        self._sign_out = button(desk, "Sign out", desk.sign_out, "quiet")
         super().__init__(
             desk, [self._intro, self._address, self._key.widget], [self._sign_in], [self._sign_out]
         )

@@ -49,6 +49,7 @@ def known(settings, open_panel):
 
 def allow(shown, visit, user):
     """Follow the link, sign in, allow, and copy the address that comes after."""
+    shown.page.context.clear_cookies(name="memframe")  # of whom another test has signed in
     with shown.page.context.expect_page() as opened:
         shown.link.click()
     visiting = visit(opened.value, user.person._email)
@@ -278,6 +279,7 @@ def test_it_can_be_read_in_light_and_dark_and_on_a_phone(notebook, known, user, 
         assert faint(known.box) == []
         assert too_wide(known.box) == []
     known.page.set_viewport_size({"width": 900, "height": 1100})
+    assert faint(notebook.run("client").locator(".jp-OutputArea-output")) == []
     ask(known, user)
     user.service.decide(user.ask("Once before").id, "approved")
     user.ask("Something else, with a reason that goes on for longer than there is room for on one line")
@@ -289,6 +291,28 @@ def test_it_can_be_read_in_light_and_dark_and_on_a_phone(notebook, known, user, 
         assert faint(known.box) == []
         assert too_wide(known.box) == []
     known.page.set_viewport_size({"width": 900, "height": 1100})
+
+
+def test_the_answer_comes_by_itself_where_the_browser_is_on_the_same_computer(
+    open_panel, settings, user, visit
+):
+    told = json.loads(settings.read_text()) | {"redirect_uri": "http://127.0.0.1/callback"}
+    settings.write_text(json.dumps(told))
+    shown = open_panel(KNOWN)
+    first = shown.link.get_attribute("href")
+    shown.click("Receive the answer here")
+    expect(shown.link).not_to_have_attribute("href", first)
+    allow(shown, visit, user)
+    shown.field("Your reason").wait_for()
+
+
+def test_progress_is_a_bar_while_it_lasts_and_gone_in_the_saved_file(notebook):
+    output = notebook.run("from memframe.progress import Progress\nbar = Progress(text='memories', total=9)")
+    notebook.run("bar.step(3); bar._show()")
+    expect(output.get_by_role("progressbar")).to_have_attribute("value", "3")
+    notebook.run("bar.close()")
+    expect(output).to_have_text("memories: 3 of 9")
+    assert "<progress" not in notebook.save()
 
 
 def test_after_a_restart_of_the_kernel_the_panel_tells_of_when_it_is(notebook, known, user, shots):

@@ -3,6 +3,7 @@
 from threading import Event
 
 import pytest
+from msgspec.structs import replace
 
 import memframe as mf
 from memframe.wire import CREATE_REQUEST, GET_REQUEST, ISSUE_TOKEN, LIST_MEMORIES
@@ -198,6 +199,14 @@ def test_checking_can_be_stopped_and_begun_again(connected, user):
     user.service.decide(connected.panel.way.request.id, "approved")
     connected.click("Check now")
     assert connected.panel.way.state == "approved"
+
+
+def test_what_nobody_foresaw_is_told_all_the_same(connected):
+    connected.panel._desk.press(lambda: {}["nothing"])
+    assert "Something unforeseen went wrong (KeyError)." in connected.text
+    connected.panel.way._turns.stand = replace(connected.panel.way.stand, state="nowhere")
+    connected.panel._draw()
+    assert "The panel could not be drawn (KeyError)." in connected.text
 
 
 # While something is under way

@@ -1,5 +1,7 @@
 """The panel, from the first field to the loaded memories, and what is there to see and to click on the way."""
 
+import pickle
+
 import ipywidgets
 import pandas as pd
 import pytest
@@ -283,6 +285,11 @@ def test_words_of_strangers_are_text(user, show):
     assert "<img" not in seen.html
     assert "<script" not in seen.html
     assert hostile in seen.text
+
+
+def test_a_panel_is_not_pickled_with_what_it_holds(connected):
+    with pytest.raises(TypeError, match="not pickled"):
+        pickle.dumps(connected.panel)
 
 
 def test_a_panel_that_is_closed_leaves_nothing(user, show):
