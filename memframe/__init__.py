@@ -42,9 +42,12 @@ from memframe.secret import Secret
 if TYPE_CHECKING:
     from memframe import plot, service
     from memframe.access import Access, open_access, wait_for_decision
+    from memframe.apply import Run, apply_plan, resume_run
     from memframe.archive import Changes, export_memories, load_archive, refresh_archive
+    from memframe.audit import Audit, audit_memories
     from memframe.client import Client, connect
     from memframe.fleet import Fleet, FleetFolder, audit_fleet, export_fleet, load_fleet
+    from memframe.journal import list_runs, purge_runs
     from memframe.load import (
         iter_memories,
         load_access_requests,
@@ -54,14 +57,22 @@ if TYPE_CHECKING:
         load_tags,
     )
     from memframe.oauth import OAuthFlow
+    from memframe.panel import Panel
+    from memframe.plan import NULL, Plan, plan_changes, plan_deletes
+    from memframe.push import create_memories, push_memories, update_memories
+    from memframe.reseal import plan_reseal
     from memframe.signin import SignIn
+    from memframe.undo import plan_undo
     from memframe.wire import AccessRequest, Credentials, OAuthTokens
 
 _ROOMS = {
     "access": ("Access", "open_access", "wait_for_decision"),
+    "apply": ("Run", "apply_plan", "resume_run"),
     "archive": ("Changes", "export_memories", "load_archive", "refresh_archive"),
+    "audit": ("Audit", "audit_memories"),
     "client": ("Client", "connect"),
     "fleet": ("Fleet", "FleetFolder", "audit_fleet", "export_fleet", "load_fleet"),
+    "journal": ("list_runs", "purge_runs"),
     "load": (
         "iter_memories",
         "load_access_requests",
@@ -71,16 +82,23 @@ _ROOMS = {
         "load_tags",
     ),
     "oauth": ("OAuthFlow",),
+    "panel": ("Panel",),
+    "plan": ("NULL", "Plan", "plan_changes", "plan_deletes"),
+    "push": ("create_memories", "push_memories", "update_memories"),
+    "reseal": ("plan_reseal",),
     "signin": ("SignIn",),
+    "undo": ("plan_undo",),
     "wire": ("AccessRequest", "Credentials", "OAuthTokens"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 _SUBMODULES = {"plot", "service"}
 
 __all__ = [
+    "NULL",
     "Access",
     "AccessError",
     "AccessRequest",
+    "Audit",
     "AuthError",
     "Changes",
     "Client",
@@ -100,19 +118,26 @@ __all__ = [
     "OAuthError",
     "OAuthFlow",
     "OAuthTokens",
+    "Panel",
+    "Plan",
     "PlanError",
     "ProtocolError",
     "RateLimitError",
+    "Run",
     "SealError",
     "Secret",
     "ServiceError",
     "SignIn",
     "StalePlanError",
+    "apply_plan",
     "audit_fleet",
+    "audit_memories",
     "connect",
+    "create_memories",
     "export_fleet",
     "export_memories",
     "iter_memories",
+    "list_runs",
     "load_access_requests",
     "load_archive",
     "load_fleet",
@@ -121,9 +146,17 @@ __all__ = [
     "load_tag",
     "load_tags",
     "open_access",
+    "plan_changes",
+    "plan_deletes",
+    "plan_reseal",
+    "plan_undo",
     "plot",
+    "purge_runs",
+    "push_memories",
     "refresh_archive",
+    "resume_run",
     "service",
+    "update_memories",
     "wait_for_decision",
 ]
 

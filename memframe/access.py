@@ -8,10 +8,13 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 import pyarrow as pa
 
+from memframe.answers import about
 from memframe.client import Client
 from memframe.envelope import Codec, Envelope
 from memframe.errors import AccessError, ConfigError, DecisionTimeout
-from memframe.wire import AccessRequest, Credentials
+from memframe.frames import MEMORY_KINDS, FrameBuilder
+from memframe.showing import card
+from memframe.wire import GET_CREDENTIALS, AccessRequest, Credentials
 
 MIN_POLL_S = 0.1
 """Asking more often than that would only get the developer throttled."""
@@ -45,10 +48,30 @@ class Access:
     def __repr__(self) -> str:
         return f"<memframe.Access to user {self.user_id} at {self.client.base_url}>"
 
+    def _repr_html_(self) -> str:
+        facts = {"user": self.user_id, "API": self.client.base_url, "request": self.request_id}
+        return card("Access, open", facts | {"key version": self.credentials.key_version})
+
     @property
     def user_id(self) -> str:
         """Id of the user whose memories these are."""
         return self.credentials.user_id
+
+    def renewed(self) -> Access:
+        """The same door with the credentials of this moment; content that is read and written as before.
+
+        Raises
+        ------
+        AccessError
+            The request is not approved any more.
+        ProtocolError
+            The credentials are another user's by now.
+        """
+        credentials = about(_fetch(self.client, self.request_id), what=GET_CREDENTIALS, user_id=self.user_id)
+        if credentials == self.credentials:
+            return Access(self.client, self.request_id, credentials, self.envelope)
+        envelope = self.envelope.rekeyed(credentials.encryption_key, credentials.key_version)
+        return Access(self.client, self.request_id, credentials, envelope)
 
     def keep_baseline(self, loaded: pd.DataFrame) -> None:
         """Remember rows as they were loaded; later edits of that frame do not reach what is kept.
@@ -57,19 +80,32 @@ class Access:
         and cells of tags are tuples, so this costs next to nothing.
         """
         ids = pa.array(loaded.id)  # compared by Arrow, twenty times as fast as by pandas
-        earlier = [load for load in self._loads if pa.array(load.id) != ids]  # not what is loaded again
-        self._loads = [*earlier, loaded.copy(deep=False)]
+        earlier = [load if pa.array(load.id) != ids else _superseded(load, loaded) for load in self._loads]
+        self._loads = [*(load for load in earlier if len(load)), loaded.copy(deep=False)]
         if len(self._loads) > MAX_KEPT_LOADS:
-            self.baseline()
+            self.states()
 
     def baseline(self) -> pd.DataFrame:
         """Every row as it was last loaded, indexed by ``id``: of two loads the newer one counts."""
+        return self.states().drop_duplicates("id", keep="last").set_index("id", drop=False)
+
+    def states(self) -> pd.DataFrame:
+        """Every state of every row that was loaded, told apart by ``updated_at``; the newest of an id comes last.
+
+        A frame of an earlier load is known by the older ones: what nobody touched in it is no edit.
+        """
         if not self._loads:
-            return pd.DataFrame()
-        rows = self._loads[0] if len(self._loads) == 1 else pd.concat(self._loads)
-        merged = rows.drop_duplicates("id", keep="last").set_index("id", drop=False)
-        self._loads = [merged.reset_index(drop=True)]
-        return merged
+            return FrameBuilder(MEMORY_KINDS).frame()
+        if len(self._loads) > 1:
+            rows = pd.concat(self._loads, ignore_index=True)
+            self._loads = [rows.drop_duplicates(["id", "updated_at"], keep="last", ignore_index=True)]
+        return self._loads[0]
+
+
+def _superseded(load: pd.DataFrame, loaded: pd.DataFrame) -> pd.DataFrame:
+    """The rows of an earlier load that the same ones, loaded again, have left behind."""
+    times, again = load.updated_at.reset_index(drop=True), loaded.updated_at.reset_index(drop=True)
+    return load[((times != again) & ~(times.isna() & again.isna())).to_numpy()]
 
 
 def open_access(
@@ -99,10 +135,7 @@ def open_access(
     SealError
         The encryption key or the name of a layout is not of a known form.
     """
-    try:
-        credentials = client.credentials(request_id)
-    except AccessError as refused:
-        raise _with_state(client, request_id, refused) from None
+    credentials = _fetch(client, request_id)
     envelope = Envelope(
         credentials.encryption_key,
         user_id=credentials.user_id,
@@ -113,16 +146,23 @@ def open_access(
     return Access(client, request_id, credentials, envelope)
 
 
+def _fetch(client: Client, request_id: str) -> Credentials:
+    try:
+        return client.credentials(request_id)
+    except AccessError as refused:
+        raise with_state(client, request_id, refused) from None
+
+
 _NEXT_STEP = {
     "pending": "the user has not decided yet; wait_for_decision() waits for it",
     "rejected": "the user declined; a new request with a better reason may be asked",
     "revoked": "the user took the approval back; nothing may be read any more, ask again with a new request",
-    "approved": "the service still refuses its credentials; ask the operator of the service",
+    "approved": "the service still refuses it; ask the operator of the service",
 }
 
 
-def _with_state(client: Client, request_id: str, refused: AccessError) -> AccessError:
-    """The refusal of credentials does not say why: the request's status does."""
+def with_state(client: Client, request_id: str, refused: AccessError) -> AccessError:
+    """The refusal of credentials, or of a write, does not say why: the request's status does."""
     request = client.access_request(request_id)
     since = f" since {request.updated_at:%Y-%m-%d %H:%M} UTC" if request.updated_at else ""
     return AccessError(
@@ -165,8 +205,8 @@ def wait_for_decision(
     DecisionTimeout
         Still pending after ``timeout_s``. Nothing is lost: the request stays open.
     """
-    _check_wait("timeout_s", timeout_s, least=0)
-    _check_wait("poll_s", poll_s, least=MIN_POLL_S)
+    check_wait("timeout_s", timeout_s, least=0)
+    check_wait("poll_s", poll_s, least=MIN_POLL_S)
     deadline = clock() + timeout_s
     while (request := client.access_request(request_id)).status == "pending":
         left = deadline - clock()
@@ -179,6 +219,7 @@ def wait_for_decision(
     return request
 
 
-def _check_wait(name: str, seconds: float, *, least: float) -> None:
+def check_wait(name: str, seconds: float, *, least: float) -> None:
+    """Refuse seconds that cannot be waited."""
     if not seconds >= least:  # and not "<", which NaN would pass
         raise ConfigError(f"{name}={seconds!r}: give seconds from {least:g}")

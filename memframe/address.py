@@ -83,6 +83,20 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
+def same_service(one: str, other: str) -> bool:
+    """Whether two addresses, as `check_url` spells them, are of one service.
+
+    On this machine the port does not count: it changes with every start, and users have ids of their own.
+
+    >>> same_service("http://127.0.0.1:8000/api/v1", "http://localhost:8001/api/v1")
+    True
+    >>> same_service("https://example.org/api/v1", "https://example.org:8443/api/v1")
+    False
+    """
+    mine, yours = urlsplit(one), urlsplit(other)
+    return one == other or (mine.scheme == yours.scheme == "http" and mine.path == yours.path)
+
+
 def _check(name: str, address: Secret) -> None:
     fault = _fault(address.reveal())
     if fault:  # raised here, where no variable holds the address in the open for a traceback to print

@@ -21,6 +21,7 @@ from memframe.errors import (
     RateLimitError,
     ServiceError,
 )
+from memframe.retries import retry_after_s
 from memframe.secret import SecretBytes, secret_from_wire
 
 T = TypeVar("T")
@@ -81,6 +82,7 @@ def error_of(answer: Answer, *, what: object, said: Callable[[str], str]) -> Ser
         code=said(texts["code"]) if "code" in texts else None,
         endpoint=str(what),
         detail=reason,
+        retry_after_s=retry_after_s(answer.headers),
     )
 
 
@@ -196,13 +198,3 @@ def same_id(one: str, other: str) -> bool:
 
 
 _UUID = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-
-
-def printable(text: str) -> str:
-    r"""A stranger's text as one line of at most 300 marks, without controls that a terminal would obey.
-
-    >>> printable("done\x1b[2J\nnext")
-    'done [2J next'
-    """
-    line = "".join(mark if mark.isprintable() else " " for mark in text)
-    return line if len(line) <= 300 else f"{line[:299]}…"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import threading
+from typing import Any
 
 import requests
 from msgspec import UNSET
 from requests.auth import AuthBase
 
-from memframe.answers import decoded
-from memframe.errors import ConfigError, ProtocolError
+from memframe.answers import Answer, decoded
+from memframe.errors import ConfigError, NoAnswerError, ProtocolError
 from memframe.secret import Secret
 from memframe.transport import JSON_BODY, Transport
 from memframe.wire import ISSUE_TOKEN, TokenRequest, TokenResponse, encode
@@ -49,12 +50,23 @@ class Tokens:
     def issue(self) -> TokenResponse:
         """Exchange the key for a fresh token, which is used from now on."""
         body = encode(self._request)
-        answer = self._transport.exchange("POST", self._url, data=body, headers=JSON_BODY)
+        try:
+            answer = self._transport.exchange("POST", self._url, data=body, headers=JSON_BODY)
+        except NoAnswerError as silent:  # of the call that needs the token nothing was sent
+            raise NoAnswerError(str(silent), sent=False) from None
         token = decoded(self._transport.checked(answer, ISSUE_TOKEN), TokenResponse, what=ISSUE_TOKEN)
         self._transport.keep_out(token.token)
         _refuse_unfit(token.token)
         self._bearer = BearerAuth(token.token)
         return token
+
+    def exchange(self, method: str, url: str, *, transport: Transport, **request: Any) -> Answer:
+        """One request with the token on it; should it have expired, once more with a fresh one."""
+        bearer = self.bearer()
+        answer = transport.exchange(method, url, auth=bearer, **request)
+        if answer.status == 401:
+            answer = transport.exchange(method, url, auth=self.bearer(refused=bearer), **request)
+        return answer
 
     def bearer(self, *, refused: BearerAuth | None = None) -> BearerAuth:
         """The token in force; a refused one is renewed by whoever comes first, and the others share it."""

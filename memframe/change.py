@@ -6,9 +6,12 @@ content is sealed when a run begins, not before.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Literal, get_args
 
 from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 Action = Literal["create", "patch", "delete", "conflict", "invalid"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
@@ -20,6 +23,9 @@ FIELDS = ("title", "summary", "content", "tags", "importance", "confidence", "so
 
 Value = str | float | tuple[str, ...] | None
 """Content of a field; None where there is none."""
+
+MASK = "••••••"
+"""What stands for a hidden text."""
 
 Label = str | int | float | None
 """Label of a row in the edited frame, as far as JSON has it; others are kept as their text."""
@@ -48,6 +54,9 @@ class Change(Struct, frozen=True, kw_only=True):
     sealed : str or None
         SHA-256, hexadecimal, of the stored content, where that rather than the plain text shall be compared:
         it could not be opened, or is about to be sealed anew.
+    verbatim : bool
+        Whether the content in ``after`` is sealed already and is sent as it is: that of a memory that no key has
+        opened, when it is made anew.
     hidden : tuple of str
         Texts, such as a password that is about to be redacted, that no display of the change shows.
 
@@ -65,4 +74,58 @@ class Change(Struct, frozen=True, kw_only=True):
     reason: str | None = None
     group: int | None = None
     sealed: str | None = None
+    verbatim: bool = False
     hidden: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        shown = asdict(masked(self))
+        return f"Change({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+    @property
+    def legible(self) -> dict[str, Value]:
+        """The fields to send whose values are as people read them."""
+        return {
+            name: value for name, value in self.after.items() if not (self.verbatim and name == "content")
+        }
+
+
+def masked(change: Change) -> Change:
+    """The change as it may be shown: with a mask for each of its hidden texts, in every text of it.
+
+    >>> masked(Change(action="patch", id="m1", after={"title": "my pin is 4711"}, hidden=("4711",))).after
+    {'title': 'my pin is ••••••'}
+    """
+    hidden = sorted(filter(None, change.hidden), key=len, reverse=True)  # a longer one may hold a shorter
+    if not hidden:
+        return replace(change, hidden=())
+    pattern = re.compile("|".join(map(re.escape, hidden)))
+    return replace(
+        change,
+        before=_masked_values(change.before, pattern),
+        after=_masked_values(change.after, pattern),
+        reason=change.reason and pattern.sub(MASK, change.reason),
+        hidden=(),
+    )
+
+
+def _masked_values(values: Mapping[str, Value], pattern: re.Pattern[str]) -> dict[str, Value]:
+    return {name: _masked_value(value, pattern) for name, value in values.items()}
+
+
+def _masked_value(value: Value, pattern: re.Pattern[str]) -> Value:
+    if isinstance(value, tuple):
+        return tuple(pattern.sub(MASK, name) for name in value)
+    return pattern.sub(MASK, value) if isinstance(value, str) else value
+
+
+def same_value(field: str, one: Value, other: Value) -> bool:
+    """Whether a field holds the same: numbers by value, text to the letter, tags as a set.
+
+    >>> same_value("importance", 3, 3.0), same_value("tags", ("a", "b"), ("b", "a", "a")), same_value("tags", (), None)
+    (True, True, True)
+    >>> same_value("title", "é", "e\u0301"), same_value("title", "", None)
+    (False, False)
+    """
+    if field == "tags":
+        return set(one or ()) == set(other or ())  # type: ignore[arg-type]  # names or None
+    return one == other

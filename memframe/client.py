@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
+from copy import copy
 from typing import Any, Self, TypeVar, Unpack
 
 from msgspec import UNSET, Struct, UnsetType
@@ -11,13 +12,14 @@ from msgspec import UNSET, Struct, UnsetType
 from memframe import wire
 from memframe.answers import Answer, about, decoded
 from memframe.bearer import Tokens
-from memframe.errors import ProtocolError
+from memframe.errors import MemframeError, ProtocolError
 from memframe.filters import checked_id, memory_query, of_user, refuse_unsendable
 from memframe.pacing import Gate
 from memframe.secret import Secret, SecretBytes, as_secret, closed
 from memframe.settings import find_client_settings
+from memframe.showing import card
 from memframe.transport import JSON_BODY, Transport
-from memframe.wire import AccessRequest, Credentials, MemoryBlob, MemoryBlobResponse, MemoryEdits
+from memframe.wire import AccessRequest, Credentials, MemoryBlob, MemoryBlobResponse
 
 T = TypeVar("T")
 
@@ -60,6 +62,9 @@ class Client:
     def __repr__(self) -> str:
         return f"<memframe.Client {self.base_url}>"
 
+    def _repr_html_(self) -> str:
+        return card("Client", {"API": self.base_url, "OAuth server": self.auth_url})
+
     def __enter__(self) -> Self:
         return self
 
@@ -73,6 +78,12 @@ class Client:
     def paced(self, gate: Gate) -> AbstractContextManager[None]:
         """Within the block all reads of this client go through a gate, whoever makes them."""
         return self._transport.paced(gate)
+
+    def without_repeats(self) -> Client:
+        """This client, token included, for callers that ask again themselves: no refusal is waited out."""
+        twin = copy(self)
+        twin._transport = self._transport.without_repeats()  # noqa: SLF001 - of the same class
+        return twin
 
     def sign_in(self) -> wire.TokenResponse:
         """Exchange the API key for a fresh token, which all further calls use.
@@ -91,14 +102,17 @@ class Client:
         """
         return self._tokens.issue()
 
-    def _authorized(self, endpoint: wire.Endpoint, ids: Mapping[str, str], **request: Any) -> Answer:
+    def exchange(self, endpoint: wire.Endpoint, ids: Mapping[str, str], **request: Any) -> Answer:
+        """One call and its answer, whatever its status; a 401 renews the token and sends it once more.
+
+        `apply` writes with it, as an answer that is an error to everybody else is news to a run.
+        """
         url = self.base_url + endpoint.fill(**{name: checked_id(name, value) for name, value in ids.items()})
-        bearer = self._tokens.bearer()
-        answer = self._transport.exchange(endpoint.method, url, auth=bearer, **request)
-        if answer.status == 401:
-            bearer = self._tokens.bearer(refused=bearer)
-            answer = self._transport.exchange(endpoint.method, url, auth=bearer, **request)
-        return answer
+        return self._tokens.exchange(endpoint.method, url, transport=self._transport, **request)
+
+    def error_of(self, answer: Answer, endpoint: wire.Endpoint) -> MemframeError:
+        """The error that an answer outside 2xx stands for."""
+        return self._transport.error_of(answer, endpoint)
 
     def _call(
         self,
@@ -110,7 +124,7 @@ class Client:
         **ids: str,
     ) -> T:
         request = {"params": params} if body is None else {"data": wire.encode(body), "headers": JSON_BODY}
-        answer = self._authorized(endpoint, ids, **request)
+        answer = self.exchange(endpoint, ids, **request)
         return decoded(self._transport.checked(answer, endpoint), kind, what=endpoint)
 
     def _checked(self, memory_key: Secret, **fields: Any) -> dict[str, Any]:
@@ -175,18 +189,8 @@ class Client:
     ) -> wire.MemoryPage:
         """One page of a user's memories, content sealed.
 
-        Parameters
-        ----------
-        tags : iterable of str, optional
-            Names, of which a memory needs one; none may hold a comma, as the wire separates by it.
-        search : str, optional
-            Text in title, summary or content.
-        min_importance : float, optional
-            From 0 to 1.
-        limit : int, optional
-            Memories on the page; the service's default is 10.
-        cursor : str, optional
-            ``next_cursor`` of the page before.
+        The filters are those of `load_memories`. ``limit`` is how many memories the page shall have, 10 where
+        nothing is said; ``cursor`` is ``next_cursor`` of the page before.
         """
         query = memory_query(user_id, tags=tags, search=search, min_importance=min_importance)
         return decoded(
@@ -202,7 +206,7 @@ class Client:
         """
         paging = {"limit": None if limit is None else str(limit), "cursor": cursor}
         params = {**query, **{name: value for name, value in paging.items() if value is not None}}
-        answer = self._authorized(wire.LIST_MEMORIES, {}, params=params)
+        answer = self.exchange(wire.LIST_MEMORIES, {}, params=params)
         return self._transport.checked(answer, wire.LIST_MEMORIES)
 
     def memory_blob(self, user_id: str, memory_id: str) -> MemoryBlob:
@@ -211,7 +215,7 @@ class Client:
         return about(blob, what=wire.GET_MEMORY, id=memory_id, user_id=user_id)
 
     def create_memory_blob(
-        self, user_id: str, *, memory_key: Secret | str, content: str, **fields: Unpack[MemoryEdits]
+        self, user_id: str, *, memory_key: Secret | str, content: str, **fields: Unpack[wire.MemoryEdits]
     ) -> MemoryBlobResponse:
         """Create one memory; ``content`` is sent as it is, as this call does not seal."""
         memory_key = as_secret(memory_key)
@@ -226,7 +230,7 @@ class Client:
         *,
         memory_key: Secret | str,
         content: str | UnsetType = UNSET,
-        **fields: Unpack[MemoryEdits],
+        **fields: Unpack[wire.MemoryEdits],
     ) -> MemoryBlobResponse:
         """Change the fields that are given, and no other; None clears one. ``tags`` replaces the whole list."""
         memory_key = as_secret(memory_key)
@@ -237,7 +241,7 @@ class Client:
     def delete_memory_blob(self, user_id: str, memory_id: str) -> None:
         """Delete one memory for good."""
         endpoint = wire.DELETE_MEMORY
-        answer = self._authorized(endpoint, {"memory_id": memory_id}, params=of_user(user_id))
+        answer = self.exchange(endpoint, {"memory_id": memory_id}, params=of_user(user_id))
         body = self._transport.checked(answer, endpoint)
         if body.strip() and not decoded(body, wire.Deleted, what=endpoint).success:
             raise ProtocolError(

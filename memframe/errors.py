@@ -38,7 +38,18 @@ class ConfigError(MemframeError, ValueError):
 
 
 class NoAnswerError(MemframeError, ConnectionError):
-    """The service could not be reached, or stopped in the middle of an answer."""
+    """The service could not be reached, or stopped in the middle of an answer.
+
+    Attributes
+    ----------
+    sent : bool
+        Whether the request may have arrived: a write may then have been carried out. False where it is
+        certain that nothing was sent.
+    """
+
+    def __init__(self, message: str, *, sent: bool = True) -> None:
+        super().__init__(message)
+        self.sent = sent
 
 
 class DecisionTimeout(MemframeError, TimeoutError):  # noqa: N818 - the field says "timeout", not "timeout error"
@@ -73,6 +84,8 @@ class ServiceError(MemframeError, RuntimeError):
         Method and path template of the call, such as ``GET /tags/{tag_id}``.
     detail : str or None
         The service's own words, made fit to print.
+    retry_after_s : float or None
+        Seconds after which the service wants to be asked again, where it said so.
     """
 
     def __init__(
@@ -83,12 +96,14 @@ class ServiceError(MemframeError, RuntimeError):
         code: str | None = None,
         endpoint: str | None = None,
         detail: str | None = None,
+        retry_after_s: float | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
         self.endpoint = endpoint
         self.detail = detail
+        self.retry_after_s = retry_after_s
 
 
 class AuthError(ServiceError):

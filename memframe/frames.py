@@ -140,6 +140,7 @@ class FrameBuilder:
     --------
     >>> builder = FrameBuilder({"id": TEXT, "tags": NAMES})
     >>> builder.add({"id": ["m1", "m2"], "tags": [("work",), None]})
+    2
     >>> builder.frame()
        id     tags
     0  m1  (work,)
@@ -151,11 +152,13 @@ class FrameBuilder:
         self._chunks: dict[str, list[Any]] = {name: [] for name in kinds}
         self.n_rows = 0
 
-    def add(self, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Append rows, given as one sequence a column, all of one length."""
+    def add(self, columns: Mapping[str, Sequence[Any]]) -> int:
+        """Append rows, given as one sequence a column, all of one length; says how many they are."""
         for name, kind in self._kinds.items():
             self._chunks[name].append(kind.chunk(columns[name]))
-        self.n_rows += len(columns["id"])
+        n_rows = len(columns["id"])
+        self.n_rows += n_rows
+        return n_rows
 
     def frame(self) -> pd.DataFrame:
         """All rows so far, with a fresh ``RangeIndex``; with no rows the dtypes are the same."""
@@ -198,29 +201,29 @@ def without_surrogates(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequen
 
     Such a memory is named in ``content_error``, so that no plan writes the replacement back.
     """
-    mended: dict[str, Sequence[Any]] = {name: list(map(_mended, cells)) for name, cells in columns.items()}
+    whole: dict[str, Sequence[Any]] = {name: list(map(mended, cells)) for name, cells in columns.items()}
     if "content_error" in columns:
-        mended["content_error"] = _with_surrogates_named(columns, mended)
-    return mended
+        whole["content_error"] = _with_surrogates_named(columns, whole)
+    return whole
 
 
 def _with_surrogates_named(
-    columns: Mapping[str, Sequence[Any]], mended: Mapping[str, Sequence[Any]]
+    columns: Mapping[str, Sequence[Any]], whole: Mapping[str, Sequence[Any]]
 ) -> list[str | None]:
     errors = list(columns["content_error"])
     for name, cells in columns.items():
-        for row, (was, now) in enumerate(zip(cells, mended[name], strict=True)):
+        for row, (was, now) in enumerate(zip(cells, whole[name], strict=True)):
             if was is not now and errors[row] is None:
                 errors[row] = f"{name} holds a lone surrogate, shown as U+FFFD"
     return errors
 
 
-def _mended(cell: Any) -> Any:
-    """The cell itself, or a copy that UTF-8 can express."""
+def mended(cell: Any) -> Any:
+    """The cell itself, or a copy that UTF-8 can express: half of a surrogate pair becomes U+FFFD."""
     if isinstance(cell, str) and not _is_encodable(cell):
         return cell.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(cell, tuple) and not all(map(_is_encodable, cell)):
-        return tuple(map(_mended, cell))
+        return tuple(map(mended, cell))
     return cell
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import operator
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
+from itertools import starmap
 from operator import attrgetter
 from typing import Any, Literal, get_args
 
@@ -57,6 +58,17 @@ class Listing:
         self, query: dict[str, str], *, limit: int | None, page_size: PageSize
     ) -> Iterator[dict[str, Sequence[Any]]]:
         """Columns of each page that brought something new, until the end or ``limit``."""
+        with closing(self.blobs(query, limit=limit, page_size=page_size)) as pages:
+            yield from starmap(self._well_formed, pages)
+
+    def _well_formed(self, blobs: list[MemoryBlob], is_odd: bool) -> dict[str, Sequence[Any]]:
+        columns = self.columns(blobs)
+        return without_surrogates(columns) if is_odd else columns
+
+    def blobs(
+        self, query: dict[str, str], *, limit: int | None = None, page_size: PageSize = "auto"
+    ) -> Generator[tuple[list[MemoryBlob], bool]]:
+        """The records of each such page as they came, and whether they may hold lone surrogates."""
         left = sys.maxsize if limit is None else _checked_limit(limit)
         fetch = partial(self._fetch, query)
         n_empty = 0
@@ -70,8 +82,9 @@ class Listing:
                 is_whole = not page.next_cursor and len(blobs) == len(fresh)
                 n_empty = _refuse_endless(0 if blobs else n_empty + 1)
                 if blobs:
-                    columns = self.columns(blobs)
-                    yield without_surrogates(columns) if _may_hold_surrogates(body) else columns
+                    yield blobs, _may_hold_surrogates(body)
+                # the next page is decoded into the memory of this one, warm in the processor's cache
+                del page, fresh, blobs
         self.complete = is_whole
 
     def _fetch(self, query: dict[str, str], page_size: int, cursor: str | None) -> bytes:

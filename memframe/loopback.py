@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
@@ -24,6 +24,22 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
 }
+
+
+SIGNS_OF_ELSEWHERE = (
+    "BINDER_SERVICE_HOST",
+    "CODESPACES",
+    "COLAB_RELEASE_TAG",
+    "DATABRICKS_RUNTIME_VERSION",
+    "JUPYTERHUB_API_URL",
+    "KAGGLE_KERNEL_RUN_TYPE",
+    "KUBERNETES_SERVICE_HOST",
+    "SSH_CONNECTION",
+)
+"""Variables that tell of a machine with nobody in front of it."""
+
+LOOK_EVERY_S = 0.2
+"""How soon a listener notices that its answer is not wanted any more."""
 
 
 class RedirectListener(HTTPServer):
@@ -55,23 +71,26 @@ class RedirectListener(HTTPServer):
         is_ours = parse_qs(parts.query).get("state") == [self._state]
         return self.answered is None and parts.path == self._path and is_ours
 
-    def wait(self, state: str) -> str:
+    def wait(self, state: str, *, is_wanted: Callable[[], bool] = lambda: True) -> str:
         """Serve until the answer is there: the redirected address.
 
         Parameters
         ----------
         state : str
             Of the attempt whose answer this is.
+        is_wanted : callable
+            Asked now and then; after False nothing is waited for.
 
         Raises
         ------
         OAuthError
-            Nobody came in time.
+            Nobody came in time, or nobody wants to know.
         """
         self._state = state
         while self.answered is None:
-            self.timeout = self._deadline - self._clock()
-            if self.timeout <= 0:
+            left_s = self._deadline - self._clock()
+            self.timeout = min(left_s, LOOK_EVERY_S)
+            if left_s <= 0 or not is_wanted():
                 raise OAuthError(
                     f"no answer within {self._timeout_s:g} s: open the address and decide, or raise timeout_s",
                     code="no_answer",
@@ -99,6 +118,24 @@ class _Handler(BaseHTTPRequestHandler):
         """Silent: the request line holds the code."""
 
 
+def can_listen(redirect_uri: str, environ: Mapping[str, str]) -> bool:
+    """Whether a browser in front of this machine could bring the answer here.
+
+    A guess by what the environment tells: a listener that nobody reaches does no harm, as the answer can
+    still be pasted.
+
+    >>> can_listen("http://127.0.0.1/callback", {}), can_listen("http://127.0.0.1/", {"CODESPACES": "true"})
+    (True, False)
+    """
+    is_elsewhere = any(name in environ for name in SIGNS_OF_ELSEWHERE)
+    return _is_of_this_machine(redirect_uri) and not is_elsewhere
+
+
+def _is_of_this_machine(redirect_uri: str) -> bool:
+    parts = urlsplit(redirect_uri)
+    return parts.scheme == "http" and parts.hostname in {"127.0.0.1", "localhost"}
+
+
 @contextmanager
 def await_redirect(
     redirect_uri: str, timeout_s: float, *, clock: Callable[[], float] = time.monotonic
@@ -118,8 +155,7 @@ def await_redirect(
     ConfigError
         The address is not one of this machine, or its port is taken.
     """
-    parts = urlsplit(redirect_uri)
-    if parts.scheme != "http" or parts.hostname not in {"127.0.0.1", "localhost"}:
+    if not _is_of_this_machine(redirect_uri):
         raise ConfigError(
             f"redirect_uri {redirect_uri} is not an http address of this machine, so no listener can receive its "
             "answer: use http://127.0.0.1/callback, or paste the redirected address into exchange()"

@@ -12,7 +12,7 @@ import base64
 import hashlib
 import secrets
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from urllib.parse import urlencode
 
 from memframe import wire
@@ -84,6 +84,11 @@ class OAuthFlow:
     def __repr__(self) -> str:
         return f"<memframe.OAuthFlow {self.client_id} at {self.auth_url}>"
 
+    @property
+    def is_open(self) -> bool:
+        """Whether an attempt waits for its answer; each is used up by one exchange."""
+        return self._attempt is not None
+
     def authorization_url(self, state: str | None = None) -> str:
         """Begin an attempt: the address to open in the user's browser.
 
@@ -148,7 +153,14 @@ class OAuthFlow:
         self._transport.keep_out(tokens.memory_key, tokens.access_token, tokens.refresh_token)
         return tokens
 
-    def run_local(self, open_browser: bool = False, timeout_s: float = 300) -> OAuthTokens:
+    def run_local(
+        self,
+        open_browser: bool = False,
+        timeout_s: float = 300,
+        *,
+        show: Callable[[str], object] | None = None,
+        is_wanted: Callable[[], bool] = lambda: True,
+    ) -> OAuthTokens:
         """The whole flow with a listener on this machine (RFC 8252): print the address, wait, exchange.
 
         For a browser on the same machine as Python; on a hub or over SSH paste the address into
@@ -160,6 +172,10 @@ class OAuthFlow:
             Whether to open the address as well as to print it.
         timeout_s : float
             How long to wait for the user, in seconds.
+        show : callable, optional
+            Gets the address in place of standard output.
+        is_wanted : callable
+            Asked now and then; after False it gives up, as it does when the time is over.
 
         Raises
         ------
@@ -171,10 +187,14 @@ class OAuthFlow:
         with await_redirect(self.redirect_uri, timeout_s) as listener:
             state = secrets.token_urlsafe(24)
             address = self._begin(listener.redirect_uri, state)
-            print(f"Open this address to allow access:\n{address}")  # noqa: T201 - the one thing a person must read
+            (show or _print_address)(address)
             if open_browser:
                 webbrowser.open(address)
-            return self.exchange(listener.wait(state))
+            return self.exchange(listener.wait(state, is_wanted=is_wanted))
+
+
+def _print_address(address: str) -> None:
+    print(f"Open this address to allow access:\n{address}")  # noqa: T201 - the one thing a person must read
 
 
 def _required(redirect_uri: str | None) -> str:

@@ -1,8 +1,8 @@
 """The chain of pages of one listing: page size negotiated, next page under way, nothing skipped or repeated.
 
 The cursor of the next page is only known from this one, so the chain cannot be fetched in parallel; but
-it stands at the end of the JSON and is found without decoding the page. So the next page is asked for
-first, in a thread, and this one is worked on while it comes.
+it stands at the end of the JSON and is found without decoding the page. So a thread follows the chain, one
+page ahead: it asks for the next page as soon as it has this one, which is worked on meanwhile.
 
 The two share the interpreter's lock, and whoever decodes a page holds it for milliseconds. Therefore
 the thread gets a head start: to send its request, or, where pages come at once, to fetch the whole page,
@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Generator
-from concurrent.futures import ThreadPoolExecutor, wait
-from functools import partial
-from typing import Literal, SupportsIndex, TypeGuard
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from itertools import count
+from typing import Literal, NamedTuple, SupportsIndex, TypeGuard
 
 import msgspec
 
@@ -77,22 +78,42 @@ def iter_pages(
     ProtocolError
         A cursor repeats.
     """
-    size, body = _first_page(fetch, page_size, limit)
-    seen: set[str] = set()
+    size = PAGE_SIZES[0] if page_size == "auto" else _checked_size(page_size)
+    size = size if limit is None else min(size, limit)
+    chain = _chain(fetch, size, may_shrink=page_size == "auto")
     ahead = ThreadPoolExecutor(1, thread_name_prefix="memframe-pages")
+    coming: deque[Future[_Page | None]] = deque()
     try:
-        while (cursor := cursor_of(body)) is not None:
-            _refuse_repeated(cursor, seen)
-            upcoming: Callable[[], bytes] = partial(fetch, size, cursor)
-            if limit is None or len(seen) * size < limit:
-                under_way = ahead.submit(upcoming)
-                wait([under_way], timeout=HEAD_START_S)
-                upcoming = under_way.result
-            yield body
-            body = upcoming()
-        yield body
+        for n_pages in count(1):
+            ends_here = limit is not None and n_pages * size >= limit
+            while len(coming) < (1 if ends_here else 2):  # this one, and the next to follow without a word
+                coming.append(ahead.submit(next, chain, None))
+            page = coming.popleft().result()
+            if page is None:
+                return
+            size = page.size
+            wait(coming, timeout=HEAD_START_S)
+            yield page.body
     finally:
         ahead.shutdown(wait=False, cancel_futures=True)  # whoever leaves early does not wait for a page
+
+
+class _Page(NamedTuple):
+    """A page, and how many memories were asked for."""
+
+    size: int
+    body: bytes
+
+
+def _chain(fetch: FetchPage, size: int, *, may_shrink: bool) -> Iterator[_Page]:
+    """The pages one after the other."""
+    page = _first_page(fetch, size, may_shrink=may_shrink)
+    seen: set[str] = set()
+    yield page
+    while (cursor := cursor_of(page.body)) is not None:
+        _refuse_repeated(cursor, seen)
+        page = page._replace(body=fetch(page.size, cursor))
+        yield page
 
 
 def _refuse_repeated(cursor: str, seen: set[str]) -> None:
@@ -104,15 +125,13 @@ def _refuse_repeated(cursor: str, seen: set[str]) -> None:
     seen.add(cursor)
 
 
-def _first_page(fetch: FetchPage, page_size: int | Literal["auto"], limit: int | None) -> tuple[int, bytes]:
-    """Page size and first page; "auto" steps down while the size is refused."""
-    size = PAGE_SIZES[0] if page_size == "auto" else _checked_size(page_size)
-    size = size if limit is None else min(size, limit)
+def _first_page(fetch: FetchPage, size: int, *, may_shrink: bool) -> _Page:
+    """The first page, of a size that the service does not refuse."""
     while True:
         try:
-            return size, fetch(size, None)
+            return _Page(size, fetch(size, None))
         except InvalidError as refused:
-            smaller = _smaller(size, refused.detail or "") if page_size == "auto" else None
+            smaller = _smaller(size, refused.detail or "") if may_shrink else None
             if smaller is None:
                 raise
             size = smaller

@@ -99,3 +99,16 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def private_folder(path: Path) -> Path:
+    """The folder at `path`, made if it is not there, and closed to everybody else: mode 0700."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if is_open_to_others(path):
+        path.chmod(0o700)
+    return path
+
+
+def is_open_to_others(path: Path) -> bool:
+    """Whether the mode bits let others than the owner in; elsewhere than on POSIX they say nothing."""
+    return os.name == "posix" and bool(path.stat().st_mode & 0o077)

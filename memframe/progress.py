@@ -1,8 +1,8 @@
 """One progress display for notebook, terminal and script.
 
 In a terminal it is a bar on standard error that is gone when the work is done. In a notebook it is one
-line of plain text which is rewritten in place and ends as a statement of what was done: no widget that a
-saved notebook could not show again, no bar stuck at 0 %, no elapsed time that differs with every run.
+bar with a line of text, drawn anew in place, which ends as a plain statement of what was done: no widget
+that a saved notebook could not show again, no bar stuck at 0 %, no elapsed time that differs with every run.
 Elsewhere (scripts, logs, tests) there is nothing, unless it is asked for.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from html import escape
 from threading import RLock
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
@@ -142,7 +143,7 @@ class _Bar:
 
 
 class _Line:
-    """One line of plain text in a notebook's output, rewritten in place."""
+    """One line in a notebook's output, with a bar while it lasts."""
 
     def __init__(self) -> None:
         from IPython.display import display  # noqa: PLC0415 - imported already where there is a notebook
@@ -155,13 +156,18 @@ class _Line:
     def show(self, done: int, total: int | None, text: str) -> None:
         count = f"{done:,}" if total is None else f"{done:,} of {total:,}"
         self._line = f"{text}: {count}" if text else count
-        self._write(f"{self._line} ...")
+        of_total = "" if total is None else f" max='{max(total, 1)}' value='{done}'"
+        bar = f"<progress{of_total} style='width: 16em; margin-inline-end: 1em'></progress>"
+        line = f"{self._line} ..."
+        self._write(
+            {"text/plain": line, "text/html": f"<div style='font-size: 13px'>{bar}{escape(line)}</div>"}
+        )
 
     def end(self, failed: bool) -> None:
-        self._write(f"{self._line} (stopped)" if failed else self._line)
+        self._write({"text/plain": f"{self._line} (stopped)" if failed else self._line})
 
-    def _write(self, text: str) -> None:
-        self._handle.update({"text/plain": text}, raw=True)
+    def _write(self, forms: dict[str, str]) -> None:
+        self._handle.update(forms, raw=True)
 
 
 def _open_display(progress: ProgressOption, total: int | None, text: str) -> _Display:

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from memframe.answers import Answer, error_of, printable, texts_of
+from memframe.answers import Answer, error_of, texts_of
 from memframe.errors import AuthError, MemframeError, OAuthError
 from memframe.secret import Secret
+from memframe.showing import printable
 
 Origin = tuple[str, str | None, int | None]
 

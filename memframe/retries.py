@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
@@ -17,10 +19,7 @@ class ReadRetry(Retry):
 
     def parse_retry_after(self, retry_after: str) -> float:
         """Seconds to wait, from 0 to ``retry_after_max``."""
-        try:
-            return super().parse_retry_after(retry_after)
-        except (InvalidHeader, ValueError, OverflowError):
-            return 0
+        return retry_after_s({"Retry-After": retry_after}) or 0
 
 
 def read_retry() -> ReadRetry:
@@ -39,3 +38,19 @@ def read_retry() -> ReadRetry:
         redirect=False,
         raise_on_status=False,
     )
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """How long an answer asks to be left alone, from 0 to `MAX_RETRY_AFTER_S`; None where it says nothing.
+
+    >>> [retry_after_s({"Retry-After": text}) for text in ("7", "86400", "soon")]
+    [7.0, 300.0, None]
+    """
+    text = headers.get("Retry-After")
+    try:
+        return None if text is None else float(_WAITING.parse_retry_after(text))
+    except (InvalidHeader, ValueError, OverflowError):
+        return None
+
+
+_WAITING = Retry(retry_after_max=MAX_RETRY_AFTER_S)

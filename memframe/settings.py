@@ -20,7 +20,7 @@ to the keyring's ``base_url``, a ``client_secret`` only to its ``auth_url`` and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from msgspec import Struct
@@ -54,10 +54,11 @@ __all__ = [
     "check_url",
     "find_client_settings",
     "find_oauth_settings",
+    "origins_of",
     "store_settings",
 ]
 
-_QUOTES = "\"'`“”‘’«»"  # noqa: RUF001 - the curly ones are what word processors make of them
+_QUOTES = "\"'`“”‘’«»"
 
 
 class ClientSettings(Struct, frozen=True):
@@ -159,6 +160,19 @@ def find_oauth_settings(
     return OAuthSettings(
         server, client.reveal(), secret and _check(secret), redirect and _check(redirect).reveal()
     )
+
+
+def origins_of(names: Iterable[Name], sources: Sources | None = None) -> dict[Name, str | None]:
+    """Where each setting stands, in words; None for those that stand nowhere.
+
+    Examples
+    --------
+    >>> origins_of(["api_key", "base_url"], Sources({"MEMFRAME_API_KEY": "mf_live_1"}))
+    {'api_key': 'the environment variable MEMFRAME_API_KEY', 'base_url': None}
+    """
+    sources = user_sources() if sources is None else sources
+    found = {name: find_setting(name, None, sources) for name in names}
+    return {name: setting and setting.origin for name, setting in found.items()}
 
 
 def store_settings(

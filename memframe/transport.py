@@ -20,24 +20,25 @@ from http.cookiejar import DefaultCookiePolicy
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 from urllib3.exceptions import HTTPError
 
-from memframe.answers import Answer, error_of, printable
-from memframe.errors import ConfigError, MemframeError, NoAnswerError, ProtocolError
+from memframe import silence
+from memframe.answers import Answer, error_of
+from memframe.errors import ConfigError, MemframeError, ProtocolError
 from memframe.pacing import TOO_MANY, Gate
-from memframe.retries import ReadRetry, read_retry
+from memframe.retries import ReadRetry, read_retry, retry_after_s
 from memframe.secret import Secret, SecretBytes
+from memframe.showing import printable
+from memframe.silence import no_answer
 
 JSON_BODY = {"Content-Type": "application/json"}
 FORM_BODY = {"Content-Type": "application/x-www-form-urlencoded"}
 
-CONNECT_TIMEOUT_S = 5.0
-READ_TIMEOUT_S = 60.0
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 MAX_CONNECTIONS = 64
 """Kept open to one service; they are opened as they are needed."""
@@ -112,6 +113,12 @@ class Transport:
             "open connections, and the keys beside them, are not pickled: connect() in each process"
         )
 
+    def without_repeats(self) -> Transport:
+        """The same rules for callers that ask again by themselves: a refusal by status is raised at once."""
+        twin = Transport(retry=self._retry.new(total=0))
+        twin._environment_of, twin._secrets = self._environment_of, self._secrets
+        return twin
+
     def keep_out(self, *secrets: Secret | None) -> None:
         """Never repeat these in a message, should the service echo one."""
         with self._mutex:
@@ -143,7 +150,7 @@ class Transport:
         NoAnswerError
             Not reached, cut off or silent. A GET has been tried again before.
         ProtocolError
-            The answer is a redirect or larger than `MAX_ANSWER_BYTES`.
+            The answer is larger than `MAX_ANSWER_BYTES`.
         ConfigError
             The request cannot be made of what was given.
         """
@@ -152,55 +159,65 @@ class Transport:
             try:
                 answer = self._sent(method, url, auth=auth, params=params, data=data, headers=headers)
             except _PASSING as broken:
-                failure = _no_answer(method, url, broken)
+                failure = no_answer(method, url, broken)
             except (requests.RequestException, UnicodeError) as unfit:
                 failure = _not_sent(url, unfit)
                 break
             else:
-                return self._refuse_redirect(answer)
+                return answer
         raise failure  # out here, as what it came from holds the address, the token and the body
 
     def _sent(self, method: str, url: str, **request: Any) -> Answer:
         send = functools.partial(self._once, method, url, **request)
         gate = self._gate if method == "GET" else None
-        return gate.ask(send, self._asked_wait_s) if gate else send()
+        return gate.ask(send, _asked_wait_s) if gate else send()
 
-    def _asked_wait_s(self, answer: Answer) -> float | None:
-        asked = answer.headers.get("Retry-After")
-        return None if asked is None else self._retry.parse_retry_after(asked)
-
-    def _once(self, method: str, url: str, *, headers: Mapping[str, str] | None, **content: Any) -> Answer:
+    def _once(
+        self,
+        method: str,
+        url: str,
+        *,
+        params: Mapping[str, str] | None,
+        headers: Mapping[str, str] | None,
+        **content: Any,
+    ) -> Answer:
         request = requests.PreparedRequest()  # by hand, as a Session merges its own settings into each anew
-        request.prepare(method, url, headers={**self._headers, **(headers or {})}, **content)
+        address = f"{url}?{urlencode(params)}" if params else url  # requests takes three times as long for it
+        request.prepare(method, address, headers={**self._headers, **(headers or {})}, **content)
         with self._session().send(
             request,
-            timeout=(CONNECT_TIMEOUT_S, READ_TIMEOUT_S),
+            timeout=(silence.CONNECT_TIMEOUT_S, silence.READ_TIMEOUT_S),
             stream=True,
             allow_redirects=False,
             **self._environment_of(_origin(url)),
         ) as response:
             return Answer(response.status_code, response.headers, _body_of(response), _host(url))
 
-    def _refuse_redirect(self, answer: Answer) -> Answer:
-        if 300 <= answer.status < 400:
-            target = self.scrubbed(_target_of(answer))
-            raise ProtocolError(
-                f"{answer.host} answered {answer.status}, a redirect to {target}. memframe follows none, as a "
-                "write would be lost and a key could go astray; use the final address as base_url or auth_url"
-            )
-        return answer
-
     def checked(self, answer: Answer, what: object) -> SecretBytes:
         """The body of a 2xx answer to ``what``; any other status is raised as its error."""
         if 200 <= answer.status < 300:
             return answer.body
-        raise error_of(answer, what=what, said=self.scrubbed)
+        raise self.error_of(answer, what)
+
+    def error_of(self, answer: Answer, what: object) -> MemframeError:
+        """The error that an answer outside 2xx to ``what`` stands for."""
+        if 300 <= answer.status < 400:
+            target = self.scrubbed(_target_of(answer))
+            return ProtocolError(
+                f"{answer.host} answered {answer.status}, a redirect to {target}. memframe follows none, as a "
+                "write would be lost and a key could go astray; use the final address as base_url or auth_url"
+            )
+        return error_of(answer, what=what, said=self.scrubbed)
 
     def scrubbed(self, text: str) -> str:
         """Text of the service made fit to print, with our secrets masked."""
         for secret in self._secrets:
             text = text.replace(secret.reveal(), "••••••")
         return printable(text)
+
+
+def _asked_wait_s(answer: Answer) -> float | None:
+    return retry_after_s(answer.headers)
 
 
 def _body_of(response: requests.Response) -> SecretBytes:
@@ -248,39 +265,6 @@ def _target_of(redirect: Answer) -> str:
         return urlsplit(redirect.headers.get("Location", "")).hostname or "another place on the same host"
     except ValueError:
         return "a malformed address"
-
-
-def _no_answer(method: str, url: str, broken: Exception) -> NoAnswerError:
-    """What broke, in words: the texts of requests and urllib3 hold the address, with search text and ids."""
-    host = _host(url)
-    if isinstance(broken, requests.exceptions.SSLError):
-        return NoAnswerError(
-            f"cannot trust {host}: its TLS certificate does not verify. If your organisation signs its own, "
-            "set REQUESTS_CA_BUNDLE to the file with its root certificate"
-        )
-    if isinstance(broken, requests.exceptions.ProxyError):
-        return NoAnswerError(
-            f"cannot reach {host} through the proxy that HTTPS_PROXY or ALL_PROXY names. Check that variable, or "
-            "name the host in NO_PROXY"
-        )
-    if isinstance(broken, requests.exceptions.ConnectTimeout):
-        return NoAnswerError(
-            f"cannot reach {host}: no connection within {CONNECT_TIMEOUT_S:g} s. Check address and network"
-        )
-    if isinstance(broken, requests.exceptions.Timeout):
-        return NoAnswerError(f"{host} went silent for {READ_TIMEOUT_S:g} s. {_ADVICE[method == 'GET']}")
-    if isinstance(broken, requests.exceptions.ConnectionError) and "NewConnectionError" in repr(broken):
-        return NoAnswerError(f"cannot reach {host}. Check the address, and that the service is running")
-    return NoAnswerError(
-        f"{host} broke off in the middle of an answer ({type(broken).__name__}). {_ADVICE[method == 'GET']}"
-    )
-
-
-_ADVICE = {
-    True: "Try again later",
-    False: "Try again later; a write may have been carried out, so read before you repeat one",
-}
-"""After an answer that did not come: by whether the request only reads."""
 
 
 def _not_sent(url: str, unfit: Exception) -> ConfigError:

@@ -20,6 +20,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import force_setattr
 
 from memframe.secret import Secret, SecretBytes, secret_to_wire
+from memframe.showing import Shown
 
 Status = Literal["pending", "approved", "rejected", "revoked"]
 STATUSES: tuple[Status, ...] = get_args(Status)
@@ -89,7 +90,7 @@ def _to_utc(record: Struct, *names: str) -> None:
             force_setattr(record, name, moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC))
 
 
-class OAuthTokens(Struct, frozen=True):
+class OAuthTokens(Shown, frozen=True):
     """Answer of the OAuth code exchange: the user's tokens and memory key.
 
     Attributes
@@ -118,7 +119,7 @@ class AccessRequestCreate(Struct, frozen=True):
     reason: str = ""
 
 
-class AccessRequest(Struct, frozen=True, kw_only=True):
+class AccessRequest(Shown, frozen=True, kw_only=True):
     """A request to one user's memories, and what the user decided.
 
     Attributes
@@ -156,7 +157,7 @@ class AccessRequestList(Struct, frozen=True):
     total: int | None = None
 
 
-class Credentials(Struct, frozen=True):
+class Credentials(Shown, frozen=True):
     """The keys to one approved user's memories.
 
     Attributes

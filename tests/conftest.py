@@ -1,6 +1,10 @@
 """Fixtures that every room shares: a running service, made once."""
 
+import atexit
 import os
+import shutil
+import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,11 +15,18 @@ from argon2 import PasswordHasher
 import memframe
 from memframe.demo.person import Person
 from memframe.service import run_local
+from tests.backends import Postgresql, Sqlite
+from tests.postgres import running_postgres
 from tests.strangers import Stranger
 
 HERE = str(Path(memframe.__file__).parents[1])
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [HERE, os.environ.get("PYTHONPATH")]))
 """The kernels of notebooks, and commands in other folders, import the memframe that is being tested."""
+
+os.environ["XDG_STATE_HOME"] = STATE = tempfile.mkdtemp(prefix="memframe-tests-")
+atexit.register(shutil.rmtree, STATE, ignore_errors=True)
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
+"""Journals and data keys of tests stay out of the state folder and the keyring of whoever runs them."""
 
 hypothesis.settings.register_profile("memframe", deadline=None)  # machines are busy, and time is no law here
 hypothesis.settings.load_profile("memframe")
@@ -26,10 +37,28 @@ CHEAP_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 """Argon2 with the least cost: tests sign in often, and have no password to protect."""
 
 
+@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+def backend(request):
+    """A database for a service; the tests of a service's own folders run once with each."""
+    if request.param == "sqlite":
+        yield Sqlite()
+        return
+    with running_postgres() as server:
+        yield Postgresql(server)
+
+
+@contextmanager
+def serving_tests(database=None):
+    """A service that is quick with passwords and patient with callers."""
+    options = {"password_hasher": CHEAP_HASHER, "token_calls_per_minute": 1_000_000}
+    with run_local(database=database, **options) as local:
+        yield local
+
+
 @pytest.fixture(scope="session")
 def service():
     """A running service of this process; add users of your own, and leave others' alone."""
-    with run_local(password_hasher=CHEAP_HASHER, token_calls_per_minute=1_000_000) as local:
+    with serving_tests() as local:
         yield local
 
 

@@ -9,7 +9,7 @@ import json
 import pytest
 
 import memframe as mf
-from memframe import transport, wire
+from memframe import retries, transport, wire
 from tests.clear_errors import Case, assert_clear, refused_setting
 from tests.faults import Reply, answered, html
 from tests.strangers import CREDENTIALS, EXCHANGE_CODE, MEMORY, PAGE, SECRETS, TAG, TOKEN, USER_ID
@@ -315,7 +315,7 @@ REQUEST_STATES = {
     "pending": "the user has not decided yet; wait_for_decision",
     "rejected": "the user declined; a new request",
     "revoked": "took the approval back.*ask again with a new request",
-    "approved": "still refuses its credentials; ask the operator",
+    "approved": "still refuses it; ask the operator",
 }
 
 
@@ -340,7 +340,7 @@ def test_a_wait_that_makes_no_sense_ends_in_the_refusal(stranger, wait, monkeypa
         ("GET /memory-blobs", "slow down", "Wait"),
     )
     assert_clear(case, stranger)
-    assert max(slept, default=0) <= transport.MAX_RETRY_AFTER_S
+    assert max(slept, default=0) <= retries.MAX_RETRY_AFTER_S
 
 
 # The user's answer to an authorization

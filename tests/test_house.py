@@ -31,11 +31,13 @@ LAYERS = """
     client service
     bearer filters loopback redirected
     transport
-    answers frames envelope
+    answers frames envelope silence columns
     settings vault
     sources
     wire address progress sample change pacing retries
+    showing
     secret
+    single_holder
     private_file
     errors
 """

@@ -1,6 +1,8 @@
 """What the notebooks keep when they are saved. That they run is tested by nbval, cell by cell."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -42,4 +44,17 @@ def test_a_notebook_shows_its_outputs_and_nothing_of_where_it_was_run(path):
         "image/png" in output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", [])
     )
     assert "stderr" not in str(notebook)
+    assert "application/vnd.jupyter.widget" not in path.read_text()
     assert not any(place in path.read_text() for place in ("/home/", "127.0.0.1", "site-packages"))
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_papermill_runs_it_as_a_batch_job(path, tmp_path):
+    out = tmp_path / "out.ipynb"
+    command = [sys.executable, "-m", "papermill", "--no-progress-bar", path, out]
+    parameters = ["-p", "reason", "A nightly review"] if "reason = " in path.read_text() else []
+    subprocess.run([*command, *parameters], check=True, capture_output=True, cwd=tmp_path)
+    done = nbformat.read(out, as_version=4)
+    assert all(cell.execution_count for cell in done.cells if cell.cell_type == "code")
+    assert not parameters or "A nightly review" in str(done)

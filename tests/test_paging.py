@@ -9,9 +9,10 @@ import urllib3.util.retry
 import memframe as mf
 from memframe.client import Client
 from memframe.listing import MAX_EMPTY_PAGES
+from memframe.retries import MAX_RETRY_AFTER_S, read_retry
 from memframe.sample import load_sample
 from memframe.secret import Secret
-from memframe.transport import MAX_RETRY_AFTER_S, READ_ATTEMPTS, Transport, read_retry
+from memframe.transport import READ_ATTEMPTS, Transport
 from memframe.wire import ISSUE_TOKEN, LIST_MEMORIES
 from tests.faults import (
     FaultProxy,

@@ -53,6 +53,17 @@ def test_the_next_page_is_under_way_while_one_is_worked_on():
             answer.set()
 
 
+def test_no_page_but_the_next_is_fetched_ahead():
+    pages = Pages(9)
+    bodies = iter_pages(pages)
+    for n_taken in range(1, 5):
+        next(bodies)
+        assert len(pages.asked) <= n_taken + 1
+    bodies.close()
+    pages.threads[-1].join(10)
+    assert len(pages.asked) <= n_taken + 1
+
+
 def test_an_error_of_the_next_page_comes_after_this_one():
     def fetch(size, cursor):
         if cursor is None:

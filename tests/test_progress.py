@@ -102,13 +102,14 @@ with Progress(text="Writing", total=9) as bar:
 """
 
 
-def test_a_notebook_keeps_one_line_of_text_that_tells_the_end():
-    lines = {}
+def test_a_notebook_shows_a_bar_and_keeps_one_line_of_text_that_tells_the_end():
+    lines, bars = {}, []
 
     def receive(message):
         if message["msg_type"] in {"display_data", "update_display_data"}:
             content = message["content"]
             lines[content["transient"]["display_id"]] = content["data"]
+            bars.append(content["data"].get("text/html", ""))
 
     manager, client = start_new_kernel()
     try:
@@ -120,3 +121,4 @@ def test_a_notebook_keeps_one_line_of_text_that_tells_the_end():
         {"text/plain": "Loading memories: 1,200"},
         {"text/plain": "Writing: 2 of 9 (stopped)"},
     ]
+    assert "<progress max='9' value='2'" in "".join(bars)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import memframe
 from memframe.sample import load_sample
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
@@ -45,10 +46,18 @@ def test_memories_to_a_frame(environment, tmp_path, monkeypatch):
     assert (tmp_path / "memories.parquet").exists()
 
 
+def test_writing_back(environment):
+    access = environment.access()
+    names = {"mf": memframe, "access": access, "memories": memframe.load_memories(access)}
+    exec(BLOCKS[1], names)  # noqa: S102 - the README's own code
+    assert names["plan"].counts == names["back"].counts
+    assert names["plan"].counts["patch"] > 0
+
+
 def test_asking_a_user(environment):
     names = Asking(environment)
     exec("import memframe as mf\nclient = mf.connect()", names)  # noqa: S102 - what the block before has
-    block = BLOCKS[1].replace("timeout_s=600", "timeout_s=0")
+    block = BLOCKS[2].replace("timeout_s=600", "timeout_s=0")
     with pytest.raises(TimeoutError):
         exec(block, names)  # noqa: S102 - the README's own code
     environment.service.decide(names["request"].id, "approved")
@@ -56,5 +65,16 @@ def test_asking_a_user(environment):
     assert names["shown"] == "approved"
 
 
+def test_in_a_notebook(environment):
+    shown = []
+    names = {"display": shown.append}
+    exec("import memframe as mf", names)  # noqa: S102 - what the blocks before have
+    exec(BLOCKS[2], names)  # noqa: S102 - the README's own code
+    assert shown == [names["panel"]]
+    assert names["panel"].wait(20)
+    assert names["panel"].way.client.base_url == environment.service.base_url
+    names["panel"].close()
+
+
 def test_there_are_no_other_blocks():
-    assert len(BLOCKS) == 2
+    assert len(BLOCKS) == 3

@@ -11,7 +11,7 @@ from memframe.archive import csv, jsonl, parquet
 from memframe.archive.table import ARCHIVE_SCHEMA, ArchiveFormat
 from memframe.errors import FrameError, MemframeError
 
-_FORMATS: dict[str, ArchiveFormat] = {
+FORMATS: dict[str, ArchiveFormat] = {
     ".parquet": parquet.PARQUET,
     ".jsonl": jsonl.JSONL,
     ".csv": csv.CSV,
@@ -42,10 +42,10 @@ def is_folder(path: Path) -> bool:
 
 def format_of(path: Path) -> ArchiveFormat:
     """What a file's extension says."""
-    found = _FORMATS.get(path.suffix.lower())
+    found = FORMATS.get(path.suffix.lower())
     if found is None:
         raise FrameError(
-            f"{path} does not say by its extension what it is: use {', '.join(_FORMATS)}, or a folder."
+            f"{path} does not say by its extension what it is: use {', '.join(FORMATS)}, or a folder."
         )
     return found
 

@@ -1,1 +1,29 @@
 """The audit: what is wrong with the memories, with evidence, and what could be done about it."""
+
+from memframe.audit.audited import Audit
+from memframe.audit.checks import audit_memories
+from memframe.audit.comparison import Comparison
+from memframe.audit.findings import CHECKS, SEVERITIES
+from memframe.audit.junk import find_junk
+from memframe.audit.missing import find_missing
+from memframe.audit.personal_data import find_personal_data, presidio_names
+from memframe.audit.scores import find_scores
+from memframe.audit.sealed import find_sealed
+from memframe.audit.secret import find_secrets
+from memframe.audit.tags import find_tags
+
+__all__ = [
+    "CHECKS",
+    "SEVERITIES",
+    "Audit",
+    "Comparison",
+    "audit_memories",
+    "find_junk",
+    "find_missing",
+    "find_personal_data",
+    "find_scores",
+    "find_sealed",
+    "find_secrets",
+    "find_tags",
+    "presidio_names",
+]

@@ -1,7 +1,8 @@
 """The `memframe` command: the verbs of the toolkit for shells and scripts.
 
-Exit codes: 0 done, 1 error (a message, never a traceback), 2 usage, 5 access refused (the key, the token or
-the approval).
+Exit codes: 0 done, 1 error (a message, never a traceback), 2 usage, 3 conflicts or rejected rows, 4 rows of
+which it is not known whether they were written, 5 access refused (the key, the token or the approval), 6 the audit
+found what `--fail-on` names.
 """
 
 from __future__ import annotations
@@ -11,14 +12,21 @@ from typing import Any
 
 import click
 
-from memframe.errors import AccessError, AuthError, ConfigError, MemframeError
+from memframe.errors import AccessError, AuthError, ConfigError, MemframeError, StalePlanError
 
 COMMANDS = {
     "demo": "memframe.cli.demo:take_tour",
     "login": "memframe.cli.login:log_in",
     "request": "memframe.cli.request:access_requests",
     "export": "memframe.cli.export:export_all",
+    "plan": "memframe.cli.planning:plan_edits",
+    "apply": "memframe.cli.running:carry_out",
+    "resume": "memframe.cli.running:go_on",
+    "undo": "memframe.cli.planning:plan_back",
+    "runs": "memframe.cli.running:show_runs",
     "fleet": "memframe.cli.fleet:on_every_user",
+    "audit": "memframe.cli.audit:audit_all",
+    "report": "memframe.cli.audit:report_all",
     "serve": "memframe.cli.serve:run_service",
     "service": "memframe.cli.accounts:service",
 }
@@ -52,7 +60,7 @@ class Commands(click.Group):
             raise click.ClickException(str(error)) from None
 
 
-EXIT_CODES: dict[type[MemframeError], int] = {AccessError: 5, AuthError: 5}
+EXIT_CODES: dict[type[MemframeError], int] = {AccessError: 5, AuthError: 5, StalePlanError: 3}
 """Of errors that a script may want to tell from the others, which end with 1."""
 
 

@@ -9,16 +9,16 @@ from typing import Any
 import click
 from msgspec.structs import asdict
 
-from memframe.answers import printable
-from memframe.cli.place import Place, at_a_place
+from memframe.cli.place import at_a_place, opened
 from memframe.cli.showing import as_json, secrets_of, show, show_secrets
 from memframe.errors import ConfigError
 from memframe.secret import Secret
 from memframe.service.backup import back_up
-from memframe.service.deployment import Deployment
+from memframe.service.deployment import Deployment, Place
 from memframe.service.rotation import rotate_key
 from memframe.service.store import User
 from memframe.service.times import instant_text
+from memframe.showing import printable
 
 password_stdin = click.option(
     "--password-stdin", is_flag=True, help="Read the password as one line of standard input."
@@ -48,7 +48,7 @@ def add_developer(name: str, redirect_uri: str, place: Place, as_json: bool) -> 
     Example:
         memframe service add-developer "Notes" --redirect-uri https://notes.example.org/callback
     """
-    with place.opened() as deployment:
+    with opened(place) as deployment:
         show_secrets(secrets_of(deployment.add_developer(name, redirect_uri)), as_json=as_json)
 
 
@@ -64,7 +64,7 @@ def add_user(email: str, password_stdin: bool, place: Place, as_json: bool) -> N
     Example:
         memframe service add-user ada@example.org --password-stdin < password.txt
     """
-    with place.opened() as deployment:
+    with opened(place) as deployment:
         user_id = deployment.add_user(email, _password(from_stdin=password_stdin))
     show({"user_id": user_id}, user_id, as_json=as_json)
 
@@ -81,7 +81,7 @@ def reset_password(email: str, password_stdin: bool, place: Place, as_json: bool
     Example:
         memframe service reset-password ada@example.org --password-stdin < password.txt
     """
-    with place.opened() as deployment:
+    with opened(place) as deployment:
         user_id = deployment.user_id(email)
         deployment.reset_password(user_id, _password(from_stdin=password_stdin))
     show({"user_id": user_id}, f"{email} has a new password and is signed out everywhere", as_json=as_json)
@@ -101,7 +101,7 @@ def rotate_user_key(email: str, place: Place, as_json: bool) -> None:
     Example:
         memframe service rotate-key ada@example.org
     """
-    with place.opened() as deployment:
+    with opened(place) as deployment:
         rotation = rotate_key(deployment, deployment.user_id(email))
     sealed = f"key_version {rotation.key_version}: {rotation.n_sealed} memories sealed again"
     show(asdict(rotation), sealed, as_json=as_json)
@@ -126,7 +126,7 @@ def disable_account(account: str, enable: bool, place: Place, as_json: bool) -> 
         memframe service disable ada@example.org
         memframe service disable ada@example.org --enable
     """
-    with place.opened() as deployment:
+    with opened(place) as deployment:
         found = deployment.account(account)
         deployment.store.accounts.set_disabled(type(found), found.id, disabled=not enable)
     kind = "user" if isinstance(found, User) else "developer"
@@ -148,8 +148,8 @@ def disable_tag(email: str, name: str, enable: bool, place: Place, as_json: bool
     Example:
         memframe service disable-tag ada@example.org stamps
     """
-    with place.opened() as deployment, deployment.store.owned(deployment.user_id(email)) as memories:
-        tag = memories.set_tag_enabled(name, enabled=enable)
+    with opened(place) as deployment, deployment.store.owned(deployment.user_id(email)) as memories:
+        tag = memories.tags.set_enabled(name, enabled=enable)
     words = f"the tag {printable(tag.name)} is switched {'on' if enable else 'off'}"
     show({"id": tag.id, "name": tag.name, "is_enabled": tag.is_enabled}, words, as_json=as_json)
 
@@ -169,7 +169,7 @@ def back_up_service(destination: Path, without_key: bool, place: Place, as_json:
     Example:
         memframe service backup backups/2026-03-01
     """
-    with place.opened() as deployment:
+    with opened(place) as deployment:
         files = back_up(deployment, destination, with_key=not without_key)
     told = {"folder": str(destination), "files": {file.name: file.stat().st_size for file in files}}
     names = " and ".join(file.name for file in files)
@@ -186,7 +186,7 @@ def list_accounts(place: Place, as_json: bool) -> None:
     Example:
         memframe service list --json
     """
-    with place.opened() as deployment:
+    with opened(place) as deployment:
         accounts = _accounts(deployment)
     lines = [
         f"{kind:<9}  {account['id']}  {printable(account[name])}{_note(account)}"

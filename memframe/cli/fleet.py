@@ -10,12 +10,12 @@ from typing import Any
 
 import click
 
-from memframe.answers import printable
 from memframe.audit.findings import SEVERITIES
 from memframe.cli.opening import as_json
 from memframe.client import Client, connect
 from memframe.fleet import FleetFolder, audit_fleet, export_fleet
 from memframe.fleet.runs import dask_client_at
+from memframe.showing import printable
 
 SOME_FAILED, FOUND = 1, 6
 """Exit codes: a user failed; the audit found what it was told to fail on."""

@@ -12,15 +12,21 @@ from memframe.client import connect
 
 Command = Callable[..., None]
 
-on_request = click.option(
-    "--request",
-    "request_id",
-    required=True,
-    envvar="MEMFRAME_REQUEST",
-    show_envvar=True,
-    metavar="ID",
-    help="The approved access request to the user's memories; `memframe request list` shows them.",
-)
+
+def request_option(*, required: bool) -> Callable[[Command], Command]:
+    """The option that says whose memories are meant."""
+    return click.option(
+        "--request",
+        "request_id",
+        required=required,
+        envvar="MEMFRAME_REQUEST",
+        show_envvar=True,
+        metavar="ID",
+        help="The approved access request to the user's memories; `memframe request list` shows them.",
+    )
+
+
+on_request = request_option(required=True)
 
 as_json = click.option("--json", "as_json", is_flag=True, help="JSON on standard output, for scripts.")
 

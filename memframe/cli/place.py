@@ -6,34 +6,21 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import platformdirs
 
-from memframe.service.deployment import Deployment, open_deployment
+from memframe.service.deployment import Deployment, Place
 
 Command = Callable[..., None]
 
 
-class Place(NamedTuple):
-    """Where a service keeps its data."""
-
-    folder: Path
-    database: str | None = None
-    key_file: Path | None = None
-
-    def open(self, *, may_create: bool = False) -> Deployment:
-        """The service; a mistyped folder must not become a new one, unless that is what is asked for."""
-        return open_deployment(
-            self.folder, database_url=self.database, key_file=self.key_file, may_create=may_create
-        )
-
-    @contextmanager
-    def opened(self) -> Iterator[Deployment]:
-        """The service for the length of a command; errors of the database are named."""
-        with closing(self.open()) as deployment, deployment.store.naming_errors():
-            yield deployment
+@contextmanager
+def opened(place: Place) -> Iterator[Deployment]:
+    """The service for the length of a command; errors of the database are named."""
+    with closing(place.open()) as deployment, deployment.store.naming_errors():
+        yield deployment
 
 
 def at_a_place(command: Command) -> Command:

@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from memframe.access import wait_for_decision
-from memframe.answers import printable
 from memframe.cli.asking import ask_secret
 from memframe.cli.opening import as_json
 from memframe.client import Client, connect
 from memframe.oauth import OAuthFlow
 from memframe.secret import Secret
+from memframe.showing import printable
 from memframe.wire import AccessRequest
 
 DEFAULT_WAIT_S = 300.0

@@ -5,17 +5,18 @@ from __future__ import annotations
 import signal
 import sys
 from contextlib import closing
+from ipaddress import ip_network
 
 import click
 
 from memframe.address import is_loopback
-from memframe.cli.place import Place, at_a_place
+from memframe.cli.place import at_a_place
 from memframe.cli.showing import as_json, secrets_of, show_secrets
 from memframe.errors import ConfigError
 from memframe.service import rules
-from memframe.service.app import create_app
-from memframe.service.deployment import FIRST_DEVELOPER, Addresses, Deployment
-from memframe.service.server import listen, make_server, url_of
+from memframe.service.app import AppMaker
+from memframe.service.deployment import FIRST_DEVELOPER, Addresses, Deployment, Place
+from memframe.service.server import listen, serve_with, url_of
 
 DEFAULT_PORT = 8765
 
@@ -27,25 +28,48 @@ DEFAULT_PORT = 8765
     "--port", default=DEFAULT_PORT, show_default=True, type=click.IntRange(0, 65535), help="0: any."
 )
 @click.option("--public-url", metavar="URL", help="Address under which others reach the service.")
+@click.option(
+    "--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes that serve."
+)
+@click.option(
+    "--trusted-proxy",
+    metavar="[ADDRESSES]",
+    is_flag=False,
+    flag_value="127.0.0.1,::1",
+    help="Believe the X-Forwarded-For of a proxy: of one on this machine, or of these addresses or networks.",
+)
+@click.option("--log-json", is_flag=True, help="Log requests and faults to standard error, as lines of JSON.")
 @as_json
-def run_service(place: Place, host: str, port: int, public_url: str | None, as_json: bool) -> None:
+def run_service(
+    place: Place,
+    host: str,
+    port: int,
+    public_url: str | None,
+    workers: int,
+    trusted_proxy: str | None,
+    log_json: bool,
+    as_json: bool,
+) -> None:
     """Run the Memory Access Service until Ctrl-C.
 
-    The first start makes the data folder and prints, once, the secrets of a first developer.
+    The first start makes the data folder and prints, once, the secrets of a first developer. /healthz tells
+    whether the service runs, /readyz whether its database answers.
 
     \b
     Example:
         memframe serve --data ./memories --port 8765
+        memframe serve --public-url https://memories.example.org --trusted-proxy --workers 2
     """
     own_url = _checked_public_url(host, public_url)
-    with listen(host, port) as listening, closing(place.open(may_create=True)) as deployment:
+    proxies = _networks(trusted_proxy)
+    with listen(host, port) as listening:
         addresses = Addresses(own_url or url_of(listening))
-        server = make_server(create_app(deployment, addresses))
         _stop_on_signals()
-        with deployment.store.naming_errors():
+        with closing(place.open(may_create=True)) as deployment, deployment.store.naming_errors():
             shown = _shown_at_start(deployment, addresses)
         show_secrets(shown, as_json=as_json)
-        server.run([listening])
+        maker = AppMaker(place, addresses, log_json)
+        serve_with(maker.make, listening, workers=workers, trusted_proxies=proxies)
 
 
 def _stop_on_signals() -> None:
@@ -63,6 +87,19 @@ def _checked_public_url(host: str, url: str | None) -> str | None:
         f"--host {host} opens the service to the network, where plain http would show every secret; "
         "put it behind a proxy that speaks https and name that: --public-url https://..."
     )
+
+
+def _networks(text: str | None) -> list[str]:
+    """Addresses and networks between commas."""
+    named = [part.strip() for part in (text or "").split(",") if part.strip()]
+    for name in named:
+        try:
+            ip_network(name)
+        except ValueError:
+            raise ConfigError(
+                f"--trusted-proxy {name} is not an IP address or network, such as 10.0.0.5 or 10.0.0.0/24"
+            ) from None
+    return named
 
 
 def _shown_at_start(deployment: Deployment, addresses: Addresses) -> dict[str, str]:

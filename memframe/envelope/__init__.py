@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from memframe.envelope.alphabets import utf8_of
+from memframe.envelope.alphabets import is_utf8, utf8_of
 from memframe.envelope.detect import looks_sealed, reason_for
 from memframe.envelope.formats import LAYOUTS, OWN, PLAIN, Codec, bind, every_layout, read_format
 from memframe.envelope.keys import check_key
@@ -136,6 +136,12 @@ class Envelope:
     def __repr__(self) -> str:
         return f"<Envelope of user {self._user_id}, key_version {self._key_version}>"
 
+    def rekeyed(self, key: Secret, key_version: int) -> Envelope:
+        """One for the same user that reads the same formats under another key."""
+        return Envelope(
+            key, user_id=self._user_id, key_version=key_version, content_format=self.content_format
+        )
+
     @property
     def layout(self) -> str | None:
         """Name of the layout that the content turned out to be in; None before any was opened."""
@@ -192,7 +198,7 @@ class Envelope:
                     errors[index] = self._reason(text)
                 else:
                     n_plain += 1
-            elif not plain.isascii() and not _is_utf8(plain):
+            elif not plain.isascii() and not is_utf8(plain):
                 opened[index], errors[index] = None, _NOT_TEXT
         return Opened(opened, errors, n_plain)
 
@@ -277,11 +283,3 @@ class Envelope:
 def _check_version(key_version: int) -> None:
     if type(key_version) is not int or key_version < 0:  # True would be 1
         raise ConfigError(f"key_version is a whole number from 0 up, not {key_version!r}")
-
-
-def _is_utf8(plain: bytes) -> bool:
-    try:
-        plain.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

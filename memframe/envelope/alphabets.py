@@ -129,3 +129,16 @@ def utf8_of(text: str) -> bytes | None:
         return text.encode()
     except UnicodeEncodeError:
         return None
+
+
+def is_utf8(plain: bytes) -> bool:
+    """Whether bytes are text.
+
+    >>> is_utf8(b"tea"), is_utf8(b"\\xff")
+    (True, False)
+    """
+    try:
+        plain.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

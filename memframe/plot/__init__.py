@@ -1,7 +1,8 @@
 """Memories as pictures: when they came, under which tags, from where, with what scores, how long.
 
 Every function takes a frame of memories and draws into one matplotlib ``Axes``, a new one or the one
-that is passed as ``ax``; `overview` returns a ``Figure`` with all of them. Nothing goes through
+that is passed as ``ax``; `overview` returns a ``Figure`` with all of them. `findings` and `duplicates`
+take an audit, and draw what it found. Nothing goes through
 ``matplotlib.pyplot``: no global state, no figure that stays open. What is returned shows itself when it
 is the last expression of a notebook cell (``display(...)`` elsewhere in it), and is saved by
 ``ax.figure.savefig(path)`` or ``figure.savefig(path)``.
@@ -14,7 +15,8 @@ Values that are missing are not drawn but counted below the picture. Times are s
 """
 
 from memframe.plot.counts import sources, tags, timeline
+from memframe.plot.found import duplicates, findings
 from memframe.plot.measures import lengths, scores
 from memframe.plot.page import overview
 
-__all__ = ["lengths", "overview", "scores", "sources", "tags", "timeline"]
+__all__ = ["duplicates", "findings", "lengths", "overview", "scores", "sources", "tags", "timeline"]

@@ -11,8 +11,9 @@ from matplotlib import dates as mdates
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
+from memframe.columns import name_cells, ranked, texts, times
 from memframe.plot.bins import FIRST, LAST, TimeBins, bin_times
-from memframe.plot.columns import name_cells, ranked, texts, times
+from memframe.plot.pairs import draw_pairs
 from memframe.plot.paper import SERIES, blank, count_axis, legend, note, prepare, ranked_bars
 from memframe.plot.wording import left_out, more, nothing
 
@@ -53,13 +54,15 @@ def timeline(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def tags(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
-    """The most frequent tags, by how many memories carry them.
+def tags(memories: pd.DataFrame, *, together: bool = False, ax: Axes | None = None) -> Axes:
+    """The most frequent tags, by how many memories carry them, or which of them occur together.
 
     Parameters
     ----------
     memories : DataFrame
         Needs ``tags``, tuples of names.
+    together : bool
+        Whether to draw, for each two of the tags, how many memories carry both.
     ax : Axes, optional
         Where to draw; new axes otherwise.
 
@@ -71,6 +74,8 @@ def tags(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     ranking = _by_count(Counter(chain.from_iterable(map(set, cells))))
     if not ranking:
         return blank(ax, "Tags", nothing(memories, "none has a tag"))
+    if together:
+        return draw_pairs(cells, [name for name, _ in ranking], ax=ax)
     ax = prepare(ax, f"Memories per tag, n = {len(cells):,}")
     names, counts = zip(*ranking[:_MAX_ROWS], strict=True)
     ranked_bars(ax, names, counts, [f"{count:,}" for count in counts])

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 from numpy.typing import NDArray
 
+from memframe.columns import numbers, ranked, texts
 from memframe.plot.bins import length_edges
-from memframe.plot.columns import numbers, ranked, texts
 from memframe.plot.lettering import label, plain_text
 from memframe.plot.paper import (
     BLUE,

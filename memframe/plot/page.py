@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from memframe.plot.columns import times
+from memframe.columns import times
 from memframe.plot.counts import sources, tags, timeline
 from memframe.plot.measures import lengths, scores
 from memframe.plot.paper import new_figure

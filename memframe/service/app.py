@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from typing import Any, NamedTuple
 
 from litestar import Litestar, Request, Response
 from litestar.datastructures import MutableScopeHeaders, State
 from litestar.exceptions import HTTPException
 from litestar.types import ASGIApp, Message, Scope
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import InterfaceError, OperationalError
 
 from memframe.errors import ServiceError
 from memframe.service.api import api_router
 from memframe.service.api.idempotency import InFlight
 from memframe.service.dashboard import site_router
-from memframe.service.deployment import Addresses, Deployment
+from memframe.service.deployment import Addresses, Deployment, Place
+from memframe.service.health import HEALTH_ROUTES
 from memframe.service.hosts import HostGuard
+from memframe.service.logs import RequestLog, log_as_json
 from memframe.service.openapi import get_openapi_document
 from memframe.service.problems import (
     answer_database_error,
@@ -23,15 +26,32 @@ from memframe.service.problems import (
     answer_http_error,
     answer_service_error,
 )
+from memframe.service.server import end_with_parent
 from memframe.service.site import Site, is_for_people, lost_page
 
 MAX_BODY_BYTES = 1_000_000
 
 
+class AppMaker(NamedTuple):
+    """Makes the application in each process that serves it."""
+
+    place: Place
+    addresses: Addresses
+    log_json: bool
+
+    def make(self) -> ASGIApp:
+        """A service that has been started before, opened again for this process."""
+        if self.log_json:
+            log_as_json()
+        end_with_parent()
+        app = create_app(self.place.open(), self.addresses)
+        return RequestLog(app, seconds=time.perf_counter) if self.log_json else app
+
+
 def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
     """The service at its public addresses, as an ASGI application."""
     app = Litestar(
-        [api_router(), get_openapi_document, site_router()],
+        [api_router(), get_openapi_document, site_router(), *HEALTH_ROUTES],
         state=State(
             {
                 "deployment": deployment,
@@ -45,9 +65,11 @@ def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
             ServiceError: answer_service_error,
             HTTPException: _answer_http_error,
             OperationalError: answer_database_error,
+            InterfaceError: answer_database_error,
             Exception: answer_failure,
         },
         before_send=[_forbid_sniffing],
+        on_shutdown=[deployment.close],
         request_max_body_size=MAX_BODY_BYTES,
         openapi_config=None,
         logging_config=None,

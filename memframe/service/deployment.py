@@ -6,7 +6,9 @@ at the first start, closed to others; data whose key is gone, or another's, is r
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 from uuid import uuid4
 
 from argon2 import PasswordHasher
@@ -16,9 +18,10 @@ from memframe.address import check_redirect_uri
 from memframe.errors import ConfigError, NotFoundError
 from memframe.secret import Secret
 from memframe.service import cursors, rules
-from memframe.service.keyring import Keyring
+from memframe.service.keyring import Keyring, UserKey
 from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
 from memframe.service.store import Developer, Memories, Store, User, sqlite_url
+from memframe.service.store.user_keys import WrappedKey
 from memframe.service.throttle import TokenCalls
 from memframe.service.times import Clock, utc_now
 from memframe.service.tokens import (
@@ -36,6 +39,22 @@ DATABASE_FILE = "memframe.db"
 DEFAULT_REDIRECT_URI = "http://127.0.0.1/callback"
 FIRST_DEVELOPER = "My application"
 TOKEN_CALLS_PER_MINUTE = 60
+KEYS_HELD = 1000
+"""Users whose keys stay unwrapped in memory, the latest ones."""
+
+
+class Place(NamedTuple):
+    """Where a service keeps its data; database and master key are in the folder unless they are named."""
+
+    folder: Path
+    database: str | None = None
+    key_file: Path | None = None
+
+    def open(self, *, may_create: bool = False) -> Deployment:
+        """The service; a mistyped folder does not become a new one, unless it may."""
+        return open_deployment(
+            self.folder, database_url=self.database, key_file=self.key_file, may_create=may_create
+        )
 
 
 class Addresses(Struct, frozen=True):
@@ -109,6 +128,8 @@ class Deployment:
         self.now = now
         self.passwords = Passwords(password_hasher)
         self.cursors = cursors.Cursors(master_key.derive("cursors", n_bytes=cursors.KEY_BYTES))
+        self._unwrapped = lru_cache(KEYS_HELD)(self._unwrap)
+        self._memory_key = lru_cache(KEYS_HELD)(master_key.memory_key)
         self.token_calls = TokenCalls(token_calls_per_minute, now=now)
 
     def bearer_tokens(self, addresses: Addresses) -> BearerTokens:
@@ -178,11 +199,19 @@ class Deployment:
 
     def keyring(self, user_id: str, memories: Memories) -> Keyring:
         """What seals and opens the user's content."""
-        return Keyring(self.master_key, user_id, memories.keys)
+        return Keyring(self.master_key, user_id, memories.keys, unwrapped=self._unwrapped)
+
+    def is_memory_key(self, key: Secret, *, user_id: str, developer_id: str) -> bool:
+        """Whether a memory key is that of a user and a developer."""
+        return self._memory_key(user_id=user_id, developer_id=developer_id) == key
 
     def close(self) -> None:
         """Give back what is held."""
         self.store.close()
+
+    def _unwrap(self, user_id: str, key: WrappedKey) -> UserKey:
+        raw = self.master_key.unwrap(key.wrapped, user_id=user_id, version=key.version)
+        return UserKey(key.version, Secret(raw.hex()), user_id)
 
 
 def _unknown(kind: str, name: str) -> NotFoundError:

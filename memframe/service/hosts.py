@@ -12,7 +12,11 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from memframe import wire
 from memframe.address import is_loopback
+from memframe.service.health import HEALTH, READINESS
 from memframe.service.problems import PROBLEM_TYPE
+
+OPEN_PATHS = {HEALTH, READINESS}
+"""Whoever watches over a service may know it by the address of its machine alone."""
 
 
 class HostGuard:
@@ -32,7 +36,7 @@ class HostGuard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer 421."""
         kind: str = scope["type"]  # "lifespan" too, which the annotation leaves out
-        if kind != "http" or self._is_ours(_host(scope)):
+        if kind != "http" or scope["path"] in OPEN_PATHS or self._is_ours(_host(scope)):
             await self._app(scope, receive, send)
             return
         detail = "this service is not known by the name in the Host header; use its public address"

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from memframe.service import rules
 from memframe.service.deployment import Deployment
-from memframe.service.store.memories import TAG_COLOR
+from memframe.service.store.tags import TAG_COLOR
 from memframe.service.times import instant_text
 
 Moment = Annotated[datetime, Meta(tz=True)]
@@ -65,9 +65,9 @@ def import_memories(
         A record is not of that form: the message says which, and what is wrong with it.
     """
     with deployment.store.owned(user_id) as mine:
-        envelope = deployment.keyring(user_id, mine).envelope
+        envelope = deployment.keyring(user_id, mine).present.envelope
         for tag in _checked(tags, ForeignTag, "tag"):
-            mine.add_tag(_tag_columns(tag, deployment.now()))
+            mine.tags.add(_tag_columns(tag, deployment.now()))
         for memory in _checked(memories, ForeignMemory, "memory"):
             sealed = {"content": envelope.seal(rules.checked_text(memory.content, "content"))}
             mine.add(_columns(memory, deployment.now()) | sealed, rules.tag_names(memory.tags or ()))

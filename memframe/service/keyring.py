@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import cached_property
 
 from memframe.envelope import Envelope
+from memframe.envelope.formats import bind
 from memframe.envelope.rekeying import Rekeying
-from memframe.errors import ConflictError, SealError
+from memframe.errors import ConflictError
 from memframe.secret import Secret
 from memframe.service.keys import MasterKey
 from memframe.service.store.user_keys import UserKeys, WrappedKey
@@ -18,25 +21,68 @@ _SEALED_SPELLING = re.compile(r"[A-Za-z0-9+/=_:.-]+", re.ASCII)
 """Characters of the layouts that we know: a text with any other, such as a blank, is plain for certain."""
 
 
-class Keyring:
-    """One user's encryption key in the open, for the length of one transaction.
+class UserKey:
+    """One version of a user's encryption key, in the open.
 
     Attributes
     ----------
     version : int
-        Of the present key.
     key : Secret
         Its hexadecimal text, as credentials give it.
-    envelope : Envelope
-        Seals and opens content with it.
     """
 
-    def __init__(self, master_key: MasterKey, user_id: str, keys: UserKeys) -> None:
+    def __init__(self, version: int, key: Secret, user_id: str) -> None:
+        self.version = version
+        self.key = key
+        self._user_id = user_id
+        self._layouts = [bind(name, key, user_id, version) for name in KNOWN_LAYOUTS]
+
+    @cached_property
+    def envelope(self) -> Envelope:
+        """Seals content with this key, and opens it in each of `KNOWN_LAYOUTS`."""
+        return Envelope(
+            self.key,
+            user_id=self._user_id,
+            key_version=self.version,
+            content_format=list(KNOWN_LAYOUTS),
+            write_format=KNOWN_LAYOUTS[0],
+        )
+
+    def opens(self, content: str) -> bool:
+        """Whether content is sealed with this key."""
+        return any(layout.open(content) is not None for layout in self._layouts)
+
+
+class Keyring:
+    """The versions of one user's key, for the length of one transaction.
+
+    Parameters
+    ----------
+    master_key : MasterKey
+    user_id : str
+    keys : UserKeys
+    unwrapped : callable
+        Opens a wrapped key.
+
+    Attributes
+    ----------
+    present : UserKey
+        What content is sealed with.
+    """
+
+    def __init__(
+        self,
+        master_key: MasterKey,
+        user_id: str,
+        keys: UserKeys,
+        *,
+        unwrapped: Callable[[str, WrappedKey], UserKey],
+    ) -> None:
         self._master_key = master_key
         self._user_id = user_id
         self._keys = keys
-        self.version, self.key = self._unwrapped(keys.present())
-        self.envelope = self._envelope(self.version, self.key)
+        self._unwrapped = unwrapped
+        self.present = unwrapped(user_id, keys.present())
 
     def as_stored(self, content: str) -> str:
         """What is stored of the content that a write brings.
@@ -45,45 +91,29 @@ class Keyring:
         byte. What an earlier key opens is refused, so that whoever seals learns of the new one. Everything
         else is taken for plain text and sealed here.
         """
-        if not _SEALED_SPELLING.fullmatch(content):
-            return self.envelope.seal(content)
-        if _opens(self.envelope, content):
-            return content
-        for wrapped in self._keys.earlier():
-            if _opens(self._envelope(*self._unwrapped(wrapped)), content):
-                raise _sealed_before(wrapped.version, self.version)
-        return self.envelope.seal(content)
+        if _SEALED_SPELLING.fullmatch(content):
+            if self.present.opens(content):
+                return content
+            self._refuse_earlier(content)
+        return self.present.envelope.seal(content)
 
     def rotate(self) -> Rekeying:
         """Put a new version of the key in the place of the present one; what carries content over to it."""
-        before = (self.version, self.key)
-        wrapped = self._master_key.new_user_key(user_id=self._user_id, version=self.version + 1)
-        new = WrappedKey(self.version + 1, wrapped)
+        before, version = self.present, self.present.version + 1
+        new = WrappedKey(version, self._master_key.new_user_key(user_id=self._user_id, version=version))
         self._keys.replace(new)
-        self.version, self.key = self._unwrapped(new)
-        self.envelope = self._envelope(self.version, self.key)
-        return Rekeying(before, (self.version, self.key), user_id=self._user_id, layouts=KNOWN_LAYOUTS)
-
-    def _unwrapped(self, key: WrappedKey) -> tuple[int, Secret]:
-        raw = self._master_key.unwrap(key.wrapped, user_id=self._user_id, version=key.version)
-        return key.version, Secret(raw.hex())
-
-    def _envelope(self, version: int, key: Secret) -> Envelope:
-        return Envelope(
-            key,
+        self.present = self._unwrapped(self._user_id, new)
+        return Rekeying(
+            (before.version, before.key),
+            (version, self.present.key),
             user_id=self._user_id,
-            key_version=version,
-            content_format=list(KNOWN_LAYOUTS),
-            write_format=KNOWN_LAYOUTS[0],
+            layouts=KNOWN_LAYOUTS,
         )
 
-
-def _opens(envelope: Envelope, content: str) -> bool:
-    try:
-        envelope.open(content)
-    except SealError:
-        return False
-    return True
+    def _refuse_earlier(self, content: str) -> None:
+        for wrapped in self._keys.earlier():
+            if self._unwrapped(self._user_id, wrapped).opens(content):
+                raise _sealed_before(wrapped.version, self.present.version)
 
 
 def _sealed_before(version: int, present: int) -> ConflictError:

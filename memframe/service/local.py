@@ -87,6 +87,7 @@ def run_local(
     data: str | Path | None = None,
     port: int = 0,
     *,
+    database: str | None = None,
     now: Clock = utc_now,
     password_hasher: PasswordHasher | None = None,
     token_calls_per_minute: int = TOKEN_CALLS_PER_MINUTE,
@@ -101,6 +102,8 @@ def run_local(
         users and their memories stay.
     port : int, default 0
         0 takes a free one.
+    database : str, optional
+        Another database than the SQLite file in the data folder, as a SQLAlchemy address.
     now : Clock, optional
         What tells the time.
     password_hasher : PasswordHasher, optional
@@ -129,6 +132,7 @@ def run_local(
         listening = stack.enter_context(listen(LOOPBACK, port))
         deployment = open_deployment(
             folder,
+            database_url=database,
             now=now,
             password_hasher=password_hasher,
             token_calls_per_minute=token_calls_per_minute,

@@ -9,7 +9,7 @@ from typing import Any
 
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError
 
 from memframe import wire
 from memframe.errors import ServiceError
@@ -48,7 +48,7 @@ def answer_http_error(_: Request[Any, Any, Any], error: HTTPException) -> Respon
     return problem_response(status, code, HTTPStatus(status).description or error.detail, error.headers)
 
 
-def answer_database_error(request: Request[Any, Any, Any], error: OperationalError) -> Response[bytes]:
+def answer_database_error(request: Request[Any, Any, Any], error: DBAPIError) -> Response[bytes]:
     """The database is locked, full or away: nothing was changed, and trying again is right."""
     _log_failure(request, error)
     detail = "the database does not answer at the moment; nothing was changed, try again"

@@ -51,4 +51,4 @@ def rotate_key(deployment: Deployment, user_id: str) -> Rotation:
             memories.replace_contents(opened)
             n_sealed += len(opened)
             n_unreadable += len(resealed) - len(opened)
-    return Rotation(user_id, keyring.version, n_sealed, n_unreadable)
+    return Rotation(user_id, keyring.present.version, n_sealed, n_unreadable)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import signal
 import socket
+from collections.abc import Callable, Sequence
+from threading import Thread
 
 import uvicorn
 from litestar.types import ASGIApp
+from uvicorn.supervisors import Multiprocess
 
 from memframe.errors import ConfigError
 
@@ -43,13 +49,69 @@ def url_of(listening: socket.socket) -> str:
 
 
 def make_server(app: ASGIApp) -> uvicorn.Server:
-    """A server for the application, without access logs: addresses hold what people search for."""
-    config = uvicorn.Config(
+    """A server for the application, in this process."""
+    return uvicorn.Server(_config(app))
+
+
+def serve_with(
+    make_app: Callable[[], ASGIApp],
+    listening: socket.socket,
+    *,
+    workers: int = 1,
+    trusted_proxies: Sequence[str] = (),
+) -> None:
+    """Serve at a socket until a signal ends it; what is under way then is finished first.
+
+    Parameters
+    ----------
+    make_app : callable
+        Makes the application, once in each process; other processes must be able to import it.
+    listening : socket
+    workers : int, default 1
+        Processes that serve. One is this process itself; of more this one watches over them, and starts
+        another for one that ends.
+    trusted_proxies : sequence of str
+        Addresses and networks whose word about the address of a caller (``X-Forwarded-For``) is believed.
+    """
+    config = _config(make_app, factory=True, workers=workers, trusted_proxies=trusted_proxies)
+    server = uvicorn.Server(config)
+    if workers == 1:
+        server.run([listening])
+    else:
+        Multiprocess(config, sockets=[listening]).run()
+
+
+def end_with_parent() -> None:
+    """In a process that serves for another one: stop once that is gone, however it ended.
+
+    Otherwise it would go on at a port that the next start finds taken.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        Thread(target=_stop_after, args=(parent.join,), daemon=True).start()
+
+
+def _stop_after(wait: Callable[[], None]) -> None:
+    wait()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _config(
+    app: ASGIApp | Callable[[], ASGIApp],
+    *,
+    factory: bool = False,
+    workers: int = 1,
+    trusted_proxies: Sequence[str] = (),
+) -> uvicorn.Config:
+    """Without uvicorn's access log: addresses hold what people search for."""
+    return uvicorn.Config(
         app,
+        factory=factory,
+        workers=workers,
         access_log=False,
         log_config=None,
         server_header=False,
-        proxy_headers=False,
+        proxy_headers=bool(trusted_proxies),
+        forwarded_allow_ips=list(trusted_proxies),
         timeout_graceful_shutdown=STOP_TIMEOUT_S,
     )
-    return uvicorn.Server(config)

@@ -20,6 +20,8 @@ from memframe.service.times import Clock
 ACCOUNTS_AN_ADDRESS = 10
 """Behind one address there may be a few accounts, but not a crowd that tries keys."""
 
+MAX_ADDRESS_CHARS = 64
+
 
 class Throttle:
     """At most ``limit`` calls a key within any ``window_s`` seconds.
@@ -83,8 +85,11 @@ class Throttle:
 
 def address_of(request: Request[Any, Any, Any]) -> str:
     """The address that a request is counted for; of IPv6 the first half, as a site has all of the second."""
-    host = request.client.host if request.client else ""
-    return str(IPv6Network((host.partition("%")[0], 64), strict=False)) if ":" in host else host
+    host = request.client.host[:MAX_ADDRESS_CHARS] if request.client else ""
+    try:
+        return str(IPv6Network((host.partition("%")[0], 64), strict=False))
+    except ValueError:  # of IPv4, or whatever a proxy has passed on
+        return host
 
 
 class TokenCalls:

@@ -1,94 +1,41 @@
-"""Loading memories: memframe against the loop that everybody writes, side by side, as ratios.
+"""How fast memories become a frame: memframe and what people would write or pick instead, side by side.
 
     python tests/benchmarks/load.py
 
-Each way runs in a fresh process against a page server of its own process; the ways take turns, and the
-median of the rounds counts.
+Each way of `ways.py` runs in a fresh process against a page server of its own process; the ways take turns,
+in another order each round, and the median of the rounds counts. One whose library is not installed is left
+out, and said so: `pip install dlt httpx` has them all.
+
+Small pages are measured on fewer memories, 200 pages at most. The table shows milliseconds for 1,000
+memories, and how often that goes into the obvious loop's.
 """
 
 import argparse
-import base64
 import contextlib
-import http.client
+import importlib.util
 import json
-import re
+import random
 import statistics
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
+from ways import WAYS
+
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+LIBRARIES = {"httpx", "dlt"}
+"""Ways that need a library which memframe does not."""
+PAGES_AT_MOST = 200
 
-USER_QUERY = "user_id=0b5e9e9c-3d1f-4c55-9a53-6f5d4a1b2c3d"
-
-
-def obvious(base_url, size):
-    """`requests.get` a page, `.json()`, decrypt a row at a time, `DataFrame(rows)`."""
-    import pandas as pd
-    import requests
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-    from pages import KEY, USER_ID
-
-    began = time.perf_counter()
-    cipher, rows, cursor = AESGCM(KEY), [], None
-    while True:
-        params = {"user_id": USER_ID, "limit": size} | ({"cursor": cursor} if cursor else {})
-        page = requests.get(
-            f"{base_url}/memory-blobs", params=params, headers={"Authorization": "Bearer t"}
-        ).json()
-        for row in page["memoryBlobs"]:
-            sealed = base64.b64decode(row["content"])
-            row["content"] = cipher.decrypt(sealed[:12], sealed[12:], None).decode()
-            rows.append(row)
-        cursor = page["next_cursor"]
-        if cursor is None:
-            break
-    frame = pd.DataFrame(rows)
-    return time.perf_counter() - began, len(frame)
-
-
-def chain(base_url, size):
-    """The page chain alone: one connection, bytes dropped. No client can be faster."""
-    host, path = re.fullmatch(r"http://([^/]+)(.*)", base_url).groups()
-    connection, cursor, n_pages = http.client.HTTPConnection(host), None, 0
-    began = time.perf_counter()
-    while n_pages == 0 or cursor:
-        target = f"{path}/memory-blobs?{USER_QUERY}&limit={size}" + (f"&cursor={cursor}" if cursor else "")
-        connection.request("GET", target, headers={"Authorization": "Bearer t"})
-        tail = connection.getresponse().read()[-40:]
-        found = re.search(rb'"next_cursor": "(c\d+)"}', tail)
-        cursor, n_pages = found and found[1].decode(), n_pages + 1
-    return time.perf_counter() - began, n_pages * size
-
-
-def memframe(base_url, size):
-    """`mf.load_memories`."""
-    import memframe as mf
-
-    load_memories = mf.load_memories  # imported now: the other ways import before their clock runs, too
-    access = mf.open_access(mf.connect(base_url, api_key="mf_benchmark"), "r1")
-    began = time.perf_counter()
-    frame = load_memories(access, page_size=size, progress=False)
-    return time.perf_counter() - began, len(frame)
-
-
-WAYS = {way.__name__: way for way in (obvious, chain, memframe)}
+CASES = [(delay_ms, size) for delay_ms in (0, 20) for size in (1000, 100, 10)]
 
 
 @contextlib.contextmanager
 def page_server(n_memories, size, delay_ms):
-    command = [
-        sys.executable,
-        HERE / "pages.py",
-        "--memories",
-        n_memories,
-        "--page-size",
-        size,
-        "--delay-ms",
-        delay_ms,
-    ]
+    options = {"--memories": n_memories, "--page-size": size, "--delay-ms": delay_ms}
+    command = [sys.executable, HERE / "pages.py", *(part for option in options.items() for part in option)]
     with subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, text=True) as server:
         try:
             yield f"http://127.0.0.1:{int(server.stdout.readline())}/api/v1"
@@ -96,31 +43,88 @@ def page_server(n_memories, size, delay_ms):
             server.terminate()
 
 
-def seconds_of(way, base_url, size):
-    command = [sys.executable, __file__, "--way", way, "--base-url", base_url, "--page-size", str(size)]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)[0]
+def n_asked(base_url):
+    """Pages that the server was asked for since the last call."""
+    with urllib.request.urlopen(f"{base_url}/asked") as answer:  # noqa: S310 - our own server
+        return json.load(answer)
+
+
+def measured(way, base_url, size):
+    command = [sys.executable, HERE / "ways.py", way, base_url, str(size)]
+    run = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return run | {"requests": n_asked(base_url)}
 
 
 def compared(ways, *, n_memories, size, delay_ms, rounds):
-    """Median seconds of each way, measured in turns."""
-    times = {way: [] for way in ways}
+    """Of each way the median of its runs, measured in turns, for each figure."""
+    runs = {way: [] for way in ways}
     with page_server(n_memories, size, delay_ms) as base_url:
         for _ in range(rounds):
-            for way in ways:
-                times[way].append(seconds_of(way, base_url, size))
-    return {way: statistics.median(seconds) for way, seconds in times.items()}
+            for way in random.sample(ways, len(ways)):
+                runs[way].append(measured(way, base_url, size))
+    assert all(run["rows"] in (n_memories, 0) for of_way in runs.values() for run in of_way)
+    return {
+        way: {figure: statistics.median(run[figure] for run in of_way) for figure in of_way[0]}
+        for way, of_way in runs.items()
+    }
 
 
-def report(n_memories, rounds):
-    print(f"{n_memories:,} memories, 1,000 a page, median of {rounds} rounds")
-    for delay_ms, against in ((0, "obvious"), (20, "chain")):
-        median = compared(
-            [against, "memframe"], n_memories=n_memories, size=1000, delay_ms=delay_ms, rounds=rounds
+def import_seconds(statement, rounds):
+    """Median of fresh processes, the interpreter's own start not counted."""
+    code = f"import time; began = time.perf_counter(); {statement}; print(time.perf_counter() - began)"
+    runs = [
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+        for _ in range(rounds)
+    ]
+    return statistics.median(float(run.stdout) for run in runs)
+
+
+def report(cases, ways, n_memories, rounds):
+    results = {}
+    for delay_ms, size in cases:
+        n_here = min(n_memories, PAGES_AT_MOST * size)
+        started = time.monotonic()
+        results[delay_ms, size] = compared(
+            ways, n_memories=n_here, size=size, delay_ms=delay_ms, rounds=rounds
         )
-        for way, seconds in median.items():
-            print(
-                f"  {delay_ms:2} ms a page  {way:9} {seconds:6.2f} s  {median[against] / seconds:5.2f}x {against}"
-            )
+        for figures in results[delay_ms, size].values():
+            figures["ms"] = figures["seconds"] * 1e6 / n_here
+        took = time.monotonic() - started
+        print(f"{n_here:,} memories, {size:,} a page, {delay_ms} ms: {took:.0f} s", file=sys.stderr)
+    print_table(results, ways)
+    print_beside(results)
+
+
+def print_table(results, ways):
+    """Milliseconds for 1,000 memories in Markdown, and the peaks and requests of the first case."""
+    heads = [f"{size:,} a page{f', {delay_ms} ms' if delay_ms else ''}" for delay_ms, size in results]
+    print(f"| way | {' | '.join(heads)} | peak memory | requests |")
+    print("|---" * (len(heads) + 3) + "|")
+    first = next(iter(results.values()))
+    for way in ways:
+        cells = []
+        for case in results.values():
+            ratio = case["obvious"]["ms"] / case[way]["ms"]
+            cells.append(f"{case[way]['ms']:.1f}" + (f" ({ratio:.1f}x)" if way != "obvious" else ""))
+        cells += [f"{first[way]['peak_mb']:.0f} MB", f"{first[way]['requests']:.0f}"]
+        print(f"| {WAYS[way].__doc__.splitlines()[0].rstrip('.')} | {' | '.join(cells)} |")
+
+
+def print_beside(results):
+    """What the table does not say by itself."""
+    print()
+    if near_chain := results.get((20, 1000)):
+        over = near_chain["memframe"]["ms"] / near_chain["chain"]["ms"] - 1
+        print(f"memframe over the bare chain, 1,000 a page, 20 ms: {over:+.1%}")
+    if {(20, 1000), (20, 10)} <= results.keys():
+        times = results[20, 10]["obvious"]["ms"] / results[20, 1000]["memframe"]["ms"]
+        print(
+            f"the obvious loop at the API's default page size takes {times:.0f} times as long, 20 ms a page"
+        )
+    pandas = import_seconds("import pandas", 5)
+    for statement in ("import memframe", "import memframe; memframe.load_memories"):
+        ratio = import_seconds(statement, 5) / pandas
+        print(f"`{statement}`: {ratio:.2f} times `import pandas` ({pandas:.2f} s)")
 
 
 def main():
@@ -129,14 +133,23 @@ def main():
     )
     parser.add_argument("--memories", type=int, default=50_000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
-    parser.add_argument("--base-url", help=argparse.SUPPRESS)
-    parser.add_argument("--page-size", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--page-size", type=int, action="append", help="only these; may be repeated")
+    parser.add_argument("--delay-ms", type=int, action="append", help="only these; may be repeated")
+    parser.add_argument(
+        "--way", choices=WAYS, action="append", help="only these beside obvious, memframe, chain"
+    )
     options = parser.parse_args()
-    if options.way:
-        print(json.dumps(WAYS[options.way](options.base_url, options.page_size)))
-    else:
-        report(options.memories, options.rounds)
+    cases = [
+        (delay_ms, size)
+        for delay_ms, size in CASES
+        if delay_ms in (options.delay_ms or [delay_ms]) and size in (options.page_size or [size])
+    ]
+    wanted = {*(options.way or WAYS), "obvious", "memframe", "chain"}
+    absent = {library for library in LIBRARIES & wanted if importlib.util.find_spec(library) is None}
+    for library in sorted(absent):
+        print(f"{library} is not installed here, and left out", file=sys.stderr)
+    ways = [way for way in WAYS if way in wanted - absent]
+    report(cases, ways, options.memories, options.rounds)
 
 
 if __name__ == "__main__":

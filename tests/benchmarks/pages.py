@@ -58,12 +58,16 @@ def rendered(memories, size):
 
 
 class Pages:
-    """Answers by method and target; pages of a size are rendered once, when first asked for."""
+    """Answers by method and target; pages of a size are rendered once, when first asked for.
+
+    ``/asked`` says for how many pages it was asked since it was asked that.
+    """
 
     def __init__(self, n_memories, delay_s):
         self._memories = [memory(number) for number in range(n_memories)]
         self._delay_s = delay_s
         self._pages = {}
+        self._n_asked = 0
 
     def prepare(self, size):
         self._pages[size] = rendered(self._memories, size)
@@ -75,6 +79,10 @@ class Pages:
         if parts.path.endswith("/credentials"):
             keys = {"user_id": USER_ID, "memory_key": "mk", "encryption_key": KEY.hex(), "key_version": 1}
             return json.dumps(keys).encode()
+        if parts.path.endswith("/asked"):
+            n_asked, self._n_asked = self._n_asked, 0
+            return json.dumps(n_asked).encode()
+        self._n_asked += 1
         query = parse_qs(parts.query)
         size = min(int(query.get("limit", ["10"])[0]), 1000)
         if size not in self._pages:

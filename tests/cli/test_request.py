@@ -4,28 +4,10 @@ import json
 import subprocess
 import sys
 
-import pytest
-from click.testing import CliRunner
-
 import memframe as mf
-from memframe.cli import main
 
 
-@pytest.fixture
-def settings(service, monkeypatch):
-    monkeypatch.setenv("MEMFRAME_BASE_URL", service.base_url)
-    monkeypatch.setenv("MEMFRAME_AUTH_URL", service.auth_url)
-    monkeypatch.setenv("MEMFRAME_API_KEY", service.api_key)
-    monkeypatch.setenv("MEMFRAME_CLIENT_ID", service.client_id)
-    monkeypatch.setenv("MEMFRAME_CLIENT_SECRET", service.client_secret)
-    monkeypatch.setenv("MEMFRAME_REDIRECT_URI", service.redirect_uri)
-
-
-def call(*arguments, **options):
-    return CliRunner().invoke(main, list(arguments), **options)
-
-
-def test_a_user_is_asked_from_a_shell(service, user, settings):
+def test_a_user_is_asked_from_a_shell(user, settings):
     command = [sys.executable, "-m", "memframe", "request", "new", "--reason", "Weekly review", "--json"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -40,7 +22,7 @@ def test_a_user_is_asked_from_a_shell(service, user, settings):
     assert user.client.access_request(asked["id"]).status == "pending"
 
 
-def test_a_decision_is_waited_for_and_shown(service, user, settings):
+def test_a_decision_is_waited_for_and_shown(service, user, call):
     request = user.ask("to be decided")
     service.decide(request.id, "rejected")
     waited = call("request", "wait", request.id, "--timeout", "5", "--json")
@@ -48,7 +30,7 @@ def test_a_decision_is_waited_for_and_shown(service, user, settings):
     assert "rejected" in call("request", "show", request.id).stdout
 
 
-def test_requests_are_listed_newest_first_and_fit_to_print(user, settings):
+def test_requests_are_listed_newest_first_and_fit_to_print(user, call):
     older, newer = user.ask("older \x1b[2J"), user.ask("newer")
     lines = call("request", "list").stdout.splitlines()
     places = [next(n for n, line in enumerate(lines) if line.startswith(r.id)) for r in (newer, older)]
@@ -58,13 +40,13 @@ def test_requests_are_listed_newest_first_and_fit_to_print(user, settings):
     assert {older.id, newer.id} <= set(ids)
 
 
-def test_without_a_redirected_address_nothing_is_asked(service, user, settings):
+def test_without_a_redirected_address_nothing_is_asked(service, user, call):
     done = call("request", "new", "--reason", "x", input="")
     assert done.exit_code == 1
     assert "standard input" in done.output
 
 
-def test_memories_are_exported(service, user, settings, tmp_path):
+def test_memories_are_exported(service, user, call, tmp_path):
     access = user.access()
     access.client.create_memory_blob(
         access.user_id, memory_key=access.credentials.memory_key, content=access.envelope.seal("Likes tea")
@@ -75,9 +57,9 @@ def test_memories_are_exported(service, user, settings, tmp_path):
     assert list(mf.load_archive(target).content) == ["Likes tea"]
 
 
-def test_a_sealed_archive_is_refreshed(service, user, settings, tmp_path):
+def test_a_sealed_archive_is_refreshed(user, call, tmp_path):
     access = user.access()
-    arguments = ("export", str(tmp_path / "mine"), "--request", access.request_id)
+    arguments = ("export", tmp_path / "mine", "--request", access.request_id)
     assert "0 memories in" in call(*arguments, "--sealed").stdout
     access.client.create_memory_blob(
         access.user_id, memory_key=access.credentials.memory_key, content=access.envelope.seal("Likes tea")
@@ -88,13 +70,13 @@ def test_a_sealed_archive_is_refreshed(service, user, settings, tmp_path):
     assert "0 added, 0 changed, 0 gone in" in call(*arguments, "--refresh").stdout
 
 
-def test_a_request_that_is_not_approved_ends_with_5(user, settings, tmp_path):
+def test_a_request_that_is_not_approved_ends_with_5(user, call, tmp_path):
     done = call("export", str(tmp_path / "mine.parquet"), "--request", user.ask().id)
     assert done.exit_code == 5
     assert "pending" in done.output
 
 
-def test_a_command_without_its_request_is_a_matter_of_usage(settings, tmp_path):
+def test_a_command_without_its_request_is_a_matter_of_usage(call, tmp_path):
     done = call("export", str(tmp_path / "mine.parquet"))
     assert done.exit_code == 2
     assert "--request" in done.output

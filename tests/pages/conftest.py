@@ -11,7 +11,7 @@ import requests
 
 from memframe.demo.person import forms_of
 from memframe.service import run_local
-from tests.conftest import CHEAP_HASHER
+from tests.conftest import CHEAP_HASHER, serving_tests
 
 PASSWORD = "correct horse battery"
 CALLBACK = "http://127.0.0.1:51004/callback"
@@ -105,6 +105,13 @@ class SetClock:
 
     def advance(self, **passed):
         self.time += timedelta(**passed)
+
+
+@pytest.fixture(scope="session")
+def service(backend):
+    """A running service of this process on each database; add users of your own, and leave others' alone."""
+    with serving_tests(backend.new_database()) as local:
+        yield local
 
 
 @pytest.fixture(scope="session")

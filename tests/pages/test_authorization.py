@@ -13,6 +13,7 @@ import pytest
 import requests
 
 from memframe.service.redirects import redirect_matches
+from memframe.service.store import Developer
 
 VERIFIER = "v" * 43
 CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).decode().rstrip("=")
@@ -261,8 +262,8 @@ def test_a_disabled_client_gets_neither_codes_nor_tokens(service, reader, questi
     other = service._deployment.add_developer("Another")
     as_other = {"client_id": other.client_id, "client_secret": other.client_secret.reveal()}
     code = reader.consent(client_id=other.client_id)["code"]
-    with service._deployment.store._engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE developers SET disabled = 1 WHERE id = ?", (other.id,))
+    accounts = service._deployment.store.accounts
+    accounts.set_disabled(Developer, other.id, disabled=True)
     assert reader.exchange(code, **as_other).json()["error"] == "invalid_client"
     page = reader.open("/oauth/authorize", params=question(client_id=other.client_id))
     assert page.status_code == 400

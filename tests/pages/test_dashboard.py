@@ -12,6 +12,7 @@ from memframe.secret import Secret
 from memframe.service.deployment import Addresses
 from memframe.service.pages import harmless
 from memframe.service.site import Site, Visitor
+from memframe.service.store import User
 
 SIGN_IN = {"next": "/dashboard", "client_name": None, "entered_email": "", "refusal": None}
 
@@ -203,8 +204,8 @@ def test_a_name_that_somebody_else_chose_is_not_kept(stranger, email):
 
 
 def test_a_disabled_user_is_out_at_once(service, reader, stranger, email):
-    with service._deployment.store._engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE users SET disabled = 1 WHERE email = ?", (email,))
+    accounts = service._deployment.store.accounts
+    accounts.set_disabled(User, accounts.user_by_email(email).id, disabled=True)
     assert "/login" in reader.open("/dashboard").url
     assert stranger.sign_in(email).status_code == 403
 

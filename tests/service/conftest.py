@@ -6,6 +6,7 @@ import pytest
 import requests
 
 from memframe.secret import Secret
+from tests.conftest import serving_tests
 
 
 class Caller:
@@ -74,6 +75,13 @@ def ask(call, key, reason="weekly review"):
     answer = call.post("/access-requests", {"memoryKey": key, "reason": reason})
     assert answer.status_code == 201, answer.text
     return answer.json()
+
+
+@pytest.fixture(scope="session")
+def service(backend):
+    """A running service of this process on each database; add users of your own, and leave others' alone."""
+    with serving_tests(backend.new_database()) as local:
+        yield local
 
 
 @pytest.fixture(scope="session")

@@ -184,6 +184,13 @@ def test_tags_are_listed_by_name_and_read_one_by_one(grant):
     assert tags[0]["is_enabled"] is True
 
 
+def test_tags_come_in_one_order_whatever_the_database(grant):
+    names = ["Zoo", "art", "Ärger", "10", "9", "_", "zoo", "art-2", "art 1"]
+    grant.create(tags=names)
+    tags = grant.call.get("/tags", user_id=grant.user_id).json()["items"]
+    assert [tag["name"] for tag in tags] == sorted(names)
+
+
 def test_repeated_tags_collapse_in_their_first_order(grant):
     assert grant.create(tags=["b", "a", " b "])["tags"] == ["b", "a"]
 

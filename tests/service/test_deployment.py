@@ -4,10 +4,8 @@ import base64
 import logging
 import re
 import socket
-import sqlite3
 import stat
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -22,6 +20,7 @@ from memframe.service.deployment import DATABASE_FILE, Deployment, open_deployme
 from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
 from memframe.service.local import serving_in_thread
 from memframe.service.server import listen
+from memframe.service.store import Store, sqlite_url
 from memframe.service.store.engine import writing
 from memframe.service.store.schema import memories
 
@@ -119,6 +118,14 @@ def test_a_database_that_cannot_be_opened_is_named(tmp_path, url):
         open_deployment(tmp_path, database_url=url)
 
 
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
+def test_postgresql_is_known_by_each_of_its_schemes(tmp_path, scheme):
+    with pytest.raises(
+        ConfigError, match=r"the database postgresql\+psycopg://me@/x\?host=.* cannot be opened"
+    ):
+        open_deployment(tmp_path, database_url=f"{scheme}://me@/x?host={tmp_path}")
+
+
 def test_a_database_password_is_not_repeated(tmp_path):
     url = "postgresql+psycopg://me:hunter2@127.0.0.1:1/x"
     with pytest.raises(ConfigError, match=r"cannot be opened|needs the library psycopg") as refusal:
@@ -126,12 +133,13 @@ def test_a_database_password_is_not_repeated(tmp_path):
     assert "hunter2" not in str(refusal.value)
 
 
-def test_users_and_memories_outlive_a_restart(tmp_path, new_caller, new_grant):
-    with run_local(tmp_path) as local:
+def test_users_and_memories_outlive_a_restart(backend, tmp_path, new_caller, new_grant):
+    database = backend.new_database()
+    with run_local(tmp_path, database=database) as local:
         grant = new_grant(local, new_caller(local.base_url, local.api_key))
         memory = grant.create("Likes tea", tags=["drinks"])
         first_key = local.api_key
-    with run_local(tmp_path) as local:
+    with run_local(tmp_path, database=database) as local:
         assert local.api_key != first_key
         grant.call = new_caller(local.base_url, first_key)
         assert grant.ids(searchQuery="tea") == [memory["id"]]
@@ -239,9 +247,11 @@ def test_a_fault_is_logged_by_its_place_and_answered_without_its_words(
     assert content not in caplog.text + answer.text
 
 
-def test_an_error_of_the_database_does_not_quote_what_was_to_be_stored(service):
-    with pytest.raises(DBAPIError) as failure, writing(grant_engine(service)) as connection:
+def test_an_error_of_sqlite_does_not_quote_what_was_to_be_stored(tmp_path):
+    store = Store(sqlite_url(tmp_path / "service.db"))
+    with pytest.raises(DBAPIError) as failure, writing(store._engine) as connection:
         connection.execute(insert(memories).values(id="x", content="Likes tea"))
+    store.close()
     assert "NOT NULL" in str(failure.value)
     assert "Likes tea" not in str(failure.value)
 
@@ -251,11 +261,11 @@ def test_small_answers_are_not_held_back():
         assert listening.proto == socket.IPPROTO_TCP  # what asyncio asks before it turns Nagle's delay off
 
 
-def test_a_locked_database_is_answered_with_come_again(service, grant, refused, monkeypatch):
-    monkeypatch.setattr("memframe.service.store.engine.BUSY_TIMEOUT_MS", 0)
+def test_a_locked_database_is_answered_with_come_again(backend, service, grant, refused, monkeypatch):
+    monkeypatch.setattr("memframe.service.store.engine.BUSY_TIMEOUT_MS", 1)
     engine = grant_engine(service)
     engine.dispose()  # new connections do not wait
-    with engine.connect().execution_options(writes=True) as connection, connection.begin():
+    with backend.holding_writes(engine, grant.user_id):
         answer = grant.call.post("/memory-blobs", {**grant.keys, "content": "x"})
     engine.dispose()
     refused(answer, 503, "database_unavailable")
@@ -263,19 +273,18 @@ def test_a_locked_database_is_answered_with_come_again(service, grant, refused, 
     assert grant.ids() == []
 
 
-def test_reads_answer_while_a_write_waits_for_another_process(service, grant):
+def test_reads_answer_while_a_write_waits_for_another_process(backend, service, grant):
     engine = grant_engine(service)
     engine.dispose()  # connections of the test before do not wait
-    turn = engine.get_execution_options()["turn"]
-    with ThreadPoolExecutor(1) as pool, closing(sqlite3.connect(engine.url.database)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        waiting = pool.submit(grant.create)
-        while not (turn.locked() or waiting.done()):  # until the write has come as far as the lock
-            pass
-        for path in ("/tags", "/access-requests"):
-            assert grant.call("GET", path, params={"user_id": grant.user_id}, timeout=5).ok
-        assert not waiting.done()
-        other.rollback()
+    with ThreadPoolExecutor(1) as pool:
+        with backend.holding_writes(engine, grant.user_id):
+            waiting = pool.submit(grant.create)
+            while not (backend.is_somebody_waiting(engine) or waiting.done()):
+                pass
+            for path in ("/tags", "/access-requests"):
+                assert grant.call("GET", path, params={"user_id": grant.user_id}, timeout=5).ok
+            assert not waiting.done()
+        waiting.result()
     assert grant.ids() == [waiting.result()["id"]]
 
 

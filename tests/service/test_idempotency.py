@@ -1,8 +1,6 @@
 """``Idempotency-Key`` on creates: one record and one answer, whenever and however often it comes again."""
 
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -59,17 +57,15 @@ def test_keys_of_different_developers_are_different_keys(service, grant, body, o
     assert other_call.post("/memory-blobs", theirs, **key).json()["id"] != mine
 
 
-def test_while_the_first_is_under_way_a_second_is_told_so(service, grant, body, refused, key):
+def test_while_the_first_is_under_way_a_second_is_told_so(backend, service, grant, body, refused, key):
     engine = service._deployment.store._engine
-    turn = engine.get_execution_options()["turn"]
-    with ThreadPoolExecutor(1) as pool, closing(sqlite3.connect(engine.url.database)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        first = pool.submit(grant.call.post, "/memory-blobs", body, **key)
-        while not (turn.locked() or first.done()):  # until it has come as far as the lock
-            pass
-        refused(grant.call.post("/memory-blobs", body, **key), 409, "idempotency_key_in_flight")
-        other.rollback()
-    assert first.result().status_code == 201
+    with ThreadPoolExecutor(1) as pool:
+        with backend.holding_writes(engine, grant.user_id):
+            first = pool.submit(grant.call.post, "/memory-blobs", body, **key)
+            while not (backend.is_somebody_waiting(engine) or first.done()):
+                pass
+            refused(grant.call.post("/memory-blobs", body, **key), 409, "idempotency_key_in_flight")
+        assert first.result().status_code == 201
     again = grant.call.post("/memory-blobs", body, **key)
     assert (again.status_code, again.json()) == (201, first.result().json())
     assert grant.ids() == [again.json()["id"]]
@@ -87,9 +83,9 @@ def test_of_many_at_the_same_moment_one_makes_the_memory(grant, body, refused, k
     assert len(grant.ids()) == 1
 
 
-def test_a_key_is_remembered_for_a_day(new_caller, new_grant, key):
+def test_a_key_is_remembered_for_a_day(backend, new_caller, new_grant, key):
     time = datetime(2026, 3, 1, 12, tzinfo=UTC)
-    with run_local(now=lambda: time, password_hasher=CHEAP_HASHER) as local:
+    with run_local(database=backend.new_database(), now=lambda: time, password_hasher=CHEAP_HASHER) as local:
         grant = new_grant(local, new_caller(local.base_url, local.api_key))
         body = {**grant.keys, "content": "once"}
 
@@ -107,11 +103,14 @@ def test_a_key_is_remembered_for_a_day(new_caller, new_grant, key):
 def test_a_key_that_another_process_has_noted_meanwhile_is_in_flight(service, grant):
     developer_id = service._deployment.store.requests.get(grant.request_id).developer_id
     attempt = Attempt(uuid4().hex * 2, "b" * 64)
-    mine = {"developer_id": developer_id, "user_id": grant.user_id, "writes": True}
-    with service._deployment.store.granted(**mine) as memories:
+
+    def remember_twice(memories):
         memories.replays.remember(attempt, "m-1")
         assert memories.replays.recall(attempt) == "m-1"
         with pytest.raises(InvalidError):
             memories.replays.recall(Attempt(attempt.key_hash, "c" * 64))
-        with pytest.raises(ConflictError, match="still under way"):
-            memories.replays.remember(attempt, "m-2")
+        memories.replays.remember(attempt, "m-2")
+
+    write = service._deployment.store.write(remember_twice, developer_id=developer_id, user_id=grant.user_id)
+    with pytest.raises(ConflictError, match="still under way"):
+        write.result()

@@ -411,9 +411,9 @@ def shared_grant(service, call, new_grant):
 # --- too much
 
 
-def test_token_calls_are_throttled_by_address_and_key(new_caller, refused):
+def test_token_calls_are_throttled_by_address_and_key(backend, new_caller, refused):
     time = [datetime(2026, 3, 1, tzinfo=UTC)]
-    with run_local(now=lambda: time[0], token_calls_per_minute=5) as local:
+    with run_local(database=backend.new_database(), now=lambda: time[0], token_calls_per_minute=5) as local:
         other = local._deployment.add_developer("Another").api_key.reveal()
         caller = new_caller(local.base_url, local.api_key)
         body = {"api_key": local.api_key}
@@ -426,17 +426,21 @@ def test_token_calls_are_throttled_by_address_and_key(new_caller, refused):
         assert caller.post("/auth/token", body).ok
 
 
-def test_token_calls_with_ever_new_keys_are_throttled_by_address(new_caller, refused):
-    with run_local(now=lambda: datetime(2026, 3, 1, tzinfo=UTC), token_calls_per_minute=2) as local:
+def test_token_calls_with_ever_new_keys_are_throttled_by_address(backend, new_caller, refused):
+    with run_local(
+        database=backend.new_database(),
+        now=lambda: datetime(2026, 3, 1, tzinfo=UTC),
+        token_calls_per_minute=2,
+    ) as local:
         caller = new_caller(local.base_url, local.api_key)
         statuses = [caller.post("/auth/token", {"api_key": f"mfk_{n}"}).status_code for n in range(20)]
         assert statuses == [401] * 19 + [429]
         refused(caller.post("/auth/token", {"api_key": local.api_key}), 429, "too_many_requests")
 
 
-def test_a_token_ends_when_its_time_is_over(new_caller, refused):
+def test_a_token_ends_when_its_time_is_over(backend, new_caller, refused):
     time = [datetime(2026, 3, 1, tzinfo=UTC)]
-    with run_local(now=lambda: time[0]) as local:
+    with run_local(database=backend.new_database(), now=lambda: time[0]) as local:
         caller = new_caller(local.base_url, local.api_key)
         time[0] += timedelta(seconds=3599)
         assert caller.get("/access-requests").ok

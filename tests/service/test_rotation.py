@@ -13,6 +13,7 @@ from memframe.envelope import Envelope
 from memframe.envelope.rekeying import Rekeying
 from memframe.errors import NotFoundError
 from memframe.secret import Secret
+from memframe.service.cursors import Filter
 from memframe.service.rotation import rotate_key
 from memframe.service.store.engine import writing
 from memframe.service.store.schema import memories
@@ -168,6 +169,19 @@ def test_readers_go_on_during_a_rotation_and_see_the_old_state(service, grant):
         assert (grant.credentials(), contents(grant)) == before
 
 
+def test_what_was_begun_before_a_rotation_sees_one_moment(service, grant):
+    grant.create("Likes tea")
+    deployment = service._deployment
+    developer_id = deployment.store.requests.get(grant.request_id).developer_id
+    with deployment.store.snapshot(developer_id=developer_id, user_id=grant.user_id) as before:
+        service.rotate_key(grant.user_id)
+        grant.create("Likes coffee", tags=["drinks"])
+        keyring = deployment.keyring(grant.user_id, before)
+        ((_, memory),) = before.page(Filter(grant.user_id), after=0, limit=10)
+        assert (keyring.present.version, keyring.present.envelope.open(memory.content)) == (1, "Likes tea")
+        assert before.tags.all() == []
+
+
 def test_an_unknown_user_has_no_key(service):
     with pytest.raises(NotFoundError, match="no user nobody"):
         service.rotate_key("nobody")
@@ -177,7 +191,7 @@ def test_a_client_that_held_the_old_key_loads_again_after_new_credentials(user):
     access = user.access()
     deployment = user.service._deployment
     with deployment.store.owned(user.user_id) as mine:
-        mine.add({"content": deployment.keyring(user.user_id, mine).envelope.seal("Likes tea")}, ())
+        mine.add({"content": deployment.keyring(user.user_id, mine).present.envelope.seal("Likes tea")}, ())
     user.service.rotate_key(user.user_id)
     stale = memframe.load_memories(access)
     assert stale.content_error[0] == "sealed with key_version 2, these credentials hold 1"

@@ -2,6 +2,7 @@
 
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -32,8 +33,8 @@ def clock():
 
 
 @pytest.fixture
-def store(tmp_path, clock):
-    store = Store(sqlite_url(tmp_path / "service.db"), now=clock)
+def store(backend, tmp_path, clock):
+    store = Store(backend.new_database() or sqlite_url(tmp_path / "service.db"), now=clock)
     yield store
     store.close()
 
@@ -215,6 +216,15 @@ def test_a_session_ends_when_it_is_told_to_or_its_time_is_over(store, clock, use
     assert store.sessions.user("2" * 64) is None
 
 
+def test_processes_that_start_at_the_same_moment_make_the_tables_once(backend, tmp_path):
+    url = backend.new_database() or sqlite_url(tmp_path / "together.db")
+    with ThreadPoolExecutor(8) as pool:
+        stores = list(pool.map(lambda _: Store(url), range(8)))
+    for store in stores:
+        assert store.accounts.users() == []
+        store.close()
+
+
 def test_data_of_a_newer_version_is_refused(tmp_path):
     path = tmp_path / "service.db"
     Store(sqlite_url(path)).close()
@@ -232,8 +242,8 @@ def test_a_file_that_is_no_database_is_refused_by_name(tmp_path):
         Store(sqlite_url(path))
 
 
-def test_the_database_sees_every_commit_through_to_the_disk(store):
-    with store._engine.connect() as connection:
+def test_sqlite_sees_every_commit_through_to_the_disk(tmp_path):
+    with closing(Store(sqlite_url(tmp_path / "service.db"))) as store, store._engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
         assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1

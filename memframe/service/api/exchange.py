@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import wraps
 from typing import Any, TypeVar
 
 import msgspec
 from litestar import Request, Response
+from litestar.concurrency import sync_to_thread
 from litestar.datastructures import State
 from msgspec import Struct
 
@@ -14,9 +18,11 @@ from memframe.errors import InvalidError
 from memframe.secret import Secret, secret_from_wire
 from memframe.service.deployment import Deployment
 from memframe.service.rules import checked_text, invalid
+from memframe.service.store import Memories
 from memframe.service.tokens import BearerTokens, bad_token
 
 Body = TypeVar("Body", bound=Struct)
+Result = TypeVar("Result")
 ApiRequest = Request[Any, Any, State]
 
 
@@ -35,13 +41,21 @@ def deployment_of(request: ApiRequest) -> Deployment:
     return deployment
 
 
-def developer_of(request: ApiRequest) -> str:
-    """Id of the developer whose bearer token came with a request; `AuthError` where none is good."""
+def bearer_of(request: ApiRequest) -> str:
+    """Id of the developer whose bearer token came with a request; `AuthError` where none is good.
+
+    Whether the account is still open, the database says along with the grant.
+    """
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.casefold() != "bearer" or not token:
         raise bad_token()
     tokens: BearerTokens = request.app.state.bearer_tokens
-    developer_id = tokens.developer_id(Secret(token.strip()))
+    return tokens.developer_id(Secret(token.strip()))
+
+
+def developer_of(request: ApiRequest) -> str:
+    """The same where no grant is asked for: `AuthError` for an account that was closed, too."""
+    developer_id = bearer_of(request)
     developer = deployment_of(request).store.accounts.developer(developer_id)
     if developer is None or developer.disabled:
         raise bad_token()
@@ -82,6 +96,26 @@ def needed_query(request: ApiRequest, name: str) -> str:
     if value is None:
         raise invalid(f"the query parameter {name} is missing", "missing_parameter")
     return value
+
+
+def quick_read(handler: Callable[..., Response[bytes]]) -> Callable[..., Awaitable[Response[bytes]]]:
+    """A handler that reads little: on the event loop where the database answers at once, else in a thread."""
+
+    @wraps(handler)
+    async def answered(**given: Any) -> Response[bytes]:
+        if deployment_of(given["request"]).store.answers_at_once:
+            return handler(**given)
+        return await sync_to_thread(handler, **given)
+
+    return answered
+
+
+async def written(
+    request: ApiRequest, do: Callable[[Memories], Result], *, developer_id: str, user_id: str
+) -> Result:
+    """The result of a write to one user's memories, once it is on the disk."""
+    store = deployment_of(request).store
+    return await asyncio.wrap_future(store.write(do, developer_id=developer_id, user_id=user_id))
 
 
 def answer(body: Struct, status: int = 200) -> Response[bytes]:

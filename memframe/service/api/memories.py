@@ -1,6 +1,7 @@
 """``/memory-blobs``: a user's memories, listed, read, written and deleted behind a live grant.
 
-Content is stored sealed; `Keyring.as_stored` decides how.
+Content is stored sealed; `Keyring.as_stored` decides how. Writes that come at the same time go to the disk
+together (`memframe.service.store.writers`).
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from litestar import Response, delete, get, patch, post
+from litestar.concurrency import sync_to_thread
 from litestar.params import FromPath, RawBody
 from msgspec import UNSET
 
@@ -16,94 +18,118 @@ from memframe.service import rules
 from memframe.service.api.exchange import (
     ApiRequest,
     answer,
+    bearer_of,
     decode,
     deployment_of,
-    developer_of,
     needed_query,
     query,
+    quick_read,
     route,
+    written,
 )
 from memframe.service.api.idempotency import attempt_of, in_flight_of
 from memframe.service.api.requests import wrong_memory_key
 from memframe.service.cursors import Filter
 from memframe.service.deployment import Deployment
+from memframe.service.search import search_page
 from memframe.service.store import Memories
 
 
-@get(route(wire.LIST_MEMORIES), sync_to_thread=True)  # a search may take long
-def list_memories(request: ApiRequest) -> Response[bytes]:
+@get(route(wire.LIST_MEMORIES))
+async def list_memories(request: ApiRequest) -> Response[bytes]:
     """A page of a user's memories, in the order of their creation."""
-    deployment, developer_id = deployment_of(request), developer_of(request)
-    chosen = _filter(request)
-    limit = rules.page_limit(query(request, "limit"))
-    cursor = query(request, "cursor")
-    with deployment.store.granted(developer_id=developer_id, user_id=chosen.user_id) as memories:
-        after = deployment.cursors.open(cursor, chosen) if cursor else 0
-        found = _matching(deployment, memories, chosen, after=after, limit=limit + 1)
-    page = found[:limit]
-    further = deployment.cursors.seal(page[-1][0], chosen) if len(found) > limit else None
-    return answer(wire.MemoryPage([memory for _, memory in page], further))
+    if query(request, "searchQuery"):  # may take long
+        return await sync_to_thread(_listed, request)
+    return await quick_read(_listed)(request=request)
 
 
-@get(route(wire.GET_MEMORY), sync_to_thread=False)
+@get(route(wire.GET_MEMORY))
+@quick_read
 def get_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[bytes]:
     """One memory of a user."""
-    deployment, developer_id = deployment_of(request), developer_of(request)
-    user_id = needed_query(request, "user_id")
-    with deployment.store.granted(developer_id=developer_id, user_id=user_id) as memories:
-        return answer(memories.get(rules.checked_text(memory_id, "the memory id")))
+    developer_id, user_id = bearer_of(request), needed_query(request, "user_id")
+    rules.checked_text(memory_id, "the memory id")
+    memories = deployment_of(request).store.granted(developer_id=developer_id, user_id=user_id)
+    return answer(memories.get(memory_id))
 
 
-@post(route(wire.CREATE_MEMORY), sync_to_thread=True)
-def create_memory(request: ApiRequest, body: RawBody) -> Response[bytes]:
+@post(route(wire.CREATE_MEMORY))
+async def create_memory(request: ApiRequest, body: RawBody) -> Response[bytes]:
     """A new memory; the same ``Idempotency-Key`` once more is answered as the first time."""
-    deployment, developer_id = deployment_of(request), developer_of(request)
+    deployment, developer_id = deployment_of(request), bearer_of(request)
     new = decode(wire.MemoryCreate, request, body)
     fields, tag_names = _columns(new), _tag_names(new) or ()
     content = rules.checked_text(new.content, "content")
     attempt = attempt_of(request, body)
     _check_user_id(new)
-    with (
-        in_flight_of(request).alone(developer_id, attempt),
-        deployment.store.granted(developer_id=developer_id, user_id=new.user_id, writes=True) as memories,
-    ):
+
+    def create(memories: Memories) -> wire.MemoryBlobResponse:
         _check_memory_key(deployment, developer_id, new)
         before = memories.replays.recall(attempt) if attempt else None
         if before:
-            return answer(memories.as_added(before, fields, tag_names), status=201)
-        fields["content"] = deployment.keyring(new.user_id, memories).as_stored(content)
-        created = memories.add(fields, tag_names)
+            return memories.as_added(before, fields, tag_names)
+        sealed = deployment.keyring(new.user_id, memories).as_stored(content)
+        created = memories.add({**fields, "content": sealed}, tag_names)
         if attempt:
             memories.replays.remember(attempt, created.id)
+        return created
+
+    with in_flight_of(request).alone(developer_id, attempt):
+        created = await written(request, create, developer_id=developer_id, user_id=new.user_id)
     return answer(created, status=201)
 
 
-@patch(route(wire.UPDATE_MEMORY), sync_to_thread=True)
-def update_memory(request: ApiRequest, memory_id: FromPath[str], body: RawBody) -> Response[bytes]:
+@patch(route(wire.UPDATE_MEMORY))
+async def update_memory(request: ApiRequest, memory_id: FromPath[str], body: RawBody) -> Response[bytes]:
     """Change the fields that are sent, and no other."""
-    deployment, developer_id = deployment_of(request), developer_of(request)
-    change = decode(wire.MemoryPatch, request, body)
-    fields, tag_names = _columns(change), _tag_names(change)
+    deployment, developer_id = deployment_of(request), bearer_of(request)
+    sent = decode(wire.MemoryPatch, request, body)
+    fields, tag_names = _columns(sent), _tag_names(sent)
+    content = None if sent.content is UNSET else rules.checked_text(sent.content, "content")
     rules.checked_text(memory_id, "the memory id")
-    _check_user_id(change)
-    with deployment.store.granted(developer_id=developer_id, user_id=change.user_id, writes=True) as memories:
-        _check_memory_key(deployment, developer_id, change)
-        if change.content is not UNSET:
-            content = rules.checked_text(change.content, "content")
-            fields["content"] = deployment.keyring(change.user_id, memories).as_stored(content)
-        changed = memories.change(memory_id, fields, tag_names)
-    return answer(changed)
+    _check_user_id(sent)
+
+    def change(memories: Memories) -> wire.MemoryBlobResponse:
+        _check_memory_key(deployment, developer_id, sent)
+        if content is None:
+            return memories.change(memory_id, fields, tag_names)
+        sealed = deployment.keyring(sent.user_id, memories).as_stored(content)
+        return memories.change(memory_id, {**fields, "content": sealed}, tag_names)
+
+    return answer(await written(request, change, developer_id=developer_id, user_id=sent.user_id))
 
 
-@delete(route(wire.DELETE_MEMORY), status_code=200, sync_to_thread=True)
-def delete_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[bytes]:
+@delete(route(wire.DELETE_MEMORY), status_code=200)
+async def delete_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[bytes]:
     """Remove a memory for good."""
-    deployment, developer_id = deployment_of(request), developer_of(request)
-    user_id = needed_query(request, "user_id")
+    developer_id, user_id = bearer_of(request), needed_query(request, "user_id")
     rules.checked_text(memory_id, "the memory id")
-    with deployment.store.granted(developer_id=developer_id, user_id=user_id, writes=True) as memories:
+
+    def remove(memories: Memories) -> None:
         memories.delete(memory_id)
+
+    await written(request, remove, developer_id=developer_id, user_id=user_id)
     return answer(wire.Deleted(success=True))
+
+
+def _listed(request: ApiRequest) -> Response[bytes]:
+    deployment, developer_id = deployment_of(request), bearer_of(request)
+    chosen = _filter(request)
+    limit = rules.page_limit(query(request, "limit"))
+    cursor = query(request, "cursor")
+    asking = {"developer_id": developer_id, "user_id": chosen.user_id}
+    if chosen.search:
+        with deployment.store.snapshot(**asking) as memories:
+            after = deployment.cursors.open(cursor, chosen) if cursor else 0
+            envelope = deployment.keyring(chosen.user_id, memories).present.envelope
+            found = search_page(memories, envelope, chosen, after=after, limit=limit + 1)
+    else:
+        memories = deployment.store.granted(**asking)
+        after = deployment.cursors.open(cursor, chosen) if cursor else 0
+        found = memories.page(chosen, after=after, limit=limit + 1)
+    page = found[:limit]
+    further = deployment.cursors.seal(page[-1][0], chosen) if len(found) > limit else None
+    return answer(wire.MemoryPage([memory for _, memory in page], further))
 
 
 def _filter(request: ApiRequest) -> Filter:
@@ -113,34 +139,6 @@ def _filter(request: ApiRequest) -> Filter:
         search=(query(request, "searchQuery") or "").casefold(),
         min_importance=rules.importance_filter(query(request, "importance")),
     )
-
-
-def _matching(
-    deployment: Deployment, memories: Memories, chosen: Filter, *, after: int, limit: int
-) -> list[tuple[int, wire.MemoryBlob]]:
-    """Records of a filter; for a search, batches are opened and looked through until there are enough."""
-    if not chosen.search:
-        return memories.page(chosen, after=after, limit=limit)
-    envelope = deployment.keyring(chosen.user_id, memories).envelope
-    found: list[tuple[int, wire.MemoryBlob]] = []
-    while len(found) < limit:
-        batch = memories.page(chosen, after=after, limit=rules.MAX_LIMIT)
-        contents = envelope.open_many([memory.content for _, memory in batch]).plain
-        found += [
-            placed
-            for placed, content in zip(batch, contents, strict=True)
-            if _has_text(placed[1], content, chosen.search)
-        ]
-        if len(batch) < rules.MAX_LIMIT:
-            break
-        after = batch[-1][0]
-    return found[:limit]
-
-
-def _has_text(memory: wire.MemoryBlob, content: bytes | None, casefolded: str) -> bool:
-    """Whether a memory has the words; content that does not open (None) has none."""
-    texts = (memory.title, memory.summary, content.decode() if content else None)
-    return any(casefolded in text.casefold() for text in texts if text)
 
 
 def _columns(sent: wire.MemoryFields) -> dict[str, Any]:
@@ -164,8 +162,7 @@ def _check_user_id(sent: wire.MemoryFields) -> None:
 
 
 def _check_memory_key(deployment: Deployment, developer_id: str, sent: wire.MemoryFields) -> None:
-    key = deployment.master_key.memory_key(user_id=sent.user_id, developer_id=developer_id)
-    if key != sent.memory_key:
+    if not deployment.is_memory_key(sent.memory_key, user_id=sent.user_id, developer_id=developer_id):
         raise wrong_memory_key()
 
 

@@ -9,7 +9,15 @@ from memframe import wire
 from memframe.errors import AccessError
 from memframe.secret import Secret
 from memframe.service import rules
-from memframe.service.api.exchange import ApiRequest, answer, decode, deployment_of, developer_of, route
+from memframe.service.api.exchange import (
+    ApiRequest,
+    answer,
+    decode,
+    deployment_of,
+    developer_of,
+    quick_read,
+    route,
+)
 from memframe.service.deployment import Deployment
 from memframe.service.store import StoredRequest
 from memframe.service.tokens import secret_hash
@@ -30,7 +38,8 @@ def create_request(request: ApiRequest, body: RawBody) -> Response[bytes]:
     return answer(_on_wire(deployment, stored), status=201)
 
 
-@get(route(wire.LIST_REQUESTS), sync_to_thread=False)
+@get(route(wire.LIST_REQUESTS))
+@quick_read
 def list_requests(request: ApiRequest) -> Response[bytes]:
     """All access requests of the developer, oldest first."""
     deployment, developer_id = deployment_of(request), developer_of(request)
@@ -38,24 +47,26 @@ def list_requests(request: ApiRequest) -> Response[bytes]:
     return answer(wire.AccessRequestList(items, len(items)))
 
 
-@get(route(wire.GET_REQUEST), sync_to_thread=False)
+@get(route(wire.GET_REQUEST))
+@quick_read
 def get_request(request: ApiRequest, request_id: FromPath[str]) -> Response[bytes]:
     """One access request and where it stands."""
     deployment = deployment_of(request)
     return answer(_on_wire(deployment, _own_request(request, request_id)))
 
 
-@get(route(wire.GET_CREDENTIALS), sync_to_thread=False)
+@get(route(wire.GET_CREDENTIALS))
+@quick_read
 def get_credentials(request: ApiRequest, request_id: FromPath[str]) -> Response[bytes]:
     """The keys to the memories of a user who has approved."""
     deployment, stored = deployment_of(request), _own_request(request, request_id)
     if stored.status != "approved":
         message = f"the access request is {stored.status}; keys are given while it is approved"
         raise AccessError(message, status=403, code="not_approved")
-    with deployment.store.granted(developer_id=stored.developer_id, user_id=stored.user_id) as memories:
-        keyring = deployment.keyring(stored.user_id, memories)
+    memories = deployment.store.granted(developer_id=stored.developer_id, user_id=stored.user_id)
+    key = deployment.keyring(stored.user_id, memories).present
     memory_key = _memory_key(deployment, stored)
-    return answer(wire.Credentials(stored.user_id, memory_key, keyring.key, keyring.version))
+    return answer(wire.Credentials(stored.user_id, memory_key, key.key, key.version))
 
 
 def wrong_memory_key() -> AccessError:

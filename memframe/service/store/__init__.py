@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import TypeVar
 
-from memframe.errors import AccessError, ConfigError
+from memframe.errors import AccessError, ConfigError, ServiceError
 from memframe.service.store.accounts import Accounts, Developer, User, lock_user
 from memframe.service.store.authorizations import AuthorizationCode, Authorizations, UserToken
 from memframe.service.store.engine import (
     naming_database_errors,
     open_engine,
     read_meta,
+    snapshots_of,
     sqlite_url,
     write_meta,
     writing,
 )
 from memframe.service.store.memories import Memories
+from memframe.service.store.readers import Readers
 from memframe.service.store.requests import AccessRequests, StoredRequest, has_grant
 from memframe.service.store.sessions import Sessions
+from memframe.service.store.statements import Queries
+from memframe.service.store.writers import Writers
 from memframe.service.times import Clock, utc_now
+from memframe.service.tokens import bad_token
 
 __all__ = [
     "AccessRequests",
@@ -36,6 +43,8 @@ __all__ = [
     "UserToken",
     "sqlite_url",
 ]
+
+Result = TypeVar("Result")
 
 
 class Store:
@@ -68,23 +77,32 @@ class Store:
 
     def __init__(self, url: str, *, now: Clock = utc_now) -> None:
         self._engine = open_engine(url)
+        self._snapshots = snapshots_of(self._engine)
+        self._readers = Readers(self._engine)
+        self._writers = Writers(self._engine)
         self._now = now
         self.accounts = Accounts(self._engine, now=now)
         self.requests = AccessRequests(self._engine, now=now)
         self.authorizations = Authorizations(self._engine, now=now)
         self.sessions = Sessions(self._engine, now=now)
 
+    def granted(self, *, developer_id: str, user_id: str) -> Memories:
+        """One user's memories for reads of a statement each; `AccessError` unless the grant holds right now."""
+        return self._granted(self._readers.queries(), developer_id, user_id)
+
     @contextmanager
-    def granted(self, *, developer_id: str, user_id: str, writes: bool = False) -> Iterator[Memories]:
-        """One user's memories for one transaction; `AccessError` unless the grant holds right now."""
-        with writing(self._engine) if writes else self._engine.connect() as connection:
-            if not has_grant(connection, developer_id=developer_id, user_id=user_id, lock=writes):
-                raise AccessError(
-                    "this user has not approved an access request of yours, or has revoked it",
-                    status=403,
-                    code="no_grant",
-                )
-            yield Memories(connection, developer_id=developer_id, user_id=user_id, now=self._now())
+    def snapshot(self, *, developer_id: str, user_id: str) -> Iterator[Memories]:
+        """The same for several statements that are to see one moment."""
+        with self._snapshots.connect() as connection, connection.begin():
+            yield self._granted(Queries.of(connection), developer_id, user_id)
+
+    def write(self, do: Callable[[Memories], Result], *, developer_id: str, user_id: str) -> Future[Result]:
+        """Have something done to one user's memories, if the grant holds then; all of it or nothing."""
+
+        def run(queries: Queries) -> Result:
+            return do(self._granted(queries, developer_id, user_id, lock=True))
+
+        return self._writers.submit(user_id, run)
 
     @contextmanager
     def owned(self, user_id: str) -> Iterator[Memories]:
@@ -94,11 +112,16 @@ class Store:
         """
         with writing(self._engine) as connection:
             lock_user(connection, user_id)
-            yield Memories(connection, developer_id="", user_id=user_id, now=self._now())
+            yield Memories(Queries.of(connection), developer_id="", user_id=user_id, now=self._now())
 
     def naming_errors(self) -> AbstractContextManager[None]:
         """A block in which an error of the database becomes a `ConfigError`, for whoever runs the service."""
         return naming_database_errors(self._engine)
+
+    @property
+    def answers_at_once(self) -> bool:
+        """Whether the database is in this process, so that short reads need not be waited for in a thread."""
+        return self._engine.dialect.name == "sqlite"
 
     def sqlite_file(self) -> Path | None:
         """The database's file, if it is SQLite's."""
@@ -122,5 +145,22 @@ class Store:
                 )
 
     def close(self) -> None:
-        """Give all connections back."""
+        """Finish what is being written, and give all connections back."""
+        self._writers.close()
+        self._readers.close()
         self._engine.dispose()
+
+    def _granted(self, queries: Queries, developer_id: str, user_id: str, *, lock: bool = False) -> Memories:
+        if not has_grant(queries, developer_id=developer_id, user_id=user_id, lock=lock):
+            raise self._no_grant(developer_id)
+        return Memories(queries, developer_id=developer_id, user_id=user_id, now=self._now())
+
+    def _no_grant(self, developer_id: str) -> ServiceError:
+        developer = self.accounts.developer(developer_id)
+        if developer is None or developer.disabled:
+            return bad_token()
+        return AccessError(
+            "this user has not approved an access request of yours, or has revoked it",
+            status=403,
+            code="no_grant",
+        )

@@ -45,7 +45,7 @@ class User(Struct, frozen=True):
     created_at: datetime
 
 
-_LOCKED_USER = select(users.c.id).where(users.c.id == bindparam("user_id")).with_for_update()
+_LOCKED_USER = select(users.c.id).where(users.c.id == bindparam("user_id")).with_for_update(key_share=True)
 
 
 class Accounts:

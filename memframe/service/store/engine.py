@@ -1,5 +1,8 @@
 """The database behind the store: how it is opened, and which transactions it runs.
 
+PostgreSQL serves several processes and machines. A write there locks the user's row first, so that writes of
+one user come one after the other.
+
 SQLite writes ahead (WAL) and sees every commit through to the disk (``synchronous=FULL``). Its write
 transactions take the lock at their beginning: what was read inside one still holds when it is written.
 Whoever waits for SQLite's lock looks again from time to time, and of many who do some may never find it
@@ -18,13 +21,15 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, Select, create_engine, event, insert, select
+from sqlalchemy import URL, Connection, Engine, Select, create_engine, event, func, insert, make_url, select
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from memframe.errors import ConfigError
 from memframe.service.store.schema import SCHEMA_VERSION, meta, metadata
 
 BUSY_TIMEOUT_MS = 10_000
+SCHEMA_LOCK = 0x6D656D66
+"""Any number will do that nobody else locks in the same database."""
 
 Record = TypeVar("Record", bound=Struct)
 Parameters = Mapping[str, Any]
@@ -39,15 +44,17 @@ def open_engine(url: str) -> Engine:
     """The engine for a database address; its tables are made or checked."""
     try:
         engine = create_engine(
-            url,
+            _with_driver(url),
             hide_parameters=True,  # an error must not quote what was to be stored
             max_overflow=-1,  # the web framework's threads are the bound
         )
-        if engine.dialect.name == "sqlite":
-            _prepare_sqlite(engine)
+        prepare = {"sqlite": _prepare_sqlite, "postgresql": _prepare_postgresql}
+        if engine.dialect.name in prepare:
+            prepare[engine.dialect.name](engine)
     except ModuleNotFoundError as error:
+        install = "'memframe[postgres]'" if error.name == "psycopg" else error.name
         raise ConfigError(
-            f"the database address needs the library {error.name}, which is not installed: pip install {error.name}"
+            f"the database address needs the library {error.name}, which is not installed: pip install {install}"
         ) from None
     except (ArgumentError, NoSuchModuleError) as error:
         raise ConfigError(
@@ -73,6 +80,24 @@ def naming_database_errors(engine: Engine) -> Iterator[None]:
         cause = str(error.orig).partition("\n")[0]  # further lines may quote what was to be stored
         message = f"the database {place} cannot be opened or used: {cause}; if it is busy, try again"
         raise ConfigError(message) from None
+
+
+def _with_driver(url: str) -> URL:
+    """An address as it is, but PostgreSQL's, as other programs write it, with the driver that is ours."""
+    address = make_url(url)
+    if address.drivername in {"postgres", "postgresql"}:
+        return address.set(drivername="postgresql+psycopg")
+    return address
+
+
+def snapshots_of(engine: Engine) -> Engine:
+    """An engine for reads of several queries that are to see the same moment.
+
+    SQLite's transactions always do.
+    """
+    if engine.dialect.name == "postgresql":
+        return engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+    return engine
 
 
 @contextmanager
@@ -119,8 +144,17 @@ def _prepare_sqlite(engine: Engine) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
+def _prepare_postgresql(engine: Engine) -> None:
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, record: object) -> None:  # noqa: ARG001 - the event's signature
+        connection.execute(f"SET lock_timeout = {BUSY_TIMEOUT_MS}")
+        connection.commit()
+
+
 def _create_tables(engine: Engine) -> None:
     with writing(engine) as connection:
+        if engine.dialect.name == "postgresql":  # of several processes that start, one makes the tables
+            connection.execute(select(func.pg_advisory_xact_lock(SCHEMA_LOCK)))
         metadata.create_all(connection)
         version = read_meta(connection, "schema_version")
         if version is None:

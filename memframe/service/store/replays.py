@@ -5,14 +5,24 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from msgspec import Struct
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import bindparam, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from memframe.errors import ConflictError, InvalidError
 from memframe.service.store.schema import idempotency_keys
+from memframe.service.store.statements import Queries, Statement
+from memframe.service.times import instant_text
 
 KEPT = timedelta(hours=24)
 """How long a key is remembered."""
+
+_FORGET = Statement(delete(idempotency_keys).where(idempotency_keys.c.created_at <= bindparam("until")))
+_RECALL = Statement(
+    select(idempotency_keys.c.body_hash, idempotency_keys.c.memory_id)
+    .where(idempotency_keys.c.developer_id == bindparam("developer_id"))
+    .where(idempotency_keys.c.key_hash == bindparam("key_hash"))
+)
+_REMEMBER = Statement(insert(idempotency_keys))
 
 
 class Attempt(Struct, frozen=True):
@@ -25,38 +35,35 @@ class Attempt(Struct, frozen=True):
 class Replays:
     """The idempotency keys of one developer, inside the transaction that creates."""
 
-    def __init__(self, connection: Connection, developer_id: str, *, now: datetime) -> None:
-        self._connection = connection
+    def __init__(self, queries: Queries, developer_id: str, *, now: datetime) -> None:
+        self._queries = queries
         self._developer_id = developer_id
         self._now = now
 
     def recall(self, attempt: Attempt) -> str | None:
         """Id of the record that this key has created, or None for a new key."""
-        forgotten = idempotency_keys.c.created_at <= self._now - KEPT
-        self._connection.execute(delete(idempotency_keys).where(forgotten))
-        row = self._connection.execute(
-            select(idempotency_keys.c.body_hash, idempotency_keys.c.memory_id)
-            .where(idempotency_keys.c.developer_id == self._developer_id)
-            .where(idempotency_keys.c.key_hash == attempt.key_hash)
-        ).one_or_none()
+        self._queries.run(_FORGET, until=instant_text(self._now - KEPT))
+        key = {"developer_id": self._developer_id, "key_hash": attempt.key_hash}
+        row = self._queries.row(_RECALL, **key)
         if row is None:
             return None
-        if row.body_hash != attempt.body_hash:
+        body_hash, memory_id = row
+        if body_hash != attempt.body_hash:
             message = "this Idempotency-Key came with another body before; use a new key for a new record"
             raise InvalidError(message, status=422, code="idempotency_key_reused")
-        return str(row.memory_id)
+        return str(memory_id)
 
     def remember(self, attempt: Attempt, memory_id: str) -> None:
         """Note what a key has created, unless another process has just done so for another user."""
-        new = {
-            "developer_id": self._developer_id,
-            "key_hash": attempt.key_hash,
-            "body_hash": attempt.body_hash,
-            "memory_id": memory_id,
-            "created_at": self._now,
-        }
         try:
-            self._connection.execute(insert(idempotency_keys).values(**new))
+            self._queries.run(
+                _REMEMBER,
+                developer_id=self._developer_id,
+                key_hash=attempt.key_hash,
+                body_hash=attempt.body_hash,
+                memory_id=memory_id,
+                created_at=instant_text(self._now),
+            )
         except IntegrityError:
             raise still_in_flight() from None
 

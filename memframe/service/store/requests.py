@@ -13,6 +13,7 @@ from memframe.errors import NotFoundError
 from memframe.service.rules import states_before, wrong_state
 from memframe.service.store.engine import fetch_all, fetch_one, writing
 from memframe.service.store.schema import access_requests, developers, users
+from memframe.service.store.statements import Queries, Statement
 from memframe.service.times import Clock
 from memframe.wire import Status
 
@@ -48,7 +49,8 @@ _GRANT = (
     .where(users.c.disabled.is_(False), developers.c.disabled.is_(False))
     .limit(1)
 )
-_GRANT_LOCKED = _GRANT.with_for_update(of=(users, access_requests))
+_GRANTED = Statement(_GRANT)
+_GRANTED_LOCKED = Statement(_GRANT.with_for_update(of=(users, access_requests), key_share=True))
 
 
 class AccessRequests:
@@ -111,15 +113,15 @@ class AccessRequests:
             return fetch_all(connection, StoredRequest, query)
 
 
-def has_grant(connection: Connection, *, developer_id: str, user_id: str, lock: bool) -> bool:
+def has_grant(queries: Queries, *, developer_id: str, user_id: str, lock: bool) -> bool:
     """Whether the user's memories are open to the developer at this moment.
 
     With ``lock``, a database that locks rows keeps the user's and the request's until the transaction
     ends: writes of one user come one after the other, and a revocation falls before or after, never
     between. SQLite has but one writer at a time.
     """
-    query = _GRANT_LOCKED if lock else _GRANT
-    return connection.scalar(query, {"developer_id": developer_id, "user_id": user_id}) is not None
+    statement = _GRANTED_LOCKED if lock else _GRANTED
+    return queries.row(statement, developer_id=developer_id, user_id=user_id) is not None
 
 
 def _one(connection: Connection, request_id: str) -> StoredRequest:

@@ -32,7 +32,7 @@ from sqlalchemy import (
 
 from memframe.service.times import instant_text, parse_instant
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raised with every change of the tables; data written by a newer one is refused at start-up."""
 
 metadata = MetaData()
@@ -40,6 +40,8 @@ metadata = MetaData()
 Id = String(36)
 Hash = String(64)
 Instant = String(27)
+TagName = Text().with_variant(Text(collation="C"), "postgresql")
+"""In the order of the letters' numbers, in every database alike."""
 
 
 class Time(TypeDecorator[datetime]):
@@ -139,12 +141,14 @@ memories = Table(
     Column("content", Text, nullable=False),
     Column("title", Text),
     Column("summary", Text),
+    Column("tags", Text, nullable=False),  # names and ids of the tags, as JSON, in their order
+    Column("tag_ids", Text, nullable=False),
     Column("importance", Double),
     Column("confidence", Double),
     Column("source", Text),
     Column("created_at", Instant, nullable=False),
     Column("updated_at", Instant, nullable=False),
-    Index("memories_by_user", "user_id", "seq"),
+    Index("memories_by_user", "user_id", "seq", "importance"),
     sqlite_autoincrement=True,  # a deleted record's place is never given again: cursors stay true
 )
 
@@ -153,7 +157,7 @@ tags = Table(
     metadata,
     Column("id", Id, primary_key=True),
     Column("user_id", Id, ForeignKey("users.id"), nullable=False),
-    Column("name", Text, nullable=False),
+    Column("name", TagName, nullable=False),
     Column("color", String(7), nullable=False),
     Column("description", Text, nullable=False),
     Column("is_enabled", Boolean, nullable=False, default=True),
@@ -165,13 +169,10 @@ tags = Table(
 memory_tags = Table(
     "memory_tags",
     metadata,
-    Column("user_id", Id, primary_key=True),
+    Column("tag_id", Id, ForeignKey("tags.id"), primary_key=True),
     Column("memory_seq", ForeignKey("memories.seq", ondelete="CASCADE"), primary_key=True),
-    Column("position", Integer, primary_key=True),
-    Column("tag_id", Id, ForeignKey("tags.id"), nullable=False),
-    Index("memory_tags_by_tag", "tag_id", "memory_seq"),
     Index("memory_tags_by_memory", "memory_seq"),
-    sqlite_with_rowid=False,  # the rows of a page lie side by side in their key
+    sqlite_with_rowid=False,  # the places of a tag lie side by side in their key
 )
 
 idempotency_keys = Table(

@@ -6,7 +6,8 @@ import pytest
 
 import memframe as mf
 from memframe.errors import AuthError, ConfigError, OAuthError
-from memframe.signin import _DUE, State
+from memframe.sample import load_sample, load_sample_tags
+from memframe.signin.stand import DUE, State
 
 
 @pytest.fixture
@@ -104,5 +105,52 @@ def test_a_step_out_of_turn_names_the_one_that_is_due(way, step, argument):
 
 
 def test_every_state_says_what_is_due():
-    assert list(_DUE) == list(get_args(State))
+    assert list(DUE) == list(get_args(State))
     assert repr(mf.SignIn()) == "<memframe.SignIn signed_out: sign_in() with the API key>"
+
+
+def test_existing_requests_are_listed_with_the_newest_first_and_refreshed(way, user):
+    assert way.requests == ()
+    older, newer = user.ask("the first"), user.ask("the second")
+    way.refresh()
+    ours = [request for request in way.requests if request.user_id == user.user_id]
+    assert [(request.id, request.status) for request in ours] == [
+        (newer.id, "pending"),
+        (older.id, "pending"),
+    ]
+    user.service.decide(older.id, "rejected")
+    way.refresh()
+    assert {request.id: request.status for request in way.requests}[older.id] == "rejected"
+    assert way.stand.looked_at
+
+
+def test_memories_and_tags_are_loaded_with_progress(way, user):
+    user.service.import_memories(user.user_id, load_sample()[:30], load_sample_tags())
+    heard = []
+    authorized(way, user).ask("x")
+    user.service.decide(way.request.id, "approved")
+    way.check()
+    way.open()
+    way.load(progress=lambda *state: heard.append(state))
+    assert way.state == "loaded"
+    assert len(way.memories) == 30
+    assert len(way.tags) == len(load_sample_tags())
+    assert heard[-1] == (30, None, "memories")
+    way.check()
+    assert way.state == "loaded"
+
+
+def test_a_stand_shows_nothing_of_what_it_holds(way, user):
+    authorized(way, user)
+    assert repr(way.stand) == "<Stand authorized>"
+
+
+def test_settings_that_are_given_make_another_flow(user):
+    service = user.service
+    way = mf.SignIn(user.client)
+    first = way.authorize(service.client_id, service.client_secret, redirect_uri=service.redirect_uri)
+    assert way.authorize() != first
+    way.finish(user.person.authorize(way.stand.address))
+    assert way.state == "authorized"
+    way.sign_out()
+    assert way.stand.flow is None

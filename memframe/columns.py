@@ -77,7 +77,7 @@ def _no_names(name: str, cell: Any) -> tuple[str, ...]:
 def _column(memories: pd.DataFrame, name: str) -> pd.Series[Any]:
     if name not in memories.columns:
         raise FrameError(
-            f"the frame has no column {name!r}, which this plot needs; "
+            f"the frame has no column {name!r}, which is needed here; "
             "pass memories as load_memories returns them, with that column kept"
         )
     return memories[name]

@@ -1,0 +1,209 @@
+"""Sending what is due: intents on the disk, requests in flight, answers taken in, one step of the journal a round.
+
+The thread that called does all of the bookkeeping; the crew only exchanges. Each round writes what came back
+together with the intents of what leaves next, so that a write costs one synchronised commit, not two.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
+
+from memframe.apply.books import Books
+from memframe.apply.crew import Crew
+from memframe.apply.groups import Groups
+from memframe.apply.pace import Pace
+from memframe.apply.sender import Found, Sender
+from memframe.apply.signs import Seen
+from memframe.apply.verdicts import Move, after_answer, after_reading
+from memframe.errors import MemframeError
+from memframe.journal import SETTLED, Operation, Standing
+from memframe.progress import Progress
+from memframe.wire import MemoryBlob
+
+MAX_ATTEMPTS = 4
+"""Requests for one operation in one run, those that were throttled apart."""
+
+FRESH_S = 30.0
+"""A memory that was read longer ago is read again before it is patched or deleted."""
+
+DRAIN_S = 5.0
+"""How long Ctrl-C waits for what is in flight; what is not back by then counts as unknown."""
+
+
+class Dispatch:
+    """Sends the operations of one run.
+
+    Parameters
+    ----------
+    books : Books
+    groups : Groups
+    sender : Sender
+    pace : Pace
+    crew : Crew
+    bar : Progress
+    clock : callable
+        Seconds that only grow.
+    read_at : dict of int to float
+        When the memories of operations were read, by that clock.
+    watch : callable
+        Called again and again, `FRESH_S` apart: looks for what ends a run.
+
+    Attributes
+    ----------
+    stopped : MemframeError or None
+        Why nothing more is sent.
+    barred : bool
+        Whether nothing more may be read either.
+    """
+
+    def __init__(
+        self,
+        *,
+        books: Books,
+        groups: Groups,
+        sender: Sender,
+        pace: Pace,
+        crew: Crew[Seen | Found],
+        bar: Progress,
+        clock: Callable[[], float],
+        read_at: dict[int, float],
+        watch: Callable[[], None],
+    ) -> None:
+        self._books, self._groups, self._sender = books, groups, sender
+        self._pace, self._crew, self._bar, self._clock = pace, crew, bar, clock
+        self._read_at, self._watch, self._watched_at = read_at, watch, clock()
+        self._throttled: Counter[int] = Counter()
+        self._failed: Counter[int] = Counter()
+        self._news: dict[int, Standing] = {}
+        self._backups: dict[int, MemoryBlob] = {}
+        self.stopped: MemframeError | None = None
+        self.barred = False
+
+    def may_try(self, operation: Operation) -> bool:
+        """Whether this run has not tried an operation too often."""
+        return self._failed[operation.n] < MAX_ATTEMPTS
+
+    def stop(self, reason: MemframeError | None, *, barred: bool = False) -> None:
+        """Send nothing more; the first reason counts."""
+        self.stopped = self.stopped or reason
+        self.barred = self.barred or barred
+
+    def send(self, due: Iterable[Operation]) -> None:
+        """Send operations and take in what comes back, until all are through or the run has stopped.
+
+        After Ctrl-C nothing more leaves; what is in flight is waited for a moment, then the interrupt goes on
+        its way. A second one does not wait.
+        """
+        queue = deque(operation.n for operation in due)
+        try:
+            while queue or self._crew.n_busy:
+                self._round(queue)
+        except KeyboardInterrupt:
+            self._drain()
+            raise
+
+    def _round(self, queue: deque[int]) -> None:
+        self._take_in(queue, self._patience(queue))
+        if self._clock() - self._watched_at >= FRESH_S:
+            self._watch()
+            self._watched_at = self._clock()
+        if self.stopped:
+            queue.clear()
+        elif queue and not self._crew.n_busy:
+            self._pace.wait()
+        leaving = list(self._leaving(queue))
+        reading = [n for n in leaving if not self._is_fresh(n)]
+        intents = {n: _intent(self._books[n].standing) for n in leaving if n not in reading}
+        self._write(intents)
+        for n in reading:
+            self._crew.start(n, self._reading(n))
+        for n in intents:
+            self._crew.start(n, self._sending(n))
+
+    def _patience(self, queue: deque[int]) -> float | None:
+        """How long to wait for what is in flight: no longer than until something else may leave."""
+        has_room = queue and self._crew.n_busy < self._pace.limit
+        return self._pace.hold_s if has_room else None
+
+    def _leaving(self, queue: deque[int]) -> Iterable[int]:
+        room = 0 if self._pace.hold_s else self._pace.limit - self._crew.n_busy
+        while queue and room > 0:
+            n = queue.popleft()
+            if self._groups.held_back(self._books[n]) is None:
+                room -= 1
+                yield n
+
+    def _is_fresh(self, n: int) -> bool:
+        """Whether we know the memory as it is: a create has none, and after a doubt nobody does."""
+        operation = self._books[n]
+        read_at = self._read_at.get(n)
+        return operation.action == "create" or (read_at is not None and self._clock() - read_at < FRESH_S)
+
+    def _reading(self, n: int) -> Callable[[], Seen | Found]:
+        operation, sender = self._books[n], self._sender
+        return lambda: sender.read(operation)
+
+    def _sending(self, n: int) -> Callable[[], Seen | Found]:
+        operation, body, sender = self._books[n], self._books.request(n), self._sender
+        return lambda: sender.send(operation, body)
+
+    def _take_in(self, queue: deque[int], timeout_s: float | None) -> None:
+        for n, result in self._crew.finished(timeout_s):
+            move = self._judge(n, result)
+            if move in {"again", "send"} and self.may_try(self._books[n]):
+                queue.appendleft(n)
+
+    def _judge(self, n: int, result: Seen | Found) -> Move:
+        """Decide what follows, and note it for the next step of the journal."""
+        operation = self._books[n]
+        if isinstance(result, Found):
+            move, standing = after_reading(operation, result.stored)
+            if move == "send" and result.stored is not None:
+                self._read_at[n] = self._clock()
+                self._backups[n] = result.stored.blob
+                return move
+        else:
+            move, standing = after_answer(operation, result)
+            self._keep_pace(n, result, move)
+            if standing.in_doubt:
+                self._read_at.pop(n, None)
+        self._news[n] = standing
+        return move
+
+    def _keep_pace(self, n: int, seen: Seen, move: Move) -> None:
+        if move in {"done", "recovered"}:
+            self._pace.succeeded(self._throttled.pop(n, 0), self._failed.pop(n, 0))
+        elif move == "stop":
+            self.stop(seen.error, barred=seen.sign != "rekeyed")
+        elif seen.sign == "throttled":
+            self._throttled[n] += 1
+            self._stop_unless(self._pace.throttled(seen.wait_s), seen)
+        elif move in {"again", "unknown"}:
+            self._failed[n] += 1
+            self._stop_unless(self._pace.failed(seen.wait_s), seen)
+
+    def _stop_unless(self, in_budget: bool, seen: Seen) -> None:
+        if not in_budget:
+            self.stop(seen.error)
+
+    def _write(self, intents: dict[int, Standing]) -> None:
+        """One step of the journal; what is settled by it shows on the bar."""
+        news, backups = self._news, self._backups
+        self._books.write(news | intents, backups)
+        self._news, self._backups = {}, {}
+        n_settled = sum(standing.state in SETTLED for standing in news.values())
+        if n_settled:
+            self._bar.step(n_settled)
+
+    def _drain(self) -> None:
+        deadline = self._clock() + DRAIN_S
+        while self._crew.n_busy and (left_s := deadline - self._clock()) > 0:
+            self._take_in(deque(), left_s)
+        self._write({})
+
+
+def _intent(standing: Standing) -> Standing:
+    return replace(standing, state="sending", attempts=standing.attempts + 1)

@@ -1,0 +1,220 @@
+"""Run: what happened to every change of a plan, and what reading it back showed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from msgspec import Struct
+
+from memframe.change import Action, Label
+from memframe.errors import IncompleteRunError, MemframeError
+from memframe.journal import Operation, Status
+from memframe.plan.wording import listed
+
+COLUMNS: Mapping[str, str] = {
+    "row": "object",
+    "action": "str",
+    "id": "str",
+    "status": "str",
+    "http_status": "Int64",
+    "attempts": "int64",
+    "error": "str",
+}
+"""Columns of `Run.outcomes` and their dtypes."""
+
+MAX_SHOWN = 20
+"""Rows that a run shows by itself; `Run.outcomes` has all."""
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What happened to one change.
+
+    Attributes
+    ----------
+    row : label
+        As in the plan.
+    action : {"create", "patch", "delete"}
+    id : str or None
+        Of the memory; the new one for a create.
+    status : {"done", "recovered", "rejected", "conflict", "unknown", "planned"}
+        ``recovered`` is done by a request whose answer got lost.
+    http_status : int or None
+        Of the last answer.
+    attempts : int
+        Requests that left for the service, or were about to.
+    error : str or None
+        Why it is not done.
+    """
+
+    row: Label
+    action: Action
+    id: str | None
+    status: Status
+    http_status: int | None
+    attempts: int
+    error: str | None
+
+
+def outcome_of(operation: Operation) -> Outcome:
+    """What happened to an operation; one whose request is under way is not known."""
+    standing = operation.standing
+    return Outcome(
+        row=operation.change.row,
+        action=operation.action,
+        id=operation.id,
+        status="unknown" if standing.state == "sending" else standing.state,
+        http_status=standing.http_status,
+        attempts=standing.attempts,
+        error=standing.error,
+    )
+
+
+class Verification(Struct, frozen=True, kw_only=True):
+    """What reading back showed.
+
+    Attributes
+    ----------
+    n_checked : int
+        Changes that were done and looked at.
+    missing : tuple of str
+        Ids that were written and are not there.
+    unlike : tuple of str
+        Ids that hold something else than was written: the service stores it in its own way, or somebody wrote
+        since. Of a delete: it is there.
+    duplicates : tuple of tuple of str
+        Ids that one create has made: something between here and the service delivered it twice, or it was
+        carried out so late that it had been sent again.
+    failure : str or None
+        Why there was no reading back.
+    """
+
+    n_checked: int = 0
+    missing: tuple[str, ...] = ()
+    unlike: tuple[str, ...] = ()
+    duplicates: tuple[tuple[str, ...], ...] = ()
+    failure: str | None = None
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether everything was looked at and found as it was written, once."""
+        return not (self.missing or self.unlike or self.duplicates or self.failure)
+
+    def __str__(self) -> str:
+        if self.failure is not None:
+            return f"not read back: {self.failure}"
+        found = {
+            "missing": self.missing,
+            "reading back otherwise": self.unlike,
+            "there more than once": [" = ".join(ids) for ids in self.duplicates],
+        }
+        parts = [f"{len(ids):,} {what} ({listed(ids)})" for what, ids in found.items() if ids]
+        return f"{self.n_checked:,} read back: {'; '.join(parts) or 'all as written'}"
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """What happened to a plan. Made by `apply_plan` and `resume_run`.
+
+    Attributes
+    ----------
+    results : tuple of Outcome
+        One for each change that was to be written, in the order of the plan.
+    journal : Path or None
+        To resume from, and to undo by; None where there was nothing to do.
+    verification : Verification
+    stopped : MemframeError or None
+        What ended the run before its end.
+
+    Examples
+    --------
+    >>> Run(results=(), journal=None)
+    <memframe.Run: nothing to do>
+    """
+
+    results: tuple[Outcome, ...]
+    journal: Path | None
+    verification: Verification = Verification()
+    stopped: MemframeError | None = None
+
+    def __repr__(self) -> str:
+        return f"<memframe.Run: {'; '.join(self._told())}>"
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many changes ended in each status, and ``attempted``, which is all but the planned ones."""
+        found: dict[str, int] = dict.fromkeys(
+            ("attempted", "done", "recovered", "rejected", "conflict", "unknown", "planned"), 0
+        )
+        for result in self.results:
+            found[result.status] += 1
+        return found | {"attempted": len(self.results) - found["planned"]}
+
+    @property
+    def outcomes(self) -> pd.DataFrame:
+        """One row a change: ``row action id status http_status attempts error``."""
+        columns = {name: [getattr(result, name) for result in self.results] for name in COLUMNS}
+        return pd.DataFrame({name: pd.Series(columns[name], dtype=dtype) for name, dtype in COLUMNS.items()})
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every change was written, and read back as it was."""
+        return not self._unwritten and self.verification.is_clean and self.stopped is None
+
+    def raise_for_failures(self) -> None:
+        """Raise unless every change was written, and read back as it was.
+
+        Raises
+        ------
+        IncompleteRunError
+            It counts what is left, names the first rows and says how to go on.
+        """
+        if not self.is_complete:
+            raise IncompleteRunError(f"{'; '.join(self._told())}. {self._advice}", run=self)
+
+    @property
+    def _unwritten(self) -> list[Outcome]:
+        return [result for result in self.results if result.status not in {"done", "recovered"}]
+
+    @property
+    def _advice(self) -> str:
+        if {"planned", "unknown"} & {result.status for result in self.results}:
+            return f"resume_run(access, {str(self.journal)!r}) goes on"
+        return "run.outcomes says why; make a new plan for what is to be written still"
+
+    def _told(self) -> list[str]:
+        if not self.results:
+            return ["nothing to do"]
+        counts = ", ".join(
+            f"{n:,} {status}" for status, n in self.counts.items() if n and status != "attempted"
+        )
+        stopped = [f"stopped: {self.stopped}"] if self.stopped else []
+        return [counts, str(self.verification), *stopped]
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<div>{escape(line)}</div>" for line in self._told())
+        rows = self._unwritten[:MAX_SHOWN]
+        table = _table(rows) if rows else ""
+        n_more = len(self._unwritten) - len(rows)
+        more = f"<div>and {n_more:,} more, in <code>outcomes</code></div>" if n_more else ""
+        journal = f"<div>Journal: <code>{escape(str(self.journal))}</code></div>" if self.journal else ""
+        return f"<div>{lines}{table}{more}{journal}</div>"
+
+
+def _table(rows: list[Outcome]) -> str:
+    head = "".join(f"<th>{name}</th>" for name in COLUMNS)
+    body = "".join(f"<tr>{''.join(map(_cell, _cells(row)))}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cells(row: Outcome) -> list[Any]:
+    return [getattr(row, name) for name in COLUMNS]
+
+
+def _cell(value: object) -> str:
+    return f"<td>{'' if value is None else escape(str(value))}</td>"

@@ -1,0 +1,222 @@
+"""Before the first write: what is refused, what is read afresh, and what goes into the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import version
+from typing import NamedTuple
+from uuid import uuid4
+
+import msgspec
+
+from memframe.access import Access
+from memframe.address import same_service
+from memframe.answers import same_id
+from memframe.apply.surroundings import Surroundings
+from memframe.change import Change
+from memframe.current import Stored, iter_stored, read_stored
+from memframe.envelope import Envelope
+from memframe.errors import ConfigError, PlanError, StalePlanError
+from memframe.filters import refuse_unsendable
+from memframe.journal import Draft, Header, Journal, Shelf
+from memframe.plan import Plan
+from memframe.plan.wording import counted, listed, name_of
+from memframe.vault import Vault
+
+MAX_WORKERS = 16
+
+
+def check_options(workers: object, settle_s: float) -> None:
+    """Refuse what no run can work with."""
+    if not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= MAX_WORKERS:
+        raise ConfigError(f"workers={workers!r}: give a whole number from 1 to {MAX_WORKERS}")
+    if not settle_s >= 0:  # and not "<", which NaN would pass
+        raise ConfigError(f"settle_s={settle_s!r}: give seconds from 0")
+
+
+def check_plan(access: Access, plan: Plan, confirm: object) -> None:
+    """Refuse a plan for somebody else, one with open questions, and deletes that were not confirmed.
+
+    Raises
+    ------
+    PlanError
+    """
+    refuse_elsewhere(access, "plan", plan.base_url, plan.user_id)
+    odd = [change for change in plan.records if change.action in {"conflict", "invalid"}]
+    if odd:
+        told = listed([f"{name_of(change)}: {change.reason}" for change in odd], "; ")
+        raise PlanError(f"the plan has {counted(plan.counts)}: settle these and plan anew: {told}")
+    n_deletes = plan.counts.get("delete", 0)
+    if confirm is None and n_deletes:
+        raise PlanError(
+            f"the plan deletes {n_deletes:,} memories for good: pass confirm={n_deletes} to go on"
+        )
+    if confirm is not None and (confirm != n_deletes or isinstance(confirm, bool)):
+        raise PlanError(
+            f"confirm={confirm!r}, but the plan deletes {n_deletes:,}: look at plan.changes once more"
+        )
+
+
+def refuse_elsewhere(access: Access, what: str, base_url: str, user_id: str) -> None:
+    """Refuse a plan or a journal that is for another user or service than the access.
+
+    Raises
+    ------
+    PlanError
+    """
+    if not same_id(user_id, access.user_id):
+        raise PlanError(
+            f"this {what} is for the user {user_id}, the access for {access.user_id}: open that one's access"
+        )
+    if not same_service(base_url, access.client.base_url):
+        raise PlanError(
+            f"this {what} is for the service {base_url}, the access for {access.client.base_url}: connect to that one"
+        )
+
+
+def refuse_repeated(shelf: Shelf, vault: Vault, plan: Plan) -> None:
+    """Refuse what an earlier run has begun: carried out by two, a create is there twice.
+
+    Raises
+    ------
+    PlanError
+        It names the journal of that run.
+    """
+    begun = shelf.of_plan(plan.id)
+    if begun is not None:
+        raise PlanError(
+            f"this plan was carried out or begun already: resume_run(access, {str(begun)!r}) goes on with it, "
+            "and a new plan does it once more"
+        )
+    mine = {_aim(change) for change in plan.writes}
+    for path in shelf.open_runs():
+        with Journal.open(path, vault) as journal:
+            is_same = same_id(journal.header.user_id, plan.user_id)
+            shared = [change for change in _unsettled(journal) if _aim(change) in mine] if is_same else []
+        if shared:
+            raise PlanError(
+                f"an earlier run was cut short, and nobody knows of {len(shared):,} changes of this plan whether it "
+                f"has made them, such as {name_of(shared[0])}: resume_run(access, {str(path)!r}) first; or delete "
+                "that journal, if they may be there twice"
+            )
+
+
+def _unsettled(journal: Journal) -> Iterator[Change]:
+    """What a second run could do once more: creates that were made or may be, other writes that may be."""
+    for operation in journal.operations():
+        state, action = operation.state, operation.action
+        if state in {"sending", "unknown"} or (action == "create" and state not in {"rejected", "conflict"}):
+            yield operation.change
+
+
+def _aim(change: Change) -> bytes:
+    """What a change is about: the memory, or what a new one would hold."""
+    return msgspec.json.encode(change.id or change.after, order="sorted")
+
+
+class Start(NamedTuple):
+    """What a run begins from.
+
+    Attributes
+    ----------
+    access : Access
+        With the credentials of this moment.
+    stored : dict of str to Stored
+        The memories of the plan's patches and deletes, as the service holds them.
+    ids_before : frozenset of str
+        Ids of all memories, where the plan creates some.
+    """
+
+    access: Access
+    stored: dict[str, Stored]
+    ids_before: frozenset[str]
+
+
+def read_start(access: Access, plan: Plan) -> Start:
+    """The state of the service, which must be what the plan was made from.
+
+    Raises
+    ------
+    StalePlanError
+        It is not, or the key is another one.
+    AccessError
+        The request is not approved any more.
+    """
+    access = access.renewed()
+    refuse_rekeyed(access, plan.key_version)
+    ids = [change.id for change in plan.writes if change.id is not None]
+    if not plan.counts.get("create"):
+        start = Start(access, read_stored(access, ids), frozenset())
+    else:
+        wanted, stored, ids_before = set(ids), {}, set()
+        for one in iter_stored(access):
+            ids_before.add(one.id)
+            if one.id in wanted:
+                stored[one.id] = one
+        start = Start(access, stored, frozenset(ids_before))
+    plan.refuse_stale(start.stored)
+    return start
+
+
+def refuse_rekeyed(access: Access, key_version: int) -> None:
+    """Refuse to write what was or would be sealed under another key than the user's present one.
+
+    Raises
+    ------
+    StalePlanError
+    """
+    present = access.credentials.key_version
+    if present != key_version:
+        raise StalePlanError(
+            f"the user's key is of version {present} by now, the plan of {key_version}: open the access again, load, "
+            "and make a new plan"
+        )
+
+
+def drafts_of(plan: Plan, start: Start, *, encrypt: bool) -> Iterator[Draft]:
+    """What goes into the journal: bodies sealed once and frozen, and the memories as they were."""
+    for change in plan.writes:
+        stored = start.stored.get(str(change.id))
+        body = frozen_body(change, plan.user_id, start.access.envelope if encrypt else None)
+        yield Draft(change, body, None if stored is None else stored.blob)
+
+
+def frozen_body(change: Change, user_id: str, envelope: Envelope | None) -> bytes | None:
+    """The body of a request without its memory key, content sealed where there is an envelope.
+
+    >>> frozen_body(Change(action="patch", id="m1", after={"title": "Tea", "summary": None}), "u1", None)
+    b'{"user_id":"u1","title":"Tea","summary":null}'
+    >>> frozen_body(Change(action="create", after={"content": "Likes tea", "summary": None}), "u1", None)
+    b'{"user_id":"u1","content":"Likes tea"}'
+    """
+    if change.action == "delete":
+        return None
+    fields = {
+        name: value for name, value in change.after.items() if value is not None or change.action == "patch"
+    }
+    refuse_unsendable(fields)
+    if envelope is not None and "content" in fields and not change.verbatim:
+        fields["content"] = envelope.seal(str(fields["content"]))
+    return msgspec.json.encode({"user_id": user_id, **fields})
+
+
+def header_of(access: Access, plan: Plan, surroundings: Surroundings, *, encrypt: bool) -> Header:
+    """The first page of a new journal."""
+    return Header(
+        run_id=str(uuid4()),
+        base_url=plan.base_url,
+        user_id=plan.user_id,
+        request_id=access.request_id,
+        key_version=plan.key_version,
+        plan_id=plan.id,
+        created_at=surroundings.now(),
+        memframe=_version(),
+        n_changes=len(plan.writes),
+        encrypt=encrypt,
+    )
+
+
+@cache
+def _version() -> str:
+    return version("memframe")

@@ -1,0 +1,139 @@
+"""Running the checks: which there are, in which order, and what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from memframe.audit.audited import Audit
+from memframe.audit.findings import CHECKS, SEVERITIES, Check, joined
+from memframe.audit.junk import find_junk
+from memframe.audit.missing import find_missing
+from memframe.audit.personal_data import find_personal_data
+from memframe.audit.scores import find_scores
+from memframe.audit.sealed import find_sealed
+from memframe.audit.secret import find_secrets
+from memframe.audit.tags import find_tags
+from memframe.audit.texts import TEXT_FIELDS
+from memframe.audit.withholding import withhold
+from memframe.errors import ConfigError, FrameError
+
+CheckFunction = Callable[[pd.DataFrame], pd.DataFrame]
+"""Memories to findings."""
+
+
+def audit_memories(
+    memories: pd.DataFrame,
+    *,
+    tags: pd.DataFrame | None = None,
+    checks: Iterable[Check] | Mapping[Check, CheckFunction] | None = None,
+    now: datetime | None = None,
+) -> Audit:
+    """Find what is wrong with memories; nothing is changed, and nothing leaves this machine.
+
+    Parameters
+    ----------
+    memories : DataFrame
+        As `memframe.load_memories` or `memframe.load_archive` return them.
+    tags : DataFrame, optional
+        The user's tags, of `memframe.load_tags`: unknown, disabled and unused ones are found by them.
+    checks : iterable of str, optional
+        Names out of `memframe.audit.CHECKS`; by default all. A mapping of names to functions runs those functions,
+        for checks with options: ``{"personal_data": partial(find_personal_data, names=...)}``.
+    now : datetime, optional
+        What "past" means for `stale`; by default the present.
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    FrameError
+        This is no frame of memories.
+    ConfigError
+        There is no such check.
+    """
+    _check_frame(memories)
+    functions = _chosen(checks, tags=tags, now=now or datetime.now(UTC))
+    parts = {check: function(memories) for check, function in functions.items()}
+    findings = withhold(_worst_first(joined(parts.values())), memories)
+    return Audit(
+        memories=memories,
+        findings=findings,
+        checks=tuple(functions),
+        not_checked=tuple(_not_checked(memories, parts)),
+    )
+
+
+def _functions(*, tags: pd.DataFrame | None, now: datetime) -> dict[Check, CheckFunction]:
+    """Every check with its function."""
+    return {
+        "secret": find_secrets,
+        "personal_data": find_personal_data,
+        "junk": find_junk,
+        "missing": find_missing,
+        "scores": find_scores,
+        "tags": partial(find_tags, tags=tags),
+        "sealed": find_sealed,
+    }
+
+
+def _chosen(
+    checks: Iterable[Check] | Mapping[Check, CheckFunction] | None,
+    *,
+    tags: pd.DataFrame | None,
+    now: datetime,
+) -> dict[Check, CheckFunction]:
+    if isinstance(checks, str):
+        raise ConfigError(f"checks={checks!r} is one text: pass a list of names, [{checks!r}]")
+    functions = _functions(tags=tags, now=now)
+    wanted = list(functions if checks is None else checks)
+    unknown = [check for check in wanted if check not in functions]
+    if unknown:
+        raise ConfigError(f"checks={unknown[0]!r}: there is {', '.join(CHECKS)}")
+    if isinstance(checks, Mapping):
+        return dict(checks)
+    return {check: functions[check] for check in functions if check in wanted}
+
+
+def _check_frame(memories: object) -> None:
+    if not isinstance(memories, pd.DataFrame):
+        raise FrameError(f"an audit is made of a DataFrame of memories, not of {type(memories).__name__}")
+    absent = [name for name in ("id", "content") if name not in memories.columns]
+    if absent:
+        raise FrameError(
+            f"the frame has no column {absent[0]!r}, which an audit needs; "
+            "pass memories as load_memories returns them, with that column kept"
+        )
+
+
+def _worst_first(findings: pd.DataFrame) -> pd.DataFrame:
+    rank = {name: place for place, name in enumerate(reversed(SEVERITIES))}
+    order = np.lexsort(
+        (
+            findings["check"].map({name: place for place, name in enumerate(CHECKS)}),
+            findings["severity"].map(rank),
+        )
+    )
+    return findings.iloc[order].reset_index(drop=True)
+
+
+def _not_checked(memories: pd.DataFrame, parts: Mapping[Check, pd.DataFrame]) -> Iterator[str]:
+    """What was not looked for, in sentences: silence must not be read as clean."""
+    left_out = [check for check in CHECKS if check not in parts]
+    if left_out:
+        yield f"Checks that were not run: {', '.join(left_out)}."
+    absent = [name for name in (*TEXT_FIELDS, "tags", "source", "created_at") if name not in memories.columns]
+    if absent:
+        yield f"Columns that the frame does not have: {', '.join(absent)}."
+    if "content_error" in memories.columns and (n_closed := int(memories["content_error"].notna().sum())):
+        yield f"The content of {n_closed:,} memories that could not be opened."
+    if memories.attrs.get("memframe", {}).get("complete") is False:
+        yield "Memories beyond the limit of the load: there are more than were audited."
+    for findings in parts.values():
+        yield from findings.attrs.get("not_checked", ())

@@ -1,0 +1,175 @@
+"""Junk: memories that say nothing about anybody, and how each of them shows it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+import pandas as pd
+
+from memframe.audit.findings import Proposal, Severity, findings_frame
+from memframe.audit.junk import emptiness, loops, moments, prompts, reports
+from memframe.audit.junk.repeats import find_repeats
+from memframe.audit.junk.signs import Kind, Sign, quoted
+from memframe.audit.texts import text_column, texts_with
+from memframe.columns import texts
+
+_JUDGES: tuple[tuple[str, Callable[[str], Sign | None]], ...] = (
+    (emptiness.MARKS, emptiness.judge_emptiness),
+    (reports.MARKS, reports.judge_report),
+    (reports.MARKS_OF_OUTPUT, reports.judge_output),
+    (moments.MARKS, moments.judge_moment),
+    (prompts.MARKS, prompts.judge_prompt),
+)
+_SEVERITIES: Mapping[Kind, Severity] = {"near_empty": "low", "template": "low", "session_noise": "low"}
+_THIN: frozenset[Kind] = frozenset({"near_empty", "template", "tool_output"})
+"""Kinds in which a title may say what the content does not."""
+
+_WORD = re.compile(r"\w+")
+_SAID = re.compile(
+    r"\A\W*(?:the )?(?:user|assistant) (?:said|says|stated|mentioned|noted)(?: that)?\b|\A\W*that\b"
+)
+_SURE = 0.9
+"""Score from which on deleting is proposed."""
+
+
+class _Junk(NamedTuple):
+    """One memory that is junk."""
+
+    row: int
+    sign: Sign
+    action: Proposal
+    related: int | None = None
+    """Row of the memory that keeps what this one says."""
+    group: int | None = None
+
+
+def find_junk(memories: pd.DataFrame) -> pd.DataFrame:
+    """Memories without a fact: prompts, reports of machines, the tool's own words, moments, repeats, emptiness.
+
+    Looks at how texts are built (roles and rules in the second person, share of words that machines use of
+    themselves, wrappings around wrappings, counts of copies) rather than for sentences that it knows. The wording is
+    English; in other languages repetition, emptiness, unfilled templates and what tools print are found.
+
+    Cannot find a made-up fact that occurs a few times only; it reads like any other.
+
+    What is proposed: deleting where it is sure that nothing is lost, merging where another memory says the same,
+    review otherwise, also where a memory has a title or a summary of its own.
+
+    Parameters
+    ----------
+    memories : DataFrame
+        Needs ``id`` and ``content``; looks at ``title``, ``summary`` and ``created_at``.
+
+    Returns
+    -------
+    DataFrame
+        Findings of the kinds ``system_prompt heartbeat repeated feedback_loop task_state session_noise tool_output
+        template near_empty``, one a memory; ``related_id`` is the memory that stays.
+
+    Examples
+    --------
+    >>> contents = ["heartbeat ok 2026-01-02T03:00:00Z", "Likes tea", "Memory updated successfully."]
+    >>> find_junk(pd.DataFrame({"id": ["m1", "m2", "m3"], "content": contents}))[["kind", "id", "action"]]
+                kind  id  action
+    0      heartbeat  m1  delete
+    1  feedback_loop  m3  delete
+    """
+    contents = text_column(memories, "content").to_pylist()
+    found = {junk.row: junk for junk in _found(memories, contents)}  # of two signs the later one counts
+    ids = memories["id"].tolist()
+    rows = [found[row] for row in sorted(found)]
+    return findings_frame(
+        check="junk",
+        kind=[junk.sign.kind for junk in rows],
+        severity=[_SEVERITIES.get(junk.sign.kind, "medium") for junk in rows],
+        id=[ids[junk.row] for junk in rows],
+        field="content",
+        related_id=[None if junk.related is None else ids[junk.related] for junk in rows],
+        group=[junk.group for junk in rows],
+        score=[junk.sign.score for junk in rows],
+        evidence=[junk.sign.evidence for junk in rows],
+        action=[junk.action for junk in rows],
+    )
+
+
+def _found(memories: pd.DataFrame, contents: list[str | None]) -> Iterator[_Junk]:
+    """Signs of all kinds, the weightiest last."""
+    by_age = _by_age(memories, contents)
+    owners = _owners(memories)
+    yield from _repeated(by_age, contents, owners)
+    for marks, judge in _JUDGES:
+        for row, _, text in texts_with(memories, marks, fields=["content"]):
+            if sign := judge(text):
+                is_safe = sign.score >= _SURE and not (sign.kind in _THIN and _says_more(memories, row))
+                yield _Junk(row, sign, "delete" if is_safe else "review")
+    yield from _looped(memories, by_age, contents, owners)
+
+
+def _owners(memories: pd.DataFrame) -> list[str]:
+    if "user_id" not in memories.columns:
+        return [""] * len(memories)
+    return texts(memories, "user_id").fillna("").tolist()
+
+
+def _by_age(memories: pd.DataFrame, contents: list[str | None]) -> list[int]:
+    """Rows with content, the oldest first; in their order where the frame does not tell."""
+    ages = memories["created_at"] if "created_at" in memories.columns else pd.Series(range(len(memories)))
+    order = ages.reset_index(drop=True).sort_values(kind="stable").index
+    return [row for row in order if contents[row]]
+
+
+def _says_more(memories: pd.DataFrame, row: int) -> bool:
+    """Whether title or summary say something where the content does not."""
+    for name in ("title", "summary"):
+        text = memories[name].iloc[row] if name in memories.columns else None
+        if isinstance(text, str) and len(_WORD.findall(text)) > 1 and not emptiness.judge_emptiness(text):
+            return True
+    return False
+
+
+def _repeated(by_age: list[int], contents: list[str | None], owners: list[str]) -> Iterator[_Junk]:
+    said = [contents[row] or "" for row in by_age]
+    for repeat in find_repeats(by_age, said, [owners[row] for row in by_age]):
+        is_first = repeat.row == repeat.first
+        how = "one of" if repeat.is_exact else "much like"
+        words = f"{how} {repeat.n_copies:,} equal memories: {quoted(contents[repeat.row] or '')}"
+        yield _Junk(
+            repeat.row,
+            Sign("repeated", 0.9 if repeat.is_exact else 0.7, words),
+            "merge" if repeat.is_exact and not is_first else "review",
+            None if is_first else repeat.first,
+            repeat.group,
+        )
+
+
+def _looped(
+    memories: pd.DataFrame, by_age: list[int], contents: list[str | None], owners: list[str]
+) -> Iterator[_Junk]:
+    """The tool's own words: to be deleted around nothing, or around what another memory says."""
+    wrapped = {
+        row: inside
+        for row, _, text in texts_with(memories, loops.MARKS, fields=["content"])
+        if (inside := loops.unwrap(text))
+    }
+    wanted = {(owners[row], _bare(inside.inner)) for row, inside in wrapped.items() if inside.inner}
+    keepers: dict[tuple[str, str], int] = {}
+    for row in by_age if wanted else ():
+        fact = owners[row], _bare(contents[row] or "")
+        if row not in wrapped and fact in wanted:
+            keepers.setdefault(fact, row)
+    for row in (row for row in by_age if row in wrapped):
+        inner, depth = wrapped[row]
+        words = f"the memory tool's own words: {quoted(contents[row] or '')}"
+        sign = Sign("feedback_loop", 0.95 if not inner or depth > 1 else 0.8, words)
+        keeper = keepers.setdefault((owners[row], _bare(inner)), row) if inner else None
+        if keeper is None or keeper == row:
+            yield _Junk(row, sign, "review" if inner else "delete")
+        else:
+            yield _Junk(row, sign, "merge" if keeper in wrapped else "delete", keeper)
+
+
+def _bare(text: str) -> str:
+    """A text without case and signs, and without what it begins with in reports: "that", "user said"."""
+    return " ".join(_WORD.findall(_SAID.sub("", text.casefold())))

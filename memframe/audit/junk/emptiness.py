@@ -1,0 +1,61 @@
+"""Emptiness: texts that say nothing, or where a template was not filled in."""
+
+from __future__ import annotations
+
+import re
+
+from memframe.audit.junk.signs import Sign, quoted
+from memframe.audit.vocabulary import read_vocabulary
+
+_WORDS = read_vocabulary(__package__, "fillers.txt")
+_FILLERS, _BETWEEN = _WORDS["fillers"] | _WORDS["between"], _WORDS["between"]
+_MAX_WORDS = 4
+_WORD = re.compile(r"[^\W_]+(?:[/'’-][^\W_]+)*")
+
+_HOLE = (
+    r"(?:\{\{?\s*[\w. ]+\s*\}?\}|\$\{[\w.]+\}|<(?:insert |your |user )?[a-z_ ]{2,30}>"
+    r"|\[(?:insert |your |user'?s? )?[A-Za-z_ ]{2,30}\]|%\([\w]+\)s)"
+)
+_UNFILLED = re.compile(
+    rf"(?:\b(?:is|are|was|named|called|likes?|prefers?|in|at|from|of|for|to|as|named|dear|hello|hi)|[:=]"
+    rf"|^)\s*{_HOLE}|{_HOLE}(?:'s)?\s+(?:is|likes?|prefers?|lives|"
+    r"works|has|wants|said)\b",
+    re.IGNORECASE,
+)
+_NO_VALUE = re.compile(
+    r"\b(?:name|age|city|location|job|occupation|color|colour|food|hobby|preference|birthday|email|phone|address"
+    r"|language|value|user)s?"
+    r"\s*(?:is|are|:|=|was)\s*(?:null|none|undefined|nan|n/a|unknown|not (?:provided|specified|mentioned|available"
+    r"|known|given)|unspecified|\[object Object\])\W*$"
+    r"|\[object Object\]|\blorem ipsum\b|\bdolor sit amet\b",
+    re.IGNORECASE,
+)
+_CODE = re.compile(
+    r"\b(?:templates?|placeholders?|jinja|syntax|variables?|f-strings?|mustache|handlebars|shell|bash|regex|format"
+    r"|code|html|tags?|component)\b",
+    re.IGNORECASE,
+)
+
+MARKS = (
+    r"^\W*(?:[\pL\pN]+(?:[/'’-][\pL\pN]+)*\W*){0,4}$|[{\[<$%][\w{( ]|(?i:null|none|undefined|\bnan\b|n/a|unknown"
+    r"|unspecified|not (?:provided|specified"
+    r"|mentioned|available|known|given)|lorem ipsum|dolor sit)"
+)
+"""A pattern of RE2 that every such text matches."""
+
+
+def judge_emptiness(text: str) -> Sign | None:
+    """Next to nothing, or a template that was not filled in.
+
+    >>> judge_emptiness("...").kind, judge_emptiness("User's name is {{name}}").kind
+    ('near_empty', 'template')
+    >>> judge_emptiness("Vegetarian.")
+    """
+    words = [word.lower() for word in _WORD.findall(text)]
+    if not words or (
+        len(words) <= _MAX_WORDS and _FILLERS.issuperset(words) and not _BETWEEN.issuperset(words)
+    ):
+        return Sign("near_empty", 0.95, f"says nothing: {quoted(text)}" if words else "holds no word")
+    if _NO_VALUE.search(text) or (_UNFILLED.search(text) and not _CODE.search(text)):
+        return Sign("template", 0.9, f"a template that was not filled in: {quoted(text)}")
+    return None

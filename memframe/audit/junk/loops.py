@@ -1,0 +1,114 @@
+"""Feedback loops: the memory tool's own words, stored as memories, one around the other.
+
+Around a fact they are only a wrapping, and the fact must not be lost with it: what is inside is compared with
+the other memories before anything is proposed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_MEMORIES = r"(?:memor(?:y|ies)|facts?|notes?)"
+_DONE = (
+    r"(?:stored|saved|added|recorded|created|updated|written|retrieved|recalled|remembered|logged|noted|deleted|removed"
+    r"|extracted|merged|consolidated|fetched|loaded)"
+)
+_TOOL = (
+    r"(?:(?:save|add|store|create|update|delete|search|recall|get|list|write|read|upsert|insert|manage)[_ ]?"
+    r"(?:memory|memories)|memory[_ ](?:save|add|store|create|update|delete|search|tool|write))"
+)
+_RETURNED = r"(?:succeeded|failed|returned|completed|ok|with)"
+_WRAPPINGS = (
+    # Memory stored successfully to ...
+    (
+        rf"(?:(?:the|new|long-term|user|existing|relevant|your) )*{_MEMORIES} (?:#?[\w-]+ )?"
+        rf"(?:(?:was|were|has been|have been|is|are|successfully) )*{_DONE}(?: successfully)?"
+        r"(?: (?:to|in|from|into) [\w -]{1,30})?"
+    ),
+    # Saved to memory, retrieved 5 memories
+    (
+        rf"(?:successfully )?{_DONE} (?:\w+ )?(?:[0-9]+ )?(?:to (?:long-term )?memory|(?:in|from) memory"
+        r"|(?:relevant |new )?memor(?:y|ies)|(?:new )?facts?)(?: (?:about|for) (?:the )?user)?"
+    ),
+    # Tool call save_memory succeeded, called search_memory
+    (
+        rf"(?:(?:tool (?:call|result|output)|function call|called|calling)\W{{1,3}})?{_TOOL}(?:\(\))?"
+        rf"(?:\W{{1,3}}{_RETURNED}[^.:\n]{{0,40}})?"
+    ),
+    # I've saved that, I'll remember your ...
+    (
+        r"(?:(?:ok(?:ay)?|sure|got it|noted)[,!.:]? )?i(?:['’]ve| have|['’]ll| will) (?:now )?"
+        rf"(?:{_DONE}|remember|save|store|note|keep) (?:this|that|it|your|the|in)\b(?: [\w'’-]+){{0,5}}?"
+    ),
+    # Based on stored memories
+    (
+        r"(?:based on|according to|from|as per) (?:my|the|your|stored|previous|retrieved|existing|user['’]?s?) "
+        r"(?:\w+ )?memor(?:y|ies)"
+    ),
+    # The user's memory contains
+    (
+        r"(?:(?:the|my|stored|user['’]?s?) )*memor(?:y|ies)(?: (?:store|bank|entry|record))? "
+        r"(?:says?|states?|indicates?|contains?|shows?|includes?|notes?)(?: that)?"
+    ),
+    # Recalled memory: Saved:
+    r"(?:recalled|retrieved|stored|relevant) (?:memory|memories|fact)",
+    r"(?:memory|saved|recalled|remembered)(?=:)",
+)
+_WRAPPING = re.compile(
+    rf"\W{{0,4}}(?:{'|'.join(_WRAPPINGS)})(?: \([^()\n]{{1,40}}\))?\s*(?:[:.,;!–—-]+|$)\s*[\"'“„«]?",
+    re.IGNORECASE,
+)
+_AGAIN = re.compile(
+    r"\W{0,3}(?:the )?(?:user|assistant) (?:said|says|mentioned|stated|noted)(?: that)?\W{1,3}", re.IGNORECASE
+)
+_DEEPEST = 12
+_ENDS = " \t\n\"'“”„«».!"
+_NO_FACT = re.compile(
+    r"(?:(?:[0-9]+|no|none|nothing|successfully|success|ok|done|true|items?|results?|found|\W)\s*)*",
+    re.IGNORECASE,
+)
+_LONGEST = 2000
+
+MARKS = (
+    r"(?i)memor(?:y|ies)|\b(?:facts?|notes?) (?:was |were |has been |have been |is |are |successfully )*(?:stored"
+    r"|saved|added|recorded|created|updated"
+    r"|written|retrieved|recalled|remembered|logged|noted|deleted|removed|extracted|merged|fetched)|i(?:['’]ve"
+    r"|['’]ll| have| will) (?:now )?(?:stored|saved|added|recorded"
+    r"|updated|remember|save|store|note|keep|noted)|(?:saved|recalled|remembered):|(?:said|says|mentioned|stated"
+    r"|noted)(?: that)?\W{1,3}(?:the )?(?:user|assistant) (?:said|says|mentioned|stated)"
+)
+"""A pattern of RE2 that every such text matches."""
+
+
+class Wrapped(NamedTuple):
+    """What is inside the words of a memory tool."""
+
+    inner: str
+    depth: int
+    """How many wrappings were taken off."""
+
+
+def unwrap(text: str) -> Wrapped | None:
+    """What is left without the words of a memory tool around it; None where there are none.
+
+    >>> unwrap('Memory stored: "Memory stored: likes tea."')
+    Wrapped(inner='likes tea', depth=2)
+    >>> unwrap("Memory updated successfully."), unwrap("Has a good memory for faces")
+    (Wrapped(inner='', depth=1), None)
+    """
+    if len(text) > _LONGEST:
+        return None
+    inner, depth, n_said = text.strip(), 0, 0
+    while depth + n_said < _DEEPEST:
+        if match := _WRAPPING.match(inner):
+            depth += 1
+        elif match := _AGAIN.match(inner):
+            n_said += 1
+        else:
+            break
+        inner = inner[match.end() :].strip()
+    if not depth and n_said < 2:
+        return None
+    inner = inner.strip(_ENDS)
+    return Wrapped("" if _NO_FACT.fullmatch(inner) else inner, depth + max(0, n_said - 1))

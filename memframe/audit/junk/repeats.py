@@ -1,0 +1,74 @@
+"""Repeats: statements that came back again and again, word for word or nearly so."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+MIN_COPIES = 5
+"""Equal memories from which on repetition is no accident of a few conversations."""
+
+TIMES_USUAL = 3
+"""How many times as many copies as nearly all statements of the store have; in some stores everything comes often."""
+
+MIN_SHARED = 0.5
+"""Share of words that a variant has in common with what is repeated, of the words of both."""
+
+_N_FIRST = 5
+"""Owner and words at the beginning by which variants find each other."""
+
+_WORD = re.compile(r"\w+")
+
+
+class Repeat(NamedTuple):
+    """One memory of a statement that came back."""
+
+    row: int
+    first: int
+    """Row of the oldest of the copies."""
+    n_copies: int
+    group: int
+    is_exact: bool
+
+
+def find_repeats(rows: Sequence[int], texts: Sequence[str], owners: Sequence[str]) -> Iterator[Repeat]:
+    """Statements with unusually many copies, which differ in case and signs at most, and their variants.
+
+    Parameters
+    ----------
+    rows : sequence of int
+        From the oldest memory to the newest.
+    texts : sequence of str
+        Of these rows.
+    owners : sequence of str
+        Whose memory each of them is: what different people have in common is no repeat.
+    """
+    copies: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    beginnings: defaultdict[tuple[str, ...], set[tuple[str, ...]]] = defaultdict(set)
+    for row, text, owner in zip(rows, texts, owners, strict=True):
+        words = (owner, *_WORD.findall(text.casefold()))
+        copies[words].append(row)
+        beginnings[words[:_N_FIRST]].add(words)
+    at_least = max(MIN_COPIES, TIMES_USUAL * _usual(list(map(len, copies.values()))))
+    repeated = [(words, same) for words, same in copies.items() if len(same) >= at_least and len(words) > 1]
+    taken: set[tuple[str, ...]] = {words for words, _ in repeated}
+    for group, (words, same) in enumerate(repeated):
+        yield from (Repeat(row, same[0], len(same), group, is_exact=True) for row in same)
+        for variant in sorted(beginnings[words[:_N_FIRST]] - taken):
+            if len(words) > _N_FIRST and _share(words[1:], variant[1:]) >= MIN_SHARED:
+                taken.add(variant)
+                yield from (Repeat(row, same[0], len(same), group, is_exact=False) for row in copies[variant])
+
+
+def _usual(counts: list[int]) -> int:
+    """How many copies nineteen of twenty statements have at most."""
+    return sorted(counts)[int(0.95 * (len(counts) - 1))] if counts else 0
+
+
+def _share(words: Iterable[str], others: Iterable[str]) -> float:
+    """Share of common words; none where numbers differ, which makes another fact."""
+    one, two = set(words), set(others)
+    is_counted = any(map(str.isdecimal, "".join(one ^ two)))
+    return 0.0 if is_counted else len(one & two) / max(1, len(one | two))

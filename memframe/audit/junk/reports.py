@@ -1,0 +1,119 @@
+"""Reports of machines: heartbeats, scheduled jobs, lines of logs, tracebacks, what tools print.
+
+A report is told by its words: nearly all of them, numbers and identifiers aside, are those that machines use of
+themselves. A memory that speaks of machines has words of its own: "Ilka backs up her photos every night".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from memframe.audit.junk.signs import Sign, quoted
+from memframe.audit.vocabulary import read_vocabulary
+
+_WORDS = read_vocabulary(__package__, "machine_words.txt")
+_SUBJECTS, _THINGS, _STATES = _WORDS["subjects"], _WORDS["things"], _WORDS["states"]
+_KNOWN = _SUBJECTS | _THINGS | _STATES | _WORDS["between"]
+
+_NAMED = re.compile(r"'[^'\n]{1,60}'|\"[^\"\n]{1,60}\"|`[^`\n]{1,60}`|\[[^\]\n]{1,60}\]|https?://\S+")
+_TOKEN = re.compile(r"[^\s,;:!?()]+")
+_NUMBER = re.compile(
+    r"[^\w]*[0-9][\w.:/%+-]*|[a-z][\w.-]*[_/#@.-][\w./#@-]*[\w]|0x[0-9a-f]+|[-–—=+*|✓✔✅❌⚠️🟢…]+"
+)
+_CLOCK = re.compile(
+    r"[0-9]{1,2}:[0-9]{2}|[0-9]{4}-[0-9]{2}-[0-9]{2}|(?<![0-9])[0-9]{10}(?:[0-9]{3})?(?![0-9])"
+)
+_NOTHING = re.compile(
+    r"%|\bno (?:new|pending|further|changes?|updates?|errors?|issues?|results?)\b", re.IGNORECASE
+)
+_LONGEST, _MAX_TOKENS = 400, 48
+
+MIN_KNOWN = 0.86
+"""Share of tokens that must be words of machines, numbers or identifiers."""
+
+_LOG_LINE = re.compile(
+    r"\s*\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2})?\S{0,12}\]?\s+(?:\S{1,40}\s+)?\W?"
+    r"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\b"
+    r"|\s*\[?(?:TRACE|DEBUG|ERROR|FATAL)\]?\s?[:|-]\s"
+)
+_TRACEBACK = re.compile(
+    r"^[ \t]{0,16}Traceback \(most recent call last\)|^[ \t]{0,16}(?:[\w.]+(?:Error|Exception): "
+    r"|Exception in thread )|^[ \t]{0,16}at [\w.$<>]+\([\w.]+:[0-9]+\)"
+    r"|^[ \t]{0,16}(?:npm ERR!|error\[E[0-9]+\]|panic: |Segmentation fault)|^HTTP/[0-9.]+ [0-9]{3}"
+    r"|^[ \t]{0,16}\$ [a-z]+ ",
+    re.MULTILINE,
+)
+_FORMULA = re.compile(r"\s*=[A-Z]{2,}\([^\n]*\)\s*")
+_MACHINE_KEYS = _WORDS["keys"]
+
+MARKS = (
+    r"(?i)\b(?:heartbeat|cron|keep-?alive|health ?check|watchdog|ping|pong|no_reply|backup|sync|scheduler|daemon"
+    r"|webhook|uptime|deploy"
+    r"|container|cache|reindex|indexer|polling|poller|autosave|snapshot|rsync|systemd|rollout|failover|cpu|ram|disk"
+    r"|liveness"
+    r"|readiness|batch|replication|vacuum|telemetry|job|task|check|status|service|server|worker|queue|process"
+    r"|pipeline|build"
+    r"|index|connection|token|memory|log|run|script|poll|monitor|system|agent|database|inbox|feed|endpoint|session"
+    r"|scan|update"
+    r"|import|export|migration|rotation|cleanup|refresh|storage|network|node|cluster|lock|loop|event|trigger|timer"
+    r"|db|api)"
+)
+"""A pattern of RE2 that every report matches."""
+
+MARKS_OF_OUTPUT = (
+    r"Traceback \(|(?:Error|Exception): |Exception in thread|\.java:|npm ERR!|error\[E|panic: |Segmentation fault"
+    r"|HTTP/[0-9]"
+    r"|^\s*\$ |^\s*[{\[]|^\s*=[A-Z]|(?:TRACE|DEBUG|INFO|NOTICE|WARN|ERROR|FATAL|CRITICAL)"
+)
+"""The same for what tools print."""
+
+
+def judge_report(text: str) -> Sign | None:
+    """A heartbeat, or the report of a scheduled job.
+
+    >>> judge_report("Cron job 'nightly-sync' finished: 0 new, 0 changed, 0 removed.").kind
+    'heartbeat'
+    >>> judge_report("Ilka's backup runs every night at 03:00")
+    """
+    if len(text) > _LONGEST:
+        return None
+    tokens = [token.strip(".'’*_<>").lower() for token in _TOKEN.findall(_NAMED.sub(" #1 ", text))]
+    tokens = [token for token in tokens if token]
+    if not tokens or len(tokens) > _MAX_TOKENS:
+        return None
+    words = set(tokens)
+    n_things = len(words & _THINGS)
+    is_named = _CLOCK.search(text) is not None or _NAMED.search(text) is not None
+    is_machine = bool(words & _SUBJECTS) or n_things >= 2 or (n_things == 1 and is_named)
+    is_state = words & _STATES or words <= _SUBJECTS or _NOTHING.search(text)
+    if not is_machine or not is_state:
+        return None
+    n_known = sum(map(_is_known, tokens))
+    if n_known < MIN_KNOWN * len(tokens):
+        return None
+    return Sign("heartbeat", 0.95, f"the report of a machine: {quoted(text)}")
+
+
+def _is_known(token: str) -> bool:
+    return token in _KNOWN or token.removesuffix("s") in _KNOWN or _NUMBER.fullmatch(token) is not None
+
+
+def judge_output(text: str) -> Sign | None:
+    """What a tool printed: a traceback, a line of a log, an answer in JSON, a formula."""
+    if _TRACEBACK.search(text) or _LOG_LINE.match(text) or _FORMULA.fullmatch(text) or _is_answer(text):
+        return Sign("tool_output", 0.9, f"printed by a tool: {quoted(text)}")
+    return None
+
+
+def _is_answer(text: str) -> bool:
+    """Whether a text is JSON that says how a call went, and nothing about anybody."""
+    if not text.lstrip().startswith(("{", "[")):
+        return False
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    while isinstance(value, list) and value:
+        value = value[0]
+    return isinstance(value, dict) and bool(value) and _MACHINE_KEYS.issuperset(map(str.lower, value))

@@ -1,0 +1,90 @@
+"""Personal data: how people are reached and numbered, with its place in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from memframe.audit.personal_data import ibans, national, networks, numbering, numbers
+from memframe.audit.personal_data.names import NameFinder, presidio_names
+from memframe.audit.spans import Pass, Verdict, span_findings, spans_found
+
+__all__ = ["find_personal_data", "presidio_names"]
+
+_VERDICTS = {
+    "card": Verdict("high", "redact"),
+    "ssn": Verdict("high", "redact"),
+    "url_credentials": Verdict("high", "redact"),
+    "national_id": Verdict("high", "redact"),
+    "iban": Verdict("medium", "review"),
+    "phone": Verdict("low", "review"),
+    "email": Verdict("low", "review"),
+    "ip": Verdict("low", "review"),
+    "mac": Verdict("low", "review"),
+    "address": Verdict("low", "review"),
+    "name": Verdict("info", "none"),
+    "url": Verdict("info", "none"),
+}
+_PASSES = (
+    Pass(numbers.MARKS, numbers.find_numbers),
+    Pass(ibans.MARKS, ibans.find_ibans),
+    Pass(networks.MARKS, networks.find_addresses),
+    *([Pass(national.MARKS, national.find_national)] if national.AVAILABLE else []),
+)
+_ANY_TEXT = "."
+
+
+def find_personal_data(memories: pd.DataFrame, *, names: NameFinder | None = None) -> pd.DataFrame:
+    """Personal data in titles, summaries and contents, one finding each, with its place.
+
+    Finds addresses of mail and web, telephone numbers as they are written in some thirty countries, payment cards
+    (Luhn), bank accounts (IBAN, modulo 97), American social security numbers, addresses of networks (IP, MAC), and
+    addresses with a password in them. With ``memframe[audit]`` installed also the national numbers of people of
+    some twenty countries, and telephone numbers are checked against the plans of their countries.
+
+    Cannot tell names and postal addresses without a language model (see `names`), nor a telephone number without
+    grouping, country or any word that says so.
+
+    Parameters
+    ----------
+    memories : DataFrame
+        Needs ``id``, and of ``title``, ``summary`` and ``content`` those in which to look.
+    names : callable, optional
+        Finds names and addresses in a text, such as `presidio_names` makes.
+
+    Returns
+    -------
+    DataFrame
+        Findings with ``field``, ``start`` and ``end``; ``kind`` is one of ``email phone card iban ssn national_id ip
+        mac url url_credentials name address``. ``evidence`` shows the first characters at most.
+        ``attrs["not_checked"]`` says in sentences what was not looked for.
+
+    Examples
+    --------
+    >>> memories = pd.DataFrame({"id": ["m1"], "content": ["Dr. Kroll, 030 23125 066, desk@vet.example.com"]})
+    >>> find_personal_data(memories)[["kind", "start", "end", "evidence"]]
+        kind  start  end              evidence
+    0  phone     11   24  03… (13 characters)
+    1  email     26   46  de… (20 characters)
+    """
+    passes = (*_PASSES, Pass(_ANY_TEXT, names)) if names else _PASSES
+    found = spans_found(memories, passes)
+    findings = span_findings(found, check="personal_data", ids=memories["id"].tolist(), verdicts=_VERDICTS)
+    findings.attrs["not_checked"] = tuple(_not_checked(has_names=names is not None))
+    return findings
+
+
+def _not_checked(*, has_names: bool) -> Iterator[str]:
+    if not has_names:
+        yield (
+            "Names and postal addresses of people: they need a language model, "
+            "which find_personal_data(names=...) takes."
+        )
+    if not national.AVAILABLE:
+        yield (
+            "National identity, tax and health numbers other than American social security numbers: "
+            "pip install 'memframe[audit]' adds them."
+        )
+    if not numbering.AVAILABLE:
+        yield "Whether telephone numbers can exist in their countries: pip install 'memframe[audit]' adds it."

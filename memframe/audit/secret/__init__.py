@@ -1,0 +1,87 @@
+"""Secrets: keys and tokens of machines, and what people tell an assistant in confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from memframe.audit.secret import assigned, seeds, tokens, told
+from memframe.audit.spans import Pass, Span, Verdict, span_findings, spans_found
+from memframe.audit.texts import Text, texts_with
+
+_REDACT = Verdict("high", "redact")
+_VERDICTS = {
+    "token": _REDACT,
+    "private_key": _REDACT,
+    "key": _REDACT,
+    "connection_string": _REDACT,
+    "password": _REDACT,
+    "pin": _REDACT,
+    "access_code": _REDACT,
+    "recovery_code": _REDACT,
+    "seed_phrase": _REDACT,
+    "security_answer": _REDACT,
+    "one_time_code": Verdict("medium", "redact"),
+}
+_LONGEST_ALONE = 80
+_PASSES = (
+    Pass(tokens.MARKS, tokens.find_private_keys),
+    Pass(tokens.MARKS, tokens.find_tokens),
+    Pass(assigned.MARKS, assigned.find_in_addresses),
+    Pass(assigned.MARKS, assigned.find_assigned),
+    Pass(told.MARKS, told.find_told),
+    Pass(seeds.MARKS, seeds.find_seeds),
+)
+
+
+def find_secrets(memories: pd.DataFrame) -> pd.DataFrame:
+    """Secrets in titles, summaries and contents, one finding each, with its place.
+
+    Finds tokens of some hundred makers by their shape, private keys, values that are assigned to names such as
+    ``DB_PASSWORD`` and look like a secret, passwords in addresses and connection strings; and what people tell in
+    a sentence, in English and, less well, in German, French, Spanish, Italian, Dutch, Portuguese, the Nordic
+    languages, Chinese and Japanese: passwords, PINs, codes of doors and safes, recovery codes, seed phrases,
+    security answers, codes for one sign-in.
+
+    Cannot find a secret that nothing announces and that has no shape of its own ("hunter2" alone), one that is
+    spelled out in words, or one that is split over several memories.
+
+    Parameters
+    ----------
+    memories : DataFrame
+        Needs ``id``, and of ``title``, ``summary`` and ``content`` those in which to look.
+
+    Returns
+    -------
+    DataFrame
+        Findings with ``field``, ``start`` and ``end``; ``kind`` is one of ``token private_key key
+        connection_string password pin access_code recovery_code seed_phrase security_answer one_time_code``.
+        ``evidence`` shows the first characters at most.
+
+    Examples
+    --------
+    >>> memories = pd.DataFrame({"id": ["m1", "m2"], "content": ["Door code: 2580#", "Forgot the password"]})
+    >>> find_secrets(memories)[["kind", "id", "start", "end", "evidence", "action"]]
+              kind  id  start  end          evidence  action
+    0  access_code  m1     11   16  (5 characters)  redact
+    """
+    found = spans_found(memories, _PASSES, also=_under_titles(memories))
+    return span_findings(found, check="secret", ids=memories["id"].tolist(), verdicts=_VERDICTS)
+
+
+def _under_titles(memories: pd.DataFrame) -> Iterator[tuple[Text, Span]]:
+    """Contents that are a secret and nothing else, under a title that says so: "Wifi password", "hunter2"."""
+    if not {"title", "content"} <= set(memories.columns):
+        return
+    contents = memories["content"]
+    for row, field, title in texts_with(memories, told.MARKS):
+        content = contents.iloc[row] if field == "title" else None
+        if isinstance(content, str) and 0 < len(content) <= _LONGEST_ALONE:
+            offset = len(title) + 2
+            for span in told.find_told(f"{title}: {content}"):
+                if span.start >= offset and span.end - span.start >= len(content.strip()) - 1:
+                    yield (
+                        Text(row, "content", content),
+                        span._replace(start=span.start - offset, end=span.end - offset),
+                    )

@@ -1,0 +1,122 @@
+"""Secrets that are assigned: ``DB_PASSWORD=...``, ``"client_secret": "..."``, ``X-Api-Key: ...``, addresses.
+
+What is assigned must look like a secret, not like the name of one, code that reads it, or a note that it is
+left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from memframe.audit.secret.plain_words import is_plain
+from memframe.audit.secret.randomness import entropy, is_placeholder, looks_random
+from memframe.audit.spans import Span
+
+_ASSIGNED = re.compile(
+    r"""(?<![\w.-])(?P<name>[A-Za-z][\w.-]{1,60})["'`]?\s{0,3}(?:=>|:=|[:=])\s{0,3}(?:(?:Bearer|Basic|Token)\s+)?"""
+    r"""(?:(?P<mark>["'`])(?P<quoted>[^"'`\n]{4,400})(?P=mark)|(?P<bare>[^\s"'`,;<>(){}\[\]]{6,400}))""",
+    re.IGNORECASE,
+)
+_PASSWORD = re.compile(
+    r"passw(?:or)?d|passwd|passphrase|passcode|(?:^|[_.-])(?:pwd|pass|psk)$", re.IGNORECASE
+)
+_KEY = re.compile(
+    r"secret|token|credential|(?:api|access|auth|private|signing|encryption|master|service|account|storage|feed"
+    r"|license|app|"
+    r"session|client|hmac|webhook|deploy|admin|db|bot)[_.-]?key|(?:^|[_.-])(?:key|apikey|auth|sig|signature|sas)$"
+    r"|^authorization$|bearer",
+    re.IGNORECASE,
+)
+_NO_KEY = re.compile(
+    r"public|_?pub(?:_|$)|key[_-]?(?:id|name|code|word|path|file|board|space|frame|size|type|length|version|hash"
+    r"|vault|store)|"
+    r"token[_-]?(?:url|uri|type|endpoint|count|limit|s$|name|path|file|expir|life|len|budget)|secret[_-]?(?:name"
+    r"|path|file|ref|id$|arn)|"
+    r"max_?tokens|tokens$|primary|foreign|sort|partition|cache|hash|checksum|integrity|etag|nonce|foreign|keyboard"
+    r"|publickeytoken|"
+    r"expires|csrf|_id$|author(?!iz)",
+    re.IGNORECASE,
+)
+_CODE = re.compile(
+    r"[a-z][a-z0-9+.-]*://|[~.]{0,2}/[\w./-]+$|\w:\\|(?:os|process|env|self|this|config|settings|secrets|vault|var"
+    r"|local|data|module|"
+    r"request|response|ctx|input|params|args|options|system|string|util\w*|app|key)\b[.\[(]|\$|%\(|@|\{\{|!|&|arn:"
+    r"|ref\b|"
+    r"[\w.]+\([^)]*\)?$|[\w-]+(?:\.[A-Za-z_-]{2,})+$",
+    re.IGNORECASE,
+)
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_MIN_ENTROPY = 2.8
+
+_WITH_PASSWORD = re.compile(
+    r"(?<![\w+.-])(?P<scheme>[a-z][a-z0-9+.-]{1,30})://(?P<user>[^\s:@/\"'<>]{0,100}):(?P<word>[^\s@/\"'<>]{1,200})@[\w\[.-]",
+    re.IGNORECASE,
+)
+_FIELD = re.compile(
+    r"\b(?:AccountKey|SharedAccessKey|SharedSecret|Password|Pwd)\s?=\s?(?P<word>[^;\s\"']{4,200})(?=;|\s|\"|'|$)"
+)
+_SIGNED = re.compile(
+    r"[?&](?:sig|X-Amz-Signature|access_token|api_?key|key|token|auth)=(?P<word>[\w%+/=.~-]{16,400})",
+    re.IGNORECASE,
+)
+
+MARKS = (
+    r"(?i)(passw|passwd|passphrase|passcode|pwd|pass|psk|secret|token|credential|key|auth[a-z]*|bearer|sig[a-z]*"
+    r"|sas)[\w.-]{0,60}[\"'`]?\s{0,3}"
+    r"(=>|:=|[:=])|://[^\s:@/]{0,100}:[^\s@/]{1,200}@"
+)
+"""A pattern of RE2 that every text with an assigned secret matches."""
+
+
+def find_assigned(text: str) -> Iterator[Span]:
+    """Values of fields, variables and headers that have the name of a secret, and look like one."""
+    for match in _ASSIGNED.finditer(text):
+        group = "quoted" if match["quoted"] else "bare"
+        value = match[group] if group == "quoted" else match[group].rstrip(".,;:!?")
+        kind = _kind_of(match["name"], value, is_quoted=group == "quoted")
+        if kind:
+            yield Span(kind, match.start(group), match.start(group) + len(value), 0.85)
+
+
+def find_in_addresses(text: str) -> Iterator[Span]:
+    """Passwords within addresses and connection strings, and signed addresses."""
+    for kind, pattern in (
+        ("connection_string", _WITH_PASSWORD),
+        ("connection_string", _FIELD),
+        ("key", _SIGNED),
+    ):
+        for match in pattern.finditer(text):
+            word = match["word"]
+            if (
+                not is_placeholder(word)
+                and not (kind == "key" and not looks_random(word))
+                and not is_plain(word)
+            ):
+                yield Span(kind, match.start("word"), match.end("word"), 0.9)
+
+
+def _kind_of(name: str, value: str, *, is_quoted: bool) -> str | None:
+    if is_placeholder(value) or is_plain(value) or _CODE.match(value):
+        return None
+    if _PASSWORD.search(name):
+        is_mixed = any(map(str.isdecimal, value)) or not value.isalnum()
+        return "password" if is_mixed or (is_quoted and len(value) >= 6) else None
+    if _KEY.search(name) and not _NO_KEY.search(name):
+        return "key" if _is_key(value) else None
+    return None
+
+
+def _is_key(value: str) -> bool:
+    if len(value) < 10 or " " in value:
+        return False
+    return (
+        _UUID.fullmatch(value) is not None
+        or looks_random(value, min_entropy=_MIN_ENTROPY)
+        or _is_letters(value)
+    )
+
+
+def _is_letters(value: str) -> bool:
+    """Thirty letters and more without a sign are no name of anything."""
+    return len(value) >= 30 and value.isalnum() and entropy(value) >= 3.5

@@ -1,0 +1,101 @@
+"""Codes of digits: PINs, codes of doors and safes, recovery codes; whether a value is one, and how far it goes."""
+
+from __future__ import annotations
+
+import re
+
+from memframe.audit.secret.values import Judged, Value, is_amount
+
+_PIN = re.compile(r"[0-9]{3,8}(?![\w-])(?!\.[0-9])|[0-9]{2,4}[ -][0-9]{2,4}(?![\w-])(?![ -][0-9])")
+_ELECTRONICS = re.compile(
+    r"gpio|arduino|raspberry|esp(?:32|8266)|board|header|connector|\bchip|micro ?controller|breakout|socket|solder"
+)
+_POSTAL = re.compile(
+    r"address|street|road|\bst\b|nagar|district|india|city|state|postal|deliver|ship|village|lives|,\s*-?\s*$"
+)
+_POSTAL_DIGITS = 6
+
+_LOCK_CODE = re.compile(
+    r"[#*]?[0-9](?:[-–/ ]?[0-9#*]){2,9}[#*]?(?![\w-])(?!\.[0-9])"
+    r"|[0-9]{1,2}(?:\s?(?:left|right|l|r)\b)?(?:[-–/,\s]{1,3}[0-9]{1,2}(?:\s?(?:left|right|l|r)\b)?){2,3}(?!\w)"
+    r"|(?=[A-Z]{0,6}[0-9])[A-Z0-9]{4,10}[#*]?(?![\w-])"
+)
+_LOCK = (
+    r"door|gate|garage|alarm|entry|entrance|lock|safe\b|vault|keypad|suitcase|luggage|shed\b|cellar|tür|tresor"
+    r"|portail|puerta|deur"
+)
+_CLOSE_LOCK = re.compile(_LOCK)
+_ANY_LOCK = re.compile(
+    _LOCK
+    + r"|building|house|home|apartment|flat|office|box\b|mailbox|basement|gym|studio|cabin|cottage|airbnb|bike"
+    r"|phone|tablet|ipad|laptop|screen|voice ?mail|parental|tv\b|security|access|haus|porte|porta|get in|let \w+ in"
+)
+_NO_LOCK = re.compile(
+    r"(?:zip|post(?:al)?|area|country|dial(?:ling)?|promo\w*|discount|coupon|voucher|gift|referral|error|status|exit"
+    r"|return|response|source|colou?r|hex|bar|qr|dress|building|tax|course|product|item|sku|currency|language|airport"
+    r"|iata|icao|booking|reservation|confirmation|order|tracking|sort|swift|bic|branch|bank|morse|genetic|penal|civil"
+    r"|legacy|python|sample|machine|byte|zero|exam|class|team|job|cost|diagnosis|icd|fault|engine|locale|time|unicode"
+    r"|ascii|key|char\w*|of|http)\s*\Z"
+)
+_END_OF_CLAUSE = re.compile(r"[.;!?\n]")
+_CLOSE, _BESIDE = 60, 16
+"""Characters before a code in which a door, an alarm, a safe makes it theirs; and a house, a phone, an office."""
+
+_GROUP = re.compile(r"[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{3,12}){0,12}")
+_AND = re.compile(r"\s*(?:[,;|/]|\band\b)?\s*")
+_ONCE = re.compile(r"(?:[A-Z]-)?[0-9]{4,8}(?![\w-])|[0-9]{3}[ -][0-9]{3}(?![\w-])")
+_YEAR = re.compile(r"(?:19|20)[0-9]{2}")
+
+
+def pin(value: Value) -> Judged | None:
+    """Three to eight digits."""
+    match = _PIN.match(value.rest)
+    if match is None or is_amount(value, match.end()):
+        return None
+    before = value.before[-_CLOSE:]
+    is_short = len(match[0]) < 4 and value.link in ("beside", "reversed") and value.keyword.startswith("pin")
+    is_postal = len(match[0]) == _POSTAL_DIGITS and value.link == "beside" and _POSTAL.search(before)
+    if is_short or is_postal or _ELECTRONICS.search(f"{before} {value.purpose} {value.rest[:40].lower()}"):
+        return None
+    return Judged(0, match.end(), 0.95)
+
+
+def access_code(value: Value) -> Judged | None:
+    """The code of a door, an alarm, a safe; a code of something else is none."""
+    match = _LOCK_CODE.match(value.rest)
+    if match is None or is_amount(value, match.end()):
+        return None
+    clause = _END_OF_CLAUSE.split(value.before[-_CLOSE:])[-1]
+    is_lock = _ANY_LOCK.search(clause[-_BESIDE:] + value.purpose) or _CLOSE_LOCK.search(clause)
+    if not is_lock or _NO_LOCK.search(clause):
+        return None
+    if value.link == "beside" and (_YEAR.fullmatch(match[0]) or not any(map(str.isdecimal, match[0][-2:]))):
+        return None
+    return Judged(0, match.end(), 0.9)
+
+
+def speaks_of_lock(text: str) -> bool:
+    """Whether a text in small letters names something that is opened with a code."""
+    return _ANY_LOCK.search(text) is not None
+
+
+def recovery_code(value: Value) -> Judged | None:
+    """Codes that let somebody in who has lost the usual way: groups with digits, often several."""
+    begin = end = 0
+    while (group := _GROUP.match(value.rest, begin)) and _is_code(group[0]):
+        end = group.end()
+        begin = end + len((_AND.match(value.rest, end) or group)[0])
+    return Judged(0, end, 0.9) if end and value.link != "reversed" else None
+
+
+def one_time_code(value: Value) -> Judged | None:
+    """A code that was sent to sign in once."""
+    match = _ONCE.match(value.rest)
+    if match is None or value.link == "reversed" or is_amount(value, match.end()):
+        return None
+    return Judged(0, match.end(), 0.7)
+
+
+def _is_code(group: str) -> bool:
+    n_digits = sum(map(str.isdecimal, group))
+    return n_digits >= 2 or (n_digits == 1 and len(group) >= 6)

@@ -1,0 +1,136 @@
+"""Passwords, keys for machines and security answers: whether a value is one, and how far it goes."""
+
+from __future__ import annotations
+
+import re
+
+from memframe.audit.secret.plain_words import is_function, is_plain
+from memframe.audit.secret.randomness import is_placeholder, looks_random
+from memframe.audit.secret.values import LOOSE, Judged, Value, is_amount
+
+_BARE = re.compile(r"[^\s\"“”«»`<>]{1,200}")
+_CLOSED = re.compile(
+    r"[\"”»`']?\s*(?:[.,;:!?)\]}|]|$|\n|[–—-]\s|\((?!\w+\))"
+    r"|(?:and|but|so|on|for|in|which|und|aber|et|mais|y|pero|en|e|ma)\b)"
+)
+"""What comes after a password that is a word: the end of a clause."""
+
+_SIGN = re.compile(r"[!@#$%^&*+=~?|\\_]")
+_ADDRESS = re.compile(
+    r"[a-z][a-z0-9+.-]*://|www\.|[~.]{0,2}/|\w:\\|[\w.+-]+@[\w-]+\.\w|\w+\([^)]*\)?$|\$[A-Z_]{3,}$|os\.|process\.",
+    re.IGNORECASE,
+)
+_AMOUNT = re.compile(r"[0-9]{1,3}(?:st|nd|rd|th|x|h|am|pm|%|k|\+)?(?:-\w+)?|\(?(?:19|20)[0-9]{2}\)?")
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*!?")
+_PHRASE = re.compile(r"[^\W\d_]{2,}(?:[ -][^\W\d_]{2,}){2,11}(?=[\"”»`']?\s*(?:[.,;!?)\n]|$))")
+_PAIR = re.compile(
+    r"[\"'`]?[^\s\"'`/|,;]{2,64}?[\"'`]?(?:\s*[/|:]\s*|,\s*|\s+(?:and|with|und)\s+"
+    r"|\s+)[\"'`]?(?P<word>[^\s\"'`]{4,128})"
+)
+_ANSWER = re.compile(r"(?:[^\W\d_][\w'’-]*|[0-9]+)(?: [^\W\d_a-zà-ÿ][\w'’-]*| [0-9]+){0,3}")
+_FOREIGN_TAIL = re.compile(r"(?<=[!-~])[\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7af]{1,12}\Z")
+"""The rest of a sentence of a language that sets no spaces, after a password of ASCII."""
+
+_STOPS, _BRACKETS = ".,;:'’", {")": "(", "]": "[", "}": "{"}
+_HIDDEN = frozenset("*•·.xX-_?")
+_LONGEST_WORD, _LONGEST_PASSWORD = 32, 100
+_MIN_DIGITS, _MIN_DIGITS_LOOSE, _SHORTEST_KEY = 4, 6, 10
+_KEY_ENTROPY = 2.5
+
+
+def password(value: Value) -> Judged | None:
+    """A password, pass phrase or network key: mixed characters, or a word that describes nothing."""
+    if value.quoted is not None:
+        text = value.quoted.strip()
+        is_password = _may_be_password(text) and not _is_speech(text)
+        return Judged(0, len(value.quoted), 0.95) if is_password else None
+    text = _trimmed(_bare(value))
+    if not 3 <= len(text) <= _LONGEST_PASSWORD or is_amount(value, len(text)):
+        return None
+    is_loose = value.link in LOOSE
+    if not is_loose and (phrase := _passphrase(value.rest)):
+        return phrase
+    if not _may_be_password(text):
+        return None
+    if text.isdecimal():
+        at_least = _MIN_DIGITS_LOOSE if is_loose and "code" not in value.keyword else _MIN_DIGITS
+        return Judged(0, len(text), 0.9) if len(text) >= at_least else None
+    if _is_mixed(text):
+        return Judged(0, len(text), 0.95)
+    is_word = not is_loose and _is_word(text, value.rest[len(text) :])
+    return Judged(0, len(text), 0.75) if is_word else None
+
+
+def login(value: Value) -> Judged | None:
+    """The second half of a pair "name / password"."""
+    match = _PAIR.match(value.quoted or value.rest) if value.link in ("is", "colon", "dash") else None
+    if match is None:
+        return None
+    text = _trimmed(match["word"])
+    has_shape = _is_mixed(text) or (text.isdecimal() and len(text) >= _MIN_DIGITS_LOOSE)
+    start = match.start("word")
+    return Judged(start, start + len(text), 0.85) if has_shape and _may_be_password(text) else None
+
+
+def key(value: Value) -> Judged | None:
+    """A key for machines: long, and drawn at random."""
+    text = _bare(value).rstrip(_STOPS + ")]}") if value.quoted is None else value.quoted
+    if len(text) < _SHORTEST_KEY or not looks_random(text, min_entropy=_KEY_ENTROPY):
+        return None
+    return None if is_placeholder(text) or _ADDRESS.match(text) else Judged(0, len(text), 0.9)
+
+
+def answer(value: Value) -> Judged | None:
+    """The answer to a question that only its owner can answer."""
+    match = _ANSWER.match(value.rest)
+    if match is None or value.link in ("beside", "reversed") or is_plain(match[0].split()[0]):
+        return None
+    if value.quoted is not None:
+        return Judged(0, len(value.quoted), 0.9)
+    is_name = match[0][0].isupper()
+    is_closed = value.link != "comma" and _CLOSED.match(value.rest, match.end())
+    return Judged(0, match.end(), 0.85) if is_name or is_closed else None
+
+
+def _bare(value: Value) -> str:
+    match = _BARE.match(value.rest)
+    return match[0] if match else ""
+
+
+def _trimmed(text: str) -> str:
+    """A value without the punctuation of the sentence around it."""
+    text = _FOREIGN_TAIL.sub("", text.rstrip(_STOPS))
+    while text[-1:] in _BRACKETS and text.count(text[-1]) > text.count(_BRACKETS[text[-1]]):
+        text = text[:-1].rstrip(_STOPS)
+    return text[:-1] if text.endswith("?") and not _SIGN.search(text[:-1]) else text
+
+
+def _may_be_password(text: str) -> bool:
+    is_hidden = _HIDDEN.issuperset(text)
+    return not (is_hidden or is_placeholder(text) or is_plain(text) or _ADDRESS.match(text))
+
+
+def _is_speech(text: str) -> bool:
+    words = text.split()
+    return len(words) > 1 and sum(map(is_plain, words)) * 3 >= len(words)
+
+
+def _is_mixed(text: str) -> bool:
+    """Whether letters come with digits or signs."""
+    if len(text) < 4 or _AMOUNT.fullmatch(text) or not any(map(str.isalpha, text)):
+        return False
+    return any(map(str.isdecimal, text)) or _SIGN.search(text.rstrip("!?")) is not None
+
+
+def _is_word(text: str, tail: str) -> bool:
+    is_short = len(text) <= _LONGEST_WORD
+    return is_short and _WORD.fullmatch(text) is not None and _CLOSED.match(tail) is not None
+
+
+def _passphrase(rest: str) -> Judged | None:
+    """Three words or more up to the end of a clause, none of which holds a sentence together."""
+    match = _PHRASE.match(rest)
+    words = re.split(r"[ -]", match[0]) if match else []
+    if match is None or any(map(is_function, words)) or sum(map(is_plain, words)) > len(words) - 2:
+        return None
+    return Judged(0, match.end(), 0.8)

@@ -1,0 +1,149 @@
+"""`memframe plan` and `memframe undo`: what would be written, to look at and to keep for `memframe apply`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+import pandas as pd
+
+from memframe.access import Access
+from memframe.archive import load_archive
+from memframe.archive.places import FORMATS, format_of
+from memframe.archive.table import ARCHIVE_SCHEMA
+from memframe.cli.opening import as_json, on_request, opened, request_option
+from memframe.plan import Plan, plan_changes, plan_deletes
+from memframe.plan.changes import OnNull
+from memframe.plan.conflicts import OnConflict
+from memframe.undo import plan_undo
+
+CONFLICTS = 3
+"""Exit code of a plan with conflicts, as of a run with rejected rows."""
+
+to_file = click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Keep the plan in this file, sealed for you on this machine.",
+)
+
+
+@click.command("plan")
+@click.argument("edited", required=False, type=click.Path(path_type=Path))
+@request_option(required=False)
+@to_file
+@click.option("--delete", "is_delete", is_flag=True, help="Delete the memories of EDITED.")
+@click.option(
+    "--show", "saved", type=click.Path(path_type=Path), help="Show a plan that was kept; no EDITED."
+)
+@click.option(
+    "--on-null",
+    type=click.Choice(get_args(OnNull)),
+    default="raise",
+    show_default=True,
+    help="Emptied cells.",
+)
+@click.option(
+    "--on-conflict",
+    type=click.Choice(get_args(OnConflict)),
+    default="raise",
+    show_default=True,
+    help='Fields that were changed here and at the service; "raise" shows them and keeps no plan.',
+)
+@click.option("--max-changes", type=click.IntRange(min=0), help="Refuse to plan more.")
+@as_json
+def plan_edits(
+    edited: Path | None,
+    request_id: str | None,
+    out: Path | None,
+    saved: Path | None,
+    as_json: bool,
+    on_conflict: OnConflict,
+    **options: Any,
+) -> None:
+    """Plan what EDITED asks to be written: an archive (.parquet, .jsonl, .csv) with edited or new rows.
+
+    A table of one's own with some of an archive's columns will do, such as content and tags (JSON lists in
+    .csv). Nothing is written. Rows that are not in EDITED are left alone; --delete plans to delete those that are,
+    and then EDITED may also be a text file of ids, one a line, or - for standard input.
+
+    Ends with 3 if there are conflicts.
+
+    \b
+    Example:
+        memframe plan edited.parquet --request 7c9e6679 --out cleanup.plan
+    """
+    if saved is not None:
+        _show(Plan.load(saved), as_json=as_json)
+        return
+    if edited is None or request_id is None:
+        raise click.UsageError("give EDITED and --request, or --show a plan that was kept")
+    with opened(request_id) as access:
+        looked_at = "mark" if on_conflict == "raise" else on_conflict
+        plan = _planned(access, edited, on_conflict=looked_at, **options)
+    _show(plan, as_json=as_json)
+    has_conflicts = "conflict" in plan.counts
+    if out is not None and not (has_conflicts and on_conflict == "raise"):
+        _keep(plan, out)
+    if has_conflicts:
+        sys.exit(CONFLICTS)
+
+
+@click.command("undo")
+@click.argument("journal", type=click.Path(path_type=Path))
+@on_request
+@to_file
+@as_json
+def plan_back(journal: Path, request_id: str, out: Path | None, as_json: bool) -> None:
+    """Plan to take a run back: patches restore, deletes are created anew, creates are deleted.
+
+    Nothing is written. What somebody has changed since is a conflict and not overwritten: ends with 3.
+
+    \b
+    Example:
+        memframe undo cleanup.journal --request 7c9e6679 --out undo.plan
+    """
+    with opened(request_id) as access:
+        plan = plan_undo(access, journal)
+    _show(plan, as_json=as_json)
+    if out is not None:
+        _keep(plan, out)
+    if "conflict" in plan.counts:
+        sys.exit(CONFLICTS)
+
+
+def _planned(
+    access: Access, edited: Path, *, is_delete: bool, on_null: OnNull, on_conflict: OnConflict, **options: Any
+) -> Plan:
+    if is_delete:
+        return plan_deletes(access, _doomed(edited, access), on_conflict=on_conflict)
+    rows = _rows_in(edited, access)
+    return plan_changes(access, rows, on_null=on_null, on_conflict=on_conflict, **options)
+
+
+def _rows_in(path: Path, access: Access) -> pd.DataFrame:
+    """An archive, sealed or not; or a table of one's own that has some of the columns of one."""
+    names = format_of(path).names(path) if path.is_file() else ARCHIVE_SCHEMA
+    known = [name for name in ARCHIVE_SCHEMA if name in names]
+    is_whole = len(known) == len(ARCHIVE_SCHEMA)
+    return load_archive(path, key=access, columns=None if is_whole else known)
+
+
+def _doomed(path: Path, access: Access) -> pd.DataFrame | list[str]:
+    """Rows of an archive, which say what was seen; or ids alone."""
+    if path.suffix.lower() in FORMATS or path.is_dir():
+        return _rows_in(path, access)
+    with click.open_file(str(path)) as lines:
+        return [line.strip() for line in lines if line.strip()]
+
+
+def _show(plan: Plan, *, as_json: bool) -> None:
+    click.echo(plan.to_json() if as_json else plan.diff())
+
+
+def _keep(plan: Plan, path: Path) -> None:
+    plan.save(path)
+    n_deletes = plan.counts.get("delete", 0)
+    confirm = f" --confirm {n_deletes}" if n_deletes else ""
+    click.echo(f"Kept. To carry it out: memframe apply {path}{confirm} --request ID", err=True)

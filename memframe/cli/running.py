@@ -1,0 +1,138 @@
+"""`memframe apply`, `resume` and `runs`: carry plans out, go on with what broke off, and look after the journals."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from memframe.apply import Run, apply_plan, resume_run
+from memframe.cli.opening import as_json, on_request, opened
+from memframe.journal import list_runs, purge_runs
+from memframe.plan import Plan
+
+NOT_ALL_WRITTEN, UNKNOWN_LEFT = 3, 4
+"""Exit codes: rows that were refused, conflict or were left out; rows of which nobody knows."""
+
+workers = click.option(
+    "--workers", default=4, show_default=True, type=click.IntRange(1, 16), help="Writes in flight."
+)
+settle = click.option(
+    "--settle",
+    "settle_s",
+    default=2.0,
+    show_default=True,
+    type=click.FloatRange(min=0),
+    help="Seconds for which a write without an answer must stay unseen before it is sent again.",
+)
+
+
+@click.command("apply")
+@click.argument("plan", type=click.Path(path_type=Path))
+@on_request
+@click.option("--confirm", type=click.IntRange(min=0), help="How many memories the plan deletes.")
+@click.option("--journal", type=click.Path(path_type=Path), help="Where to record the run.")
+@click.option(
+    "--plaintext", is_flag=True, help="Send content unsealed, for services that seal by themselves."
+)
+@workers
+@settle
+@as_json
+def carry_out(
+    plan: Path,
+    request_id: str,
+    confirm: int | None,
+    journal: Path | None,
+    plaintext: bool,
+    workers: int,
+    settle_s: float,
+    as_json: bool,
+) -> None:
+    """Carry out a plan; what happens is recorded first, so that it can be resumed and undone.
+
+    Ends with 3 if rows were rejected, in conflict or left out, with 4 if it is not known of some whether they
+    were written: `memframe resume` finds out.
+
+    \b
+    Example:
+        memframe apply cleanup.plan --confirm 12 --request 7c9e6679
+    """
+    loaded = Plan.load(plan)
+    with opened(request_id) as access:
+        run = apply_plan(
+            access,
+            loaded,
+            confirm=confirm,
+            journal=journal,
+            encrypt=not plaintext,
+            workers=workers,
+            settle_s=settle_s,
+        )
+    _tell(run, as_json=as_json)
+
+
+@click.command("resume")
+@click.argument("journal", type=click.Path(path_type=Path))
+@on_request
+@workers
+@settle
+@as_json
+def go_on(journal: Path, request_id: str, workers: int, settle_s: float, as_json: bool) -> None:
+    """Go on with a run that broke off: first find out what was written, then write the rest.
+
+    Ends as `memframe apply` does.
+
+    \b
+    Example:
+        memframe resume cleanup.journal --request 7c9e6679
+    """
+    with opened(request_id) as access:
+        run = resume_run(access, journal, workers=workers, settle_s=settle_s)
+    _tell(run, as_json=as_json)
+
+
+@click.command("runs")
+@click.option(
+    "--purge", "days", type=click.FloatRange(min=0), help="Remove finished runs that are older, in days."
+)
+@as_json
+def show_runs(days: float | None, as_json: bool) -> None:
+    """List the runs whose journals are kept in your own state folder.
+
+    A journal holds, sealed, what its run has deleted and changed: it is what `memframe undo` needs, and
+    should not be kept for ever.
+
+    \b
+    Example:
+        memframe runs --purge 30
+    """
+    if days is not None:
+        purge_runs(older_than_days=days)
+    runs = list_runs()
+    if as_json:
+        click.echo(runs.astype({"journal": "str"}).to_json(orient="records", date_format="iso"))
+    else:
+        click.echo("no runs" if runs.empty else runs.to_string(index=False))
+
+
+def _tell(run: Run, *, as_json: bool) -> None:
+    if as_json:
+        outcomes = json.loads(run.outcomes.to_json(orient="records"))
+        click.echo(json.dumps({"journal": str(run.journal), "counts": run.counts, "outcomes": outcomes}))
+    else:
+        click.echo(str(run))
+    if run.stopped is not None:
+        raise run.stopped
+    code = exit_code_of(run)
+    if code:
+        sys.exit(code)
+
+
+def exit_code_of(run: Run) -> int:
+    """What a script can rely on: 0, `NOT_ALL_WRITTEN` or `UNKNOWN_LEFT`."""
+    if run.counts.get("unknown"):
+        return UNKNOWN_LEFT
+    written = run.counts.get("done", 0) + run.counts.get("recovered", 0)
+    return 0 if written == len(run.outcomes) else NOT_ALL_WRITTEN

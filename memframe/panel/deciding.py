@@ -1,0 +1,73 @@
+"""The fourth section: the user decides."""
+
+from __future__ import annotations
+
+from memframe.panel import markup
+from memframe.panel.desk import Desk, Moment
+from memframe.panel.fields import button, html, show
+from memframe.panel.section import Section
+
+
+class Deciding(Section):
+    """The status of the request, looked at again and again without anybody waiting."""
+
+    number, title = 4, "Wait for the decision"
+
+    def __init__(self, desk: Desk, dashboard_url: str | None) -> None:
+        self._dashboard_url = dashboard_url
+        self._told = html()
+        self._check = button("Check now", lambda: desk.start(desk.way.check), "primary")
+        self._stop = button("Stop checking", desk.stop_watching)
+        self._again = button("Choose again", desk.go_back, "primary")
+        self._back = button("Back", desk.go_back)
+        super().__init__(desk, [self._told], [self._check, self._stop, self._again, self._back])
+
+    def draw_body(self, moment: Moment) -> None:
+        is_pending = moment.stand.state == "pending"
+        self._told.value = self._pending(moment) if is_pending else _over(moment)
+        show(self._check, is_pending)
+        show(self._stop, is_pending and moment.is_watching)
+        show(self._back, is_pending)
+        show(self._again, not is_pending)
+
+    def summary(self, moment: Moment) -> str:
+        request = moment.stand.request
+        return markup.text(f"Approved {markup.when(request.updated_at, moment.now)}.") if request else ""
+
+    def news(self, moment: Moment) -> str:
+        return markup.aside(_looks(moment)) if moment.stand.state == "pending" else ""
+
+    def said(self, moment: Moment) -> str:
+        trouble = moment.stand.trouble
+        if trouble and trouble.is_passing and moment.is_watching:  # nobody need do anything
+            return markup.aside(f"{trouble.text} {_next(moment)}")
+        return super().said(moment)
+
+    def _pending(self, moment: Moment) -> str:
+        request = moment.stand.request
+        at = f" {markup.when(request.created_at, moment.now)}" if request else ""
+        told = markup.paragraph(f"Asked{at}. The user decides on the dashboard of the service.")
+        return told + (markup.link(self._dashboard_url, "Open the dashboard") if self._dashboard_url else "")
+
+
+def _over(moment: Moment) -> str:
+    request = moment.stand.request
+    at = markup.when(request.updated_at, moment.now) if request else ""
+    if moment.stand.state == "rejected":
+        return markup.alert(f"The user declined {at}. Nothing was shared.")
+    kept = (
+        " What was loaded before is still in `panel.memories`." if moment.stand.memories is not None else ""
+    )
+    return markup.alert(f"The user took the approval back {at}. Nothing more can be read.{kept}")
+
+
+def _looks(moment: Moment) -> str:
+    looked_at = moment.stand.looked_at
+    looked = f"Checked {markup.to_the_second(looked_at)}. " if looked_at else ""
+    return looked + _next(moment)
+
+
+def _next(moment: Moment) -> str:
+    if moment.next_look_at is None:
+        return "" if moment.is_watching else "Checking has stopped."
+    return f"Next check {markup.to_the_second(moment.next_look_at)}."

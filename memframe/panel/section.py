@@ -1,0 +1,94 @@
+"""A section of the panel: one step, of which the head always shows, and the body while it is due."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from ipywidgets import Button, HBox, VBox, Widget
+
+from memframe.panel import markup
+from memframe.panel.desk import Desk, Moment
+from memframe.panel.fields import SecretField, button, button_row, html, show
+from memframe.secret import Secret
+
+
+class Section(ABC):
+    """One step.
+
+    Parameters
+    ----------
+    desk : Desk
+        What the buttons ask.
+    body : sequence of Widget
+        What is there while the step is due.
+    buttons : sequence of Button
+        Below that.
+    beside : sequence of Widget
+        Beside the head.
+
+    Attributes
+    ----------
+    box : VBox
+    """
+
+    number: ClassVar[int]
+    title: ClassVar[str]
+
+    def __init__(
+        self, desk: Desk, body: Sequence[Widget], buttons: Sequence[Button], beside: Sequence[Widget] = ()
+    ) -> None:
+        self.desk = desk
+        self._head, self._message = html(), html()
+        self._buttons = buttons
+        self._cancel = button("Cancel", desk.cancel)
+        self._body = VBox([*body, button_row(*buttons, self._cancel), self._message])
+        self._body.add_class("mf-body")
+        heading = HBox([self._head, *beside])
+        heading.add_class("mf-heading")
+        self.box = VBox([heading, self._body])
+        self.box.add_class("mf-section")
+
+    def draw(self, moment: Moment, due: int) -> None:
+        """Show this moment; `due` is the number of the section whose turn it is."""
+        place = markup.place_of(self.number, due)
+        summary = self.summary(moment) if place == "done" else ""
+        is_over = moment.stand.state == "loaded"
+        self._head.value = markup.head(self.number, self.title, "done" if is_over else place, summary)
+        show(self._body, place == "active")
+        if place == "active":
+            for each in self._buttons:
+                each.disabled = moment.is_busy and moment.stand.doing != "receive"
+            show(self._cancel, moment.is_busy)
+            self.draw_body(moment)
+            self._message.value = self.said(moment)
+
+    @abstractmethod
+    def draw_body(self, moment: Moment) -> None:
+        """Show what can be done now."""
+
+    def summary(self, moment: Moment) -> str:  # noqa: ARG002 - the last section is never behind one
+        """What came of it, as HTML."""
+        return ""
+
+    def news(self, moment: Moment) -> str:
+        """What is going on, as HTML, while nothing is wrong."""
+        return markup.note(markup.DOING[moment.stand.doing]) if moment.stand.doing and moment.is_busy else ""
+
+    def said(self, moment: Moment) -> str:
+        """What is wrong, or else what is going on, as HTML."""
+        if moment.hint:
+            return markup.alert(moment.hint)
+        trouble = moment.stand.trouble
+        return markup.alert(trouble.text, trouble.way_out) if trouble else self.news(moment)
+
+    def spend(self, field: SecretField, step: Callable[[Secret | None], object]) -> None:
+        """Take a step with what was typed, and forget it, unless the same may go well in a minute."""
+        secret = field.take()
+        try:
+            step(secret)
+        finally:
+            trouble = self.desk.way.trouble
+            if trouble and trouble.is_passing:
+                field.put_back(secret)

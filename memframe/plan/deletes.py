@@ -1,0 +1,156 @@
+"""Memories to delete: read once more, so that the plan shows, and a backup can hold, what goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from memframe.access import Access
+from memframe.change import FIELDS, Change, Label, Value, same_value
+from memframe.current import Stored, read_stored
+from memframe.errors import PlanError
+from memframe.plan.cells import read_cell
+from memframe.plan.compare import instants, moved
+from memframe.plan.conflicts import Conflicts, OnConflict
+from memframe.plan.faults import Faults
+from memframe.plan.plan import Clock, Plan, plan_of, utc_now
+from memframe.plan.sheet import Sheet
+
+Seen = Mapping[str, Value]
+
+
+def plan_deletes(
+    access: Access,
+    frame_or_ids: pd.DataFrame | pd.Series[Any] | Iterable[str] | str,
+    *,
+    on_conflict: OnConflict = "raise",
+    clock: Clock = utc_now,
+) -> Plan:
+    """Plan to delete memories, for good: a service cannot bring one back, only `plan_undo` can make it anew.
+
+    Each is read once more, and the plan holds all of it. What was seen in a frame and has changed at the
+    service since is a conflict: somebody went on writing what was decided to be deleted. Ids alone say
+    nothing about what was seen, and are deleted as they are.
+
+    Parameters
+    ----------
+    access : Access
+    frame_or_ids : DataFrame, Series, iterable of str, or str
+        Rows of memories, one row of them, ids, or one id. A repeated id counts once.
+    on_conflict : {"raise", "mark", "mine", "theirs"}
+        What becomes of memories that were changed since: an error; a change of action "conflict", which
+        cannot be applied; deleted nevertheless; or kept.
+    clock : callable
+        For tests.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    PlanError
+        An id is none, or unknown to the service; or there is a conflict.
+    """
+    conflicts, faults = Conflicts(on_conflict), Faults()
+    sheet, is_frame = _sheet_of(frame_or_ids)
+    _check(sheet, access, faults)
+    first_of: dict[str, int] = {}
+    for row, memory_id in enumerate(sheet.ids):
+        first_of.setdefault(memory_id, row)
+    rows = list(first_of.values())
+    moment, baseline = clock(), access.baseline()
+    now = read_stored(access, [sheet.ids[row] for row in rows], n_known=len(baseline) or None)
+    for row in rows:
+        if sheet.ids[row] not in now:
+            faults.add(sheet.name(row), f"there is no memory with the id {sheet.ids[row]}")
+    faults.refuse("the deletes")
+    seen = _seen(sheet, rows, baseline, now) if is_frame else ({} for _ in rows)
+    records = [
+        _delete(sheet.label(row), now[sheet.ids[row]], looked_at, conflicts)
+        for row, looked_at in zip(rows, seen, strict=True)
+    ]
+    conflicts.refuse()
+    return plan_of(access, filter(None, records), clock=lambda: moment)
+
+
+def _sheet_of(given: object) -> tuple[Sheet, bool]:
+    """What was given as a frame, and whether its rows were looked at."""
+    if isinstance(given, pd.Series) and "id" in given.index:
+        given = given.to_frame().T
+    if isinstance(given, pd.DataFrame):
+        return Sheet(given, needed=("id",)), True
+    if isinstance(given, pd.Series):
+        return Sheet(given.astype(object).to_frame("id")), False
+    if isinstance(given, str):
+        given = [given]
+    if not isinstance(given, Iterable) or isinstance(given, bytes | Mapping):
+        raise PlanError(f"deletes are planned for a frame, ids, or one id, not for {type(given).__name__}")
+    ids = pd.Series(list(given), dtype=object)
+    return Sheet(pd.DataFrame({"id": ids}), labelled=False), False
+
+
+def _check(sheet: Sheet, access: Access, faults: Faults) -> None:
+    sheet.check_users(access, faults)
+    sheet.check_ids(faults, once=False)
+    for row, memory_id in enumerate(sheet.ids):
+        if memory_id is None:
+            faults.add(sheet.name(row), "it has no id")
+    faults.refuse("the deletes")
+
+
+def _seen(sheet: Sheet, rows: list[int], baseline: pd.DataFrame, now: Mapping[str, Stored]) -> Iterator[Seen]:
+    """What of each memory was looked at before it was decided to delete it: the baseline, else the row itself."""
+    ids = [sheet.ids[row] for row in rows]
+    at = baseline.index.get_indexer(pd.Index(ids, dtype=object))
+    loaded = {name: baseline[name].take(at.clip(0)).astype(object).array for name in FIELDS if len(baseline)}
+    cells = {name: sheet.cells(name, rows) for name in sheet.fields}
+    is_own, is_of_now = at >= 0, np.zeros(len(rows), dtype=bool)
+    if "updated_at" in sheet:
+        mine = sheet.column("updated_at", rows)
+        if len(baseline):
+            is_own &= ~moved("updated_at", mine, baseline.updated_at.take(at.clip(0)))
+        is_of_now = instants(mine) == instants([now[memory_id].blob.updated_at for memory_id in ids])
+    for number in range(len(rows)):
+        if is_own[number]:
+            yield {name: read_cell(name, column[number]).value for name, column in loaded.items()}
+        elif is_of_now[number]:
+            yield {}
+        else:
+            said = {name: column[number] for name, column in cells.items()}
+            yield {name: cell.value for name, cell in said.items() if not cell.is_null}
+
+
+def _delete(row: Label, stored: Stored, seen: Seen, conflicts: Conflicts) -> Change | None:
+    theirs = {name: stored.value(name) for name in FIELDS}
+    changed = [name for name in seen if not same_value(name, seen[name], theirs[name])]
+    if changed and conflicts.winner == "theirs":
+        return None
+    if changed and not conflicts.winner:
+        return conflicts.met(
+            Change(
+                action="conflict",
+                row=row,
+                id=stored.id,
+                before={name: theirs[name] for name in changed},
+                reason=f"{', '.join(changed)} changed at the service since it was decided to delete it",
+            )
+        )
+    return delete_of(row, stored)
+
+
+def delete_of(row: Label, stored: Stored) -> Change:
+    """The change that deletes a memory as it is stored."""
+    is_closed = stored.content is None and stored.blob.content is not None
+    theirs = {name: stored.value(name) for name in FIELDS if not (is_closed and name == "content")}
+    return Change(
+        action="delete",
+        row=row,
+        id=stored.id,
+        before=theirs,
+        reason=f"its content cannot be shown: {stored.error}" if is_closed else None,
+        sealed=stored.sealed_digest if is_closed else None,
+    )

@@ -1,0 +1,116 @@
+"""Statements that every call needs: compiled once, then run as text on the driver's own cursor.
+
+SQLAlchemy builds them, knows the dialects and keeps the connections. Running a statement through it costs
+ten times what SQLite takes to answer, so that the few that every call needs go to the driver directly. Their
+rows are tuples as the driver gives them; their errors are SQLAlchemy's, as everywhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Delete, Dialect, Insert, Select, TextClause, Update
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import DBAPIError
+
+Row = tuple[Any, ...]
+
+
+class Compiled(NamedTuple):
+    """A statement in one dialect: its text, and the constants in it by the names that they were given."""
+
+    text: str
+    constants: dict[str, Any]
+
+
+class Statement:
+    """A statement with parameters by name, compiled once for each dialect in which it is asked for.
+
+    >>> from sqlalchemy import bindparam, column, create_engine, select, table
+    >>> named = Statement(select(column("id")).select_from(table("tags")).where(column("name") == bindparam("name")))
+    >>> print(named.compiled(create_engine("sqlite://").dialect).text)
+    SELECT id FROM tags WHERE name = :name
+    """
+
+    def __init__(self, clause: Select[Any] | Insert | Update | Delete | TextClause) -> None:
+        self._clause = clause
+        self._compiled: dict[str, Compiled] = {}
+
+    def compiled(self, dialect: Dialect) -> Compiled:
+        """The statement in a dialect."""
+        if dialect.name not in self._compiled:
+            self._compiled[dialect.name] = self._compile(dialect)
+        return self._compiled[dialect.name]
+
+    def _compile(self, dialect: Dialect) -> Compiled:
+        kind: Any = type(dialect)
+        named = dialect if dialect.paramstyle == "pyformat" else kind(paramstyle="named")
+        compiled = self._clause.compile(dialect=named)
+        given = {name: value for name, value in compiled.params.items() if value is not None}
+        return Compiled(str(compiled), given)
+
+
+class Queries:
+    """Runs statements on one connection.
+
+    Parameters
+    ----------
+    connection : DBAPIConnection
+        The driver's.
+    dialect : Dialect
+
+    Attributes
+    ----------
+    broken : bool
+        Whether the connection was lost.
+    """
+
+    def __init__(self, connection: DBAPIConnection, dialect: Dialect) -> None:
+        self._connection = connection
+        self._cursor = connection.cursor()
+        self._dialect = dialect
+        self.broken = False
+
+    @classmethod
+    def of(cls, connection: Connection) -> Queries:
+        """On a connection of SQLAlchemy's, inside its transaction."""
+        driver = connection.connection.dbapi_connection
+        assert driver is not None, "a connection that is in use has one"  # noqa: S101 - for the types
+        return cls(driver, connection.dialect)
+
+    def rows(self, statement: Statement, **parameters: Any) -> list[Row]:
+        """What a statement finds."""
+        self._execute(statement, parameters)
+        return list(self._cursor.fetchall())
+
+    def row(self, statement: Statement, **parameters: Any) -> Row | None:
+        """The first that a statement finds, or None."""
+        found = self.rows(statement, **parameters)
+        return found[0] if found else None
+
+    def run(self, statement: Statement, **parameters: Any) -> int:
+        """How many rows a statement has changed."""
+        self._execute(statement, parameters)
+        return self._cursor.rowcount
+
+    def run_many(self, statement: Statement, rows: Sequence[dict[str, Any]]) -> None:
+        """A statement once for each row."""
+        if rows:
+            with self._naming_errors():
+                self._cursor.executemany(statement.compiled(self._dialect).text, rows)
+
+    def _execute(self, statement: Statement, parameters: dict[str, Any]) -> None:
+        text, constants = statement.compiled(self._dialect)
+        with self._naming_errors():
+            self._cursor.execute(text, {**constants, **parameters} if constants else parameters)
+
+    @contextmanager
+    def _naming_errors(self) -> Iterator[None]:
+        driver = self._dialect.loaded_dbapi
+        try:
+            yield
+        except driver.Error as error:
+            self.broken = self._dialect.is_disconnect(error, self._connection, self._cursor)
+            raise DBAPIError.instance(None, None, error, driver.Error, hide_parameters=True) from None

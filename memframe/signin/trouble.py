@@ -1,0 +1,164 @@
+"""Trouble: what went wrong on the way to open access, and the way out, in words for people.
+
+The errors of the tree speak to whoever wrote the call. Here they become what a person at a panel needs to
+know: one sentence for what happened, and one for what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from memframe.errors import (
+    AccessError,
+    AuthError,
+    MemframeError,
+    NoAnswerError,
+    NotFoundError,
+    OAuthError,
+    RateLimitError,
+    ServiceError,
+)
+
+Step = Literal[
+    "sign_in", "refresh", "authorize", "receive", "finish", "ask", "choose", "check", "open", "load"
+]
+
+Kind = Literal[
+    "refused_key",
+    "refused_client",
+    "refused_token",
+    "unreachable",
+    "busy",
+    "state_mismatch",
+    "used_code",
+    "denied",
+    "no_code",
+    "no_answer",
+    "no_access",
+    "gone",
+    "other",
+    "fault",
+]
+
+TEXTS: Mapping[Kind, tuple[str, str]] = {
+    "refused_key": (
+        "The service does not accept this API key.",
+        "Check it where it was issued, and that it belongs to this address; then try again.",
+    ),
+    "refused_client": (
+        "The service does not know this application.",
+        "Go back, and check client id and client secret, and that they belong to this address.",
+    ),
+    "refused_token": (
+        "The sign-in has expired, and the API key is not accepted any more.",
+        "Sign out, and sign in with a valid key.",
+    ),
+    "busy": ("The service is busy.", "Try again in a minute."),
+    "state_mismatch": (
+        "That address belongs to another attempt.",
+        "Open the link again, and paste the address to which it leads.",
+    ),
+    "used_code": ("That code was used already, or has expired.", "Open the link again: it is a new one."),
+    "denied": (
+        "The user chose not to allow the connection. Nothing was shared.",
+        "Open the link again, or choose another request.",
+    ),
+    "no_code": (
+        "There is no code in that.",
+        "Copy the whole address of the page to which the browser was sent after the user allowed it.",
+    ),
+    "no_answer": (
+        "No answer came to this computer.",
+        "Open the link and decide, or paste the address to which it leads.",
+    ),
+    "gone": ("The service does not know this request any more.", "Choose another one, or ask again."),
+}
+"""What happened, and the way out; for the other kinds the error's own words say both."""
+
+_OF_CODE: Mapping[str, Kind] = {
+    "access_denied": "denied",
+    "invalid_grant": "used_code",
+    "state_mismatch": "state_mismatch",
+    "state_missing": "state_mismatch",
+    "issuer_mismatch": "state_mismatch",
+    "code_missing": "no_code",
+    "no_answer": "no_answer",
+}
+
+_PASSING: frozenset[Kind] = frozenset({"unreachable", "busy"})
+
+
+class Trouble(Struct, frozen=True):
+    """What went wrong.
+
+    Attributes
+    ----------
+    kind : str
+        For programs: ``refused_key``, ``unreachable``, ``used_code`` and so on.
+    step : str
+        The step that failed.
+    text, way_out : str
+        For people: what happened, and what to do. They hold no secret.
+    retry_after_s : float or None
+        Seconds after which the service wants to be asked again, where it said so.
+    """
+
+    kind: Kind
+    step: Step
+    text: str
+    way_out: str
+    retry_after_s: float | None = None
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether the same step may go well later, without anybody doing anything."""
+        return self.kind in _PASSING
+
+
+def trouble_of(step: Step, error: BaseException) -> Trouble:
+    """What an error in a step means.
+
+    >>> trouble_of("finish", OAuthError("...", code="access_denied")).text
+    'The user chose not to allow the connection. Nothing was shared.'
+    """
+    kind = _kind_of(step, error)
+    text, way_out = TEXTS.get(kind) or _own_words(error)
+    wait_s = getattr(error, "retry_after_s", None)
+    if kind == "busy" and wait_s:
+        way_out = f"Try again in {wait_s:.0f} s."
+    return Trouble(kind, step, text, way_out, wait_s)
+
+
+def _kind_of(step: Step, error: BaseException) -> Kind:
+    if isinstance(error, OAuthError):
+        return _OF_CODE.get(error.code, "other")
+    if isinstance(error, AuthError):
+        return _REFUSED.get(step, "refused_token")
+    if isinstance(error, NoAnswerError):
+        return "unreachable"
+    if isinstance(error, RateLimitError) or (isinstance(error, ServiceError) and (error.status or 0) >= 500):
+        return "busy"
+    if isinstance(error, NotFoundError) and step in {"choose", "check", "open"}:
+        return "gone"
+    if isinstance(error, AccessError):
+        return "no_access"
+    return "other" if isinstance(error, MemframeError) else "fault"
+
+
+_REFUSED: Mapping[Step, Kind] = {
+    "sign_in": "refused_key",
+    "finish": "refused_client",
+    "receive": "refused_client",
+}
+"""What a 401 means, by step."""
+
+
+def _own_words(error: BaseException) -> tuple[str, str]:
+    if isinstance(error, MemframeError):
+        words = str(error).rstrip(". ")
+        return f"{words[:1].upper()}{words[1:]}.", ""
+    text = f"Something unforeseen went wrong ({type(error).__name__})."
+    return text, "Try again; with logging at the level DEBUG, memframe tells more."

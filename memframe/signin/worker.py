@@ -1,0 +1,178 @@
+"""A worker beside the notebook: takes the steps that last, and looks after what is waited for.
+
+It has one thread at a time, which never prints and holds up no cell. A new errand lets go of the one
+before: its thread ends when its request does, and what it brings is dropped.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable, Mapping
+from contextvars import copy_context
+from datetime import UTC, datetime, timedelta
+from threading import Event, RLock, Thread
+
+from memframe.access import MIN_POLL_S, check_wait
+from memframe.errors import MemframeError
+from memframe.signin import SignIn
+from memframe.signin.pace import Pace
+from memframe.signin.stand import LOOKS, State
+from memframe.signin.trouble import Trouble
+
+WATCH_S = 8 * 3600.0
+"""How long somebody waits for a decision before the worker does no more."""
+
+_logger = logging.getLogger(__name__)
+
+_LOOK: Mapping[State, Callable[[SignIn], None]] = {
+    "signed_in": SignIn.refresh,
+    "pending": SignIn.check,
+    "approved": SignIn.check,
+    "ready": SignIn.check,
+    "loaded": SignIn.check,
+}
+"""What may change by itself, and how to find out."""
+
+_CALM = 6
+"""So much more slowly is looked where nobody is waiting for a decision."""
+
+
+class Worker:
+    """Takes steps of a `SignIn` in the background.
+
+    Parameters
+    ----------
+    way : SignIn
+    changed : callable
+        Called when `next_look_at` or `is_watching` has changed.
+    poll_s : float
+        Seconds between two looks at a pending request, at first.
+    watch_s : float
+        Seconds after which looking ends by itself.
+    clock, random : callable
+        For tests.
+
+    Attributes
+    ----------
+    idle : threading.Event
+        Set while no errand is under way.
+    is_watching : bool
+        Whether it looks by itself for what may change.
+    next_look_at : datetime or None
+        When it will look again.
+    """
+
+    def __init__(
+        self,
+        way: SignIn,
+        changed: Callable[[], object],
+        *,
+        poll_s: float = 5,
+        watch_s: float = WATCH_S,
+        clock: Callable[[], float] = time.monotonic,
+        random: Callable[[], float] = random.random,
+    ) -> None:
+        check_wait("poll_s", poll_s, least=MIN_POLL_S)
+        self.idle = Event()
+        self.idle.set()
+        self.is_watching = False
+        self.next_look_at: datetime | None = None
+        self._way = way
+        self._changed = changed
+        self._poll_s = poll_s
+        self._watch_s = watch_s
+        self._clock = clock
+        self._random = random
+        self._lock = RLock()
+        self._leave = Event()
+        self._is_stopped = False
+        way.subscribe(self._follow)
+
+    def start(self, errand: Callable[[], object] | None = None) -> None:
+        """Take an errand in place of the one under way, and look around afterwards."""
+        with self._lock:
+            self._leave.set()
+            self._leave = leave = Event()
+            self._is_stopped = False
+            self.is_watching = True
+            self.idle.clear()
+            # The context of the caller, as ipykernel 7.0 looks for its own state there.
+            run = copy_context().run
+            Thread(target=run, args=(self._work, errand, leave), name="memframe-panel", daemon=True).start()
+
+    def stop(self) -> None:
+        """Let go of what is under way, and do not look by itself any more."""
+        with self._lock:
+            self._leave.set()
+            self._is_stopped = True
+            self._rest()
+            self.idle.set()
+
+    def _follow(self) -> None:
+        """Somebody else took a step: there may be something to look after now."""
+        with self._lock:
+            if not (self.is_watching or self._is_stopped) and self._way.state in _LOOK:
+                self.start()
+
+    def _work(self, errand: Callable[[], object] | None, leave: Event) -> None:
+        if errand is not None:
+            self._attempt(errand)
+        with self._lock:
+            if leave.is_set():
+                return
+            self.idle.set()
+        self._watch(leave)
+
+    def _attempt(self, errand: Callable[[], object]) -> None:
+        try:
+            errand()
+        except Exception as error:  # nobody is there to catch it; as its trouble the stand shows it
+            is_foreseen = isinstance(error, MemframeError)
+            _logger.debug("a step failed: %s", type(error).__name__, exc_info=not is_foreseen)
+
+    def _watch(self, leave: Event) -> None:
+        """Look again and again, until there is nothing to look for, or time is over."""
+        give_up_at = self._clock() + self._watch_s
+        state = self._way.state
+        pace = self._pace_of(state)
+        while self._goes_on(leave, give_up_at):
+            wait_s = pace.jittered(self._random)
+            self._tell(datetime.now(UTC) + timedelta(seconds=wait_s))
+            if leave.wait(wait_s):
+                return
+            trouble = self._look()
+            if trouble and not trouble.is_passing:
+                give_up_at = self._clock()
+            is_new = self._way.state != state
+            state = self._way.state
+            pace = self._pace_of(state) if is_new else pace.slower(trouble)
+
+    def _goes_on(self, leave: Event, give_up_at: float) -> bool:
+        with self._lock:
+            if leave.is_set():
+                return False
+            if self._way.state in _LOOK and self._clock() < give_up_at:
+                return True
+            self._is_stopped = self._way.state in _LOOK
+            self._rest()
+        return False
+
+    def _pace_of(self, state: State) -> Pace:
+        return Pace.of(self._poll_s * (1 if state == "pending" else _CALM))
+
+    def _look(self) -> Trouble | None:
+        look = _LOOK.get(self._way.state)
+        if look is not None:
+            self._attempt(lambda: look(self._way))
+        trouble = self._way.trouble
+        return trouble if trouble and trouble.step in LOOKS else None
+
+    def _rest(self) -> None:
+        self.is_watching = False
+        self._tell(None)
+
+    def _tell(self, next_look_at: datetime | None) -> None:
+        self.next_look_at = next_look_at
+        self._changed()

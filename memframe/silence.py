@@ -1,0 +1,65 @@
+"""No answer: what broke on the way, in words, and whether anything had been sent by then."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import requests
+from urllib3.exceptions import NewConnectionError
+
+from memframe.errors import NoAnswerError
+
+CONNECT_TIMEOUT_S = 5.0
+READ_TIMEOUT_S = 60.0
+
+_BEFORE_SENDING = (
+    requests.exceptions.ConnectTimeout,
+    requests.exceptions.ProxyError,  # the proxy itself, or the tunnel through it
+    NewConnectionError,  # refused, or no such host
+    ssl.SSLCertVerificationError,
+)
+"""What ends an exchange before a byte of the request has left. Of anything else that is not certain: a TLS
+error, say, can also come in the middle of an answer."""
+
+_ADVICE = {
+    True: "Try again later",
+    False: "Try again later; a write may have been carried out, so read before you repeat one",
+}
+"""After an answer that did not come: by whether the request only reads."""
+
+
+def no_answer(method: str, url: str, broken: Exception) -> NoAnswerError:
+    """What broke, in words: the texts of requests and urllib3 hold the address, with search text and ids."""
+    is_certain = any(isinstance(cause, _BEFORE_SENDING) for cause in _causes(broken))
+    return NoAnswerError(_told(method, urlsplit(url).netloc, broken), sent=not is_certain)
+
+
+def _causes(broken: BaseException | None) -> Iterator[BaseException]:
+    """An error and what it was made of: requests wraps what urllib3 wraps, in ``args`` and ``reason``."""
+    while broken is not None:
+        yield broken
+        inner = (getattr(broken, "reason", None), *broken.args, broken.__cause__, broken.__context__)
+        broken = next((cause for cause in inner if isinstance(cause, BaseException)), None)
+
+
+def _told(method: str, host: str, broken: Exception) -> str:
+    advice = _ADVICE[method == "GET"]
+    if isinstance(broken, requests.exceptions.SSLError):
+        return (
+            f"cannot trust {host}: its TLS certificate does not verify. If your organisation signs its own, "
+            "set REQUESTS_CA_BUNDLE to the file with its root certificate"
+        )
+    if isinstance(broken, requests.exceptions.ProxyError):
+        return (
+            f"cannot reach {host} through the proxy that HTTPS_PROXY or ALL_PROXY names. Check that variable, or "
+            "name the host in NO_PROXY"
+        )
+    if isinstance(broken, requests.exceptions.ConnectTimeout):
+        return f"cannot reach {host}: no connection within {CONNECT_TIMEOUT_S:g} s. Check address and network"
+    if isinstance(broken, requests.exceptions.Timeout):
+        return f"{host} went silent for {READ_TIMEOUT_S:g} s. {advice}"
+    if any(isinstance(cause, NewConnectionError) for cause in _causes(broken)):
+        return f"cannot reach {host}. Check the address, and that the service is running"
+    return f"{host} broke off in the middle of an answer ({type(broken).__name__}). {advice}"

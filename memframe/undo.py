@@ -1,0 +1,197 @@
+"""Journal to the inverse plan: patches restore, deletes are created anew, creates are deleted.
+
+Three-way again: what somebody else has changed since the run is a conflict in the plan, never overwritten. What
+is already as it was before the run needs nothing. A memory that is made anew has another id and other times; the
+reason of its change names the old id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from memframe.access import Access
+from memframe.apply import Run, StrPath, Surroundings, path_in
+from memframe.apply.start import refuse_elsewhere
+from memframe.change import FIELDS, Action, Change, Label, Value, same_value
+from memframe.current import Stored, read_stored
+from memframe.errors import JournalError, PlanError
+from memframe.journal import WRITTEN, Journal, Operation, Shelf
+from memframe.plan import Plan, plan_of
+from memframe.plan.sheet import label_of
+from memframe.plan.wording import listed, name_of
+
+Fields = dict[str, Value]
+
+
+def plan_undo(
+    access: Access,
+    journal_or_run: StrPath | Run,
+    *,
+    rows: Iterable[object] | None = None,
+    surroundings: Surroundings | None = None,
+) -> Plan:
+    """Plan to take a run back, whole or in part. Nothing is written.
+
+    Parameters
+    ----------
+    access : Access
+        To the same user's memories.
+    journal_or_run : path or Run
+        The record of the run: ``run.journal``, or as `list_runs` shows it.
+    rows : iterable of labels, optional
+        Labels of the rows to undo, as ``run.outcomes.row`` has them; by default all.
+    surroundings : Surroundings, optional
+        Time and places, for tests.
+
+    Returns
+    -------
+    Plan
+        Creates that are taken back are deletes, whose number `apply_plan` wants confirmed. Of action "conflict"
+        is what was changed since the run; ``plan.without("conflict")`` leaves it as it is.
+
+    Raises
+    ------
+    PlanError
+        The run is of another user or service, or nobody knows yet what became of a row: resume it first.
+    JournalError
+        The journal is damaged, in use, or sealed with a key that is not here.
+
+    Examples
+    --------
+    >>> plan = plan_undo(access, run)  # doctest: +SKIP
+    >>> apply_plan(access, plan, confirm=plan.counts.get("delete"))  # doctest: +SKIP
+    """
+    surroundings = surroundings or Surroundings()
+    moment = surroundings.now()
+    if isinstance(journal_or_run, Run) and not len(journal_or_run):
+        return plan_of(access, (), clock=lambda: moment)  # it had nothing to do, and has no journal
+    with Journal.open(
+        path_in(journal_or_run), surroundings.open_vault(), connect=surroundings.connect
+    ) as journal:
+        refuse_elsewhere(access, "journal", journal.header.base_url, journal.header.user_id)
+        undone = _chosen(journal.operations(), rows)
+        now = read_stored(access, [str(operation.id) for operation in undone])
+        inverse = [_INVERSE[op.action](op, now.get(str(op.id)), journal) for op in undone]
+    changes = _without_repeats(access, filter(None, inverse), surroundings)
+    return plan_of(access, changes, clock=lambda: moment)
+
+
+def _chosen(operations: list[Operation], rows: Iterable[object] | None) -> list[Operation]:
+    """The operations that were carried out, of the rows that are asked for."""
+    wanted = operations if rows is None else _of_rows(operations, [label_of(row) for row in rows])
+    unknown = [name_of(op.change) for op in wanted if op.state in {"sending", "unknown"}]
+    if unknown:
+        raise PlanError(
+            f"nobody knows yet whether {listed(unknown)} was written: resume_run() finds out, then undo"
+        )
+    return [operation for operation in wanted if operation.state in WRITTEN]
+
+
+def _of_rows(operations: list[Operation], labels: list[Label]) -> list[Operation]:
+    missing = set(labels) - {operation.change.row for operation in operations}
+    if missing:
+        named = [f"row {label}" for label in sorted(missing, key=str)]
+        raise PlanError(f"the run has no {listed(named)}: run.outcomes.row has the labels of its rows")
+    return [operation for operation in operations if operation.change.row in labels]
+
+
+def _unpatched(operation: Operation, now: Stored | None, _: Journal) -> Change | None:
+    """Old values, where the service still holds what the run has written."""
+    done = operation.change
+    old = {name: done.before[name] for name in done.after if name in done.before}
+    if now is None:
+        return _conflict(done, {}, old, "deleted since the run by somebody else")
+    old = {name: value for name, value in old.items() if not _holds(now, name, value)}
+    present = {name: now.value(name) for name in old}
+    moved = [name for name in old if not _holds(now, name, done.after[name])]
+    if moved:
+        return _conflict(done, present, old, _since_the_run(moved))
+    return _inverse(done, "patch", present, old, "takes a patch back", id=done.id) if old else None
+
+
+def _uncreated(operation: Operation, now: Stored | None, _: Journal) -> Change | None:
+    """A delete of what the run has made, unless somebody went on writing it."""
+    done = operation.change
+    if now is None:
+        return None
+    held = {name: now.value(name) for name in FIELDS if name != "content" or now.error is None}
+    moved = [name for name, value in done.legible.items() if not _holds(now, name, value)]
+    if moved:
+        return _conflict(done, held, {}, _since_the_run(moved), made=now.id)
+    sealed = None if now.error is None else now.sealed_digest
+    return _inverse(done, "delete", held, {}, "takes a create back", id=now.id, sealed=sealed)
+
+
+def _undeleted(operation: Operation, now: Stored | None, journal: Journal) -> Change | None:
+    """A create of all that the deleted memory held; content that no key has opened as it was stored."""
+    done = operation.change
+    if now is not None:
+        return None  # it is there under its own id
+    held: Fields = {name: value for name, value in done.before.items() if value is not None and value != ()}
+    if done.sealed is not None:
+        blob = journal.backup(operation.n)
+        held["content"] = None if blob is None else blob.content
+    if held.get("content") is None:
+        return _conflict(done, {}, held, "it held no content, without which a memory cannot be made")
+    return _inverse(done, "create", {}, held, _made_anew(done.id), verbatim=done.sealed is not None)
+
+
+_INVERSE: Mapping[Action, Callable[[Operation, Stored | None, Journal], Change | None]] = {
+    "patch": _unpatched,
+    "create": _uncreated,
+    "delete": _undeleted,
+}
+
+
+def _inverse(done: Change, action: Action, before: Fields, after: Fields, reason: str, **more: Any) -> Change:
+    """The change that takes another one back; what held together holds together, what is hidden stays so."""
+    return Change(
+        action=action,
+        row=done.row,
+        before=before,
+        after=after,
+        reason=reason,
+        group=done.group,
+        hidden=done.hidden,
+        **more,
+    )
+
+
+def _conflict(done: Change, before: Fields, after: Fields, why: str, *, made: str | None = None) -> Change:
+    return _inverse(done, "conflict", before, after, why, id=made or done.id)
+
+
+def _made_anew(memory_id: str | None) -> str:
+    return f"made anew: it was memory {memory_id}"
+
+
+def _holds(now: Stored, name: str, value: Value) -> bool:
+    return same_value(name, now.value(name), value)
+
+
+def _since_the_run(moved: list[str]) -> str:
+    return f"changed since the run by somebody else: {', '.join(moved)}"
+
+
+def _without_repeats(access: Access, changes: Iterable[Change], surroundings: Surroundings) -> list[Change]:
+    """The changes but those that an earlier undo has made, of deletes that are there again under new ids."""
+    changes = list(changes)
+    reasons = {change.reason for change in changes if change.action == "create"}
+    made = {op.change.reason: op.id for op in _earlier_creates(surroundings) if op.change.reason in reasons}
+    there = read_stored(access, [memory_id for memory_id in made.values() if memory_id])
+    return [change for change in changes if made.get(change.reason) not in there]
+
+
+def _earlier_creates(surroundings: Surroundings) -> Iterator[Operation]:
+    """All memories that runs of this user have made, as far as their journals are kept."""
+    vault = surroundings.open_vault()
+    for path in Shelf(surroundings.folder).journals():
+        try:
+            with Journal.open(path, vault) as journal:
+                operations = journal.operations()
+        except (
+            JournalError
+        ):  # damaged or in use: it says nothing, and another run's journal is not what was asked for
+            continue
+        yield from (op for op in operations if op.action == "create" and op.state in WRITTEN)

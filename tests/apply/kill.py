@@ -1,0 +1,208 @@
+"""Real processes, killed at random: a client that writes and a service that stores, until all rows are written.
+
+    python tests/apply/kill.py --rows 4000 --client-kills 100 --service-kills 30 --seed 1
+
+Prints one line of JSON. The client is a fork of this process, which has imported everything already, so that a
+life is as long as it is meant to be; it knows of its earlier lives what its journal says, and nothing else.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import pandas as pd
+from argon2 import PasswordHasher
+
+import memframe as mf
+from memframe.demo.person import Person
+from memframe.service import run_local
+
+PASSWORD = "a password for torture"
+SETTLE_S = 0.5
+SERVE = [sys.executable, "-c", "from memframe.cli import main; main(prog_name='memframe')", "serve", "--json"]
+QUIET = {"progress": False, "settle_s": SETTLE_S}
+
+
+class Service:
+    """`memframe serve` in a process of its own, always on the same port and folder."""
+
+    def __init__(self, data):
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            self.port = listening.getsockname()[1]
+        self._command = [*SERVE, "--data", str(data), "--port", str(self.port)]
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.process.stdout.readline()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def prepared(data):
+    """A user who has approved a request: what a client needs."""
+    hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    with run_local(data, password_hasher=hasher) as local:
+        local.add_user("ada@example.org", PASSWORD)
+        person = Person("ada@example.org", PASSWORD)
+        client = mf.connect(local.base_url, api_key=local.api_key, auth_url=local.auth_url)
+        flow = mf.OAuthFlow(
+            local.client_id, local.client_secret, auth_url=local.auth_url, redirect_uri=local.redirect_uri
+        )
+        tokens = flow.exchange(person.authorize(flow.authorization_url()))
+        request = client.create_access_request(tokens.memory_key, "torture")
+        local.decide(request.id, "approved")
+        person.close()
+        return local.api_key, request.id
+
+
+def opened(port, api_key, request_id):
+    """An access; while the service is down, again and again."""
+    while True:
+        try:
+            client = mf.connect(f"http://127.0.0.1:{port}/api/v1", api_key=api_key)
+            return mf.open_access(client, request_id)
+        except mf.MemframeError:
+            time.sleep(0.1)
+
+
+def planned(access, n_rows):
+    """A plan of creates, patches and deletes, in all `n_rows`; and what must stand there in the end."""
+    n_there = n_rows * 2 // 5
+    there = pd.DataFrame({"content": [f"old fact {row}" for row in range(n_there)]})
+    mf.create_memories(access, there, **QUIET, workers=8).raise_for_failures()
+    memories = mf.load_memories(access, progress=False)
+    edited = memories.copy()
+    edited.loc[: n_there // 2 - 1, "title"] = "patched"
+    new = pd.DataFrame({"content": [f"new fact {row}" for row in range(n_rows - n_there)]})
+    plan = mf.plan_changes(access, pd.concat([edited, new], ignore_index=True))
+    plan += mf.plan_deletes(access, memories.iloc[n_there // 2 :])
+    patched = Counter((text, "patched") for text in memories.content[: n_there // 2])
+    return plan, patched + Counter((text, None) for text in new.content)
+
+
+def live(place, plan, journal):
+    """One life of the client; ends with 0 when nothing is left to do."""
+    access = opened(*place)
+    try:
+        if is_journal(journal):
+            run = mf.resume_run(access, journal, **QUIET)
+        else:
+            journal.unlink(missing_ok=True)
+            run = mf.apply_plan(access, plan, confirm=plan.counts["delete"], journal=journal, **QUIET)
+    except mf.NoAnswerError:
+        return 1
+    Path(f"{journal}.outcome").write_text(json.dumps({"counts": run.counts, "said": repr(run)}))
+    return 0 if run.is_complete else 1
+
+
+def is_journal(journal):
+    """Whether an earlier life came so far as to write all of its journal; before that, nothing was sent."""
+    try:
+        mf.journal.Journal.open(journal, mf.vault.open_vault()).close()
+    except mf.JournalError:
+        return False
+    return True
+
+
+def torture(folder, n_rows, n_client_kills, n_service_kills, chance, *, life_s=(0.05, 0.8)):
+    """Kill and be killed, until the client comes to its end and enough have died."""
+    place_of_keys = prepared(folder / "data")
+    service = Service(folder / "data")
+    place = (service.port, *place_of_keys)
+    journal = folder / "run.journal"
+    kills = Counter()
+    try:
+        plan, wanted = planned(opened(*place), n_rows)
+        while True:
+            child = forked(place, plan, journal)
+            status = waited(child, chance.uniform(*life_s) if kills["client"] < n_client_kills else 120.0)
+            if status is None:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                kills["client"] += 1
+            elif status == 0:
+                break
+            if kills["service"] < n_service_kills and chance.random() < n_service_kills / max(
+                n_client_kills, 1
+            ):
+                kill_during_a_life(service, place, plan, journal, chance)
+                kills["service"] += 1
+        memories = mf.load_memories(opened(*place), progress=False)
+    finally:
+        service.kill()
+    titles = [title if isinstance(title, str) else None for title in memories.title]
+    held = Counter(zip(memories.content, titles, strict=True))
+    outcome = json.loads(Path(f"{journal}.outcome").read_text())
+    return {
+        "rows": n_rows,
+        "client_kills": kills["client"],
+        "service_kills": kills["service"],
+        "lost": sum((wanted - held).values()),
+        "unplanned": sum((held - wanted).values()),
+        **outcome,
+    }
+
+
+def kill_during_a_life(service, place, plan, journal, chance):
+    """The service dies while a client writes, and comes back; the client goes on by itself, or is killed too."""
+    child = forked(place, plan, journal)
+    time.sleep(chance.uniform(0.05, 0.4))
+    service.kill()
+    service.start()
+    if waited(child, chance.uniform(0.1, 1.0)) is None:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def forked(place, plan, journal):
+    child = os.fork()
+    if child == 0:
+        status = 2
+        try:
+            status = live(place, plan, journal)
+        finally:
+            os._exit(status)
+    return child
+
+
+def waited(child, seconds):
+    """The exit status of a child, or None if it lives on after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        found, status = os.waitpid(child, os.WNOHANG)
+        if found:
+            code = os.waitstatus_to_exitcode(status)
+            if code not in (0, 1):
+                raise SystemExit(f"the client has failed with {code}")
+            return code
+        time.sleep(0.005)
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name, default in (("rows", 300), ("client-kills", 12), ("service-kills", 3), ("seed", 1)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_STATE_HOME"] = folder
+        chance = random.Random(options.seed)
+        found = torture(Path(folder), options.rows, options.client_kills, options.service_kills, chance)
+    sys.stdout.write(json.dumps(found) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,692 @@
+"""What can go wrong with a write, one test a case, in the order of how much one knows of it.
+
+Against the service in memory of `tests.simulation`, with the real client, journal and engine; what needs a real
+socket, disk or process is in the files beside this one.
+"""
+
+from collections import Counter, deque
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+import memframe as mf
+from memframe.apply import apply_plan, resume_run
+from tests.simulation import world as faults
+from tests.simulation.scenario import NOW, STAGE, Killed, content_of, creates, deletes, merge, patches, twins
+from tests.simulation.world import World
+
+SETTLE_S = 6.0
+
+
+class Play:
+    """One plan against one world."""
+
+    def __init__(self, make=creates, *broken, **world):
+        self.world = World(faults=deque(broken), **world)
+        self.plan = make(self.world)
+        STAGE.clear()
+        self.options = {"progress": False, "settle_s": SETTLE_S, "workers": 1}
+        self.options["surroundings"] = STAGE.surroundings(self.world)
+
+    def run(self, **options):
+        options = (
+            {"confirm": self.plan.counts.get("delete", 0), "journal": STAGE.journal} | self.options | options
+        )
+        return apply_plan(STAGE.access(), self.plan, **options)
+
+    def resume(self, **options):
+        return resume_run(STAGE.access(self.world.key_version), STAGE.journal, **self.options | options)
+
+    def texts(self):
+        return Counter(content_of(row) for row in self.world.rows.values()) - Counter(self.world.texts_before)
+
+
+ONE_EACH = {"fact 0": 1, "fact 1": 1}
+
+
+def statuses(run):
+    return [result.status for result in run.results]
+
+
+def answered(status, body=None, **headers):
+    """An answer by something that did nothing."""
+    named = {name.replace("_", "-"): text for name, text in headers.items()}
+    return lambda world, do: (status, {"detail": f"no ({status})"} if body is None else body, named)
+
+
+# What is certain: nothing was sent
+
+
+@pytest.mark.parametrize("n_times", [1, 3])
+def test_01_nothing_was_sent_it_is_simply_tried_again(n_times):
+    play = Play(creates, *[faults.refused] * n_times)
+    run = play.run()
+    assert statuses(run) == ["done", "done"]
+    assert run.results[0].attempts == n_times + 1
+    assert len(play.world.sent("GET")) == 2  # before and after: nothing had to be looked for
+    assert play.texts() == ONE_EACH
+
+
+def test_01_nobody_is_there_it_ends_soon_and_everything_is_planned():
+    play = Play(lambda world: creates(world, 60), *[faults.refused] * 500)
+    run = play.run()
+    assert isinstance(run.stopped, mf.NoAnswerError)
+    assert set(statuses(run)) == {"planned"}
+    assert len(play.world.sent("POST")) <= 36 + 1
+    assert play.world.now < 120
+    assert play.resume().counts["planned"] == 60  # still nobody
+    play.world.faults.clear()
+    assert statuses(play.resume()) == ["done"] * 60
+    assert set(play.texts().values()) == {1}
+
+
+# What is not: it may have been carried out
+
+
+@pytest.mark.parametrize("broken", [faults.reset, faults.failed_before, faults.gateway_before])
+def test_02_broken_while_it_went_up_it_is_looked_for_twice_and_then_sent_again_to_the_byte(broken):
+    play = Play(creates, broken)
+    run = play.run()
+    first, again = [one for one in play.world.sent("POST") if one.key.endswith("-0")]
+    assert (first.body, first.key) == (again.body, again.key)
+    looks = [one.at for one in play.world.sent("GET") if first.at < one.at < again.at]
+    assert len(looks) == 2
+    assert looks[1] - looks[0] >= SETTLE_S
+    assert statuses(run) == ["done", "done"]
+    assert play.texts() == ONE_EACH
+
+
+@pytest.mark.parametrize("broken", [faults.reset_after, faults.failed_after, faults.gateway_after])
+def test_03_the_answer_is_lost_the_memory_is_found_and_adopted(broken):
+    play = Play(creates, broken)
+    run = play.run()
+    assert statuses(run) == ["recovered", "done"]
+    assert len(play.world.sent("POST")) == 2
+    assert content_of(play.world.rows[run.results[0].id]) == "fact 0"
+    assert play.texts() == ONE_EACH
+
+
+def without_id(world, do):
+    status, body = do()
+    return status, {name: value for name, value in body.items() if name != "id"}
+
+
+def html(world, do):
+    do()
+    return 201, "<html>Created</html>"
+
+
+@pytest.mark.parametrize("broken", [faults.truncated, faults.empty, without_id, html])
+def test_04_a_201_that_cannot_be_read_is_never_sent_again(broken):
+    play = Play(creates, broken)
+    run = play.run()
+    assert statuses(run) == ["recovered", "done"]
+    assert len(play.world.sent("POST")) == 2
+    assert play.texts() == ONE_EACH
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504, 599])
+def test_05_a_fault_of_the_service_says_nothing_about_what_it_did(status):
+    def after(world, do):
+        do()
+        return status, {"detail": "internal error"}
+
+    play = Play(creates, after, answered(status))
+    run = play.run()
+    assert statuses(run) == ["recovered", "done"]
+    assert run.results[0].http_status == status
+    assert play.texts() == ONE_EACH
+
+
+@pytest.mark.parametrize("status", [408, 425])
+def test_06_a_timeout_of_the_service_is_no_promise_either(status):
+    play = Play(creates, answered(status))
+    assert statuses(play.run()) == ["done", "done"]
+    assert len(play.world.sent("GET")) == 4
+    assert play.texts() == ONE_EACH
+
+
+def test_05_a_row_that_the_service_always_fails_on_is_left_unknown_and_the_others_are_written():
+    play = Play(creates)
+    play.world.faults.extend([answered(500), faults.ok, *[answered(500)] * 3])
+    run = play.run()
+    assert statuses(run) == ["unknown", "done"]
+    assert run.results[0].attempts == 4
+    assert "500" in run.results[0].error
+    with pytest.raises(mf.IncompleteRunError, match=r"1 unknown.*resume_run") as caught:
+        run.raise_for_failures()
+    assert caught.value.run is run
+    assert statuses(play.resume()) == ["done", "done"]
+    assert play.texts() == ONE_EACH
+
+
+# What is certain, because the service says so
+
+
+@pytest.mark.parametrize(
+    ("headers", "least_s", "most_s"),
+    [
+        ({"Retry_After": "7"}, 7, 7.1),
+        ({"Retry_After": "86400"}, 300, 300.1),
+        ({"Retry_After": "soon"}, 0, 2),
+        ({"Retry_After": "-5"}, 0, 2),
+        ({}, 0, 2),
+    ],
+)
+def test_07_throttled_it_waits_as_asked_and_sends_the_same_again(headers, least_s, most_s):
+    play = Play(creates, answered(429, **headers))
+    run = play.run()
+    first, again = play.world.sent("POST")[:2]
+    assert least_s <= again.at - first.at <= most_s
+    assert (first.body, first.key) == (again.body, again.key)
+    assert statuses(run) == ["done", "done"]
+    assert len(play.world.sent("GET")) == 2
+
+
+def test_07_a_date_in_retry_after_counts_from_now():
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
+    play = Play(creates, answered(429, Retry_After=date))
+    play.run()
+    first, again = play.world.sent("POST")[:2]
+    assert 50 < again.at - first.at <= 60.1
+
+
+def test_07_throttling_does_not_use_up_the_attempts_of_a_row():
+    play = Play(creates, *[answered(429, Retry_After="1")] * 12)
+    run = play.run()
+    assert statuses(run) == ["done", "done"]
+    assert run.results[0].attempts == 13
+
+
+def test_07_a_service_that_throttles_for_ever_is_given_up():
+    play = Play(creates, *[answered(429)] * 10_000)
+    run = play.run()
+    assert isinstance(run.stopped, mf.RateLimitError)
+    assert statuses(run) == ["planned", "planned"]
+    assert len(play.world.sent("POST")) <= 102
+
+
+def test_08_an_expired_token_is_renewed_once_and_the_write_sent_again():
+    play = Play(creates, faults.expired)
+    run = play.run()
+    assert statuses(run) == ["done", "done"]
+    assert [one.path for one in play.world.log].count("/auth/token") == 1
+    assert play.texts() == ONE_EACH
+
+
+def test_08_a_second_401_stops_and_the_journal_is_kept():
+    play = Play(creates, faults.ok, faults.expired, faults.expired)
+    run = play.run()
+    assert isinstance(run.stopped, mf.AuthError)
+    assert statuses(run) == ["done", "planned"]
+    assert run.verification.failure
+    assert statuses(play.resume()) == ["done", "done"]
+    assert play.texts() == ONE_EACH
+
+
+def revoked(world, do):
+    world.status = "revoked"
+    return do()
+
+
+def test_09_a_revocation_stops_everything_and_names_the_state():
+    play = Play(lambda world: creates(world, 5), faults.ok, revoked)
+    run = play.run()
+    assert isinstance(run.stopped, mf.AccessError)
+    assert "access request r1 is revoked" in str(run.stopped)
+    assert statuses(run) == ["done", *["planned"] * 4]
+    assert len(play.world.sent("POST")) == 2
+    with pytest.raises(mf.AccessError, match="revoked"):
+        play.resume()
+    play.world.status = "approved"
+    assert statuses(play.resume()) == ["done"] * 5
+
+
+@pytest.mark.parametrize("status", [400, 404, 405, 409, 410, 413, 415, 422, 451])
+def test_10_a_refused_row_has_the_reason_of_the_service_and_the_others_go_on(status):
+    play = Play(creates, answered(status))
+    run = play.run()
+    assert statuses(run) == ["rejected", "done"]
+    assert (run.results[0].http_status, run.results[0].attempts) == (status, 1)
+    assert f"no ({status})" in run.results[0].error
+    assert run.stopped is None
+    assert play.texts() == {"fact 1": 1}
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_11_a_redirect_is_not_followed_and_stops(status):
+    play = Play(creates, answered(status, Location="https://elsewhere.example.org/x"))
+    run = play.run()
+    assert isinstance(run.stopped, mf.ProtocolError)
+    assert "elsewhere.example.org" in str(run.stopped)
+    assert statuses(run) == ["planned", "planned"]
+    assert len(play.world.sent("POST")) == 1
+
+
+def test_12_a_200_with_a_record_is_as_good_as_a_201():
+    play = Play(creates, lambda world, do: (200, do()[1]))
+    assert statuses(play.run()) == ["done", "done"]
+
+
+@pytest.mark.parametrize("status", [202, 204, 206])
+def test_12_any_other_success_is_none_before_it_was_looked_at(status):
+    def odd(world, do):
+        do()
+        return status, ""
+
+    play = Play(creates, odd, answered(status, ""))
+    assert statuses(play.run()) == ["recovered", "done"]
+    assert play.texts() == ONE_EACH
+
+
+@pytest.mark.parametrize("field", ["user_id", "id"])
+def test_13_an_answer_about_something_else_stops_and_keeps_none_of_it(field):
+    def foreign(world, do):
+        status, body = do()
+        return status, {**body, field: "somebody else's", "title": "somebody else's secret"}
+
+    play = Play(patches, foreign)
+    run = play.run()
+    assert isinstance(run.stopped, mf.ProtocolError)
+    assert statuses(run) == ["unknown", "planned"]
+    assert len(play.world.sent("PATCH")) == 1
+    assert "secret" not in f"{run!r} {run.outcomes.to_string()}"
+    assert statuses(play.resume()) == ["recovered", "done"]
+
+
+# The death of the client
+
+
+def test_14_killed_before_the_intent_was_written_the_row_is_planned():
+    play = Play(creates)
+    with dying(play, before_request=1):
+        play.run()
+    assert not play.world.sent("POST")
+    assert statuses(play.resume()) == ["done", "done"]
+    assert play.texts() == ONE_EACH
+
+
+@pytest.mark.parametrize("fault", [faults.ok, faults.reset])
+def test_15_killed_while_it_was_sent_it_is_looked_for_before_anything_else(fault):
+    play = Play(creates, fault)
+    with dying(play, after_request=1):
+        play.run()
+    play.world.log.clear()
+    run = play.resume()
+    methods = [one.method for one in play.world.log if one.path.startswith("/memory-blobs")]
+    assert methods[0] == "GET"
+    assert statuses(run) == (["recovered", "done"] if fault is faults.ok else ["done", "done"])
+    assert play.texts() == ONE_EACH
+
+
+@contextmanager
+def dying(play, *, before_request=None, after_request=None):
+    """The client dies at the n-th write: before its intent is on the disk, or when the service has done it."""
+    n = before_request or after_request
+    scout = Play(creates)
+    seen = [scout.world.n_steps for _ in [0] if scout.run()]
+    assert seen
+    steps = steps_of_writes(n)
+    play.world.kills.append(steps["before"] if before_request else steps["after"])
+    STAGE.clear()
+    STAGE.surroundings(play.world)
+    with pytest.raises(Killed):
+        yield
+    play.world.restart()
+
+
+def steps_of_writes(n):
+    """Steps of the n-th write in a run of creates in which nothing goes wrong."""
+    found = []
+
+    def noting(world, do):
+        found.append(world.n_steps)
+        return do()
+
+    Play(creates, *[noting] * n).run()
+    return {"before": found[-1] - 2, "after": found[-1] + 1}  # the commit of the intent is two steps
+
+
+def test_18_what_is_carried_out_later_than_the_quiet_time_is_there_twice_and_reported():
+    play = Play(creates, faults.late)
+    run = play.run(settle_s=4.0)  # and it comes after 5 s: when it was sent again, before the last look
+    assert play.texts() == {"fact 0": 2, "fact 1": 1}
+    (ids,) = run.verification.duplicates
+    assert {content_of(play.world.rows[memory_id]) for memory_id in ids} == {"fact 0"}
+    assert "more than once" in repr(run)
+    with pytest.raises(mf.IncompleteRunError, match="more than once"):
+        run.raise_for_failures()
+
+
+def test_18_what_is_carried_out_within_the_quiet_time_is_found():
+    play = Play(creates, faults.late)
+    assert statuses(play.run(settle_s=6.0)) == ["recovered", "done"]
+    assert play.texts() == ONE_EACH
+
+
+def test_19_what_something_on_the_way_delivers_twice_is_reported_and_left():
+    play = Play(creates, faults.twice)
+    run = play.run()
+    assert statuses(run) == ["done", "done"]
+    (ids,) = run.verification.duplicates
+    assert len(ids) == 2
+    assert play.texts() == {"fact 0": 2, "fact 1": 1}
+
+
+@pytest.mark.parametrize("fault", [faults.reset_after, faults.reset])
+def test_20_a_listing_that_lags_behind_does_not_prove_absence(fault):
+    play = Play(creates, fault, lag_s=3.0)
+    play.world.pass_time(3.0)
+    run = play.run(settle_s=4.0)
+    assert run.verification.is_clean
+    assert play.texts() == ONE_EACH
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        answered(400),  # the cursor has expired
+        answered(410),
+        answered(200, {"memoryBlobs": [], "next_cursor": "c1"}),  # a cursor that repeats
+        answered(200, "<html>"),
+    ],
+)
+def test_21_a_listing_that_does_not_come_to_its_end_proves_nothing(broken):
+    play = Play(creates, faults.reset)
+    play.world.read_faults.extend([faults.ok, *[broken] * 9])  # a 400 may also mean that pages are too large
+    run = play.run()
+    play.world.read_faults.clear()
+    assert statuses(run) == ["unknown", "done"]
+    assert "could not be found out" in run.results[0].error
+    assert statuses(play.resume()) == ["done", "done"]
+    assert play.texts() == ONE_EACH
+
+
+@pytest.mark.parametrize("fault", [faults.reset, faults.reset_after, faults.late])
+def test_22_equal_rows_are_all_kept(fault):
+    play = Play(twins, fault)
+    run = play.run()
+    assert run.is_complete
+    assert len({result.id for result in run.results}) == 2
+    assert play.texts() == {"the same": 2}
+
+
+def test_23_what_is_resumed_is_what_was_frozen():
+    play = Play(creates)
+    with dying(play, after_request=1):
+        play.run()
+    bodies = {one.key: one.body for one in play.world.sent("POST")}
+    play.plan = creates(World(), 5)  # edits in the meantime: no part of it
+    run = play.resume()
+    assert len(run.results) == 2
+    assert bodies.items() <= {one.key: one.body for one in play.world.sent("POST")}.items()
+
+
+# The key
+
+
+def test_24_another_key_than_the_plan_was_made_with_is_refused_before_anything_is_sent():
+    play = Play(creates)
+    play.world.key_version = 2
+    with pytest.raises(mf.StalePlanError, match="version 2 by now, the plan of 1"):
+        play.run()
+    assert not play.world.sent("POST")
+    assert not STAGE.journal.exists()
+
+
+def rotated(world, do):
+    """The service changes the key, seals everything anew, and refuses what is sealed with the old one."""
+    world.key_version = 2
+    for row in world.rows.values():
+        row["content"] = STAGE.envelopes[2].seal(STAGE.envelopes[1].open(row["content"]))
+    return 409, {"detail": "the key has changed", "code": "key_version_changed"}
+
+
+def lost_and_rotated(world, do):
+    do()
+    rotated(world, do)
+    return faults.reset(world, do)
+
+
+def test_24_a_key_that_changes_during_the_run_stops_it_and_asks_for_a_new_plan():
+    play = Play(lambda world: creates(world, 4), faults.ok, rotated)
+    run = play.run()
+    assert isinstance(run.stopped, mf.StalePlanError)
+    assert "new plan" in str(run.stopped)
+    assert statuses(run) == ["done", "planned", "planned", "planned"]
+    assert run.verification.is_clean
+    assert play.texts() == {"fact 0": 1}
+
+
+def test_24_unknown_creates_are_found_by_their_text_after_a_change_of_key():
+    play = Play(
+        lambda world: creates(world, 3), lost_and_rotated, answered(409, {"code": "key_version_changed"})
+    )
+    run = play.run()
+    assert statuses(run) == ["recovered", "planned", "planned"]
+    assert isinstance(run.stopped, mf.StalePlanError)
+    assert statuses(play.resume()) == ["recovered", "planned", "planned"]
+
+
+def test_24_a_change_of_key_that_no_write_is_refused_for_is_seen_at_the_end():
+    def rotated_silently(world, do):
+        answer = do()
+        rotated(world, do)
+        return answer
+
+    play = Play(creates, faults.ok, rotated_silently)
+    run = play.run()
+    assert statuses(run) == ["done", "done"]
+    assert isinstance(run.stopped, mf.StalePlanError)
+
+
+# Patches
+
+
+@pytest.mark.parametrize(
+    "broken", [faults.reset_after, faults.truncated, faults.failed_after, faults.accepted]
+)
+def test_25_an_unknown_patch_that_reads_as_intended_is_done(broken):
+    play = Play(patches, broken)
+    run = play.run()
+    assert statuses(run) == ["recovered", "done"]
+    assert len(play.world.sent("PATCH")) == 2
+
+
+@pytest.mark.parametrize("broken", [faults.reset, faults.failed_before, answered(408)])
+def test_25_an_unknown_patch_that_reads_as_before_is_sent_again(broken):
+    play = Play(patches, broken)
+    run = play.run()
+    assert statuses(run) == ["done", "done"]
+    assert len(play.world.sent("PATCH")) == 3
+
+
+def test_25_an_unknown_patch_that_reads_as_neither_is_a_conflict():
+    def overtaken(world, do):
+        world.rows["m0"]["title"] = "by somebody else"
+        return faults.reset(world, do)
+
+    play = Play(patches, overtaken)
+    run = play.run()
+    assert statuses(run) == ["conflict", "done"]
+    assert "title" in run.results[0].error
+    assert play.world.rows["m0"]["title"] == "by somebody else"
+
+
+def test_26_what_was_read_long_ago_is_read_again_and_somebody_elses_change_is_not_overwritten():
+    def slow(world, do):
+        world.pass_time(31)
+        world.rows["m1"]["title"] = "by somebody else"
+        return do()
+
+    play = Play(lambda world: patches(world, 3), slow)
+    run = play.run()
+    assert statuses(run) == ["done", "conflict", "done"]
+    assert "changed meanwhile" in run.results[1].error
+    assert play.world.rows["m1"]["title"] == "by somebody else"
+    assert [one.path for one in play.world.sent("PATCH")] == ["/memory-blobs/m0", "/memory-blobs/m2"]
+
+
+def test_26_what_has_moved_since_it_was_planned_is_refused_before_anything_is_sent():
+    play = Play(patches)
+    play.world.rows["m1"]["title"] = "by somebody else"
+    with pytest.raises(mf.StalePlanError, match="row 1 title"):
+        play.run()
+    assert not play.world.sent("PATCH")
+
+
+def test_26_another_field_that_somebody_changed_is_no_conflict_and_is_in_the_backup():
+    def slow(world, do):
+        world.pass_time(31)
+        world.rows["m1"]["summary"] = "by somebody else"
+        return do()
+
+    play = Play(patches, slow)
+    assert statuses(play.run()) == ["done", "done"]
+    with mf.journal.Journal.open(STAGE.journal, STAGE.vault) as journal:
+        assert journal.backup(1).summary == "by somebody else"
+
+
+def test_27_a_patch_of_what_is_gone_is_a_conflict_and_never_recreated():
+    def gone(world, do):
+        del world.rows["m0"]
+        return do()
+
+    play = Play(patches, gone)
+    run = play.run()
+    assert statuses(run) == ["conflict", "done"]
+    assert "deleted meanwhile" in run.results[0].error
+    assert set(play.world.rows) == {"m1"}
+
+
+# Deletes
+
+
+@pytest.mark.parametrize("broken", [faults.reset_after, faults.failed_after, faults.accepted])
+def test_28_an_unknown_delete_of_what_is_gone_is_done(broken):
+    play = Play(deletes, broken)
+    assert statuses(play.run()) == ["recovered", "done"]
+    assert not play.world.rows
+
+
+@pytest.mark.parametrize("broken", [faults.reset, faults.failed_before, answered(200, {"success": False})])
+def test_28_an_unknown_delete_of_what_is_there_is_sent_again(broken):
+    play = Play(deletes, broken)
+    assert statuses(play.run()) == ["done", "done"]
+    assert len(play.world.sent("DELETE")) == 3
+    assert not play.world.rows
+
+
+def test_28_what_was_gone_at_the_first_attempt_was_deleted_by_somebody_else():
+    def gone(world, do):
+        del world.rows["m0"]
+        return do()
+
+    play = Play(deletes, gone)
+    run = play.run()
+    assert statuses(run) == ["conflict", "done"]
+    assert "by somebody else" in run.results[0].error
+
+
+@pytest.mark.parametrize("body", ["", {"success": True}])
+def test_28_both_answers_of_the_specification_are_a_success(body):
+    def bare(world, do):
+        do()
+        return (200 if body else 204), body
+
+    assert statuses(Play(deletes, bare).run()) == ["done", "done"]
+
+
+@pytest.mark.parametrize("confirm", [None, 1, 3, True])
+def test_29_deletes_are_confirmed_by_their_number(confirm):
+    play = Play(deletes)
+    with pytest.raises(mf.PlanError, match=r"deletes 2"):
+        play.run(confirm=confirm)
+    assert not play.world.log
+
+
+def test_29_each_memory_is_in_the_journal_whole_before_its_delete_leaves():
+    seen = []
+
+    def looking(world, do):
+        with mf.journal.Journal.open(copy_of_journal(), STAGE.vault) as journal:
+            seen.append([journal.backup(n).content for n in (0, 1)])
+        return do()
+
+    play = Play(deletes, looking)
+    contents = [row["content"] for row in play.world.rows.values()]
+    play.run()
+    assert seen == [contents]
+
+
+def copy_of_journal():
+    copy = STAGE.journal.with_name("copy.journal")
+    for ending in ("", "-wal"):
+        there = STAGE.journal.with_name(STAGE.journal.name + ending)
+        copy.with_name(copy.name + ending).write_bytes(there.read_bytes())
+    return copy
+
+
+# Interrupts
+
+
+@pytest.mark.parametrize("n_done", [0, 1])
+def test_30_ctrl_c_leaves_an_honest_journal_and_goes_on_its_way(n_done):
+    def interrupted(world, do):
+        do()
+        raise KeyboardInterrupt
+
+    play = Play(lambda world: creates(world, 4), *[faults.ok] * n_done, interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        play.run()
+    assert str(STAGE.journal) in caught.value.__notes__[0]
+    with mf.journal.Journal.open(STAGE.journal, STAGE.vault) as journal:
+        assert journal.counts() == {"sending": 1, "planned": 3 - n_done} | ({"done": 1} if n_done else {})
+    run = play.resume()
+    assert statuses(run) == ["done"] * n_done + ["recovered"] + ["done"] * (3 - n_done)
+    assert set(play.texts().values()) == {1}
+
+
+def test_32_the_clock_of_this_machine_decides_nothing():
+    play = Play(creates, faults.reset_after, faults.reset)
+    long_ago = STAGE.surroundings(play.world)
+    object.__setattr__(long_ago, "now", lambda: NOW - timedelta(days=30_000))
+    assert play.run(surroundings=long_ago).is_complete
+    assert play.texts() == ONE_EACH
+
+
+# Groups
+
+
+def test_a_group_deletes_only_what_its_keeper_has_taken_over():
+    play = Play(merge)
+    run = play.run()
+    assert statuses(run) == ["done", "done", "done"]
+    methods = [one.method for one in play.world.log if one.path.startswith("/memory-blobs")]
+    assert methods.index("DELETE") > methods.index("PATCH")
+    between = methods[methods.index("PATCH") : methods.index("DELETE")]
+    assert "GET" in between  # it was read again as it was written
+
+
+@pytest.mark.parametrize("broken", [answered(422), answered(500)])
+def test_a_group_whose_keeper_failed_deletes_nothing(broken):
+    play = Play(merge, *[broken] * 4)
+    run = play.run()
+    assert statuses(run)[1:] == ["planned", "planned"]
+    assert all("row 0" in result.error for result in run.results[1:])
+    assert not play.world.sent("DELETE")
+    assert run.counts["attempted"] == 1
+
+
+def test_a_group_whose_keeper_reads_back_otherwise_deletes_nothing():
+    def stored_otherwise(world, do):
+        answer = do()
+        world.rows["m0"]["title"] = "AFTER 0"
+        return answer
+
+    run = Play(merge, stored_otherwise).run()
+    assert statuses(run) == ["done", "planned", "planned"]
+    assert "does not read back" in run.results[1].error
+    assert run.verification.unlike == ("m0",)

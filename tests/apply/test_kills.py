@@ -1,0 +1,38 @@
+"""Clients and services that are killed at random, in processes of their own: nothing lost, nothing twice."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+KILL = Path(__file__).with_name("kill.py")
+
+
+def killed(**options):
+    arguments = [
+        text for name, value in options.items() for text in (f"--{name.replace('_', '-')}", str(value))
+    ]
+    done = subprocess.run([sys.executable, KILL, *arguments], capture_output=True, check=False, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def assert_whole(found):
+    assert (found["lost"], found["unplanned"]) == (0, 0), found
+    assert found["counts"]["attempted"] == found["rows"]
+    assert found["counts"]["done"] + found["counts"]["recovered"] == found["rows"]
+    assert "all as written" in found["said"]
+
+
+def test_a_few_kills():
+    assert_whole(killed(rows=300, client_kills=6, service_kills=2))
+
+
+@pytest.mark.campaign
+def test_many_kills():
+    found = killed(rows=4000, client_kills=100, service_kills=30)
+    assert_whole(found)
+    assert found["client_kills"] >= 100
+    assert found["service_kills"] >= 30

@@ -1,0 +1,157 @@
+"""JupyterLab and a browser, driven as a person would: notebooks are opened, run, saved and looked at."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+
+import nbformat
+import requests
+
+SETTINGS = {
+    "@jupyter-widgets/jupyterlab-manager/plugin": {"saveState": True},  # off by default, and the harder case
+    "@jupyterlab/apputils-extension/notification": {
+        "fetchNews": "false",
+        "checkForUpdates": False,
+        "doNotDisturbMode": True,
+    },
+    "@jupyterlab/docmanager-extension/plugin": {"autosave": False},
+}
+NOT_NEEDED = ("jupyter_lsp", "jupyter_server_terminals", "nbclassic", "notebook_shim")
+TOKEN = "for-this-test-run"
+START_S = 90
+PATIENCE_MS = 30_000
+"""How long a machine under load may take for what should take a second."""
+
+IDLE = """() => {
+    const context = window.jupyterapp?.shell?.currentWidget?.sessionContext;
+    return context?.isReady && context.session?.kernel?.status === 'idle';
+}"""
+
+ADD_CELL = """source => {
+    const notebook = window.jupyterapp.shell.currentWidget.content;
+    notebook.model.sharedModel.addCell({cell_type: 'code', source});
+    notebook.activeCellIndex = notebook.widgets.length - 1;
+    return notebook.activeCellIndex;
+}"""
+
+
+class Lab:
+    """A JupyterLab server of its own: nothing of the machine's configuration reaches it, and nothing stays."""
+
+    def __init__(self, folder):
+        self._folder = folder
+        self.notebooks = folder / "notebooks"
+        self.notebooks.mkdir()
+        self.log = folder / "lab.log"
+        self.url = f"http://127.0.0.1:{free_port()}"
+        for plugin, settings in SETTINGS.items():
+            path = folder / "settings" / f"{plugin}.jupyterlab-settings"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(settings))
+        self._process = self._start()
+
+    def _start(self):
+        homes = {"HOME": "", "IPYTHONDIR": "ipython"} | {
+            f"JUPYTER_{name}_DIR": name.lower() for name in ("CONFIG", "DATA", "RUNTIME")
+        }
+        inherited = {name: text for name, text in os.environ.items() if not name.startswith("MEMFRAME_")}
+        command = [
+            *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
+            f"--ServerApp.root_dir={self.notebooks}",
+            f"--ServerApp.port={self.url.rpartition(':')[2]}",
+            "--ServerApp.port_retries=0",
+            f"--ServerApp.jpserver_extensions={dict.fromkeys(NOT_NEEDED, False)}",
+            f"--IdentityProvider.token={TOKEN}",
+            f"--LabApp.user_settings_dir={self._folder / 'settings'}",
+            "--LabApp.expose_app_in_browser=True",
+            "--LabApp.extension_manager=readonly",
+        ]
+        with self.log.open("wb") as log:
+            return subprocess.Popen(
+                command,
+                env=inherited | {name: str(self._folder / folder) for name, folder in homes.items()},
+                stdout=log,
+                stderr=log,
+            )
+
+    def wait_until_up(self):
+        deadline = time.monotonic() + START_S
+        while time.monotonic() < deadline:
+            try:
+                if requests.get(f"{self.url}/api", timeout=1).ok:
+                    return
+            except requests.ConnectionError:
+                time.sleep(0.05)
+        raise TimeoutError(self.log.read_text())
+
+    def add_kernel(self, name, packages):
+        """A kernel that finds these packages before those of the environment."""
+        spec = {
+            "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+            "display_name": name,
+            "language": "python",
+            "env": {"PYTHONPATH": os.pathsep.join([str(packages), os.environ["PYTHONPATH"]])},
+        }
+        folder = self._folder / "data" / "kernels" / name
+        folder.mkdir(parents=True)
+        (folder / "kernel.json").write_text(json.dumps(spec))
+
+    def stop(self):
+        self._process.terminate()
+        self._process.wait(30)
+
+
+class Notebook:
+    """A new notebook, open in a browser."""
+
+    def __init__(self, lab, page, name, *, kernel="python3"):
+        self.page = page
+        self.path = lab.notebooks / f"{name}.ipynb"
+        kernel = {"kernelspec": {"name": kernel, "display_name": kernel}}
+        nbformat.write(nbformat.v4.new_notebook(metadata=kernel), self.path)
+        page.goto(f"{lab.url}/doc/tree/{self.path.name}?token={TOKEN}&reset")
+        self.wait_until_idle()
+
+    def wait_until_idle(self):
+        self.page.wait_for_function(IDLE, timeout=PATIENCE_MS)
+
+    @property
+    def is_idle(self):
+        return self.page.evaluate(IDLE)
+
+    def command(self, name, arguments=None, *, wait=True):
+        call = "window.jupyterapp.commands.execute(name, options)"
+        self.page.evaluate(
+            f"async ([name, options]) => {{ {'await' if wait else 'void'} {call}; }}", [name, arguments or {}]
+        )
+
+    def run(self, code, *, wait=True):
+        """Add a cell and run it; where its output is."""
+        number = self.page.evaluate(ADD_CELL, code)
+        self.command("notebook:run-cell", wait=wait)
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(number).locator(".jp-Cell-outputArea")
+
+    def save(self):
+        """Save, and give all that is kept of the notebook."""
+        self.command("docmanager:save")
+        return self.path.read_text()
+
+    def reload(self):
+        self.page.reload()
+        self.wait_until_idle()
+
+    def restart(self):
+        """Restart the kernel, without asking."""
+        self.page.evaluate(
+            "async () => { await window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart(); }"
+        )
+        self.wait_until_idle()
+
+
+def free_port():
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return listening.getsockname()[1]

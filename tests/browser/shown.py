@@ -1,0 +1,53 @@
+"""A panel on the screen, and what a person does with it."""
+
+from playwright.sync_api import expect
+
+BARE = "panel = mf.Panel(poll_s=0.3, reason='Weekly review of duplicates')\npanel"
+KNOWN = """
+told = json.loads(Path("settings.json").read_text())
+client = mf.connect(told["base_url"], api_key=told["api_key"], auth_url=told["auth_url"])
+named = {name: told[name] for name in ("client_id", "client_secret", "auth_url", "redirect_uri")}
+options = {"reason": "Weekly review of duplicates", "dashboard_url": told["dashboard_url"]}
+panel = mf.Panel(client, flow=mf.OAuthFlow(**named), poll_s=0.3, **options)
+panel
+"""
+
+
+class Shown:
+    """A panel on the screen."""
+
+    def __init__(self, output):
+        self.box = output.locator(".memframe-panel")
+        self.page = output.page
+        self.box.wait_for()
+
+    def field(self, label):
+        return self.box.get_by_label(label, exact=True)
+
+    def button(self, name):
+        return self.box.get_by_role("button", name=name, exact=True)
+
+    def paste(self, label, text):
+        """Put text into a field as from the clipboard, and leave the field."""
+        self.field(label).wait_for()
+        self.field(label).focus()
+        self.page.keyboard.insert_text(text)
+        self.page.keyboard.press("Tab")
+
+    def click(self, name):
+        self.button(name).click()
+
+    def says(self, words):
+        expect(self.box).to_contain_text(words)
+
+    @property
+    def link(self):
+        return self.box.get_by_role("link", name="Open the authorization page")
+
+
+def ask(shown, user):
+    """Lead a panel to a request that waits."""
+    shown.paste("Redirected address, or its code", user.person.authorize(shown.link.get_attribute("href")))
+    shown.click("Continue")
+    shown.click("Send the request")
+    shown.says("Next check")

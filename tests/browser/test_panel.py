@@ -1,0 +1,305 @@
+"""The panel in JupyterLab and Chromium: the whole walk, the side roads, and what is left in the saved file.
+
+Widget state is saved with the notebook here, which is off by default: what does not leak then, never does.
+"""
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from memframe.sample import load_sample, load_sample_tags
+from memframe.wire import GET_REQUEST
+from tests.browser.looks import faint, too_wide
+from tests.browser.shown import BARE, KNOWN, Shown, ask
+from tests.canaries import found_in
+from tests.faults import FaultProxy, answered
+
+pytestmark = pytest.mark.browser
+
+TELL = """
+tokens = panel.way.tokens
+secrets = {name: getattr(tokens, name).reveal() for name in ("access_token", "refresh_token", "memory_key")}
+secrets["encryption key"] = panel.access.credentials.encryption_key.reveal()
+secrets["token"] = panel.way.client._tokens.bearer().token.reveal()
+_ = Path("secrets.json").write_text(json.dumps(secrets))
+"""
+"""Written to a file by the kernel, as a test knows only the secrets that it has brought itself."""
+
+
+@pytest.fixture
+def open_panel(notebook):
+    """Show a panel in a new cell; it is closed at the end, so that each test sees one."""
+
+    def make(code):
+        return Shown(notebook.run(code))
+
+    yield make
+    notebook.run("panel.close()")
+
+
+@pytest.fixture
+def known(settings, open_panel):
+    """A panel that knows its settings: the link is on it."""
+    shown = open_panel(KNOWN)
+    shown.link.wait_for()
+    return shown
+
+
+def allow(shown, visit, user):
+    """Follow the link, sign in, allow, and copy the address that comes after."""
+    with shown.page.context.expect_page() as opened:
+        shown.link.click()
+    visiting = visit(opened.value, user.person._email)
+    visiting.sign_in()
+    opened.value.get_by_role("button", name="Allow", exact=True).click()
+    opened.value.wait_for_url("**/callback?*")
+    shown.page.bring_to_front()  # browsers draw what is behind at leisure
+    return opened.value
+
+
+def test_the_whole_walk_in_one_browser_leaves_no_secret(
+    notebook, open_panel, developer, user, visit, shots, lab, spoken
+):
+    developer.import_memories(user.user_id, load_sample(), load_sample_tags())
+    secrets = {"api key": developer.api_key, "client secret": developer.client_secret}
+    kept = {}
+    shown = open_panel(BARE)
+
+    def look(moment):
+        shown.box.screenshot(path=shots / f"walk-{len(kept)}-{moment}.png")
+        kept[moment] = notebook.save()
+
+    shown.paste("Address of the API", developer.base_url)
+    shown.field("API key").press_sequentially(developer.api_key[:-1], delay=0)
+    secrets["part of the api key"] = developer.api_key[:-1]
+    look("typing")
+    shown.page.keyboard.insert_text(developer.api_key[-1])
+    shown.page.keyboard.press("Tab")
+    expect(shown.field("API key")).to_have_value("")
+    look("left")
+    shown.page.keyboard.press("Enter")
+    shown.field("Client id").wait_for()
+    look("signed in")
+
+    shown.paste("Address of the OAuth server", developer.auth_url)
+    shown.paste("Client id", developer.client_id)
+    shown.paste("Client secret", developer.client_secret)
+    shown.paste("Redirect address, as registered", developer.redirect_uri)
+    shown.click("Connect a user")
+    shown.link.wait_for()
+    look("linked")
+    tab = allow(shown, visit, user)
+    address = tab.url
+    secrets["code"] = re.search("code=([^&]*)", address)[1]
+    shown.paste("Redirected address, or its code", address)
+    expect(shown.field("Redirected address, or its code")).to_have_value("")
+    look("pasted")
+    shown.click("Continue")
+    shown.field("Your reason").wait_for()
+    look("connected")
+    shown.click("Send the request")
+    shown.says("Next check")
+    look("pending")
+
+    tab.goto(developer.dashboard_url)
+    tab.get_by_role("button", name="Approve").click()
+    tab.close()
+    shown.button("Load the memories").wait_for()
+    look("approved")
+    shown.click("Load the memories")
+    shown.says("389 memories of 2020 to 2026")
+    look("ready")
+    shown.click("Show a preview")
+    shown.says("Ilka Tornow")
+    look("previewed")
+    shown.click("Hide the preview")
+    notebook.run(TELL)
+    told = lab.notebooks / "secrets.json"
+    secrets |= json.loads(told.read_text())
+    told.unlink()
+    notebook.run("panel.close()")
+    expect(shown.box).to_have_count(0)
+    kept["closed"] = notebook.save()
+
+    sinks = {
+        **kept,
+        "the log of the server": lab.log.read_text(),
+        "the browser's console": "\n".join(spoken),
+        "files beside": "".join(path.read_text() for path in lab.notebooks.rglob(".*/*.ipynb")),
+    }
+    assert len(secrets) == 9
+    assert {sink: found_in(text, secrets) for sink, text in sinks.items()} == {sink: [] for sink in sinks}
+    assert "Ilka Tornow" not in kept["ready"] + kept["closed"]
+    assert '"application/vnd.jupyter.widget-state+json"' in kept["ready"]
+    assert "Weekly review of duplicates" in kept["ready"]
+
+
+def test_the_keyboard_is_enough(open_panel, developer, settings, user):
+    shown = open_panel(BARE)
+    keyboard = shown.page.keyboard
+    shown.field("Address of the API").focus()
+    for text in (developer.base_url, developer.api_key):
+        keyboard.insert_text(text)
+        keyboard.press("Tab")
+    keyboard.press("Enter")
+    shown.field("Client id").wait_for()
+    keyboard.press("Tab")
+    assert focused(shown.page) == "Address of the OAuth server"
+    for text in (developer.auth_url, developer.client_id, developer.client_secret, developer.redirect_uri):
+        keyboard.insert_text(text)
+        keyboard.press("Tab")
+    keyboard.press("Enter")
+    shown.link.wait_for()
+    keyboard.press("Tab")
+    assert focused(shown.page) == "Open the authorization page"
+
+
+def focused(page):
+    """The name of what has the focus."""
+    own = page.evaluate_handle("document.activeElement").as_element()
+    return own.evaluate("it => it.labels?.[0]?.textContent ?? it.textContent") or own.evaluate(
+        "it => it.outerHTML"
+    )
+
+
+def test_what_goes_wrong_is_told_and_there_is_a_way_out(open_panel, developer, user, visit, shots):
+    person = user.person
+    shown = open_panel(BARE)
+
+    def fails(words, name):
+        expect(shown.box.get_by_role("alert")).to_contain_text(words)
+        shown.box.screenshot(path=shots / f"side-{name}.png")
+
+    shown.paste("Address of the API", "http://127.0.0.1:9/api/v1")
+    shown.paste("API key", "mf_live_wrong")
+    shown.click("Sign in")
+    fails("Cannot reach 127.0.0.1:9", "unreachable")
+    shown.field("Address of the API").fill(developer.base_url)
+    shown.click("Sign in")
+    fails("does not accept this API key", "refused-key")
+    shown.paste("API key", developer.api_key)
+    shown.click("Sign in")
+
+    shown.paste("Address of the OAuth server", developer.auth_url)
+    shown.paste("Client id", developer.client_id)
+    shown.paste("Client secret", developer.client_secret)
+    shown.paste("Redirect address, as registered", developer.redirect_uri)
+    shown.click("Connect a user")
+    address = person.authorize(shown.link.get_attribute("href"))
+
+    def answer(pasted):
+        shown.paste("Redirected address, or its code", pasted)
+        shown.click("Continue")
+
+    answer(address.replace("state=", "state=x"))
+    fails("That address belongs to another attempt", "state-mismatch")
+    answer(person.authorize(shown.link.get_attribute("href"), allow=False))
+    fails("The user chose not to allow the connection", "denied")
+    answer(address)
+    shown.field("Your reason").wait_for()
+    shown.click("Back")
+    shown.click("Connect a user")
+    answer(re.search("code=([^&]*)", address)[1])
+    fails("used already, or has expired", "used-code")
+    answer(person.authorize(shown.link.get_attribute("href")))
+    shown.click("Send the request")
+    shown.says("Next check")
+
+    person.decide(developer.dashboard_url, "Reject")
+    fails("The user declined", "rejected")
+    shown.click("Choose again")
+    shown.says("Rejected")
+    shown.box.screenshot(path=shots / "side-list.png")
+    shown.click("Connect a user")
+    answer(person.authorize(shown.link.get_attribute("href")))
+    shown.click("Send the request")
+    shown.says("Next check")
+    person.decide(developer.dashboard_url, "Approve")
+    shown.click("Load the memories")
+    shown.says("0 memories in")
+    person.decide(developer.dashboard_url, "Revoke access")
+    shown.click("Load again")
+    fails("The user took the approval back", "revoked")
+
+
+def test_a_busy_service_is_shown_calmly_until_it_has_time(open_panel, developer, user, settings, shots):
+    with FaultProxy(developer.base_url) as proxy:
+        told = json.loads(settings.read_text())
+        settings.write_text(json.dumps(told | {"base_url": proxy.base_url}))
+        shown = open_panel(KNOWN)
+        proxy.script(GET_REQUEST, answered(429, Retry_After="60"))
+        ask(shown, user)
+        shown.says("The service is busy. Next check")
+        shown.box.screenshot(path=shots / "side-busy.png")
+        expect(shown.box.get_by_role("alert")).to_have_count(0)
+        shown.click("Check now")
+        expect(shown.box).not_to_contain_text("busy")
+
+
+def test_a_busy_kernel_hides_no_news(notebook, known, developer, user, lab):
+    ask(known, user)
+    go = lab.notebooks / "go"
+    notebook.run("while not Path('go').exists():\n    time.sleep(0.02)", wait=False)
+    expect(known.page.locator(".jp-Notebook-ExecutionIndicator")).to_have_attribute("data-status", "busy")
+    user.person.decide(developer.dashboard_url)
+    known.button("Load the memories").wait_for()
+    assert not notebook.is_idle
+    go.touch()
+    notebook.wait_until_idle()
+    go.unlink()
+
+
+def test_a_page_that_is_loaded_again_shows_the_same_and_goes_on(notebook, known, developer, user):
+    ask(known, user)
+    notebook.save()
+    notebook.reload()
+    known.says("Next check")
+    expect(known.box).to_have_count(1)
+    user.person.decide(developer.dashboard_url)
+    known.button("Load the memories").wait_for()
+    known.click("Load the memories")
+    known.says("0 memories in")
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_it_can_be_read_in_light_and_dark_and_on_a_phone(notebook, known, user, theme, shots, developer):
+    notebook.command("apputils:change-theme", {"theme": f"JupyterLab {theme}"})
+    known.page.wait_for_function(
+        "name => document.body.dataset.jpThemeName === name", arg=f"JupyterLab {theme}"
+    )
+    known.click("Continue")
+    known.box.get_by_role("alert").wait_for()
+    known.box.locator("summary").click()
+    for width in (900, 320):
+        known.page.set_viewport_size({"width": width, "height": 1100})
+        known.box.screenshot(path=shots / f"{theme}-{width}-link.png")
+        assert faint(known.box) == []
+        assert too_wide(known.box) == []
+    known.page.set_viewport_size({"width": 900, "height": 1100})
+    ask(known, user)
+    user.service.decide(user.ask("Once before").id, "approved")
+    user.ask("Something else, with a reason that goes on for longer than there is room for on one line")
+    known.click("Back")
+    known.says("goes on for longer")
+    for width in (900, 320):
+        known.page.set_viewport_size({"width": width, "height": 1100})
+        known.box.screenshot(path=shots / f"{theme}-{width}-list.png")
+        assert faint(known.box) == []
+        assert too_wide(known.box) == []
+    known.page.set_viewport_size({"width": 900, "height": 1100})
+
+
+def test_after_a_restart_of_the_kernel_the_panel_tells_of_when_it_is(notebook, known, user, shots):
+    """The last test of this file, as those before share the kernel."""
+    ask(known, user)
+    notebook.restart()
+    known.page.screenshot(path=shots / "restarted.png")
+    assert re.search(r"Checked \d\d:\d\d:\d\d UTC", known.box.inner_text())
+    known.click("Check now")
+    notebook.run("import json\nfrom pathlib import Path\nimport memframe as mf")
+    again = Shown(notebook.run(KNOWN))
+    again.says("Pending")
+    again.click("Wait")
+    again.says("Next check")

@@ -1,0 +1,172 @@
+"""`memframe serve` as a team runs it: several processes, behind a proxy, watched over, logged and stopped."""
+
+import json
+import os
+import re
+import shlex
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import requests
+
+from memframe.secret import Secret
+from memframe.service.deployment import Addresses, NewDeveloper, open_deployment
+from memframe.service.local import LocalService
+from tests.backends import Sqlite
+from tests.cli.test_serve import run, serving
+from tests.service.conftest import Caller, Grant
+
+AT_ANY_PORT = ("--port", "0")
+
+
+@pytest.fixture
+def place(backend, tmp_path):
+    """The options that say where the data is."""
+    database = backend.new_database()
+    return ("--data", tmp_path, *(("--database", database) if database else ()))
+
+
+def wait_until_ready(shown, process):
+    while process.poll() is None:
+        try:
+            if requests.get(shown["auth_url"] + "/readyz", timeout=20).ok:
+                return
+        except requests.ConnectionError:
+            continue
+    pytest.fail("the service has ended")
+
+
+def logged(process, what):
+    """Lines of the log until one fits."""
+    for line in process.stderr:
+        entry = json.loads(line)
+        yield entry
+        if what(entry):
+            return
+    pytest.fail("the log has ended")
+
+
+def test_several_processes_serve_together_replace_each_other_and_stop_together(place):
+    def worker_started(entry):
+        return entry["message"].startswith("Started server process")
+
+    with serving(*place, *AT_ANY_PORT, "--workers", "2", "--log-json") as (process, shown):
+        *_, started = logged(process, worker_started)
+        *_, _ = logged(process, worker_started)
+        with ThreadPoolExecutor(8) as pool:
+            callers = list(pool.map(lambda _: Caller(shown["base_url"], shown["api_key"]), range(16)))
+        assert {caller.get("/access-requests").json()["total"] for caller in callers} == {0}
+        os.kill(int(re.search("[0-9]+", started["message"])[0]), signal.SIGKILL)
+        *_, another = logged(process, worker_started)
+        assert another["message"] != started["message"]
+        process.send_signal(signal.SIGTERM)
+        rest, errors = process.communicate(timeout=20)
+        assert (process.returncode, rest) == (0, "")
+        assert {json.loads(line)["level"] for line in errors.splitlines()} == {"info"}
+
+
+def test_no_process_goes_on_without_the_one_that_watches_over_it(tmp_path):
+    with serving("--data", tmp_path, *AT_ANY_PORT, "--workers", "2") as (process, shown):
+        wait_until_ready(shown, process)
+        process.kill()
+        process.communicate(timeout=20)  # ends when the last of them has closed its end
+    with pytest.raises(requests.ConnectionError):
+        requests.get(shown["auth_url"] + "/healthz", timeout=20)
+
+
+def test_what_is_under_way_when_it_is_stopped_is_finished(tmp_path):
+    with (
+        serving("--data", tmp_path, *AT_ANY_PORT) as (process, shown),
+        closing(open_deployment(tmp_path)) as deployment,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        wait_until_ready(shown, process)
+        developer = NewDeveloper("", Secret(shown["api_key"]), shown["client_id"], Secret(""))
+        local = LocalService(deployment, Addresses(shown["auth_url"]), developer)
+        grant = Grant(local, Caller(shown["base_url"], shown["api_key"]))
+        with Sqlite().holding_writes(deployment.store._engine, grant.user_id):
+            create = pool.submit(grant.create, "Likes tea")
+            for _ in range(3):  # what is answered later was read later
+                requests.get(shown["auth_url"] + "/healthz", timeout=20)
+            process.send_signal(signal.SIGTERM)
+        memory = create.result()
+        assert process.wait(timeout=20) == 0
+        with deployment.store.owned(grant.user_id) as memories:
+            assert memories.get(memory["id"]).id == memory["id"]
+
+
+@pytest.mark.parametrize(
+    ("options", "address"),
+    [
+        ((), "127.0.0.1"),
+        (("--trusted-proxy",), "198.51.100.7"),
+        (("--trusted-proxy", "127.0.0.0/8,10.0.0.5"), "198.51.100.7"),
+    ],
+)
+def test_only_a_trusted_proxy_is_believed(tmp_path, options, address):
+    headers = {"X-Forwarded-For": "203.0.113.9, 198.51.100.7"}
+    with serving("--data", tmp_path, *AT_ANY_PORT, "--log-json", *options) as (process, shown):
+        requests.get(shown["auth_url"] + "/healthz", headers=headers, timeout=20)
+        *_, entry = logged(process, lambda entry: entry["message"] == "request")
+        assert entry["address"] == address
+
+
+def test_a_proxy_has_an_address(tmp_path):
+    answer = run("serve", "--data", tmp_path / "data", "--trusted-proxy", "proxy.example.org")
+    assert answer.exit_code == 1
+    assert "--trusted-proxy proxy.example.org is not an IP address or network" in answer.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_log_tells_what_happened_and_nothing_of_it(tmp_path):
+    with serving("--data", tmp_path, *AT_ANY_PORT, "--log-json") as (process, shown):
+        caller = Caller(shown["base_url"], shown["api_key"])
+        caller.get("/memory-blobs/her-diary", user_id="ada")
+        caller.get("/her-diary")
+        requests.get(shown["auth_url"] + "/healthz", timeout=20)
+        entries = list(logged(process, lambda entry: entry.get("path") == "/healthz"))
+    requested = [entry for entry in entries if entry["message"] == "request"]
+    told = [(entry["method"], entry["path"], entry["status"]) for entry in requested]
+    assert told == [
+        ("POST", "/api/v1/auth/token", 200),
+        ("GET", "/api/v1/memory-blobs/{memory_id}", 403),
+        ("GET", None, 404),
+        ("GET", "/healthz", 200),
+    ]
+    assert all(entry["ms"] > 0 and entry["at"].endswith("Z") for entry in requested)
+    written = json.dumps(entries)
+    secrets = [shown["api_key"], shown["client_secret"], caller.token, "her-diary", "ada"]
+    assert [secret for secret in secrets if secret in written] == []
+
+
+def test_the_readmes_way_to_host_it_starts(backend, tmp_path):
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    command = re.search("ExecStart=.*/memframe serve (.*)", readme)[1]
+    database = backend.new_database()
+    options = command.replace("/var/lib/memframe", str(tmp_path)).replace("--workers 2", "--port 0").split()
+    place = options.index("--database")
+    options[place : place + 2] = ["--database", database] if database else []
+    with serving(*options) as (process, shown):
+        assert shown["base_url"] == "https://memories.example.org/api/v1"
+        *_, _ = logged(process, lambda entry: entry["message"] == "Application startup complete.")
+
+
+def test_the_readmes_commands_work(tmp_path):
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    (block,) = re.findall(r"```sh\n(memframe service .*?)```", readme, re.DOTALL)
+    deployment = open_deployment(tmp_path / "data")
+    for line in block.splitlines():
+        arguments = shlex.split(line)[1:]
+        if arguments[1] == "disable-tag":
+            user_id = deployment.user_id("ada@example.org")
+            with deployment.store.owned(user_id) as memories:
+                memories.add({"content": ""}, ["stamps"])
+        if arguments[1] == "backup":
+            arguments[2] = str(tmp_path / arguments[2])
+        done = run(*arguments, "--data", tmp_path / "data", input="a long password\n" * 2)
+        assert done.exit_code == 0, (line, done.output)
+    deployment.close()
+    assert (tmp_path / "backups" / "monday" / "memframe.db").exists()

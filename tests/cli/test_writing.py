@@ -1,0 +1,139 @@
+"""`memframe plan`, `apply`, `resume`, `undo` and `runs`, as a script calls them."""
+
+import json
+
+import pandas as pd
+import pytest
+
+import memframe as mf
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder for files; journals and the data key are in it, too."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def memories(access, folder):
+    """Three memories, exported to edit them."""
+    mf.create_memories(access, pd.DataFrame({"content": ["tea", "coffee", "water"]}), progress=False)
+    memories = mf.load_memories(access, progress=False)
+    mf.export_memories(memories, folder / "mine.parquet")
+    return memories
+
+
+def edit(memories, path, old, new):
+    """An archive in which one text was replaced."""
+    mf.export_memories(replaced(memories, old, new), path)
+    return path
+
+
+def replaced(memories, old, new):
+    return memories.assign(content=memories.content.replace(old, new))
+
+
+def contents(access):
+    return set(mf.load_memories(access, progress=False).content)
+
+
+def test_edits_are_planned_applied_and_taken_back(call, access, memories, folder):
+    edited = edit(memories, "edited.jsonl", "tea", "green tea")
+    request = ("--request", access.request_id)
+    planned = call("plan", edited, *request, "--out", "edits.plan")
+    assert planned.exit_code == 0, planned.output
+    assert "+green tea" in planned.stdout
+    assert "memframe apply edits.plan" in planned.stderr
+    assert contents(access) == {"tea", "coffee", "water"}, "planning writes nothing"
+
+    applied = call("apply", "edits.plan", *request, "--journal", "edits.journal", "--json")
+    assert applied.exit_code == 0, applied.output
+    told = json.loads(applied.stdout)
+    assert told["counts"]["done"] == told["counts"]["attempted"] == 1
+    assert [each["status"] for each in told["outcomes"]] == ["done"]
+    assert contents(access) == {"green tea", "coffee", "water"}
+
+    undone = call("undo", "edits.journal", *request, "--out", "undo.plan", "--json")
+    assert json.loads(undone.stdout)["counts"] == {"patch": 1}
+    assert call("apply", "undo.plan", *request).exit_code == 0
+    assert contents(access) == {"tea", "coffee", "water"}
+
+
+def test_a_table_of_ones_own_becomes_new_memories(call, access, memories, folder):
+    (folder / "notes.csv").write_text('content,title,tags\nlikes juice,A title,"[""drink""]"\nlikes milk,,\n')
+    request = ("--request", access.request_id)
+    planned = call("plan", "notes.csv", *request, "--out", "notes.plan", "--json")
+    assert json.loads(planned.stdout)["counts"] == {"create": 2}
+    assert call("apply", "notes.plan", *request).exit_code == 0
+    loaded = mf.load_memories(access, progress=False).set_index("content")
+    assert loaded.title["likes juice"] == "A title"
+    assert loaded.tags["likes juice"] == ("drink",)
+    assert pd.isna(loaded.title["likes milk"])
+
+
+def test_deletes_need_their_number(call, access, memories):
+    request = ("--request", access.request_id)
+    ids = "\n".join(memories.id[memories.content != "water"])
+    planned = call("plan", "-", "--delete", *request, "--out", "deletes.plan", input=ids)
+    assert planned.exit_code == 0, planned.output
+    assert "--confirm 2" in planned.stderr
+    refused = call("apply", "deletes.plan", *request)
+    assert refused.exit_code == 1
+    assert "confirm=2" in refused.output
+    assert len(contents(access)) == 3
+    applied = call("apply", "deletes.plan", "--confirm", "2", *request)
+    assert applied.exit_code == 0, applied.output
+    assert contents(access) == {"water"}
+
+
+def test_conflicts_are_shown_not_kept_and_end_with_3(call, access, memories, folder):
+    edited = edit(memories, "edited.parquet", "tea", "green tea")
+    mf.push_memories(access, replaced(memories, "tea", "black tea"), progress=False)
+    request = ("--request", access.request_id)
+    planned = call("plan", edited, *request, "--out", "edits.plan")
+    assert planned.exit_code == 3, planned.output
+    assert "conflict" in planned.stdout
+    assert not (folder / "edits.plan").exists()
+    assert call("plan", edited, *request, "--on-conflict", "mine", "--out", "edits.plan").exit_code == 0
+    assert (folder / "edits.plan").exists()
+
+
+def test_a_stale_plan_ends_with_3(call, access, memories):
+    edited = edit(memories, "edited.parquet", "tea", "green tea")
+    request = ("--request", access.request_id)
+    call("plan", edited, *request, "--out", "edits.plan")
+    mf.push_memories(access, replaced(memories, "tea", "black tea"), progress=False)
+    applied = call("apply", "edits.plan", *request)
+    assert applied.exit_code == 3
+    assert "stale" in applied.output
+
+
+def test_a_kept_plan_is_shown_without_the_service(call, access, memories):
+    edited = edit(memories, "edited.parquet", "tea", "green tea")
+    call("plan", edited, "--request", access.request_id, "--out", "edits.plan")
+    shown = call("plan", "--show", "edits.plan", "--json")
+    assert json.loads(shown.stdout)["changes"][0]["after"] == {"content": "green tea"}
+    assert call("plan", edited).exit_code == 2, "neither --request nor --show"
+
+
+def test_runs_are_listed_and_purged(call, access, memories):
+    edited = edit(memories, "edited.parquet", "tea", "green tea")
+    request = ("--request", access.request_id)
+    call("plan", edited, *request, "--out", "edits.plan")
+    journal = json.loads(call("apply", "edits.plan", *request, "--json").stdout)["journal"]
+    listed = json.loads(call("runs", "--json").stdout)
+    assert journal in {run["journal"] for run in listed}
+    assert call("resume", journal, *request).exit_code == 0, "a run that is through has nothing left to do"
+    assert json.loads(call("runs", "--purge", "0", "--json").stdout) == []
+
+
+def test_refused_access_ends_with_5(call, service, access, memories):
+    edited = edit(memories, "edited.parquet", "tea", "green tea")
+    request = ("--request", access.request_id)
+    call("plan", edited, *request, "--out", "edits.plan")
+    service.decide(access.request_id, "revoked")
+    applied = call("apply", "edits.plan", *request)
+    assert applied.exit_code == 5
+    assert "revoked" in applied.output

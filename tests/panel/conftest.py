@@ -1,0 +1,185 @@
+"""Panels driven from the kernel's side: what is seen, typed and clicked, without a browser."""
+
+import json
+import re
+import threading
+from html import unescape
+from uuid import uuid4
+
+import ipywidgets
+import pytest
+from ipywidgets.widgets.widget import _instances
+
+import memframe as mf
+from memframe.client import Client
+from memframe.secret import Secret
+from memframe.service.local import LocalService
+from memframe.sources import variable_of
+from tests.conftest import User
+from tests.faults import FaultProxy
+from tests.strangers import at_once
+
+SOON_S = 20
+SETTINGS = ("base_url", "auth_url", "api_key", "client_id", "client_secret", "redirect_uri")
+
+
+class Seen:
+    """A panel as somebody before the screen has it: hidden widgets are not there."""
+
+    def __init__(self, panel):
+        self.panel = panel
+        self._changed = threading.Condition()
+        panel.way.subscribe(self._tell)
+
+    def _tell(self):
+        with self._changed:
+            self._changed.notify_all()
+
+    def widgets(self, widget=None):
+        widget = widget or self.panel
+        if widget.layout.display != "none":
+            yield widget
+            for child in getattr(widget, "children", ()):
+                yield from self.widgets(child)
+
+    def buttons(self):
+        return [each for each in self.widgets() if isinstance(each, ipywidgets.Button)]
+
+    def labels(self):
+        return [each.description for each in self.buttons() if not each.disabled]
+
+    def primary(self):
+        return [each.description for each in self.buttons() if "mf-primary" in each._dom_classes]
+
+    def click(self, label, *, wait=True):
+        (button,) = [each for each in self.buttons() if each.description == label]
+        assert not button.disabled, label
+        button.click()
+        if wait:
+            self.settle()
+
+    def fields(self):
+        kinds = (ipywidgets.Text, ipywidgets.Textarea)  # Password is a Text
+        return {each.description: each for each in self.widgets() if isinstance(each, kinds)}
+
+    def type(self, label, text):
+        self.fields()[label].value = text
+
+    @property
+    def html(self):
+        return "".join(each.value for each in self.widgets() if isinstance(each, ipywidgets.HTML))
+
+    @property
+    def text(self):
+        """What can be read."""
+        html = re.sub(r"<style>.*?</style>|</?code>", "", self.html, flags=re.DOTALL)
+        return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
+
+    @property
+    def link(self):
+        return unescape(re.search(r'class="mf-go" href="([^"]*)"', self.html)[1])
+
+    def settle(self):
+        assert self.panel.wait(SOON_S)
+
+    def until(self, state):
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.panel.way.state == state, SOON_S)
+
+
+@pytest.fixture
+def user(service):
+    """A new user of a developer of this test's own, of whom nobody else asks anything."""
+    developer = service._deployment.add_developer("Duplicate finder")
+    user = User(LocalService(service._deployment, service._addresses, developer), f"{uuid4()}@example.org")
+    yield user
+    user.close()
+
+
+@pytest.fixture
+def show():
+    """Make panels, which are closed at the end and leave neither widgets nor threads."""
+    made = []
+
+    def make(*arguments, **options):
+        panel = mf.Panel(*arguments, **{"poll_s": 0.1} | options)
+        made.append(panel)
+        seen = Seen(panel)
+        seen.settle()
+        return seen
+
+    yield make
+    for panel in made:
+        panel.close()
+    assert not _instances
+    for thread in threading.enumerate():
+        if thread.name == "memframe-panel":
+            thread.join(SOON_S)
+            assert not thread.is_alive()
+
+
+@pytest.fixture
+def bare(monkeypatch):
+    """An environment without settings."""
+    for name in SETTINGS:
+        monkeypatch.delenv(variable_of(name), raising=False)
+
+
+@pytest.fixture
+def environment(user, monkeypatch):
+    """An environment with all settings."""
+    for name in SETTINGS:
+        monkeypatch.setenv(variable_of(name), getattr(user.service, name))
+    return user
+
+
+@pytest.fixture
+def connected(user, show):
+    """A panel whose developer is signed in, with the user's link on it."""
+    return show(user.client, flow=user.flow(), reason="a test")
+
+
+@pytest.fixture
+def proxy(service):
+    with FaultProxy(service.base_url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def far(user, show, proxy):
+    """As `connected`, through the proxy."""
+    client = Client(proxy.base_url, Secret(user.service.api_key), transport=at_once())
+    return show(client, flow=user.flow(), reason="a test")
+
+
+def answer(seen, user):
+    """Lead a panel with a link on it through the consent."""
+    seen.type("Redirected address, or its code", user.person.authorize(seen.link))
+    seen.click("Continue")
+    return seen
+
+
+def ask(seen, user):
+    """Lead a panel with a link on it to a request that waits."""
+    answer(seen, user).click("Send the request")
+    return seen
+
+
+def approve(seen, user):
+    """Lead a panel with a link on it to an approved request."""
+    ask(seen, user)
+    user.service.decide(seen.panel.way.request.id, "approved")
+    seen.until("approved")
+    return seen
+
+
+def everything_kept(panel):
+    """All that could be saved of a panel: the state of every widget, and every way to print it."""
+    state = ipywidgets.Widget.get_manager_state(drop_defaults=False)
+    spoken = [
+        repr(panel),
+        str(panel),
+        panel._repr_mimebundle_ and panel._repr_mimebundle_(),
+        [repr(each) for each in _instances.values()],
+    ]
+    return json.dumps([state, spoken], default=str)

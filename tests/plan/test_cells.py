@@ -1,0 +1,322 @@
+"""What cells mean: emptied, cleared on purpose, new, or nothing that could be sent."""
+
+import copy
+import math
+import pickle
+from contextlib import closing
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import memframe as mf
+from memframe.change import FIELDS
+from memframe.errors import PlanError
+from memframe.wire import GET_MEMORY, LIST_MEMORIES
+from tests.faults import FaultProxy
+from tests.plan.conftest import Writers, sent, with_cells
+from tests.strangers import MEMORY
+
+NOTHING = [None, np.nan, pd.NA, pd.NaT, float("nan"), np.float32("nan"), Decimal("NaN")]
+
+
+@pytest.fixture(scope="module")
+def watched(shared_user):
+    """Memories that no test of this file changes, and a proxy that records what is asked about them."""
+    with closing(Writers(shared_user)) as writers, FaultProxy(shared_user.service.base_url) as proxy:
+        writers.access.client.base_url = proxy.base_url
+        yield writers, proxy
+
+
+@pytest.fixture
+def writers(watched):
+    return watched[0]
+
+
+# Emptied cells
+
+
+@pytest.mark.parametrize("nothing", NOTHING, ids=repr)
+@pytest.mark.parametrize("name", ["title", "tags", "importance", "source"])
+def test_an_emptied_cell_is_what_on_null_says(writers, name, nothing):
+    edited = writers.edited(**{name: nothing}, summary="mine")
+    with pytest.raises(PlanError, match=rf"row a: {name} was emptied.*on_null.*memframe.NULL"):
+        writers.plan(edited)
+    assert sent(writers.plan(edited, on_null="skip")) == {"a": {"summary": "mine"}}
+    cleared = () if name == "tags" else None
+    assert sent(writers.plan(edited, on_null="null")) == {"a": {name: cleared, "summary": "mine"}}
+
+
+@pytest.mark.parametrize("on_null", ["raise", "null", "skip"])
+def test_what_was_missing_before_is_not_emptied(writers, on_null):
+    assert len(writers.plan(writers.memories, on_null=on_null)) == 0
+    assert sent(writers.plan(with_cells(writers.memories, "b", title="Boat"), on_null=on_null)) == {
+        "b": {"title": "Boat"}
+    }
+
+
+def test_an_empty_list_of_tags_is_cleared_on_purpose(writers):
+    assert sent(writers.plan(writers.edited(tags=[]))) == {"a": {"tags": ()}}
+
+
+@pytest.mark.parametrize("on_null", ["raise", "null", "skip"])
+def test_null_always_clears(writers, on_null):
+    edited = writers.edited(title=mf.NULL, tags=mf.NULL, importance=mf.NULL, summary=mf.NULL)
+    plan = writers.plan(edited, on_null=on_null)
+    assert sent(plan) == {"a": {"title": None, "tags": (), "importance": None}}
+
+
+def test_null_fits_into_a_column_of_text(writers):
+    edited = writers.memories.copy()
+    edited.loc["a", "title"] = mf.NULL
+    assert edited.title.dtype == "str"
+    assert sent(writers.plan(edited)) == {"a": {"title": None}}
+    assert sent(mf.plan_changes(writers.stranger(), edited)) == {"a": {"title": None}}
+
+
+def test_null_is_the_only_one(writers):
+    assert repr(mf.NULL) == "memframe.NULL"
+    for again in (
+        copy.copy(mf.NULL),
+        copy.deepcopy(mf.NULL),
+        pickle.loads(pickle.dumps(mf.NULL)),  # noqa: S301 - our own
+        type(mf.NULL)(),
+    ):
+        assert again is mf.NULL
+    assert not pd.isna(mf.NULL)
+
+
+@pytest.mark.parametrize("nothing", [None, mf.NULL])
+@pytest.mark.parametrize("on_null", ["raise", "null"])
+def test_content_is_never_cleared(writers, nothing, on_null):
+    with pytest.raises(PlanError, match=r"row a: content (cannot be cleared|was emptied)"):
+        writers.plan(writers.edited(content=nothing), on_null=on_null)
+
+
+def test_content_may_be_empty_text(writers):
+    assert sent(writers.plan(writers.edited(content=""))) == {"a": {"content": ""}}
+
+
+# New memories
+
+
+def test_rows_without_an_id_are_new_memories(writers):
+    new = pd.DataFrame([{"content": "New", "title": "t", "tags": ["x", "x"], "importance": 1}], index=["new"])
+    plan = writers.plan(pd.concat([writers.memories, new]))
+    (change,) = plan.records
+    assert (change.action, change.id, change.row, change.before) == ("create", None, "new", {})
+    assert change.after == {"title": "t", "content": "New", "tags": ("x",), "importance": 1.0}
+
+
+def test_a_table_of_texts_is_new_memories(writers):
+    table = pd.DataFrame({"content": ["one", "two"], "summary": [None, mf.NULL], "created_at": "2020-01-01"})
+    plan = mf.plan_changes(writers.access, table)
+    assert sent(plan) == {0: {"content": "one"}, 1: {"content": "two"}}
+    assert plan.counts == {"create": 2}
+
+
+def test_rows_of_the_same_text_are_all_new(writers):
+    assert len(mf.plan_changes(writers.access, pd.DataFrame({"content": ["same"] * 3}))) == 3
+
+
+@pytest.mark.parametrize("nothing", [None, mf.NULL, pd.NA])
+def test_a_new_memory_needs_content(writers, nothing):
+    with pytest.raises(PlanError, match="row 1: a new memory needs"):
+        mf.plan_changes(writers.access, pd.DataFrame({"content": ["one", nothing], "title": "t"}))
+    with pytest.raises(PlanError, match="rows 0, 1: a new memory needs content"):
+        mf.plan_changes(writers.access, pd.DataFrame({"title": ["t", "u"]}))
+
+
+# What cannot be sent
+
+
+INVALID = {
+    "a number in text": ({"title": 5}, "title is int, not text"),
+    "a list in text": ({"title": ["x"]}, "title is list, not text"),
+    "bytes in text": ({"content": b"x"}, "content is bytes, not text"),
+    "text in a number": ({"importance": "high"}, "importance is text, not a number"),
+    "a number as text": ({"importance": "0.5"}, "importance is text, not a number"),
+    "a flag in a number": ({"confidence": True}, "confidence is bool, not a number"),
+    "NumPy's flag in a number": ({"confidence": np.True_}, "confidence is bool"),
+    "infinity": ({"importance": math.inf}, "importance=inf is no number that JSON has"),
+    "too much": ({"importance": 5.5}, "importance is 5.5, outside 0 to 5"),
+    "too sure": ({"confidence": 1.01}, "confidence is 1.01, outside 0 to 1"),
+    "less than nothing": ({"importance": -0.1}, "importance is -0.1, outside 0 to 5"),
+    "tags as one text": ({"tags": "food"}, "tags is text, not a list of names"),
+    "tags as a number": ({"tags": 3}, "tags is int, not a list of names"),
+    "a number among tags": ({"tags": ["a", 3]}, "a tag is int, not text"),
+    "a list among tags": ({"tags": [["a"]]}, "a tag is list, not text"),
+    "a blank tag": ({"tags": ["a", " "]}, "a tag is blank"),
+    "a comma in a tag": ({"tags": ["a,b"]}, "a tag holds a comma"),
+    "too many tags": ({"tags": [f"t{number}" for number in range(101)]}, "101 tags, of which .* 100"),
+    "a tag without end": ({"tags": ["x" * 201]}, "more than 200 characters"),
+    "NUL": ({"content": "a\0b"}, "content holds the character NUL"),
+    "NUL in a tag": ({"tags": ["a\0b"]}, "tags holds the character NUL"),
+    "half a character": ({"title": "\ud83d"}, "title holds half of a surrogate pair"),
+    "half a character in a tag": ({"tags": ["\ud83d"]}, "tags holds half of a surrogate pair"),
+    "another user": ({"user_id": "somebody else"}, "it is of another user"),
+    "another time of creation": (
+        {"created_at": pd.Timestamp("2020-01-01", tz="UTC")},
+        "created_at is read-only",
+    ),
+    "no time of creation": ({"created_at": pd.NaT}, "created_at is read-only"),
+    "other ids of tags": ({"tag_ids": ("x",)}, "tag_ids is read-only"),
+    "another error": ({"content_error": "none"}, "content_error is read-only"),
+    "no id": ({"id": " "}, "id=' ' is not the id of anything"),
+    "an id that leads elsewhere": ({"id": ".."}, "id='..' is not the id of anything"),
+    "a number as id": ({"id": 17}, "id is text, not int"),
+    "a list as id": ({"id": ["x"]}, "id is text, not list"),
+    "NULL as id": ({"id": mf.NULL}, "id holds the character NUL"),
+    "half a character in an id": ({"id": "\ud83d"}, "id holds half of a surrogate pair"),
+}
+
+
+@pytest.mark.parametrize("case", INVALID)
+def test_what_cannot_be_sent_is_said_before_anything_is_asked(watched, case):
+    cells, cause = INVALID[case]
+    writers, proxy = watched
+    edited = writers.edited(**cells)
+    n_asked = len(proxy.requests)
+    for options in ({}, {"on_null": "null", "on_conflict": "mine"}):
+        with pytest.raises(PlanError, match=rf"cannot be planned: row a: .*{cause}"):
+            writers.plan(edited, **options)
+    assert len(proxy.requests) == n_asked
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in INVALID if INVALID[case][0].keys() <= {*FIELDS, "user_id"}]
+)
+def test_what_cannot_be_sent_cannot_be_new_either(writers, case):
+    cells, cause = INVALID[case]
+    new = pd.DataFrame([{"content": "new"} | cells], index=["a"], dtype=object)
+    with pytest.raises(PlanError, match=rf"row a: .*{cause}"):
+        mf.plan_changes(writers.access, new)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in INVALID if INVALID[case][0].keys() <= {*FIELDS, "user_id", "id"}]
+)
+def test_what_cannot_be_sent_cannot_be_sent_for_rows_that_were_not_loaded(writers, case):
+    cells, cause = INVALID[case]
+    with pytest.raises(PlanError, match=rf"row a: .*{cause}"):
+        mf.plan_changes(writers.stranger(), writers.edited(**cells))
+
+
+def test_the_time_of_creation_is_read_only_for_rows_that_were_not_loaded(writers):
+    edited = writers.edited(created_at=pd.Timestamp("2020-01-01", tz="UTC"))
+    with pytest.raises(PlanError, match="row a: created_at is read-only"):
+        mf.plan_changes(writers.stranger(), edited)
+
+
+@pytest.mark.parametrize("moment", ["2020-01-01T00:00:00Z", "2050-01-01T00:00:00Z"])
+@pytest.mark.parametrize("was_loaded", [True, False])
+def test_the_time_of_the_last_change_is_read_only(writers, moment, was_loaded):
+    edited = writers.edited(updated_at=pd.Timestamp(moment))
+    access = writers.access if was_loaded else writers.stranger()
+    with pytest.raises(PlanError, match="row a: updated_at is read-only"):
+        mf.plan_changes(access, edited)
+
+
+def test_all_faults_are_named_at_once_and_with_all_rows(writers):
+    edited = writers.memories.assign(importance=9.0)
+    edited.loc["b", "title"] = "a\0b"
+    with pytest.raises(PlanError, match=r"rows a, b, c, d: importance is 9.* row b: title holds"):
+        writers.plan(edited)
+    many = pd.DataFrame({"title": ["t"] * 1200})
+    with pytest.raises(PlanError, match="rows 0, 1, 2, 3, 4 and 1,195 more: a new memory needs content"):
+        writers.plan(many)
+
+
+def test_no_message_holds_what_stands_in_a_memory(writers):
+    with pytest.raises(PlanError) as refused:
+        writers.plan(writers.edited(content="canary\0", title="canary\ud83d", source=["canary"]))
+    assert "canary" not in str(refused.value)
+
+
+def test_values_outside_the_bounds_that_nobody_touched_are_left_alone(stranger):
+    """A service of somebody else may hold more than ours would take."""
+    odd = {"importance": 10, "confidence": 80, "tags": ["a,b", " x "], "title": "t"}
+    stranger.answer(LIST_MEMORIES, memoryBlobs=[MEMORY | odd])
+    stranger.answer(GET_MEMORY, **odd)
+    theirs = mf.open_access(stranger.client(), "r1")
+    memories = mf.load_memories(theirs, progress=False)
+    assert len(mf.plan_changes(theirs, memories)) == 0
+    assert sent(mf.plan_changes(theirs, memories.assign(title="u"))) == {0: {"title": "u"}}
+    fresh = mf.open_access(stranger.client(), "r1")
+    assert sent(mf.plan_changes(fresh, memories.assign(title="u"))) == {0: {"title": "u"}}
+    with pytest.raises(PlanError, match="importance is 11, outside"):
+        mf.plan_changes(theirs, memories.assign(importance=11))
+
+
+# Frames that do not say what they are
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        (lambda m: m.set_index("id"), "id is the index"),
+        (lambda m: m.rename(columns={"title": "Titel"}), "'Titel' and no 'title'"),
+        (lambda m: m.rename(columns={"id": "ID"}), "'ID' and no 'id'"),
+        (lambda m: m.rename(columns={"id": "memory_id"}), "'memory_id' and no 'id'"),
+        (lambda m: m.merge(m[["id", "title"]], on="id"), "'title_x' and no 'title'"),
+        (lambda m: m.rename(columns={"tags": "tag"}), "'tag' and no 'tags'"),
+        (lambda m: pd.concat([m, m[["title"]]], axis=1), "several columns named title"),
+        (lambda m: pd.concat([m, m[["id"]]], axis=1), "several columns named id"),
+        (lambda m: pd.concat([m, m.loc[["b"]]]), "rows b, b: the id .* is there 2 times"),
+        (lambda m: m.title, "not of Series"),
+        (lambda m: m.to_dict(), "not of dict"),
+    ],
+)
+def test_a_frame_that_does_not_say_what_it_is_is_refused(writers, change, cause):
+    with pytest.raises(PlanError, match=cause):
+        writers.plan(change(writers.memories))
+
+
+def test_other_columns_say_nothing(writers):
+    frame = writers.memories.assign(title_old="x", n_tags=3, tag="y", Title="z")
+    frame[17] = "a column with a number for a name"
+    assert len(writers.plan(frame)) == 0
+
+
+@pytest.mark.parametrize("columns", [["id", "title"], ["id", "title", "updated_at"]])
+def test_an_unknown_id_is_said(writers, columns):
+    with pytest.raises(PlanError, match="row a: there is no memory with the id 0000"):
+        writers.plan(writers.edited(id="0000")[columns])
+
+
+@pytest.mark.parametrize(
+    "options", [{"on_null": "drop"}, {"on_conflict": None}, {"on_conflict": "ours"}, {"on_null": ["null"]}]
+)
+def test_unknown_options_are_refused(writers, options):
+    with pytest.raises(PlanError, match="give one of 'raise'"):
+        writers.plan(writers.memories, **options)
+
+
+def test_max_changes_guards_against_surprises(writers):
+    edited = writers.memories.assign(source="all of them")
+    with pytest.raises(PlanError, match="would change 4 rows, max_changes=3"):
+        writers.plan(edited, max_changes=3)
+    assert len(writers.plan(edited, max_changes=4)) == 4
+
+
+# Rows that could not be opened
+
+
+def test_rows_that_could_not_be_opened_are_read_only(writers):
+    later = writers.after_rotation()
+    memories = mf.load_memories(later, progress=False)
+    assert memories.content_error.notna().all()
+    assert len(mf.plan_changes(later, memories)) == 0
+    for cells in ({"title": "t"}, {"content": "mended"}):
+        edited = with_cells(memories, 2, **cells)
+        for access in (later, writers.after_rotation()):
+            with pytest.raises(PlanError, match=r"row 2: it could not be read as it is"):
+                mf.plan_changes(access, edited)
+
+
+def test_rows_that_cannot_be_opened_any_more_are_read_only(writers):
+    later = writers.after_rotation()
+    later.keep_baseline(writers.memories)
+    with pytest.raises(PlanError, match=r"row a: .* now \(sealed with key_version 1.*open the access again"):
+        mf.plan_changes(later, writers.edited(title="t"))

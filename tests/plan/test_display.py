@@ -1,0 +1,274 @@
+"""Plans as people see them: what differs is marked, what is long is cut, and nothing in a memory gets its way."""
+
+import json
+import random
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from memframe.change import MASK, Change
+from memframe.plan.spans import MAX_CHANGED_CHARS, shortened, spans_of, text_of
+from memframe.plan.table import MAX_SHOWN
+from tests.plan.test_plan import CHANGES, TEXT, plan_with
+
+WORDS = st.lists(st.sampled_from(["tea", "boat", " ", " ", ".", "\n", "Ada"]), max_size=12).map("".join)
+OUR_TAGS = {
+    "div",
+    "style",
+    "b",
+    "span",
+    "table",
+    "colgroup",
+    "col",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "del",
+    "ins",
+}
+OUR_ATTRIBUTES = {"class", "style", "rowspan", "colspan", "title"}
+SGR = re.compile(r"\x1b\[(?:1|7|27|31|32|33|36|0)m")
+NASTY = "<script>alert('x')</script> & \"quoted\" \x1b[2Jcleared \u202eturned \x07 \U000e0041"
+
+
+class Page(HTMLParser):
+    """The tags, attributes and text of a page."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.attributes, self.texts = set(), set(), []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def patch(before, after, **fields):
+    return Change(action="patch", id="m1", row=1, before=before, after=after, **fields)
+
+
+# What differs
+
+
+@given(before=WORDS | TEXT, after=WORDS | TEXT)
+def test_spans_are_the_text_and_what_is_the_same_is_the_same_on_both_sides(before, after):
+    was, becomes = spans_of(before, after)
+    assert "".join(span.text for span in was) == before
+    assert "".join(span.text for span in becomes) == after
+    same = ["".join(span.text for span in side if not span.is_changed) for side in (was, becomes)]
+    assert same[0] == same[1]
+    assert (before == after) == (not any(span.is_changed for span in was + becomes))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "gone", "come"),
+    [
+        ("Ada likes tea.", "Ada likes green tea.", [], ["green "]),
+        ("She paid 40 euros", "She paid 45 euros", ["40"], ["45"]),
+        ("one two three", "one 2 3", ["two three"], ["2 3"]),
+        (("tea", "home"), ("boat", "home"), ["tea"], ["boat"]),
+        (0.1 + 0.2, 0.3, ["0.30000000000000004"], ["0.3"]),
+        (None, 3.0, [], ["3"]),
+        ("猫が好き", "犬が好き", ["猫が好き"], ["犬が好き"]),
+    ],
+)
+def test_the_words_that_differ_are_marked(before, after, gone, come):
+    was, becomes = spans_of(before, after)
+    assert [span.text for span in was if span.is_changed] == gone
+    assert [span.text for span in becomes if span.is_changed] == come
+
+
+def test_long_text_is_cut_around_the_difference():
+    words = [f"word{number}" for number in range(3000)]
+    before = " ".join(words)
+    after = " ".join([*words[:1500], "NEW", *words[1501:]])
+    was, becomes = map(shortened, spans_of(before, after))
+    assert [span.text for span in becomes if span.is_changed] == ["NEW"]
+    shown = "".join(span.text for span in was)
+    assert "word1499 word1500 word1501" in shown
+    assert len(shown) < 160
+    assert shown.startswith("…")
+    assert shown.endswith("…")
+
+
+def test_a_long_difference_is_cut_in_its_middle():
+    ((gone,), _) = map(shortened, spans_of("a" * 2000, "b"))
+    assert gone.text.startswith("a" * 100)
+    assert "1,600 characters" in gone.text
+    assert len(gone.text) < MAX_CHANGED_CHARS + 50
+
+
+def test_texts_that_have_nothing_in_common_take_no_time():
+    rng = random.Random(1)
+    one, other = (" ".join(f"{rng.random()}" for _ in range(20_000)) for _ in range(2))
+    was, becomes = spans_of(one, other)
+    assert (text_of(one), text_of(other)) == ("".join(s.text for s in was), "".join(s.text for s in becomes))
+
+
+# The table
+
+
+@given(records=st.lists(CHANGES, max_size=4))
+@example(records=[patch({"title": NASTY, "tags": (NASTY,)}, {"title": "<b>x", "tags": ()}, reason=NASTY)])
+@example(
+    records=[
+        Change(action="delete", id="'><img src=x onerror=alert(1)>", row="<i>'\"", before={"content": NASTY})
+    ]
+)
+def test_the_table_holds_our_tags_only(records):
+    page = Page(plan_with(*records)._repr_html_())
+    assert page.tags <= OUR_TAGS
+    assert page.attributes <= OUR_ATTRIBUTES
+    assert not set("".join(page.texts)) & set("\x1b\x07\u202e\U000e0041\r\x00")
+
+
+def test_the_table_shows_both_sides_with_the_difference_marked():
+    html = plan_with(patch({"title": "Ada likes tea"}, {"title": "Ada loves tea"}))._repr_html_()
+    assert "<b>1 patch</b>" in html
+    assert "Ada <del>likes</del> tea" in html
+    assert "Ada <ins>loves</ins> tea" in html
+
+
+def test_the_table_ends_and_says_how_many_there_are():
+    records = [Change(action="patch", id=f"m{number}", after={"title": "t"}) for number in range(1283)]
+    problem = Change(action="conflict", id="last", reason="changed meanwhile", after={"title": "t"})
+    html = plan_with(*records, problem)._repr_html_()
+    assert html.count("<tr class='first'>") == MAX_SHOWN
+    assert "and 1,234 more" in html
+    assert "1,283 patches, 1 conflict" in html
+    assert "changed meanwhile" in html  # what stops the plan comes first
+    assert "more" not in Page(plan_with(*records[:50])._repr_html_()).texts[-1]
+
+
+def test_an_empty_plan_says_so():
+    assert "nothing to do" in plan_with()._repr_html_()
+    assert str(plan_with()).startswith("Plan: nothing to do")
+    assert plan_with().diff(color=False) == "nothing to do"
+
+
+# The diff
+
+
+def test_the_diff_reads_like_gits():
+    lines = "one\ntwo\nthree\nfour\nfive\nsix"
+    before, after = (
+        {"title": "Tea", "content": lines},
+        {"title": "Green tea", "content": lines.replace("five", "FIVE")},
+    )
+    plan = plan_with(
+        patch(before, after, reason="said so"),
+        Change(action="create", row="r", after={"content": "new"}),
+        Change(action="delete", id="m3", before={"title": "gone", "summary": None}),
+    )
+    assert plan.diff(color=False).splitlines() == [
+        "patch memory m1 (row 1)",
+        "# said so",
+        "@@ title @@",
+        "-Tea",
+        "+Green tea",
+        "@@ content @@",
+        " three",
+        " four",
+        "-five",
+        "+FIVE",
+        " six",
+        "",
+        "create a new memory (row r)",
+        "@@ content @@",
+        "+new",
+        "",
+        "delete memory m3",
+        "@@ title @@",
+        "-gone",
+        "",
+        "1 patch, 1 create, 1 delete",
+    ]
+
+
+def test_an_emptied_field_is_told_from_an_empty_one():
+    assert "-\n\n1 patch" in plan_with(patch({"title": ""}, {"title": None})).diff(color=False)
+    assert "@@ tags @@\n-a\n\n1 patch" in plan_with(patch({"tags": ("a",)}, {"tags": ()})).diff(color=False)
+
+
+def test_colours_mark_lines_and_words():
+    coloured = plan_with(patch({"title": "Ada likes tea"}, {"title": "Ada loves tea"})).diff(color=True)
+    assert "\x1b[31m-Ada \x1b[7mlikes\x1b[27m tea\x1b[0m" in coloured
+    assert "\x1b[32m+Ada \x1b[7mloves\x1b[27m tea\x1b[0m" in coloured
+
+
+@given(records=st.lists(CHANGES, max_size=4))
+@example(
+    records=[
+        patch({"title": NASTY, "tags": ("a\n+forged",)}, {"title": "\r\x9b31m", "tags": ()}, reason="r\n-s")
+    ]
+)
+@example(records=[Change(action="delete", id="m1\n-forged", row="r\n+forged", before={"title": "t"})])
+def test_nothing_in_a_memory_steers_the_terminal_or_forges_a_line(records):
+    plan = plan_with(*records)
+    plain = plan.diff(color=False)
+    assert not set(plain) & {chr(code) for code in [*range(9), *range(11, 32), 127, *range(128, 160)]}
+    assert SGR.sub("", plan.diff(color=True)) == plain
+    assert "\x1b" not in SGR.sub("", plan.diff(color=True))
+    assert not re.search(r"^[+-]forged", plain, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "no_color", "coloured"), [(True, "", True), (True, "1", False), (False, "", False)]
+)
+def test_colours_are_for_terminals_that_want_them(monkeypatch, is_terminal, no_color, coloured):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal, raising=False)
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setenv("TERM", "xterm")
+    assert ("\x1b" in plan_with(patch({"title": "a"}, {"title": "b"})).diff()) == coloured
+
+
+# For programs, and for everybody
+
+
+def test_json_is_for_programs():
+    document = json.loads(plan_with(patch({"tags": ("a",)}, {"tags": ()})).to_json())
+    assert document["counts"] == {"patch": 1}
+    assert document["created_at"] == "2026-11-21T14:02:00Z"
+    (change,) = document["changes"]
+    assert change == {
+        "action": "patch", "row": 1, "id": "m1", "fields": ["tags"], "before": {"tags": ["a"]},
+        "after": {"tags": []}, "reason": None, "group": None,
+    }  # fmt: skip
+
+
+def test_no_display_shows_what_is_hidden():
+    change = patch(
+        {"content": "my pin is 4711-canary, yes", "tags": ("4711-canary",), "title": "4711-canary-long"},
+        {"content": "my pin is gone", "tags": (), "title": None},
+        reason="found 4711-canary",
+        hidden=("4711-canary", "4711-canary-long", ""),
+    )
+    plan = plan_with(change)
+    shown = [
+        str(plan), repr(plan), plan._repr_html_(), plan.diff(color=True), plan.diff(color=False),
+        plan.to_json(), plan.changes.to_json(), repr(plan.changes.to_dict("list")), repr(plan.records),
+    ]  # fmt: skip
+    assert not [text for text in shown if "4711" in text or "canary" in text]
+    assert (
+        sum(MASK in text for text in shown) == len(shown) - 3
+    )  # two are summaries, one JSON spells it in ASCII
+    assert plan.records[0].before["content"] == "my pin is 4711-canary, yes"
+
+
+def test_a_summary_shows_nothing_that_stands_in_a_memory():
+    plan = plan_with(patch({"title": "canary"}, {"title": "canaries"}))
+    assert "canar" not in str(plan) + repr(plan)
+    assert str(plan).splitlines() == [
+        "Plan: 1 patch",
+        "  fields to write: title 1",
+        "  for user u1 at https://m/api/v1, as of 2026-11-21 14:02 UTC",
+    ]

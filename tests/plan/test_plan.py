@@ -1,0 +1,271 @@
+"""Plans: values that add up, are kept sealed, and are refused when what they were made from has moved."""
+
+import stat
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+import memframe as mf
+from memframe.change import ACTIONS, FIELDS, Change
+from memframe.current import Stored, read_stored
+from memframe.errors import JournalError, PlanError, StalePlanError
+from memframe.plan import Plan, differs, plan_of
+from memframe.plan.plan import utc_now
+from memframe.secret import Secret
+from memframe.vault import DataKey, Vault
+from memframe.wire import MemoryBlob
+from tests.plan.conftest import sent
+
+MADE_AT = datetime(2026, 11, 21, 14, 2, tzinfo=UTC)
+CHANGE = Change(action="patch", id="m1", row=7, before={"title": "tea"}, after={"title": "Tea"})
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+VALUES = {name: st.none() | TEXT for name in FIELDS} | {
+    "tags": st.lists(TEXT, max_size=3).map(tuple),
+    "importance": st.none() | st.floats(0, 5),
+    "confidence": st.none() | st.floats(0, 1),
+}
+CHANGES = st.builds(
+    Change,
+    action=st.sampled_from(ACTIONS),
+    row=st.none() | st.integers(0, 2**60) | TEXT | st.floats(allow_nan=False, allow_infinity=False),
+    id=st.none(),
+    before=st.fixed_dictionaries({}, optional=VALUES),
+    after=st.fixed_dictionaries({}, optional=VALUES),
+    reason=st.none() | TEXT,
+    group=st.none() | st.integers(0, 9),
+    hidden=st.lists(TEXT, max_size=2).map(tuple),
+)
+
+
+def plan_with(*records, **fields):
+    given = {"base_url": "https://m/api/v1", "user_id": "u1", "key_version": 1, "created_at": MADE_AT}
+    return Plan(records=records, **(given | fields))
+
+
+def vault_of(key="0f1e" * 16):
+    return Vault((DataKey(Secret(key)),))
+
+
+def stored(**fields):
+    return Stored(MemoryBlob(**({"id": "m1", "user_id": "u1"} | fields)))
+
+
+# Values
+
+
+def test_a_plan_counts_its_changes():
+    plan = plan_with(
+        CHANGE, Change(action="create", after={"content": "x"}), Change(action="conflict", id="m2")
+    )
+    assert (len(plan), bool(plan), bool(plan_with())) == (3, True, False)
+    assert plan.counts == {"patch": 1, "create": 1, "conflict": 1}
+    assert [change.action for change in plan.writes] == ["patch", "create"]
+    assert [change.action for change in plan.without("conflict", "create").records] == ["patch"]
+    with pytest.raises(AttributeError):
+        plan.records = ()
+
+
+def test_what_holds_together_with_a_conflict_goes_with_it():
+    grouped = [
+        Change(action=action, id=action, group=group)
+        for action, group in [("patch", 1), ("conflict", 1), ("delete", 2), ("invalid", None)]
+    ]
+    assert [change.id for change in plan_with(*grouped).without("conflict").records] == ["delete", "invalid"]
+
+
+def test_the_id_is_of_everything_in_the_plan():
+    plan = plan_with(CHANGE)
+    assert plan.id == plan_with(CHANGE).id
+    assert len(plan.id) == 64
+    others = [
+        plan_with(),
+        plan_with(Change(action="patch", id="m1", row=7, before={"title": "tea"}, after={"title": "TEA"})),
+        plan_with(CHANGE, user_id="u2"),
+        plan_with(CHANGE, base_url="https://n/api/v1"),
+        plan_with(CHANGE, key_version=2),
+        plan_with(CHANGE, created_at=MADE_AT + timedelta(seconds=1)),
+    ]
+    assert len({plan.id, *(other.id for other in others)}) == len(others) + 1
+
+
+def test_two_changes_of_one_memory_are_no_plan():
+    with pytest.raises(PlanError, match="about the same memory: m1"):
+        plan_with(CHANGE, Change(action="delete", id="m1"))
+    with pytest.raises(PlanError, match="about the same memory: m1"):
+        plan_with(CHANGE) + plan_with(CHANGE)
+
+
+def test_plans_add_up():
+    first = plan_with(Change(action="patch", id="m1", group=0), Change(action="delete", id="m2", group=4))
+    second = plan_with(
+        Change(action="patch", id="m3", group=0),
+        Change(action="delete", id="m4"),
+        created_at=MADE_AT - timedelta(hours=1),
+    )
+    both = first + second
+    assert [(change.id, change.group) for change in both.records] == [
+        ("m1", 0), ("m2", 4), ("m3", 5), ("m4", None),
+    ]  # fmt: skip
+    assert both.created_at == second.created_at
+    assert len(first) == 2
+
+
+@pytest.mark.parametrize("other", [{"user_id": "u2"}, {"base_url": "https://n/api/v1"}, {"key_version": 2}])
+def test_plans_for_different_things_do_not_add_up(other):
+    with pytest.raises(PlanError, match=next(iter(other))):
+        plan_with() + plan_with(**other)
+    with pytest.raises(TypeError):
+        plan_with() + CHANGE
+
+
+def test_changes_are_a_frame_with_the_same_columns_always():
+    frame = plan_with(CHANGE, Change(action="create", row="r", after={"tags": ("x",), "title": "t"})).changes
+    assert list(frame) == ["action", "row", "id", "fields", "before", "after", "reason", "group"]
+    assert frame.fields.tolist() == [("title",), ("title", "tags")]
+    assert frame.loc[0, "before"] == {"title": "tea"}
+    assert frame.row.tolist() == [7, "r"]
+    assert plan_with().changes.dtypes.equals(frame.dtypes)
+
+
+def test_a_plan_says_for_whom_it_is_and_when_it_was_made(writers):
+    before = utc_now()
+    plan = writers.plan(writers.memories)
+    assert (plan.base_url, plan.user_id, plan.key_version) == (
+        writers.access.client.base_url, writers.access.user_id, 1,
+    )  # fmt: skip
+    assert before <= plan.created_at <= utc_now()
+    assert writers.plan(writers.memories, clock=lambda: MADE_AT).created_at == MADE_AT
+    assert plan_of(writers.access, [CHANGE], clock=lambda: MADE_AT).records == (CHANGE,)
+
+
+# On disk
+
+
+@given(records=st.lists(CHANGES, max_size=5))
+def test_what_was_saved_loads_the_same(tmp_path_factory, records):
+    path = tmp_path_factory.mktemp("plans") / "plan"
+    plan = plan_with(*records)
+    plan.save(path, vault=vault_of())
+    again = Plan.load(path, vault=vault_of())
+    assert again == plan
+    assert again.id == plan.id
+
+
+def test_a_saved_plan_is_closed(tmp_path, writers):
+    plan = writers.plan(writers.edited(title="canary title", content="canary content"))
+    plan.save(tmp_path / "plan.memframe")
+    assert mf.Plan.load(str(tmp_path / "plan.memframe")) == plan
+    written = (tmp_path / "plan.memframe").read_bytes()
+    assert b"canary" not in written
+    assert stat.S_IMODE((tmp_path / "plan.memframe").stat().st_mode) == 0o600
+    plan.save(tmp_path / "plan.memframe")
+
+
+def test_a_plan_that_was_changed_does_not_load(tmp_path):
+    path = tmp_path / "plan"
+    plan_with(CHANGE).save(path, vault=vault_of())
+    written = path.read_bytes()
+    for place in range(len(written)):
+        path.write_bytes(written[:place] + bytes([written[place] ^ 1]) + written[place + 1 :])
+        with pytest.raises((PlanError, JournalError), match="plan"):
+            Plan.load(path, vault=vault_of())
+    for length in range(len(written)):
+        path.write_bytes(written[:length])
+        with pytest.raises((PlanError, JournalError), match="plan"):
+            Plan.load(path, vault=vault_of())
+
+
+def test_a_plan_of_another_machine_does_not_load(tmp_path):
+    plan_with(CHANGE).save(tmp_path / "plan", vault=vault_of())
+    with pytest.raises(JournalError, match=r"the saved plan: sealed with the data key .* not here"):
+        Plan.load(tmp_path / "plan", vault=vault_of("1e0f" * 16))
+
+
+def test_other_files_are_neither_read_nor_replaced(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("my notes")
+    with pytest.raises(PlanError, match="is not replaced, as it is no plan"):
+        plan_with(CHANGE).save(path, vault=vault_of())
+    assert path.read_text() == "my notes"
+    with pytest.raises(PlanError, match="is no saved plan"):
+        Plan.load(path, vault=vault_of())
+    for missing in (tmp_path / "none", tmp_path):
+        with pytest.raises(PlanError, match="cannot be read"):
+            Plan.load(missing, vault=vault_of())
+    for place in (tmp_path / "none" / "plan", tmp_path):
+        with pytest.raises(PlanError, match=r"cannot be written|is no plan"):
+            plan_with(CHANGE).save(place, vault=vault_of())
+
+
+# Staleness
+
+
+def test_a_plan_is_judged_by_its_fields_alone():
+    assert differs(CHANGE, stored(title="tea", summary="new", updated_at="2030-01-01T00:00:00Z")) == ()
+    assert differs(CHANGE, stored(title="Tea")) == ("title",)
+    assert differs(CHANGE, stored()) == ("title",)
+    assert differs(CHANGE, None) == ("id",)
+    assert differs(Change(action="create", after={"content": "x"}), None) == ()
+
+
+def test_tags_and_numbers_are_judged_by_what_they_mean():
+    change = Change(action="patch", id="m1", before={"tags": ("a", "b"), "importance": 3.0, "summary": None})
+    assert differs(change, stored(tags=("b", "a", "a"), importance=3)) == ()
+    assert differs(change, stored(tags=("b",), importance=3, summary="s")) == ("summary", "tags")
+
+
+def test_a_delete_is_judged_by_all_fields(writers):
+    (change,) = mf.plan_deletes(writers.access, writers.ids[0]).records
+    now = read_stored(writers.access, writers.ids)
+    assert differs(change, now[writers.ids[0]]) == ()
+    writers.theirs(0, source="elsewhere", content="Ada likes tea!")
+    (now,) = read_stored(writers.access, writers.ids[:1]).values()
+    assert differs(change, now) == ("content", "source")
+
+
+def test_what_could_not_be_opened_is_judged_by_its_seal():
+    sealed = Change(
+        action="delete", id="m1", before={"title": "t"}, sealed=stored(content="abc").sealed_digest
+    )
+    assert differs(sealed, stored(title="t", content="abc")) == ()
+    assert differs(sealed, stored(title="u", content="abcd")) == ("title", "content")
+    both = replace(sealed, before={"content": "plain"})
+    assert differs(both, stored(content="abc")) == ()
+    assert differs(both, stored(content="abcd")) == ("content",)
+
+
+def test_a_stale_plan_is_refused_with_counts_and_names():
+    plan = plan_with(
+        CHANGE,
+        Change(action="delete", id="m2", row="b", before=dict.fromkeys(FIELDS)),
+        Change(action="create", after={"content": "x"}),
+        Change(
+            action="patch", id="m3", before={"title": "t", "source": "s"}, after={"title": "u", "source": "v"}
+        ),
+    )
+    fresh = {"m1": stored(title="tea"), "m2": stored(id="m2"), "m3": stored(id="m3", title="t", source="s")}
+    plan.refuse_stale(fresh)
+    with pytest.raises(StalePlanError) as stale:
+        plan.refuse_stale(
+            fresh | {"m1": stored(title="coffee"), "m3": stored(id="m3", title="x", source="y")}
+        )
+    assert str(stale.value) == (
+        "this plan is stale: 3 of its 10 fields changed since 2026-11-21 14:02 UTC: row 7 title, "
+        "memory m3 title, source; make a new plan"
+    )
+    with pytest.raises(StalePlanError, match=r"7 of its 10 fields .*: row b is gone; make"):
+        plan.refuse_stale({name: now for name, now in fresh.items() if name != "m2"})
+    with pytest.raises(StalePlanError, match=r"row 7 is gone, row b is gone, memory m3 is gone"):
+        plan.refuse_stale({})
+
+
+def test_what_a_plan_has_written_is_what_the_next_one_finds(writers):
+    """Carrying a plan out by hand makes of the service what the frame says."""
+    edited = writers.edited(title="Mine", tags=["mine"], importance=mf.NULL, content="Ada loves tea.")
+    for change in writers.plan(edited).records:
+        writers.theirs(writers.ids.index(change.id), **change.after)
+    assert sent(writers.plan(edited)) == {}
+    assert sent(mf.plan_changes(writers.stranger(), edited.drop(columns="updated_at"))) == {}

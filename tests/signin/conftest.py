@@ -1,0 +1,65 @@
+"""A way to a user's memories that can be held up and broken in the middle."""
+
+from threading import Event
+
+import pytest
+
+import memframe as mf
+from memframe.client import Client
+from memframe.secret import Secret
+from tests.faults import FaultProxy, passed
+from tests.strangers import at_once
+
+
+@pytest.fixture
+def way(user):
+    """Signed in, and nothing more."""
+    return mf.SignIn(user.client, flow=user.flow())
+
+
+@pytest.fixture
+def proxy(service):
+    """Between a way and the service."""
+    with FaultProxy(service.base_url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def far_way(user, proxy):
+    """As `way`, through the proxy."""
+    client = Client(proxy.base_url, Secret(user.service.api_key), transport=at_once())
+    return mf.SignIn(client, flow=user.flow())
+
+
+class Held:
+    """A fault that holds an answer back until it is released."""
+
+    def __init__(self, then=passed):
+        self.came, self.release, self._then = Event(), Event(), then
+
+    def __call__(self, request, forward):
+        self.came.set()
+        assert self.release.wait(20)
+        return self._then(request, forward)
+
+
+@pytest.fixture
+def held():
+    held = Held()
+    yield held
+    held.release.set()
+
+
+def pending(way, user):
+    """Lead a way to a request that waits for its decision."""
+    way.finish(user.person.authorize(way.authorize()))
+    way.ask("a test")
+    return way
+
+
+def approved(way, user):
+    """Lead a way to an approved request."""
+    pending(way, user)
+    user.service.decide(way.request.id, "approved")
+    way.check()
+    return way

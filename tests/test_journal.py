@@ -1,0 +1,367 @@
+"""The journal: closed, whole, for one process; and when it cannot be kept, nothing is sent."""
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import memframe as mf
+from memframe.change import Change
+from memframe.journal import Draft, Header, Journal, Operation, Shelf, Standing, list_runs, purge_runs
+from memframe.secret import Secret
+from memframe.vault import DataKey, Vault
+from memframe.wire import MemoryBlob
+from tests.canaries import found_in, spellings
+from tests.simulation.scenario import STAGE, deletes, patches
+from tests.simulation.world import KEYS, World
+
+NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
+VAULT = Vault((DataKey(Secret("3c" * 32)),))
+HEADER = Header(
+    run_id="0b5e9e9c-3d1f-4c55-9a53-6f5d4a1b2c3d",
+    base_url="https://memories.example.org/api/v1",
+    user_id="5f0c9b1e-93f3-4b6c-8c0a-0a4c6b8d2e11",
+    request_id="r1",
+    key_version=1,
+    plan_id="ab" * 32,
+    created_at=NOW,
+    memframe="0.1.0",
+    n_changes=2,
+)
+OLD = MemoryBlob(id="m1", user_id=HEADER.user_id, title="canary-of-the-old-title", content="mf1.1.sealed")
+DRAFTS = (
+    Draft(
+        Change(action="create", row=3, after={"content": "canary-of-the-content"}),
+        b'{"content":"canary-of-the-body"}',
+    ),
+    Draft(Change(action="delete", row=4, id="m1", before={"title": "canary-of-the-old-title"}), None, OLD),
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run.journal"
+
+
+@pytest.fixture
+def journal(path):
+    with Journal.create(path, HEADER, DRAFTS, VAULT, ids_before=["m1", "m2"]) as journal:
+        yield journal
+
+
+def reopened(path, **options):
+    return Journal.open(path, VAULT, **options)
+
+
+# What stands in it
+
+
+def test_what_was_written_is_there_again(journal, path):
+    journal.close()
+    with reopened(path) as again:
+        assert again.header == HEADER
+        assert again.operations() == [Operation(n, draft.change) for n, draft in enumerate(DRAFTS)]
+        assert [bytes(again.request(0)), again.request(1)] == [DRAFTS[0].request, None]
+        assert [again.backup(0), again.backup(1)] == [None, OLD]
+        assert again.ids_before == {"m1", "m2"}
+        assert again.counts() == {"planned": 2}
+
+
+def test_a_step_is_there_whole_once_it_was_taken(journal, path):
+    newer = MemoryBlob(id="m1", user_id=HEADER.user_id, title="newer")
+    standing = Standing(state="sending", attempts=1)
+    journal.record([Operation(1, DRAFTS[1].change, standing)], {1: newer})
+    journal.close()
+    with reopened(path) as again:
+        assert [op.standing for op in again.operations()] == [Standing(), standing]
+        assert again.backup(1) == newer
+        assert again.counts() == {"planned": 1, "sending": 1}
+
+
+def test_half_a_surrogate_pair_is_kept_as_it_came(path):
+    odd = MemoryBlob(id="m1", user_id=HEADER.user_id, title="half \ud83d of a pair", tags=("\ude00",))
+    with Journal.create(path, HEADER, [DRAFTS[0], Draft(DRAFTS[1].change, None, odd)], VAULT) as journal:
+        assert journal.backup(1) == odd
+
+
+def test_the_file_is_for_its_owner_alone_also_while_it_is_written(journal, path):
+    journal.record([Operation(0, DRAFTS[0].change, Standing(state="sending"))])
+    files = list(path.parent.iterdir())
+    assert len(files) > 1  # what SQLite keeps beside it
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+
+
+def test_neither_plaintext_nor_any_secret_is_in_a_journal():
+    world = World()
+    plan = deletes(world)
+    secrets = {
+        "fact": "fact 0",
+        "key": KEYS[1],
+        "memory key": "mk_1",
+        "api key": "mf_key_of_the_simulation",
+    }
+    ending = STAGE.play(world, plan)
+    assert ending.run.is_complete
+    raw = STAGE.journal.read_bytes()
+    for name, secret in secrets.items():
+        for spelling in spellings(secret) if len(secret) > 5 else [secret]:
+            assert spelling.encode() not in raw, name
+    assert not found_in(repr(DRAFTS), {"body": "canary-of-the-body"})
+
+
+# Who may write it
+
+
+def test_it_is_made_once(journal, path):
+    with pytest.raises(mf.JournalError, match="there already: resume_run"):
+        Journal.create(path, HEADER, DRAFTS, VAULT)
+
+
+def test_it_is_for_one_process_at_a_time(journal, path):
+    with pytest.raises(mf.JournalError, match="another process uses it"):
+        reopened(path, writes=True)
+    journal.close()
+    reopened(path, writes=True).close()
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")  # from Python 3.12 on
+def test_a_fork_cannot_write_to_it(journal):
+    if (child := os.fork()) == 0:
+        try:
+            journal.record([Operation(0, DRAFTS[0].change)])
+        except mf.JournalError as refused:
+            os._exit(0 if "fork" in str(refused) else 2)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+# What is no journal, or not as it was
+
+
+def test_no_journal_is_told_from_a_damaged_one(tmp_path):
+    with pytest.raises(mf.JournalError, match=r"there is no journal .*list_runs"):
+        reopened(tmp_path / "nothing")
+    empty, foreign, text = tmp_path / "empty", tmp_path / "foreign", tmp_path / "text"
+    empty.touch()
+    with sqlite3.connect(foreign) as database:
+        database.execute("CREATE TABLE t (x)")
+    database.close()
+    text.write_text("Dear diary, " * 999)
+    for file, words in ((empty, "never began"), (foreign, "not a journal"), (text, "damaged|not a database")):
+        with pytest.raises(mf.JournalError, match=words):
+            reopened(file)
+
+
+def test_a_journal_of_a_later_format_is_left_to_the_version_that_wrote_it(journal, path):
+    journal.close()
+    with sqlite3.connect(path) as database:
+        database.execute("PRAGMA user_version = 99")
+    database.close()
+    with pytest.raises(mf.JournalError, match="format 99"):
+        reopened(path)
+
+
+def test_whatever_byte_is_changed_it_is_refused_or_reads_as_it_was():
+    """Every 64th byte of a journal, one at a time: in the head, in the middle, at the end."""
+    world = World()
+    STAGE.play(world, patches(world))
+    whole = STAGE.journal.read_bytes()
+    wanted = reading(STAGE.journal, STAGE.vault)
+    n_refused = 0
+    for place in range(0, len(whole), 64):
+        changed = bytearray(whole)
+        changed[place] ^= 0x55
+        STAGE.journal.write_bytes(changed)
+        try:
+            found = reading(STAGE.journal, STAGE.vault)
+        except mf.JournalError:
+            n_refused += 1
+        else:
+            assert found == wanted, place
+    STAGE.clear()
+    assert n_refused > 10
+
+
+def reading(path, vault):
+    """All that is read of a journal when it is resumed, but for what is there to be shown."""
+    with Journal.open(path, vault) as journal:
+        operations = journal.operations()
+        return [(op, journal.request(op.n), journal.backup(op.n)) for op in operations], journal.ids_before
+
+
+def test_a_journal_that_was_cut_short_is_refused(journal, path):
+    journal.close()
+    whole = path.read_bytes()
+    for length in (100, 5000, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        with pytest.raises(mf.JournalError):
+            reading(path, VAULT)
+
+
+def test_a_change_that_is_missing_is_noticed(journal, path):
+    journal.close()
+    with sqlite3.connect(path) as database:
+        database.execute("DELETE FROM operations WHERE n = 1")
+    database.close()
+    with reopened(path) as again, pytest.raises(mf.JournalError, match="1 of 2 changes"):
+        again.operations()
+
+
+def test_what_was_moved_to_another_place_does_not_open(journal, path):
+    journal.close()
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE requests SET change = (SELECT change FROM requests WHERE n = 0) WHERE n = 1")
+    database.close()
+    with reopened(path) as again, pytest.raises(mf.JournalError, match="change of change 1"):
+        again.operations()
+
+
+# When it cannot be kept, nothing is sent
+
+
+FULL = """
+import sys
+from resource import RLIM_INFINITY, RLIMIT_FSIZE, setrlimit
+from memframe import JournalError
+from tests.simulation.scenario import STAGE, creates
+from tests.simulation.world import World
+from memframe.apply import apply_plan, resume_run
+
+for n_bytes in map(int, sys.argv[1:]):
+    world = World()
+    plan = creates(world, 40)
+    STAGE.clear()
+    options = {"progress": False, "workers": 1, "settle_s": 6, "surroundings": STAGE.surroundings(world)}
+    setrlimit(RLIMIT_FSIZE, (n_bytes, RLIM_INFINITY))
+    try:
+        fault = None
+        apply_plan(STAGE.access(), plan, journal=STAGE.journal, **options)
+    except JournalError as full:
+        fault = full
+    setrlimit(RLIMIT_FSIZE, (RLIM_INFINITY, RLIM_INFINITY))
+    n_sent, is_begun = len(world.sent("POST")), STAGE.journal.exists()
+    if fault and is_begun:
+        assert resume_run(STAGE.access(), STAGE.journal, **options).is_complete
+        assert len({row["content"] for row in world.rows.values()}) == len(world.rows) == 41
+    print(n_sent, is_begun, fault)
+"""
+"""Runs on a disk that takes files of so many bytes only, which are then resumed on one that takes any."""
+
+
+def filled_at(*n_bytes):
+    command = [sys.executable, "-c", FULL, *map(str, n_bytes)]
+    done = subprocess.run(command, capture_output=True, check=False, text=True, cwd=Path(__file__).parents[1])
+    assert done.returncode == 0, done.stderr
+    return [line.split(maxsplit=2) for line in done.stdout.splitlines()]
+
+
+def test_a_disk_that_is_full_sends_nothing_more_and_the_run_can_be_resumed():
+    at_once, soon, later, never = filled_at(3000, 20_000, 150_000, 10_000_000)
+    assert at_once[:2] == soon[:2] == ["0", "False"]  # nothing was sent, and nothing is left behind
+    assert 0 < int(later[0]) < 40
+    assert all("make room" in fault for _, _, fault in (at_once, soon, later))
+    assert never[2] == "None"
+
+
+@pytest.mark.campaign
+def test_a_disk_that_is_full_at_any_moment_loses_nothing():
+    assert len(filled_at(*range(4096, 500_000, 4096))) == 122
+
+
+def test_a_folder_that_cannot_be_written_is_named_before_anything_is_sent(tmp_path):
+    world = World()
+    plan = patches(world)
+    with pytest.raises(mf.JournalError, match=r"no journal can be made at .*missing/run.journal"):
+        mf.apply_plan(
+            STAGE.access(),
+            plan,
+            journal=tmp_path / "missing" / "run.journal",
+            progress=False,
+            surroundings=STAGE.surroundings(world),
+        )
+    assert not world.sent("PATCH")
+
+
+def test_a_journal_that_became_read_only_sends_nothing(journal, path, monkeypatch):
+    journal.close()
+    path.chmod(0o400)
+    if os.access(path, os.W_OK):
+        pytest.skip("the superuser may write everything")
+    with pytest.raises(mf.JournalError, match=r"read-only|permissions"):
+        reopened(path, writes=True)
+
+
+# The shelf
+
+
+@pytest.fixture
+def shelf(tmp_path):
+    return Shelf(tmp_path / "runs")
+
+
+def stood(shelf, days_ago=0, state="done", run_id="0b5e9e9c"):
+    header = Header(
+        **{name: getattr(HEADER, name) for name in HEADER.__struct_fields__}
+        | {"run_id": run_id, "created_at": NOW - timedelta(days=days_ago)}
+    )
+    path = shelf.path_of(header)
+    with Journal.create(path, header, DRAFTS, VAULT) as journal:
+        journal.record([Operation(n, draft.change, Standing(state=state)) for n, draft in enumerate(DRAFTS)])
+    return path
+
+
+def test_runs_are_listed_with_their_counts(shelf):
+    paths = [stood(shelf, 3), stood(shelf, 2, "sending", "second"), stood(shelf, 1, "planned", "third")]
+    runs = list_runs(folder=shelf.folder)
+    assert runs.journal.tolist() == paths
+    assert runs.state.tolist() == ["finished", "open", "open"]
+    assert runs[["done", "unknown", "planned"]].to_numpy().tolist() == [[2, 0, 0], [0, 2, 0], [0, 0, 2]]
+    assert runs.created_at.dtype == "datetime64[us, UTC]"
+
+
+def test_no_runs_are_a_frame_of_the_same_columns(shelf):
+    none, some = list_runs(folder=shelf.folder), stood(shelf) and list_runs(folder=shelf.folder)
+    assert none.empty
+    pd.testing.assert_series_equal(none.dtypes, some.dtypes)
+
+
+def test_a_running_and_a_damaged_one_are_told(shelf):
+    running, damaged = stood(shelf, 2), stood(shelf, 1, run_id="second")
+    damaged.write_bytes(b"not any more" * 999)
+    with Journal.open(running, VAULT, writes=True) as journal:
+        journal.record([Operation(0, DRAFTS[0].change)])
+        states = list_runs(folder=shelf.folder).set_index("journal").state
+    assert states[running] == "running"
+    assert states[damaged] == "unreadable"
+
+
+def test_old_runs_are_purged_with_all_that_lay_beside_them(shelf):
+    old, young = stood(shelf, 31), stood(shelf, 29, run_id="second")
+    shelf.note_open("second", young)
+    shelf.note_open("0b5e9e9c", old)
+    gone = purge_runs(folder=shelf.folder, now=NOW)
+    assert gone.journal.tolist() == [old]
+    assert [path.name for path in shelf.folder.iterdir() if path.is_file()] == [young.name]
+    assert shelf.open_runs() == [young]
+    assert purge_runs(older_than_days=0, folder=shelf.folder, now=NOW).journal.tolist() == [young]
+
+
+@pytest.mark.parametrize("days", [-1, float("nan")])
+def test_days_are_a_number_from_0(shelf, days):
+    with pytest.raises(mf.ConfigError, match="older_than_days"):
+        purge_runs(days, folder=shelf.folder)
+
+
+def test_an_open_run_is_found_wherever_its_journal_is(shelf, path):
+    Journal.create(path, HEADER, DRAFTS, VAULT).close()
+    shelf.note_open(HEADER.run_id, path)
+    assert list_runs(folder=shelf.folder).journal.tolist() == [path]
+    assert purge_runs(0, folder=shelf.folder).empty  # the caller keeps it elsewhere
+    path.unlink()
+    assert list_runs(folder=shelf.folder).empty

@@ -1,0 +1,89 @@
+"""What people see of things: calm, escaped, masked, in plain text and in notebooks."""
+
+import re
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+
+import pytest
+
+import memframe as mf
+from memframe.secret import Secret
+from memframe.showing import card
+from memframe.wire import AccessRequest, Credentials, OAuthTokens
+from tests.canaries import found_in
+
+HOSTILE = "<script>alert(1)</script>\u202e'\"&\x1b[2J"
+SECRET = "canary-of-a-secret"
+
+
+def shown():
+    request = AccessRequest(
+        id="r1",
+        status="pending",
+        reason=HOSTILE,
+        memory_key=Secret(SECRET),
+        created_at=datetime(2026, 3, 9, 14, 5, tzinfo=UTC),
+    )
+    credentials = Credentials("u1", Secret(SECRET), Secret(SECRET), 3)
+    tokens = OAuthTokens(Secret(SECRET), Secret(SECRET))
+    return {"AccessRequest": request, "Credentials": credentials, "OAuthTokens": tokens}
+
+
+class Page(HTMLParser):
+    """Tags and text of a piece of HTML."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.text = set(), ""
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+        self.text += " "
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.mark.parametrize("name", shown())
+def test_a_record_shows_its_fields_and_no_secret(name):
+    record = shown()[name]
+    plain, html = repr(record), record._repr_html_()
+    assert plain.startswith(f"<memframe.{name} ")
+    assert "••••••" in plain
+    assert "••••••" in html
+    assert found_in(plain + html, {"secret": SECRET}) == []
+
+
+def test_a_request_is_told_in_plain_words():
+    request = shown()["AccessRequest"]
+    assert "status: pending" in repr(request)
+    assert "created_at: 9 March 2026, 14:05 UTC" in repr(request)
+    assert "user_id" not in repr(request)
+    assert "pending" in Page(request._repr_html_()).text
+
+
+def test_words_of_strangers_neither_act_nor_disturb():
+    request = shown()["AccessRequest"]
+    page = Page(request._repr_html_())
+    assert page.tags == {"div", "b", "span"}
+    for text in (repr(request), page.text):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    assert "<script>alert(1)</script>" in page.text
+
+
+def test_no_card_sets_a_colour_that_a_theme_might_not_bear(user):
+    access = user.access()
+    for subject in (user.client, access, access.credentials, user.ask()):
+        html = subject._repr_html_()
+        assert not re.search(r"color|background|#[0-9a-f]{3}", html)
+        assert "<style" not in html
+    assert user.service.base_url in user.client._repr_html_()
+    assert access.user_id in access._repr_html_()
+    assert found_in(access._repr_html_(), {"key": access.credentials.encryption_key.reveal()}) == []
+
+
+def test_what_is_not_known_is_left_out():
+    assert "OAuth" not in mf.connect("http://127.0.0.1:1", api_key="mf_key")._repr_html_()
+    assert Page(card("A", {"b": 0})).text.split() == ["A", "b", "0"]

@@ -1,0 +1,78 @@
+"""No answer: whether it is certain that nothing was sent, which decides whether a write may be repeated."""
+
+import socket
+import ssl
+
+import pytest
+
+import memframe as mf
+from memframe import silence, wire
+from memframe.secret import SecretBytes
+from memframe.transport import Transport
+from tests.faults import cut, lost
+from tests.strangers import USER_ID, at_once
+
+BODY = SecretBytes(b"{}")
+
+
+def silent(url):
+    with pytest.raises(mf.NoAnswerError) as caught:
+        Transport().exchange("POST", url, data=BODY)
+    return caught.value
+
+
+def closed_port():
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return listening.getsockname()[1]
+
+
+def test_refused_nothing_was_sent():
+    assert not silent(f"http://127.0.0.1:{closed_port()}/").sent
+
+
+def test_no_such_host_nothing_was_sent():
+    assert not silent("https://no-such-host.invalid/").sent
+
+
+def test_a_proxy_that_is_not_there_nothing_was_sent(monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{closed_port()}")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    assert not silent("https://example.com/").sent
+
+
+def test_no_connection_in_time_nothing_was_sent(monkeypatch):
+    monkeypatch.setattr(silence, "CONNECT_TIMEOUT_S", 0.05)
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
+        address = full.getsockname()
+        with socket.create_connection(address):  # its queue is full now
+            error = silent(f"http://127.0.0.1:{address[1]}/")
+    assert "no connection within" in str(error)
+    assert not error.sent
+
+
+@pytest.mark.parametrize("fault", [cut, lost])
+def test_broken_off_something_may_have_been_done(stranger, fault):
+    stranger.always(wire.CREATE_MEMORY, fault)
+    assert silent(f"{stranger.base_url}/memory-blobs").sent
+
+
+def test_silent_something_may_have_been_done(monkeypatch):
+    monkeypatch.setattr(silence, "READ_TIMEOUT_S", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        assert silent(f"http://127.0.0.1:{listening.getsockname()[1]}/").sent
+
+
+def test_broken_in_the_middle_of_tls_something_may_have_been_done():
+    """The handshake is one such place, but the error is the same as later on: nobody can be certain."""
+    for broken in (ssl.SSLEOFError("EOF in violation of protocol"), ssl.SSLError("bad record mac")):
+        assert silence.no_answer("POST", "https://example.com/", broken).sent
+
+
+def test_a_token_that_could_not_be_had_is_not_a_write_that_was_sent(stranger):
+    stranger.always(wire.ISSUE_TOKEN, cut)
+    client = mf.Client(stranger.base_url, mf.Secret("mf_key"), transport=at_once())
+    with pytest.raises(mf.NoAnswerError) as caught:
+        client.delete_memory_blob(USER_ID, "m1")
+    assert not caught.value.sent
+    assert not stranger.requests_to(wire.DELETE_MEMORY)
