@@ -23,7 +23,8 @@ COST_OF_THROTTLING = 5.0
 GAIN = 1.0
 """What the success of a first attempt brings; that of a later one gives back what its repeats took."""
 
-TROUBLE_S, THROTTLING_S, LONGEST_S = 0.2, 1.0, 20.0
+TROUBLE_S = 0.2, 5.0
+THROTTLING_S = 1.0, 20.0
 """The first wait that a service does not ask for itself, and the longest."""
 
 TOO_MANY = 429
@@ -96,9 +97,10 @@ class Pace:
         paid = n_throttled * COST_OF_THROTTLING + n_failed * COST_OF_TROUBLE
         self._budget = min(BUDGET, self._budget + (paid or GAIN))
 
-    def _trouble(self, wait_s: float | None, first_s: float, cost: float) -> bool:
+    def _trouble(self, wait_s: float | None, bounds_s: tuple[float, float], cost: float) -> bool:
         if wait_s is None:
-            wait_s = self._chance() * min(LONGEST_S, first_s * 2**self._n_failures)
+            first_s, longest_s = bounds_s
+            wait_s = self._chance() * min(longest_s, first_s * 2**self._n_failures)
         self._n_failures = min(self._n_failures + 1, 10)
         self._free_at = max(self._free_at, self._clock() + wait_s)
         if self._budget < cost:

@@ -87,6 +87,11 @@ HISTORIES = st.lists(
 
 @given(history=HISTORIES, sealed=st.booleans(), extension=st.sampled_from(EXTENSIONS))
 @example(history=[([], {0}, "listed"), ([1], {0}, "listed"), ([], {0}, "listed")], sealed=True, extension="")
+@example(
+    history=[([0, 1, 2], {9}, "listed"), ([0, 1], {9}, "listed"), ([1], {9}, "listed")],
+    sealed=False,
+    extension="",
+)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=12)
 def test_a_refreshed_archive_is_what_the_service_holds(
     tmp_path_factory, stranger, small_parts, history, sealed, extension

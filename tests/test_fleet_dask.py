@@ -34,7 +34,9 @@ def dask_client(village):
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("MEMFRAME_API_KEY", village.api_key)
         with (
-            LocalCluster(n_workers=2, threads_per_worker=2, processes=True, dashboard_address=None) as local,
+            LocalCluster(
+                n_workers=2, threads_per_worker=2, processes=True, dashboard_address="127.0.0.1:0"
+            ) as local,
             DaskClient(local) as dask_client,
         ):
             yield dask_client

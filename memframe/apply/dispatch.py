@@ -14,12 +14,12 @@ from msgspec.structs import replace
 from memframe.apply.books import Books
 from memframe.apply.crew import Crew
 from memframe.apply.groups import Groups
-from memframe.apply.pace import Pace
 from memframe.apply.sender import Found, Sender
 from memframe.apply.signs import Seen
 from memframe.apply.verdicts import Move, after_answer, after_reading
 from memframe.errors import MemframeError
 from memframe.journal import Operation, Standing
+from memframe.pacing import Pace
 from memframe.progress import Progress
 from memframe.wire import MemoryBlob
 

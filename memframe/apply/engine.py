@@ -13,7 +13,6 @@ from memframe.apply.books import Books
 from memframe.apply.crew import Crew
 from memframe.apply.dispatch import Dispatch
 from memframe.apply.groups import Groups
-from memframe.apply.pace import Pace
 from memframe.apply.reconcile import Reconciliation, Traces, described
 from memframe.apply.run import Verification
 from memframe.apply.sender import Found, Sender
@@ -23,6 +22,7 @@ from memframe.apply.surroundings import Surroundings
 from memframe.apply.verify import Keep, read_back
 from memframe.errors import AccessError, AuthError, MemframeError, StalePlanError
 from memframe.journal import Header, Operation
+from memframe.pacing import Pace
 from memframe.progress import Progress
 
 
@@ -85,7 +85,7 @@ class Engine:
             books=job.books,
             groups=self._groups,
             sender=Sender(job.access, job.header.run_id),
-            pace=Pace(job.workers, job.surroundings),
+            pace=Pace(job.workers, clock=clock, sleep=sleep, chance=job.surroundings.chance),
             crew=self._crew,
             bar=job.bar,
             clock=clock,

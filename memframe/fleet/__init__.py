@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow as pa
 
 from memframe.archive.table import ARCHIVE_SCHEMA, frame_of
+from memframe.audit import audit_memories
 from memframe.audit.findings import Check
 from memframe.client import Client
 from memframe.fleet.folder import FleetFolder
@@ -148,8 +149,6 @@ def audit_fleet(
     FrameError
         The folder holds something else, or cannot be written.
     """
-    from memframe.audit import audit_memories  # noqa: PLC0415 - who only loads need not wait for the checks
-
     nobody = frame_of(pa.schema(ARCHIVE_SCHEMA).empty_table())
     audit_memories(nobody, checks=checks, now=now)  # what is wrong with the options is said now, and once
     work = Work(

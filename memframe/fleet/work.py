@@ -24,6 +24,7 @@ from memframe.archive.parquet import PARQUET, in_parts
 from memframe.archive.sealing import Plain, Sealed
 from memframe.archive.stream import tables_of_access
 from memframe.archive.table import frame_of
+from memframe.audit import audit_memories
 from memframe.audit.findings import Check
 from memframe.client import Client
 from memframe.errors import AccessError, MemframeError
@@ -162,8 +163,6 @@ def _joined(form: Plain | Sealed, tables: Iterable[pa.Table]) -> pa.Table:
 
 def _audited(access: Access, table: pa.Table, work: Work) -> bytes:
     """The findings of one user as a Parquet file, which also says of how many memories."""
-    from memframe.audit import audit_memories  # noqa: PLC0415 - who only loads need not wait for the checks
-
     audit = audit_memories(frame_of(table), tags=load_tags(access), checks=work.checks, now=work.now)
     found = pa.Table.from_pandas(audit.findings, preserve_index=False)
     file = io.BytesIO()

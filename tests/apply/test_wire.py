@@ -18,7 +18,6 @@ import memframe as mf
 from memframe import wire
 from memframe.apply import apply_plan
 from memframe.apply.crew import Crew
-from memframe.apply.pace import Pace
 from memframe.apply.surroundings import Surroundings
 from tests.apply.cutting import CuttingProxy
 from tests.faults import FaultProxy, answered, passed
@@ -128,20 +127,6 @@ def test_a_service_that_throttles_has_fewer_in_flight_afterwards(access, user):
         run = mf.create_memories(through(proxy, access, user), new_rows(12), workers=4, **QUIET)
     run.raise_for_failures()
     assert sorted(run.outcomes.attempts) == [1] * 8 + [2] * 4
-
-
-def test_the_pace_halves_and_grows_back():
-    now = [0.0]
-    pace = Pace(8, Surroundings(clock=lambda: now[0], chance=lambda: 1.0))
-    assert pace.throttled(2.0)
-    assert pace.throttled(2.0)  # of those that were in flight at the same time
-    assert (pace.limit, pace.hold_s) == (4, 2.0)
-    now[0] += 2
-    pace.throttled(None)
-    assert (pace.limit, pace.hold_s) == (2, 4.0)
-    for _ in range(100):
-        pace.succeeded(0, 0)
-    assert pace.limit == 8
 
 
 def test_what_breaks_a_task_breaks_the_run():
