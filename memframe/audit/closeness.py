@@ -1,0 +1,216 @@
+"""Comparison: what two texts differ in, once everything is taken away that says nothing.
+
+Of two texts the words that are in both are gone already, by class: km is kilometres. Then go typing errors, words
+written together, and the stump at which a text was cut. What is left on one side only is more said or less said;
+what is left on both sides, and in the same place, is a value that was exchanged; and a denial on one side turns
+the sentence around.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from memframe.audit.difference import APART, Difference, heavy, weight_of
+from memframe.audit.layout import Layout, Places
+from memframe.audit.lexicon import ARTICLES, CALENDAR, CHANGING, LIGHT, MINUTES, MONTHS, NEGATIONS, OPPOSITES
+from memframe.audit.resemblance import is_number, is_slip, same_moment
+
+
+class Comparison:
+    """Two texts laid side by side, on the way to a verdict.
+
+    Parameters
+    ----------
+    weight
+        Of all words of the one text.
+    n_times
+        How often each word stands in the store.
+    """
+
+    def __init__(self, layout: Layout, weight: float, n_times: Mapping[str, int]) -> None:
+        self._layout, self._n_times = layout, n_times
+        self._left, self._right = layout.left, layout.right
+        self._shared = weight - weight_of(layout.left)
+        self._settled: set[str] = set()
+        self._way = "spelling"
+
+    def judged(self) -> Difference:
+        """What the two are to each other; to be asked once."""
+        if self._left and self._right:
+            if self._may_settle():
+                self._settle()
+            if len(self._left) != len(self._right):
+                self._settle_joined(self._left, self._right)
+                self._settle_joined(self._right, self._left)
+            self._settle_cut(self._left, self._right, *self._layout.ends)
+            self._settle_cut(self._right, self._left, *reversed(self._layout.ends))
+        left, right = self._valued()
+        if self._turned():
+            return self._changed("polarity", left, right, 1)
+        if not left and not right:
+            return Difference(
+                "near", self._way, self._shared / (self._shared + weight_of(self._left + self._right))
+            )
+        if self._layout.n_moved > 1 + self._layout.n_words[0] // 10:
+            return self._in_another_order(left, right)
+        exchanges = self._exchanges()
+        if exchanges:
+            return self._exchanged(exchanges, left, right)
+        less, more = sorted((left, right), key=len)
+        if len(less) > 1 + self._shared // 20 or any(map(is_number, less)):
+            return APART
+        return self._held(more, 0.6)
+
+    def _settle(self) -> None:
+        """Take away words of both sides that are the same but for a slip or another spelling of a moment."""
+        for word in sorted(self._left, key=LIGHT.__contains__):
+            other = next((other for other in self._right if self._slipped(word, other)), None)
+            if other is not None:
+                self._left.remove(word)
+                self._right.remove(other)
+                self._settled |= {word, other}
+                self._shared += max(weight_of([word]), weight_of([other]))
+                self._way = "typing"
+
+    def _may_settle(self) -> bool:
+        """Whether a word of them is rare beside the others, or a moment: all that `_settle` can do something with."""
+        words = self._left + self._right
+        counts = [self._n_times[word] for word in words]
+        return min(counts) <= 1 + max(counts) // 20 or any(
+            word in MONTHS or MINUTES in word for word in words
+        )
+
+    def _slipped(self, word: str, other: str) -> bool:
+        n, n_other = self._n_times[word], self._n_times[other]
+        if is_number(word) or is_number(other):
+            return same_moment(word, other)
+        return min(n, n_other) <= 1 + max(n, n_other) // 20 and is_slip(word, n, other, n_other)
+
+    def _settle_joined(self, some: list[str], whole: list[str]) -> None:
+        """Take away words that are written together on one side: «over night», «DE89 3704» and «DE893704»."""
+        for word in [word for word in whole if len(word) > 3]:
+            for start, first in enumerate(some[:-1]):
+                end = _end_of_join(some, start, word) if word.startswith(first) else 0
+                if end:
+                    self._shared += weight_of(some[start:end])
+                    self._settled |= {word, *some[start:end]}
+                    del some[start:end]
+                    whole.remove(word)
+                    break
+
+    def _settle_cut(self, side: list[str], other_side: list[str], end: str, other_end: str) -> None:
+        """Take away the last word of a text that ends in its middle."""
+        if end and side and side[-1] == end:
+            whole = next((word for word in other_side if word.startswith(end)), None)
+            if whole and (other_end != whole or not is_number(whole)):
+                self._settled |= {side.pop(), whole}
+                other_side.remove(whole)
+
+    def _valued(self) -> tuple[list[str], list[str]]:
+        """What is left and carries a value; «a» does where the other text has a number."""
+        left, right = heavy(self._left), heavy(self._right)
+        for side, words, other in ((left, self._left, right), (right, self._right, left)):
+            if not side and any(map(is_number, other)):
+                side.extend(word for word in words if word in ARTICLES)
+        return left, right
+
+    def _turned(self) -> bool:
+        """Whether one side denies, or says the opposite of, what the other one says."""
+        if any(not OPPOSITES.get(word, frozenset()).isdisjoint(self._right) for word in self._left):
+            return True
+        denies, denied = (any(word in NEGATIONS for word in side) for side in (self._left, self._right))
+        return denies != denied and self._denied_inside(self._right if denied else self._left)
+
+    def _denied_inside(self, loose: list[str]) -> bool:
+        """Whether a text denies what both say, rather than adding a denial of its own."""
+        for before, after in self._layout.places:
+            for added, replaced in ((after, before), (before, after)):
+                if any(word in NEGATIONS and word in loose for word in added):
+                    others = [word for word in heavy(added) if word not in NEGATIONS]
+                    return len(others) - len(heavy(replaced)) <= 1
+        return False
+
+    def _exchanges(self) -> Places:
+        """Of the places those where both texts have words that carry a value and are not the same."""
+        valued = (
+            ([w for w in heavy(side) if w not in self._settled] for side in place)
+            for place in self._layout.places
+        )
+        return [(before, after) for before, after in valued if before and after]
+
+    def _exchanged(self, exchanges: Places, left: list[str], right: list[str]) -> Difference:
+        """Values that were exchanged, where hardly anything else differs."""
+        before = [word for place, _ in exchanges for word in place]
+        after = [word for _, place in exchanges for word in place]
+        n_elsewhere = max(0, len(left) - len(before)) + max(0, len(right) - len(after))
+        if n_elsewhere > 1 + self._shared / 8 or len(exchanges) > 2 + self._shared // 16:
+            return APART
+        kind = _kind(before, after)
+        if kind == "word" and (
+            n_elsewhere > self._shared / 8 or not self._is_clean(len(exchanges), before, after)
+        ):
+            return APART
+        return self._changed(kind, before, after, len(exchanges))
+
+    def _is_clean(self, n_places: int, before: list[str], after: list[str]) -> bool:
+        """Whether words were exchanged for words, rather than one way of saying for another one."""
+        left, right = (set(side) for side in (before, after))
+        n_light = sum(
+            len(a) - len(heavy(a)) + len(b) - len(heavy(b))
+            for a, b in self._layout.places
+            if not left.isdisjoint(a) or not right.isdisjoint(b)
+        )
+        return max(len(before), len(after)) <= 2 * n_places and n_light <= n_places
+
+    def _in_another_order(self, left: list[str], right: list[str]) -> Difference:
+        less, more = sorted((left, right), key=len)
+        if not less:
+            return self._held(more, 0.8)
+        if len(more) <= 2 and (len(less) == len(more) or any(map(is_number, less))):
+            return self._changed(_kind(left, right), left, right, len(more))
+        return APART
+
+    def _changed(self, kind: str, left: list[str], right: list[str], n_places: int) -> Difference:
+        others = [[word for word in side if word not in NEGATIONS] for side in (left, right)]
+        n_exchanged = max(map(len, others))
+        score = self._shared / (self._shared + max(n_exchanged, 1))
+        enough = score >= (0.5 if kind in {"number", "date"} else 0.65) and self._shared >= 1.5
+        if not enough or n_exchanged > (1 if kind == "polarity" else 2.5) + self._shared / 8:
+            return APART
+        return Difference("changed", kind, score, n_places, tuple(left), tuple(right))
+
+    def _held(self, more: list[str], needed: float) -> Difference:
+        """One text that holds the other one, of which it has to be this share."""
+        if self._tells_of_change(more):
+            return APART
+        share = self._shared / (self._shared + weight_of(more))
+        n_shorter = min(self._layout.n_words)
+        is_start = self._layout.common_start >= n_shorter - 1
+        if share < (0.4 if is_start and self._shared > 4 else needed) or self._shared < 1:
+            return APART
+        return Difference("near", "truncated" if is_start else "extended", share)
+
+    def _tells_of_change(self, more: list[str]) -> bool:
+        """Whether the text that says more tells, in the middle of what both say, that something has changed."""
+        places = self._layout.places[:-1] if any(self._layout.ends) else self._layout.places
+        return any(word in CHANGING and word in more for place in places for side in place for word in side)
+
+
+def _end_of_join(parts: Sequence[str], start: int, whole: str) -> int:
+    """Where the parts from ``start`` on have become the whole word; 0 where they never do."""
+    joined = parts[start]
+    for end in range(start + 1, len(parts)):
+        joined += parts[end]
+        if joined == whole:
+            return end + 1
+        if not whole.startswith(joined):
+            return 0
+    return 0
+
+
+def _kind(left: Sequence[str], right: Sequence[str]) -> str:
+    if any(word in CALENDAR for word in (*left, *right)):
+        return "date"
+    if any(map(is_number, left)) and any(map(is_number, right)):
+        return "number"
+    return "word"

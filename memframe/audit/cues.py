@@ -1,0 +1,191 @@
+"""Cues: words by which a memory says that something is no longer as it was.
+
+A cue may say what was («no longer X», «from X to Y», «instead of X») and what is now; the rest of the memory
+says what it is about.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+
+class Cue(NamedTuple):
+    """How a memory says that something has changed."""
+
+    kind: str
+    strength: float
+    quote: str
+    old: str
+    """What was so before, in the words of the memory; empty where it does not say so."""
+    new: str
+
+
+class Rule(NamedTuple):
+    """One kind of cue: it can only be where one of the hints stands, all in lower case."""
+
+    kind: str
+    strength: float
+    hints: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+def _rule(kind: str, strength: float, hints: str, pattern: str) -> Rule:
+    return Rule(kind, strength, tuple(hints.split("|")), re.compile(pattern))
+
+
+_UNTIL = r"(?:[^.;:!?\n]|[.:](?=\d))"
+_OLD, _NEW = rf"(?P<old>{_UNTIL}+?)", rf"(?P<new>{_UNTIL}+)"
+_STOP = r"(?=$|[,;!?\n]|[.:](?!\d)| and now\b| but\b| now\b| since\b| in favou?r\b)"
+_STOP_EARLY = r"(?=$|[,;!?\n(]|[.:](?!\d)| (?:and|but|now|since|to|for|in|on|at|with|because|after|as)\b)"
+
+_TO_CHANGE = (
+    "switch|chang|mov|migrat|grad|transfer|convert|rais|increas|lower|reduc|cut|rebook|transition|shift"
+)
+_CHANGED = rf"(?:{_TO_CHANGE.replace('grad', 'upgrad|downgrad')})(?:e|es|ed|d|s|ing)?"
+_HAS_MOVED = (
+    "moved|moving|relocated|switched|switching|changed|migrated|upgraded|downgraded|transferred|promoted|renamed|"
+    "postponed|rescheduled|rebooked|pushed back|brought forward|converted|went over"
+)
+_HAS_ENDED = (
+    "quit|dropped|cancelled|canceled|sold|gave up|given up|stopped|resigned from|retired from|ended|gave away"
+)
+_IS_OVER = "sold|cancelled|canceled|closed|out of use|abandoned|discontinued|terminated"
+_PARTED = "broke up|divorced|separated|moved out|stepped down|took over|passed away|died|turned out not"
+_MOVED_ELSEWHERE = (
+    "umgezogen|umgestiegen|gewechselt|déménagé|changé|remplacé|cambió|cambiado|cambiato|mudó|mudado|trasferito|"
+    "trasferita|verhuisd"
+)
+_NOW_ELSEWHERE = "jetzt|inzwischen|neuerdings|seit|désormais|maintenant|depuis|ahora|desde|adesso|sinds|agora"
+_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
+
+RULES: tuple[Rule, ...] = (
+    _rule("switched", 1.0, _TO_CHANGE, rf"\b{_CHANGED}\b{_UNTIL}*?\bfrom {_OLD} (?:over )?to {_NEW}"),
+    _rule("instead", 1.0, "instead of|in place of", rf"\b(?:instead|in place) of {_OLD}{_STOP}"),
+    _rule("instead", 1.0, "rather than", rf"\brather than {_OLD}{_STOP}"),
+    _rule(
+        "instead", 1.0, "but not|, not to", rf"\b(?:but not|, not to(?= (?:the |a )?\w+\W*$)) {_OLD}{_STOP}"
+    ),
+    _rule("instead", 0.9, "instead", r"\binstead\b(?! of)"),
+    _rule("no_longer", 1.0, "no longer", rf"\bno longer\b {_OLD}{_STOP}"),
+    _rule(
+        "no_longer",
+        1.0,
+        "any more|anymore|any longer",
+        rf"(?:\bnot|n['\u2019]t|\bno|\bnever)\b {_OLD} (?:any ?more|any longer)\b",
+    ),
+    _rule("used_to", 1.0, "used to", rf"\bused to (?!it\b|this\b|that\b|being\b|the\b){_OLD}{_STOP}"),
+    _rule(
+        "replaced", 1.0, "replaced", rf"\breplaced (?:the |his |her |their |my )?{_OLD} (?:with|by) {_NEW}"
+    ),
+    _rule("replaced", 1.0, "replaced", r"\b(?:was|were|has been|have been|got) replaced\b"),
+    _rule(
+        "ended",
+        0.9,
+        _HAS_ENDED,
+        rf"(?<!not )(?<!n't )\b(?:{_HAS_ENDED})(?! off| by) {_OLD}{_STOP_EARLY}",
+    ),
+    _rule(
+        "ended",
+        0.8,
+        "left ",
+        rf"\bleft (?!her\b|him\b|them\b|it\b|me\b|us\b|an?\b|corner\b|side\b|hand\b|arm\b){_OLD}{_STOP_EARLY}",
+    ),
+    _rule("ended", 0.9, _IS_OVER, rf"\b(?:is|are|was|were|been|got) (?:{_IS_OVER})\b"),
+    _rule("ended", 0.9, f"{_PARTED}|gave ", rf"\b(?:{_PARTED})\b|\bgave\b.+\baway\b"),
+    _rule("moved", 0.9, _HAS_MOVED, rf"\b(?:{_HAS_MOVED})\b{_UNTIL}*? to {_NEW}"),
+    _rule("moved", 0.7, _HAS_MOVED, rf"\b(?:{_HAS_MOVED})\b"),
+    _rule("moved", 0.8, "went up|gone up|went down|gone down", r"\b(?:went|gone) (?:up|down)\b"),
+    _rule(
+        "moved",
+        0.8,
+        "raised|increased|lowered|reduced|extended|shortened",
+        r"\b(?:was|were|been|has|have) (?:raised|increased|lowered|reduced|extended|shortened)\b",
+    ),
+    _rule(
+        "correction",
+        1.0,
+        "correction|update|edit|erratum|scratch that|disregard",
+        r"^\W*(?:correction|update|edit|erratum)\b|\b(?:scratch that|disregard)\b",
+    ),
+    _rule(
+        "correction",
+        0.8,
+        "actually|in fact|turned out|turns out|was wrong|mistaken|after all",
+        r"\bactually\b|\bin fact\b|\bturn(?:s|ed) out\b|\bwas wrong\b|\bmistaken\b|\bafter all(?=$|[.,;!])",
+    ),
+    _rule(
+        "denied",
+        0.8,
+        " not |n't |n\u2019t ",
+        rf"\b(?:(?:is|are|am|was|were|does|do|did|has|have|had|can|could|will|would) not|\w+n['\u2019]t) {_OLD}{_STOP}",
+    ),
+    _rule(
+        "now",
+        0.7,
+        "now|these days|as of|become|became",
+        r"\b(?:now|nowadays|these days|as of|has become|have become|became)\b",
+    ),
+    _rule("now", 0.6, "new", r"\bnew\b"),
+    _rule("now", 0.6, "since ", rf"\bsince (?:last |this )?(?:\w+ )?(?:(?:19|20)\d\d|{_MONTHS}|then)\b"),
+    _rule("now", 0.6, "from ", r"\bfrom \w+ (?:\d+ )?on\b"),
+    _rule("no_longer", 1.0, "nicht mehr|kein", r"\bnicht mehr\b|\bkein(?:e[nmr]?)? \w+ mehr\b"),
+    _rule(
+        "no_longer",
+        1.0,
+        " plus|ya no|più|meer|já não",
+        r"\bn(?:e |['\u2019])\w+ plus\b|\bya no\b|\bnon \w+ più\b|\bniet (?:\w+ )?meer\b|\bgeen \w+ meer\b|\bjá não\b",
+    ),
+    _rule("no_longer", 1.0, "不再|もう", r"不再|もう"),
+    _rule(
+        "instead",
+        1.0,
+        "statt|au lieu|en lugar|en vez|invece|in plaats",
+        r"\b(?:an)?statt\b|\bau lieu d|\ben (?:lugar|vez) de\b|\binvece di\b|\bin plaats van\b",
+    ),
+    _rule("moved", 0.9, _MOVED_ELSEWHERE, rf"\b(?:{_MOVED_ELSEWHERE})\b"),
+    _rule("moved", 0.9, "搬到|换成|改成", r"搬到|换成|改成"),
+    _rule("now", 0.7, _NOW_ELSEWHERE, rf"\b(?:{_NOW_ELSEWHERE})\b"),
+    _rule("now", 0.7, "现在|现已|今は", r"现在|现已|今は"),
+)
+
+ANY_CUE = "|".join(re.escape(hint) for hint in dict.fromkeys(hint for rule in RULES for hint in rule.hints))
+"""Matches, as RE2, every text in lower case in which `cue_in` finds a cue, and some others."""
+
+
+def cue_in(text: str, rules: tuple[Rule, ...] = RULES) -> Cue | None:
+    """The strongest cue of a text, with all that its cues say about before and now.
+
+    >>> cue_in("Ada switched from tea to coffee in May.")
+    Cue(kind='switched', strength=1.0, quote='switched from', old='tea', new='coffee in may')
+    >>> cue_in("Ada likes tea.") is None
+    True
+    """
+    found = _found(text.lower(), rules)
+    if not found:
+        return None
+    rule, match = max(found, key=lambda one: one[0].strength)
+    parts = [one.groupdict() for _, one in found]
+    old, new = (" . ".join(part[name] for part in parts if part.get(name)) for name in ("old", "new"))
+    ends = [match.start(name) for name in ("old", "new") if match.groupdict().get(name)]
+    return Cue(
+        rule.kind, rule.strength, text[match.start() : min(ends, default=match.end())].strip(), old, new
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def has_cue(text: str, kind: str) -> bool:
+    """Whether a text has a cue of this kind."""
+    return bool(_found(text.lower(), tuple(rule for rule in RULES if rule.kind == kind)))
+
+
+def rules_for(text: str) -> tuple[Rule, ...]:
+    """The rules that may find something in a text or in a part of it."""
+    lower = text.lower()
+    return tuple(rule for rule in RULES if any(hint in lower for hint in rule.hints))
+
+
+def _found(lower: str, rules: tuple[Rule, ...]) -> list[tuple[Rule, re.Match[str]]]:
+    hinted = (rule for rule in rules if any(hint in lower for hint in rule.hints))
+    return [(rule, match) for rule in hinted if (match := rule.pattern.search(lower)) is not None]

@@ -1,0 +1,119 @@
+"""Two texts laid side by side: where they differ, and which words of each found no equal in the other one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz.distance import Levenshtein, Opcode
+
+from memframe.audit.difference import Difference, heavy
+
+Places = list[tuple[list[str], list[str]]]
+
+_JOINING = {"and", "or", "und", "oder", "et", "ou", "y", "e", "o"}
+
+
+class Layout(NamedTuple):
+    """Two texts laid side by side."""
+
+    places: Places
+    """Where they differ: words of the one, words of the other."""
+    left: list[str]
+    right: list[str]
+    """The words of each that found no equal in the other one, in their order."""
+    n_words: tuple[int, int]
+    n_moved: int
+    """How many words of the one stand somewhere else in the other."""
+    common_start: int
+    """How many words at the beginning are the same."""
+    ends: tuple[str, str]
+    """The last word of each text, if it lies in one of the places."""
+
+    def same_words(self, a: list[str], b: list[str]) -> Difference:
+        """What they are to each other if both have the same words."""
+        exchanged = exchanged_places(a, b)
+        if exchanged:
+            return Difference("changed", "order", 0.99, 1, *exchanged)
+        return Difference("near", "order", 0.99)
+
+
+def lay_out(
+    a: str, b: str, tokens: NDArray[np.int32], other_tokens: NDArray[np.int32], vocabulary: Sequence[str]
+) -> Layout:
+    """Lay two different texts side by side, given as one character for the class of each word, and as words."""
+    runs = _runs(Levenshtein.opcodes(a, b))
+    places = [
+        (
+            [vocabulary[t] for t in tokens[start:end].tolist()],
+            [vocabulary[t] for t in other_tokens[from_:to].tolist()],
+        )
+        for start, end, from_, to in runs
+    ]
+    left, right = "".join(a[run[0] : run[1]] for run in runs), "".join(b[run[2] : run[3]] for run in runs)
+    before, after = ([word for place in places for word in place[side]] for side in (0, 1))
+    loose = _loose(before, left, right, after)
+    return Layout(
+        places,
+        loose,
+        _loose(after, right, left, before),
+        n_words=(len(a), len(b)),
+        n_moved=len(before) - len(loose),
+        common_start=runs[0][0],
+        ends=(
+            before[-1] if runs[-1][1] == len(a) and before else "",
+            after[-1] if runs[-1][3] == len(b) and after else "",
+        ),
+    )
+
+
+def _runs(opcodes: Iterable[Opcode]) -> list[tuple[int, int, int, int]]:
+    """Stretches in which two texts differ: from and to in the one, from and to in the other."""
+    runs: list[tuple[int, int, int, int]] = []
+    for op in opcodes:
+        if op.tag == "equal":
+            continue
+        start, other_start = op.src_start, op.dest_start
+        if runs and runs[-1][1] == start and runs[-1][3] == other_start:
+            start, _, other_start, _ = runs.pop()
+        runs.append((start, op.src_end, other_start, op.dest_end))
+    return runs
+
+
+def _loose(words: Sequence[str], classes: str, others: str, other_words: Sequence[str]) -> list[str]:
+    """Words, in order, of which the other side has none or not as many; first those that it has not as they are."""
+    if set(classes).isdisjoint(others):
+        return list(words)
+    loose = Counter(classes)
+    loose.subtract(others)
+    chosen = set()
+    for as_it_is in (False, True):
+        for place in reversed(range(len(words))):
+            if (
+                loose[classes[place]] > 0
+                and place not in chosen
+                and (words[place] in other_words) == as_it_is
+            ):
+                loose[classes[place]] -= 1
+                chosen.add(place)
+    return [words[place] for place in sorted(chosen)]
+
+
+def exchanged_places(a: Sequence[str], b: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Two values that changed places around words that stayed: «from Leeds to Ghent», «from Ghent to Leeds»."""
+    start, end = 0, len(a)
+    while a[start] == b[start]:
+        start += 1
+    while a[end - 1] == b[end - 1]:
+        end -= 1
+    before, after = list(a[start:end]), list(b[start:end])
+    for n_first in (1, 2):
+        for n_last in (1, 2):
+            first, between, last = before[:n_first], before[n_first:-n_last], before[-n_last:]
+            exchanged = between and [*last, *between, *first] == after and not set(between) <= _JOINING
+            if exchanged and heavy(first) and heavy(last):
+                return tuple(before), tuple(after)
+    return None

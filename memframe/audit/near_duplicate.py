@@ -1,0 +1,143 @@
+"""Near-duplicates: memories of one person that say the same in other letters, words or order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from memframe.audit.clusters import Clusters
+from memframe.audit.findings import findings_frame
+from memframe.audit.keeper import precedence
+from memframe.audit.paraphrase import with_paraphrases
+from memframe.audit.similar import SimilarPairs, similar_pairs
+
+_EVIDENCE: Mapping[str, str] = {
+    "keeper": "kept: it says most of {n} that say the same",
+    "spelling": "the same words but for case, punctuation or spelling",
+    "order": "the same words in another order",
+    "typing": "the same words but for typing errors",
+    "truncated": "the beginning of the kept text, which goes on",
+    "extended": "all of it is in the kept text, which says more",
+    "paraphrase": "the same in other words, as the model sees it",
+}
+
+
+class _Member(NamedTuple):
+    """One text of a cluster."""
+
+    place: int
+    keeper: int
+    n_members: int
+    kind: str
+    score: float
+
+
+def find_near_duplicates(
+    memories: pd.DataFrame,
+    *,
+    pairs: SimilarPairs | None = None,
+    embed: Callable[[list[str]], NDArray[Any]] | None = None,
+    least_cosine: float = 0.9,
+) -> pd.DataFrame:
+    """Memories of one user that say the same as another one, in clusters, each with the one to keep.
+
+    One row a memory. The keeper, which says most (then: has most fields and tags filled, was updated last, has the
+    smallest id), has the kind ``keeper``, the action ``none`` and no ``related_id``; the others have the keeper as
+    ``related_id`` and the action ``merge``. Their kinds are ``spelling``, ``order``, ``typing``, ``truncated``,
+    ``extended`` (the keeper says more) and ``paraphrase``. Of memories with the very same text only the keeper of
+    `find_exact_duplicates` takes part. ``score`` is the share of the words, by weight, that both have.
+
+    It finds copies that differ in case, punctuation, accents, spelling, common abbreviations and synonyms, typing
+    errors, wrappers («The user said that»), order of clauses or words, fillers, and copies that break off. Two texts
+    that differ in a number, a date, a name or any other word that may be a value, or of which one denies the other,
+    are never in one cluster: `find_changed_values` has them. It does not find the same said in other words, which
+    needs ``embed``; and a part that belongs as well to one text as to another, different one is left alone.
+
+    Parameters
+    ----------
+    memories : DataFrame
+        Columns as `load_memories` has them; rows without content are left out.
+    pairs : SimilarPairs, optional
+        Of the same frame, where other checks have them already.
+    embed : callable, optional
+        Turns a list of texts into an array of as many vectors. Memories that it sees alike, and that have the same
+        numbers and denials, are clustered as ``paraphrase``, for review; time then grows with the square of the
+        number of memories of a user.
+    least_cosine : float
+        How alike two vectors have to be for that, from -1 to 1.
+
+    Examples
+    --------
+    >>> from memframe.frames import MEMORY_KINDS
+    >>> texts = ["Ada is allergic to penicillin.", "Note: Ada is alergic to penicillin", "Ada likes tea."]
+    >>> memories = pd.DataFrame({"id": ["m1", "m2", "m3"], "content": texts}, columns=list(MEMORY_KINDS))
+    >>> find_near_duplicates(memories)[["kind", "id", "related_id", "action"]]
+         kind  id related_id action
+    0  keeper  m1        NaN   none
+    1  typing  m2         m1  merge
+    """
+    pairs = similar_pairs(memories) if pairs is None else pairs
+    clusters = pairs.clusters if embed is None else with_paraphrases(memories, pairs, embed, least_cosine)
+    ids = memories["id"].iloc[pairs.rows].tolist()
+    members = list(_members(memories, pairs, clusters))
+    members.sort(
+        key=lambda member: (
+            str(ids[member.keeper]),
+            member.kind != "keeper",
+            -member.score,
+            str(ids[member.place]),
+        )
+    )
+    kinds = [member.kind for member in members]
+    return findings_frame(
+        check="near_duplicate",
+        kind=kinds,
+        severity=["info" if kind == "keeper" else "low" for kind in kinds],
+        id=[ids[member.place] for member in members],
+        field="content",
+        related_id=[None if member.kind == "keeper" else ids[member.keeper] for member in members],
+        group=[n - 1 for n in accumulate(kind == "keeper" for kind in kinds)],
+        score=[member.score for member in members],
+        evidence=[_EVIDENCE[member.kind].format(n=member.n_members) for member in members],
+        action=[
+            "none" if kind == "keeper" else "review" if kind == "paraphrase" else "merge" for kind in kinds
+        ],
+    )
+
+
+def _members(memories: pd.DataFrame, pairs: SimilarPairs, clusters: Clusters) -> Iterator[_Member]:
+    """The texts of all clusters of more than one, each with what it is to the one to keep."""
+    groups = list(clusters.groups())
+    places = [place for group in groups for place in group]
+    said = np.array([pairs.reader.fullness(place) for place in places], np.float64).reshape(-1, 2)
+    first = dict(
+        zip(places, precedence(memories.iloc[pairs.rows[places]], said @ [1.0, 1e-6]).tolist(), strict=True)
+    )
+    linked = _best_links(pairs)
+    for group in groups:
+        keeper = min(group, key=first.__getitem__)
+        yield _Member(keeper, keeper, len(group), "keeper", 1.0)
+        for place in group:
+            if place != keeper:
+                difference = pairs.reader.difference(*sorted((place, keeper)))
+                near = difference.verdict == "near"
+                kind, score = (
+                    (difference.kind, difference.score) if near else linked.get(place, ("paraphrase", 0.5))
+                )
+                yield _Member(place, keeper, len(group), kind, score)
+
+
+def _best_links(pairs: SimilarPairs) -> dict[int, tuple[str, float]]:
+    """For each text its likest near one: what it is to its cluster where the keeper is not it."""
+    best: dict[int, tuple[str, float]] = {}
+    for left, right, difference in pairs.pairs:
+        if difference.verdict == "near":
+            for place in (left, right):
+                if place not in best or difference.score > best[place][1]:
+                    best[place] = difference.kind, difference.score
+    return best
