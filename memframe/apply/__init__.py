@@ -38,7 +38,7 @@ from memframe.apply.start import (
 )
 from memframe.apply.surroundings import Surroundings
 from memframe.errors import JournalError
-from memframe.journal import SETTLED, Journal, Operation, Shelf, Standing
+from memframe.journal import Journal, Operation, Shelf, Standing
 from memframe.plan import Plan
 from memframe.progress import Progress, ProgressOption
 
@@ -126,9 +126,9 @@ def apply_plan(
             ) as record,
             _bar(progress, len(plan.writes), surroundings) as bar,
         ):
-            books = Books(record, [Operation(n, change) for n, change in enumerate(plan.writes)])
+            books = Books(record, [Operation(n, change) for n, change in enumerate(plan.writes)], bar)
             traces = traces_of(books, start.ids_before, encrypt=encrypt)
-            job = Job(start.access, header, books, traces, surroundings, bar, workers, settle_s, read_at)
+            job = Job(start.access, header, books, traces, surroundings, workers, settle_s, read_at)
             return _carried_out(job, shelf, path)
 
 
@@ -184,12 +184,11 @@ def resume_run(
     ):
         header = record.header
         refuse_elsewhere(access, "journal", header.base_url, header.user_id)
-        books = Books(record, record.operations())
         with _bar(progress, header.n_changes, surroundings) as bar:
-            bar.step(len(books.those(*SETTLED)))
+            books = Books(record, record.operations(), bar)
             books.write(_in_doubt(books))
             traces = traces_of(books, record.ids_before, encrypt=header.encrypt)
-            job = Job(access.renewed(), header, books, traces, surroundings, bar, workers, settle_s)
+            job = Job(access.renewed(), header, books, traces, surroundings, workers, settle_s)
             return _carried_out(job, shelf, path)
 
 

@@ -23,7 +23,6 @@ from memframe.apply.surroundings import Surroundings
 from memframe.apply.verify import read_back
 from memframe.errors import AccessError, AuthError, MemframeError, StalePlanError
 from memframe.journal import Header, Operation
-from memframe.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,6 @@ class Job:
     books : Books
     traces : Traces
     surroundings : Surroundings
-    bar : Progress
     workers : int
     settle_s : float
     read_at : float or None
@@ -50,7 +48,6 @@ class Job:
     books: Books
     traces: Traces
     surroundings: Surroundings
-    bar: Progress
     workers: int
     settle_s: float
     read_at: float | None = None
@@ -79,7 +76,6 @@ class Engine:
             sender=Sender(job.access, job.header.run_id),
             pace=Pace(job.workers, job.surroundings),
             crew=self._crew,
-            bar=job.bar,
             clock=clock,
             read_at={} if job.read_at is None else dict.fromkeys((op.n for op in job.books), job.read_at),
             watch=self._watch_key,
