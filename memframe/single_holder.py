@@ -80,7 +80,9 @@ def _opened(path: Path, wait_s: float) -> sqlite3.Connection:
 
 
 def _take(lock: sqlite3.Connection) -> None:
-    """Write down who we are, and keep a transaction open on it."""
+    """Write down who we are, and keep a transaction open on it; of a power cut nobody needs to know that."""
+    lock.execute("PRAGMA journal_mode = MEMORY")
+    lock.execute("PRAGMA synchronous = OFF")
     lock.execute("BEGIN IMMEDIATE")
     lock.execute("CREATE TABLE IF NOT EXISTS holder (pid INTEGER, host TEXT, since TEXT)")
     lock.execute("DELETE FROM holder")

@@ -216,7 +216,7 @@ def test_a_change_that_is_missing_is_noticed(journal, path):
 def test_what_was_moved_to_another_place_does_not_open(journal, path):
     journal.close()
     with sqlite3.connect(path) as database:
-        database.execute("UPDATE requests SET change = (SELECT change FROM requests WHERE n = 0) WHERE n = 1")
+        database.execute("UPDATE drafts SET change = (SELECT change FROM drafts WHERE n = 0) WHERE n = 1")
     database.close()
     with reopened(path) as again, pytest.raises(mf.JournalError, match="change of change 1"):
         again.operations()

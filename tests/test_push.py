@@ -89,4 +89,4 @@ def test_progress_says_how_many_ended_how(access):
         progress=lambda done, total, text: shown.append((done, total, text)),
     )
     assert shown[0] == (0, 2, "changes")
-    assert shown[-1] == (2, 2, "changes, 2 done")
+    assert shown[-1] == (2, 2, "changes (2 done)")

@@ -128,11 +128,9 @@ def apply_plan(
             ) as record,
             _bar(progress, len(plan.writes), surroundings) as bar,
         ):
-            books = Books(record, [Operation(n, change) for n, change in enumerate(plan.writes)])
+            books = Books(record, [Operation(n, change) for n, change in enumerate(plan.writes)], bar)
             traces = traces_of(books, start.ids_before, encrypt=encrypt)
-            job = Job(
-                start.access, keep, header, books, traces, surroundings, bar, workers, settle_s, read_at
-            )
+            job = Job(start.access, keep, header, books, traces, surroundings, workers, settle_s, read_at)
             return _carried_out(job, shelf, path)
 
 
@@ -188,12 +186,11 @@ def resume_run(
     ):
         header, keep = record.header, partial(keep_known, access)
         refuse_elsewhere(access, "journal", header.base_url, header.user_id)
-        books = Books(record, record.operations())
         with _bar(progress, header.n_changes, surroundings) as bar:
-            books.show(bar)
+            books = Books(record, record.operations(), bar)
             books.write(_in_doubt(books))
             traces = traces_of(books, record.ids_before, encrypt=header.encrypt)
-            job = Job(access.renewed(), keep, header, books, traces, surroundings, bar, workers, settle_s)
+            job = Job(access.renewed(), keep, header, books, traces, surroundings, workers, settle_s)
             return _carried_out(job, shelf, path)
 
 
@@ -226,7 +223,6 @@ def _carried_out(job: Job, shelf: Shelf, path: Path) -> Run:
             f"The run stands in its journal: resume_run(access, {str(path)!r}) goes on with it."
         )
         raise
-    job.books.show(job.bar)  # with what reading back has settled
     counts = job.books.balance()
     if not (counts["planned"] or counts["unknown"]):
         shelf.note_closed(job.header.run_id)

@@ -21,12 +21,15 @@ class Books:
     journal : Journal
     operations : iterable of Operation
         As the journal has them.
+    bar : Progress
+        Shows how many are settled, and how.
     """
 
-    def __init__(self, journal: Journal, operations: Iterable[Operation]) -> None:
-        self._journal = journal
+    def __init__(self, journal: Journal, operations: Iterable[Operation], bar: Progress) -> None:
+        self._journal, self._bar = journal, bar
         self._operations = {operation.n: operation for operation in operations}
-        self._n_of = Counter(operation.state for operation in self)
+        self._settled: Counter[State] = Counter()
+        self._show(self)
 
     def __getitem__(self, n: int) -> Operation:
         return self._operations[n]
@@ -52,16 +55,18 @@ class Books:
             return
         moved = [Operation(n, self._operations[n].change, standing) for n, standing in standings.items()]
         self._journal.record(moved, backups)
-        self._n_of.subtract(self._operations[n].state for n in standings)
-        self._n_of.update(operation.state for operation in moved)
+        self._show(op for op in moved if self._operations[op.n].state not in SETTLED)
         self._operations |= {operation.n: operation for operation in moved}
 
-    def show(self, bar: Progress) -> None:
-        """How far the run is, on its bar: what is settled, and how it ended."""
-        settled = {state: self._n_of[state] for state in STATUSES if state in SETTLED and self._n_of[state]}
-        counts = ", ".join(f"{n:,} {state}" for state, n in settled.items())
-        bar.text = f"changes, {counts}" if counts else "changes"
-        bar.step(sum(settled.values()) - bar.done)
+    def _show(self, moved: Iterable[Operation]) -> None:
+        settled = Counter(op.state for op in moved if op.state in SETTLED)
+        if settled:
+            self._settled += settled
+            told = ", ".join(
+                f"{self._settled[status]:,} {status}" for status in STATUSES if self._settled[status]
+            )
+            self._bar.text = f"changes ({told})"
+            self._bar.step(settled.total())
 
     def balance(self) -> dict[Status, int]:
         """How many operations ended in each status; what is still under way counts as unknown.

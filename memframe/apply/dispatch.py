@@ -20,7 +20,6 @@ from memframe.apply.verdicts import Move, after_answer, after_reading
 from memframe.errors import MemframeError
 from memframe.journal import Operation, Standing
 from memframe.pacing import Pace
-from memframe.progress import Progress
 from memframe.wire import MemoryBlob
 
 MAX_ATTEMPTS = 4
@@ -43,7 +42,6 @@ class Dispatch:
     sender : Sender
     pace : Pace
     crew : Crew
-    bar : Progress
     clock : callable
         Seconds that only grow.
     read_at : dict of int to float
@@ -67,13 +65,12 @@ class Dispatch:
         sender: Sender,
         pace: Pace,
         crew: Crew[Seen | Found],
-        bar: Progress,
         clock: Callable[[], float],
         read_at: dict[int, float],
         watch: Callable[[], None],
     ) -> None:
         self._books, self._groups, self._sender = books, groups, sender
-        self._pace, self._crew, self._bar, self._clock = pace, crew, bar, clock
+        self._pace, self._crew, self._clock = pace, crew, clock
         self._read_at, self._watch, self._watched_at = read_at, watch, clock()
         self._throttled: Counter[int] = Counter()
         self._failed: Counter[int] = Counter()
@@ -190,11 +187,9 @@ class Dispatch:
             self.stop(seen.error)
 
     def _write(self, intents: dict[int, Standing]) -> None:
-        """One step of the journal; what is settled by it shows on the bar."""
-        news, backups = self._news, self._backups
-        self._books.write(news | intents, backups)
+        """One step of the journal: what came back, and what is going to leave."""
+        self._books.write(self._news | intents, self._backups)
         self._news, self._backups = {}, {}
-        self._books.show(self._bar)
 
     def _drain(self) -> None:
         deadline = self._clock() + DRAIN_S

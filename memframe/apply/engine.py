@@ -23,7 +23,6 @@ from memframe.apply.verify import Keep, read_back
 from memframe.errors import AccessError, AuthError, MemframeError, StalePlanError
 from memframe.journal import Header, Operation
 from memframe.pacing import Pace
-from memframe.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,6 @@ class Job:
     books : Books
     traces : Traces
     surroundings : Surroundings
-    bar : Progress
     workers : int
     settle_s : float
     read_at : float or None
@@ -53,7 +51,6 @@ class Job:
     books: Books
     traces: Traces
     surroundings: Surroundings
-    bar: Progress
     workers: int
     settle_s: float
     read_at: float | None = None
@@ -87,7 +84,6 @@ class Engine:
             sender=Sender(job.access, job.header.run_id),
             pace=Pace(job.workers, clock=clock, sleep=sleep, chance=job.surroundings.chance),
             crew=self._crew,
-            bar=job.bar,
             clock=clock,
             read_at={} if job.read_at is None else dict.fromkeys((op.n for op in job.books), job.read_at),
             watch=self._watch_key,

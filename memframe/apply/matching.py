@@ -36,6 +36,9 @@ class Sought(NamedTuple):
     change: Change
     digest: str | None
 
+    def __repr__(self) -> str:
+        return f"<Sought: create {self.n}>"
+
 
 class Matches(NamedTuple):
     """What a listing says.

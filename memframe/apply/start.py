@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import math
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -17,7 +20,7 @@ from memframe.apply.surroundings import Surroundings
 from memframe.change import Change
 from memframe.current import Stored, iter_stored, read_stored
 from memframe.envelope import Envelope
-from memframe.errors import ConfigError, PlanError, StalePlanError
+from memframe.errors import ConfigError, JournalError, PlanError, StalePlanError
 from memframe.filters import refuse_unsendable
 from memframe.journal import Draft, Header, Journal, Shelf
 from memframe.plan import Plan
@@ -27,11 +30,11 @@ from memframe.vault import Vault
 MAX_WORKERS = 16
 
 
-def check_options(workers: object, settle_s: float) -> None:
+def check_options(workers: object, settle_s: object) -> None:
     """Refuse what no run can work with."""
     if not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= MAX_WORKERS:
         raise ConfigError(f"workers={workers!r}: give a whole number from 1 to {MAX_WORKERS}")
-    if not settle_s >= 0:  # and not "<", which NaN would pass
+    if isinstance(settle_s, bool) or not isinstance(settle_s, int | float) or not 0 <= settle_s < math.inf:
         raise ConfigError(f"settle_s={settle_s!r}: give seconds from 0")
 
 
@@ -91,19 +94,27 @@ def refuse_repeated(shelf: Shelf, vault: Vault, plan: Plan) -> None:
         )
     mine = {_aim(change) for change in plan.writes}
     for path in shelf.open_runs():
-        with Journal.open(path, vault) as journal:
-            is_same = same_id(journal.header.user_id, plan.user_id)
-            shared = [change for change in _unsettled(journal) if _aim(change) in mine] if is_same else []
+        shared = [change for change in _in_question(path, vault, plan.user_id) if _aim(change) in mine]
         if shared:
             raise PlanError(
-                f"an earlier run was cut short, and nobody knows of {len(shared):,} changes of this plan whether it "
-                f"has made them, such as {name_of(shared[0])}: resume_run(access, {str(path)!r}) first; or delete "
-                "that journal, if they may be there twice"
+                f"an earlier run was cut short, and {len(shared):,} changes of this plan were or may be made by it, "
+                f"such as {name_of(shared[0])}: resume_run(access, {str(path)!r}) first; or delete that journal, if "
+                "they may be there twice"
             )
 
 
-def _unsettled(journal: Journal) -> Iterator[Change]:
+def _in_question(path: Path, vault: Vault, user_id: str) -> list[Change]:
     """What a second run could do once more: creates that were made or may be, other writes that may be."""
+    try:
+        with Journal.open(path, vault) as journal:
+            return list(_unsettled(journal)) if same_id(journal.header.user_id, user_id) else []
+    except JournalError as fault:
+        if fault.errno == errno.EBUSY:  # of another user, as the right to write this one's memories is ours
+            return []
+        raise
+
+
+def _unsettled(journal: Journal) -> Iterator[Change]:
     for operation in journal.operations():
         state, action = operation.state, operation.action
         if state in {"sending", "unknown"} or (action == "create" and state not in {"rejected", "conflict"}):

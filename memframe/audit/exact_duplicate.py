@@ -87,4 +87,6 @@ def copies_of(memories: pd.DataFrame) -> NDArray[np.int64]:
 
 def owners_of(memories: pd.DataFrame) -> NDArray[np.int64]:
     """A number for the user of each row, the same in whichever order the rows come."""
+    if "user_id" not in memories:
+        return np.zeros(len(memories), np.int64)  # of one user, as far as the frame says
     return pd.factorize(memories["user_id"].fillna(""), sort=True)[0].astype(np.int64)

@@ -28,8 +28,7 @@ TABLES = (
     f"PRAGMA user_version = {FORMAT}",
     "CREATE TABLE header (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
     f"CREATE TABLE operations (n INTEGER PRIMARY KEY, state TEXT NOT NULL {_IN_STATES}, standing BLOB NOT NULL)",
-    "CREATE TABLE requests (n INTEGER PRIMARY KEY, change BLOB NOT NULL, body BLOB)",
-    "CREATE TABLE backups (n INTEGER PRIMARY KEY, record BLOB NOT NULL)",
+    "CREATE TABLE drafts (n INTEGER PRIMARY KEY, change BLOB NOT NULL, request BLOB, backup BLOB)",
 )
 """What changes often is apart from what is large: SQLite writes a whole row again for one of its cells."""
 

@@ -29,7 +29,7 @@ from memframe.wire import MemoryBlob
 T = TypeVar("T")
 
 _READ_ALL = """
-SELECT n, state, standing, change FROM operations LEFT JOIN requests USING (n) ORDER BY n
+SELECT n, state, standing, change FROM operations LEFT JOIN drafts USING (n) ORDER BY n
 """
 
 
@@ -125,12 +125,12 @@ class Journal:
 
     def request(self, n: int) -> SecretBytes | None:
         """The body of a request, to the byte as it was frozen."""
-        sealed = self._one("SELECT body FROM requests WHERE n = ?", n)
+        sealed = self._one("SELECT request FROM drafts WHERE n = ?", n)
         return None if sealed is None else self._opened(sealed, "request", n)
 
     def backup(self, n: int) -> MemoryBlob | None:
         """A memory whole, as it was read before its write left."""
-        sealed = self._one("SELECT record FROM backups WHERE n = ?", n)
+        sealed = self._one("SELECT backup FROM drafts WHERE n = ?", n)
         return None if sealed is None else self._unsealed(sealed, MemoryBlob, "backup", n)
 
     @property
@@ -158,10 +158,10 @@ class Journal:
             It could not be written; nothing of it was.
         """
         rows = [(op.state, self._sealed(op.standing, "standing", op.n), op.n) for op in operations]
-        records = [(n, self._sealed(blob, "backup", n)) for n, blob in (backups or {}).items()]
+        records = [(self._sealed(blob, "backup", n), n) for n, blob in (backups or {}).items()]
         with self._writing() as database:
             database.executemany("UPDATE operations SET state = ?, standing = ? WHERE n = ?", rows)
-            database.executemany("INSERT OR REPLACE INTO backups VALUES (?, ?)", records)
+            database.executemany("UPDATE drafts SET backup = ? WHERE n = ?", records)
 
     def _fill(self, drafts: Iterable[Draft], ids_before: Iterable[str]) -> None:
         before = self._sealed(list(ids_before), "ids before")
@@ -171,21 +171,16 @@ class Journal:
             head = [("header", msgspec.json.encode(self.header)), ("ids_before", before)]
             database.executemany("INSERT INTO header VALUES (?, ?)", head)
             for n, draft in enumerate(drafts):
-                self._add(database, n, draft)
+                standing = Standing()
+                row = (n, standing.state, self._sealed(standing, "standing", n))
+                database.execute("INSERT INTO operations VALUES (?, ?, ?)", row)
+                database.execute("INSERT INTO drafts VALUES (?, ?, ?, ?)", self._row(n, draft))
 
-    def _add(self, database: sqlite3.Connection, n: int, draft: Draft) -> None:
-        body = draft.request and self._vault.seal(draft.request, bound_to=self._place("request", n))
-        standing = Standing()
-        sealed = self._sealed(standing, "standing", n)
-        database.execute("INSERT INTO operations VALUES (?, ?, ?)", (n, standing.state, sealed))
-        database.execute(
-            "INSERT INTO requests VALUES (?, ?, ?)",
-            (n, self._sealed(draft.change, "change", n), body),
-        )
-        if draft.backup is not None:
-            database.execute(
-                "INSERT INTO backups VALUES (?, ?)", (n, self._sealed(draft.backup, "backup", n))
-            )
+    def _row(self, n: int, draft: Draft) -> tuple[int, bytes, bytes | None, bytes | None]:
+        change = self._sealed(draft.change, "change", n)
+        request = draft.request and self._vault.seal(draft.request, bound_to=self._place("request", n))
+        backup = None if draft.backup is None else self._sealed(draft.backup, "backup", n)
+        return n, change, request, backup
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

@@ -92,6 +92,9 @@ class Operation(Struct, frozen=True):
     change: Change
     standing: Standing = Standing()
 
+    def __repr__(self) -> str:
+        return f"<{self.action} {self.n}: {self.state}>"
+
     @property
     def action(self) -> Action:
         """create, patch or delete."""

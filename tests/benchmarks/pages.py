@@ -72,7 +72,7 @@ class Pages:
     def prepare(self, size):
         self._pages[size] = rendered(self._memories, size)
 
-    def answer(self, method, target):
+    def answer(self, method, target, body):
         parts = urlsplit(target)
         if method == "POST":
             return b'{"token": "t", "expires_at": "2099-01-01T00:00:00Z", "token_type": "Bearer"}'
@@ -102,8 +102,7 @@ class Handler(socketserver.StreamRequestHandler):
                 name, _, value = header.partition(b":")
                 if name.lower() == b"content-length":
                     length = int(value)
-            self.rfile.read(length)
-            body = self.server.pages.answer(method, target)
+            body = self.server.pages.answer(method, target, self.rfile.read(length))
             head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
             self.wfile.write(head.encode() + body)
 

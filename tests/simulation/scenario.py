@@ -95,28 +95,25 @@ class Stage:
         run = None
         for _ in range(MAX_LIVES):
             try:
-                if has_begun(self.journal):
-                    run = resume_run(self.access(), self.journal, **common)
-                else:
-                    remove(self.journal)
-                    run = apply_plan(
-                        self.access(), plan, confirm=confirm, journal=self.journal, **common, **options
-                    )
+                run = self._resumed(common) or apply_plan(
+                    self.access(), plan, confirm=confirm, journal=self.journal, **common, **options
+                )
             except Killed:
                 world.restart()
             if run is not None and run.is_complete:
                 break
         return Ending(world, plan, run)
 
-
-def has_begun(journal):
-    """Whether a process got as far as to write all of its journal."""
-    if not journal.exists():
-        return False
-    with sqlite3.connect(journal) as database:
-        n_tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    database.close()
-    return n_tables > 0
+    def _resumed(self, options):
+        """The run gone on with; None where no process got as far as to write all of a journal."""
+        if not self.journal.exists():
+            return None
+        try:
+            return resume_run(self.access(), self.journal, **options)
+        except mf.JournalError as refused:
+            if "never began" not in str(refused):
+                raise
+            self.clear()
 
 
 def envelope_of(version):

@@ -1,0 +1,295 @@
+"""What is refused before a run, and what a run shows of itself after it."""
+
+from pathlib import Path
+from typing import get_args
+
+import pandas as pd
+import pytest
+from msgspec.structs import replace
+
+import memframe as mf
+from memframe.apply import apply_plan, resume_run
+from memframe.apply.matching import Sought, match
+from memframe.apply.run import COLUMNS, Outcome, Run, Verification
+from memframe.apply.signs import Seen, Sign, seen_in_error
+from memframe.apply.verdicts import (
+    MOVES,
+    MOVES_AFTER_READING,
+    MOVES_AFTER_READING_IN_DOUBT,
+    MOVES_IN_DOUBT,
+    Reading,
+    after_answer,
+)
+from memframe.change import WRITES, Change
+from memframe.current import Stored
+from memframe.journal import STATUSES, Operation, Standing
+from memframe.wire import MemoryBlob
+from tests.apply.test_failures import Play, answered, statuses
+from tests.canaries import found_in, shown_by
+from tests.simulation import world as faults
+from tests.simulation.scenario import STAGE, creates, deletes, patches, plan_of
+from tests.simulation.world import KEYS, World
+
+
+def refused(plan, words, kind=mf.PlanError, **options):
+    world = World()
+    surroundings = STAGE.surroundings(world)
+    with pytest.raises(kind, match=words):
+        apply_plan(STAGE.access(), plan, progress=False, surroundings=surroundings, **options)
+    assert not world.log
+
+
+# Before the first request
+
+
+def test_a_plan_for_somebody_else_is_refused():
+    plan = creates(World())
+    refused(replace(plan, user_id="0b5e9e9c-3d1f-4c55-9a53-6f5d4a1b2c3d"), "for the user 0b5e9e9c")
+    refused(
+        replace(plan, base_url="https://elsewhere.example.org/api/v1"), "for the service https://elsewhere"
+    )
+
+
+@pytest.mark.parametrize("action", ["conflict", "invalid"])
+def test_a_plan_with_open_questions_is_refused_and_they_are_named(action):
+    odd = Change(action=action, row=7, id="m9", reason="changed on both sides")
+    refused(plan_of(odd), "row 7: changed on both sides")
+
+
+@pytest.mark.parametrize("workers", [0, 17, 2.0, True, "4"])
+def test_workers_are_a_whole_number_from_1_to_16(workers):
+    refused(creates(World()), "workers=", mf.ConfigError, workers=workers)
+
+
+@pytest.mark.parametrize("settle_s", [-1, float("nan"), float("inf"), "2", None, True])
+def test_settle_s_is_a_number_of_seconds(settle_s):
+    refused(creates(World()), "settle_s=", mf.ConfigError, settle_s=settle_s)
+
+
+def test_confirming_deletes_that_a_plan_has_not_is_refused():
+    refused(creates(World()), "deletes 0", confirm=2)
+
+
+def test_an_empty_plan_is_done_at_once():
+    run = apply_plan(STAGE.access(), plan_of(), progress=False)
+    assert (len(run), run.journal, run.counts["attempted"], run.is_complete) == (0, None, 0, True)
+    with pytest.raises(mf.JournalError, match="nothing to do"):
+        resume_run(STAGE.access(), run)
+
+
+def test_an_access_that_was_revoked_is_named_before_anything_is_sent():
+    play = Play(creates)
+    play.world.status = "rejected"
+    with pytest.raises(mf.AccessError, match="request r1 is rejected"):
+        play.run()
+    assert not STAGE.journal.exists()
+
+
+def test_the_journal_of_another_user_is_refused(tmp_path):
+    play = Play(creates)
+    play.run()
+    access = STAGE.access()
+    access.credentials = replace(access.credentials, user_id="0b5e9e9c-3d1f-4c55-9a53-6f5d4a1b2c3d")
+    with pytest.raises(mf.PlanError, match="this journal is for the user"):
+        resume_run(access, STAGE.journal, **play.options)
+
+
+# The tables
+
+
+def test_the_tables_know_every_case():
+    assert MOVES.keys() == set(get_args(Sign))
+    assert all(moves.keys() == WRITES for moves in MOVES.values())
+    assert all(sign in MOVES and action in WRITES for sign, action in MOVES_IN_DOUBT)
+    readings = {("patch", reading) for reading in get_args(Reading)} | {
+        ("delete", reading) for reading in get_args(Reading) if reading != "as intended"
+    }
+    assert MOVES_AFTER_READING.keys() == readings
+    assert MOVES_AFTER_READING_IN_DOUBT.keys() <= readings
+
+
+@pytest.mark.parametrize("sign", get_args(Sign))
+@pytest.mark.parametrize("action", sorted(WRITES))
+@pytest.mark.parametrize("in_doubt", [False, True])
+def test_what_may_have_been_carried_out_is_never_planned_again_as_if_nothing_had_been(sign, action, in_doubt):
+    sent = Operation(
+        0, Change(action=action, id="m1"), Standing(state="sending", attempts=1, in_doubt=in_doubt)
+    )
+    _, standing = after_answer(sent, Seen(sign, id="m1", error=mf.NoAnswerError("broke off")))
+    assert standing.state in STATUSES
+    assert standing.in_doubt == (in_doubt or sign in {"unclear", "foreign"})
+    assert not (standing.state == "planned" and standing.in_doubt)
+
+
+@pytest.mark.parametrize(
+    ("error", "wrote", "sign"),
+    [
+        (mf.NoAnswerError("refused", sent=False), True, "unsent"),
+        (mf.NoAnswerError("broke off"), True, "unclear"),
+        (mf.NoAnswerError("broke off"), False, "unsent"),
+        (mf.RateLimitError("slow down", status=429), True, "throttled"),
+        (mf.AuthError("no", status=401), True, "barred"),
+        (mf.AccessError("no", status=403), False, "barred"),
+        (mf.ServiceError("down", status=503), True, "unsent"),  # of the token: nothing else is raised
+        (mf.InvalidError("no", status=400), True, "barred"),
+        (mf.InvalidError("no", status=400), False, "refused"),
+        (mf.ProtocolError("too large"), True, "foreign"),
+        (mf.ProtocolError("another user's"), False, "barred"),
+    ],
+)
+def test_errors_are_signs_too(error, wrote, sign):
+    assert seen_in_error(error, wrote=wrote).sign == sign
+
+
+# Matching
+
+
+def stored(memory_id, content, sealed=None, error=None, **fields):
+    return Stored(
+        MemoryBlob(id=memory_id, user_id="u", content=sealed or f"sealed {content}", **fields), content, error
+    )
+
+
+def sought(n, content, digest=None, **fields):
+    return Sought(n, Change(action="create", after={"content": content, **fields}), digest)
+
+
+def test_equal_bytes_are_proof_and_their_absence_is_where_the_service_stores_as_it_gets():
+    mine = stored("m1", "tea")
+    found = match([sought(0, "tea", mine.sealed_digest)], [mine], taken=[], ours=frozenset())
+    assert found.found == {0: "m1"}
+    twin = stored("m2", "tea", "sealed by somebody else")
+    absent = match(
+        [sought(1, "tea", "other")], [mine, twin], taken=["m1"], ours=frozenset({mine.sealed_digest})
+    )
+    assert absent == ({}, frozenset())
+
+
+def test_by_text_it_is_counted_and_the_fields_decide_between_equal_ones():
+    fresh = [stored("m1", "tea", title="Coffee"), stored("m2", "tea", title="Tea"), stored("m3", "rowing")]
+    looked_for = [
+        sought(0, "tea", title="Tea"),
+        sought(1, "tea"),
+        sought(2, "tea"),
+        sought(3, "rowing", title="Rows"),
+    ]
+    assert match(looked_for, fresh, taken=[], ours=frozenset()).found == {0: "m2", 1: "m1", 3: "m3"}
+
+
+def test_something_new_that_nobody_can_read_leaves_it_undecided():
+    fresh = [stored("m1", None, "odd", error="another key")]
+    assert match([sought(0, "tea")], fresh, taken=[], ours=frozenset()) == ({}, {0})
+
+
+def test_a_create_stays_unknown_while_something_new_cannot_be_read():
+    def odd(world, do):
+        world.add(content="mf1.9.nobody-knows-the-key")
+        return faults.reset(world, do)
+
+    play = Play(lambda world: creates(world, 1), odd)
+    run = play.run()
+    assert statuses(run) == ["unknown"]
+    assert "cannot be opened" in run.results[0].error
+
+
+# What a run shows
+
+
+OUTCOMES = (
+    Outcome(row=0, action="create", id="m1", status="done", http_status=201, attempts=1, error=None),
+    Outcome(
+        row="b",
+        action="patch",
+        id="m2",
+        status="conflict",
+        http_status=None,
+        attempts=0,
+        error="<b>changed</b>",
+    ),
+    Outcome(row=2, action="delete", id="m3", status="planned", http_status=None, attempts=0, error=None),
+)
+
+
+def test_the_frame_of_outcomes_always_has_the_same_columns_and_dtypes():
+    full, empty = (Run(results=results, journal=None).outcomes for results in (OUTCOMES, ()))
+    assert (
+        list(full.columns)
+        == list(COLUMNS)
+        == ["row", "action", "id", "status", "http_status", "attempts", "error"]
+    )
+    pd.testing.assert_series_equal(full.dtypes, empty.dtypes)
+    assert full.row.tolist() == [0, "b", 2]
+
+
+def test_a_run_says_what_happened_in_a_line_and_in_a_table():
+    run = Run(results=OUTCOMES, journal=Path("runs/<run>.journal"), verification=Verification(n_checked=1))
+    assert repr(run) == "<memframe.Run: 1 done, 1 conflict, 1 planned; 1 read back: all as written>"
+    html = run._repr_html_()
+    assert "&lt;b&gt;changed&lt;/b&gt;" in html
+    assert "<b>changed" not in html
+    assert "&lt;run&gt;" in html
+    assert html.count("<tr>") == 3  # the head, and what is not done
+
+
+def test_a_long_run_shows_the_first_rows_only():
+    many = Run(results=OUTCOMES[1:2] * 1000, journal=None)
+    assert many._repr_html_().count("<tr>") == 21
+    assert "and 980 more" in many._repr_html_()
+
+
+def test_counts_balance_in_every_run():
+    run = Run(results=OUTCOMES, journal=None)
+    counts = run.counts
+    assert counts["attempted"] == sum(
+        counts[name] for name in ("done", "recovered", "rejected", "conflict", "unknown")
+    )
+    assert counts["attempted"] + counts["planned"] == len(run) == 3
+
+
+@pytest.mark.parametrize(
+    ("results", "verification", "words"),
+    [
+        (OUTCOMES, Verification(), "1 conflict.*resume_run"),
+        (OUTCOMES[:2], Verification(), "1 conflict.*new plan"),
+        (OUTCOMES[:1], Verification(n_checked=1, missing=("m1",)), r"1 missing \(m1\)"),
+        (OUTCOMES[:1], Verification(n_checked=1, unlike=("m1",)), "reading back otherwise"),
+        (OUTCOMES[:1], Verification(duplicates=(("m1", "m2"),)), "m1 = m2"),
+        (OUTCOMES[:1], Verification(failure="cannot reach it"), "not read back: cannot reach it"),
+    ],
+)
+def test_whatever_is_not_as_it_was_planned_raises_when_it_is_asked(results, verification, words):
+    run = Run(results=results, journal=Path("run.journal"), verification=verification)
+    with pytest.raises(mf.IncompleteRunError, match=words) as caught:
+        run.raise_for_failures()
+    assert caught.value.run is run
+
+
+def test_progress_counts_what_is_settled_and_how():
+    seen = []
+    play = Play(lambda world: creates(world, 4), answered(422), faults.reset_after)
+    play.run(progress=lambda done, total, text: seen.append((done, total, text)))
+    assert seen[0] == (0, 4, "changes")
+    assert seen[-1] == (4, 4, "changes (2 done, 1 recovered, 1 rejected)")
+
+
+@pytest.mark.parametrize(
+    "fault", [faults.reset, answered(400), answered(403), answered(302, Location="https://x.example")]
+)
+def test_no_secret_is_in_what_a_run_shows_or_raises(fault):
+    play = Play(deletes, fault)
+    run = play.run()
+    secrets = {"encryption key": KEYS[1], "memory key": "mk_1", "api key": "mf_key_of_the_simulation"}
+    assert not found_in(f"{run!r} {run._repr_html_()} {run.outcomes.to_string()} {run.stopped!r}", secrets)
+
+
+def test_an_interrupt_shows_no_secret_in_its_traceback():
+    def interrupted(world, do):
+        raise KeyboardInterrupt
+
+    play = Play(patches, interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        play.run()
+    secrets = {"encryption key": KEYS[1], "api key": "mf_key_of_the_simulation"}
+    for text in shown_by(caught.value):
+        if "tests" not in text:
+            assert not found_in(text, secrets)
