@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import json
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -35,10 +36,12 @@ class Users:
     """Answers for many users by turning the ids in one prepared page into theirs."""
 
     def __init__(self, n_users, n_memories, delay_s):
-        from pages import KEY, USER_ID, memory, rendered
+        from pages import KEY, USER_ID, memory, rendered, some_text
 
         self._n_users, self._delay_s, self._any, self._key = n_users, delay_s, USER_ID.encode(), KEY.hex()
-        (self._page,) = rendered(map(memory, range(n_memories)), n_memories).values()
+        draw = random.Random(7)
+        memories = (memory(number, some_text(draw)) for number in range(n_memories))
+        (self._page,) = rendered(memories, n_memories).values()
         self.n_requests = self.n_bytes = 0
 
     def answer(self, method, target):

@@ -24,6 +24,11 @@ TEXT = (
 )
 
 
+def some_text(draw):
+    """Text that is nobody's duplicate and does not compress to nothing."""
+    return " ".join(draw.choices(TEXT.split(), k=60))
+
+
 def memory(number, text=TEXT):
     text = f"Entry {number}. {text}".encode()
     nonce = os.urandom(12)

@@ -61,12 +61,12 @@ class EndlessPages:
 
 def varied(n_memories):
     """Memories with text that does not compress to nothing, and ids whose first eight marks are replaced."""
-    from pages import TEXT, memory
+    from pages import memory, some_text
 
-    words, draw = TEXT.split(), random.Random(7)
+    draw = random.Random(7)
     for number in range(n_memories):
         yield {
-            **memory(number, " ".join(draw.choices(words, k=60))),
+            **memory(number, some_text(draw)),
             "id": f"########-5f6d-4a1b-8c3d-{number % PAGE_SIZE:012x}",
         }
 
