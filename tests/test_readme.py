@@ -69,7 +69,7 @@ def test_in_a_notebook(environment):
     shown = []
     names = {"display": shown.append}
     exec("import memframe as mf", names)  # noqa: S102 - what the blocks before have
-    exec(BLOCKS[2], names)  # noqa: S102 - the README's own code
+    exec(BLOCKS[3], names)  # noqa: S102 - the README's own code
     assert shown == [names["panel"]]
     assert names["panel"].wait(20)
     assert names["panel"].way.client.base_url == environment.service.base_url
@@ -77,4 +77,4 @@ def test_in_a_notebook(environment):
 
 
 def test_there_are_no_other_blocks():
-    assert len(BLOCKS) == 3
+    assert len(BLOCKS) == 4

@@ -28,7 +28,7 @@ def attribute(text: str) -> str:
 
 
 def _visible(text: str) -> str:
-    """Text without characters that turn, hide or break what stands around them.
+    r"""Text without characters that turn, hide or break what stands around them.
 
     >>> _visible("a\u202eb\x00c\nd")
     'a�b�c d'
