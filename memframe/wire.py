@@ -90,7 +90,7 @@ def _to_utc(record: Struct, *names: str) -> None:
             force_setattr(record, name, moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC))
 
 
-class OAuthTokens(Shown, frozen=True):
+class OAuthTokens(Struct, frozen=True):
     """Answer of the OAuth code exchange: the user's tokens and memory key.
 
     Attributes

@@ -9,7 +9,7 @@ import pytest
 import memframe as mf
 from memframe.secret import Secret
 from memframe.showing import card
-from memframe.wire import AccessRequest, Credentials, OAuthTokens
+from memframe.wire import AccessRequest, Credentials
 from tests.canaries import found_in
 
 HOSTILE = "<script>alert(1)</script>\u202e'\"&\x1b[2J"
@@ -25,8 +25,7 @@ def shown():
         created_at=datetime(2026, 3, 9, 14, 5, tzinfo=UTC),
     )
     credentials = Credentials("u1", Secret(SECRET), Secret(SECRET), 3)
-    tokens = OAuthTokens(Secret(SECRET), Secret(SECRET))
-    return {"AccessRequest": request, "Credentials": credentials, "OAuthTokens": tokens}
+    return {"AccessRequest": request, "Credentials": credentials}
 
 
 class Page(HTMLParser):

@@ -63,11 +63,11 @@ def _over(moment: Moment) -> str:
 
 def _looks(moment: Moment) -> str:
     looked_at = moment.stand.looked_at
-    looked = f"Checked {markup.to_the_second(looked_at)}. " if looked_at else ""
+    looked = f"Checked at {markup.to_the_second(looked_at)}. " if looked_at else ""
     return looked + _next(moment)
 
 
 def _next(moment: Moment) -> str:
     if moment.next_look_at is None:
         return "" if moment.is_watching else "Checking has stopped."
-    return f"Next check {markup.to_the_second(moment.next_look_at)}."
+    return f"Next check at {markup.to_the_second(moment.next_look_at)}."

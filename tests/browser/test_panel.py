@@ -320,7 +320,7 @@ def test_after_a_restart_of_the_kernel_the_panel_tells_of_when_it_is(notebook, k
     ask(known, user)
     notebook.restart()
     known.page.screenshot(path=shots / "restarted.png")
-    assert re.search(r"Checked \d\d:\d\d:\d\d UTC", known.box.inner_text())
+    assert re.search(r"Checked at \d\d:\d\d:\d\d UTC", known.box.inner_text())
     known.click("Check now")
     notebook.run("import json\nfrom pathlib import Path\nimport memframe as mf")
     again = Shown(notebook.run(KNOWN))

@@ -30,17 +30,20 @@ class Seen:
         self.panel = panel
         self._changed = threading.Condition()
         panel.way.subscribe(self._tell)
+        for widget in self.widgets(hidden=True):
+            if isinstance(widget, ipywidgets.HTML):
+                widget.observe(self._tell, "value")
 
-    def _tell(self):
+    def _tell(self, *_):
         with self._changed:
             self._changed.notify_all()
 
-    def widgets(self, widget=None):
+    def widgets(self, widget=None, *, hidden=False):
         widget = widget or self.panel
-        if widget.layout.display != "none":
+        if hidden or widget.layout.display != "none":
             yield widget
             for child in getattr(widget, "children", ()):
-                yield from self.widgets(child)
+                yield from self.widgets(child, hidden=hidden)
 
     def buttons(self):
         return [each for each in self.widgets() if isinstance(each, ipywidgets.Button)]
@@ -85,6 +88,10 @@ class Seen:
     def until(self, state):
         with self._changed:
             assert self._changed.wait_for(lambda: self.panel.way.state == state, SOON_S)
+
+    def until_it_says(self, words):
+        with self._changed:
+            assert self._changed.wait_for(lambda: words in self.text, SOON_S), self.text
 
 
 @pytest.fixture

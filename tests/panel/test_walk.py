@@ -137,6 +137,14 @@ def test_a_request_that_waits_is_waited_for_again(user, show):
     seen.until("approved")
 
 
+def test_the_list_is_refreshed_by_itself(user, show):
+    request = user.ask("the first")
+    seen = show(user.client, flow=user.flow())
+    assert "Pending the first" in seen.text
+    user.service.decide(request.id, "approved")
+    seen.until_it_says("Approved the first")
+
+
 def test_of_many_requests_some_are_shown_and_more_on_demand(user, show):
     for number in range(8):
         user.ask(f"number {number}")
