@@ -20,7 +20,7 @@ def test_the_whole_redirected_address_is_exchanged_for_tokens(user):
     tokens = flow.exchange(user.person.authorize(flow.authorization_url()))
     assert tokens.memory_key.reveal()
     assert tokens.token_type == "bearer"
-    assert "memory_key: ••••••" in repr(tokens)
+    assert "Secret(••••••)" in repr(tokens)
     assert tokens.memory_key.reveal() not in repr(tokens)
 
 

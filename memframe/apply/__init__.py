@@ -27,8 +27,9 @@ from memframe.access import Access
 from memframe.apply.books import Books
 from memframe.apply.engine import Engine, Job
 from memframe.apply.known import keep_known
+from memframe.apply.outcome import Outcome, outcome_of
 from memframe.apply.reconcile import traces_of
-from memframe.apply.run import Outcome, Run, Verification, outcome_of
+from memframe.apply.run import Run, Verification
 from memframe.apply.start import (
     check_options,
     check_plan,

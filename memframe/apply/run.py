@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from msgspec import Struct
 
-from memframe.change import Action, Label
+from memframe.apply.outcome import Outcome
+from memframe.apply.table import html_of
 from memframe.errors import IncompleteRunError, MemframeError
-from memframe.journal import Operation, Status
 from memframe.plan.wording import listed
 
 COLUMNS: Mapping[str, str] = {
@@ -25,52 +23,6 @@ COLUMNS: Mapping[str, str] = {
     "error": "str",
 }
 """Columns of `Run.outcomes` and their dtypes."""
-
-MAX_SHOWN = 20
-"""Rows that a run shows by itself; `Run.outcomes` has all."""
-
-
-class Outcome(Struct, frozen=True, kw_only=True):
-    """What happened to one change.
-
-    Attributes
-    ----------
-    row : label
-        As in the plan.
-    action : {"create", "patch", "delete"}
-    id : str or None
-        Of the memory; the new one for a create.
-    status : {"done", "recovered", "rejected", "conflict", "unknown", "planned"}
-        ``recovered`` is done by a request whose answer got lost.
-    http_status : int or None
-        Of the last answer.
-    attempts : int
-        Requests that left for the service, or were about to.
-    error : str or None
-        Why it is not done.
-    """
-
-    row: Label
-    action: Action
-    id: str | None
-    status: Status
-    http_status: int | None
-    attempts: int
-    error: str | None
-
-
-def outcome_of(operation: Operation) -> Outcome:
-    """What happened to an operation; one whose request is under way is not known."""
-    standing = operation.standing
-    return Outcome(
-        row=operation.change.row,
-        action=operation.action,
-        id=operation.id,
-        status="unknown" if standing.state == "sending" else standing.state,
-        http_status=standing.http_status,
-        attempts=standing.attempts,
-        error=standing.error,
-    )
 
 
 class Verification(Struct, frozen=True, kw_only=True):
@@ -197,24 +149,4 @@ class Run(Struct, frozen=True, kw_only=True):
         return [counts, str(self.verification), *stopped]
 
     def _repr_html_(self) -> str:
-        lines = "".join(f"<div>{escape(line)}</div>" for line in self._told())
-        rows = self._unwritten[:MAX_SHOWN]
-        table = _table(rows) if rows else ""
-        n_more = len(self._unwritten) - len(rows)
-        more = f"<div>and {n_more:,} more, in <code>outcomes</code></div>" if n_more else ""
-        journal = f"<div>Journal: <code>{escape(str(self.journal))}</code></div>" if self.journal else ""
-        return f"<div>{lines}{table}{more}{journal}</div>"
-
-
-def _table(rows: list[Outcome]) -> str:
-    head = "".join(f"<th>{name}</th>" for name in COLUMNS)
-    body = "".join(f"<tr>{''.join(map(_cell, _cells(row)))}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _cells(row: Outcome) -> list[Any]:
-    return [getattr(row, name) for name in COLUMNS]
-
-
-def _cell(value: object) -> str:
-    return f"<td>{'' if value is None else escape(str(value))}</td>"
+        return html_of(self._told(), self._unwritten, self.journal)

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
 
 from memframe.audit.audited import Audit
+from memframe.audit.changed_value import find_changed_values
+from memframe.audit.exact_duplicate import find_exact_duplicates
 from memframe.audit.findings import CHECKS, SEVERITIES, Check, joined
 from memframe.audit.junk import find_junk
 from memframe.audit.missing import find_missing
+from memframe.audit.near_duplicate import find_near_duplicates
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.scores import find_scores
 from memframe.audit.sealed import find_sealed
 from memframe.audit.secret import find_secrets
+from memframe.audit.similar import similar_pairs
+from memframe.audit.stale import find_stale
+from memframe.audit.superseded import find_superseded
 from memframe.audit.tags import find_tags
 from memframe.audit.texts import TEXT_FIELDS
 from memframe.audit.withholding import withhold
@@ -59,7 +65,7 @@ def audit_memories(
         There is no such check.
     """
     _check_frame(memories)
-    functions = _chosen(checks, tags=tags, now=now or datetime.now(UTC))
+    functions = _chosen(memories, checks, tags=tags, now=now or datetime.now(UTC))
     parts = {check: function(memories) for check, function in functions.items()}
     findings = withhold(_worst_first(joined(parts.values())), memories)
     return Audit(
@@ -70,9 +76,18 @@ def audit_memories(
     )
 
 
-def _functions(*, tags: pd.DataFrame | None, now: datetime) -> dict[Check, CheckFunction]:
-    """Every check with its function."""
+def _functions(
+    memories: pd.DataFrame, *, tags: pd.DataFrame | None, now: datetime
+) -> dict[Check, CheckFunction]:
+    """Every check with its function; those that relate memories share one search for similar pairs."""
+    moment = pd.Timestamp(now)
+    pairs = cache(partial(similar_pairs, memories))
     return {
+        "exact_duplicate": find_exact_duplicates,
+        "near_duplicate": lambda rows: find_near_duplicates(rows, pairs=pairs()),
+        "changed_value": lambda rows: find_changed_values(rows, pairs=pairs()),
+        "superseded": lambda rows: find_superseded(rows, now=moment, pairs=pairs()),
+        "stale": partial(find_stale, now=moment),
         "secret": find_secrets,
         "personal_data": find_personal_data,
         "junk": find_junk,
@@ -84,6 +99,7 @@ def _functions(*, tags: pd.DataFrame | None, now: datetime) -> dict[Check, Check
 
 
 def _chosen(
+    memories: pd.DataFrame,
     checks: Iterable[Check] | Mapping[Check, CheckFunction] | None,
     *,
     tags: pd.DataFrame | None,
@@ -91,7 +107,7 @@ def _chosen(
 ) -> dict[Check, CheckFunction]:
     if isinstance(checks, str):
         raise ConfigError(f"checks={checks!r} is one text: pass a list of names, [{checks!r}]")
-    functions = _functions(tags=tags, now=now)
+    functions = _functions(memories, tags=tags, now=now)
     wanted = list(functions if checks is None else checks)
     unknown = [check for check in wanted if check not in functions]
     if unknown:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from memframe.audit.findings import findings_frame
 from memframe.audit.keeper import precedence
+from memframe.audit.texts import text_column
 
 
 def find_exact_duplicates(memories: pd.DataFrame) -> pd.DataFrame:
@@ -66,7 +66,7 @@ def _evidence(kept: bool, n_copies: int) -> str:
 
 def copies_of(memories: pd.DataFrame) -> NDArray[np.int64]:
     """For each row the row to keep of all with the same user and content; -1 for rows without content."""
-    content = pa.array(memories["content"], pa.large_string())
+    content = text_column(memories, "content")
     readable = pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(content), ""), False).to_numpy(
         zero_copy_only=False
     )

@@ -7,11 +7,11 @@ from datetime import date
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from memframe.audit.findings import findings_frame, joined
+from memframe.audit.texts import text_column
 from memframe.audit.timewords import RULES, Expiry, Rule, expiries
 
 
@@ -74,7 +74,7 @@ def _expired(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
 
 def _rules_by_row(memories: pd.DataFrame) -> dict[int, list[Rule]]:
     """The rules that may find something, for the rows in which any does; RE2 looks a column at a time."""
-    content = pa.array(memories["content"], pa.large_string())
+    content = text_column(memories, "content")
     dated = memories["created_at"].notna().to_numpy()
     by_row: dict[int, list[Rule]] = defaultdict(list)
     for rule in RULES:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
@@ -21,6 +20,7 @@ from memframe.audit.keeper import age_order
 from memframe.audit.similar import SimilarPairs, similar_pairs
 from memframe.audit.statements import common_words, words_said
 from memframe.audit.succession import Claim, Judge, Older, Succession, Weights, claims_of
+from memframe.audit.texts import text_column
 from memframe.audit.timewords import looks_back
 
 Rows = NDArray[np.int64]
@@ -180,7 +180,7 @@ def _candidates(
     chosen: pd.DataFrame, pairs: SimilarPairs, weights: Weights, age: Rows, first: Rows
 ) -> Iterator[tuple[int, list[Claim], list[int]]]:
     """Memories that say that something has changed, from the oldest, and the older ones that they may mean."""
-    plain = pc.utf8_lower(pa.array(chosen["content"], pa.large_string()))
+    plain = pc.utf8_lower(text_column(chosen, "content"))
     cued = np.flatnonzero(pc.match_substring_regex(plain, ANY_CUE).to_numpy(zero_copy_only=False))
     cued = cued[first[cued] == cued]  # what only repeats an older memory replaces nothing
     older = Older(pairs.reader.words, age, owners_of(chosen), cued)

@@ -186,7 +186,8 @@ _PAST = re.compile(
     re.IGNORECASE,
 )
 _AHEAD = re.compile(
-    r"\b(?:will|shall|going to|plans?|planned|planning|appointment|meeting|deadline|due|expires?|valid|booked|scheduled|"
+    r"\b(?:will|shall|going to|plans?|planned|planning|appointment|meeting|deadline|due|expires?|valid|booked|"
+    r"scheduled|"
     r"reminder|remind|remember to|must|needs? to|has to|have to|should|flight|delivered|delivery|reservation|upcoming|"
     r"intends?|wants to|hopes to|looking forward|termin|frist|fällig|gültig|rendez-vous|cita|until|by|before)\b",
     re.IGNORECASE,

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 import memframe as mf
 from memframe.apply import apply_plan, resume_run
 from memframe.apply.matching import Sought, match
-from memframe.apply.run import COLUMNS, Outcome, Run, Verification
+from memframe.apply.outcome import Outcome
+from memframe.apply.run import COLUMNS, Run, Verification
 from memframe.apply.signs import Seen, Sign, seen_in_error
 from memframe.apply.verdicts import (
     MOVES,
