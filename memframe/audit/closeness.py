@@ -150,7 +150,8 @@ class Comparison:
             n_elsewhere > self._shared / 8 or not self._is_clean(len(exchanges), before, after)
         ):
             return APART
-        return self._changed(kind, before, after, len(exchanges))
+        n_places = len(exchanges) + sum(map(_is_amount, exchanges))
+        return self._changed(kind, before, after, n_places)
 
     def _is_clean(self, n_places: int, before: list[str], after: list[str]) -> bool:
         """Whether words were exchanged for words, rather than one way of saying for another one."""
@@ -206,6 +207,14 @@ def _end_of_join(parts: Sequence[str], start: int, whole: str) -> int:
         if not whole.startswith(joined):
             return 0
     return 0
+
+
+def _is_amount(place: tuple[list[str], list[str]]) -> bool:
+    """Whether a number and what it counts were both exchanged, which are two values, not a day and its month."""
+    return all(
+        any(map(is_number, side)) and not all(is_number(word) or word in CALENDAR for word in side)
+        for side in place
+    )
 
 
 def _kind(left: Sequence[str], right: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from memframe.audit.reader import Reader
 
 _PARTIAL = frozenset({"truncated", "extended"})
 _AS_MUCH = 0.02
+_MOST_RIVALS = 3
 
 
 class Pair(NamedTuple):
@@ -62,8 +63,8 @@ def near_clusters(reader: Reader, pairs: Iterable[Pair], n_rows: int) -> Cluster
     """Texts that say the same, none of them beside one that has another value.
 
     First come pairs that say all of each other. Then a text that is a part of another one joins it, the likest
-    first, but only where what it stands with is a part of the other as well; and where it is as much a part of
-    one text as of another that says something else, it joins neither.
+    first. A part that stands with one whole already joins no other that says something else; one that is as much a
+    part of two such joins the larger cluster, since it adds nothing to either; a stump of three or more joins none.
     """
     clusters = Clusters(n_rows)
     partial = []
@@ -73,28 +74,33 @@ def near_clusters(reader: Reader, pairs: Iterable[Pair], n_rows: int) -> Cluster
                 partial.append(pair)
             else:
                 clusters.join(pair.left, pair.right)
-    for part, whole, _ in _unambiguous(reader, clusters, partial):
-        a, b = (max(clusters.members(row), key=reader.fullness) for row in (part, whole))
-        if clusters.of(part) != clusters.of(whole) and reader.difference(a, b).verdict == "near":
+    wholes: dict[int, int] = {}
+    for part, whole, _ in _decided(reader, clusters, partial):
+        a, b = clusters.of(part), clusters.of(whole)
+        if a != b and (a not in wholes or _agree(reader, clusters, wholes[a], whole)):
+            stands_with = wholes.get(b, whole)
             clusters.join(part, whole)
+            wholes[clusters.of(whole)] = stands_with
     return clusters
 
 
-def _unambiguous(
-    reader: Reader, clusters: Clusters, partial: Iterable[Pair]
-) -> Iterator[tuple[int, int, float]]:
-    """Parts with the texts that they are parts of, the likest first."""
+def _decided(reader: Reader, clusters: Clusters, partial: Iterable[Pair]) -> Iterator[tuple[int, int, float]]:
+    """Parts with the texts that they are parts of and how much of those they are, the likest first."""
     wholes: dict[int, list[tuple[int, int, float]]] = defaultdict(list)
     for left, right, difference in partial:
         part, whole = sorted((left, right), key=reader.fullness)
         wholes[part].append((part, whole, difference.score))
     chosen: list[tuple[int, int, float]] = []
     for edges in wholes.values():
-        edges.sort(key=lambda edge: (-edge[2], edge[1]))
-        _, likest, best = edges[0]
-        rivals = [whole for _, whole, score in edges[1:] if score > best - _AS_MUCH]
-        if all(_agree(reader, clusters, likest, rival) for rival in rivals):
-            chosen += edges
+        best = max(score for _, _, score in edges)
+        likest = [edge for edge in edges if edge[2] > best - _AS_MUCH]
+        likest.sort(key=lambda edge: (-len(clusters.members(edge[1])), edge[1]))
+        rivals: list[tuple[int, int, float]] = []
+        for edge in likest:
+            if not any(_agree(reader, clusters, edge[1], rival[1]) for rival in rivals):
+                rivals.append(edge)
+        if len(rivals) < _MOST_RIVALS:
+            chosen += [rivals[0], *(edge for edge in edges if edge not in rivals)]
     yield from sorted(chosen, key=lambda edge: (-edge[2], edge[0], edge[1]))
 
 

@@ -167,7 +167,9 @@ def cue_in(text: str, rules: tuple[Rule, ...] = RULES) -> Cue | None:
         return None
     rule, match = max(found, key=lambda one: one[0].strength)
     parts = [one.groupdict() for _, one in found]
-    old, new = (" . ".join(part[name] for part in parts if part.get(name)) for name in ("old", "new"))
+    old, new = (
+        " . ".join(dict.fromkeys(part[name] for part in parts if part.get(name))) for name in ("old", "new")
+    )
     ends = [match.start(name) for name in ("old", "new") if match.groupdict().get(name)]
     return Cue(
         rule.kind, rule.strength, text[match.start() : min(ends, default=match.end())].strip(), old, new

@@ -69,7 +69,7 @@ _NUMBERS = """
     1/one/first 2/two/second/twice 3/three/third/thrice 4/four/fourth 5/five/fifth 6/six/sixth 7/seven/seventh
     8/eight/eighth 9/nine/ninth 10/ten/tenth 11/eleven/eleventh 12/twelve/twelfth/dozen/noon 13/thirteen 14/fourteen
     15/fifteen 16/sixteen 17/seventeen 18/eighteen 19/nineteen 20/twenty 30/thirty 40/forty 50/fifty 60/sixty
-    70/seventy 80/eighty 90/ninety 100/hundred 1000/thousand/k 1000000/million/mio 1000000000/billion/bn
+    70/seventy 80/eighty 90/ninety 100/hundred 1000/thousand/k 1000000/million 1000000000/billion
 """
 
 _SAME = """

@@ -69,8 +69,8 @@ def _values(words: Sequence[str]) -> tuple[list[str], bool]:
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, np.where(lengths > 0, lengths, 1), dtype=np.float32)
+    lengths = np.sqrt(np.square(vectors).sum(axis=1, keepdims=True))
+    return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 
 
 def _alike(

@@ -125,10 +125,11 @@ def _are_two_words(a: str, b: str) -> bool:
     """Whether two words, the rarer first, are never each other's slip: numbers, days, denials, opposites."""
     if a in LIGHT or a in NEGATIONS or a in CALENDAR or (b in NEGATIONS and len(b) < 5):
         return True
-    if is_number(class_of(a)) or is_number(class_of(b)):
+    if is_number(class_of(a)) and is_number(class_of(b)):
         return True
     shorter, longer = sorted((a, b), key=len)
-    if longer.endswith(shorter) and longer[: len(longer) - len(shorter)] in _DENYING_PREFIXES:
+    prefix = longer[: len(longer) - len(shorter)]
+    if longer.endswith(shorter) and prefix in _DENYING_PREFIXES and not shorter.startswith(prefix):
         return True
     return any(
         a.startswith(one) and b.startswith(other) and a[len(one) :] == b[len(other) :]

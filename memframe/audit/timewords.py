@@ -187,9 +187,9 @@ _PAST = re.compile(
 )
 _AHEAD = re.compile(
     r"\b(?:will|shall|going to|plans?|planned|planning|appointment|meeting|deadline|due|expires?|valid|booked|"
-    r"scheduled|"
-    r"reminder|remind|remember to|must|needs? to|has to|have to|should|flight|delivered|delivery|reservation|upcoming|"
-    r"intends?|wants to|hopes to|looking forward|termin|frist|fällig|gültig|rendez-vous|cita|until|by|before)\b",
+    r"scheduled|reminder|remind|remember to|must|needs? to|has to|have to|should|flight|delivered|delivery|"
+    r"reservation|upcoming|intends?|wants to|hopes to|looking forward|termin|frist|fällig|gültig|rendez-vous|cita|"
+    r"until|by|before)\b",
     re.IGNORECASE,
 )
 _SENTENCE_MARKS = (". ", "! ", "? ", "; ", "\n")
