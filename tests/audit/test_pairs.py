@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memframe as mf
@@ -101,6 +101,7 @@ texts = st.lists(
 )
 
 
+@settings(max_examples=12)
 @given(texts, st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_nothing(some, chance):
     frame = memories(*some)
