@@ -123,8 +123,9 @@ def list_runs(*, folder: Path | None = None) -> pd.DataFrame:
     Examples
     --------
     >>> runs = list_runs()
-    >>> runs[runs.state == "open"].journal.tolist()
-    []
+    >>> unfinished = runs[runs.state == "open"].journal
+    >>> list(runs.columns[:4])
+    ['run', 'created_at', 'base_url', 'user_id']
     """
     return _frame([_entry(path) for path in Shelf(folder).journals()])
 

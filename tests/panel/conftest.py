@@ -20,6 +20,9 @@ from tests.faults import FaultProxy
 from tests.strangers import at_once
 
 SOON_S = 20
+SHOWN = ("value", "description", "disabled", "children")
+"""Traits in which a change can be seen."""
+
 SETTINGS = ("base_url", "auth_url", "api_key", "client_id", "client_secret", "redirect_uri")
 
 
@@ -31,8 +34,8 @@ class Seen:
         self._changed = threading.Condition()
         panel.way.subscribe(self._tell)
         for widget in self.widgets(hidden=True):
-            if isinstance(widget, ipywidgets.HTML):
-                widget.observe(self._tell, "value")
+            widget.layout.observe(self._tell, "display")
+            widget.observe(self._tell, [name for name in SHOWN if widget.has_trait(name)])
 
     def _tell(self, *_):
         with self._changed:
@@ -55,11 +58,15 @@ class Seen:
         return [each.description for each in self.buttons() if "mf-primary" in each._dom_classes]
 
     def click(self, label, *, wait=True):
-        (button,) = [each for each in self.buttons() if each.description == label]
-        assert not button.disabled, label
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._ready(label), SOON_S), label
+        (button,) = self._ready(label)
         button.click()
         if wait:
             self.settle()
+
+    def _ready(self, label):
+        return [each for each in self.buttons() if each.description == label and not each.disabled]
 
     def fields(self):
         kinds = (ipywidgets.Text, ipywidgets.Textarea)  # Password is a Text
