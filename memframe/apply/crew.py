@@ -32,7 +32,7 @@ class Crew(Generic[T]):
     --------
     >>> with Crew(1) as crew:
     ...     crew.start(7, lambda: "seven")
-    ...     crew.finished(None)
+    ...     crew.finished(timeout_s=1)
     [Finished(n=7, result='seven')]
     """
 
@@ -63,7 +63,7 @@ class Crew(Generic[T]):
             thread.start()
         self._tasks.put((n, task))
 
-    def finished(self, timeout_s: float | None) -> list[Finished[T]]:
+    def finished(self, timeout_s: float) -> list[Finished[T]]:
         """Tasks that are through: at least one where some are under way, unless the time is over before.
 
         What broke a task breaks this call.

@@ -17,7 +17,7 @@ from memframe.apply.groups import Groups
 from memframe.apply.sender import Found, Sender
 from memframe.apply.signs import Seen
 from memframe.apply.verdicts import Move, after_answer, after_reading
-from memframe.errors import MemframeError
+from memframe.errors import JournalError, MemframeError
 from memframe.journal import Operation, Standing
 from memframe.pacing import Pace
 from memframe.wire import MemoryBlob
@@ -30,6 +30,9 @@ FRESH_S = 30.0
 
 DRAIN_S = 5.0
 """How long Ctrl-C waits for what is in flight; what is not back by then counts as unknown."""
+
+PATIENCE_S = 0.5
+"""How long to wait for an answer before looking around; on Windows no longer wait can be interrupted."""
 
 
 class Dispatch:
@@ -100,6 +103,10 @@ class Dispatch:
                 self._round(queue)
         except KeyboardInterrupt:
             self._drain()
+            self._write({})
+            raise
+        except JournalError:
+            self._drain()  # whoever goes on with the run must not meet these on the way
             raise
 
     def _round(self, queue: deque[int]) -> None:
@@ -112,18 +119,19 @@ class Dispatch:
         elif queue and not self._crew.n_busy:
             self._pace.wait()
         leaving = list(self._leaving(queue))
-        reading = [n for n in leaving if not self._is_fresh(n)]
-        intents = {n: _intent(self._books[n].standing) for n in leaving if n not in reading}
+        intents = {n: self._intent(n) for n in leaving if self._is_fresh(n)}
         self._write(intents)
-        for n in reading:
-            self._crew.start(n, self._reading(n))
-        for n in intents:
-            self._crew.start(n, self._sending(n))
+        for n in leaving:
+            self._crew.start(n, self._sending(n) if n in intents else self._reading(n))
 
-    def _patience(self, queue: deque[int]) -> float | None:
+    def _intent(self, n: int) -> Standing:
+        standing = self._news.get(n, self._books[n].standing)
+        return replace(standing, state="sending", attempts=standing.attempts + 1)
+
+    def _patience(self, queue: deque[int]) -> float:
         """How long to wait for what is in flight: no longer than until something else may leave."""
         has_room = queue and self._crew.n_busy < self._pace.limit
-        return self._pace.hold_s if has_room else None
+        return min(PATIENCE_S, self._pace.hold_s) if has_room else PATIENCE_S
 
     def _leaving(self, queue: deque[int]) -> Iterable[int]:
         room = 0 if self._pace.hold_s else self._pace.limit - self._crew.n_busy
@@ -147,7 +155,7 @@ class Dispatch:
         operation, body, sender = self._books[n], self._books.request(n), self._sender
         return lambda: sender.send(operation, body)
 
-    def _take_in(self, queue: deque[int], timeout_s: float | None) -> None:
+    def _take_in(self, queue: deque[int], timeout_s: float) -> None:
         for n, result in self._crew.finished(timeout_s):
             move = self._judge(n, result)
             if move in {"again", "send"} and self.may_try(self._books[n]):
@@ -195,8 +203,3 @@ class Dispatch:
         deadline = self._clock() + DRAIN_S
         while self._crew.n_busy and (left_s := deadline - self._clock()) > 0:
             self._take_in(deque(), left_s)
-        self._write({})
-
-
-def _intent(standing: Standing) -> Standing:
-    return replace(standing, state="sending", attempts=standing.attempts + 1)

@@ -99,8 +99,11 @@ class Engine:
             while not self._dispatch.stopped and (due := self._due()):
                 self._dispatch.send(due)
                 self._reconcile()
-        self._watch_key()
+            if self._dispatch.stopped:  # perhaps since: nothing is going to be read before it is sent again
+                self._reconcile()
         self._note_held_back()
+        if not self._dispatch.barred:
+            self._watch_key()
         if self._dispatch.barred:
             return Verification(failure="nothing more may be read"), self._reason()
         return self._read_back(self._access), self._reason()
@@ -136,16 +139,13 @@ class Engine:
 
     def _reconcile(self) -> None:
         """Settle what may have been carried out, as far as that can be seen."""
-        if self._dispatch.stopped:
+        if self._dispatch.stopped and not self._dispatch.barred:
             self._watch_key()
         if self._dispatch.barred:
             return
-        creates = [
-            op for op in self._books.those("unknown", actions=("create",)) if op.n not in self._left_unknown
-        ]
-        others = [
-            op for op in self._books.those("unknown", actions=("patch", "delete")) if not self._goes_on(op)
-        ]
+        unknown = self._books.those("unknown")
+        creates = [op for op in unknown if op.action == "create" and op.n not in self._left_unknown]
+        others = [op for op in unknown if op.action != "create" and not self._goes_on(op)]
         try:
             if creates:
                 self._reconciliation.settle(self._access, creates, rekeyed=self._moved is not None)
@@ -159,7 +159,9 @@ class Engine:
         self._give_up([self._books[op.n] for op in creates])
 
     def _goes_on(self, operation: Operation) -> bool:
-        return not self._dispatch.stopped and self._dispatch.may_try(operation)
+        """Whether an operation is going to be read and sent once more anyway."""
+        may_go_on = not self._dispatch.stopped and self._groups.held_back(operation) is None
+        return may_go_on and self._dispatch.may_try(operation)
 
     def _leave_unknown(self, operations: Iterable[Operation], why: str) -> None:
         left = [self._books[op.n] for op in operations if self._books[op.n].state == "unknown"]

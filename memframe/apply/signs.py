@@ -167,4 +167,4 @@ def _sign_of_error(error: MemframeError, wrote: bool) -> Sign:
         return "unsent"
     if isinstance(error, ProtocolError):
         return "foreign" if wrote else "barred"
-    return "barred" if wrote else "refused"
+    return "barred" if wrote and isinstance(error, ServiceError) else "refused"

@@ -136,6 +136,7 @@ def test_what_may_have_been_carried_out_is_never_planned_again_as_if_nothing_had
         (mf.InvalidError("no", status=400), False, "refused"),
         (mf.ProtocolError("too large"), True, "foreign"),
         (mf.ProtocolError("another user's"), False, "barred"),
+        (mf.ConfigError("an id that cannot travel"), True, "refused"),
     ],
 )
 def test_errors_are_signs_too(error, wrote, sign):

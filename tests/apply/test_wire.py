@@ -136,7 +136,7 @@ def test_what_breaks_a_task_breaks_the_run():
     with Crew(2) as crew:
         crew.start(1, broken)
         with pytest.raises(ZeroDivisionError):
-            crew.finished(None)
+            crew.finished(timeout_s=10)
 
 
 # Interrupted

@@ -10,8 +10,9 @@ import msgspec
 from msgspec.structs import replace
 
 from memframe import apply
-from memframe.apply import dispatch, verdicts
+from memframe.apply import verdicts
 from memframe.apply.books import Books
+from memframe.apply.dispatch import Dispatch
 from memframe.secret import SecretBytes
 from tests.simulation.scenario import STAGE
 
@@ -36,11 +37,11 @@ def forgetting(books):
 def acknowledge_before_send():
     """Writes down that it is done when it is only about to be sent."""
 
-    def hopeful(standing):
-        return replace(intent(standing), state="done")
+    def hopeful(sending, n):
+        return replace(intent(sending, n), state="done")
 
-    intent = dispatch._intent
-    with patch.object(dispatch, "_intent", hopeful):
+    intent = Dispatch._intent
+    with patch.object(Dispatch, "_intent", hopeful):
         yield
 
 
