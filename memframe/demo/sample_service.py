@@ -6,6 +6,7 @@ import weakref
 from contextlib import ExitStack, closing
 from typing import Self
 
+import memframe as mf
 from memframe.demo.person import Person
 from memframe.sample import load_sample, load_sample_tags
 from memframe.service import run_local
@@ -30,8 +31,9 @@ class SampleService:
     Examples
     --------
     >>> with SampleService() as sample:
-    ...     print(sample.local.base_url)
-    http://127.0.0.1:.../api/v1
+    ...     access = sample.open_access()
+    ...     len(mf.load_memories(access, progress=False))
+    389
     """
 
     def __init__(self) -> None:
@@ -40,7 +42,8 @@ class SampleService:
             self.person = opened.enter_context(closing(Person(EMAIL, PASSWORD)))
             user_id = self.local.add_user(EMAIL, PASSWORD)
             self.local.import_memories(user_id, load_sample(), load_sample_tags())
-            self._end = weakref.finalize(self, opened.pop_all().close)
+            self._opened = opened.pop_all()
+        self._end = weakref.finalize(self, self._opened.close)
 
     def __repr__(self) -> str:
         return f"<SampleService of {EMAIL}, {'running' if self._end.alive else 'stopped'}>"
@@ -50,6 +53,20 @@ class SampleService:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+    def open_access(self, reason: str = "A look at what my assistants remember") -> mf.Access:
+        """Ask for her memories and have her approve: in one call what `memframe demo` tells step by step."""
+        local = self.local
+        client = self._opened.enter_context(
+            mf.connect(local.base_url, api_key=local.api_key, auth_url=local.auth_url)
+        )
+        flow = mf.OAuthFlow(
+            local.client_id, local.client_secret, auth_url=local.auth_url, redirect_uri=local.redirect_uri
+        )
+        tokens = flow.exchange(self.person.authorize(flow.authorization_url()))
+        request = client.create_access_request(tokens.memory_key, reason)
+        self.person.decide(local.dashboard_url, "Approve")
+        return mf.open_access(client, request.id)
 
     def close(self) -> None:
         """Stop the service and remove its database; a second call does nothing."""
