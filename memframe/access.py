@@ -85,6 +85,11 @@ class Access:
         if len(self._loads) > MAX_KEPT_LOADS:
             self.states()
 
+    @property
+    def has_baselines(self) -> bool:
+        """Whether anything was loaded through it."""
+        return bool(self._loads)
+
     def baseline(self) -> pd.DataFrame:
         """Every row as it was last loaded, indexed by ``id``: of two loads the newer one counts."""
         return self.states().drop_duplicates("id", keep="last").set_index("id", drop=False)

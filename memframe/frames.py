@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ import pyarrow as pa
 import pyarrow.pandas_compat  # Arrow loads it at the first conversion; better not in the middle of a load
 from msgspec import Struct
 from msgspec.structs import astuple
+from numpy.typing import NDArray
 
 from memframe.wire import AccessRequest, Tag
 
@@ -76,13 +76,12 @@ def _join_arrow(kind: pa.DataType) -> Callable[[list[pa.Array]], pd.Series[Any]]
     return join
 
 
-def _names_chunk(values: Sequence[Sequence[str] | None]) -> list[tuple[str, ...]]:
-    return [tuple(names) if names else () for names in values]
+def _names_chunk(values: Sequence[Sequence[str] | None]) -> NDArray[np.object_]:
+    return np.fromiter((tuple(names) if names else () for names in values), object, len(values))
 
 
-def _join_names(chunks: list[list[tuple[str, ...]]]) -> pd.Series[Any]:
-    cells = np.fromiter(chain.from_iterable(chunks), dtype=object, count=sum(map(len, chunks)))
-    return pd.Series(cells, dtype=object)
+def _join_names(chunks: list[NDArray[np.object_]]) -> pd.Series[Any]:
+    return pd.Series(np.concatenate(chunks) if chunks else [], dtype=object)
 
 
 TEXT = Kind(_ARROW_TEXT, _text_chunk, _join_arrow(_ARROW_TEXT))

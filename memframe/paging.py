@@ -11,8 +11,10 @@ so that the two take turns instead of fighting (which made loads slower by 40 %)
 
 from __future__ import annotations
 
+import math
 import operator
 import re
+import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -80,18 +82,27 @@ def iter_pages(
     """
     size = PAGE_SIZES[0] if page_size == "auto" else _checked_size(page_size)
     size = size if limit is None else min(size, limit)
-    chain = _chain(fetch, size, may_shrink=page_size == "auto")
+    first = _first_page(fetch, size, may_shrink=page_size == "auto")
+    if cursor_of(first.body) is None:  # most listings: not worth a thread
+        yield first.body
+    else:
+        n_sure = sys.maxsize if limit is None else math.ceil(limit / first.size)
+        yield from _read_ahead(_chain(fetch, first), n_sure)
+
+
+def _read_ahead(chain: Iterator[_Page], n_sure: int) -> Generator[bytes]:
+    """The pages of a chain, which a thread follows; beyond those sure to be wanted only as they are asked for."""
     ahead = ThreadPoolExecutor(1, thread_name_prefix="memframe-pages")
     coming: deque[Future[_Page | None]] = deque()
     try:
         for n_pages in count(1):
-            ends_here = limit is not None and n_pages * size >= limit
-            while len(coming) < (1 if ends_here else 2):  # this one, and the next to follow without a word
+            while len(coming) < (
+                2 if n_pages < n_sure else 1
+            ):  # this one, and the next to follow without a word
                 coming.append(ahead.submit(next, chain, None))
             page = coming.popleft().result()
             if page is None:
                 return
-            size = page.size
             wait(coming, timeout=HEAD_START_S)
             yield page.body
     finally:
@@ -105,9 +116,8 @@ class _Page(NamedTuple):
     body: bytes
 
 
-def _chain(fetch: FetchPage, size: int, *, may_shrink: bool) -> Iterator[_Page]:
-    """The pages one after the other."""
-    page = _first_page(fetch, size, may_shrink=may_shrink)
+def _chain(fetch: FetchPage, page: _Page) -> Iterator[_Page]:
+    """The pages one after the other, from the first."""
     seen: set[str] = set()
     yield page
     while (cursor := cursor_of(page.body)) is not None:

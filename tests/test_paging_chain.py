@@ -158,3 +158,14 @@ def test_no_page_is_fetched_ahead_that_the_limit_does_not_need(limit, n_asked):
 )
 def test_the_cursor_is_the_pages_own(body, cursor):
     assert cursor_of(body) == cursor
+
+
+def test_smaller_pages_than_asked_for_are_followed_as_long_as_somebody_asks():
+    pages = Pages(5)  # as by a service that clamps: 5 pages where the limit asked for one
+    assert len(list(iter_pages(pages, limit=30))) == 5
+
+
+def test_a_listing_of_one_page_needs_no_thread():
+    pages = Pages(1)
+    list(iter_pages(pages))
+    assert pages.threads == [threading.current_thread()]

@@ -24,8 +24,10 @@ def keep_known(access: Access, written: Sequence[Operation], stored: Mapping[str
     stored : mapping of str to Stored
         The memories as they were read back, by id.
     """
-    baseline = access.baseline()
     patched = {str(op.id): op.change for op in written if op.action == "patch" and op.id in stored}
+    if not patched or not access.has_baselines:
+        return
+    baseline = access.baseline()
     rows = baseline.loc[baseline.index.isin(patched)].copy()
     if rows.empty:
         return

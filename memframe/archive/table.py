@@ -128,4 +128,4 @@ def tuples_of(column: pa.ChunkedArray) -> list[tuple[str, ...]]:
 
 def _series(name: str, column: pa.ChunkedArray) -> pd.Series[Any]:
     kind = MEMORY_KINDS[name]
-    return kind.join([tuples_of(column)] if kind is NAMES else column.chunks)
+    return kind.join([kind.chunk(tuples_of(column))] if kind is NAMES else column.chunks)
