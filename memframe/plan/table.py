@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 MAX_SHOWN = 50
 
-_SHOWN_WHOLE = ("title", "content")
-"""Fields of a memory that comes or goes as a whole."""
+_SHOWN_OF_DELETES = ("title", "content")
+"""Fields by which one knows what goes."""
 
 _STYLE = """
 .memframe-plan { font-size: 13px; line-height: 1.45; }
@@ -83,8 +83,8 @@ def _sides(change: Change, name: str) -> Sides:
 
 def _shown_fields(change: Change) -> Sequence[str]:
     given = change.before.keys() | change.after.keys()
-    if change.action in ("create", "delete"):
-        given = {name for name in _SHOWN_WHOLE if change.before.get(name) or change.after.get(name)}
+    if change.action == "delete":
+        given = {name for name in _SHOWN_OF_DELETES if change.before.get(name)}
     return [name for name in FIELDS if name in given]
 
 
