@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from typing import Self
 
 import memframe as mf
 from memframe.demo.person import Person
-from memframe.sample import load_sample, load_sample_tags
+from memframe.sample import SampleMemory, load_sample, load_sample_tags
 from memframe.service import run_local
 
 EMAIL = "ilka@example.org"
@@ -37,13 +38,10 @@ class SampleService:
     """
 
     def __init__(self) -> None:
-        with ExitStack() as opened:
-            self.local = opened.enter_context(run_local())
-            self.person = opened.enter_context(closing(Person(EMAIL, PASSWORD)))
-            user_id = self.local.add_user(EMAIL, PASSWORD)
-            self.local.import_memories(user_id, load_sample(), load_sample_tags())
-            self._opened = opened.pop_all()
+        self._opened = ExitStack()
         self._end = weakref.finalize(self, self._opened.close)
+        self.local = self._opened.enter_context(run_local())
+        self.person = self.add_person(EMAIL, load_sample())
 
     def __repr__(self) -> str:
         return f"<SampleService of {EMAIL}, {'running' if self._end.alive else 'stopped'}>"
@@ -54,18 +52,26 @@ class SampleService:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def open_access(self, reason: str = "A look at what my assistants remember") -> mf.Access:
-        """Ask for her memories and have her approve: in one call what `memframe demo` tells step by step."""
-        local = self.local
+    def add_person(self, email: str, memories: Sequence[SampleMemory]) -> Person:
+        """One more user, with memories and the sample's tags, at a browser of their own."""
+        person = self._opened.enter_context(closing(Person(email, PASSWORD)))
+        self.local.import_memories(self.local.add_user(email, PASSWORD), memories, load_sample_tags())
+        return person
+
+    def open_access(
+        self, person: Person | None = None, *, reason: str = "A look at what my assistants remember"
+    ) -> mf.Access:
+        """Ask a person, by default Ilka, who approves: in one call what `memframe demo` tells step by step."""
+        local, person = self.local, person or self.person
         client = self._opened.enter_context(
             mf.connect(local.base_url, api_key=local.api_key, auth_url=local.auth_url)
         )
         flow = mf.OAuthFlow(
             local.client_id, local.client_secret, auth_url=local.auth_url, redirect_uri=local.redirect_uri
         )
-        tokens = flow.exchange(self.person.authorize(flow.authorization_url()))
+        tokens = flow.exchange(person.authorize(flow.authorization_url()))
         request = client.create_access_request(tokens.memory_key, reason)
-        self.person.decide(local.dashboard_url, "Approve")
+        person.decide(local.dashboard_url, "Approve")
         return mf.open_access(client, request.id)
 
     def close(self) -> None:
