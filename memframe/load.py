@@ -88,9 +88,8 @@ def load_memories(
     builder = FrameBuilder(MEMORY_KINDS)
     with Progress(progress, text="memories") as bar, _collector_paused():
         pages = listing.pages(query, limit=limit, page_size=page_size)
-        for n_rows in map(
-            builder.add, pages
-        ):  # map lets go of a page before it asks for the next: a tenth faster
+        # As a loop variable a page would stay alive while the next is decoded, which costs a tenth more time.
+        for n_rows in map(builder.add, pages):
             bar.step(n_rows)
     frame = _reported(builder, listing)
     access.keep_baseline(frame)
