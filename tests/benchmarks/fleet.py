@@ -44,7 +44,7 @@ class Users:
         (self._page,) = rendered(memories, n_memories).values()
         self.n_requests = self.n_bytes = 0
 
-    def answer(self, method, target):
+    def answer(self, method, target, _body):
         time.sleep(self._delay_s)
         body = self._body(method, urlsplit(target))
         if not target.endswith("/counts"):

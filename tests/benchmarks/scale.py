@@ -47,12 +47,12 @@ class EndlessPages:
         self._other = Pages(0, 0)
         self._kept = list(rendered(varied(n_kept * PAGE_SIZE), PAGE_SIZE).values())
 
-    def answer(self, method, target):
+    def answer(self, method, target, body):
         from urllib.parse import parse_qs, urlsplit
 
         parts = urlsplit(target)
         if not parts.path.endswith("/memory-blobs"):
-            return self._other.answer(method, target)
+            return self._other.answer(method, target, body)
         number = int(parse_qs(parts.query).get("cursor", ["c0"])[0][1:])
         body = self._kept[number % len(self._kept)].replace(b'"id": "########', b'"id": "%08x' % number)
         cursor = b'"c%d"' % (number + 1) if number < self._last else b"null"

@@ -1,0 +1,33 @@
+"""The benchmarks run, each as small as it can be: their figures are for whoever asks, that they run is for us."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).with_name("benchmarks")
+
+SMALL = {
+    "load": ["--memories", "20", "--rounds", "1", "--page-size", "10", "--delay-ms", "0", "--way", "session"],
+    "plan": ["--memories", "500", "--rounds", "1"],
+    "write": ["--rounds", "1"],
+    "scale": ["--memories", "60000", "--rounds", "1"],
+    "fleet": ["--rounds", "1"],
+    "service": ["--databases", "sqlite", "--workers", "1", "--seconds", "1", "--rounds", "1"],
+}
+PARTS = {"keeper", "pages", "ways"}
+"""Programs that the others start."""
+
+
+def test_every_benchmark_is_tried():
+    assert {path.stem for path in HERE.glob("*.py")} == SMALL.keys() | PARTS
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("name", SMALL)
+def test_it_runs(name):
+    command = [sys.executable, HERE / f"{name}.py", *SMALL[name]]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
