@@ -73,14 +73,15 @@ class Writer:
         row, after = self._draft.rows[memory_id], self._after[memory_id]
         held = self._held.get(memory_id, [])
         merged = [copy for copy in held if copy in self._merged_into]
-        takes_in = f"takes in {self._named(merged)}" if merged else None
+        takes_in = [f"takes in {self._named(merged)}"] if merged else []
+        why = [*map(self._why_deleted.get, merged), self._why_patched.get(memory_id)]
         return Change(
             action="patch",
             row=row.label,
             id=memory_id,
             before={name: row.now[name] for name in after},
             after=after,
-            reason="; ".join(filter(None, [takes_in, self._why_patched.get(memory_id)])),
+            reason="; ".join([*takes_in, *dict.fromkeys(filter(None, why))]),
             group=self._group_of.get(memory_id),
             hidden=self._hidden(memory_id, *held),
         )
