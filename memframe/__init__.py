@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from memframe.apply import Run, apply_plan, resume_run
     from memframe.archive import Changes, export_memories, load_archive, refresh_archive
     from memframe.audit import Audit, audit_memories
+    from memframe.cleanup import plan_cleanup
     from memframe.client import Client, connect
     from memframe.fleet import Fleet, FleetFolder, audit_fleet, export_fleet, load_fleet
     from memframe.journal import list_runs, purge_runs
@@ -70,6 +71,7 @@ _ROOMS = {
     "apply": ("Run", "apply_plan", "resume_run"),
     "archive": ("Changes", "export_memories", "load_archive", "refresh_archive"),
     "audit": ("Audit", "audit_memories"),
+    "cleanup": ("plan_cleanup",),
     "client": ("Client", "connect"),
     "fleet": ("Fleet", "FleetFolder", "audit_fleet", "export_fleet", "load_fleet"),
     "journal": ("list_runs", "purge_runs"),
@@ -147,6 +149,7 @@ __all__ = [
     "load_tags",
     "open_access",
     "plan_changes",
+    "plan_cleanup",
     "plan_deletes",
     "plan_reseal",
     "plan_undo",

@@ -59,6 +59,9 @@ class Change(Struct, frozen=True, kw_only=True):
         opened, when it is made anew.
     hidden : tuple of str
         Texts, such as a password that is about to be redacted, that no display of the change shows.
+    relies_on : dict of str to dict of str to value
+        Other memories, by id, and what of each must still be so: the change is stale where it is not. Of a copy that
+        is deleted, the one that holds from then on alone what it said.
 
     Examples
     --------
@@ -76,6 +79,7 @@ class Change(Struct, frozen=True, kw_only=True):
     sealed: str | None = None
     verbatim: bool = False
     hidden: tuple[str, ...] = ()
+    relies_on: dict[str, dict[str, Value]] = {}
 
     def __repr__(self) -> str:
         shown = asdict(masked(self))
@@ -104,6 +108,9 @@ def masked(change: Change) -> Change:
         before=_masked_values(change.before, pattern),
         after=_masked_values(change.after, pattern),
         reason=change.reason and pattern.sub(MASK, change.reason),
+        relies_on={
+            memory_id: _masked_values(values, pattern) for memory_id, values in change.relies_on.items()
+        },
         hidden=(),
     )
 

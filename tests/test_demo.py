@@ -10,13 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 from memframe.archive import export_memories, load_archive
+from memframe.audit import find_secrets
 from memframe.cli import main
 from memframe.demo import SampleService
 from memframe.demo.telling import Telling, cut, display_width
 from memframe.frames import MEMORY_KINDS, FrameBuilder
 from memframe.sample import load_sample
 
-FILES = {"memories.parquet", "timeline.png", "tags.png"}
+FILES = {"memories.parquet", "timeline.png", "tags.png", "audit.html"}
 SECONDS = 15
 COMMAND = [sys.executable, "-m", "memframe", "demo"]
 
@@ -63,7 +64,13 @@ def run(machine):
     )
 
 
-def test_it_shows_the_whole_way_and_leaves_three_files(machine):
+def secrets_of(memories):
+    found = find_secrets(memories)
+    contents = memories.set_index("id").content
+    return [contents[i][start:end] for i, start, end in zip(found.id, found.start, found.end, strict=True)]
+
+
+def test_it_shows_the_whole_way_and_leaves_four_files(machine):
     started = time.monotonic()
     done = run(machine)
     assert (done.returncode, done.stderr) == (0, "")
@@ -77,10 +84,17 @@ def test_it_shows_the_whole_way_and_leaves_three_files(machine):
     loaded = load_archive(folder / "memories.parquet")
     assert sorted(loaded.content) == sorted(memory.content for memory in load_sample())
 
-    for number in range(1, 9):
+    for number in range(1, 13):
         assert f"\n{number}. " in done.stdout
     assert "389 memories; none that could not be opened" in done.stdout
+    assert "patches, " in done.stdout
+    assert "A second audit finds no secrets, and nothing more to" in done.stdout
+    assert "389 memories, every field as it was" in done.stdout
     assert str(folder) in done.stdout
+    page = (folder / "audit.html").read_text()
+    secrets = secrets_of(loaded)
+    assert len(secrets) == 5
+    assert [secret for secret in secrets if secret in done.stdout + page] == []
     assert max(map(display_width, done.stdout.splitlines())) < 80 + len(str(folder))
     assert "\x1b" not in done.stdout
 

@@ -54,10 +54,19 @@ def test_writing_back(environment):
     assert names["plan"].counts["patch"] > 0
 
 
+def test_auditing_and_cleaning_up(environment, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    access = environment.access()
+    names = {"mf": memframe, "access": access, "memories": memframe.load_memories(access)}
+    exec(BLOCKS[2], names)  # noqa: S102 - the README's own code
+    assert (tmp_path / "audit.html").exists()
+    assert names["run"].counts["done"] == len(names["plan"]) > 0
+
+
 def test_asking_a_user(environment):
     names = Asking(environment)
     exec("import memframe as mf\nclient = mf.connect()", names)  # noqa: S102 - what the block before has
-    block = BLOCKS[2].replace("timeout_s=600", "timeout_s=0")
+    block = BLOCKS[3].replace("timeout_s=600", "timeout_s=0")
     with pytest.raises(TimeoutError):
         exec(block, names)  # noqa: S102 - the README's own code
     environment.service.decide(names["request"].id, "approved")
@@ -69,7 +78,7 @@ def test_in_a_notebook(environment):
     shown = []
     names = {"display": shown.append}
     exec("import memframe as mf", names)  # noqa: S102 - what the blocks before have
-    exec(BLOCKS[3], names)  # noqa: S102 - the README's own code
+    exec(BLOCKS[4], names)  # noqa: S102 - the README's own code
     assert shown == [names["panel"]]
     assert names["panel"].wait(20)
     assert names["panel"].way.client.base_url == environment.service.base_url
@@ -77,4 +86,4 @@ def test_in_a_notebook(environment):
 
 
 def test_there_are_no_other_blocks():
-    assert len(BLOCKS) == 4
+    assert len(BLOCKS) == 5

@@ -1,19 +1,20 @@
 """Groups: what must hold together fails together.
 
-The deletes of a group wait until everything else of it is done and was read again as it was written. As soon as
-one member cannot be done, those that have not been sent stay planned.
+The deletes of a group wait until everything else of it is done and was read again as it was written, and what they
+rely on as it has to be. As soon as one member cannot be done, those that have not been sent stay planned.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from memframe.access import Access
 from memframe.apply.books import Books
 from memframe.apply.verdicts import unlike
-from memframe.current import read_stored
+from memframe.current import Stored, read_stored
 from memframe.journal import WRITTEN, Operation
+from memframe.plan import leaning
 from memframe.plan.wording import name_of
 
 _FAILED = frozenset({"rejected", "conflict"})
@@ -61,7 +62,17 @@ class Groups:
             if self._is_ready(group)
         ]
         keepers = [op for group in ready for op in self._keepers(group)]
-        stored = read_stored(access, [str(op.id) for op in keepers]) if keepers else {}
+        leaners = [op for group in ready for op in self._of(group) if op.change.relies_on]
+        ids = [str(op.id) for op in keepers] + [
+            memory_id for op in leaners for memory_id in op.change.relies_on
+        ]
+        stored = read_stored(access, ids) if ids else {}
+        self._hold_back_unkept(keepers, stored)
+        self._hold_back_forlorn(leaners, stored)
+        self._read |= {group for group in ready if group not in self._reasons}
+        return any(group in self._read for group in ready)
+
+    def _hold_back_unkept(self, keepers: Iterable[Operation], stored: Mapping[str, Stored]) -> None:
         for op in keepers:
             there = stored.get(str(op.id))
             if there is None or unlike(op.change.after, there):
@@ -69,8 +80,14 @@ class Groups:
                     f"held back, as {name_of(op.change)} of its group does not read back as it was written"
                 )
                 self._reasons.setdefault(int(op.change.group or 0), reason)
-        self._read |= {group for group in ready if group not in self._reasons}
-        return any(group in self._read for group in ready)
+
+    def _hold_back_forlorn(self, leaners: Iterable[Operation], stored: Mapping[str, Stored]) -> None:
+        for op in leaners:
+            for memory_id, fields in leaning(op.change, stored):
+                reason = (
+                    f"held back, as memory {memory_id}, which it relies on, was changed ({', '.join(fields)})"
+                )
+                self._reasons.setdefault(int(op.change.group or 0), reason)
 
     def reason_to_wait(self, operation: Operation) -> str | None:
         """Why a member of a group was never sent, in words."""

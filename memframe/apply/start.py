@@ -134,7 +134,7 @@ class Start(NamedTuple):
     access : Access
         With the credentials of this moment.
     stored : dict of str to Stored
-        The memories of the plan's patches and deletes, as the service holds them.
+        The memories of the plan's patches and deletes, and those that it relies on, as the service holds them.
     ids_before : frozenset of str
         Ids of all memories, where the plan creates some.
     """
@@ -156,7 +156,12 @@ def read_start(access: Access, plan: Plan) -> Start:
     """
     access = access.renewed()
     refuse_rekeyed(access, plan.key_version)
-    ids = [change.id for change in plan.writes if change.id is not None]
+    ids = [
+        memory_id
+        for change in plan.writes
+        for memory_id in (change.id, *change.relies_on)
+        if memory_id is not None
+    ]
     if not plan.counts.get("create"):
         start = Start(access, read_stored(access, ids), frozenset())
     else:

@@ -14,6 +14,7 @@ from memframe.audit.findings import CHECKS, SEVERITIES, Check
 from memframe.audit.saved import SavedAudit, read_findings, records_of, writing
 from memframe.errors import ConfigError
 from memframe.report import brief_html, page_html
+from memframe.report.verdict import counts_of, details, headline
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,6 +57,12 @@ class Audit:
         found = ", ".join(f"{counts[name]:,} {name}" for name in reversed(SEVERITIES) if name in counts)
         n = len(self.memories)
         return f"<Audit of {n:,} {'memory' if n == 1 else 'memories'}: {found or 'no findings'}>"
+
+    @property
+    def verdict(self) -> list[str]:
+        """What it comes to, in sentences, the worst first; without any text of a memory."""
+        counts, n = counts_of(self.findings), len(self.memories)
+        return [headline(counts, n), *details(counts, n)]
 
     @property
     def summary(self) -> pd.DataFrame:

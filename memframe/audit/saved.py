@@ -43,6 +43,23 @@ def read_findings(path: Path) -> pd.DataFrame:
     FrameError
         The file cannot be read, or is no saved audit.
     """
+    return findings_of(read_audit(path))
+
+
+def findings_of(saved: SavedAudit) -> pd.DataFrame:
+    """The findings of a saved audit as a frame."""
+    columns = {name: [finding.get(name) for finding in saved.findings] for name in DTYPES}
+    return findings_frame(**columns)
+
+
+def read_audit(path: Path) -> SavedAudit:
+    """An audit that was saved.
+
+    Raises
+    ------
+    FrameError
+        The file cannot be read, or is no saved audit.
+    """
     try:
         saved = msgspec.json.decode(path.read_bytes(), type=SavedAudit)
     except OSError as error:
@@ -51,8 +68,7 @@ def read_findings(path: Path) -> pd.DataFrame:
         raise FrameError(f"{path} is no audit that to_json() wrote: {error}") from None
     if saved.format != FORMAT:
         raise FrameError(f"{path} is a {saved.format}; this version reads {FORMAT}: audit again.")
-    columns = {name: [finding.get(name) for finding in saved.findings] for name in DTYPES}
-    return findings_frame(**columns)
+    return saved
 
 
 @contextmanager

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from ast import literal_eval
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain, permutations
 from typing import NamedTuple
 
@@ -22,6 +24,9 @@ MAX_SHARE = 0.25
 
 _SEPARATORS = re.compile(r"[\W_]+")
 
+_QUOTED = r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+_EVIDENCE = re.compile(rf"{_QUOTED}(?: \([\d,]+ memor(?:y|ies)\) and {_QUOTED})?")
+"""How the evidence of a finding names one tag, or two of which the second is proposed for the first."""
 
 _SINGULAR = (
     ("ies", "y"),
@@ -73,6 +78,17 @@ def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.Da
             "Disabled, unknown and unused tags: pass the tags of load_tags(access) to compare with.",
         )
     return findings
+
+
+@lru_cache(maxsize=1 << 12)
+def names_in(evidence: str) -> tuple[str, ...]:
+    """The tag that a finding about a memory is about and, where names mean the same, the one that is proposed for it.
+
+    >>> names_in("'Recipes' (1 memory) and 'recipe' (2 memories)"), names_in("'stamps' is disabled")
+    (('Recipes', 'recipe'), ('stamps',))
+    """
+    quoted = _EVIDENCE.match(evidence)
+    return tuple(literal_eval(name) for name in quoted.groups() if name) if quoted else ()
 
 
 class _Users(NamedTuple):

@@ -60,11 +60,19 @@ def on_memories(command: Command) -> Command:
     help=f"End with exit code {FOUND} if there is a finding of this severity or a worse one.",
 )
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the report there, too.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Keep the audit there as JSON, for `memframe plan --from-audit`.",
+)
 @as_json
-def audit_all(audit: Audit, fail_on: Severity | None, html: Path | None, as_json: bool) -> None:
+def audit_all(
+    audit: Audit, fail_on: Severity | None, html: Path | None, out: Path | None, as_json: bool
+) -> None:
     """Look for secrets, personal data, junk, duplicates, broken scores and tags; nothing is changed.
 
-    Evidence is masked in every output. With --json all findings go to standard output.
+    Evidence is masked in every output. With --json all findings go to standard output. What is proposed is planned
+    by `memframe plan --from-audit`.
 
     \b
     Example:
@@ -72,12 +80,16 @@ def audit_all(audit: Audit, fail_on: Severity | None, html: Path | None, as_json
     """
     if html is not None:
         audit.to_html(html)
+    if out is not None:
+        audit.to_json(out)
     if as_json:
         sys.stdout.buffer.write(audit.json() + b"\n")
     else:
         click.echo("\n".join(_told(audit)))
         if html is not None:
             click.echo(f"Report: {html}")
+        if out is not None:
+            click.echo(f"Audit: {out}")
     if fail_on is not None and _has(audit.findings, fail_on):
         click.get_current_context().exit(FOUND)
 

@@ -23,10 +23,10 @@ from memframe.demo.telling import Telling
     type=click.Path(path_type=Path),
     default=Path("memframe-demo"),
     show_default=True,
-    help="Where the Parquet file and the pictures go.",
+    help="Where the Parquet file, the pictures and the report go.",
 )
 def take_tour(folder: Path) -> None:
-    """Walk the whole way from an API key to a DataFrame, on a service of its own.
+    """Walk the whole way from an API key to a DataFrame, an audit and a cleanup, on a service of its own.
 
     Takes a few seconds and needs no account. Its database ends with it; files stay only in the folder.
 

@@ -13,9 +13,11 @@ from memframe.access import Access
 from memframe.archive import load_archive
 from memframe.archive.places import FORMATS, format_of
 from memframe.archive.table import ARCHIVE_SCHEMA
+from memframe.cleanup import audit_again, plan_cleanup
+from memframe.cleanup.asked import Actions, asked_for
 from memframe.cli.opening import as_json, on_request, opened, request_option
 from memframe.plan import Plan, plan_changes, plan_deletes
-from memframe.plan.changes import OnNull
+from memframe.plan.changes import OnNull, check_size
 from memframe.plan.conflicts import OnConflict
 from memframe.undo import plan_undo
 
@@ -33,6 +35,16 @@ to_file = click.option(
 @click.argument("edited", required=False, type=click.Path(path_type=Path))
 @request_option(required=False)
 @to_file
+@click.option(
+    "--from-audit",
+    "audit",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Plan what an audit proposes, kept by `memframe audit --out`; no EDITED.",
+)
+@click.option(
+    "--actions",
+    help="Of an audit only these, such as delete,merge; or what to do about checks: personal_data=redact.",
+)
 @click.option("--delete", "is_delete", is_flag=True, help="Delete the memories of EDITED.")
 @click.option(
     "--show", "saved", type=click.Path(path_type=Path), help="Show a plan that was kept; no EDITED."
@@ -54,13 +66,12 @@ to_file = click.option(
 @click.option("--max-changes", type=click.IntRange(min=0), help="Refuse to plan more.")
 @as_json
 def plan_edits(
-    edited: Path | None,
     request_id: str | None,
     out: Path | None,
     saved: Path | None,
     as_json: bool,
     on_conflict: OnConflict,
-    **options: Any,
+    **given: Any,
 ) -> None:
     """Plan what EDITED asks to be written: an archive (.parquet, .jsonl, .csv) with edited or new rows.
 
@@ -68,20 +79,24 @@ def plan_edits(
     .csv). Nothing is written. Rows that are not in EDITED are left alone; --delete plans to delete those that are,
     and then EDITED may also be a text file of ids, one a line, or - for standard input.
 
+    Instead of EDITED, --from-audit plans what an audit proposes, as far as it is still to be found: delete, merge,
+    redact, retag, rescale. Personal data is redacted only with --actions personal_data=redact.
+
     Ends with 3 if there are conflicts.
 
     \b
     Example:
-        memframe plan edited.parquet --request 7c9e6679 --out cleanup.plan
+        memframe plan edited.parquet --request 7c9e6679 --out edits.plan
+        memframe audit --request 7c9e6679 --out audit.json
+        memframe plan --from-audit audit.json --request 7c9e6679 --actions delete,merge --out cleanup.plan
     """
     if saved is not None:
         _show(Plan.load(saved), as_json=as_json)
         return
-    if edited is None or request_id is None:
-        raise click.UsageError("give EDITED and --request, or --show a plan that was kept")
+    if request_id is None or (given["edited"] is None) == (given["audit"] is None):
+        raise click.UsageError("give --request and EDITED or --from-audit, or --show a plan that was kept")
     with opened(request_id) as access:
-        looked_at = "mark" if on_conflict == "raise" else on_conflict
-        plan = _planned(access, edited, on_conflict=looked_at, **options)
+        plan = _planned(access, on_conflict="mark" if on_conflict == "raise" else on_conflict, **given)
     _show(plan, as_json=as_json)
     has_conflicts = "conflict" in plan.counts
     if out is not None and not (has_conflicts and on_conflict == "raise"):
@@ -114,12 +129,44 @@ def plan_back(journal: Path, request_id: str, out: Path | None, as_json: bool) -
 
 
 def _planned(
-    access: Access, edited: Path, *, is_delete: bool, on_null: OnNull, on_conflict: OnConflict, **options: Any
+    access: Access,
+    *,
+    edited: Path | None,
+    audit: Path | None,
+    actions: str | None,
+    is_delete: bool,
+    on_null: OnNull,
+    on_conflict: OnConflict,
+    max_changes: int | None,
 ) -> Plan:
-    if is_delete:
-        return plan_deletes(access, _doomed(edited, access), on_conflict=on_conflict)
-    rows = _rows_in(edited, access)
-    return plan_changes(access, rows, on_null=on_null, on_conflict=on_conflict, **options)
+    if audit is not None:
+        plan = _cleanup(access, audit, _actions(actions), on_conflict)
+    elif actions is not None or edited is None:
+        raise click.UsageError("--actions chooses among the proposals of --from-audit")
+    elif is_delete:
+        plan = plan_deletes(access, _doomed(edited, access), on_conflict=on_conflict)
+    else:
+        plan = plan_changes(access, _rows_in(edited, access), on_null=on_null, on_conflict=on_conflict)
+    check_size(plan.records, max_changes)
+    return plan
+
+
+def _cleanup(access: Access, audit: Path, actions: Actions, on_conflict: OnConflict) -> Plan:
+    asked_for(actions)  # before anything is read
+    renewal = audit_again(access, audit)
+    if renewal.n_left_out:
+        told = "finding is" if renewal.n_left_out == 1 else "findings are"
+        click.echo(f"{renewal.n_left_out:,} {told} not to be found any more, and left out.", err=True)
+    return plan_cleanup(access, renewal.audit, actions=actions, on_conflict=on_conflict)
+
+
+def _actions(text: str | None) -> Actions:
+    """What `--actions` says: a list, or a mapping."""
+    parts = [part.strip() for part in (text or "").split(",") if part.strip()]
+    pairs = [part.partition("=")[::2] for part in parts if "=" in part]
+    if pairs and len(pairs) < len(parts):
+        raise click.UsageError("--actions: either names such as delete,merge, or pairs such as junk=review")
+    return dict(pairs) or (None if text is None else parts)
 
 
 def _rows_in(path: Path, access: Access) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 import memframe as mf
+from memframe.demo.cleaning import audit, clean_up
 from memframe.demo.folder import ARCHIVE, PICTURES, keeping_in, writing_to
 from memframe.demo.person import Person
 from memframe.demo.sample_service import SampleService
@@ -36,7 +37,7 @@ def run_demo(
     Parameters
     ----------
     folder : Path
-        Where the Parquet file and the two pictures go; made if it is not there.
+        Where the Parquet file, the two pictures and the report go; made if it is not there.
     telling : Telling, optional
         Where it is told; by default printed.
     command : str
@@ -61,8 +62,10 @@ def run_demo(
         sample.person.decide(sample.local.dashboard_url, "Approve")
         access = _open_access(client, request, telling)
         memories = _load(access, telling, progress)
-        _look(memories, mf.load_tags(access), telling)
+        tags = mf.load_tags(access)
+        _look(memories, tags, telling)
         _keep(memories, folder, telling)
+        clean_up(access, audit(memories, tags, folder, telling), telling, progress)
     _say_goodbye(command, telling)
     return memories
 
@@ -159,7 +162,7 @@ def _say_goodbye(command: str, telling: Telling) -> None:
     telling.title("What to try next")
     telling.pairs(
         [
-            ("the same in a notebook", "notebooks/1-load-and-look.ipynb"),
+            ("the same in notebooks", "notebooks/1-load-and-look.ipynb, 4-audit-and-clean-up.ipynb"),
             ("a service of your own", f"{command} serve"),
             ("a person on it", f"{command} service add-user you@example.org"),
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 import numpy as np
@@ -110,15 +110,21 @@ def plan_changes(
     faults.refuse("the frame")
     conflicts.refuse()
     records = [change for change in patches if change] + creates
-    _check_size(records, max_changes)
+    check_size(records, max_changes)
     return plan_of(access, records, clock=lambda: moment)
 
 
-def _check_size(records: list[Change], max_changes: int | None) -> None:
+def check_size(records: Iterable[Change], max_changes: int | None) -> None:
+    """Refuse more writes than somebody has allowed.
+
+    Raises
+    ------
+    PlanError
+    """
     n_writes = sum(change.action in WRITES for change in records)
     if max_changes is not None and n_writes > max_changes:
         raise PlanError(
-            f"the plan would change {n_writes:,} rows, max_changes={max_changes:,}: look at the frame, "
+            f"the plan would change {n_writes:,} rows, max_changes={max_changes:,}: look at what was given, "
             "or allow more"
         )
 

@@ -50,6 +50,19 @@ def differs(change: Change, stored: Stored | None) -> tuple[str, ...]:
     return tuple(name for name in FIELDS if name in moved)
 
 
+def leaning(change: Change, now: Mapping[str, Stored]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Memories that a change relies on and that are not as it needs them: ids, and names of fields or ``("id",)``.
+
+    >>> change = Change(action="delete", id="m2", relies_on={"m1": {"content": "Likes tea"}})
+    >>> list(leaning(change, {}))
+    [('m1', ('id',))]
+    """
+    for memory_id, needed in change.relies_on.items():
+        fields = differs(Change(action="patch", id=memory_id, before=needed), now.get(memory_id))
+        if fields:
+            yield memory_id, fields
+
+
 def refuse_stale(plan: Plan, now: Mapping[str, Stored]) -> None:
     """Refuse a plan of whose fields the service holds others than it did.
 
@@ -78,7 +91,11 @@ def _moved(plan: Plan, now: Mapping[str, Stored]) -> Iterator[tuple[str, int]]:
                 yield f"{name_of(change)} is gone", _n_fields(change)
             elif fields:
                 yield f"{name_of(change)} {', '.join(fields)}", len(fields)
+            for memory_id, fields in leaning(change, now):
+                what = "is gone" if fields == (GONE,) else ", ".join(fields)
+                yield f"memory {memory_id}, which {name_of(change)} relies on, {what}", len(fields)
 
 
 def _n_fields(change: Change) -> int:
-    return len(change.before.keys() | ({"content"} if change.sealed is not None else set()))
+    n_needed = sum(map(len, change.relies_on.values()))
+    return n_needed + len(change.before.keys() | ({"content"} if change.sealed is not None else set()))

@@ -1,0 +1,117 @@
+"""Findings to a plan: what an audit proposes, to be looked at before any of it is done."""
+
+from __future__ import annotations
+
+from os import PathLike
+
+import pandas as pd
+
+from memframe.access import Access
+from memframe.audit import Audit
+from memframe.cleanup.asked import Actions, asked_for
+from memframe.cleanup.changes import Writer
+from memframe.cleanup.drafting import draft_of
+from memframe.cleanup.renewal import audit_again
+from memframe.cleanup.rows import Rows
+from memframe.errors import PlanError
+from memframe.plan import Plan, plan_of
+from memframe.plan.conflicts import Conflicts, OnConflict
+from memframe.plan.plan import Clock, utc_now
+
+__all__ = ["audit_again", "plan_cleanup"]
+
+
+def plan_cleanup(
+    access: Access,
+    audit: Audit | str | PathLike[str],
+    *,
+    actions: Actions = None,
+    on_conflict: OnConflict = "raise",
+    clock: Clock = utc_now,
+) -> Plan:
+    """Plan what an audit proposes. Nothing is written: that is for `apply_plan`, and `plan_undo` takes it back.
+
+    - delete: junk, and copies of a text that hold nothing of their own.
+    - merge: near-duplicates, and copies that hold more than their keeper. It gets all tags, and the title, summary,
+      source and scores of the others where it has none. A memory of which a name, a number, a date, a source or any
+      other word that carries a value would be lost is left as it is.
+    - redact: secrets, wherever they stand in their memory, with a mark such as ``[redacted: password]`` in their
+      place. Personal data only where ``actions={"personal_data": "redact"}`` asks for it.
+    - retag: near-identical names become one spelling, disabled ones come off.
+    - rescale: importance from 1 to 5 becomes importance from 0 to 1.
+
+    A memory has one change at most. It is deleted, if anything proposes that; else it is merged into another one; and
+    only what stays is redacted, tagged anew and rescaled, all in one patch, before it takes in others. A memory that
+    goes because another one says the same stays if that one goes. Memories whose content could not be opened are left
+    alone; ``{"sealed": "delete"}`` deletes those and nothing else. The patch of a keeper and the deletes of its copies
+    are one group, and stale as soon as the keeper says something else.
+
+    Leave out findings that you do not agree with: ``dataclasses.replace(audit, findings=chosen)``.
+
+    Parameters
+    ----------
+    access : Access
+    audit : Audit, str or path
+        An audit of this user's memories; those of others in it are left out. The path of a saved one
+        (`Audit.to_json`) is audited again, and what is found no more is left out: texts may have moved.
+    actions : list of str or mapping, optional
+        Only these: ``["delete", "merge"]``. Or what to do about checks instead of what is proposed:
+        ``{"personal_data": "redact", "junk": "review"}``; what proposes nothing ("none") stays so.
+    on_conflict : {"raise", "mark", "mine", "theirs"}
+        What becomes of memories that were changed or deleted since the audit: an error, or a change of action
+        "conflict", which cannot be applied. "theirs" leaves them as they are; "mine" is no choice here, as nobody has
+        judged what they hold now.
+    clock : callable
+        For tests.
+
+    Returns
+    -------
+    Plan
+        The reason of each change names its findings, with their evidence masked as in the audit.
+
+    Raises
+    ------
+    ConfigError
+        There is no such action or check, or it cannot be had for that check.
+    PlanError
+        A memory was changed since the audit; the audit is of other users alone; or its frame holds one memory in
+        two states.
+
+    Examples
+    --------
+    >>> plan = plan_cleanup(access, audit, actions=["delete", "merge"])  # doctest: +SKIP
+    >>> run = apply_plan(access, plan, confirm=plan.counts.get("delete"))  # doctest: +SKIP
+    """
+    asked, conflicts = asked_for(actions), _settling(on_conflict)
+    moment = clock()
+    audit = audit if isinstance(audit, Audit) else audit_again(access, audit).audit
+    rows = Rows(access, audit.memories)
+    findings = _known(asked.of(audit.findings), rows)
+    related = findings["related_id"].dropna()
+    named = rows.read({*findings["id"], *related})
+    draft = draft_of(findings, named, rows.memories, taken=asked.taken, apart=_changed_pairs(audit.findings))
+    writer = Writer(draft, findings)
+    met = [conflicts.met(change) for change in writer.conflicts()] if on_conflict != "theirs" else []
+    conflicts.refuse()
+    return plan_of(access, [*met, *writer.changes()], clock=lambda: moment)
+
+
+def _settling(on_conflict: OnConflict) -> Conflicts:
+    conflicts = Conflicts(on_conflict)
+    if on_conflict == "mine":
+        raise PlanError(
+            "on_conflict='mine': nobody has judged what was written since; give 'raise', 'mark' or 'theirs'"
+        )
+    return conflicts
+
+
+def _known(findings: pd.DataFrame, rows: Rows) -> pd.DataFrame:
+    """Findings about memories of this user."""
+    is_known = findings["id"].map(rows.__contains__).astype(bool)
+    related = findings["related_id"]
+    return findings[is_known & (related.isna() | related.map(rows.__contains__).astype(bool))]
+
+
+def _changed_pairs(findings: pd.DataFrame) -> set[frozenset[str]]:
+    found = findings[(findings["check"] == "changed_value") & findings["related_id"].notna()]
+    return {frozenset(pair) for pair in zip(found["id"], found["related_id"], strict=True)}

@@ -1,0 +1,98 @@
+"""What is asked for: the proposals of an audit that shall be planned, as they are or as somebody has decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+import pandas as pd
+
+from memframe.audit.findings import CHECKS, PROPOSALS, Check, Proposal
+from memframe.errors import ConfigError
+
+Actions = Iterable[str] | Mapping[str, str] | None
+
+PLANNED: tuple[Proposal, ...] = ("delete", "merge", "redact", "retag", "rescale")
+"""Proposals that something is planned for; the others are for people."""
+
+POSSIBLE: Mapping[Check, tuple[Proposal, ...]] = MappingProxyType(
+    {
+        "exact_duplicate": ("delete", "merge"),
+        "near_duplicate": ("merge",),
+        "changed_value": (),  # which of two values is right, or whether both are, no program knows
+        "superseded": ("delete",),
+        "stale": ("delete",),
+        "secret": ("redact", "delete"),
+        "personal_data": ("redact", "delete"),
+        "junk": ("delete", "merge"),
+        "missing": (),
+        "scores": ("rescale",),
+        "tags": ("retag",),
+        "sealed": ("delete",),
+    }
+)
+"""What can be planned for the findings of each check."""
+
+
+class Asked(NamedTuple):
+    """Which proposals to plan."""
+
+    taken: frozenset[str]
+    decided: Mapping[str, str]
+    """By check, instead of what it proposes."""
+
+    def of(self, findings: pd.DataFrame) -> pd.DataFrame:
+        """The findings about memories for which something is to be planned, each with what that is.
+
+        A copy that is asked to be deleted is taken, too, where merges are: it is one if it holds something that
+        its keeper lacks.
+        """
+        action = findings["action"].mask(findings["check"] == "personal_data", "review")
+        for check, decision in self.decided.items():
+            is_proposed = (findings["check"] == check) & (findings["action"] != "none")
+            action = action.mask(is_proposed, decision)
+        is_copy = (findings["check"] == "exact_duplicate") & action.isin(["delete", "merge"])
+        is_taken = action.isin(self.taken & set(PLANNED)) | (is_copy & bool(self.taken & {"delete", "merge"}))
+        return findings.assign(action=action)[is_taken & findings["id"].notna()]
+
+
+def asked_for(actions: Actions) -> Asked:
+    """What `plan_cleanup` was asked for.
+
+    Raises
+    ------
+    ConfigError
+        There is no such action or check, or nothing like that is planned for it.
+
+    Examples
+    --------
+    >>> sorted(asked_for(["delete", "merge"]).taken)
+    ['delete', 'merge']
+    >>> asked_for({"near_duplicate": "delete"})
+    Traceback (most recent call last):
+    memframe.errors.ConfigError: actions: near_duplicate cannot be 'delete'; there is merge, review, none
+    """
+    if actions is None:
+        return Asked(frozenset(PLANNED), {})
+    if isinstance(actions, Mapping):
+        return Asked(frozenset(PLANNED), {str(check): _decision(check, actions[check]) for check in actions})
+    if isinstance(actions, str) or not isinstance(actions, Iterable):
+        raise ConfigError(
+            f"actions={actions!r}: pass a list such as ['delete', 'merge'], or a mapping such as "
+            "{'personal_data': 'redact'}"
+        )
+    taken = list(actions)
+    unknown = [name for name in taken if name not in PROPOSALS]
+    if unknown:
+        raise ConfigError(f"actions: there is no {unknown[0]!r}; there is {', '.join(PLANNED)}")
+    return Asked(frozenset(taken), {})
+
+
+def _decision(check: object, action: str) -> str:
+    if check not in CHECKS:
+        raise ConfigError(f"actions: there is no check {check!r}; there is {', '.join(CHECKS)}")
+    possible = (*POSSIBLE[check], "review", "none")
+    if action not in possible:
+        raise ConfigError(f"actions: {check} cannot be {action!r}; there is {', '.join(possible)}")
+    return action

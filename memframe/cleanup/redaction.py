@@ -1,0 +1,257 @@
+"""Redaction: secrets cut out of texts where they stand, with a short mark left in their place.
+
+Offsets are of Python's characters, in the text that was audited. What the audit found of one memory goes from all of
+its fields: a password in the content stands in the title, or as a tag, as often as not.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import pandas as pd
+
+from memframe.audit.clusters import Clusters
+from memframe.audit.personal_data import find_personal_data
+from memframe.audit.secret import find_secrets
+from memframe.change import Value
+
+FIELDS = ("title", "summary", "content", "source", "tags")
+"""Fields in which a secret may stand."""
+
+_FINDERS: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "secret": find_secrets,
+    "personal_data": find_personal_data,
+}
+_MOST_ROUNDS = 5
+_MIN_ALONE = 4
+"""Characters from which on a secret without a digit is looked for in the rest of its memory, too."""
+
+
+class Stretch(NamedTuple):
+    """Part of a text that is to go, up to and without ``end``."""
+
+    start: int
+    end: int
+    kind: str
+    score: float = 1.0
+
+
+class Redacted(NamedTuple):
+    """A memory without its secrets."""
+
+    values: dict[str, Value]
+    """The fields that have changed."""
+    secrets: frozenset[str]
+    """What was cut out."""
+
+
+def mark_of(kind: str) -> str:
+    """What stands where a secret was.
+
+    >>> mark_of("recovery_code")
+    '[redacted: recovery code]'
+    """
+    return f"[redacted: {kind.replace('_', ' ')}]"
+
+
+def cut(text: str, stretches: Iterable[Stretch]) -> str:
+    """The text with a mark in the place of each stretch; such as share characters become one.
+
+    >>> cut("pin 4711, or 4711#", [Stretch(4, 8, "pin"), Stretch(13, 17, "pin"), Stretch(13, 18, "access_code", 0.5)])
+    'pin [redacted: pin], or [redacted: pin]'
+    """
+    done, place = [], 0
+    for stretch in _merged(text, stretches):
+        done += [text[place : stretch.start], mark_of(stretch.kind)]
+        place = stretch.end
+    return "".join([*done, text[place:]])
+
+
+def _merged(text: str, stretches: Iterable[Stretch]) -> list[Stretch]:
+    """Stretches that share no character, each under the name of the surest that it is made of."""
+    merged: list[Stretch] = []
+    for stretch in sorted(stretches):
+        whole = stretch._replace(end=_whole(text, stretch.end))
+        merged.append(_joined(merged.pop(), whole) if merged and whole.start < merged[-1].end else whole)
+    return merged
+
+
+def _joined(one: Stretch, other: Stretch) -> Stretch:
+    surest = max(one, other, key=lambda stretch: (stretch.score, stretch.end - stretch.start))
+    return surest._replace(start=one.start, end=max(one.end, other.end))
+
+
+def _whole(text: str, end: int) -> int:
+    """The end of a stretch, behind the accents and variants that belong to its last character."""
+    while end < len(text) and (unicodedata.category(text[end])[0] == "M" or text[end] == "\u200d"):
+        end += 1
+    return end
+
+
+def redact(
+    findings: pd.DataFrame,
+    memories: Mapping[str, Mapping[str, Value]],
+    *,
+    apart: Iterable[frozenset[str]] = (),
+) -> dict[str, Redacted]:
+    """Cut out what was found.
+
+    Once cut, the texts are searched again: of two findings that shared characters an audit names but one, and the
+    rest of the other must not stay. What the same search finds in the text as it was, and nobody asked for, stays.
+
+    Texts that were different stay so: where nothing but the secrets told them apart, their marks are numbered.
+
+    Parameters
+    ----------
+    findings : DataFrame
+        With ``check kind id field start end score``; of one check, or of several.
+    memories : mapping
+        The fields of each memory, by its id.
+    apart : iterable of set of str
+        Pairs of memories that are known to differ in a value.
+
+    Returns
+    -------
+    dict of str to Redacted
+        For the memories that change.
+    """
+    found = _stretches(findings, memories)
+    checks = [check for check in _FINDERS if (findings["check"] == check).any()]
+    cuttings = {i: Cutting(memories[i], by_field) for i, by_field in found.items()}
+    spared = _found_in(checks, {i: memories[i] for i in found})
+    for _ in range(_MOST_ROUNDS):
+        left = _found_in(checks, {i: cutting.values() for i, cutting in cuttings.items()})
+        new = {i: {t: k for t, k in some.items() if t not in spared.get(i, {})} for i, some in left.items()}
+        if not any(new.values()):
+            break
+        for memory_id, secrets in new.items():
+            cuttings[memory_id].rounds.append(secrets)
+    for alike in _alike(cuttings, apart):
+        _number(alike)
+    redacted = {i: cutting.redacted() for i, cutting in cuttings.items()}
+    return {i: some for i, some in redacted.items() if some.values}
+
+
+class Cutting:
+    """A memory on its way to be without its secrets."""
+
+    def __init__(self, memory: Mapping[str, Value], found: Mapping[str, Sequence[Stretch]]) -> None:
+        self.memory = memory
+        self._found = found
+        self.rounds = [_secrets(found, memory)]
+        """What goes, text by text, and under which name; in the second round from what the first has left."""
+
+    def values(self) -> dict[str, Value]:
+        """All fields, without what was found in them, and without the same wherever else it stands."""
+        first, *more = self.rounds
+        values = _cut_all(self.memory, self._found, first)
+        for secrets in more:
+            values = _cut_all(values, {}, secrets)
+        return values
+
+    def redacted(self) -> Redacted:
+        """The fields that have changed, and what was cut out."""
+        changed = {name: value for name, value in self.values().items() if value != self.memory[name]}
+        return Redacted(changed, frozenset(secret for secrets in self.rounds for secret in secrets))
+
+
+def _alike(cuttings: Mapping[str, Cutting], apart: Iterable[frozenset[str]]) -> list[list[Cutting]]:
+    """Memories that nothing may tell apart any more, or that are known to differ in a value."""
+    ids = list(cuttings)
+    place = {memory_id: number for number, memory_id in enumerate(ids)}
+    clusters, first_with = Clusters(len(ids)), dict[Value, int]()
+    for number, memory_id in enumerate(ids):
+        clusters.join(first_with.setdefault(cuttings[memory_id].values()["content"], number), number)
+    for pair in apart:
+        if pair <= place.keys():
+            clusters.join(*(place[memory_id] for memory_id in pair))
+    return [[cuttings[ids[member]] for member in sorted(group)] for group in clusters.groups()]
+
+
+def _number(alike: Sequence[Cutting]) -> None:
+    """Give different secrets of one kind different names."""
+    numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for secrets in (secrets for cutting in alike for secrets in cutting.rounds):
+        for secret, kind in secrets.items():
+            numbers[kind].setdefault(secret, len(numbers[kind]) + 1)
+    for cutting in alike:
+        cutting.rounds = [
+            {
+                secret: f"{k} {numbers[k][secret]}" if len(numbers[k]) > 1 else k
+                for secret, k in secrets.items()
+            }
+            for secrets in cutting.rounds
+        ]
+
+
+def _stretches(
+    findings: pd.DataFrame, memories: Mapping[str, Mapping[str, Value]]
+) -> dict[str, dict[str, list[Stretch]]]:
+    """What was found by memory and field, as far as it lies within a text."""
+    found: defaultdict[str, dict[str, list[Stretch]]] = defaultdict(dict)
+    spans = findings.dropna(subset=["start", "end"])
+    columns = (spans[name] for name in ("id", "field", "start", "end", "kind", "score"))
+    for memory_id, field, start, end, kind, score in zip(*columns, strict=True):
+        text = memories[memory_id].get(field)
+        if isinstance(text, str) and 0 <= start < end <= len(text):
+            found[memory_id].setdefault(field, []).append(Stretch(int(start), int(end), kind, score))
+    return dict(found)
+
+
+def _secrets(found: Mapping[str, Sequence[Stretch]], memory: Mapping[str, Value]) -> dict[str, str]:
+    """The texts that are to go, and of which kind each is."""
+    stretches = [(stretch, str(memory[field])) for field, some in found.items() for stretch in some]
+    return {
+        text[stretch.start : stretch.end]: stretch.kind
+        for stretch, text in sorted(stretches, key=lambda pair: pair[0].score)
+    }
+
+
+def _cut_all(
+    memory: Mapping[str, Value], found: Mapping[str, Sequence[Stretch]], secrets: Mapping[str, str]
+) -> dict[str, Value]:
+    new: dict[str, Value] = dict(memory)
+    for name in FIELDS:
+        value = memory.get(name)
+        if isinstance(value, str):
+            named = [
+                stretch._replace(kind=secrets[value[stretch.start : stretch.end]])
+                for stretch in found.get(name, ())
+            ]
+            new[name] = cut(value, [*named, *_again(value, secrets)])
+        elif isinstance(value, tuple):
+            new[name] = tuple(dict.fromkeys(cut(tag, _again(tag, secrets)) for tag in value))
+    return new
+
+
+def _again(text: str, secrets: Mapping[str, str]) -> Iterator[Stretch]:
+    """Where secrets stand in a text by themselves, not as a part of other words."""
+    for secret, kind in secrets.items():
+        bare = secret.strip()
+        if len(bare) >= _MIN_ALONE or any(map(str.isdecimal, bare)):
+            pattern = rf"(?<!\w){re.escape(bare)}(?!\w)"
+            yield from (Stretch(match.start(), match.end(), kind) for match in re.finditer(pattern, text))
+
+
+def _found_in(
+    checks: Iterable[str], memories: Mapping[str, Mapping[str, Value]]
+) -> dict[str, dict[str, str]]:
+    """What the checks find in memories: the texts, and of which kind each is."""
+    frame = pd.DataFrame(
+        {"id": list(memories), **{name: _column(name, memories) for name in ("title", "summary", "content")}}
+    )
+    found: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for findings in (_FINDERS[check](frame) for check in checks) if len(frame) else ():
+        spans = findings[findings["action"] != "none"]
+        columns = (spans[name] for name in ("id", "field", "start", "end", "kind"))
+        for memory_id, field, start, end, kind in zip(*columns, strict=True):
+            found[memory_id][str(memories[memory_id][field])[start:end]] = kind
+    return dict(found)
+
+
+def _column(name: str, memories: Mapping[str, Mapping[str, Value]]) -> pd.Series[str]:
+    return pd.Series([memory.get(name) for memory in memories.values()], dtype="str")

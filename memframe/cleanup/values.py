@@ -1,0 +1,198 @@
+"""Values: what a memory says that nothing else may say any more once it is gone.
+
+Names, numbers, dates and every other word that carries a value, as the audit has them. A word is held by other
+texts if it stands there in any form of its class (km is kilometres), with a typing error, or as the whole of a
+word that broke off. A name has to stand there as it is: of two names that differ in a letter nobody knows whether
+one is a slip.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT
+from memframe.audit.resemblance import class_of, is_number, is_slip
+from memframe.audit.texts import text_column
+from memframe.audit.words import without_accents, words_of
+
+Key = Hashable
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+_STARTS_SENTENCE = re.compile(r"(?:^|[.!?:;\n\u2026\u2013\u2014-]\s*|[\"'\u201c\u00ab(\[*#>]\s*)$")
+
+
+class Said(NamedTuple):
+    """What a text says, or some texts taken together."""
+
+    words: tuple[str, ...]
+    """In their order, without case and accents."""
+    classes: frozenset[str]
+    """Of the words that carry a value."""
+    written: frozenset[str]
+    """Words of letters alone, as they are written but for case and accents."""
+    names: frozenset[str]
+    """Those that are written like names."""
+    first: frozenset[str]
+    """Those with a capital that a sentence begins with, so that they may be names."""
+    signs: frozenset[str]
+    """Pictures and signs of mathematics."""
+    last: frozenset[str]
+    """The last word of each text."""
+
+    @classmethod
+    def of(cls, texts: Iterable[Said]) -> Said:
+        """What some texts say, taken together."""
+        texts = list(texts)
+        words = tuple(word for said in texts for word in said.words)
+        sets = (frozenset().union(*sets) for sets in zip(*(said[1:] for said in texts), strict=True))
+        return cls(words, *sets)
+
+
+class Store:
+    """How often words stand in all memories, and which ones are written in lower case; looked up when needed."""
+
+    def __init__(self, memories: pd.DataFrame) -> None:
+        self._memories = memories
+
+    @cached_property
+    def n_times(self) -> dict[str, int]:
+        """How often each word stands in the contents."""
+        words = words_of(text_column(self._memories, "content"))
+        counts = np.bincount(words.tokens, minlength=len(words.vocabulary)).tolist()
+        return dict(zip(words.vocabulary, counts, strict=True))
+
+    @cached_property
+    def common(self) -> frozenset[str]:
+        """Words that some memory writes in lower case within a sentence, and that are therefore no names."""
+        texts = self._memories["content"].dropna()
+        found: set[str] = set()
+        for text in texts:
+            found.update(word for word in _LETTERS.findall(text) if word[0].islower())
+        return frozenset(map(_plain, found))
+
+
+class Texts:
+    """What texts say, by keys of one's own; each is looked at closely only when it is asked for."""
+
+    def __init__(self, texts: Mapping[Key, str]) -> None:
+        self._texts = texts
+        self._place = {key: place for place, key in enumerate(texts)}
+        self._words = words_of(pa.array(list(texts.values()), pa.large_string()))
+        heavy = np.concatenate([[0], np.cumsum(self._words.heavy())])
+        self._n_heavy = heavy[self._words.starts[1:]] - heavy[self._words.starts[:-1]]
+        self._said: dict[Key, Said] = {}
+
+    def n_values(self, key: Key) -> int:
+        """How many words of a text carry a value."""
+        return int(self._n_heavy[self._place[key]])
+
+    def said(self, key: Key) -> Said:
+        """What a text says."""
+        if key not in self._said:
+            self._said[key] = _said(self._texts[key], self._words.of(self._place[key]))
+        return self._said[key]
+
+
+def _said(text: str, words: Sequence[str]) -> Said:
+    names: set[str] = set()
+    first: set[str] = set()
+    known = set(words)  # what wraps a text, such as "User said that", is not known
+    letters = list(_LETTERS.finditer(text))
+    for match in letters:
+        word = _plain(match[0])
+        if match[0][0].isupper() and word in known:
+            is_first = _STARTS_SENTENCE.search(text[max(0, match.start() - 4) : match.start()])
+            (first if is_first else names).add(word)
+    return Said(
+        words=tuple(words),
+        classes=frozenset(class_of(word) for word in words if word not in LIGHT),
+        written=frozenset([*words, *(_plain(match[0]) for match in letters)]),
+        names=frozenset(name for name in names if len(name) > 1 and name not in CLASSES),
+        first=frozenset(name for name in first if name not in LIGHT and name not in CLASSES),
+        signs=frozenset(filter(_is_sign, text)),
+        last=frozenset(_plain(match[0]) for match in letters[-1:]),
+    )
+
+
+def _is_sign(character: str) -> bool:
+    return character > "\x7f" and unicodedata.category(character) in {"So", "Sm"}
+
+
+def _plain(word: str) -> str:
+    return without_accents(unicodedata.normalize("NFKC", word).lower())
+
+
+def lost(doomed: Said, kept: Said, store: Store, *, breaks_off: bool = False) -> list[str]:
+    """What one memory says that the others would not hold; for no eyes, as it may be a secret.
+
+    Parameters
+    ----------
+    doomed, kept : Said
+    store : Store
+    breaks_off : bool
+        Whether the doomed text is the beginning of one that is kept, so that its last word may be half a word.
+
+    Examples
+    --------
+    >>> texts = Texts({"m1": "Ada likes tea", "m2": "Ada from Leeds has liked tea since 2019."})
+    >>> tea, more = texts.said("m1"), texts.said("m2")
+    >>> store = Store(pd.DataFrame({"content": ["Ada likes tea", "Ada from Leeds likes tea"]}))
+    >>> lost(tea, more, store), lost(more, tea, store)
+    ([], ['leeds', '2019'])
+    """
+    stumps = doomed.last if breaks_off else frozenset()
+    held = {word for word in stumps if any(whole.startswith(word) for whole in kept.written)}
+    held |= _joined(doomed.words, kept.words)
+    strict = doomed.names | {name for name in doomed.first if name not in store.common}
+    words = [
+        word
+        for word in dict.fromkeys(doomed.words)
+        if word not in LIGHT and class_of(word) not in kept.classes and word not in held
+    ]
+    missing = [
+        *sorted(strict - kept.written - held),
+        *(word for word in words if not _is_slip(word, doomed, kept, store)),
+        *(sorted(doomed.signs - kept.signs) if kept.signs - doomed.signs else ()),
+    ]
+    return list(dict.fromkeys(missing))
+
+
+def _is_slip(word: str, doomed: Said, kept: Said, store: Store) -> bool:
+    """Whether a word stands in the others with a typing error; a number never does."""
+    if is_number(class_of(word)) or word in CALENDAR:
+        return False
+    n_word = store.n_times.get(word, 1)
+    others = (other for other in dict.fromkeys(kept.words) if other not in doomed.words)
+    return any(is_slip(word, n_word, other, store.n_times.get(other, 1)) for other in others)
+
+
+def _joined(doomed: Sequence[str], kept: Sequence[str]) -> set[str]:
+    """Words that are written as several there, and words of which several are written as one there.
+
+    >>> sorted(_joined(["iban", "de89", "3704", "overnight"], ["iban", "de893704", "over", "night"]))
+    ['3704', 'de89', 'overnight']
+    """
+    own, others = set(doomed) - set(kept), set(kept) - set(doomed)
+    return {word for word in own if _run(kept, word)} | {
+        part for whole in others for part in _run(doomed, whole)
+    }
+
+
+def _run(words: Sequence[str], whole: str) -> Sequence[str]:
+    """Consecutive words that are the whole once written together; none where there are no such."""
+    for start, first in enumerate(words):
+        end, joined = start + 1, first
+        while whole.startswith(joined) and joined != whole and end < len(words):
+            joined += words[end]
+            end += 1
+        if joined == whole:
+            return words[start:end]
+    return ()

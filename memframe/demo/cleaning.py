@@ -1,0 +1,112 @@
+"""The end of the tour: what is wrong with the memories, a plan to clean them up, and the way back."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pandas as pd
+
+import memframe as mf
+from memframe.apply import Surroundings
+from memframe.change import FIELDS, Change, masked
+from memframe.demo.folder import REPORT, writing_to
+from memframe.demo.telling import Telling, cut
+from memframe.plan.wording import counted
+from memframe.progress import ProgressOption
+from memframe.vault import open_vault
+
+MAX_SENTENCES = 3
+
+
+def audit(memories: pd.DataFrame, tags: pd.DataFrame, folder: Path, telling: Telling) -> mf.Audit:
+    """Look for what is wrong, tell the worst, and keep the report."""
+    telling.step("What is wrong with them? An audit, which changes nothing")
+    telling.code("audit = mf.audit_memories(memories, tags=mf.load_tags(access))")
+    audit = mf.audit_memories(memories, tags=tags)
+    for sentence in audit.verdict[:MAX_SENTENCES]:
+        telling.say(sentence)
+    proposed = audit.findings.groupby("action")["id"].nunique().drop("none").sort_values()
+    with writing_to(folder):
+        audit.to_html(folder / REPORT)
+    telling.pairs(
+        [
+            ("proposed", ", ".join(f"{action} {n_memories}" for action, n_memories in proposed.items())),
+            (REPORT, "all of it as one page, secrets masked; it is in the folder"),
+        ]
+    )
+    return audit
+
+
+def clean_up(access: mf.Access, audit: mf.Audit, telling: Telling, progress: ProgressOption) -> None:
+    """Plan what the audit proposes, carry it out, and take it back."""
+    plan = _plan(access, audit, telling)
+    before = mf.load_memories(access, progress=False)
+    with TemporaryDirectory(prefix="memframe-") as scratch:
+        here = Path(scratch)
+        surroundings = Surroundings(
+            folder=here / "runs", open_vault=partial(open_vault, here, open_keyring=None)
+        )
+        carry_out = partial(mf.apply_plan, access, progress=progress, surroundings=surroundings)
+        telling.step("It is carried out, and what it did is on record before it does it")
+        telling.code(f"run = mf.apply_plan(access, plan, confirm={plan.counts.get('delete', 0)})")
+        run = carry_out(plan, confirm=plan.counts.get("delete"))
+        run.raise_for_failures()
+        _tell_what_is_left(access, telling)
+        telling.step("And all of it is taken back")
+        telling.code("mf.apply_plan(access, mf.plan_undo(access, run))")
+        back = mf.plan_undo(access, run, surroundings=surroundings)
+        carry_out(back, confirm=back.counts.get("delete")).raise_for_failures()
+    after = mf.load_memories(access, progress=False)
+    is_same = _held(before) == _held(after)
+    telling.say(
+        f"{len(after)} memories, {'every field as it was' if is_same else 'and NOT all as they were'}. Those that were "
+        "deleted are new ones with other ids: that much a service cannot take back."
+    )
+
+
+def _plan(access: mf.Access, audit: mf.Audit, telling: Telling) -> mf.Plan:
+    telling.step("A cleanup is a plan first: to look at, to change, to keep")
+    telling.code("plan = mf.plan_cleanup(access, audit)")
+    plan = mf.plan_cleanup(access, audit)
+    telling.say(f"{counted(plan.counts)}. Three of them:")
+    telling.pairs(_examples(plan))
+    telling.say(
+        "Merging loses nothing: where a name, a number or a source would be lost, both memories stay."
+    )
+    return plan
+
+
+def _examples(plan: mf.Plan) -> list[tuple[str, str]]:
+    """A secret that goes, memories that become one, and junk."""
+    changes = [masked(change) for change in plan.records]
+    redacted = next(change for change in changes if "[redacted" in str(change.after.get("content")))
+    merged = next(change for change in changes if change.reason and "near_duplicate" in change.reason)
+    junk = next(change for change in changes if change.reason and change.reason.startswith("junk"))
+    return [
+        ("redact", f"“{redacted.after['content']}”"),
+        ("merge", _text_of(merged)),
+        ("delete", _text_of(junk)),
+    ]
+
+
+def _text_of(change: Change) -> str:
+    return f"“{cut(str(change.before['content']), 90)}”: {change.reason}"
+
+
+def _tell_what_is_left(access: mf.Access, telling: Telling) -> None:
+    left = mf.load_memories(access, progress=False)
+    again = mf.audit_memories(left, tags=mf.load_tags(access))
+    n_more = len(mf.plan_cleanup(access, again))
+    n_secrets = int((again.findings["check"] == "secret").sum())
+    telling.say(
+        f"{len(left)} memories are left. A second audit finds {n_secrets or 'no'} secrets, and "
+        f"{n_more or 'nothing'} more to clean up by itself."
+    )
+
+
+def _held(memories: pd.DataFrame) -> list[str]:
+    """What memories hold, in whatever order, apart from ids and times."""
+    fields = memories[list(FIELDS)].assign(tags=memories.tags.map(sorted))
+    return sorted(map(repr, fields.itertuples(index=False, name=None)))

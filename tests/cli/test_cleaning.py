@@ -1,0 +1,120 @@
+"""`memframe audit` and `memframe plan --from-audit`, as a scheduled job calls them."""
+
+import json
+
+import pandas as pd
+import pytest
+
+import memframe as mf
+
+TEA = "Ada has drunk green tea every morning since 2019."
+WIFI = "The wifi password is Tr0ub4dor&3x."
+
+
+@pytest.fixture
+def request_of(access, tmp_path, monkeypatch):
+    """The options that name a user with something of everything; files go to a folder of their own."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    rows = {
+        "content": [TEA, TEA, WIFI, "heartbeat ok 2026-01-02T03:00:00Z", "Reach Bo at bo@example.org."],
+        "tags": [("tea",), ("morning",), (), (), ()],
+        "source": "chat",
+    }
+    mf.create_memories(access, pd.DataFrame(rows), progress=False)
+    return "--request", access.request_id
+
+
+def contents(access):
+    return sorted(mf.load_memories(access, progress=False).content)
+
+
+def changed(access, old, new):
+    memories = mf.load_memories(access, progress=False)
+    mf.push_memories(access, memories.assign(content=memories.content.replace(old, new)), progress=False)
+
+
+def test_an_audit_is_kept_planned_applied_and_taken_back(call, access, request_of):
+    before = contents(access)
+    audited = call("audit", *request_of, "--out", "audit.json", "--html", "audit.html", "--fail-on", "high")
+    assert audited.exit_code == 6, audited.output
+    planned = call("plan", "--from-audit", "audit.json", *request_of, "--out", "cleanup.plan")
+    assert planned.exit_code == 0, planned.output
+    assert "+The wifi password is [redacted: password]." in planned.stdout
+    assert "--confirm 2" in planned.stderr
+    assert contents(access) == before
+    applied = call("apply", "cleanup.plan", "--confirm", 2, *request_of, "--journal", "run.journal", "--json")
+    assert applied.exit_code == 0, applied.output
+    told = audited.output + planned.output + applied.output
+    assert "Tr0ub" not in told
+    assert contents(access) == [
+        TEA, "Reach Bo at bo@example.org.", "The wifi password is [redacted: password]."
+    ]  # fmt: skip
+    again = call("audit", *request_of, "--fail-on", "high")
+    assert again.exit_code == 0, again.output
+    undone = call("undo", "run.journal", *request_of, "--out", "undo.plan")
+    assert "Tr0ub" not in undone.output
+    assert call("apply", "undo.plan", *request_of).exit_code == 0
+    assert contents(access) == before
+
+
+def test_json_of_an_audit_is_as_good_and_fails_as_it_should(call, access, request_of, tmp_path):
+    audited = call("audit", *request_of, "--json", "--fail-on", "medium")
+    assert audited.exit_code == 6
+    (tmp_path / "audit.json").write_bytes(audited.stdout_bytes)
+    assert json.loads(audited.stdout)["n_memories"] == 5
+    planned = call("plan", "--from-audit", "audit.json", *request_of, "--json")
+    assert json.loads(planned.stdout)["counts"] == {"patch": 2, "delete": 2}
+    assert "Tr0ub" not in planned.output
+
+
+@pytest.mark.parametrize(
+    ("actions", "counts"),
+    [
+        ("delete", {"delete": 1}),
+        ("delete,merge", {"patch": 1, "delete": 2}),
+        ("redact", {"patch": 1}),
+        ("personal_data=redact, junk=review", {"patch": 3, "delete": 1}),
+    ],
+)
+def test_only_what_is_asked_for(call, request_of, actions, counts):
+    call("audit", *request_of, "--out", "audit.json")
+    planned = call("plan", "--from-audit", "audit.json", *request_of, "--actions", actions, "--json")
+    assert json.loads(planned.stdout)["counts"] == counts
+
+
+def test_texts_that_moved_since_are_cut_where_the_secret_is_now(call, access, request_of):
+    call("audit", *request_of, "--out", "audit.json")
+    changed(access, WIFI, f"New router! {WIFI}")
+    changed(access, "heartbeat ok 2026-01-02T03:00:00Z", "Ada listens to her heart.")
+    planned = call("plan", "--from-audit", "audit.json", *request_of, "--out", "cleanup.plan")
+    assert planned.exit_code == 0, planned.output
+    assert "1 finding is not to be found any more" in planned.stderr
+    assert call("apply", "cleanup.plan", "--confirm", "1", *request_of).exit_code == 0
+    assert "New router! The wifi password is [redacted: password]." in contents(access)
+    assert "Ada listens to her heart." in contents(access)
+
+
+def test_what_is_new_since_the_audit_is_not_planned(call, access, request_of):
+    call("audit", *request_of, "--out", "audit.json")
+    mf.create_memories(access, pd.DataFrame({"content": ["The alarm PIN is 4071.", "ok"]}), progress=False)
+    planned = call("plan", "--from-audit", "audit.json", *request_of, "--json")
+    assert json.loads(planned.stdout)["counts"] == {"patch": 2, "delete": 2}
+
+
+def test_what_cannot_be_is_said(call, request_of, tmp_path):
+    (tmp_path / "none.json").write_text("{}")
+    assert call("plan", "--from-audit", "none.json", *request_of).exit_code == 1
+    assert call("plan", "--from-audit", "gone.json", *request_of).exit_code == 1
+    call("audit", *request_of, "--out", "audit.json")
+    odd = call("plan", "--from-audit", "audit.json", *request_of, "--actions", "delte")
+    assert odd.exit_code == 1
+    assert "delete, merge, redact, retag, rescale" in odd.output
+    assert call("plan", "--from-audit", "audit.json", "edited.csv", *request_of).exit_code == 2
+    assert call("plan", "--from-audit", "audit.json").exit_code == 2
+    assert call("plan", "edited.csv", *request_of, "--actions", "delete").exit_code == 2
+    mixed = call("plan", "--from-audit", "audit.json", *request_of, "--actions", "delete,junk=review")
+    assert mixed.exit_code == 2
+    most = call("plan", "--from-audit", "audit.json", *request_of, "--max-changes", "1")
+    assert most.exit_code == 1
+    assert "max_changes=1" in most.output
