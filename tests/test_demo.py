@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from click.testing import CliRunner
@@ -64,6 +63,12 @@ def run(machine):
     )
 
 
+def seconds_of_the_processor():
+    """Of all commands so far; the clock runs on while a busy machine does something else."""
+    spent = os.times()
+    return spent.children_user + spent.children_system
+
+
 def secrets_of(memories):
     found = find_secrets(memories)
     contents = memories.set_index("id").content
@@ -71,10 +76,10 @@ def secrets_of(memories):
 
 
 def test_it_shows_the_whole_way_and_leaves_four_files(machine):
-    started = time.monotonic()
+    before = seconds_of_the_processor()
     done = run(machine)
     assert (done.returncode, done.stderr) == (0, "")
-    assert time.monotonic() - started < SECONDS
+    assert seconds_of_the_processor() - before < SECONDS
     assert left_on(machine) == {f"work/memframe-demo/{name}" for name in FILES}
     assert not any((machine["cwd"].parent / "tmp").iterdir())
 

@@ -66,7 +66,7 @@ def httpx(base_url, size):
 
 
 def dlt(base_url, size):
-    """`RESTClient` of `dlt`, its pages opened likewise."""
+    """The `RESTClient` of `dlt`, its pages opened likewise."""
     from dlt.sources.helpers.rest_client import RESTClient
     from dlt.sources.helpers.rest_client.auth import BearerTokenAuth
     from dlt.sources.helpers.rest_client.paginators import JSONResponseCursorPaginator
@@ -82,7 +82,7 @@ def dlt(base_url, size):
 
 
 def memframe(base_url, size):
-    """`memframe.load_memories`."""
+    """memframe: `load_memories`."""
     import memframe as mf
 
     load_memories = mf.load_memories
