@@ -7,15 +7,16 @@ rows are tuples as the driver gives them; their errors are SQLAlchemy's, as ever
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Delete, Dialect, Insert, Select, TextClause, Update
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
 
 Row = tuple[Any, ...]
+Found = TypeVar("Found")
 
 
 class Compiled(NamedTuple):
@@ -60,6 +61,8 @@ class Queries:
     connection : DBAPIConnection
         The driver's.
     dialect : Dialect
+    remembers : bool
+        Whether what is read stays true as long as this lives: in a transaction that has locked it.
 
     Attributes
     ----------
@@ -67,18 +70,28 @@ class Queries:
         Whether the connection was lost.
     """
 
-    def __init__(self, connection: DBAPIConnection, dialect: Dialect) -> None:
+    def __init__(self, connection: DBAPIConnection, dialect: Dialect, *, remembers: bool = False) -> None:
         self._connection = connection
         self._cursor = connection.cursor()
         self._dialect = dialect
+        self._memory: dict[tuple[str, ...], Any] | None = {} if remembers else None
         self.broken = False
 
     @classmethod
-    def of(cls, connection: Connection) -> Queries:
+    def of(cls, connection: Connection, *, remembers: bool = False) -> Queries:
         """On a connection of SQLAlchemy's, inside its transaction."""
         driver = connection.connection.dbapi_connection
         assert driver is not None, "a connection that is in use has one"  # noqa: S101 - for the types
-        return cls(driver, connection.dialect)
+        return cls(driver, connection.dialect, remembers=remembers)
+
+    def remembered(self, key: tuple[str, ...], find: Callable[[], Found]) -> Found:
+        """What `find` found the first time, where what is read stays true; else what it finds now."""
+        if self._memory is None:
+            return find()
+        if key not in self._memory:
+            self._memory[key] = find()
+        found: Found = self._memory[key]
+        return found
 
     def rows(self, statement: Statement, **parameters: Any) -> list[Row]:
         """What a statement finds."""
