@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import Connection, Delete, Dialect, Insert, Select, TextClause, Update
+from sqlalchemy import Connection, Delete, Dialect, Insert, Select, Update
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
 
 Row = tuple[Any, ...]
+Clause = Select[Any] | Insert | Update | Delete
 Found = TypeVar("Found")
 
 
@@ -29,14 +30,23 @@ class Compiled(NamedTuple):
 class Statement:
     """A statement with parameters by name, compiled once for each dialect in which it is asked for.
 
+    Parameters
+    ----------
+    clause : Select, Insert, Update or Delete
+    postgresql : the same, optional
+        Another one that finds the same, where PostgreSQL is better asked in another way.
+
+    Examples
+    --------
     >>> from sqlalchemy import bindparam, column, create_engine, select, table
     >>> named = Statement(select(column("id")).select_from(table("tags")).where(column("name") == bindparam("name")))
     >>> print(named.compiled(create_engine("sqlite://").dialect).text)
     SELECT id FROM tags WHERE name = :name
     """
 
-    def __init__(self, clause: Select[Any] | Insert | Update | Delete | TextClause) -> None:
+    def __init__(self, clause: Clause, *, postgresql: Clause | None = None) -> None:
         self._clause = clause
+        self._variants = {} if postgresql is None else {"postgresql": postgresql}
         self._compiled: dict[str, Compiled] = {}
 
     def compiled(self, dialect: Dialect) -> Compiled:
@@ -48,7 +58,7 @@ class Statement:
     def _compile(self, dialect: Dialect) -> Compiled:
         kind: Any = type(dialect)
         named = dialect if dialect.paramstyle == "pyformat" else kind(paramstyle="named")
-        compiled = self._clause.compile(dialect=named)
+        compiled = self._variants.get(dialect.name, self._clause).compile(dialect=named)
         given = {name: value for name, value in compiled.params.items() if value is not None}
         return Compiled(str(compiled), given)
 
