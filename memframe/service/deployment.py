@@ -229,8 +229,8 @@ def open_deployment(
     Its database and its master key file may be elsewhere.
     """
     key_file = key_file or folder / KEY_FILE
-    if not may_create and not key_file.exists():
-        raise ConfigError(f"there is no service in {folder}; start it once with `memframe serve`")
+    if not may_create:
+        _check_is_there(folder, database_url, key_file)
     if key_file.parent == folder or not database_url:
         _make_private(folder)
     store = Store(database_url or sqlite_url(folder / DATABASE_FILE), now=now)
@@ -248,6 +248,15 @@ def open_deployment(
     except BaseException:  # whatever it was, the database is let go
         store.close()
         raise
+
+
+def _check_is_there(folder: Path, database_url: str | None, key_file: Path) -> None:
+    if not key_file.exists():
+        raise ConfigError(f"there is no service in {folder}; start it once with `memframe serve`")
+    if not database_url and not (folder / DATABASE_FILE).exists():
+        raise ConfigError(
+            f"there is no database in {folder}; name the one that the service runs on: --database, or MEMFRAME_DATABASE"
+        )
 
 
 def _make_private(folder: Path) -> None:
