@@ -36,7 +36,10 @@ def back_up(deployment: Deployment, folder: Path, *, with_key: bool = True) -> l
     """
     source = deployment.store.sqlite_file()
     if source is None:
-        raise ConfigError("the database is not SQLite's; back it up with its own tools, such as pg_dump")
+        raise ConfigError(
+            "the database is not SQLite's; back it up with its own tools, such as pg_dump, and the master key "
+            "file, without which nobody reads it"
+        )
     if folder.exists():
         raise ConfigError(f"{folder} is there already; name a new folder")
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -18,10 +18,9 @@ from memframe.address import check_redirect_uri
 from memframe.errors import ConfigError, NotFoundError
 from memframe.secret import Secret
 from memframe.service import cursors, rules
-from memframe.service.keyring import Keyring, UserKey
+from memframe.service.keyring import HeldKeys, Keyring
 from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
 from memframe.service.store import Developer, Memories, Store, User, sqlite_url
-from memframe.service.store.user_keys import WrappedKey
 from memframe.service.throttle import TokenCalls
 from memframe.service.times import Clock, utc_now
 from memframe.service.tokens import (
@@ -40,7 +39,7 @@ DEFAULT_REDIRECT_URI = "http://127.0.0.1/callback"
 FIRST_DEVELOPER = "My application"
 TOKEN_CALLS_PER_MINUTE = 60
 KEYS_HELD = 1000
-"""Users whose keys stay unwrapped in memory, the latest ones."""
+"""Users' keys that stay unwrapped in memory, those that were used last."""
 
 
 class Place(NamedTuple):
@@ -128,7 +127,7 @@ class Deployment:
         self.now = now
         self.passwords = Passwords(password_hasher)
         self.cursors = cursors.Cursors(master_key.derive("cursors", n_bytes=cursors.KEY_BYTES))
-        self._unwrapped = lru_cache(KEYS_HELD)(self._unwrap)
+        self._held_keys = HeldKeys(KEYS_HELD)
         self._memory_key = lru_cache(KEYS_HELD)(master_key.memory_key)
         self.token_calls = TokenCalls(token_calls_per_minute, now=now)
 
@@ -199,7 +198,7 @@ class Deployment:
 
     def keyring(self, user_id: str, memories: Memories) -> Keyring:
         """What seals and opens the user's content."""
-        return Keyring(self.master_key, user_id, memories.keys, unwrapped=self._unwrapped)
+        return Keyring(self.master_key, self._held_keys, user_id, memories.keys)
 
     def is_memory_key(self, key: Secret, *, user_id: str, developer_id: str) -> bool:
         """Whether a memory key is that of a user and a developer."""
@@ -208,10 +207,6 @@ class Deployment:
     def close(self) -> None:
         """Give back what is held."""
         self.store.close()
-
-    def _unwrap(self, user_id: str, key: WrappedKey) -> UserKey:
-        raw = self.master_key.unwrap(key.wrapped, user_id=user_id, version=key.version)
-        return UserKey(key.version, Secret(raw.hex()), user_id)
 
 
 def _unknown(kind: str, name: str) -> NotFoundError:
@@ -234,8 +229,8 @@ def open_deployment(
     Its database and its master key file may be elsewhere.
     """
     key_file = key_file or folder / KEY_FILE
-    if not may_create and not key_file.exists():
-        raise ConfigError(f"there is no service in {folder}; start it once with `memframe serve`")
+    if not may_create:
+        _check_is_there(folder, database_url, key_file)
     if key_file.parent == folder or not database_url:
         _make_private(folder)
     store = Store(database_url or sqlite_url(folder / DATABASE_FILE), now=now)
@@ -253,6 +248,15 @@ def open_deployment(
     except BaseException:  # whatever it was, the database is let go
         store.close()
         raise
+
+
+def _check_is_there(folder: Path, database_url: str | None, key_file: Path) -> None:
+    if not key_file.exists():
+        raise ConfigError(f"there is no service in {folder}; start it once with `memframe serve`")
+    if not database_url and not (folder / DATABASE_FILE).exists():
+        raise ConfigError(
+            f"there is no database in {folder}; name the one that the service runs on: --database, or MEMFRAME_DATABASE"
+        )
 
 
 def _make_private(folder: Path) -> None:

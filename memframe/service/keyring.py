@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import cached_property
 
 from memframe.envelope import Envelope
@@ -12,7 +11,8 @@ from memframe.envelope.rekeying import Rekeying
 from memframe.errors import ConflictError
 from memframe.secret import Secret
 from memframe.service.keys import MasterKey
-from memframe.service.store.user_keys import UserKeys, WrappedKey
+from memframe.service.recent import Recent
+from memframe.service.store.user_keys import UserKeys
 
 KNOWN_LAYOUTS = ("memframe", "gcm-iv-ct-tag", "gcm-iv:tag:ct")
 """Sealed content that a write may bring; it is kept as it came."""
@@ -53,16 +53,19 @@ class UserKey:
         return any(layout.open(content) is not None for layout in self._layouts)
 
 
+HeldKeys = Recent[tuple[str, int], UserKey]
+"""Users' keys that stay unwrapped in memory, by user and version: what a version is never changes."""
+
+
 class Keyring:
     """The versions of one user's key, for the length of one transaction.
 
     Parameters
     ----------
     master_key : MasterKey
+    held : HeldKeys
     user_id : str
     keys : UserKeys
-    unwrapped : callable
-        Opens a wrapped key.
 
     Attributes
     ----------
@@ -70,19 +73,12 @@ class Keyring:
         What content is sealed with.
     """
 
-    def __init__(
-        self,
-        master_key: MasterKey,
-        user_id: str,
-        keys: UserKeys,
-        *,
-        unwrapped: Callable[[str, WrappedKey], UserKey],
-    ) -> None:
+    def __init__(self, master_key: MasterKey, held: HeldKeys, user_id: str, keys: UserKeys) -> None:
         self._master_key = master_key
+        self._held = held
         self._user_id = user_id
         self._keys = keys
-        self._unwrapped = unwrapped
-        self.present = unwrapped(user_id, keys.present())
+        self.present = self._key(keys.present)
 
     def as_stored(self, content: str) -> str:
         """What is stored of the content that a write brings.
@@ -98,11 +94,14 @@ class Keyring:
         return self.present.envelope.seal(content)
 
     def rotate(self) -> Rekeying:
-        """Put a new version of the key in the place of the present one; what carries content over to it."""
-        before, version = self.present, self.present.version + 1
-        new = WrappedKey(version, self._master_key.new_user_key(user_id=self._user_id, version=version))
-        self._keys.replace(new)
-        self.present = self._unwrapped(self._user_id, new)
+        """Put a new version of the key in the place of the present one; what carries content over to it.
+
+        The new one is held for nobody else, as it may come to nothing with its transaction.
+        """
+        before, version = self.present, self._keys.present + 1
+        wrapped = self._master_key.new_user_key(user_id=self._user_id, version=version)
+        self._keys.add(wrapped)
+        self.present = self._unwrapped(version, wrapped)
         return Rekeying(
             (before.version, before.key),
             (version, self.present.key),
@@ -111,9 +110,19 @@ class Keyring:
         )
 
     def _refuse_earlier(self, content: str) -> None:
-        for wrapped in self._keys.earlier():
-            if self._unwrapped(self._user_id, wrapped).opens(content):
-                raise _sealed_before(wrapped.version, self.present.version)
+        for version in range(self._keys.present - 1, 0, -1):
+            if self._key(version).opens(content):
+                raise _sealed_before(version, self._keys.present)
+
+    def _key(self, version: int) -> UserKey:
+        """A version of the user's key, from memory if it is there."""
+        return self._held.get(
+            (self._user_id, version), lambda: self._unwrapped(version, self._keys.wrapped(version))
+        )
+
+    def _unwrapped(self, version: int, wrapped: bytes) -> UserKey:
+        raw = self._master_key.unwrap(wrapped, user_id=self._user_id, version=version)
+        return UserKey(version, Secret(raw.hex()), self._user_id)
 
 
 def _sealed_before(version: int, present: int) -> ConflictError:

@@ -1,11 +1,11 @@
 """The service under load: creates, gets, lists, patches and searches, on SQLite and on PostgreSQL.
 
-    python tests/benchmarks/service.py                    # needs wrk, and a PostgreSQL for its part
-    python tests/benchmarks/service.py --rows 1000000     # what the rows of other users in the table cost
+    python tests/benchmarks/service.py             # needs wrk, and a PostgreSQL for its part
+    python tests/benchmarks/service.py --rows 0    # without the large table, which takes minutes to fill
 
-Each service is a process tree of its own, with full durability; wrk shares the machine with it. Beside
-requests a second and the slowest hundredth stands how long the service's processes have worked for a request,
-which tells more than the rest where the machine has other things to do.
+Each service is a process tree of its own, with full durability; wrk shares the machine with it. Requests a
+second and the slowest hundredth depend on what else the machine does, so that the work for a request stands
+beside them: the time of the service's own processes, without PostgreSQL's.
 """
 
 import argparse
@@ -46,15 +46,19 @@ class Running:
         import requests
 
         self.process, self.deployment, self.address = process, deployment, shown["auth_url"]
-        developer_id = deployment.store.accounts.developers()[0].id
-        self.user_id = self.add_user()
-        key = deployment.memory_key(user_id=self.user_id, developer_id=developer_id).reveal()
-        asked = deployment.store.requests.add(developer_id=developer_id, user_id=self.user_id, reason="")
-        deployment.store.requests.decide(asked.id, "approved")
-        self.keys = {"user_id": self.user_id, "memoryKey": key}
+        self.go_on_with_a_new_user()
         body = {"api_key": shown["api_key"], "expires_in": 86_400}
         token = requests.post(f"{self.address}/api/v1/auth/token", json=body, timeout=60).json()["token"]
         self.headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+
+    def go_on_with_a_new_user(self):
+        """What follows is asked of another user."""
+        developer_id = self.deployment.store.accounts.developers()[0].id
+        self.user_id = self.add_user()
+        pair = {"user_id": self.user_id, "developer_id": developer_id}
+        self.keys = {"user_id": self.user_id, "memoryKey": self.deployment.memory_key(**pair).reveal()}
+        asked = self.deployment.store.requests.add(**pair, reason="")
+        self.deployment.store.requests.decide(asked.id, "approved")
 
     def add_user(self):
         from memframe.secret import Secret
@@ -177,70 +181,67 @@ def load(service, kind, seconds):
     return told["requests"] / told["us"] * 1e6, told["p99_us"] / 1000, worked / told["requests"] * 1e6
 
 
-def compare(databases, workers, seconds, rounds):
-    """One table: each kind of request on each database with so many processes."""
-    print(f"{'':24}{'requests/s':>12}{'p99 ms':>9}{'work us':>9}")
-    for database in databases:
-        for n_workers in workers:
-            with running(database, n_workers) as service:
-                service.fill(service.user_id, 1000)
-                service.some_ids = service.ids()
-                for kind in kinds(service):
-                    load(service, kind, 1)
-                    measured = zip(*(load(service, kind, seconds) for _ in range(rounds)), strict=True)
-                    rate, p99, work = map(statistics.median, measured)
-                    name = f"{database}, {n_workers}: {kind}"
-                    print(f"{name:32}{rate:10,.0f}{p99:9.1f}{work:9,.0f}", flush=True)
+def measured(database, n_workers, seconds, rounds):
+    """Cells of a column: each kind of request to so many processes."""
+    cells = {}
+    with running(database, n_workers) as service:
+        service.fill(service.user_id, 1000)
+        service.some_ids = service.ids()
+        for kind in kinds(service):
+            load(service, kind, 1)
+            loads = zip(*(load(service, kind, seconds) for _ in range(rounds)), strict=True)
+            rate, p99_ms, work_us = map(statistics.median, loads)
+            cells[kind] = f"{rate:,.0f}/s, {p99_ms:.0f} ms, {work_us:.0f} us"
+    return cells
 
 
-def search_s(service, *, rounds=7):
-    """Seconds of a search through all memories of the user, which finds nothing."""
-    connection = http.client.HTTPConnection(service.address.removeprefix("http://"))
-    took = []
-    for _ in range(rounds):
-        began = time.perf_counter()
-        found = service.get(service.path(searchQuery="zeppelin"), connection)
-        took.append(time.perf_counter() - began)
-        assert found["memoryBlobs"] == []
-    return statistics.median(took)
+def grown(database, n_rows):
+    """Cells of a column: what a user of a small table costs, and how many times that of a large one.
+
+    The two services run side by side and are asked in turns.
+    """
+    with running(database, 1) as small, running(database, 1) as large:
+        small.fill(small.user_id, N_MEMORIES)
+        for _ in range(100):
+            large.fill(large.add_user(), (n_rows - N_MEMORIES) // 100)
+        large.go_on_with_a_new_user()  # whose memories stand behind all others
+        large.fill(large.user_id, N_MEMORIES)
+        services = {service: queries(service) for service in (small, large)}
+        cells = {}
+        for name in services[small]:
+            few, many = in_turns([(service, paths[name]) for service, paths in services.items()])
+            cells[f"{name}: of {n_rows:,} / {N_MEMORIES:,}"] = f"{many / few:.2f}"
+            if name == "search":
+                cells = {f"search through {N_MEMORIES:,}": f"{few * 1000:.0f} ms"} | cells
+    return cells
 
 
-def grow(databases, n_rows):
-    """What searches, pages and gets cost with few and with many rows of other users in the table."""
-    for database in databases:
-        with running(database, 1) as service:
-            service.fill(service.user_id, N_MEMORIES)
-            service.some_ids = service.ids()
-            few = costs(service)
-            print(f"{database}: a search through {N_MEMORIES:,} memories takes {few['search'] * 1000:.0f} ms")
-            for _ in range(100):
-                service.fill(service.add_user(), (n_rows - N_MEMORIES) // 100)
-            many = costs(service)
-            for name, before in few.items():
-                print(f"{database}: {name}: {many[name] / before:.2f} times with {n_rows:,} rows", flush=True)
-
-
-def costs(service):
-    """Seconds of each thing that must not depend on the size of the table."""
-    cursor = service.get(service.path(limit=1000))["next_cursor"]
-    paths = {
-        "list of 100": service.path(limit=100),
-        "list of 100 behind a cursor": service.path(limit=100, cursor=cursor),
-        "list of 100 under a tag": service.path(limit=100, tags="city"),
-        "list of 100 by importance": service.path(limit=100, importance=0.5),
-        "get": service.path(f"/{service.some_ids[500]}"),
+def queries(service):
+    """Paths of what must not depend on the size of the table."""
+    first = service.get(service.path(limit=1000))
+    cursor, memory_id = first["next_cursor"], first["memoryBlobs"][500]["id"]
+    return {
+        "search": service.path(searchQuery="zeppelin"),  # which nobody has mentioned
+        "get": service.path(f"/{memory_id}"),
+        "list": service.path(limit=100),
+        "behind a cursor": service.path(limit=100, cursor=cursor),
+        "under a tag": service.path(limit=100, tags="city"),
+        "by importance": service.path(limit=100, importance=0.5),
     }
-    return {"search": search_s(service)} | {name: _seconds(service, path) for name, path in paths.items()}
 
 
-def _seconds(service, path, *, rounds=300):
-    connection = http.client.HTTPConnection(service.address.removeprefix("http://"))
-    took = []
+def in_turns(asked, *, rounds=100):
+    """Seconds of each of some requests."""
+    connections = [
+        http.client.HTTPConnection(service.address.removeprefix("http://")) for service, _ in asked
+    ]
+    took = [[] for _ in asked]
     for _ in range(rounds):
-        began = time.perf_counter()
-        service.get(path, connection)
-        took.append(time.perf_counter() - began)
-    return statistics.median(took)
+        for (service, path), connection, seconds in zip(asked, connections, took, strict=True):
+            began = time.perf_counter()
+            service.get(path, connection)
+            seconds.append(time.perf_counter() - began)
+    return [statistics.median(seconds) for seconds in took]
 
 
 def main():
@@ -251,13 +252,29 @@ def main():
     parser.add_argument("--workers", default="1,2")
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--rows", type=int, help="Compare a small table with one of so many rows instead.")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="Of the large table; 0 leaves it out.")
     given = parser.parse_args()
-    databases = given.databases.split(",")
-    if given.rows:
-        grow(databases, given.rows)
-    else:
-        compare(databases, [int(number) for number in given.workers.split(",")], given.seconds, given.rounds)
+    columns = {}
+    for database in given.databases.split(","):
+        for workers in map(int, given.workers.split(",")):
+            column = columns[f"{database}, {workers}"] = measured(
+                database, workers, given.seconds, given.rounds
+            )
+            if given.rows and workers == 1:
+                column |= grown(database, given.rows)
+    show(columns)
+
+
+def show(columns):
+    """A table: requests a second, the slowest hundredth, work for each; and what a large table changes."""
+    print(f"load of the machine in the last quarter of an hour: {os.getloadavg()[2]:.1f}")
+    names = list(dict.fromkeys(name for column in columns.values() for name in column))
+    print("|".join(["", " " * 36, *(f" {name:24}" for name in columns), ""]))
+    print("|".join(["", "-" * 36, *("-" * 25 for _ in columns), ""]))
+    for name in names:
+        print(
+            "|".join(["", f" {name:35}", *(f" {column.get(name, ''):24}" for column in columns.values()), ""])
+        )
 
 
 if __name__ == "__main__":

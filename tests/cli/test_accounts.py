@@ -11,6 +11,7 @@ from memframe.errors import ConfigError
 from memframe.secret import Secret
 from memframe.service import run_local
 from memframe.service.deployment import open_deployment
+from memframe.service.keys import MasterKey
 from tests.conftest import CHEAP_HASHER
 from tests.pages.conftest import Browser
 from tests.service.conftest import Caller, Grant
@@ -49,6 +50,14 @@ def test_a_user_who_is_not_there_is_named(running):
     answer = run("rotate-key", "nobody@example.org")
     assert answer.exit_code == 1
     assert answer.stderr == "Error: there is no user nobody@example.org; `memframe service list` shows all\n"
+
+
+def test_a_database_that_was_not_named_is_not_made(tmp_path):
+    MasterKey.generate().save(tmp_path / "master.key")
+    answer = CliRunner().invoke(main, ["service", "list", "--data", str(tmp_path)])
+    assert answer.exit_code == 1
+    assert f"there is no database in {tmp_path}; name the one" in answer.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["master.key"]
 
 
 @pytest.mark.parametrize(

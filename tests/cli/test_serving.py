@@ -5,8 +5,9 @@ import os
 import re
 import shlex
 import signal
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,19 @@ def wait_until_ready(shown, process):
         except requests.ConnectionError:
             continue
     pytest.fail("the service has ended")
+
+
+def opened(place):
+    """The same service as that of these options, for its operator."""
+    return closing(open_deployment(place[1], database_url=place[3] if len(place) > 2 else None))
+
+
+def granted(deployment, process, shown):
+    """A user of a running service who has approved."""
+    wait_until_ready(shown, process)
+    developer = NewDeveloper("", Secret(shown["api_key"]), shown["client_id"], Secret(""))
+    local = LocalService(deployment, Addresses(shown["auth_url"]), developer)
+    return Grant(local, Caller(shown["base_url"], shown["api_key"]))
 
 
 def logged(process, what):
@@ -80,13 +94,10 @@ def test_no_process_goes_on_without_the_one_that_watches_over_it(tmp_path):
 def test_what_is_under_way_when_it_is_stopped_is_finished(tmp_path):
     with (
         serving("--data", tmp_path, *AT_ANY_PORT) as (process, shown),
-        closing(open_deployment(tmp_path)) as deployment,
+        opened(("--data", tmp_path)) as deployment,
         ThreadPoolExecutor(1) as pool,
     ):
-        wait_until_ready(shown, process)
-        developer = NewDeveloper("", Secret(shown["api_key"]), shown["client_id"], Secret(""))
-        local = LocalService(deployment, Addresses(shown["auth_url"]), developer)
-        grant = Grant(local, Caller(shown["base_url"], shown["api_key"]))
+        grant = granted(deployment, process, shown)
         with Sqlite().holding_writes(deployment.store._engine, grant.user_id):
             create = pool.submit(grant.create, "Likes tea")
             for _ in range(3):  # what is answered later was read later
@@ -96,6 +107,32 @@ def test_what_is_under_way_when_it_is_stopped_is_finished(tmp_path):
         assert process.wait(timeout=20) == 0
         with deployment.store.owned(grant.user_id) as memories:
             assert memories.get(memory["id"]).id == memory["id"]
+
+
+def test_a_kill_loses_nothing_that_was_acknowledged_and_doubles_nothing_that_is_sent_again(place):
+    """The process is killed while many writes go to the disk together; key and memory are there or neither."""
+    numbers = range(400)
+    with serving(*place, *AT_ANY_PORT) as (process, shown), opened(place) as deployment:
+        grant = granted(deployment, process, shown)
+        with ThreadPoolExecutor(16) as pool:
+            answers = [pool.submit(create_under_key, grant, number) for number in numbers]
+            list(islice(as_completed(answers), 60))
+            process.kill()
+        acknowledged = [answer.result() for answer in answers if not answer.exception()]
+    assert 60 <= len(acknowledged) < len(numbers)
+    with serving(*place, *AT_ANY_PORT) as (process, again):
+        wait_until_ready(again, process)
+        grant.call = Caller(again["base_url"], shown["api_key"])
+        assert set(acknowledged) <= set(grant.ids(limit=1000))
+        with ThreadPoolExecutor(16) as pool:
+            made = list(pool.map(lambda number: create_under_key(grant, number), numbers))
+        assert set(acknowledged) < set(made) == set(grant.ids(limit=1000))
+        assert len(set(made)) == len(numbers)
+
+
+def create_under_key(grant, number):
+    body = {**grant.keys, "content": f"memory {number}", "tags": ["tea"]}
+    return grant.call.post("/memory-blobs", body, **{"Idempotency-Key": str(number)}).json()["id"]
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,12 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import insert, select
 
 from memframe.errors import ConflictError, InvalidError
 from memframe.service import run_local
 from memframe.service.store.replays import Attempt
+from memframe.service.store.schema import idempotency_keys
 from tests.conftest import CHEAP_HASHER
 
 
@@ -114,3 +116,22 @@ def test_a_key_that_another_process_has_noted_meanwhile_is_in_flight(service, gr
     write = service._deployment.store.write(remember_twice, developer_id=developer_id, user_id=grant.user_id)
     with pytest.raises(ConflictError, match="still under way"):
         write.result()
+
+
+def test_nobody_waits_for_who_forgets_old_keys(backend, service, grant, body, key):
+    if backend.name == "sqlite":
+        pytest.skip("it has one writer at a time")
+    engine = service._deployment.store._engine
+    developer_id = service._deployment.store.requests.get(grant.request_id).developer_id
+    old = {"developer_id": developer_id, "key_hash": uuid4().hex, "body_hash": "", "memory_id": ""}
+    with engine.begin() as connection:
+        connection.execute(
+            insert(idempotency_keys).values(**old, created_at=datetime(2020, 1, 1, tzinfo=UTC))
+        )
+    query = select(idempotency_keys.c.key_hash).where(idempotency_keys.c.key_hash == old["key_hash"])
+    with engine.begin() as other:
+        assert other.scalar(query.with_for_update())
+        assert grant.call.post("/memory-blobs", body, **key).status_code == 201
+    assert grant.call.post("/memory-blobs", body, **{"Idempotency-Key": uuid4().hex}).status_code == 201
+    with engine.connect() as connection:
+        assert connection.scalar(query) is None

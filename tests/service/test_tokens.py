@@ -62,6 +62,20 @@ def test_a_token_that_is_not_quite_ours_is_refused(token):
     assert refusal.value.__cause__ is None
 
 
+def test_a_token_that_is_known_already_ends_in_time_and_opens_to_no_other():
+    time = NOON
+    ours = BearerTokens(KEY, issuer="http://a", audience="http://a/api/v1", now=lambda: time)
+    token = forged()
+    assert ours.developer_id(token) == ours.developer_id(token) == "d-1"
+    with pytest.raises(AuthError):
+        ours.developer_id(Secret(token.reveal()[:-2]))
+    time += timedelta(seconds=59)
+    assert ours.developer_id(token) == "d-1"
+    time += timedelta(seconds=1)
+    with pytest.raises(AuthError):
+        ours.developer_id(token)
+
+
 def test_machine_made_secrets_have_their_bits_and_their_prefix():
     made = [new_secret("mfk_").reveal() for _ in range(100)]
     assert len(set(made)) == 100

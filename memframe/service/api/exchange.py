@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar
 
 import msgspec
 from litestar import Request, Response
-from litestar.concurrency import sync_to_thread
 from litestar.datastructures import State
 from msgspec import Struct
 
@@ -103,9 +102,10 @@ def quick_read(handler: Callable[..., Response[bytes]]) -> Callable[..., Awaitab
 
     @wraps(handler)
     async def answered(**given: Any) -> Response[bytes]:
-        if deployment_of(given["request"]).store.answers_at_once:
+        threads = deployment_of(given["request"]).store.reading_threads
+        if threads is None:
             return handler(**given)
-        return await sync_to_thread(handler, **given)
+        return await asyncio.get_running_loop().run_in_executor(threads, partial(handler, **given))
 
     return answered
 

@@ -49,8 +49,8 @@ def get_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[bytes]
     """One memory of a user."""
     developer_id, user_id = bearer_of(request), needed_query(request, "user_id")
     rules.checked_text(memory_id, "the memory id")
-    memories = deployment_of(request).store.granted(developer_id=developer_id, user_id=user_id)
-    return answer(memories.get(memory_id))
+    store = deployment_of(request).store
+    return answer(store.memory(memory_id, developer_id=developer_id, user_id=user_id))
 
 
 @post(route(wire.CREATE_MEMORY))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -20,14 +20,15 @@ from memframe.service.store.engine import (
     write_meta,
     writing,
 )
-from memframe.service.store.memories import Memories
+from memframe.service.store.memories import Memories, granted_memory
 from memframe.service.store.readers import Readers
-from memframe.service.store.requests import AccessRequests, StoredRequest, has_grant
+from memframe.service.store.requests import AccessRequests, StoredRequest, granted_key_version
 from memframe.service.store.sessions import Sessions
 from memframe.service.store.statements import Queries
 from memframe.service.store.writers import Writers
 from memframe.service.times import Clock, utc_now
 from memframe.service.tokens import bad_token
+from memframe.wire import MemoryBlob
 
 __all__ = [
     "AccessRequests",
@@ -90,6 +91,14 @@ class Store:
         """One user's memories for reads of a statement each; `AccessError` unless the grant holds right now."""
         return self._granted(self._readers.queries(), developer_id, user_id)
 
+    def memory(self, memory_id: str, *, developer_id: str, user_id: str) -> MemoryBlob:
+        """One of a user's memories; `AccessError` unless the grant holds, `NotFoundError` if there is none."""
+        asked = {"developer_id": developer_id, "user_id": user_id}
+        found = granted_memory(self._readers.queries(), memory_id, **asked)
+        if found is None:
+            raise self._no_grant(developer_id)
+        return found
+
     @contextmanager
     def snapshot(self, *, developer_id: str, user_id: str) -> Iterator[Memories]:
         """The same for several statements that are to see one moment."""
@@ -111,17 +120,17 @@ class Store:
         A database that locks rows keeps the user's, so that the user's other writes come before or after.
         """
         with writing(self._engine) as connection:
-            lock_user(connection, user_id)
-            yield Memories(Queries.of(connection), developer_id="", user_id=user_id, now=self._now())
+            key_version = lock_user(connection, user_id)
+            yield self._memories(Queries.of(connection, remembers=True), "", user_id, key_version)
 
     def naming_errors(self) -> AbstractContextManager[None]:
         """A block in which an error of the database becomes a `ConfigError`, for whoever runs the service."""
         return naming_database_errors(self._engine)
 
     @property
-    def answers_at_once(self) -> bool:
-        """Whether the database is in this process, so that short reads need not be waited for in a thread."""
-        return self._engine.dialect.name == "sqlite"
+    def reading_threads(self) -> Executor | None:
+        """Where short reads are to run; None where the database is in this process, and there is no waiting."""
+        return self._readers.threads
 
     def sqlite_file(self) -> Path | None:
         """The database's file, if it is SQLite's."""
@@ -151,9 +160,14 @@ class Store:
         self._engine.dispose()
 
     def _granted(self, queries: Queries, developer_id: str, user_id: str, *, lock: bool = False) -> Memories:
-        if not has_grant(queries, developer_id=developer_id, user_id=user_id, lock=lock):
+        key_version = granted_key_version(queries, developer_id=developer_id, user_id=user_id, lock=lock)
+        if key_version is None:
             raise self._no_grant(developer_id)
-        return Memories(queries, developer_id=developer_id, user_id=user_id, now=self._now())
+        return self._memories(queries, developer_id, user_id, key_version)
+
+    def _memories(self, queries: Queries, developer_id: str, user_id: str, key_version: int) -> Memories:
+        known = {"developer_id": developer_id, "user_id": user_id}
+        return Memories(queries, **known, key_version=key_version, now=self._now())
 
     def _no_grant(self, developer_id: str) -> ServiceError:
         developer = self.accounts.developer(developer_id)

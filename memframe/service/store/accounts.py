@@ -45,7 +45,9 @@ class User(Struct, frozen=True):
     created_at: datetime
 
 
-_LOCKED_USER = select(users.c.id).where(users.c.id == bindparam("user_id")).with_for_update(key_share=True)
+_LOCKED_USER = (
+    select(users.c.key_version).where(users.c.id == bindparam("user_id")).with_for_update(key_share=True)
+)
 
 
 class Accounts:
@@ -169,10 +171,15 @@ class Accounts:
             return fetch_one(connection, User, select(users).where(condition))
 
 
-def lock_user(connection: Connection, user_id: str) -> None:
-    """Keep a user's row until the transaction ends; `NotFoundError` where there is no such user."""
-    if connection.scalar(_LOCKED_USER, {"user_id": user_id}) is None:
+def lock_user(connection: Connection, user_id: str) -> int:
+    """Keep a user's row until the transaction ends; the version of the key.
+
+    `NotFoundError` where there is no such user.
+    """
+    key_version = connection.scalar(_LOCKED_USER, {"user_id": user_id})
+    if key_version is None:
         raise NotFoundError(f"there is no user {user_id}", status=404, code="not_found")
+    return int(key_version)
 
 
 def _is_connected(connection: Connection, *, user_id: str, developer_id: str) -> bool:

@@ -6,7 +6,8 @@ one user come one after the other.
 SQLite writes ahead (WAL) and sees every commit through to the disk (``synchronous=FULL``). Its write
 transactions take the lock at their beginning: what was read inside one still holds when it is written.
 Whoever waits for SQLite's lock looks again from time to time, and of many who do some may never find it
-free; so threads of one process wait in line for a lock of their own, and only processes compete.
+free; so threads of one process wait in line for a lock of their own, and only processes compete, who look
+often.
 
 Queries that every call needs are built once, as constants beside the code that runs them: building
 one costs more than SQLite takes to answer it.
@@ -14,6 +15,7 @@ one costs more than SQLite takes to answer it.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -22,12 +24,13 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 from sqlalchemy import URL, Connection, Engine, Select, create_engine, event, func, insert, make_url, select
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 
 from memframe.errors import ConfigError
 from memframe.service.store.schema import SCHEMA_VERSION, meta, metadata
 
 BUSY_TIMEOUT_MS = 10_000
+BUSY_ROUND_MS = 3
 SCHEMA_LOCK = 0x6D656D66
 """Any number will do that nobody else locks in the same database."""
 
@@ -140,8 +143,32 @@ def _prepare_sqlite(engine: Engine) -> None:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get("writes", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        if connection.get_execution_options().get("writes", False):
+            _begin_to_write(connection)
+        else:
+            connection.exec_driver_sql("BEGIN")
+
+
+def _begin_to_write(connection: Connection) -> None:
+    """Take SQLite's lock, asking often: by itself it waits longer and longer, while others come and go."""
+    connection.exec_driver_sql(f"PRAGMA busy_timeout={BUSY_ROUND_MS}")
+    try:
+        for _ in range(BUSY_TIMEOUT_MS // BUSY_ROUND_MS):
+            if _has_begun(connection):
+                return
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    finally:
+        connection.exec_driver_sql(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
+
+
+def _has_begun(connection: Connection) -> bool:
+    try:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    except OperationalError as error:
+        if getattr(error.orig, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY:
+            raise
+        return False
+    return True
 
 
 def _prepare_postgresql(engine: Engine) -> None:

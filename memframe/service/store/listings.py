@@ -4,24 +4,43 @@ Each goes on behind a place by an index (no offset, no count), so that its cost 
 else is in the table: the user's memories by ``memories_by_user``, in which scores are looked at without the
 memory itself, and those under a tag by the key of ``memory_tags``, each tag for itself, as only then they
 come in order.
+
+PostgreSQL is asked in another way than SQLite: whose they are and where they go on as one comparison of two
+columns, which one index alone can answer. Otherwise it takes the places alone where it believes that a user
+has a good share of the table, and reads everybody's memories until it comes to those of the user.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any
 
-from sqlalchemy import BigInteger, ColumnElement, Integer, Select, bindparam, select, union
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    Column,
+    ColumnElement,
+    Integer,
+    Select,
+    bindparam,
+    select,
+    tuple_,
+    union,
+)
 
 from memframe.service.cursors import Filter
 from memframe.service.store.schema import memories, memory_tags
 from memframe.service.store.statements import Statement
 
 Columns = tuple[str, ...]
+Conditions = Sequence[ColumnElement[bool]]
+Behind = Callable[[Column[str], BindParameter[str], Column[int]], ColumnElement[bool]]
 
 _AFTER = bindparam("after", type_=BigInteger)
 _LIMIT = bindparam("limit", type_=Integer)
+_USER = bindparam("user_id", type_=memories.c.user_id.type)
+_IMPORTANT = memories.c.importance >= bindparam("min_importance")
 
 
 def listing(columns: Columns, chosen: Filter, tag_ids: Sequence[str]) -> tuple[Statement, dict[str, Any]]:
@@ -39,25 +58,35 @@ def listing(columns: Columns, chosen: Filter, tag_ids: Sequence[str]) -> tuple[S
 
 @cache  # of few columns, and of the numbers of tags that a filter can have
 def _listing(columns: Columns, n_tags: int, *, has_importance: bool) -> Statement:
-    wanted = memories.c.user_id == bindparam("user_id")
-    if has_importance:
-        wanted &= memories.c.importance >= bindparam("min_importance")
+    listed = partial(_listed, columns, n_tags, [_IMPORTANT] if has_importance else [])
+    return Statement(listed(_behind), postgresql=listed(_behind_as_row))
+
+
+def _listed(columns: Columns, n_tags: int, important: Conditions, behind: Behind) -> Select[Any]:
     rows = select(memories.c.seq, *(memories.c[name] for name in columns))
     if n_tags:
-        arms = [_tagged(f"tag_{number}", wanted) for number in range(n_tags)]
-        rows = rows.where(memories.c.seq.in_(select(union(*arms).subquery().c.memory_seq)))
+        arms = [_tagged(f"tag_{number}", important, behind) for number in range(n_tags)]
+        found = memories.c.seq.in_(select(union(*arms).subquery().c.memory_seq))
+        rows = rows.where(memories.c.user_id == _USER, found)
     else:
-        rows = rows.where(wanted, memories.c.seq > _AFTER)
-    return Statement(rows.order_by(memories.c.seq).limit(_LIMIT))
+        rows = rows.where(behind(memories.c.user_id, _USER, memories.c.seq), *important)
+    return rows.order_by(memories.c.user_id, memories.c.seq).limit(_LIMIT)
 
 
-def _tagged(parameter: str, wanted: ColumnElement[bool]) -> Select[Any]:
+def _tagged(parameter: str, important: Conditions, behind: Behind) -> Select[Any]:
     """The first places behind the present one of memories under one tag."""
-    places = (
-        select(memory_tags.c.memory_seq)
-        .join(memories, memories.c.seq == memory_tags.c.memory_seq)
-        .where(memory_tags.c.tag_id == bindparam(parameter), memory_tags.c.memory_seq > _AFTER, wanted)
-        .order_by(memory_tags.c.memory_seq)
-        .limit(_LIMIT)
-    )
-    return select(places.subquery().c.memory_seq)  # SQLite limits no arm of a union by itself
+    tag_id, place = bindparam(parameter, type_=memory_tags.c.tag_id.type), memory_tags.c.memory_seq
+    places = select(place).where(behind(memory_tags.c.tag_id, tag_id, place))
+    if important:
+        places = places.join(memories, memories.c.seq == place).where(memories.c.user_id == _USER, *important)
+    first = places.order_by(memory_tags.c.tag_id, place).limit(_LIMIT)
+    return select(first.subquery().c.memory_seq)  # SQLite limits no arm of a union by itself
+
+
+def _behind(column: Column[str], value: BindParameter[str], place: Column[int]) -> ColumnElement[bool]:
+    """Rows that have a value in one column and, in another, a place behind the present one."""
+    return (column == value) & (place > _AFTER)
+
+
+def _behind_as_row(column: Column[str], value: BindParameter[str], place: Column[int]) -> ColumnElement[bool]:
+    return (tuple_(column, place) > tuple_(value, _AFTER)) & (column <= value)

@@ -22,7 +22,8 @@ from memframe.errors import NotFoundError
 from memframe.service.cursors import Filter
 from memframe.service.store.listings import listing
 from memframe.service.store.replays import Replays, spent
-from memframe.service.store.schema import memories, memory_tags
+from memframe.service.store.requests import GRANT
+from memframe.service.store.schema import memories, memory_tags, users
 from memframe.service.store.statements import Queries, Row, Statement
 from memframe.service.store.tags import Tags
 from memframe.service.store.user_keys import UserKeys
@@ -50,17 +51,28 @@ _THIS = _OF_USER & (memories.c.id == bindparam("memory_id"))
 _COLUMNS = [memories.c[name] for name in _STORED]
 _ONE = Statement(select(*_COLUMNS).where(_THIS))
 _AT = Statement(select(*_COLUMNS).where(_OF_USER, memories.c.seq == bindparam("place")))
+_GRANTED = Statement(
+    GRANT.add_columns(*_COLUMNS).outerjoin(
+        memories, (memories.c.user_id == users.c.id) & (memories.c.id == bindparam("memory_id"))
+    )
+)
 _ADD = Statement(
     insert(memories).values({name: bindparam(name) for name in _STORED}).returning(memories.c.seq)
 )
 _DELETE = Statement(delete(memories).where(_THIS))
-_LINK = Statement(insert(memory_tags))
 _UNLINK = Statement(delete(memory_tags).where(memory_tags.c.memory_seq == bindparam("place")))
 _RESEAL = Statement(
     update(memories).where(memories.c.seq == bindparam("place")).values(content=bindparam("sealed"))
 )
 
 _texts = msgspec.json.Decoder(tuple[str, ...]).decode
+
+
+@cache  # of the numbers of tags that a memory can have
+def _links(n_tags: int) -> Statement:
+    place = bindparam("place", type_=memory_tags.c.memory_seq.type)
+    rows = [{"memory_seq": place, "tag_id": bindparam(f"tag_{number}")} for number in range(n_tags)]
+    return Statement(insert(memory_tags).values(rows))
 
 
 @cache  # of the sets of fields that a write can change
@@ -80,12 +92,14 @@ class Memories:
         What the developer has created under an idempotency key.
     """
 
-    def __init__(self, queries: Queries, *, developer_id: str, user_id: str, now: datetime) -> None:
+    def __init__(
+        self, queries: Queries, *, developer_id: str, user_id: str, key_version: int, now: datetime
+    ) -> None:
         self._queries = queries
         self._user_id = user_id
         self._now = instant_text(now)
         self.tags = Tags(queries, user_id, now=self._now)
-        self.keys = UserKeys(queries, user_id, now=now)
+        self.keys = UserKeys(queries, user_id, present=key_version, now=now)
         self.replays = Replays(queries, developer_id, now=now)
 
     def page(self, chosen: Filter, *, after: int, limit: int) -> list[tuple[int, MemoryBlob]]:
@@ -180,8 +194,22 @@ class Memories:
         return self._queries.rows(statement, after=after, limit=limit, **parameters)
 
     def _link(self, place: int, tag_ids: Mapping[str, str]) -> None:
-        rows = [{"memory_seq": place, "tag_id": tag_id} for tag_id in tag_ids.values()]
-        self._queries.run_many(_LINK, rows)
+        if tag_ids:
+            tags = {f"tag_{number}": tag_id for number, tag_id in enumerate(tag_ids.values())}
+            self._queries.run(_links(len(tags)), place=place, **tags)
+
+
+def granted_memory(queries: Queries, memory_id: str, *, developer_id: str, user_id: str) -> MemoryBlob | None:
+    """One record, asked for in one statement with the grant; None where that does not hold.
+
+    `NotFoundError` where the user has no record with this id.
+    """
+    row = queries.row(_GRANTED, developer_id=developer_id, user_id=user_id, memory_id=memory_id)
+    if row is None:
+        return None
+    if row[1] is None:
+        raise _unknown()
+    return _as_memory(row[1:])
 
 
 def _as_memory(row: Row) -> MemoryBlob:

@@ -6,6 +6,7 @@ giving it back would cost several times the statement.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from threading import Lock, local
 from typing import Any
 
@@ -14,11 +15,21 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 
 from memframe.service.store.statements import Queries
 
+N_THREADS = 4
+
 
 class Readers:
-    """The reading connections of one store."""
+    """The reading connections of one store.
+
+    Attributes
+    ----------
+    threads : ThreadPoolExecutor or None
+        Where to read from a database that is waited for: few, as they take turns at the interpreter anyway.
+    """
 
     def __init__(self, engine: Engine) -> None:
+        local_file = engine.dialect.name == "sqlite"
+        self.threads = None if local_file else ThreadPoolExecutor(N_THREADS, "memframe-reader")
         self._engine = engine
         self._of_thread = local()
         self._open: list[DBAPIConnection] = []
@@ -36,6 +47,8 @@ class Readers:
         with self._lock:
             lost, self._open = self._open, []
             self._of_thread = local()
+        if self.threads:
+            self.threads.shutdown()
         for connection in lost:
             connection.close()
 

@@ -1,11 +1,16 @@
-"""Creates that came with an ``Idempotency-Key``: the same key and body once more make no second record."""
+"""Creates that came with an ``Idempotency-Key``: the same key and body once more make no second record.
+
+Keys that are over are forgotten by whoever comes next. In PostgreSQL nobody waits for another process that is
+about to forget the same ones: the two might wait for each other.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import bindparam, delete, insert, select
+from sqlalchemy import ColumnClause, any_, bindparam, delete, func, insert, literal_column, select
 from sqlalchemy.exc import IntegrityError
 
 from memframe.errors import ConflictError, InvalidError
@@ -16,7 +21,15 @@ from memframe.service.times import instant_text
 KEPT = timedelta(hours=24)
 """How long a key is remembered."""
 
-_FORGET = Statement(delete(idempotency_keys).where(idempotency_keys.c.created_at <= bindparam("until")))
+_OVER = idempotency_keys.c.created_at <= bindparam("until")
+_ctid: ColumnClause[Any] = literal_column("ctid")
+"""Of a row in PostgreSQL: the way to just those rows that were found and could be locked."""
+
+_UNLOCKED = select(_ctid).select_from(idempotency_keys).where(_OVER).with_for_update(skip_locked=True)
+_FORGET = Statement(
+    delete(idempotency_keys).where(_OVER),
+    postgresql=delete(idempotency_keys).where(_ctid == any_(func.array(_UNLOCKED.scalar_subquery()))),
+)
 _RECALL = Statement(
     select(idempotency_keys.c.body_hash, idempotency_keys.c.memory_id)
     .where(idempotency_keys.c.developer_id == bindparam("developer_id"))
@@ -42,7 +55,8 @@ class Replays:
 
     def recall(self, attempt: Attempt) -> str | None:
         """Id of the record that this key has created, or None for a new key."""
-        self._queries.run(_FORGET, until=instant_text(self._now - KEPT))
+        until = instant_text(self._now - KEPT)
+        self._queries.remembered(("forgotten",), lambda: self._queries.run(_FORGET, until=until))
         key = {"developer_id": self._developer_id, "key_hash": attempt.key_hash}
         row = self._queries.row(_RECALL, **key)
         if row is None:

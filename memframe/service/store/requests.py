@@ -39,8 +39,9 @@ _REQUESTS = (
 )
 _REQUEST = _REQUESTS.where(access_requests.c.id == bindparam("request_id"))
 
-_GRANT = (
-    select(access_requests.c.id)
+GRANT = (
+    select(users.c.key_version)
+    .select_from(access_requests)
     .join(users, users.c.id == access_requests.c.user_id)
     .join(developers, developers.c.id == access_requests.c.developer_id)
     .where(access_requests.c.developer_id == bindparam("developer_id"))
@@ -49,8 +50,10 @@ _GRANT = (
     .where(users.c.disabled.is_(False), developers.c.disabled.is_(False))
     .limit(1)
 )
-_GRANTED = Statement(_GRANT)
-_GRANTED_LOCKED = Statement(_GRANT.with_for_update(of=(users, access_requests), key_share=True))
+"""The version of a user's key, if the user's memories are open to a developer."""
+
+_GRANTED = Statement(GRANT)
+_GRANTED_LOCKED = Statement(GRANT.with_for_update(of=(users, access_requests), key_share=True))
 
 
 class AccessRequests:
@@ -113,15 +116,19 @@ class AccessRequests:
             return fetch_all(connection, StoredRequest, query)
 
 
-def has_grant(queries: Queries, *, developer_id: str, user_id: str, lock: bool) -> bool:
-    """Whether the user's memories are open to the developer at this moment.
+def granted_key_version(queries: Queries, *, developer_id: str, user_id: str, lock: bool) -> int | None:
+    """The version of the user's key, if the memories are open to the developer at this moment; else None.
 
     With ``lock``, a database that locks rows keeps the user's and the request's until the transaction
     ends: writes of one user come one after the other, and a revocation falls before or after, never
     between. SQLite has but one writer at a time.
     """
-    statement = _GRANTED_LOCKED if lock else _GRANTED
-    return queries.row(statement, developer_id=developer_id, user_id=user_id) is not None
+    pair = {"developer_id": developer_id, "user_id": user_id}
+    if lock:
+        row = queries.remembered(("grant", *pair.values()), lambda: queries.row(_GRANTED_LOCKED, **pair))
+    else:
+        row = queries.row(_GRANTED, **pair)
+    return None if row is None else int(row[0])
 
 
 def _one(connection: Connection, request_id: str) -> StoredRequest:

@@ -7,15 +7,17 @@ rows are tuples as the driver gives them; their errors are SQLAlchemy's, as ever
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import Connection, Delete, Dialect, Insert, Select, TextClause, Update
+from sqlalchemy import Connection, Delete, Dialect, Insert, Select, Update
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
 
 Row = tuple[Any, ...]
+Clause = Select[Any] | Insert | Update | Delete
+Found = TypeVar("Found")
 
 
 class Compiled(NamedTuple):
@@ -28,14 +30,23 @@ class Compiled(NamedTuple):
 class Statement:
     """A statement with parameters by name, compiled once for each dialect in which it is asked for.
 
+    Parameters
+    ----------
+    clause : Select, Insert, Update or Delete
+    postgresql : the same, optional
+        Another one that finds the same, where PostgreSQL is better asked in another way.
+
+    Examples
+    --------
     >>> from sqlalchemy import bindparam, column, create_engine, select, table
     >>> named = Statement(select(column("id")).select_from(table("tags")).where(column("name") == bindparam("name")))
     >>> print(named.compiled(create_engine("sqlite://").dialect).text)
     SELECT id FROM tags WHERE name = :name
     """
 
-    def __init__(self, clause: Select[Any] | Insert | Update | Delete | TextClause) -> None:
+    def __init__(self, clause: Clause, *, postgresql: Clause | None = None) -> None:
         self._clause = clause
+        self._variants = {} if postgresql is None else {"postgresql": postgresql}
         self._compiled: dict[str, Compiled] = {}
 
     def compiled(self, dialect: Dialect) -> Compiled:
@@ -47,7 +58,7 @@ class Statement:
     def _compile(self, dialect: Dialect) -> Compiled:
         kind: Any = type(dialect)
         named = dialect if dialect.paramstyle == "pyformat" else kind(paramstyle="named")
-        compiled = self._clause.compile(dialect=named)
+        compiled = self._variants.get(dialect.name, self._clause).compile(dialect=named)
         given = {name: value for name, value in compiled.params.items() if value is not None}
         return Compiled(str(compiled), given)
 
@@ -60,6 +71,8 @@ class Queries:
     connection : DBAPIConnection
         The driver's.
     dialect : Dialect
+    remembers : bool
+        Whether what is read stays true as long as this lives: in a transaction that has locked it.
 
     Attributes
     ----------
@@ -67,18 +80,28 @@ class Queries:
         Whether the connection was lost.
     """
 
-    def __init__(self, connection: DBAPIConnection, dialect: Dialect) -> None:
+    def __init__(self, connection: DBAPIConnection, dialect: Dialect, *, remembers: bool = False) -> None:
         self._connection = connection
         self._cursor = connection.cursor()
         self._dialect = dialect
+        self._memory: dict[tuple[str, ...], Any] | None = {} if remembers else None
         self.broken = False
 
     @classmethod
-    def of(cls, connection: Connection) -> Queries:
+    def of(cls, connection: Connection, *, remembers: bool = False) -> Queries:
         """On a connection of SQLAlchemy's, inside its transaction."""
         driver = connection.connection.dbapi_connection
         assert driver is not None, "a connection that is in use has one"  # noqa: S101 - for the types
-        return cls(driver, connection.dialect)
+        return cls(driver, connection.dialect, remembers=remembers)
+
+    def remembered(self, key: tuple[str, ...], find: Callable[[], Found]) -> Found:
+        """What `find` found the first time, where what is read stays true; else what it finds now."""
+        if self._memory is None:
+            return find()
+        if key not in self._memory:
+            self._memory[key] = find()
+        found: Found = self._memory[key]
+        return found
 
     def rows(self, statement: Statement, **parameters: Any) -> list[Row]:
         """What a statement finds."""

@@ -90,8 +90,12 @@ class Tags:
 
     def ensured(self, names: Sequence[str]) -> dict[str, str]:
         """Ids by name of all names; those that the user has no tag for get one."""
-        known = self.ids_of(names)
-        return {name: known[name] if name in known else self.add({"name": name}) for name in names}
+        known: dict[str, str] = self._queries.remembered(("tags", self._user_id), dict)
+        known |= self.ids_of([name for name in names if name not in known])
+        for name in names:
+            if name not in known:
+                known[name] = self.add({"name": name})
+        return {name: known[name] for name in names}
 
     def set_enabled(self, name: str, *, enabled: bool) -> Tag:
         """Switch one on or off; `NotFoundError` where the user has none of this name."""

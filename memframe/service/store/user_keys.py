@@ -7,7 +7,6 @@ ever given out.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NamedTuple
 
 from sqlalchemy import bindparam, insert, select, update
 
@@ -15,14 +14,10 @@ from memframe.service.store.schema import user_keys, users
 from memframe.service.store.statements import Queries, Statement
 from memframe.service.times import instant_text
 
-_KEYS = (
-    select(user_keys.c.version, user_keys.c.wrapped_key)
-    .join(users, users.c.id == user_keys.c.user_id)
+_WRAPPED = Statement(
+    select(user_keys.c.wrapped_key)
     .where(user_keys.c.user_id == bindparam("user_id"))
-)
-_PRESENT = Statement(_KEYS.where(user_keys.c.version == users.c.key_version))
-_EARLIER = Statement(
-    _KEYS.where(user_keys.c.version < users.c.key_version).order_by(user_keys.c.version.desc())
+    .where(user_keys.c.version == bindparam("version"))
 )
 _ADD = Statement(insert(user_keys))
 _SET_PRESENT = Statement(
@@ -30,32 +25,29 @@ _SET_PRESENT = Statement(
 )
 
 
-class WrappedKey(NamedTuple):
-    """One version of a user's key, as it is stored."""
-
-    version: int
-    wrapped: bytes
-
-
 class UserKeys:
-    """The versions of one user's key."""
+    """The versions of one user's key, from 1 to the present one.
 
-    def __init__(self, queries: Queries, user_id: str, *, now: datetime) -> None:
+    Attributes
+    ----------
+    present : int
+        The version that content is sealed with.
+    """
+
+    def __init__(self, queries: Queries, user_id: str, *, present: int, now: datetime) -> None:
+        self.present = present
         self._queries = queries
         self._user_id = user_id
         self._now = now
 
-    def present(self) -> WrappedKey:
-        """The one that content is sealed with."""
-        ((version, wrapped),) = self._queries.rows(_PRESENT, user_id=self._user_id)
-        return WrappedKey(version, wrapped)
+    def wrapped(self, version: int) -> bytes:
+        """A version as it is stored."""
+        ((wrapped,),) = self._queries.rows(_WRAPPED, user_id=self._user_id, version=version)
+        return bytes(wrapped)
 
-    def earlier(self) -> list[WrappedKey]:
-        """Those before it, the latest first."""
-        return [WrappedKey(*row) for row in self._queries.rows(_EARLIER, user_id=self._user_id)]
-
-    def replace(self, new: WrappedKey) -> None:
+    def add(self, wrapped: bytes) -> None:
         """Make a new version the present one."""
-        row = {"version": new.version, "wrapped_key": new.wrapped, "created_at": instant_text(self._now)}
-        self._queries.run(_ADD, user_id=self._user_id, **row)
-        self._queries.run(_SET_PRESENT, user_id=self._user_id, version=new.version)
+        self.present += 1
+        this = {"user_id": self._user_id, "version": self.present}
+        self._queries.run(_ADD, **this, wrapped_key=wrapped, created_at=instant_text(self._now))
+        self._queries.run(_SET_PRESENT, **this)

@@ -1,7 +1,8 @@
 """Writes, as many to a transaction as are waiting: seeing a commit through to the disk is what costs.
 
-Each write has a savepoint of its own: one that is refused takes nothing of the others with it. All are
-answered when their transaction is on the disk, and if that fails, all are told.
+Nobody waits for company: a write that comes alone is done alone, and those that come meanwhile are done
+together. All are answered when their transaction is on the disk. One that fails takes nothing of the others
+with it: the transaction has not happened then, and the others come again without it.
 
 Threads share the users among them, so that the writes of one user stay in line. SQLite has one writer at a
 time, and one thread; in PostgreSQL a user whose row is locked holds up only the users of the same thread.
@@ -17,11 +18,11 @@ from threading import Lock, Thread
 from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
 from memframe.service.store.engine import writing
-from memframe.service.store.statements import Queries, Statement
+from memframe.service.store.statements import Queries
 
 MAX_BATCH = 64
 LANES = {"sqlite": 1, "postgresql": 4}
@@ -30,25 +31,12 @@ LANES = {"sqlite": 1, "postgresql": 4}
 Result = TypeVar("Result")
 
 
-_SAVEPOINT, _RELEASE, _ROLLBACK = (
-    Statement(text(f"{words} a_write"))
-    for words in ("SAVEPOINT", "RELEASE SAVEPOINT", "ROLLBACK TO SAVEPOINT")
-)
-
-
 class Write(NamedTuple):
     """Something to be done for a user, and whoever waits for the outcome."""
 
     user_id: str
     run: Callable[[Queries], Any]
     answer: Future[Any]
-
-
-class Outcome(NamedTuple):
-    """What came of a write: its result, or why there is none."""
-
-    result: Any = None
-    error: Exception | None = None
 
 
 class Writers:
@@ -113,38 +101,49 @@ class _Lane:
         return found
 
     def _commit(self, writes: list[Write]) -> None:
+        """All in one transaction, and all answered."""
         try:
             with writing(self._engine) as connection:
-                outcomes = _outcomes(Queries.of(connection), writes)
-        except Exception as error:  # whatever it was, nothing is on the disk
-            outcomes = [Outcome(error=error)] * len(writes)
-        for write, outcome in zip(writes, outcomes, strict=True):
-            if outcome.error is None:
-                write.answer.set_result(outcome.result)
-            else:
-                write.answer.set_exception(outcome.error)
+                results = _results(Queries.of(connection, remembers=True), writes)
+        except _WriteFailedError as failed:
+            self._commit_around(failed, writes)
+        except Exception as error:  # of the transaction as a whole; it may even have happened
+            for write in writes:
+                write.answer.set_exception(error)
+        else:
+            for write, result in zip(writes, results, strict=True):
+                write.answer.set_result(result)
+
+    def _commit_around(self, failed: _WriteFailedError, writes: list[Write]) -> None:
+        """Those before and behind the one that failed, and that one alone: what it had seen is undone.
+
+        A user for whom the database fails, as somebody holds the lock, is not tried again.
+        """
+        place, error = failed.place, failed.error
+        parts = [writes[:place], writes[place : place + 1], writes[place + 1 :]]
+        if len(writes) == 1 or isinstance(error, OperationalError):
+            user_id = writes[place].user_id
+            for write in writes:
+                if write.user_id == user_id:
+                    write.answer.set_exception(error)
+            parts = [[write for write in writes if write.user_id != user_id]]
+        for part in filter(None, parts):
+            self._commit(part)
 
 
-def _outcomes(queries: Queries, writes: list[Write]) -> list[Outcome]:
-    """What comes of each write; a user who cannot be written for at the moment is not tried again."""
-    if len(writes) == 1:  # if it is refused, so is the transaction
-        return [Outcome(writes[0].run(queries))]
-    outcomes: list[Outcome] = []
-    unavailable: dict[str, Outcome] = {}
+class _WriteFailedError(Exception):
+    """One of several writes has failed: which one, and why."""
+
+    def __init__(self, place: int, error: Exception) -> None:
+        self.place = place
+        self.error = error
+
+
+def _results(queries: Queries, writes: list[Write]) -> list[Any]:
+    results: list[Any] = []
     for write in writes:
-        outcome = unavailable.get(write.user_id) or _attempted(queries, write)
-        if isinstance(outcome.error, OperationalError):
-            unavailable[write.user_id] = outcome
-        outcomes.append(outcome)
-    return outcomes
-
-
-def _attempted(queries: Queries, write: Write) -> Outcome:
-    queries.run(_SAVEPOINT)
-    try:
-        outcome = Outcome(write.run(queries))
-    except Exception as error:  # it is told to whoever waits for this write, and nobody else
-        queries.run(_ROLLBACK)
-        outcome = Outcome(error=error)
-    queries.run(_RELEASE)
-    return outcome
+        try:
+            results.append(write.run(queries))
+        except Exception as error:
+            raise _WriteFailedError(len(results), error) from error
+    return results
