@@ -1,4 +1,4 @@
-"""Secrets that are assigned: ``DB_PASSWORD=...``, ``"client_secret": "..."``, ``X-Api-Key: ...``, addresses.
+"""Secrets that are assigned: ``DB_PASSWORD=...``, ``"client_secret": "..."``, ``X-Api-Key: ...``.
 
 What is assigned must look like a secret, not like the name of one, code that reads it, or a note that it is
 left out.
@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from memframe.audit.secret.passwords import is_strong
 from memframe.audit.secret.plain_words import is_plain
 from memframe.audit.secret.randomness import entropy, is_placeholder, looks_random
 from memframe.audit.spans import Span
 
 _ASSIGNED = re.compile(
-    r"""(?<![\w.-])(?P<name>[A-Za-z][\w.-]{1,60})["'`]?\s{0,3}(?:=>|:=|[:=])\s{0,3}(?:(?:Bearer|Basic|Token)\s+)?"""
+    r"""(?<![\w.-])(?P<name>_?[A-Za-z][\w.-]{1,60})["'`]?\s{0,3}(?:=>|:=|[:=])\s{0,3}(?:(?:Bearer|Basic|Token)\s+)?"""
     r"""(?:(?P<mark>["'`])(?P<quoted>[^"'`\n]{4,400})(?P=mark)|(?P<bare>[^\s"'`,;<>(){}\[\]]{6,400}))""",
     re.IGNORECASE,
 )
@@ -35,12 +36,18 @@ _NO_KEY = re.compile(
     r"|path|file|ref|id$|arn)|"
     r"max_?tokens|tokens$|primary|foreign|sort|partition|cache|hash|checksum|integrity|etag|nonce|foreign|keyboard"
     r"|publickeytoken|"
-    r"expires|csrf|_id$|author(?!iz)",
+    r"expires|csrf|[_-]id$|(?<=[a-z])ids?$|accessor|idempotency|recv|author(?!iz)|tokeni[sz]er|_class$|classifier",
     re.IGNORECASE,
 )
+_NO_PASSWORD = re.compile(
+    r"timeout|expir|policy|length|hash|age$|min|max|attempt|field|reset|file|path", re.IGNORECASE
+)
+_OWN_SECRET = re.compile(r"secret(?:[_.-]?key)?$|secret[_.-]?key[_.-]?base$", re.IGNORECASE)
+"""Names of secrets that people make up themselves."""
+
 _CODE = re.compile(
-    r"[a-z][a-z0-9+.-]*://|[~.]{0,2}/[\w./-]+$|\w:\\|(?:os|process|env|self|this|config|settings|secrets|vault|var"
-    r"|local|data|module|"
+    r"[a-z][a-z0-9+.-]*://|[~.]{0,2}/[\w./-]+$|\w:\\|(?:os|process|env|var|self|this|config|settings|secrets|vault|var"
+    r"|locals?|data|module|"
     r"request|response|ctx|input|params|args|options|system|string|util\w*|app|key)\b[.\[(]|\$|%\(|@|\{\{|!|&|arn:"
     r"|ref\b|"
     r"[\w.]+\([^)]*\)?$|[\w-]+(?:\.[A-Za-z_-]{2,})+$",
@@ -49,22 +56,10 @@ _CODE = re.compile(
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _MIN_ENTROPY = 2.8
 
-_WITH_PASSWORD = re.compile(
-    r"(?<![\w+.-])(?P<scheme>[a-z][a-z0-9+.-]{1,30})://(?P<user>[^\s:@/\"'<>]{0,100}):(?P<word>[^\s@/\"'<>]{1,200})@[\w\[.-]",
-    re.IGNORECASE,
-)
-_FIELD = re.compile(
-    r"\b(?:AccountKey|SharedAccessKey|SharedSecret|Password|Pwd)\s?=\s?(?P<word>[^;\s\"']{4,200})(?=;|\s|\"|'|$)"
-)
-_SIGNED = re.compile(
-    r"[?&](?:sig|X-Amz-Signature|access_token|api_?key|key|token|auth)=(?P<word>[\w%+/=.~-]{16,400})",
-    re.IGNORECASE,
-)
-
 MARKS = (
     r"(?i)(passw|passwd|passphrase|passcode|pwd|pass|psk|secret|token|credential|key|auth[a-z]*|bearer|sig[a-z]*"
     r"|sas)[\w.-]{0,60}[\"'`]?\s{0,3}"
-    r"(=>|:=|[:=])|://[^\s:@/]{0,100}:[^\s@/]{1,200}@"
+    r"(=>|:=|[:=])"
 )
 """A pattern of RE2 that every text with an assigned secret matches."""
 
@@ -79,31 +74,14 @@ def find_assigned(text: str) -> Iterator[Span]:
             yield Span(kind, match.start(group), match.start(group) + len(value), 0.85)
 
 
-def find_in_addresses(text: str) -> Iterator[Span]:
-    """Passwords within addresses and connection strings, and signed addresses."""
-    for kind, pattern in (
-        ("connection_string", _WITH_PASSWORD),
-        ("connection_string", _FIELD),
-        ("key", _SIGNED),
-    ):
-        for match in pattern.finditer(text):
-            word = match["word"]
-            if (
-                not is_placeholder(word)
-                and not (kind == "key" and not looks_random(word))
-                and not is_plain(word)
-            ):
-                yield Span(kind, match.start("word"), match.end("word"), 0.9)
-
-
 def _kind_of(name: str, value: str, *, is_quoted: bool) -> str | None:
     if is_placeholder(value) or is_plain(value) or _CODE.match(value):
         return None
-    if _PASSWORD.search(name):
+    if _PASSWORD.search(name) and not _NO_PASSWORD.search(name):
         is_mixed = any(map(str.isdecimal, value)) or not value.isalnum()
         return "password" if is_mixed or (is_quoted and len(value) >= 6) else None
     if _KEY.search(name) and not _NO_KEY.search(name):
-        return "key" if _is_key(value) else None
+        return "key" if _is_key(value) or (_OWN_SECRET.search(name) and is_strong(value)) else None
     return None
 
 

@@ -12,12 +12,16 @@ from memframe.audit.spans import Span
 MIN_WORDS, MIN_TOLD = 12, 10
 """Words of the list in a row that are a seed phrase; some may be left out where the text says that it is one."""
 
+MIN_DIFFERENT = 7
+"""Different words of a phrase; drawn ones hardly ever repeat."""
+
 MIN_LISTED = 0.6
 """Share of words of the list, where the text says that what follows is a seed phrase; people mistype."""
 
 _SAID = re.compile(
     r"\b(?:seed|recovery|mnemonic|wallet|backup)\s(?:(?:seed|recovery|backup)\s)?(?:phrase|words?|mnemonic|seed)\b"
-    r"|\bmnemonic\b|\bseed\b",
+    r"|\bmnemonic\b|\bseed\b|\b(?:frase|phrase|palabras)\s(?:semilla|de\sr[ée]cup[ée]ration|de\srecuperaci[oó]n|mn[ée]mo\w+)\b"
+    r"|\b(?:wiederherstellungs|seed-?)(?:phrase|wörter)\b",
     re.IGNORECASE,
 )
 _LINK = re.compile(r"[^.:=\n]{0,60}?(?::|=|\bis\b|\bare\b|\bwas\b)\s*(?:[0-9]{1,2}[.):]\s*)?[\"'“]?")
@@ -63,7 +67,7 @@ def _is_next(text: str, run: list[re.Match[str]], word: re.Match[str]) -> bool:
 
 
 def _listed_phrase(text: str, run: list[re.Match[str]]) -> Iterator[Span]:
-    if len(run) >= MIN_TOLD:
+    if len(run) >= MIN_TOLD and len({word[0] for word in run}) >= MIN_DIFFERENT:
         start, end = run[0].start(), run[-1].end()
         is_told = _SAID.search(text, max(0, start - _SAME_BREATH), start) is not None
         if is_told or len(run) >= MIN_WORDS:
