@@ -32,7 +32,8 @@ _NUMBERED = re.compile(
     re.IGNORECASE,
 )
 _HOSTED = re.compile(
-    r"\b(?:ip|host|server|dns|address|adresse|ping|router|gateway|subnet|ssh|proxy|printer|nas|camera|at|on|from|connect\w*)"
+    r"\b(?:ip|host|server|dns|address|adresse|ping|router|gateway|subnet|ssh|proxy|printer|nas|camera|at"
+    r"|on|from|connect\w*)"
     r"\b[^0-9.;]{0,24}\Z",
     re.IGNORECASE,
 )

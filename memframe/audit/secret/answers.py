@@ -27,7 +27,8 @@ _ASKED = re.compile(
 """From a question of this kind to where its answer begins."""
 
 _TOLD = re.compile(
-    rf"\b{_REPLY}\s+(?:to|for|zu|auf|a|à)\s+(?:(?:(?:my|his|her|their|your|the|our|meine?r?|mi|la|ma)\s)?(?:\w+\s){{0,2}}?"
+    rf"\b{_REPLY}\s+(?:to|for|zu|auf|a|à)\s+(?:(?:(?:my|his|her|their|your|the|our|meine?r?|mi|la"
+    rf"|ma)\s)?(?:\w+\s){{0,2}}?"
     rf"(?:{_QUESTION})|[\"'“‘«][^\"'”’»\n]{{0,60}}(?:{_OF_A_LIFE})[^\"”»\n]{{0,60}}?[\"'”’»])[^.:;\n]{{0,60}}?{_IS}",
     re.IGNORECASE,
 )

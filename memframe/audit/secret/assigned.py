@@ -46,7 +46,8 @@ _OWN_SECRET = re.compile(r"secret(?:[_.-]?key)?$|secret[_.-]?key[_.-]?base$", re
 """Names of secrets that people make up themselves."""
 
 _CODE = re.compile(
-    r"[a-z][a-z0-9+.-]*://|[~.]{0,2}/[\w./-]+$|\w:\\|(?:os|process|env|var|self|this|config|settings|secrets|vault|var"
+    r"[a-z][a-z0-9+.-]*://|[~.]{0,2}/[\w./-]+$|\w:\\|(?:os|process|env|var|self|this|config|settings"
+    r"|secrets|vault|var"
     r"|locals?|data|module|"
     r"request|response|ctx|input|params|args|options|system|string|util\w*|app|key)\b[.\[(]|\$|%\(|@|\{\{|!|&|arn:"
     r"|ref\b|"

@@ -43,7 +43,8 @@ _KINDS: dict[str, Link] = {
 }
 _PURPOSE = re.compile(
     r"(?:\s{0,3}\([^()\n]{1,40}\))?"
-    r"(?:\s{1,3}(?:there|here|again|now|once|for|to|of|on|at|by|in|from|with|into|near|behind|used|that|which|who|i|he"
+    r"(?:\s{1,3}(?:there|here|again|now|once|for|to|of|on|at|by|in|from|with|into|near|behind|used|that"
+    r"|which|who|i|he"
     r"|she|they|we|you|hat|habe|wurde|für"
     r"|zum|zur|vom|von|des|der|meine[rs]|am|beim|im|pour|de|du|d'|des|para|del|per|di|do|da|voor|van|till?|al|dla|до"
     r"|от|d['’]\w+)\b"

@@ -20,7 +20,8 @@ _OPENS = re.compile(
 _ENTER = re.compile(rf"(?<!\w)(?:enter|type|punch\s+in|press|use)\s+(?:in\s+)?(?:the\s+code\s+)?{_DIGITS}")
 
 _LOGS_IN = re.compile(
-    r"(?<!\w)(?:log(?:s|ged)?|signs?|signed)\s(?:in|on)(?:to)?\b[^.;:\n]{0,60}?\s(?:with|as|using)\s+\S{2,64}\s+(?:and|with|/)"
+    r"(?<!\w)(?:log(?:s|ged)?|signs?|signed)\s(?:in|on)(?:to)?\b[^.;:\n]{0,60}?\s(?:with|as"
+    r"|using)\s+\S{2,64}\s+(?:and|with|/)"
     r"\s+(?P<word>[^\s\"“”,;]{6,64})"
 )
 

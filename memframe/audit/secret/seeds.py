@@ -20,7 +20,8 @@ MIN_LISTED = 0.6
 
 _SAID = re.compile(
     r"\b(?:seed|recovery|mnemonic|wallet|backup)\s(?:(?:seed|recovery|backup)\s)?(?:phrase|words?|mnemonic|seed)\b"
-    r"|\bmnemonic\b|\bseed\b|\b(?:frase|phrase|palabras)\s(?:semilla|de\sr[ée]cup[ée]ration|de\srecuperaci[oó]n|mn[ée]mo\w+)\b"
+    r"|\bmnemonic\b|\bseed\b|\b(?:frase|phrase|palabras)\s(?:semilla|de\sr[ée]cup[ée]ration"
+    r"|de\srecuperaci[oó]n|mn[ée]mo\w+)\b"
     r"|\b(?:wiederherstellungs|seed-?)(?:phrase|wörter)\b",
     re.IGNORECASE,
 )

@@ -39,7 +39,8 @@ LOOSE = frozenset({"beside", "dash", "named", "reversed"})
 
 _UNIT = re.compile(
     r"\s*\+?\s*(?:(?:or|to|bis|oder)\s+(?:more|[0-9]+|mehr)\s*)?-?\s*(?:char|digit|letter|symbol|word|day|week|month"
-    r"|year|minute|hour|time|bit|attempt|tries|people|user|zeichen|stellen|ziffern|tage|caract|tekens|dollars?|mm\b|cm\b|km\b|kg\b"
+    r"|year|minute|hour|time|bit|attempt|tries|people|user|zeichen|stellen|ziffern|tage|caract|tekens"
+    r"|dollars?|mm\b|cm\b|km\b|kg\b"
     r"|euros?|%)",
     re.IGNORECASE,
 )
