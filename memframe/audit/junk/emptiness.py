@@ -24,16 +24,19 @@ _UNFILLED = re.compile(
     re.IGNORECASE,
 )
 _NO_VALUE = re.compile(
-    r"\b(?:name|age|city|location|job|occupation|color|colour|food|hobby|preference|birthday|email|phone|address"
+    r"\b(?:name|age|city|location|job|occupation|color|colour|food|hobby|preference|birthday|email|phone"
+    r"|address"
     r"|language|value|user|info|information|interest|gender|company)s?"
-    r"\s*(?:is|are|:|=|was)\s*(?:null|none|undefined|nan|n/a|unknown|not (?:provided|specified|mentioned|available"
+    r"\s*(?:is|are|:|=|was)\s*(?:null|none|undefined|nan|n/a|unknown|not (?:provided|specified|mentioned"
+    r"|available"
     r"|known|given)|unspecified|\[object Object\])\W*$"
     r"|\[object Object\]|\blorem ipsum dolor\b|^\W*lorem ipsum\W*$|\bdolor sit amet\b"
     r"|^\W*(?:user['’]?s? )?[^\W\d_]+(?: [^\W\d_]+)?\s*[:=]\s*(?:\[\s*\]|\{\s*\}|\"\")?\s*$",
     re.IGNORECASE,
 )
 _CODE = re.compile(
-    r"\b(?:templates?|placeholders?|jinja|syntax|variables?|f-strings?|mustache|handlebars|shell|bash|regex|format"
+    r"\b(?:templates?|placeholders?|braces|brackets|jinja|syntax|variables?|f-strings?|mustache|handlebars"
+    r"|shell|bash|regex|format"
     r"|code|html|tags?|component)\b",
     re.IGNORECASE,
 )

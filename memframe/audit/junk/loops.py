@@ -31,8 +31,10 @@ _WRAPPINGS = (
     ),
     # Saved to memory, retrieved 5 memories
     (
-        rf"(?:successfully )?(?:{_DONE}|found) (?:\w+ )?(?:[0-9]+ )?(?:to (?:long-term )?memory|(?:in|from) memory"
-        r"|(?:relevant |new )?memor(?:y|ies)|(?:new )?facts?)(?: (?:about|for) (?:the )?user)?"
+        rf"(?:successfully )?(?:{_DONE}|found) (?:\w+ )?(?:[0-9]+ )?(?:to (?:long-term )?memory|(?:in"
+        rf"|from) memory"
+        r"|(?:relevant |new |duplicate |existing )*memor(?:y|ies)|(?:new )?facts?)(?: (?:about|for"
+        r"|matching|on) [^.:\n]{1,40})?"
     ),
     # Tool call save_memory succeeded, called search_memory
     (
@@ -43,11 +45,13 @@ _WRAPPINGS = (
     # I've saved that, I'll remember your ...
     (
         r"(?:(?:ok(?:ay)?|sure|got it|noted)[,!.:]? )?i(?:['’]ve| have|['’]ll| will) (?:now )?"
-        rf"(?:{_DONE}|remember|save|store|note|keep) (?:this|that|it|your|my|our|the|in)\b(?: [\w'’-]+){{0,5}}?"
+        rf"(?:{_DONE}|remember|save|store|note|keep) (?:this|that|it|your|my|our|the"
+        rf"|in)\b(?: [\w'’-]+){{0,5}}?"
     ),
     # Based on stored memories
     (
-        r"(?:based on|according to|from|as per) (?:(?:my|the|your|stored|previous|retrieved|existing|user['’]?s?) "
+        r"(?:based on|according to|from|as per) (?:(?:my|the|your|stored|previous|retrieved|existing"
+        r"|user['’]?s?) "
         r"(?:\w+ )?)?memor(?:y|ies)"
     ),
     # The user's memory contains
@@ -57,10 +61,17 @@ _WRAPPINGS = (
     ),
     # Recalled memory: Saved:
     r"(?:recalled|retrieved|stored|saved|relevant|new|updated|existing) (?:memory|memories|fact)",
+    # Memory consolidation complete
+    (
+        r"memory (?:consolidation|clean-?up|flush|compaction|sync|search|extraction|update)(?: is| has)? "
+        r"(?:completed?|finished|failed|done|returned)(?: [0-9]+ \w+)?"
+    ),
     # The assistant remembered that
     (
-        rf"(?:the )?(?:assistant|ai|agent|bot) (?:has )?(?:successfully )?{_DONE} (?:from (?:long-term )?memory )?"
-        r"(?:that\b|(?:a |the )?(?:new )?(?:memory|fact)(?: about the user)?)"
+        rf"(?:the )?(?:assistant|ai|agent"
+        rf"|bot) (?:has )?(?:successfully )?{_DONE} (?:from (?:long-term )?memory )?"
+        r"(?:that\b|(?:a |the |this |that )?(?:new )?(?:memory|fact|information|preference"
+        r"|detail)s?(?: about the user| for (?:later|future \w+))?)"
     ),
     r"(?:memory|saved|recalled|remembered)(?=:)",
 )
@@ -75,37 +86,44 @@ _AGAIN = re.compile(
 _DEEPEST = 12
 _ENDS = " \t\n\"'“”„«».!"
 _NO_FACT = re.compile(
-    r"(?:(?:[0-9]+|no|none|nothing|successfully|success|ok|done|true|items?|results?|found|\W)\s*)*",
+    r"(?:(?:[0-9]+|no|none|nothing|successfully|success|ok|done|true|items?|results?|found|merged|removed"
+    r"|\W)\s*)*",
     re.IGNORECASE,
 )
 _LONGEST = 2000
 
 _WHAT = r"(?:memor(?:y|ies)|facts?|information|preferences?|details?|insights?)"
 _KIND = (
-    r"(?:(?:new|relevant|further|other|specific|additional|personal|useful|important|factual|long-term|meaningful"
+    r"(?:(?:new|relevant|further|other|specific|additional|personal|useful|important|factual|long-term"
+    r"|meaningful"
     r"|significant|user) )*"
 )
 _GAINED = (
-    r"(?:found|extract(?:ed)?|stored?|saved?|remember(?:ed)?|record(?:ed)?|retrieved?|add(?:ed)?|shared|mentioned"
-    r"|provided|detected|identified)"
+    r"(?:found|extract(?:ed)?|stored?|saved?|remember(?:ed)?|record(?:ed)?|retrieved?|add(?:ed)?|shared"
+    r"|mentioned"
+    r"|provided|detected|identified|match(?:ed)?|returned)"
 )
 _NOTHING_GAINED = re.compile(
     rf"\W{{0,3}}(?:there (?:is|are|was|were) )?(?:no {_KIND}{_WHAT}|nothing(?: new)?) (?:(?:was|were|is|are"
     rf"|could be|to be|to) )?"
     rf"(?:{_GAINED}|about the user)\b[^\n]{{0,60}}"
-    rf"|\W{{0,3}}(?:the )?(?:user|conversation|message|input|chat) (?:did|does|has) ?n[o'’]t (?:share|provide|mention"
+    rf"|\W{{0,3}}(?:the )?(?:user|conversation|message|input|chat) (?:did|does|has) ?n[o'’]t (?:share"
+    rf"|provide|mention"
     rf"|contain|reveal|disclose|include|express)(?:ed|d)? any {_KIND}{_WHAT}\b[^\n]{{0,60}}",
     re.IGNORECASE,
 )
 
 MARKS = (
-    r"(?i)memor(?:y|ies)|\b(?:stored|saved|added) (?:new )?(?:facts?|notes?)|^\W*(?:there (?:is|are|was"
+    r"(?i)memor(?:y|ies)|\b(?:assistant|ai|agent|bot) (?:has )?(?:stored|saved|recalled|remembered|noted)"
+    r"|\b(?:stored|saved|added) (?:new )?(?:facts?|notes?)|^\W*(?:there (?:is|are|was"
     r"|were) )?no(?:thing)? |n[o'’]t \w+ any |\b(?:facts?|notes?) (?:was |were |has been |have been |is "
     r"|are |successfully )*(?:stored"
     r"|saved|added|recorded|created|updated"
-    r"|written|retrieved|recalled|remembered|logged|noted|deleted|removed|extracted|merged|fetched)|i(?:['’]ve"
+    r"|written|retrieved|recalled|remembered|logged|noted|deleted|removed|extracted|merged|fetched)"
+    r"|i(?:['’]ve"
     r"|['’]ll| have| will) (?:now )?(?:stored|saved|added|recorded"
-    r"|updated|remember|save|store|note|keep|noted)|(?:saved|recalled|remembered):|(?:said|says|mentioned|stated"
+    r"|updated|remember|save|store|note|keep|noted)|(?:saved|recalled|remembered):|(?:said|says|mentioned"
+    r"|stated"
     r"|noted)(?: that)?\W{1,3}(?:the )?(?:user|assistant) (?:said|says|mentioned|stated)"
 )
 """A pattern of RE2 that every such text matches."""

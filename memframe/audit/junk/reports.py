@@ -35,7 +35,8 @@ _NO_NEWS = re.compile(
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(
-    r"#[0-9]+|\bid [0-9a-f-]{4,}|\b[0-9]+(?:\.[0-9]+)? ?(?:ms|s|kb|mb|gb|%)(?!\w)", re.IGNORECASE
+    r"#[0-9]+|\bid [0-9a-f-]{4,}|\b[0-9]+(?:\.[0-9]+)? ?(?:ms|s|secs?|seconds|minutes|kb|mb|gb|%)(?!\w)|\bexit [0-9]+",
+    re.IGNORECASE,
 )
 _LONGEST, _MAX_TOKENS, _MANY_THINGS = 400, 48, 2
 _PULSES = _WORDS["pulses"]
@@ -52,6 +53,7 @@ _TRACEBACK = re.compile(
     r"^[ \t]{0,16}Traceback \(most recent call last\)|^[ \t]{0,16}(?:[\w.]+(?:Error|Exception): "
     r"|Exception in thread )|^[ \t]{0,16}at [\w.$<>]+\([\w.]+:[0-9]+\)"
     r"|^[ \t]{0,16}(?:npm ERR!|error\[E[0-9]+\]|panic: |Segmentation fault)|^HTTP/[0-9.]+ [0-9]{3}"
+    r"|\AHTTP (?:error )?[1-5][0-9]{2}(?: [A-Z][a-z]+){0,3}\W*\Z"
     r"|^[ \t]{0,16}\$ [a-z]+ ",
     re.MULTILINE,
 )
@@ -59,13 +61,16 @@ _FORMULA = re.compile(r"\s*=[A-Z]{2,}\([^\n]*\)\s*")
 _MACHINE_KEYS = _WORDS["keys"]
 
 MARKS = (
-    r"(?i)\b(?:heartbeat|cron|keep-?alive|health ?check|watchdog|ping|pong|no_reply|backup|sync|scheduler|daemon"
+    r"(?i)\b(?:heartbeat|cron|keep-?alive|health ?check|watchdog|ping|pong|no_reply|backup|sync|scheduler"
+    r"|daemon"
     r"|webhook|uptime|deploy"
-    r"|container|cache|reindex|indexer|polling|poller|autosave|snapshot|rsync|systemd|rollout|failover|cpu|ram|disk"
+    r"|container|cache|reindex|indexer|polling|poller|autosave|snapshot|rsync|systemd|rollout|failover|cpu"
+    r"|ram|disk"
     r"|liveness|context|snapshot|flush|inbox|\bnote\b|e?mails?\b|messages\b|notifications\b"
     r"|readiness|batch|replication|vacuum|telemetry|job|task|check|status|service|server|worker|queue|process"
     r"|pipeline|build"
-    r"|index|connection|token|memory|log|run|script|poll|monitor|system|agent|database|inbox|feed|endpoint|session"
+    r"|index|connection|token|memory|log|run|script|poll|monitor|system|agent|database|inbox|feed|endpoint"
+    r"|session"
     r"|scan|update"
     r"|gateway|websocket|socket|compact|unread|upcoming|remind|rate limit|usage|import|export|migration"
     r"|rotation|cleanup|refresh|storage|network|node|cluster|lock|loop|event|trigger|timer"
@@ -74,8 +79,9 @@ MARKS = (
 """A pattern of RE2 that every report matches."""
 
 MARKS_OF_OUTPUT = (
-    r"Traceback \(|(?:Error|Exception): |Exception in thread|\.java:|npm ERR!|error\[E|panic: |Segmentation fault"
-    r"|HTTP/[0-9]"
+    r"Traceback \(|(?:Error|Exception): |Exception in thread|\.java:|npm ERR!|error\[E|panic: "
+    r"|Segmentation fault"
+    r"|HTTP[/ ][0-9e]"
     r"|^\s*\$ |^\s*[{\[]|^\s*=[A-Z]|(?:TRACE|DEBUG|INFO|NOTICE|WARN|ERROR|FATAL|CRITICAL)"
 )
 """The same for what tools print."""

@@ -20,7 +20,8 @@ _OF_A_LIFE = (
 )
 
 _ASKED = re.compile(
-    rf"\b(?:{_QUESTION})(?:[^\n]{{0,120}}?\b{_REPLY}(?:\s+(?:to|for|on|there|zu|a|à)\b[^.:;\n]{{0,60}}?)?{_IS}"
+    rf"\b(?:{_QUESTION})(?:[^\n]{{0,120}}?\b{_REPLY}(?:\s+(?:to|for|on|there|zu|a"
+    rf"|à)\b[^.:;\n]{{0,60}}?)?{_IS}"
     r"|\)?\s*[:=]\s+[^:\n]{0,80}?(?:\s*(?:->|→|=>|=)\s*|\?\s+)|\)\s*[:=]\s+)",
     re.IGNORECASE,
 )
@@ -29,7 +30,8 @@ _ASKED = re.compile(
 _TOLD = re.compile(
     rf"\b{_REPLY}\s+(?:to|for|zu|auf|a|à)\s+(?:(?:(?:my|his|her|their|your|the|our|meine?r?|mi|la"
     rf"|ma)\s)?(?:\w+\s){{0,2}}?"
-    rf"(?:{_QUESTION})|[\"'“‘«][^\"'”’»\n]{{0,60}}(?:{_OF_A_LIFE})[^\"”»\n]{{0,60}}?[\"'”’»])[^.:;\n]{{0,60}}?{_IS}",
+    rf"(?:{_QUESTION})"
+    rf"|[\"'“‘«][^\"'”’»\n]{{0,60}}(?:{_OF_A_LIFE})[^\"”»\n]{{0,60}}?[\"'”’»])[^.:;\n]{{0,60}}?{_IS}",
     re.IGNORECASE,
 )
 """The same where the answer is spoken of first."""
@@ -37,7 +39,8 @@ _TOLD = re.compile(
 _ANSWER = re.compile(
     r"[\"'“‘«](?P<quoted>[^\"”»\n]{2,60}?)[\"'”’»](?!\w)"
     r"|(?P<name>(?:(?:[Mm]rs?|[Mm]s|[Dd]r|[Ff]rau|[Hh]err)\.? )?"
-    r"[^\W\d_a-zà-ÿ][\w'’-]*(?: [^\W\d_a-zà-ÿ][\w'’-]*| [0-9]+){0,3})"
+    r"(?:(?:van|von|de|da|del|di|le|la|der) ){0,2}[^\W\d_a-zà-ÿ][\w'’-]*(?: [^\W\d_a-zà-ÿ][\w'’-]*"
+    r"| [0-9]+){0,3})"
     r"|(?P<word>[^\W\d_][\w'’-]+|[0-9]+)(?=[.,;)!]|\s*$|\n)"
 )
 

@@ -23,24 +23,31 @@ _PASSWORD = re.compile(
     r"passw(?:or)?d|passwd|passphrase|passcode|(?:^|[_.-])(?:pwd|pass|psk)$", re.IGNORECASE
 )
 _KEY = re.compile(
-    r"secret|token|credential|(?:api|access|auth|private|signing|encryption|master|service|account|storage|feed"
+    r"secret|token|credential|(?:api|access|auth|private|signing|encryption|master|service|account|storage"
+    r"|feed"
     r"|license|app|"
-    r"session|client|hmac|webhook|deploy|admin|db|bot)[_.-]?key|(?:^|[_.-])(?:key|apikey|auth|sig|signature|sas)$"
+    r"session|client|hmac|webhook|deploy|admin|db|bot)[_.-]?key|(?:^|[_.-])(?:key|apikey|auth|sig"
+    r"|signature|sas)$"
     r"|^authorization$|bearer",
     re.IGNORECASE,
 )
 _NO_KEY = re.compile(
-    r"public|_?pub(?:_|$)|key[_-]?(?:id|name|code|word|path|file|board|space|frame|size|type|length|version|hash"
+    r"public|_?pub(?:_|$)|key[_-]?(?:id|name|code|word|path|file|board|space|frame|size|type|length"
+    r"|version|hash"
     r"|vault|store)|"
-    r"token[_-]?(?:url|uri|type|endpoint|count|limit|s$|name|path|file|expir|life|len|budget)|secret[_-]?(?:name"
+    r"token[_-]?(?:url|uri|type|endpoint|count|limit|s$|name|path|file|expir|life|len|budget)"
+    r"|secret[_-]?(?:name"
     r"|path|file|ref|id$|arn)|"
-    r"max_?tokens|tokens$|primary|foreign|sort|partition|cache|hash|checksum|integrity|etag|nonce|foreign|keyboard"
+    r"max_?tokens|tokens$|primary|foreign|sort|partition|cache|hash|checksum|integrity|etag|nonce|foreign"
+    r"|keyboard"
     r"|publickeytoken|"
-    r"expires|csrf|[_-]id$|(?<=[a-z])ids?$|accessor|idempotency|recv|author(?!iz)|tokeni[sz]er|_class$|classifier",
+    r"expires|csrf|[_-]id$|(?<=[a-z])ids?$|accessor|idempotency|recv|author(?!iz)|tokeni[sz]er|_class$"
+    r"|classifier",
     re.IGNORECASE,
 )
 _NO_PASSWORD = re.compile(
-    r"timeout|expir|policy|length|hash|age$|min|max|attempt|field|reset|file|path", re.IGNORECASE
+    r"timeout|expir|policy|length|hash|(?:^|[_-])(?:age|min|max)(?:$|[_-])|attempt|field|reset|file|path",
+    re.IGNORECASE,
 )
 _OWN_SECRET = re.compile(r"secret(?:[_.-]?key)?$|secret[_.-]?key[_.-]?base$", re.IGNORECASE)
 """Names of secrets that people make up themselves."""
@@ -49,16 +56,19 @@ _CODE = re.compile(
     r"[a-z][a-z0-9+.-]*://|[~.]{0,2}/[\w./-]+$|\w:\\|(?:os|process|env|var|self|this|config|settings"
     r"|secrets|vault|var"
     r"|locals?|data|module|"
-    r"request|response|ctx|input|params|args|options|system|string|util\w*|app|key)\b[.\[(]|\$|%\(|@|\{\{|!|&|arn:"
+    r"request|response|ctx|input|params|args|options|system|string|util\w*|app|key)\b[.\[(]|\$|%\(|@|\{\{"
+    r"|!|&|arn:"
     r"|ref\b|"
     r"[\w.]+\([^)]*\)?$|[\w-]+(?:\.[A-Za-z_-]{2,})+$",
     re.IGNORECASE,
 )
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _MIN_ENTROPY = 2.8
+_HEADER, _SHORTEST_IN_HEADER = re.compile(r"^authorization$", re.IGNORECASE), 16
 
 MARKS = (
-    r"(?i)(passw|passwd|passphrase|passcode|pwd|pass|psk|secret|token|credential|key|auth[a-z]*|bearer|sig[a-z]*"
+    r"(?i)(passw|passwd|passphrase|passcode|pwd|pass|psk|secret|token|credential|key|auth[a-z]*|bearer"
+    r"|sig[a-z]*"
     r"|sas)[\w.-]{0,60}[\"'`]?\s{0,3}"
     r"(=>|:=|[:=])"
 )
@@ -82,7 +92,10 @@ def _kind_of(name: str, value: str, *, is_quoted: bool) -> str | None:
         is_mixed = any(map(str.isdecimal, value)) or not value.isalnum()
         return "password" if is_mixed or (is_quoted and len(value) >= 6) else None
     if _KEY.search(name) and not _NO_KEY.search(name):
-        return "key" if _is_key(value) or (_OWN_SECRET.search(name) and is_strong(value)) else None
+        is_header = _HEADER.search(name) is not None and _is_mixed_case(value)
+        return (
+            "key" if is_header or _is_key(value) or (_OWN_SECRET.search(name) and is_strong(value)) else None
+        )
     return None
 
 
@@ -94,6 +107,12 @@ def _is_key(value: str) -> bool:
         or looks_random(value, min_entropy=_MIN_ENTROPY)
         or _is_letters(value)
     )
+
+
+def _is_mixed_case(value: str) -> bool:
+    """What stands in a header for signing in: sixteen letters and more, of both sizes."""
+    is_mixed = value != value.lower() and value != value.upper() and "-" not in value
+    return len(value) >= _SHORTEST_IN_HEADER and is_mixed and entropy(value) >= _MIN_ENTROPY
 
 
 def _is_letters(value: str) -> bool:

@@ -8,7 +8,8 @@ from memframe.audit.secret.values import LOOSE, Judged, Value, is_amount
 
 _PIN = re.compile(r"[0-9]{3,8}(?![\w-])(?!\.[0-9])|[0-9]{2,4}[ -][0-9]{2,4}(?![\w-])(?![ -][0-9])")
 _ELECTRONICS = re.compile(
-    r"gpio|arduino|raspberry|esp(?:32|8266)|board|header|connector|\bchip|micro ?controller|breakout|socket|solder"
+    r"gpio|arduino|raspberry|esp(?:32|8266)|board|header|connector|\bchip|micro ?controller|breakout"
+    r"|socket|solder"
 )
 _POSTAL = re.compile(
     r"address|street|road|\bst\b|nagar|district|india|city|state|postal|deliver|ship|village|lives|,\s*-?\s*$"
@@ -17,27 +18,38 @@ _POSTAL_DIGITS = 6
 
 _LOCK_CODE = re.compile(
     r"[#*]?[0-9](?:[-–/ ]?[0-9#*]){2,9}[#*]?(?![\w-])(?!\.[0-9])"
-    r"|[0-9]{1,2}(?:\s?(?:left|right|l|r)\b)?(?:[-–/,\s]{1,3}[0-9]{1,2}(?:\s?(?:left|right|l|r)\b)?){2,3}(?!\w)"
+    r"|[0-9]{1,2}(?:\s?(?:left|right|l|r)\b)?(?:[-–/,\s]{1,3}[0-9]{1,2}(?:\s?(?:left|right|l"
+    r"|r)\b)?){2,3}(?!\w)"
     r"|(?=[A-Z]{0,6}[0-9])[A-Z0-9]{4,10}[#*]?(?![\w-])"
 )
 _LOCK = (
-    r"door|gate\b|garage|alarm|entry|entrance|lock|safe\b|vault|keypad|suitcase|luggage|shed\b|cellar|intercom|buzzer"
-    r"|storage unit|elevator|\blift\b|tür|tresor|\btor\b|schlo[sß]|eingang|zugang|zutritt|sperr|schließfach|spind"
-    r"|aufzug|porte\b|portail|coffre|immeuble|cadenas|digicode|ascenseur|puerta|portal\b|caja fuerte|garaje|alarma"
-    r"|candado|taquilla|ascensor|portone|cancello|cassaforte|lucchetto|allarme|deur|poort|kluis|\bslot\b|portão|cofre"
+    r"door|gate\b|garage|alarm|entry|entrance|lock|safe\b|vault|keypad|suitcase|luggage|shed\b|cellar"
+    r"|intercom|buzzer"
+    r"|storage unit|elevator|\blift\b|tür|tresor|\btor\b|schlo[sß]|eingang|zugang|zutritt|sperr"
+    r"|schließfach|spind"
+    r"|aufzug|porte\b|portail|coffre|immeuble|cadenas|digicode|ascenseur|puerta|portal\b|caja fuerte"
+    r"|garaje|alarma"
+    r"|candado|taquilla|ascensor|portone|cancello|cassaforte|lucchetto|allarme|deur|poort|kluis|\bslot\b"
+    r"|portão|cofre"
 )
 _CLOSE_LOCK = re.compile(_LOCK)
 _ANY_LOCK = re.compile(
     _LOCK
     + r"|building|house|home|apartment|flat|office|box\b|mailbox|basement|gym|studio|cabin|cottage|airbnb|bike"
-    r"|phone|tablet|ipad|laptop|screen|voice ?mail|parental|tv\b|security|access|haus|get in|let \w+ in|unit\b|pool\b"
-    r"|handy|edificio|edifício|entrée|entrada|m[óo]vil|téléphone|telefoon|carte b|tarjeta|(?:ec-|kredit|bank)karte"
+    r"|phone|tablet|ipad|laptop|screen|voice ?mail|parental|tv\b|security|access|haus|get in|let \w+ in"
+    r"|unit\b|pool\b"
+    r"|handy|edificio|edifício|entrée|entrada|m[óo]vil|téléphone|telefoon|carte b|tarjeta|(?:ec-|kredit"
+    r"|bank)karte"
 )
 _NO_LOCK = re.compile(
-    r"(?:zip|post(?:al)?|area|country|dial(?:ling)?|promo\w*|discount|coupon|voucher|gift|referral|error|status|exit"
-    r"|return|response|source|colou?r|hex|bar|qr|dress|building|tax|course|product|item|sku|currency|language|airport"
-    r"|iata|icao|booking|reservation|confirmation|order|tracking|sort|swift|bic|branch|bank|morse|genetic|penal|civil"
-    r"|legacy|python|sample|machine|byte|zero|exam|class|team|job|cost|diagnosis|icd|fault|engine|locale|time|unicode"
+    r"(?:zip|post(?:al)?|area|country|dial(?:ling)?|promo\w*|discount|coupon|voucher|gift|referral|error"
+    r"|status|exit"
+    r"|return|response|source|colou?r|hex|bar|qr|dress|building|tax|course|product|item|sku|currency"
+    r"|language|airport"
+    r"|iata|icao|booking|reservation|confirmation|order|tracking|sort|swift|bic|branch|bank|morse|genetic"
+    r"|penal|civil"
+    r"|legacy|python|sample|machine|byte|zero|exam|class|team|job|cost|diagnosis|icd|fault|engine|locale"
+    r"|time|unicode"
     r"|ascii|key|char\w*|of|http)\s*\Z"
 )
 _END_OF_CLAUSE = re.compile(r"[.;!?\n]")
@@ -62,7 +74,7 @@ def pin(value: Value) -> Judged | None:
     if match is None or is_amount(value, match.end()):
         return None
     before = value.before[-_CLOSE:]
-    is_short = len(match[0]) < 4 and value.link in ("beside", "reversed") and value.keyword.startswith("pin")
+    is_short = len(match[0]) < 4 and value.link not in ("colon", "set") and value.keyword.startswith("pin")
     is_postal = len(match[0]) == _POSTAL_DIGITS and value.link == "beside" and _POSTAL.search(before)
     if is_short or is_postal or _ELECTRONICS.search(f"{before} {value.purpose} {value.rest[:40].lower()}"):
         return None

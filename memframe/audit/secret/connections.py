@@ -15,13 +15,16 @@ _ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _FIELD = re.compile(
-    r"\b(?:AccountKey|SharedAccessKey|SharedSecret|Password|Pwd)\s?=\s?(?P<word>[^;\s\"']{4,200})(?=;|\s|\"|'|$)"
+    r"\b(?:AccountKey|SharedAccessKey|SharedSecret|Password|Pwd)\s?=\s?(?P<word>[^;\s\"']{4,200})(?=;|\s"
+    r"|\"|'|$)"
 )
 _COMMANDS = (
     re.compile(
-        r"\b(?:curl|wget|http)\b[^\n|]{0,200}?\s(?:-u|--user)[ =][\"']?[\w.@+-]{1,64}:(?P<word>[^\s\"']{3,200})"
+        r"\b(?:curl|wget|http)\b[^\n|]{0,200}?\s(?:-u"
+        r"|--user)[ =][\"']?[\w.@+-]{1,64}:(?P<word>[^\s\"']{3,200})"
     ),
     re.compile(r"\bsshpass\s+-p\s?[\"']?(?P<word>[^\s\"']{3,100})"),
+    re.compile(r"\bredis-cli\b[^\n|]{0,100}?\s-a\s?(?P<word>[^\s\"']{4,100})"),
     re.compile(r"\bmysql\w{0,8}\b[^\n|]{0,100}?\s-p(?P<word>[^\s\"']{4,100})"),
     re.compile(r"\bauth\s?=\s?\(\s?[\"'][^\"'\n]{1,64}[\"'],\s?[\"'](?P<word>[^\"'\n]{4,100})[\"']\s?\)"),
 )
@@ -38,8 +41,10 @@ _AFTER_MAIL = re.compile(
 )
 
 MARKS = (
-    r"://[^\s:@/]{0,100}:[^\s@/]{1,200}@|(AccountKey|SharedAccessKey|SharedSecret|Password|Pwd)\s?=|\s(-u|--user)[ =]"
-    r"|sshpass|mysql|auth\s?=\s?\(|(?i:[?&](sig|X-Amz-Signature|access_token|api_?key|key|token|auth)=)"
+    r"://[^\s:@/]{0,100}:[^\s@/]{1,200}@|(AccountKey|SharedAccessKey|SharedSecret|Password|Pwd)\s?=|\s(-u"
+    r"|--user)[ =]"
+    r"|sshpass|redis-cli|mysql|auth\s?=\s?\(|(?i:[?&](sig|X-Amz-Signature|access_token|api_?key|key|token"
+    r"|auth)=)"
     r"|A[KS]IA[A-Z2-7]{16}|@[\w.-]+(\s?[:|]| /)"
 )
 """A pattern of RE2 that every text with such a password matches."""

@@ -39,7 +39,7 @@ KEYWORD = re.compile(
         )(?!\w))
     |(?P<lock>(?:lock\ ?box|key\ ?(?:pad|safe)|padlock|digicode|cadenas|candado|lucchetto|schlüsselsafe)(?!\w))
     |(?P<key>(?:keys?|(?:auth)?tokens?|secrets?|pat|(?:api-)?schlüssel|cl[ée]|chiave|chave)(?!\w))
-    |(?P<answer>mother['’]?s\ maiden\ name|maiden\ name\ of\ (?:my|his|her|their|your|the)\ mother
+    |(?P<answer>(?:mother|mum|mom)['’]?s\ maiden\ name|maiden\ name\ of\ (?:my|his|her|their|your|the)\ mother
         |mädchenname\ (?:meiner|seiner|ihrer|der)\ mutter|nom\ de\ jeune\ fille\ de\ (?:ma|sa|la)\ mère
         |apellido\ de\ soltera\ de\ (?:mi|su|la)\ madre|cognome\ da\ nubile\ di\ (?:mia|sua)\ madre
         |meisjesnaam\ van\ (?:mijn|zijn|haar)\ moeder|security\ answers?|secret\ answers?|challenge\ answers?)(?!\w)
@@ -49,23 +49,32 @@ KEYWORD = re.compile(
 """In a text of small letters: without a switch for case the alternatives are told apart by their first letter."""
 
 MARKS = (
-    r"(?i)pass[ -]?(w|code|phrase)|passord|\bpass(\s?[:=]| (for|to)\b)|\bpw\b|pwd|kennw|wachtwoord|mots? de passe"
+    r"(?i)pass[ -]?(w|code|phrase)|passord|\bpass(\s?[:=]| (for|to)\b)|\bpw\b|pwd|kennw|wachtwoord"
+    r"|mots? de passe"
     r"|\bmdp\b|contrase|senha|l[oö]senord|adgangskode|has.o\b|salasana|пароль|parola|密码|密碼|パスワード|비밀번호|\bpsk\b"
-    r"|(wi-?fi|wlan|wireless|network|router|hotspot|wpa[23]?|wep)[ -]?(pass|key|schl|code)|\blog-?ins?\b|credential"
-    r"|\bcreds\b|daten\b|credencial|identifiants|credenzial|inloggegevens|(secret|code|magic|safe|pickup)[ -]?word"
+    r"|(wi-?fi|wlan|wireless|network|router|hotspot|wpa[23]?|wep)[ -]?(pass|key|schl|code)|\blog-?ins?\b"
+    r"|credential"
+    r"|\bcreds\b|daten\b|credencial|identifiants|credenzial|inloggegevens|(secret|code|magic|safe"
+    r"|pickup)[ -]?word"
     r"|\bpins?\b|\bpuk\b|pincode|geheim(zahl|nummer)|\bcv[vc]|codes?\b|c[oó]digo|codic[ei]|\botp\b"
     r"|(backup|recovery|rescue|scratch|restore|emergency)[ -]?key|combina|kombination|combo|schl[üu]ssel"
-    r"|\b(key|token|secret|authtoken)s?\b|\bpat\b|\bcl(é|e\b)|clave|chiave|chave|maiden name|mädchenname|jeune fille"
+    r"|(\b|_)(key|token|secret|authtoken)s?\b|\bpat\b|\bcl(é|e\b)|clave|chiave|chave|maiden name|mädchenname"
+    r"|jeune fille"
     r"|de soltera|da nubile|meisjesnaam|answer|lock ?box|key ?(pad|safe)|padlock"
     r"|digicode|cadenas|candado|lucchetto"
 )
 """A pattern of RE2 that every text with a secret of this kind matches."""
 
 ABOUT = re.compile(
-    r"[ -]?(?:managers?|polic(?:y|ies)|hygiene|protect\w*|generators?|vaults?|fields?|prompts?|rules?|requirements?"
-    r"|hash\w*|hints?|storage|stores?|rotations?|history|strength|shar\w+|managing|management|reuse|leaks?|breach\w*"
-    r"|lists?|books?|sheets?|apps?|tools?|screens?|forms?|pages?|emails?|links?|limits?|usage|counts?|windows?|budget"
-    r"|expir\w+|length|less|review\w*|smell\w*|base|style|words?|of conduct|cov\w+|freeze|snippets?|examples?|names?"
-    r"|formats?|headers?|types?|providers?|diodes?|boards?|layout|assignment|replacement|input|entry|timeout)\b",
+    r"[ -]?(?:managers?|polic(?:y|ies)|hygiene|protect\w*|generators?|vaults?|fields?|prompts?|rules?"
+    r"|requirements?"
+    r"|hash\w*|hints?|storage|stores?|rotations?|history|strength|shar\w+|managing|management|reuse|leaks?"
+    r"|breach\w*"
+    r"|lists?|books?|sheets?|apps?|tools?|screens?|forms?|pages?|emails?|links?|limits?|usage|counts?"
+    r"|windows?|budget"
+    r"|expir\w+|length|less|review\w*|smell\w*|base|style|words?|of conduct|cov\w+|freeze|snippets?"
+    r"|examples?|names?"
+    r"|formats?|headers?|types?|providers?|diodes?|boards?|layout|assignment|replacement|input|entry"
+    r"|timeout)\b",
 )
 """What is about passwords, PINs or codes and is none: a password manager, a token limit, a PIN diode."""

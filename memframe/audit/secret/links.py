@@ -15,9 +15,12 @@ _MAX_LINKS = 4
 """Links that are tried after one keyword: "the password for the bakery that is in Hull is ..."."""
 
 BE = (
-    r"(?:is|was|are|were|reads|used to be|ist|sind|lautet|lauten|war|est|était|sont|es|era|son|é|è|e'|zijn|är|er)\b"
-    r"(?:\s+(?:now|still|currently|just|simply|actually|again|always|set\s+to|jetzt|nun|maintenant|ahora|nu|agora"
-    r"|adesso|:|=|(?:le|la|el|il|o|the|die)(?=\s+[#*]?[0-9]))(?!\w))*"
+    r"(?:is|was|are|were|reads|used to be|ist|sind|lautet|lauten|war|est|était|sont|es|era|son|é|è|e'|zijn"
+    r"|är|er|(?:takes|accepts)(?=\s+[0-9]{4}))\b"
+    r"(?:\s+(?:now|still|currently|just|simply|actually|again|always|set\s+to|jetzt|nun|maintenant|ahora"
+    r"|nu|agora"
+    r"|adesso"
+    r"|basically|literally|really|probably|:|=|(?:le|la|el|il|o|the|die)(?=\s+[#*]?[0-9]))(?!\w))*"
 )
 """To be, with the small words after it; an article only before digits."""
 
@@ -27,10 +30,14 @@ _SET = (
     r"\s+(?:(?:by|on|in|last|yesterday|today|from)\b[^.;:\n]{0,40}?\s+)?(?:to|auf|en|à|a|naar)"
     r"|\sauf(?=\s+\S{3,40}\s+(?:geändert|gesetzt|umgestellt)\b)"
 )
-_LATER = r",\s+(?:(?:and|but|now|currently|at the moment)\s+){0,2}(?:it|that|which)(?:['’]s|\s+is|\s+was)(?:\s+now)?"
+_LATER = (
+    r",\s+(?:(?:and|but|now|currently|at the moment)\s+){0,2}"
+    r"(?:(?:it|that|which)(?:['’]s|\s+is|\s+was)|c['’]est)(?:\s+now)?"
+)
 _LINK = re.compile(
-    rf"(?P<set>(?:{_SET})\s+)|(?P<colon>\s*(?:=>|->|→|[:=：])\s*(?:{BE}\s+)?)|(?P<is>\s+{BE}:?\s+|\s*は\s*|\s*是\s*)"
-    rf"|(?P<dash>\s+[-–—]\s+)|(?P<later>{_LATER}\s+)|(?P<comma>,\s+)|(?P<to>\s+to\s+)",
+    rf"(?P<set>(?:{_SET})\s+)|(?P<colon>\s*(?:=>|->|→|[:=：])\s*(?:{BE}\s+)?)|(?P<is>\s+{BE}:?\s+|\s*は\s*"
+    rf"|\s*是\s*)"
+    rf"|(?P<dash>\s+[-–—]\s+|\?\s+)|(?P<later>{_LATER}\s+)|(?P<comma>,\s+)|(?P<to>\s+to\s+)",
 )
 _KINDS: dict[str, Link] = {
     "set": "set",
@@ -46,7 +53,8 @@ _PURPOSE = re.compile(
     r"(?:\s{1,3}(?:there|here|again|now|once|for|to|of|on|at|by|in|from|with|into|near|behind|used|that"
     r"|which|who|i|he"
     r"|she|they|we|you|hat|habe|wurde|für"
-    r"|zum|zur|vom|von|des|der|meine[rs]|am|beim|im|pour|de|du|d'|des|para|del|per|di|do|da|voor|van|till?|al|dla|до"
+    r"|zum|zur|vom|von|des|der|meine[rs]|am|beim|im|pour|de|du|d'|des|para|del|per|di|do|da|voor|van|till?"
+    r"|al|dla|до"
     r"|от|d['’]\w+)\b"
     r"[^;!?\n]{0,80})?",
 )

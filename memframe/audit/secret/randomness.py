@@ -31,6 +31,9 @@ MIN_MIXED = 0.6
 MIN_DRAWN = 2.8
 """Bits a character of a token."""
 
+_LONG, MIN_TURNS = 20, 0.25
+"""Changes a character of a value with signs in it."""
+
 _RARE_SIGNS, _MANY_SIGNS = frozenset("!@#$%^&*()+=~?|"), 3
 
 MIN_CHANGES = 0.15
@@ -83,7 +86,13 @@ def looks_random(value: str, *, min_entropy: float = 3.0) -> bool:
     ]
     n_changes = sum(len(_CHANGE.findall(segment)) for segment in mixed)
     is_mixed = sum(map(len, mixed)) >= MIN_MIXED * len(value) and n_changes >= MIN_CHANGES * len(value)
-    return (is_mixed or _is_strewn(value)) and entropy(value) >= min_entropy
+    return (is_mixed or _is_restless(value) or _is_strewn(value)) and entropy(value) >= min_entropy
+
+
+def _is_restless(value: str) -> bool:
+    """Whether small letters, capitals and digits take turns all through a long value, whatever signs are between."""
+    kinds = (any(map(kind, value)) for kind in (str.islower, str.isupper, str.isdecimal))
+    return len(value) >= _LONG and all(kinds) and len(_CHANGE.findall(value)) >= MIN_TURNS * len(value)
 
 
 def _is_strewn(value: str) -> bool:

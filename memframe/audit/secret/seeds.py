@@ -19,7 +19,8 @@ MIN_LISTED = 0.6
 """Share of words of the list, where the text says that what follows is a seed phrase; people mistype."""
 
 _SAID = re.compile(
-    r"\b(?:seed|recovery|mnemonic|wallet|backup)\s(?:(?:seed|recovery|backup)\s)?(?:phrase|words?|mnemonic|seed)\b"
+    r"\b(?:seed|recovery|mnemonic|wallet|backup)\s(?:(?:seed|recovery|backup)\s)?(?:phrase|words?|mnemonic"
+    r"|seed)\b"
     r"|\bmnemonic\b|\bseed\b|\b(?:frase|phrase|palabras)\s(?:semilla|de\sr[ée]cup[ée]ration"
     r"|de\srecuperaci[oó]n|mn[ée]mo\w+)\b"
     r"|\b(?:wiederherstellungs|seed-?)(?:phrase|wörter)\b",

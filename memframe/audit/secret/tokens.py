@@ -38,6 +38,7 @@ _SHAPES = (
     _Shape("HashiCorp", r"\.atlasv1\.", r"[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,200}"),
     _Shape("Mailchimp", "-us[0-9]", r"[0-9a-f]{32}-us[0-9]{1,2}"),
     _Shape("MaxMind", "_mmk", r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk"),
+    _Shape("product key", r"-[A-Z0-9]{5}-[A-Z0-9]{5}-", r"(?:[A-Z0-9]{5}-){4}[A-Z0-9]{5}"),
     _Shape("Telegram", ":AA", r"[0-9]{8,10}:AA[\w-]{32,33}"),
     _Shape("JSON web token", "eyJ", r"eyJ[\w-]{10,1000}\.eyJ[\w-]{10,4000}\.[\w-]{0,1000}"),
 )

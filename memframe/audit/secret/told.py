@@ -24,8 +24,10 @@ _AHEAD, _BEHIND = 240, 120
 _QUOTED = re.compile(r"[\"“„«`‘'](?P<quoted>[^\"“”„«»`\n]{1,120}?)[\"”“»`’'](?!\w)")
 _THE = r"(?:the|my|his|her|their|our|your|its|a|an|mein|meine|sein|ihr|das|die|mon|ma|mi|su|il|mijn|het)"
 _BEFORE = re.compile(
-    r"(?:^|[\s(,;:])(?:[\"“„«`‘'](?P<quoted>[^\"“”„«»`\n]{1,80})[\"”“»`’']|(?P<bare>[^\s\"“”«»`]{3,80}))\s+"
-    rf"(?:(?:{BE}(?:\s+also)?|for|as|als|como|comme)\s+{_THE}\s+(?:[\w'’-]+\s+){{0,4}}|(?:as|als|como|comme)\s+)\Z",
+    r"(?:^|[\s(,;:])(?:[\"“„«`‘'](?P<quoted>[^\"“”„«»`\n]{1,80})[\"”“»`’']"
+    r"|(?P<bare>[0-9]{1,2}(?:[ -][0-9]{1,2}){2,3}|[^\s\"“”«»`]{3,80}))\s+"
+    rf"(?:(?:{BE}(?:\s+also)?|[-–—]?\s?(?:that|it|which)(?:['’]s|\sis)|for|as|als|como"
+    rf"|comme)\s+{_THE}\s+(?:[\w'’-]+\s+){{0,4}}|(?:as|als|como|comme)\s+)\Z",
 )
 _REVERSIBLE = frozenset({"password", "pin", "code"})
 _JUDGES: dict[str, tuple[str, Callable[[Value], Judged | None]]] = {
