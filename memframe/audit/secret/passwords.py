@@ -39,7 +39,7 @@ _NETWORK = re.compile(r"wi-?fi|wlan|network|hotspot|router|\bwpa|ssid")
 _DIGIT_GROUPS = re.compile(r"[0-9]{4}(?: [0-9]{4}){2,5}(?!\w)")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _NO_KEY = re.compile(
-    r"(?:public|cache|sort|primary|foreign|partition|idempotency|recv|pub|map|row|object)[ _-]?s?\Z"
+    r"(?:public[ _-]?(?:key)?|cache|sort|primary|foreign|partition|idempotency|recv|pub|map|row|object)[ _-]?s?\Z"
 )
 _SHORT_KEY = re.compile(r"keys?|schlüssel|cl[ée]|chiave|chave")
 """Words for a key that may be one of a document or a door."""

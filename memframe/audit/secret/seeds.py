@@ -38,6 +38,23 @@ MARKS = r"(?i)(?:\b[a-z]{3,8}\b[\s,;|0-9.):]{1,8}){9}[a-z]{3,8}"
 
 def find_seeds(text: str) -> Iterator[Span]:
     """Seed phrases; numbers and commas between the words do not matter."""
+    if _has_run(text):
+        yield from _listed_phrases(text)
+    for said in _SAID.finditer(text):
+        yield from _told_phrase(text, said.end())
+
+
+def _has_run(text: str) -> bool:
+    """Whether as many words of the list as make a phrase follow each other; nearly no prose has so many."""
+    n_listed = 0
+    for word in _WORD.findall(text):
+        n_listed = n_listed + 1 if word.lower() in _list() else 0
+        if n_listed >= MIN_TOLD:
+            return True
+    return False
+
+
+def _listed_phrases(text: str) -> Iterator[Span]:
     run: list[re.Match[str]] = []
     for word in _WORD.finditer(text):
         if not _is_listed(word) or not _is_next(text, run, word):
@@ -46,8 +63,6 @@ def find_seeds(text: str) -> Iterator[Span]:
         if _is_listed(word):
             run.append(word)
     yield from _listed_phrase(text, run)
-    for said in _SAID.finditer(text):
-        yield from _told_phrase(text, said.end())
 
 
 @cache
