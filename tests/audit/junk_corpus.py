@@ -263,3 +263,29 @@ def make_store(junk, good, seed):
     store = junk + repeated + [(text, False) for text in good]
     Random(seed).shuffle(store)
     return store
+
+
+def overrun_store(seed, n=10_134, junk_share=0.978):
+    """A store as users found theirs: restated boot files, reports, loops and 668 copies of one hallucination."""
+    chance = Random(seed)
+    rows = [("User prefers Vim and works as a software developer at Google", True)] * 668
+    rows += [(text, False) for text in chance.sample(GOOD * 9, k=round(n * (1 - junk_share)))]
+    kinds = (
+        "system_prompt",
+        "heartbeat",
+        "feedback_loop",
+        "task_state",
+        "session_noise",
+        "tool_output",
+        "near_empty",
+    )
+    weights = (54, 14, 12, 10, 4, 4, 2)
+    while len(rows) < n:
+        text = chance.choice(JUNK[chance.choices(kinds, weights)[0]])
+        rows.append((chance.choice(RESTATED).format(text) if text else text, True))
+    chance.shuffle(rows)
+    return rows
+
+
+RESTATED = ["{}", "{}", "{}", "{} ", "Memory stored: {}", "Recalled memory: {}"]
+"""What becomes of junk that is read and stored again."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from memframe.audit.findings import Proposal, Severity, findings_frame
-from memframe.audit.junk import emptiness, loops, moments, prompts, reports
+from memframe.audit.junk import emptiness, loops, manners, moments, prompts, reports
 from memframe.audit.junk.repeats import find_repeats
 from memframe.audit.junk.signs import Kind, Sign, quoted
 from memframe.audit.texts import text_column, texts_with
@@ -20,6 +20,7 @@ _JUDGES: tuple[tuple[str, Callable[[str], Sign | None]], ...] = (
     (reports.MARKS, reports.judge_report),
     (reports.MARKS_OF_OUTPUT, reports.judge_output),
     (moments.MARKS, moments.judge_moment),
+    (manners.MARKS, manners.judge_manners),
     (prompts.MARKS, prompts.judge_prompt),
 )
 _SEVERITIES: Mapping[Kind, Severity] = {"near_empty": "low", "template": "low", "session_noise": "low"}

@@ -14,30 +14,36 @@ _WORD = re.compile(r"[^\W_]+(?:[/'’-][^\W_]+)*")
 
 _HOLE = (
     r"(?:\{\{?\s*[\w. ]+\s*\}?\}|\$\{[\w.]+\}|<(?:insert |your |user )?[a-z_ ]{2,30}>"
-    r"|\[(?:insert |your |user'?s? )?[A-Za-z_ ]{2,30}\]|%\([\w]+\)s)"
+    r"|\[(?:insert |your |user'?s? )?[A-Za-z_ ]{2,30}\]|%\([\w]+\)s|%[sd]\b|_{3,}|\bYYYY-MM-DD\b)"
 )
 _UNFILLED = re.compile(
-    rf"(?:\b(?:is|are|was|named|called|likes?|prefers?|in|at|from|of|for|to|as|named|dear|hello|hi)|[:=]"
+    rf"(?:\b(?:is|are|was|named|called|likes?|prefers?|in|at|from|of|for|to|as|named|dear|hello"
+    rf"|hi)(?: (?:an?|the))?|[:=]"
     rf"|^)\s*{_HOLE}|{_HOLE}(?:'s)?\s+(?:is|likes?|prefers?|lives|"
     r"works|has|wants|said)\b",
     re.IGNORECASE,
 )
 _NO_VALUE = re.compile(
-    r"\b(?:name|age|city|location|job|occupation|color|colour|food|hobby|preference|birthday|email|phone|address"
-    r"|language|value|user)s?"
-    r"\s*(?:is|are|:|=|was)\s*(?:null|none|undefined|nan|n/a|unknown|not (?:provided|specified|mentioned|available"
+    r"\b(?:name|age|city|location|job|occupation|color|colour|food|hobby|preference|birthday|email|phone"
+    r"|address"
+    r"|language|value|user|info|information|interest|gender|company)s?"
+    r"\s*(?:is|are|:|=|was)\s*(?:null|none|undefined|nan|n/a|unknown|not (?:provided|specified|mentioned"
+    r"|available"
     r"|known|given)|unspecified|\[object Object\])\W*$"
-    r"|\[object Object\]|\blorem ipsum\b|\bdolor sit amet\b",
+    r"|\[object Object\]|\blorem ipsum dolor\b|^\W*lorem ipsum\W*$|\bdolor sit amet\b"
+    r"|^\W*(?:user['’]?s? )?[^\W\d_]+(?: [^\W\d_]+)?\s*[:=]\s*(?:\[\s*\]|\{\s*\}|\"\")?\s*$",
     re.IGNORECASE,
 )
 _CODE = re.compile(
-    r"\b(?:templates?|placeholders?|jinja|syntax|variables?|f-strings?|mustache|handlebars|shell|bash|regex|format"
+    r"\b(?:templates?|placeholders?|braces|brackets|jinja|syntax|variables?|f-strings?|mustache|handlebars"
+    r"|shell|bash|regex|format"
     r"|code|html|tags?|component)\b",
     re.IGNORECASE,
 )
 
 MARKS = (
-    r"^\W*(?:[\pL\pN]+(?:[/'’-][\pL\pN]+)*\W*){0,4}$|[{\[<$%][\w{( ]|(?i:null|none|undefined|\bnan\b|n/a|unknown"
+    r"^\W*(?:[\pL\pN]+(?:[/'’-][\pL\pN]+)*\W*){0,4}$|[{\[<$%_][\w{( \]}]|[:=]\s*$|YYYY|(?i:null|none"
+    r"|undefined|\bnan\b|n/a|unknown"
     r"|unspecified|not (?:provided|specified"
     r"|mentioned|available|known|given)|lorem ipsum|dolor sit)"
 )

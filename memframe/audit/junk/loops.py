@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_MEMORIES = r"(?:memor(?:y|ies)|facts?|notes?)"
+_MEMORIES = r"(?:memor(?:y|ies)|facts?|notes?|memory entr(?:y|ies))"
 _DONE = (
-    r"(?:stored|saved|added|recorded|created|updated|written|retrieved|recalled|remembered|logged|noted|deleted|removed"
+    r"(?:stored|saved|added|recorded|created|updated|written|retrieved|recalled|remembered|logged|noted"
+    r"|deleted|removed"
     r"|extracted|merged|consolidated|fetched|loaded)"
 )
 _TOOL = (
@@ -22,29 +23,36 @@ _RETURNED = r"(?:succeeded|failed|returned|completed|ok|with)"
 _WRAPPINGS = (
     # Memory stored successfully to ...
     (
-        rf"(?:(?:the|new|long-term|user|existing|relevant|your) )*{_MEMORIES} (?:#?[\w-]+ )?"
-        rf"(?:(?:was|were|has been|have been|is|are|successfully) )*{_DONE}(?: successfully)?"
-        r"(?: (?:to|in|from|into) [\w -]{1,30})?"
+        rf"(?:(?:the|new|long-term|user|existing|relevant|your|my|following|duplicate"
+        rf"|all) )*{_MEMORIES} (?:id )?(?:#?[\w-]+ )?"
+        rf"(?:(?:was|were|has been|have been|is|are|successfully|already) )*(?:{_DONE}|exists?|skipped"
+        rf"|found)(?: successfully)?"
+        r"(?: (?:(?:to|in|from|into)|with (?:the )?(?:new|latest)) [\w -]{1,30})?"
     ),
     # Saved to memory, retrieved 5 memories
     (
-        rf"(?:successfully )?{_DONE} (?:\w+ )?(?:[0-9]+ )?(?:to (?:long-term )?memory|(?:in|from) memory"
-        r"|(?:relevant |new )?memor(?:y|ies)|(?:new )?facts?)(?: (?:about|for) (?:the )?user)?"
+        rf"(?:successfully )?(?:{_DONE}|found) (?:\w+ )?(?:[0-9]+ )?(?:to (?:long-term )?memory|(?:in"
+        rf"|from) memory"
+        r"|(?:relevant |new |duplicate |existing )*memor(?:y|ies)|(?:new )?facts?)(?: (?:about|for"
+        r"|matching|on) [^.:\n]{1,40})?"
     ),
     # Tool call save_memory succeeded, called search_memory
     (
-        rf"(?:(?:tool (?:call|result|output)|function call|called|calling)\W{{1,3}})?{_TOOL}(?:\(\))?"
+        rf"(?:(?:tool (?:call|result|output)|function call|called"
+        rf"|calling)\W{{1,3}})?{_TOOL}(?:\([^()\n]{{0,80}}\)(?:\s*(?:->|=>|→)[^\n]{{0,40}})?)?"
         rf"(?:\W{{1,3}}{_RETURNED}[^.:\n]{{0,40}})?"
     ),
     # I've saved that, I'll remember your ...
     (
         r"(?:(?:ok(?:ay)?|sure|got it|noted)[,!.:]? )?i(?:['’]ve| have|['’]ll| will) (?:now )?"
-        rf"(?:{_DONE}|remember|save|store|note|keep) (?:this|that|it|your|the|in)\b(?: [\w'’-]+){{0,5}}?"
+        rf"(?:{_DONE}|remember|save|store|note|keep) (?:this|that|it|your|my|our|the"
+        rf"|in)\b(?: [\w'’-]+){{0,5}}?"
     ),
     # Based on stored memories
     (
-        r"(?:based on|according to|from|as per) (?:my|the|your|stored|previous|retrieved|existing|user['’]?s?) "
-        r"(?:\w+ )?memor(?:y|ies)"
+        r"(?:based on|according to|from|as per) (?:(?:my|the|your|stored|previous|retrieved|existing"
+        r"|user['’]?s?) "
+        r"(?:\w+ )?)?memor(?:y|ies)"
     ),
     # The user's memory contains
     (
@@ -52,11 +60,24 @@ _WRAPPINGS = (
         r"(?:says?|states?|indicates?|contains?|shows?|includes?|notes?)(?: that)?"
     ),
     # Recalled memory: Saved:
-    r"(?:recalled|retrieved|stored|relevant) (?:memory|memories|fact)",
+    r"(?:recalled|retrieved|stored|saved|relevant|new|updated|existing) (?:memory|memories|fact)",
+    # Memory consolidation complete
+    (
+        r"memory (?:consolidation|clean-?up|flush|compaction|sync|search|extraction|update)(?: is| has)? "
+        r"(?:completed?|finished|failed|done|returned)(?: [0-9]+ \w+)?"
+    ),
+    # The assistant remembered that
+    (
+        rf"(?:the )?(?:assistant|ai|agent"
+        rf"|bot) (?:has )?(?:successfully )?{_DONE} (?:from (?:long-term )?memory )?"
+        r"(?:that\b|(?:a |the |this |that )?(?:new )?(?:memory|fact|information|preference"
+        r"|detail)s?(?: about the user| for (?:later|future \w+))?)"
+    ),
     r"(?:memory|saved|recalled|remembered)(?=:)",
 )
 _WRAPPING = re.compile(
-    rf"\W{{0,4}}(?:{'|'.join(_WRAPPINGS)})(?: \([^()\n]{{1,40}}\))?\s*(?:[:.,;!–—-]+|$)\s*[\"'“„«]?",
+    rf"\W{{0,4}}(?:(?:mem0|memory|assistant|system|tool(?: result| output)?)\s?[:>]\s*)?(?:{'|'.join(_WRAPPINGS)})"
+    r"(?: \([^()\n]{1,40}\))?\s*(?:[:.,;!–—-]+|$|(?<=that)\s)\s*[\"'“„«]?",
     re.IGNORECASE,
 )
 _AGAIN = re.compile(
@@ -65,17 +86,44 @@ _AGAIN = re.compile(
 _DEEPEST = 12
 _ENDS = " \t\n\"'“”„«».!"
 _NO_FACT = re.compile(
-    r"(?:(?:[0-9]+|no|none|nothing|successfully|success|ok|done|true|items?|results?|found|\W)\s*)*",
+    r"(?:(?:[0-9]+|no|none|nothing|successfully|success|ok|done|true|items?|results?|found|merged|removed"
+    r"|\W)\s*)*",
     re.IGNORECASE,
 )
 _LONGEST = 2000
 
+_WHAT = r"(?:memor(?:y|ies)|facts?|information|preferences?|details?|insights?)"
+_KIND = (
+    r"(?:(?:new|relevant|further|other|specific|additional|personal|useful|important|factual|long-term"
+    r"|meaningful"
+    r"|significant|user) )*"
+)
+_GAINED = (
+    r"(?:found|extract(?:ed)?|stored?|saved?|remember(?:ed)?|record(?:ed)?|retrieved?|add(?:ed)?|shared"
+    r"|mentioned"
+    r"|provided|detected|identified|match(?:ed)?|returned)"
+)
+_NOTHING_GAINED = re.compile(
+    rf"\W{{0,3}}(?:there (?:is|are|was|were) )?(?:no {_KIND}{_WHAT}|nothing(?: new)?) (?:(?:was|were|is|are"
+    rf"|could be|to be|to) )?"
+    rf"(?:{_GAINED}|about the user)\b[^\n]{{0,60}}"
+    rf"|\W{{0,3}}(?:the )?(?:user|conversation|message|input|chat) (?:did|does|has) ?n[o'’]t (?:share"
+    rf"|provide|mention"
+    rf"|contain|reveal|disclose|include|express)(?:ed|d)? any {_KIND}{_WHAT}\b[^\n]{{0,60}}",
+    re.IGNORECASE,
+)
+
 MARKS = (
-    r"(?i)memor(?:y|ies)|\b(?:facts?|notes?) (?:was |were |has been |have been |is |are |successfully )*(?:stored"
+    r"(?i)memor(?:y|ies)|\b(?:assistant|ai|agent|bot) (?:has )?(?:stored|saved|recalled|remembered|noted)"
+    r"|\b(?:stored|saved|added) (?:new )?(?:facts?|notes?)|^\W*(?:there (?:is|are|was"
+    r"|were) )?no(?:thing)? |n[o'’]t \w+ any |\b(?:facts?|notes?) (?:was |were |has been |have been |is "
+    r"|are |successfully )*(?:stored"
     r"|saved|added|recorded|created|updated"
-    r"|written|retrieved|recalled|remembered|logged|noted|deleted|removed|extracted|merged|fetched)|i(?:['’]ve"
+    r"|written|retrieved|recalled|remembered|logged|noted|deleted|removed|extracted|merged|fetched)"
+    r"|i(?:['’]ve"
     r"|['’]ll| have| will) (?:now )?(?:stored|saved|added|recorded"
-    r"|updated|remember|save|store|note|keep|noted)|(?:saved|recalled|remembered):|(?:said|says|mentioned|stated"
+    r"|updated|remember|save|store|note|keep|noted)|(?:saved|recalled|remembered):|(?:said|says|mentioned"
+    r"|stated"
     r"|noted)(?: that)?\W{1,3}(?:the )?(?:user|assistant) (?:said|says|mentioned|stated)"
 )
 """A pattern of RE2 that every such text matches."""
@@ -99,6 +147,8 @@ def unwrap(text: str) -> Wrapped | None:
     """
     if len(text) > _LONGEST:
         return None
+    if _NOTHING_GAINED.fullmatch(text):
+        return Wrapped("", 1)
     inner, depth, n_said = text.strip(), 0, 0
     while depth + n_said < _DEEPEST:
         if match := _WRAPPING.match(inner):

@@ -19,15 +19,27 @@ _KNOWN = _SUBJECTS | _THINGS | _STATES | _WORDS["between"]
 _NAMED = re.compile(r"'[^'\n]{1,60}'|\"[^\"\n]{1,60}\"|`[^`\n]{1,60}`|\[[^\]\n]{1,60}\]|https?://\S+")
 _TOKEN = re.compile(r"[^\s,;:!?()]+")
 _NUMBER = re.compile(
-    r"[^\w]*[0-9][\w.:/%+-]*|[a-z][\w.-]*[_/#@.-][\w./#@-]*[\w]|0x[0-9a-f]+|[-–—=+*|✓✔✅❌⚠️🟢…]+"
+    r"[^\w]*[0-9][\w.:/%+-]*|[a-z][\w.-]*[_/#@.=-][\w./#@=-]*[\w]|0x[0-9a-f]+|[-–—=+*%|✓✔✅❌⚠️🟢…]+"
 )
 _CLOCK = re.compile(
     r"[0-9]{1,2}:[0-9]{2}|[0-9]{4}-[0-9]{2}-[0-9]{2}|(?<![0-9])[0-9]{10}(?:[0-9]{3})?(?![0-9])"
 )
 _NOTHING = re.compile(
-    r"%|\bno (?:new|pending|further|changes?|updates?|errors?|issues?|results?)\b", re.IGNORECASE
+    r"%|\b(?:no|0|zero) (?:new|pending|further|unread|upcoming|changes?|updates?|errors?|issues?|results?)\b",
+    re.IGNORECASE,
 )
-_LONGEST, _MAX_TOKENS = 400, 48
+_NO_NEWS = re.compile(
+    r"\b(?:no|0|zero) (?:new |unread |pending |upcoming )+(?:\w+ )?(?:e?mails?|messages?|events?"
+    r"|notifications?|alerts?)\b"
+    r"|\b0 (?:new|unread|pending)\b",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(
+    r"#[0-9]+|\bid [0-9a-f-]{4,}|\b[0-9]+(?:\.[0-9]+)? ?(?:ms|s|secs?|seconds|minutes|kb|mb|gb|%)(?!\w)|\bexit [0-9]+",
+    re.IGNORECASE,
+)
+_LONGEST, _MAX_TOKENS, _MANY_THINGS = 400, 48, 2
+_PULSES = _WORDS["pulses"]
 
 MIN_KNOWN = 0.86
 """Share of tokens that must be words of machines, numbers or identifiers."""
@@ -41,6 +53,7 @@ _TRACEBACK = re.compile(
     r"^[ \t]{0,16}Traceback \(most recent call last\)|^[ \t]{0,16}(?:[\w.]+(?:Error|Exception): "
     r"|Exception in thread )|^[ \t]{0,16}at [\w.$<>]+\([\w.]+:[0-9]+\)"
     r"|^[ \t]{0,16}(?:npm ERR!|error\[E[0-9]+\]|panic: |Segmentation fault)|^HTTP/[0-9.]+ [0-9]{3}"
+    r"|\AHTTP (?:error )?[1-5][0-9]{2}(?: [A-Z][a-z]+){0,3}\W*\Z"
     r"|^[ \t]{0,16}\$ [a-z]+ ",
     re.MULTILINE,
 )
@@ -48,22 +61,27 @@ _FORMULA = re.compile(r"\s*=[A-Z]{2,}\([^\n]*\)\s*")
 _MACHINE_KEYS = _WORDS["keys"]
 
 MARKS = (
-    r"(?i)\b(?:heartbeat|cron|keep-?alive|health ?check|watchdog|ping|pong|no_reply|backup|sync|scheduler|daemon"
+    r"(?i)\b(?:heartbeat|cron|keep-?alive|health ?check|watchdog|ping|pong|no_reply|backup|sync|scheduler"
+    r"|daemon"
     r"|webhook|uptime|deploy"
-    r"|container|cache|reindex|indexer|polling|poller|autosave|snapshot|rsync|systemd|rollout|failover|cpu|ram|disk"
-    r"|liveness"
+    r"|container|cache|reindex|indexer|polling|poller|autosave|snapshot|rsync|systemd|rollout|failover|cpu"
+    r"|ram|disk"
+    r"|liveness|context|snapshot|flush|inbox|\bnote\b|e?mails?\b|messages\b|notifications\b"
     r"|readiness|batch|replication|vacuum|telemetry|job|task|check|status|service|server|worker|queue|process"
     r"|pipeline|build"
-    r"|index|connection|token|memory|log|run|script|poll|monitor|system|agent|database|inbox|feed|endpoint|session"
+    r"|index|connection|token|memory|log|run|script|poll|monitor|system|agent|database|inbox|feed|endpoint"
+    r"|session"
     r"|scan|update"
-    r"|import|export|migration|rotation|cleanup|refresh|storage|network|node|cluster|lock|loop|event|trigger|timer"
+    r"|gateway|websocket|socket|compact|unread|upcoming|remind|rate limit|usage|import|export|migration"
+    r"|rotation|cleanup|refresh|storage|network|node|cluster|lock|loop|event|trigger|timer"
     r"|db|api)"
 )
 """A pattern of RE2 that every report matches."""
 
 MARKS_OF_OUTPUT = (
-    r"Traceback \(|(?:Error|Exception): |Exception in thread|\.java:|npm ERR!|error\[E|panic: |Segmentation fault"
-    r"|HTTP/[0-9]"
+    r"Traceback \(|(?:Error|Exception): |Exception in thread|\.java:|npm ERR!|error\[E|panic: "
+    r"|Segmentation fault"
+    r"|HTTP[/ ][0-9e]"
     r"|^\s*\$ |^\s*[{\[]|^\s*=[A-Z]|(?:TRACE|DEBUG|INFO|NOTICE|WARN|ERROR|FATAL|CRITICAL)"
 )
 """The same for what tools print."""
@@ -82,17 +100,31 @@ def judge_report(text: str) -> Sign | None:
     tokens = [token for token in tokens if token]
     if not tokens or len(tokens) > _MAX_TOKENS:
         return None
-    words = set(tokens)
-    n_things = len(words & _THINGS)
-    is_named = _CLOCK.search(text) is not None or _NAMED.search(text) is not None
-    is_machine = bool(words & _SUBJECTS) or n_things >= 2 or (n_things == 1 and is_named)
-    is_state = words & _STATES or words <= _SUBJECTS or _NOTHING.search(text)
-    if not is_machine or not is_state:
+    words = {token for token in tokens if token in _KNOWN or not _NUMBER.fullmatch(token)}
+    if not _is_of_machine(words, text) or not _is_state(words, text):
         return None
     n_known = sum(map(_is_known, tokens))
     if n_known < MIN_KNOWN * len(tokens):
         return None
     return Sign("heartbeat", 0.95, f"the report of a machine: {quoted(text)}")
+
+
+def _is_of_machine(words: set[str], text: str) -> bool:
+    """Whether a machine is spoken of: by something that only machines have, or by two of what people have, too."""
+    n_things = len(words & _THINGS)
+    is_named = any(sign.search(text) for sign in (_CLOCK, _NAMED, _NUMBERED))
+    return (
+        bool(words & _SUBJECTS)
+        or n_things >= _MANY_THINGS
+        or (n_things == 1 and is_named)
+        or _NO_NEWS.search(text) is not None
+    )
+
+
+def _is_state(words: set[str], text: str) -> bool:
+    """Whether it is said how the machine is; of a heartbeat it is enough that there was one."""
+    is_heartbeat = bool(words & _PULSES) and words <= _KNOWN
+    return bool(words & _STATES) or is_heartbeat or _NOTHING.search(text) is not None
 
 
 def _is_known(token: str) -> bool:

@@ -25,6 +25,15 @@ class Sign(NamedTuple):
     evidence: str
 
 
+def one_of(words: str) -> str:
+    """A pattern for one of several words or phrases, which commas set apart; each may be a pattern itself.
+
+    >>> one_of("file, error message, tests?")
+    '(?:file|error message|tests?)'
+    """
+    return f"(?:{'|'.join(' '.join(words.split()).split(', '))})"
+
+
 _LONGEST = 60
 
 

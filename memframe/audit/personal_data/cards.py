@@ -20,7 +20,7 @@ _ISSUERS = re.compile(
     r"|60[0-9]{14}"  # RuPay
 )
 _GROUPS = re.compile(
-    r"[0-9]{12,19}|[0-9]{4}(?:([ -])[0-9]{4}){2}\1[0-9]{1,4}(?:\1[0-9]{1,3})?|[0-9]{4}([ -])[0-9]{6}\2[0-9]{4,5}"
+    r"[0-9]{12,19}|[0-9]{4}(?:([ .-])[0-9]{4}){2}\1[0-9]{1,4}(?:\1[0-9]{1,3})?|[0-9]{4}([ .-])[0-9]{6}\2[0-9]{4,5}"
 )
 _DOUBLED = str.maketrans("0123456789", "0246813579")
 
@@ -33,7 +33,7 @@ def is_card(text: str, *, is_told: bool = False) -> bool:
     >>> is_card("4111 1111 1111 1111"), is_card("4111 1111 1111 1112"), is_card("41 11 11 11 11 11 11 11")
     (True, False, False)
     """
-    digits = re.sub("[ -]", "", text)
+    digits = re.sub("[ .-]", "", text)
     return (
         _GROUPS.fullmatch(text) is not None
         and (is_told or _ISSUERS.fullmatch(digits) is not None)

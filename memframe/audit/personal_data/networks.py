@@ -26,12 +26,20 @@ _IPV6 = re.compile(
     r"(?<![\w:.])(?=[0-9A-Fa-f]{0,4}:)[0-9A-Fa-f:]{6,39}(?:(?<=:)[0-9]{1,3}(?:\.[0-9]{1,3}){3})?(?![\w:]|\.[0-9])"
 )
 _NUMBERED = re.compile(
-    r"(?:\bv|version|release|build|ver\.?|firmware|section|chapter|clause|paragraph|§|update|patch|driver|kernel"
+    r"\b(?:v|version|release|build|ver\.?|firmware|section|chapter|clause|paragraph|§|update|patch|driver|kernel"
     r"|chrome|safari)"
     r"[\s:]*(?:to|from|is|=)?\s*\Z",
     re.IGNORECASE,
 )
-_BEHIND = 24
+_HOSTED = re.compile(
+    r"\b(?:ip|host|server|dns|address|adresse|ping|router|gateway|subnet|ssh|proxy|printer|nas|camera|at"
+    r"|on|from|connect\w*)"
+    r"\b[^0-9.;]{0,24}\Z",
+    re.IGNORECASE,
+)
+_SMALL_PARTS = re.compile(r"(?!10\.)(?:1?[0-9]\.){3}1?[0-9]")
+_WELL_KNOWN = frozenset({"8.8.8.8", "8.8.4.4", "1.1.1.1", "9.9.9.9"})
+_BEHIND = 32
 
 _MAC = re.compile(r"(?<![\w:-])[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![\w:-])")
 _NO_CARD = frozenset({"0" * 12, "f" * 12})
@@ -74,7 +82,7 @@ def find_ips(text: str) -> Iterator[Span]:
     """Addresses of the internet protocol, version 4 and 6; numbers of versions and of the machine itself are none."""
     for match in (*_IPV4.finditer(text), *_IPV6.finditer(text)):
         before = text[max(0, match.start() - _BEHIND) : match.start()]
-        if not _NUMBERED.search(before) and _is_somewhere(match[0]):
+        if not _is_version(match[0], before) and _is_somewhere(match[0]):
             yield Span("ip", match.start(), match.end(), 0.9)
 
 
@@ -84,6 +92,12 @@ def find_macs(text: str) -> Iterator[Span]:
         digits = match[0].replace(match[1], "").lower()
         if digits not in _NO_CARD and (match[1] == ":" or not digits.isdecimal()):
             yield Span("mac", match.start(), match.end(), 0.9)
+
+
+def _is_version(number: str, before: str) -> bool:
+    """Whether something is numbered so; four small numbers are a version unless the text speaks of a machine."""
+    is_small = _SMALL_PARTS.fullmatch(number) is not None and number not in _WELL_KNOWN
+    return _NUMBERED.search(before) is not None or (is_small and not _HOSTED.search(before))
 
 
 def _without_stops(url: str) -> str:

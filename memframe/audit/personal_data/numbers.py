@@ -8,21 +8,21 @@ from collections.abc import Iterator
 from memframe.audit.personal_data.cards import SHORTEST as SHORTEST_CARD
 from memframe.audit.personal_data.cards import is_card
 from memframe.audit.personal_data.numbering import country_of
-from memframe.audit.personal_data.phones import phone_score
+from memframe.audit.personal_data.phones import is_told_phone, phone_score
 from memframe.audit.spans import Span
 
 _RUN = re.compile(
-    r"(?<![\w#$€£%])(?<![A-Za-z][-./_])(?<![0-9][.,:/-])"
+    r"(?:(?<![\w#$€£%])|(?<=[A-Za-z]#))(?<![A-Za-z][-./_])(?<![0-9][.,:/-])"
     r"(?:\(?\+[ (]?)?\(?[0-9](?:[ \u00a0().\-–/]{0,3}[0-9]){6,30}+(?![%€£]|[.,:/-]?[0-9])"
 )
 _EXTENSION = re.compile(r"\s?(?:x|ext\.?|extension|durchwahl|dw\.?)\s?[0-9]{1,6}(?!\w)", re.IGNORECASE)
-_GAP = re.compile(r"(?: ?[-–/] |  +| (?=[(+]))")
+_GAP = re.compile(r"(?: ?[-–/] |  +| (?=[(+]| ?[0-9]{12,19}(?![0-9]))|(?<=[0-9]{12}) )")
 _SSN = re.compile(r"(?!000|666|9)[0-9]{3}(?P<sign>[- ]?)(?!00)[0-9]{2}(?P=sign)(?!0000)[0-9]{4}")
 _SAID_SSN = re.compile(r"\b(?:ssn|social security|soc\.? sec|social)\b[^0-9]{0,40}\Z", re.IGNORECASE)
 _SAID_CARD = re.compile(
     r"card|visa|mastercard|amex|american express|maestro|karte|carte|tarjeta|carta|cartão", re.IGNORECASE
 )
-_BEHIND, _AHEAD = 48, 16
+_BEHIND, _AHEAD = 48, 32
 
 MARKS = r"[0-9](?:[ \x{a0}().\-–/]{0,3}[0-9]){6}"
 """A pattern of RE2 that every text with such a number matches."""
@@ -54,9 +54,9 @@ def _number(text: str, start: int, end: int) -> Span | None:
     extension = _EXTENSION.match(text, end)
     score = phone_score(number, before, "" if extension else after)
     country = country_of(number) if number.lstrip("(").startswith("+") else ""
-    if score is None or country is None:
+    if score is None or (country is None and not is_told_phone(before, after)):
         return None
-    return Span("phone", start, extension.end() if extension else end, score, country)
+    return Span("phone", start, extension.end() if extension else end, score, country or "")
 
 
 def _parts(run: re.Match[str]) -> Iterator[tuple[int, int]]:

@@ -18,11 +18,18 @@ _INTERNATIONAL = re.compile(r"\(?\+[ (]?[1-9][0-9 ().\-–/\u00a0]*")
 _PREFIXED = re.compile(r"00[1-9][0-9]{0,2}[ ().-][0-9 ().\-–/\u00a0]*")
 _AMERICAN = re.compile(
     r"(?:1[ .-])?(?:\([0-9]{3}\)[ .-]?|[2-9][0-9]{2}(?P<sign>[ .-]))[0-9]{3}(?(sign)(?P=sign)|[ .-])[0-9]{4}"
+    r"|[2-9][0-9]{2}/[0-9]{3}-[0-9]{4}"
 )
 _TRUNK = re.compile(r"(?=.{10})\(?0[1-9][0-9]{0,4}\)?(?:[ ./–-]{1,3}[0-9]{2,8}){1,5}|0[1-9][0-9]{8,9}")
+_TRUNKLESS = re.compile(
+    r"[1-9][0-9] 9?[0-9]{4}-[0-9]{4}"  # Brazil
+    r"|8[ -]?\(?[0-9]{3}\)?[ -]?[0-9]{3}[ -][0-9]{2}[ -]?[0-9]{2}"  # Russia
+    r"|\(?[0-9]{2}\)?(?:[0-9]{2})?[/ -][0-9]{3}[/-][0-9]{4}|[0-9]{2}-[0-9]/[0-9]{3}[ -][0-9]{4}"  # Hungary
+)
 _BRACKETED = re.compile(r"\([0-9]{2,5}\) ?[0-9]{2,4}[ -]?[0-9]{2,5}(?:[ -][0-9]{2,5})?")
 _GROUPED = re.compile(r"\(?[0-9]{2,5}\)?(?:[ .-][0-9]{2,8}){1,4}|[0-9]{7,11}|\([0-9]{2,5}\)[ -]?[0-9]{4,8}")
-_DATE = re.compile(
+_NO_PHONE = re.compile(
+    r"[0-9]{5}-[0-9]{4}|\+[0-9]{1,2}\.[0-9]+|"  # an American postal code, a decimal
     r"(?:19|20)[0-9]{2}[-./ ](?:0?[1-9]|1[0-2])[-./ ](?:0?[1-9]|[12][0-9]|3[01])(?:[ -].*)?"
     r"|(?:0?[1-9]|[12][0-9]|3[01])[-./ ](?:0?[1-9]|[12][0-9]|3[01])[-./ ](?:19|20)[0-9]{2}(?:[ -].*)?"
     r"|(?:19|20)[0-9]{2}(?:[ –/-]{1,3}(?:19|20)[0-9]{2})+"
@@ -42,7 +49,11 @@ _BEFORE = re.compile(
     rf"(?<![^\W_])(?:{_CALLED})(?![^\W_])[^0-9;!?]{{0,32}}\Z|(?:電話|电话|手机|携帯)[^0-9]{{0,16}}\Z",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(r"\bnumbers?(?: is| are)?:? *\Z", re.IGNORECASE)
+_NUMBER = re.compile(r"\bnumbers?(?: is| are|:):? *\Z", re.IGNORECASE)
+_MAIL = re.compile(r"@[\w-]+(?:\.[\w-]+)+>?\s?[,;|/]?\s\Z")
+_LINE_BEFORE, _LINE_AFTER = re.compile(r"[^\W\d_][^\n]*\n[ \t]*\Z"), re.compile(r"[ \t]*(?:\n|\Z)")
+"""A number alone on a line under others, as below a letter."""
+
 _LABEL = re.compile(
     r"(?:^|[\n,;|])\s*(?:home|office|work|desk|direct|private|main|privat|büro|bureau|maison|casa|oficina"
     r"|[ptmfhc])\s*[:.]\s*\Z",
@@ -50,7 +61,9 @@ _LABEL = re.compile(
 )
 _AFTER = re.compile(
     r"\s{0,2}[-–(,/]?\s?(?:office|fax|mobile|mobil|cell|home|work|desk|landline|phone|whatsapp|privat|handy|bureau"
-    r"|portable)\b",
+    r"|portable)\b"
+    r"|,? (?:is|was|are) (?:my|his|her|their|our|your|the)(?: \w+)? (?:numbers?|phone|cell|mobile|fax|line)\b"
+    r"|\s?[,;|/]?\s?<?[\w.+-]{1,64}@",
     re.IGNORECASE,
 )
 _SOMETHING_ELSE = re.compile(
@@ -71,6 +84,17 @@ _WITHIN_A_CODE = re.compile(r"(?:[A-Z]+[0-9]|[0-9]+[A-Z])[A-Z0-9]* \Z")
 """Before a group of digits that belongs to a longer code: "1Z 999 AA1 01 2345 6784"."""
 
 
+def is_told_phone(before: str, after: str) -> bool:
+    """Whether the text around a number says that it is a telephone's, or puts it where one stands.
+
+    >>> is_told_phone("call me on ", ""), is_told_phone("", " is my number"), is_told_phone("order ", "")
+    (True, True, False)
+    """
+    is_line = _LINE_BEFORE.search(before) is not None and _LINE_AFTER.match(after) is not None
+    is_said = any(words.search(before) for words in (_BEFORE, _LABEL, _MAIL))
+    return is_line or is_said or _AFTER.match(after) is not None
+
+
 def phone_score(number: str, before: str, after: str) -> float | None:
     """How sure it is that a number can be called; None where it cannot, or nothing says so.
 
@@ -89,15 +113,17 @@ def phone_score(number: str, before: str, after: str) -> float | None:
     (0.7, None)
     """
     n_digits = sum(map(str.isdecimal, number))
+    if _NO_PHONE.fullmatch(number):
+        return None
     if _INTERNATIONAL.fullmatch(number):
         return SURE if MIN_DIGITS < n_digits <= MAX_DIGITS + 1 else None
-    if not MIN_DIGITS <= n_digits <= MAX_DIGITS + 1 or _DATE.fullmatch(number):
+    if not MIN_DIGITS <= n_digits <= MAX_DIGITS + 1:
         return None
-    is_told = _BEFORE.search(before) or _LABEL.search(before) or _AFTER.match(after)
+    is_told = is_told_phone(before, after)
     if not is_told and (_SOMETHING_ELSE.search(before) or _WITHIN_A_CODE.search(before)):
         return None
-    is_told = is_told or _NUMBER.search(before)
-    if any(shape.fullmatch(number) for shape in (_AMERICAN, _TRUNK, _PREFIXED)):
+    is_told = is_told or _NUMBER.search(before) is not None
+    if any(shape.fullmatch(number) for shape in (_AMERICAN, _TRUNK, _PREFIXED, _TRUNKLESS)):
         return LIKELY
     if _BRACKETED.fullmatch(number) and n_digits > MIN_DIGITS:
         return LIKELY

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from memframe.audit.secret import assigned, seeds, tokens, told
+from memframe.audit.secret import answers, assigned, connections, keywords, openings, seeds, tokens, told
 from memframe.audit.spans import Pass, Span, Verdict, span_findings, spans_found
 from memframe.audit.texts import Text, texts_with
 
@@ -28,9 +28,11 @@ _LONGEST_ALONE = 80
 _PASSES = (
     Pass(tokens.MARKS, tokens.find_private_keys),
     Pass(tokens.MARKS, tokens.find_tokens),
-    Pass(assigned.MARKS, assigned.find_in_addresses),
+    Pass(connections.MARKS, connections.find_in_connections),
     Pass(assigned.MARKS, assigned.find_assigned),
-    Pass(told.MARKS, told.find_told),
+    Pass(keywords.MARKS, told.find_told),
+    Pass(openings.MARKS, openings.find_openings),
+    Pass(answers.MARKS, answers.find_answers),
     Pass(seeds.MARKS, seeds.find_seeds),
 )
 
@@ -75,7 +77,7 @@ def _under_titles(memories: pd.DataFrame) -> Iterator[tuple[Text, Span]]:
     if not {"title", "content"} <= set(memories.columns):
         return
     contents = memories["content"]
-    for row, field, title in texts_with(memories, told.MARKS):
+    for row, field, title in texts_with(memories, keywords.MARKS):
         content = contents.iloc[row] if field == "title" else None
         if isinstance(content, str) and 0 < len(content) <= _LONGEST_ALONE:
             offset = len(title) + 2

@@ -1,4 +1,4 @@
-"""Secrets that are assigned: ``DB_PASSWORD=...``, ``"client_secret": "..."``, ``X-Api-Key: ...``, addresses.
+"""Secrets that are assigned: ``DB_PASSWORD=...``, ``"client_secret": "..."``, ``X-Api-Key: ...``.
 
 What is assigned must look like a secret, not like the name of one, code that reads it, or a note that it is
 left out.
@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from memframe.audit.secret.passwords import is_strong
 from memframe.audit.secret.plain_words import is_plain
 from memframe.audit.secret.randomness import entropy, is_placeholder, looks_random
 from memframe.audit.spans import Span
 
 _ASSIGNED = re.compile(
-    r"""(?<![\w.-])(?P<name>[A-Za-z][\w.-]{1,60})["'`]?\s{0,3}(?:=>|:=|[:=])\s{0,3}(?:(?:Bearer|Basic|Token)\s+)?"""
+    r"""(?<![\w.-])(?P<name>_?[A-Za-z][\w.-]{1,60})["'`]?\s{0,3}(?:=>|:=|[:=])\s{0,3}(?:(?:Bearer|Basic|Token)\s+)?"""
     r"""(?:(?P<mark>["'`])(?P<quoted>[^"'`\n]{4,400})(?P=mark)|(?P<bare>[^\s"'`,;<>(){}\[\]]{6,400}))""",
     re.IGNORECASE,
 )
@@ -22,49 +23,54 @@ _PASSWORD = re.compile(
     r"passw(?:or)?d|passwd|passphrase|passcode|(?:^|[_.-])(?:pwd|pass|psk)$", re.IGNORECASE
 )
 _KEY = re.compile(
-    r"secret|token|credential|(?:api|access|auth|private|signing|encryption|master|service|account|storage|feed"
+    r"secret|token|credential|(?:api|access|auth|private|signing|encryption|master|service|account|storage"
+    r"|feed"
     r"|license|app|"
-    r"session|client|hmac|webhook|deploy|admin|db|bot)[_.-]?key|(?:^|[_.-])(?:key|apikey|auth|sig|signature|sas)$"
+    r"session|client|hmac|webhook|deploy|admin|db|bot)[_.-]?key|(?:^|[_.-])(?:key|apikey|auth|sig"
+    r"|signature|sas)$"
     r"|^authorization$|bearer",
     re.IGNORECASE,
 )
 _NO_KEY = re.compile(
-    r"public|_?pub(?:_|$)|key[_-]?(?:id|name|code|word|path|file|board|space|frame|size|type|length|version|hash"
+    r"public|_?pub(?:_|$)|key[_-]?(?:id|name|code|word|path|file|board|space|frame|size|type|length"
+    r"|version|hash"
     r"|vault|store)|"
-    r"token[_-]?(?:url|uri|type|endpoint|count|limit|s$|name|path|file|expir|life|len|budget)|secret[_-]?(?:name"
+    r"token[_-]?(?:url|uri|type|endpoint|count|limit|s$|name|path|file|expir|life|len|budget)"
+    r"|secret[_-]?(?:name"
     r"|path|file|ref|id$|arn)|"
-    r"max_?tokens|tokens$|primary|foreign|sort|partition|cache|hash|checksum|integrity|etag|nonce|foreign|keyboard"
+    r"max_?tokens|tokens$|primary|foreign|sort|partition|cache|hash|checksum|integrity|etag|nonce|foreign"
+    r"|keyboard"
     r"|publickeytoken|"
-    r"expires|csrf|_id$|author(?!iz)",
+    r"expires|csrf|[_-]id$|(?<=[a-z])ids?$|accessor|idempotency|recv|author(?!iz)|tokeni[sz]er|_class$"
+    r"|classifier",
     re.IGNORECASE,
 )
+_NO_PASSWORD = re.compile(
+    r"timeout|expir|policy|length|hash|(?:^|[_-])(?:age|min|max)(?:$|[_-])|attempt|field|reset|file|path",
+    re.IGNORECASE,
+)
+_OWN_SECRET = re.compile(r"secret(?:[_.-]?key)?$|secret[_.-]?key[_.-]?base$", re.IGNORECASE)
+"""Names of secrets that people make up themselves."""
+
 _CODE = re.compile(
-    r"[a-z][a-z0-9+.-]*://|[~.]{0,2}/[\w./-]+$|\w:\\|(?:os|process|env|self|this|config|settings|secrets|vault|var"
-    r"|local|data|module|"
-    r"request|response|ctx|input|params|args|options|system|string|util\w*|app|key)\b[.\[(]|\$|%\(|@|\{\{|!|&|arn:"
+    r"[a-z][a-z0-9+.-]*://|[~.]{0,2}/[\w./-]+$|\w:\\|(?:os|process|env|var|self|this|config|settings"
+    r"|secrets|vault|var"
+    r"|locals?|data|module|"
+    r"request|response|ctx|input|params|args|options|system|string|util\w*|app|key)\b[.\[(]|\$|%\(|@|\{\{"
+    r"|!|&|arn:"
     r"|ref\b|"
     r"[\w.]+\([^)]*\)?$|[\w-]+(?:\.[A-Za-z_-]{2,})+$",
     re.IGNORECASE,
 )
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _MIN_ENTROPY = 2.8
-
-_WITH_PASSWORD = re.compile(
-    r"(?<![\w+.-])(?P<scheme>[a-z][a-z0-9+.-]{1,30})://(?P<user>[^\s:@/\"'<>]{0,100}):(?P<word>[^\s@/\"'<>]{1,200})@[\w\[.-]",
-    re.IGNORECASE,
-)
-_FIELD = re.compile(
-    r"\b(?:AccountKey|SharedAccessKey|SharedSecret|Password|Pwd)\s?=\s?(?P<word>[^;\s\"']{4,200})(?=;|\s|\"|'|$)"
-)
-_SIGNED = re.compile(
-    r"[?&](?:sig|X-Amz-Signature|access_token|api_?key|key|token|auth)=(?P<word>[\w%+/=.~-]{16,400})",
-    re.IGNORECASE,
-)
+_HEADER, _SHORTEST_IN_HEADER = re.compile(r"^authorization$", re.IGNORECASE), 16
 
 MARKS = (
-    r"(?i)(passw|passwd|passphrase|passcode|pwd|pass|psk|secret|token|credential|key|auth[a-z]*|bearer|sig[a-z]*"
+    r"(?i)(passw|passwd|passphrase|passcode|pwd|pass|psk|secret|token|credential|key|auth[a-z]*|bearer"
+    r"|sig[a-z]*"
     r"|sas)[\w.-]{0,60}[\"'`]?\s{0,3}"
-    r"(=>|:=|[:=])|://[^\s:@/]{0,100}:[^\s@/]{1,200}@"
+    r"(=>|:=|[:=])"
 )
 """A pattern of RE2 that every text with an assigned secret matches."""
 
@@ -79,31 +85,17 @@ def find_assigned(text: str) -> Iterator[Span]:
             yield Span(kind, match.start(group), match.start(group) + len(value), 0.85)
 
 
-def find_in_addresses(text: str) -> Iterator[Span]:
-    """Passwords within addresses and connection strings, and signed addresses."""
-    for kind, pattern in (
-        ("connection_string", _WITH_PASSWORD),
-        ("connection_string", _FIELD),
-        ("key", _SIGNED),
-    ):
-        for match in pattern.finditer(text):
-            word = match["word"]
-            if (
-                not is_placeholder(word)
-                and not (kind == "key" and not looks_random(word))
-                and not is_plain(word)
-            ):
-                yield Span(kind, match.start("word"), match.end("word"), 0.9)
-
-
 def _kind_of(name: str, value: str, *, is_quoted: bool) -> str | None:
     if is_placeholder(value) or is_plain(value) or _CODE.match(value):
         return None
-    if _PASSWORD.search(name):
+    if _PASSWORD.search(name) and not _NO_PASSWORD.search(name):
         is_mixed = any(map(str.isdecimal, value)) or not value.isalnum()
         return "password" if is_mixed or (is_quoted and len(value) >= 6) else None
     if _KEY.search(name) and not _NO_KEY.search(name):
-        return "key" if _is_key(value) else None
+        is_header = _HEADER.search(name) is not None and _is_mixed_case(value)
+        return (
+            "key" if is_header or _is_key(value) or (_OWN_SECRET.search(name) and is_strong(value)) else None
+        )
     return None
 
 
@@ -115,6 +107,12 @@ def _is_key(value: str) -> bool:
         or looks_random(value, min_entropy=_MIN_ENTROPY)
         or _is_letters(value)
     )
+
+
+def _is_mixed_case(value: str) -> bool:
+    """What stands in a header for signing in: sixteen letters and more, of both sizes."""
+    is_mixed = value != value.lower() and value != value.upper() and "-" not in value
+    return len(value) >= _SHORTEST_IN_HEADER and is_mixed and entropy(value) >= _MIN_ENTROPY
 
 
 def _is_letters(value: str) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from memframe.audit.secret.values import Judged, Value, is_amount
+from memframe.audit.secret.values import LOOSE, Judged, Value, is_amount
 
 _PIN = re.compile(r"[0-9]{3,8}(?![\w-])(?!\.[0-9])|[0-9]{2,4}[ -][0-9]{2,4}(?![\w-])(?![ -][0-9])")
 _ELECTRONICS = re.compile(
-    r"gpio|arduino|raspberry|esp(?:32|8266)|board|header|connector|\bchip|micro ?controller|breakout|socket|solder"
+    r"gpio|arduino|raspberry|esp(?:32|8266)|board|header|connector|\bchip|micro ?controller|breakout"
+    r"|socket|solder"
 )
 _POSTAL = re.compile(
     r"address|street|road|\bst\b|nagar|district|india|city|state|postal|deliver|ship|village|lives|,\s*-?\s*$"
@@ -17,24 +18,38 @@ _POSTAL_DIGITS = 6
 
 _LOCK_CODE = re.compile(
     r"[#*]?[0-9](?:[-–/ ]?[0-9#*]){2,9}[#*]?(?![\w-])(?!\.[0-9])"
-    r"|[0-9]{1,2}(?:\s?(?:left|right|l|r)\b)?(?:[-–/,\s]{1,3}[0-9]{1,2}(?:\s?(?:left|right|l|r)\b)?){2,3}(?!\w)"
+    r"|[0-9]{1,2}(?:\s?(?:left|right|l|r)\b)?(?:[-–/,\s]{1,3}[0-9]{1,2}(?:\s?(?:left|right|l"
+    r"|r)\b)?){2,3}(?!\w)"
     r"|(?=[A-Z]{0,6}[0-9])[A-Z0-9]{4,10}[#*]?(?![\w-])"
 )
 _LOCK = (
-    r"door|gate|garage|alarm|entry|entrance|lock|safe\b|vault|keypad|suitcase|luggage|shed\b|cellar|tür|tresor"
-    r"|portail|puerta|deur"
+    r"door|gate\b|garage|alarm|entry|entrance|lock|safe\b|vault|keypad|suitcase|luggage|shed\b|cellar"
+    r"|intercom|buzzer"
+    r"|storage unit|elevator|\blift\b|tür|tresor|\btor\b|schlo[sß]|eingang|zugang|zutritt|sperr"
+    r"|schließfach|spind"
+    r"|aufzug|porte\b|portail|coffre|immeuble|cadenas|digicode|ascenseur|puerta|portal\b|caja fuerte"
+    r"|garaje|alarma"
+    r"|candado|taquilla|ascensor|portone|cancello|cassaforte|lucchetto|allarme|deur|poort|kluis|\bslot\b"
+    r"|portão|cofre"
 )
 _CLOSE_LOCK = re.compile(_LOCK)
 _ANY_LOCK = re.compile(
     _LOCK
     + r"|building|house|home|apartment|flat|office|box\b|mailbox|basement|gym|studio|cabin|cottage|airbnb|bike"
-    r"|phone|tablet|ipad|laptop|screen|voice ?mail|parental|tv\b|security|access|haus|porte|porta|get in|let \w+ in"
+    r"|phone|tablet|ipad|laptop|screen|voice ?mail|parental|tv\b|security|access|haus|get in|let \w+ in"
+    r"|unit\b|pool\b"
+    r"|handy|edificio|edifício|entrée|entrada|m[óo]vil|téléphone|telefoon|carte b|tarjeta|(?:ec-|kredit"
+    r"|bank)karte"
 )
 _NO_LOCK = re.compile(
-    r"(?:zip|post(?:al)?|area|country|dial(?:ling)?|promo\w*|discount|coupon|voucher|gift|referral|error|status|exit"
-    r"|return|response|source|colou?r|hex|bar|qr|dress|building|tax|course|product|item|sku|currency|language|airport"
-    r"|iata|icao|booking|reservation|confirmation|order|tracking|sort|swift|bic|branch|bank|morse|genetic|penal|civil"
-    r"|legacy|python|sample|machine|byte|zero|exam|class|team|job|cost|diagnosis|icd|fault|engine|locale|time|unicode"
+    r"(?:zip|post(?:al)?|area|country|dial(?:ling)?|promo\w*|discount|coupon|voucher|gift|referral|error"
+    r"|status|exit"
+    r"|return|response|source|colou?r|hex|bar|qr|dress|building|tax|course|product|item|sku|currency"
+    r"|language|airport"
+    r"|iata|icao|booking|reservation|confirmation|order|tracking|sort|swift|bic|branch|bank|morse|genetic"
+    r"|penal|civil"
+    r"|legacy|python|sample|machine|byte|zero|exam|class|team|job|cost|diagnosis|icd|fault|engine|locale"
+    r"|time|unicode"
     r"|ascii|key|char\w*|of|http)\s*\Z"
 )
 _END_OF_CLAUSE = re.compile(r"[.;!?\n]")
@@ -45,15 +60,21 @@ _GROUP = re.compile(r"[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{3,12}){0,12}")
 _AND = re.compile(r"\s*(?:[,;|/]|\band\b)?\s*")
 _ONCE = re.compile(r"(?:[A-Z]-)?[0-9]{4,8}(?![\w-])|[0-9]{3}[ -][0-9]{3}(?![\w-])")
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
+_SPELLED = re.compile(
+    r"(?:zero|oh|one|two|three|four|five|six|seven|eight|nine)"
+    r"(?:[ ,-]{1,2}(?:zero|oh|one|two|three|four|five|six|seven|eight|nine)){3,7}(?!\w)",
+    re.IGNORECASE,
+)
+"""Digits in words."""
 
 
 def pin(value: Value) -> Judged | None:
-    """Three to eight digits."""
-    match = _PIN.match(value.rest)
+    """Three to eight digits, or four and more in words."""
+    match = _PIN.match(value.rest) or _spelled(value)
     if match is None or is_amount(value, match.end()):
         return None
     before = value.before[-_CLOSE:]
-    is_short = len(match[0]) < 4 and value.link in ("beside", "reversed") and value.keyword.startswith("pin")
+    is_short = len(match[0]) < 4 and value.link not in ("colon", "set") and value.keyword.startswith("pin")
     is_postal = len(match[0]) == _POSTAL_DIGITS and value.link == "beside" and _POSTAL.search(before)
     if is_short or is_postal or _ELECTRONICS.search(f"{before} {value.purpose} {value.rest[:40].lower()}"):
         return None
@@ -62,16 +83,22 @@ def pin(value: Value) -> Judged | None:
 
 def access_code(value: Value) -> Judged | None:
     """The code of a door, an alarm, a safe; a code of something else is none."""
-    match = _LOCK_CODE.match(value.rest)
+    match = _LOCK_CODE.match(value.rest) or _spelled(value)
     if match is None or is_amount(value, match.end()):
         return None
     clause = _END_OF_CLAUSE.split(value.before[-_CLOSE:])[-1]
-    is_lock = _ANY_LOCK.search(clause[-_BESIDE:] + value.purpose) or _CLOSE_LOCK.search(clause)
+    named = clause[-_BESIDE:] + value.keyword + value.purpose
+    is_lock = _ANY_LOCK.search(named) or _CLOSE_LOCK.search(clause)
     if not is_lock or _NO_LOCK.search(clause):
         return None
     if value.link == "beside" and (_YEAR.fullmatch(match[0]) or not any(map(str.isdecimal, match[0][-2:]))):
         return None
     return Judged(0, match.end(), 0.9)
+
+
+def is_close_lock(text: str) -> bool:
+    """Whether a text in small letters names a door, an alarm, a safe."""
+    return _CLOSE_LOCK.search(text) is not None
 
 
 def speaks_of_lock(text: str) -> bool:
@@ -94,6 +121,10 @@ def one_time_code(value: Value) -> Judged | None:
     if match is None or value.link == "reversed" or is_amount(value, match.end()):
         return None
     return Judged(0, match.end(), 0.7)
+
+
+def _spelled(value: Value) -> re.Match[str] | None:
+    return None if value.link in LOOSE else _SPELLED.match(value.rest)
 
 
 def _is_code(group: str) -> bool:

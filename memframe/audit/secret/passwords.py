@@ -17,16 +17,33 @@ _CLOSED = re.compile(
 
 _SIGN = re.compile(r"[!@#$%^&*+=~?|\\_]")
 _ADDRESS = re.compile(
-    r"[a-z][a-z0-9+.-]*://|www\.|[~.]{0,2}/|\w:\\|[\w.+-]+@[\w-]+\.\w|\w+\([^)]*\)?$|\$[A-Z_]{3,}$|os\.|process\.",
+    r"[a-z][a-z0-9+.-]*://|www\.|mailto:|!(?:vault|ref|secret|env\w*|sub|getatt)$|enc\[|[~.]{0,2}/"
+    r"|\w:\\|[\w.+-]+@[\w-]+\.\w|\w+\([^)]*\)?$|\$[A-Z_]{3,}$|(?:os|process|var|local|data|env|self|config"
+    r"|settings|secrets|args)\.[A-Za-z_]",
     re.IGNORECASE,
 )
-_AMOUNT = re.compile(r"[0-9]{1,3}(?:st|nd|rd|th|x|h|am|pm|%|k|\+)?(?:-\w+)?|\(?(?:19|20)[0-9]{2}\)?")
+_AMOUNT = re.compile(
+    r"[0-9]{1,3}(?:st|nd|rd|th|x|h|am|pm|%|k|\+)?(?:-\w+)?|\(?(?:19|20)[0-9]{2}\)?"
+    r"|[0-9.,]+(?:chf|eur|usd|gbp|km|kg|mm|cm|mb|gb|min|sek|hz|px|bits?|mbit)",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*!?")
 _PHRASE = re.compile(r"[^\W\d_]{2,}(?:[ -][^\W\d_]{2,}){2,11}(?=[\"”»`']?\s*(?:[.,;!?)\n]|$))")
 _PAIR = re.compile(
     r"[\"'`]?[^\s\"'`/|,;]{2,64}?[\"'`]?(?:\s*[/|:]\s*|,\s*|\s+(?:and|with|und)\s+"
     r"|\s+)[\"'`]?(?P<word>[^\s\"'`]{4,128})"
 )
+_GLUED = re.compile(r"(?P<user>[A-Za-z][\w.@+-]{1,63})[/:](?P<word>[^\s\"'`/:]{4,128})(?!\w)")
+_NO_USER = frozenset({"user", "username", "email", "name", "login", "and"})
+_NETWORK = re.compile(r"wi-?fi|wlan|network|hotspot|router|\bwpa|ssid")
+_DIGIT_GROUPS = re.compile(r"[0-9]{4}(?: [0-9]{4}){2,5}(?!\w)")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_NO_KEY = re.compile(
+    r"(?:public[ _-]?(?:key)?|cache|sort|primary|foreign|partition|idempotency|recv|pub|map|row|object)[ _-]?s?\Z"
+)
+_SHORT_KEY = re.compile(r"keys?|schlüssel|cl[ée]|chiave|chave")
+"""Words for a key that may be one of a document or a door."""
+
 _ANSWER = re.compile(r"(?:[^\W\d_][\w'’-]*|[0-9]+)(?: [^\W\d_a-zà-ÿ][\w'’-]*| [0-9]+){0,3}")
 _FOREIGN_TAIL = re.compile(r"(?<=[!-~])[\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7af]{1,12}\Z")
 """The rest of a sentence of a language that sets no spaces, after a password of ASCII."""
@@ -36,18 +53,23 @@ _HIDDEN = frozenset("*•·.xX-_?")
 _LONGEST_WORD, _LONGEST_PASSWORD = 32, 100
 _MIN_DIGITS, _MIN_DIGITS_LOOSE, _SHORTEST_KEY = 4, 6, 10
 _KEY_ENTROPY = 2.5
+_CLOSE = 40
+"""Characters before a key in which a network makes it the key of one."""
 
 
 def password(value: Value) -> Judged | None:
     """A password, pass phrase or network key: mixed characters, or a word that describes nothing."""
     if value.quoted is not None:
         text = value.quoted.strip()
-        is_password = _may_be_password(text) and not _is_speech(text)
+        is_phrase = value.keyword.replace(" ", "").replace("-", "").startswith("passphrase")
+        is_password = _may_be_password(text) and (is_phrase or not _is_speech(text))
         return Judged(0, len(value.quoted), 0.95) if is_password else None
     text = _trimmed(_bare(value))
     if not 3 <= len(text) <= _LONGEST_PASSWORD or is_amount(value, len(text)):
         return None
     is_loose = value.link in LOOSE
+    if _NETWORK.match(value.keyword) and (digits := _DIGIT_GROUPS.match(value.rest)):
+        return Judged(0, digits.end(), 0.9)
     if not is_loose and (phrase := _passphrase(value.rest)):
         return phrase
     if not _may_be_password(text):
@@ -61,21 +83,47 @@ def password(value: Value) -> Judged | None:
     return Judged(0, len(text), 0.75) if is_word else None
 
 
+def loose_password(value: Value) -> Judged | None:
+    """A password after a word that means other things as well: mixed characters, or four digits and more."""
+    text = _trimmed(_bare(value))
+    if value.link in ("is", "colon") and text.isdecimal() and len(text) >= _MIN_DIGITS:
+        return None if is_amount(value, len(text)) else Judged(0, len(text), 0.8)
+    return password(value._replace(link="named"))
+
+
+def is_strong(text: str) -> bool:
+    """Whether a text can hardly be anything but a password: letters with digits or signs, six characters and more."""
+    return len(text) >= _MIN_DIGITS_LOOSE and _is_mixed(text) and _may_be_password(text)
+
+
 def login(value: Value) -> Judged | None:
     """The second half of a pair "name / password"."""
-    match = _PAIR.match(value.quoted or value.rest) if value.link in ("is", "colon", "dash") else None
+    if value.link == "beside":
+        match = _GLUED.match(value.rest)
+        is_pair = match is not None and not is_plain(match["user"]) and match["user"] not in _NO_USER
+        match = match if is_pair else None
+    else:
+        match = _PAIR.match(value.quoted or value.rest) if value.link in ("is", "colon", "dash") else None
     if match is None:
         return None
     text = _trimmed(match["word"])
     has_shape = _is_mixed(text) or (text.isdecimal() and len(text) >= _MIN_DIGITS_LOOSE)
+    has_shape = has_shape or (value.link == "beside" and value.keyword.startswith("cred"))
     start = match.start("word")
     return Judged(start, start + len(text), 0.85) if has_shape and _may_be_password(text) else None
 
 
 def key(value: Value) -> Judged | None:
-    """A key for machines: long, and drawn at random."""
+    """A key for machines, which is long and drawn at random; or the key of a network, which is a password."""
+    if _NETWORK.search(value.before[-_CLOSE:] + value.purpose):
+        digits = _DIGIT_GROUPS.match(value.rest)
+        return Judged(0, digits.end(), 0.9) if digits else password(value)
     text = _bare(value).rstrip(_STOPS + ")]}") if value.quoted is None else value.quoted
-    if len(text) < _SHORTEST_KEY or not looks_random(text, min_entropy=_KEY_ENTROPY):
+    if _NO_KEY.search(value.before):
+        return None
+    is_named = _UUID.fullmatch(text) is not None and not _SHORT_KEY.fullmatch(value.keyword)
+    is_random = len(text) >= _SHORTEST_KEY and looks_random(text, min_entropy=_KEY_ENTROPY)
+    if not is_random and not is_named:
         return None
     return None if is_placeholder(text) or _ADDRESS.match(text) else Judged(0, len(text), 0.9)
 

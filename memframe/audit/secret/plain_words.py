@@ -13,10 +13,11 @@ from memframe.audit.vocabulary import read_vocabulary
 
 _WORDS = read_vocabulary(__package__, "plain_words.txt")
 _FUNCTION_WORDS = _WORDS["function"] | _WORDS["elsewhere"]
-_ALL_WORDS = frozenset().union(*_WORDS.values())
+_ALL_WORDS = frozenset().union(*(words for name, words in _WORDS.items() if name != "placeholders"))
 
 _ENDING = re.compile(
-    r".{2,}(?:ed|ing|able|ible|less|ful|ive|ous|ly|ised|ized|ary|ory|ical|proof|bound|based|only|free|iert|lich)"
+    r".{2,}(?:ed|ing|able|ible|less|ful|ive|ous|ly|ised|ized|ary|ory|ical|proof|bound|based|only|free|iert"
+    r"|lich)"
 )
 
 

@@ -12,12 +12,18 @@ from memframe.audit.spans import Span
 MIN_WORDS, MIN_TOLD = 12, 10
 """Words of the list in a row that are a seed phrase; some may be left out where the text says that it is one."""
 
+MIN_DIFFERENT = 7
+"""Different words of a phrase; drawn ones hardly ever repeat."""
+
 MIN_LISTED = 0.6
 """Share of words of the list, where the text says that what follows is a seed phrase; people mistype."""
 
 _SAID = re.compile(
-    r"\b(?:seed|recovery|mnemonic|wallet|backup)\s(?:(?:seed|recovery|backup)\s)?(?:phrase|words?|mnemonic|seed)\b"
-    r"|\bmnemonic\b|\bseed\b",
+    r"\b(?:seed|recovery|mnemonic|wallet|backup)\s(?:(?:seed|recovery|backup)\s)?(?:phrase|words?|mnemonic"
+    r"|seed)\b"
+    r"|\bmnemonic\b|\bseed\b|\b(?:frase|phrase|palabras)\s(?:semilla|de\sr[ée]cup[ée]ration"
+    r"|de\srecuperaci[oó]n|mn[ée]mo\w+)\b"
+    r"|\b(?:wiederherstellungs|seed-?)(?:phrase|wörter)\b",
     re.IGNORECASE,
 )
 _LINK = re.compile(r"[^.:=\n]{0,60}?(?::|=|\bis\b|\bare\b|\bwas\b)\s*(?:[0-9]{1,2}[.):]\s*)?[\"'“]?")
@@ -32,6 +38,23 @@ MARKS = r"(?i)(?:\b[a-z]{3,8}\b[\s,;|0-9.):]{1,8}){9}[a-z]{3,8}"
 
 def find_seeds(text: str) -> Iterator[Span]:
     """Seed phrases; numbers and commas between the words do not matter."""
+    if _has_run(text):
+        yield from _listed_phrases(text)
+    for said in _SAID.finditer(text):
+        yield from _told_phrase(text, said.end())
+
+
+def _has_run(text: str) -> bool:
+    """Whether as many words of the list as make a phrase follow each other; nearly no prose has so many."""
+    n_listed = 0
+    for word in _WORD.findall(text):
+        n_listed = n_listed + 1 if word.lower() in _list() else 0
+        if n_listed >= MIN_TOLD:
+            return True
+    return False
+
+
+def _listed_phrases(text: str) -> Iterator[Span]:
     run: list[re.Match[str]] = []
     for word in _WORD.finditer(text):
         if not _is_listed(word) or not _is_next(text, run, word):
@@ -40,8 +63,6 @@ def find_seeds(text: str) -> Iterator[Span]:
         if _is_listed(word):
             run.append(word)
     yield from _listed_phrase(text, run)
-    for said in _SAID.finditer(text):
-        yield from _told_phrase(text, said.end())
 
 
 @cache
@@ -63,7 +84,7 @@ def _is_next(text: str, run: list[re.Match[str]], word: re.Match[str]) -> bool:
 
 
 def _listed_phrase(text: str, run: list[re.Match[str]]) -> Iterator[Span]:
-    if len(run) >= MIN_TOLD:
+    if len(run) >= MIN_TOLD and len({word[0] for word in run}) >= MIN_DIFFERENT:
         start, end = run[0].start(), run[-1].end()
         is_told = _SAID.search(text, max(0, start - _SAME_BREATH), start) is not None
         if is_told or len(run) >= MIN_WORDS:

@@ -1,0 +1,75 @@
+"""Manners: that a conversation began or ended, that somebody said thanks, and what assistants say to everybody."""
+
+from __future__ import annotations
+
+import re
+
+from memframe.audit.junk.signs import Sign, one_of, quoted
+
+_TALK = "(?:the )?" + one_of("conversation, session, chat, dialogue, call")
+_MACHINE = one_of("assistant, ai, agent, bot")
+_END = r"[.!]?\s*"
+
+_OF_TALK = (
+    _TALK
+    + r" (?:was |has |is )?"
+    + one_of(
+        "started, begun, began, ended, resumed, closed, timed out, initiated, opened, over, finished, reset, active"
+    )
+    + r"(?: at [\w :.-]+| on [\w :.,-]+| with (?:the )?(?:user|assistant))?"
+)
+_OF_USER = (
+    r"(?:the )?users? (?:has |have |just )?"
+    + one_of(
+        r"""said (?:hello|hi|hey|goodbye|bye|good \w+|thanks|thank you|ok|okay|yes|no),
+        says? (?:goodbye|hello|hi|thanks|ok|yes|no), replied \w{2,5}, typed ['"]?\w{1,8}['"]?,
+        (?:greeted|thanked)(?: the)?(?: assistant| ai| agent| bot)?, acknowledged(?: the (?:response|answer|message))?,
+        logged (?:in|out|on|off), signed (?:in|out), (?:wants|needs) help, is chatting(?: with the (?:assistant|ai))?,
+        started (?:a |the )?(?:new )?(?:conversation|session|chat), ended (?:the )?(?:conversation|session|chat),
+        (?:opened|closed|left) the (?:app|chat|conversation), asked (?:a|another|the|some) questions?,
+        asked (?:the )?(?:assistant|ai|me|you) to (?:remember|save|store|note) (?:something|this|that|it),
+        sent (?:a|an|another) (?:image|message|file|photo), did not (?:respond|reply|answer), (?:is )?wait(?:s|ing),
+        is (?:now )?(?:online|offline|active|idle|typing|away|here), replied, responded, confirmed, agreed"""
+    )
+    + r"(?: (?:to|with|at|from|on|for|again|about)(?: [\w:.'-]+){1,4})?"
+)
+_OF_ASSISTANT = (
+    rf"(?:the )?{_MACHINE} (?:has )?"
+    + one_of("answered, responded, replied, helped, greeted, apologi[sz]ed, acknowledged, thanked")
+    + r"(?: (?:to )?(?:the )?(?:user|question|request|message)(?:['’]s \w+)?)*"
+)
+_POLITE = one_of(
+    """hello, hi, hey, sure, of course, certainly, great, thanks, thank you, you['’]re welcome, i['’]m sorry, sorry,
+    okay, no problem, absolutely"""
+)
+_SAID_TO_ALL = one_of(
+    r"""how (?:can|may) i (?:help|assist)(?: you)?(?: today)?,
+    (?:i can|i['’]d be happy to|happy to) (?:help|assist)(?: you)?(?: with (?:that|this|anything else))?,
+    let me know if (?:you (?:need|have)|there['’]s) any[^.!?\n]{0,40}, is there anything else[^.!?\n]{0,40},
+    anything else, (?:i['’]m )?glad (?:i could|to) help, i can(?:no|['’])t (?:help|assist) with (?:that|this),
+    as mentioned (?:earlier|above|before), feel free to ask[^.!?\n]{0,40}"""
+)
+_EVENT = re.compile(
+    rf"(?:(?:{_POLITE}[!,. ]*)?{_SAID_TO_ALL}[.!?]*\s*)+"
+    rf"|\W{{0,3}}(?:(?:{_OF_TALK}|{_OF_USER}|{_OF_ASSISTANT}|{one_of('start, end, beginning')} of {_TALK}){_END})+",
+    re.IGNORECASE,
+)
+_LONGEST = 400
+
+MARKS = (
+    r"(?i)conversation|session|\bchat|dialogue|\bcall\b|\buser|assistant|\bai\b|agent|\bbot\b|how (?:can|may) i|help"
+    r"|let me know|anything else|as mentioned|feel free"
+)
+"""A pattern of RE2 that every such text matches."""
+
+
+def judge_manners(text: str) -> Sign | None:
+    """An event of a conversation that means nothing later.
+
+    >>> judge_manners("Conversation started. User said hello.").kind
+    'session_noise'
+    >>> judge_manners("User said hello to the neighbours and was invited to the summer party")
+    """
+    if len(text) > _LONGEST or not _EVENT.fullmatch(text):
+        return None
+    return Sign("session_noise", 0.95, f"an event of a conversation: {quoted(text)}")

@@ -1,0 +1,68 @@
+"""Answers to questions that only their owner can answer, as banks and web sites ask them for safety."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from memframe.audit.secret.plain_words import is_plain
+from memframe.audit.spans import Span
+
+_QUESTION = (
+    r"(?:security|secret|challenge|recovery) questions?|sicherheitsfrage|geheimfrage|veiligheidsvraag"
+    r"|preguntas? (?:de seguridad|secreta)|question (?:secr[èe]te|de s[ée]curit[ée])"
+    r"|domanda (?:di sicurezza|segreta)|pergunta (?:de segurança|secreta)"
+)
+_REPLY = r"(?:answer|reply|antwort|antwoord|respuesta|r[ée]ponse|risposta|resposta)s?"
+_IS = r"(?:\s*[:=]|\s+(?:is|was|ist|es|est|é|è|e'))\s+"
+_OF_A_LIFE = (
+    r"mother|father|pet\b|school|teacher|street|born|childhood|nickname|best friend|first car|favou?rite"
+)
+
+_ASKED = re.compile(
+    rf"\b(?:{_QUESTION})(?:[^\n]{{0,120}}?\b{_REPLY}(?:\s+(?:to|for|on|there|zu|a"
+    rf"|à)\b[^.:;\n]{{0,60}}?)?{_IS}"
+    r"|\)?\s*[:=]\s+[^:\n]{0,80}?(?:\s*(?:->|→|=>|=)\s*|\?\s+)|\)\s*[:=]\s+)",
+    re.IGNORECASE,
+)
+"""From a question of this kind to where its answer begins."""
+
+_TOLD = re.compile(
+    rf"\b{_REPLY}\s+(?:to|for|zu|auf|a|à)\s+(?:(?:(?:my|his|her|their|your|the|our|meine?r?|mi|la"
+    rf"|ma)\s)?(?:\w+\s){{0,2}}?"
+    rf"(?:{_QUESTION})"
+    rf"|[\"'“‘«][^\"'”’»\n]{{0,60}}(?:{_OF_A_LIFE})[^\"”»\n]{{0,60}}?[\"'”’»])[^.:;\n]{{0,60}}?{_IS}",
+    re.IGNORECASE,
+)
+"""The same where the answer is spoken of first."""
+
+_ANSWER = re.compile(
+    r"[\"'“‘«](?P<quoted>[^\"”»\n]{2,60}?)[\"'”’»](?!\w)"
+    r"|(?P<name>(?:(?:[Mm]rs?|[Mm]s|[Dd]r|[Ff]rau|[Hh]err)\.? )?"
+    r"(?:(?:van|von|de|da|del|di|le|la|der) ){0,2}[^\W\d_a-zà-ÿ][\w'’-]*(?: [^\W\d_a-zà-ÿ][\w'’-]*"
+    r"| [0-9]+){0,3})"
+    r"|(?P<word>[^\W\d_][\w'’-]+|[0-9]+)(?=[.,;)!]|\s*$|\n)"
+)
+
+MARKS = rf"(?i){_QUESTION}|{_REPLY} (to|for) (my|his|her|their|your|the|\W)"
+"""A pattern of RE2 that every text with such an answer matches."""
+
+
+def find_answers(text: str) -> Iterator[Span]:
+    """Answers to questions of safety.
+
+    >>> text = "Security question: first pet. The answer is Biscuit"
+    >>> [text[span.start : span.end] for span in find_answers(text)]
+    ['Biscuit']
+    """
+    for pattern in (_ASKED, _TOLD):
+        for match in pattern.finditer(text):
+            answer = _ANSWER.match(text, match.end())
+            group = answer.lastgroup if answer else None
+            if answer and group and not _describes(answer[group], group):
+                yield Span("security_answer", answer.start(group), answer.end(group), 0.9)
+
+
+def _describes(answer: str, group: str) -> bool:
+    """Whether what follows says something about the answer instead of giving it."""
+    return group != "quoted" and is_plain(answer.split(maxsplit=1)[0])

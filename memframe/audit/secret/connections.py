@@ -1,0 +1,81 @@
+"""Passwords on the way to something: in addresses, connection strings and commands, beside the name they belong to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from memframe.audit.secret.passwords import is_strong
+from memframe.audit.secret.plain_words import is_plain
+from memframe.audit.secret.randomness import is_placeholder, looks_random
+from memframe.audit.spans import Span
+
+_ADDRESS = re.compile(
+    r"(?<![\w+.-])[a-z][a-z0-9+.-]{1,30}://[^\s:@/\"'<>]{0,100}:(?P<word>[^\s@/\"'<>]{1,200})@[\w\[.-]",
+    re.IGNORECASE,
+)
+_FIELD = re.compile(
+    r"\b(?:AccountKey|SharedAccessKey|SharedSecret|Password|Pwd)\s?=\s?(?P<word>[^;\s\"']{4,200})(?=;|\s"
+    r"|\"|'|$)"
+)
+_COMMANDS = (
+    re.compile(
+        r"\b(?:curl|wget|http)\b[^\n|]{0,200}?\s(?:-u"
+        r"|--user)[ =][\"']?[\w.@+-]{1,64}:(?P<word>[^\s\"']{3,200})"
+    ),
+    re.compile(r"\bsshpass\s+-p\s?[\"']?(?P<word>[^\s\"']{3,100})"),
+    re.compile(r"\bredis-cli\b[^\n|]{0,100}?\s-a\s?(?P<word>[^\s\"']{4,100})"),
+    re.compile(r"\bmysql\w{0,8}\b[^\n|]{0,100}?\s-p(?P<word>[^\s\"']{4,100})"),
+    re.compile(r"\bauth\s?=\s?\(\s?[\"'][^\"'\n]{1,64}[\"'],\s?[\"'](?P<word>[^\"'\n]{4,100})[\"']\s?\)"),
+)
+_SIGNED = re.compile(
+    r"[?&](?:sig|X-Amz-Signature|access_token|api_?key|key|token|auth)=(?P<word>[\w%+/=.~-]{16,400})",
+    re.IGNORECASE,
+)
+_AFTER_AWS_ID = re.compile(
+    r"(?<![A-Z0-9])A[KS]IA[A-Z2-7]{16}\b[^\n]{0,60}?(?<![\w/+])(?P<word>[A-Za-z0-9/+]{40})(?![\w/+=])"
+)
+_AFTER_MAIL = re.compile(
+    r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,60}(?:\.[\w-]{2,20}){1,3}(?:\s?[:|]\s?|\s/\s)(?P<word>[^\s\"'<>/"
+    r"|,;]{6,64})(?![\w/])"
+)
+
+MARKS = (
+    r"://[^\s:@/]{0,100}:[^\s@/]{1,200}@|(AccountKey|SharedAccessKey|SharedSecret|Password|Pwd)\s?=|\s(-u"
+    r"|--user)[ =]"
+    r"|sshpass|redis-cli|mysql|auth\s?=\s?\(|(?i:[?&](sig|X-Amz-Signature|access_token|api_?key|key|token"
+    r"|auth)=)"
+    r"|A[KS]IA[A-Z2-7]{16}|@[\w.-]+(\s?[:|]| /)"
+)
+"""A pattern of RE2 that every text with such a password matches."""
+
+
+def _is_password(word: str) -> bool:
+    return not is_placeholder(word) and not is_plain(word) and not word.startswith("$")
+
+
+def _is_key(word: str) -> bool:
+    return _is_password(word) and looks_random(word)
+
+
+_PASSES: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
+    ("connection_string", _ADDRESS, _is_password),
+    ("connection_string", _FIELD, _is_password),
+    *(("password", command, _is_password) for command in _COMMANDS),
+    ("key", _SIGNED, _is_key),
+    ("key", _AFTER_AWS_ID, _is_key),
+    ("password", _AFTER_MAIL, is_strong),
+)
+
+
+def find_in_connections(text: str) -> Iterator[Span]:
+    """Passwords in addresses, connection strings and commands; signed addresses; what follows a name at once.
+
+    >>> text = "psql postgres://app:hunter2@db/prod, or ada@example.org / Moana2016"
+    >>> [text[span.start : span.end] for span in find_in_connections(text)]
+    ['hunter2', 'Moana2016']
+    """
+    for kind, pattern, is_one in _PASSES:
+        for match in pattern.finditer(text):
+            if is_one(match["word"]):
+                yield Span(kind, match.start("word"), match.end("word"), 0.9)
