@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from memframe.audit.lexicon import DECIMAL, LIGHT, MINUTES, WRAPPER, WRAPPER_AFTER
+from memframe.audit.lexicon import DECIMAL, LIGHT, MINUTES, MONTH
 from memframe.audit.resemblance import class_of
+from memframe.audit.wrappers import WRAPPER, WRAPPER_AFTER
 
 _ROWS_AT_ONCE = 50_000
 
@@ -32,11 +33,17 @@ _SYMBOLS = {
     "&": " and ",
     "\u2019": "'",
     "\u00b4": "'",
+    "👎": " not ",
+    "🚫": " not ",
+    "❌": " not ",
 }
 _NAMES_WITH_SYMBOLS = (
     (r"\b([cfj])#", r"\1sharp "),
     (r"\bc\+\+", "cplusplus "),
     (r"(^|[\s(])[\x{2212}-](\d)", r"\1minus \2"),
+    (r"\b(ab|[abo])\+", r"\1 positive "),
+    (r"\b(ab|[abo])[\x{2212}-]($|[^\pL\pN])", r"\1 negative\2"),
+    (r"\bused to (\pL)", r"formerly \1"),
 )
 _FILLERS = (
     r"\b(?:of course|as far as (?:i know|we know|is known|known)|in fact|by the way|you know|kind of|sort of|"
@@ -47,15 +54,27 @@ _CONTRACTIONS = (
     (r"\b(do|does|did|is|are|was|were|would|should|could|have|has|had|ai|wo)n'?t\b", r"\1 not"),
     (r"'(?:s|re|ve|ll|d|m)\b", ""),
 )
+_DATES = (
+    (r"\b(\d{4})-(\d\d)-(\d\d)\b", rf"\3 {MONTH}\2 \1"),
+    (r"\b(\d\d?)\. ?(\d\d?)\. ?(\d{4})\b", rf"\1 {MONTH}\2 \3"),
+    (r"\b(1[3-9]|2\d|3[01])/(0?[1-9]|1[0-2])/(\d{4})\b", rf"\1 {MONTH}\2 \3"),
+    (r"\b(0?[1-9]|1[0-2])/(1[3-9]|2\d|3[01])/(\d{4})\b", rf"\2 {MONTH}\1 \3"),
+)
+"""Of the dates in digits those of which it is certain which number is the month."""
 _NUMBERS = (
+    (r"(\d) ?([ap])\.? ?m\b\.?", rf"\1{MINUTES}\2m"),
+    (rf"(\d)[.:](\d\d){MINUTES}([ap]m)", rf"\1{MINUTES}\2{MINUTES}\3"),
+    (r"\b([1-9]\d?\d?)\.(\d\d\d)\b", r"\1\2"),
     (r"(\d)[,\x{202f}\x{a0}](\d\d\d)\b", r"\1\2"),
     (r"(\d)[,\x{202f}\x{a0}](\d\d\d)\b", r"\1\2"),
+    (r"(\d)[.,](\d)k\b", r"\1\200"),
+    (r"(\d)k\b", r"\1000"),
     (r"(\d)[.,](\d)", rf"\1{DECIMAL}\2"),
     (r"(\d):(\d\d)", rf"\1{MINUTES}\2"),
     (r"(\d)(\pL)", r"\1 \2"),
     (r"(\pL)(\d)", r"\1 \2"),
 )
-_BETWEEN_WORDS = rf"[^\pL\pN\pM{DECIMAL}{MINUTES}]+"
+_BETWEEN_WORDS = rf"[^\pL\pN\pM{DECIMAL}{MINUTES}{MONTH}]+"
 
 
 class Words(NamedTuple):
@@ -127,7 +146,7 @@ def _plain(texts: pa.Array) -> pa.Array:
         texts = pc.replace_substring(texts, symbol, name)
     for pattern in (WRAPPER, WRAPPER_AFTER):
         texts = _unless_empty(pc.replace_substring_regex(texts, pattern, ""), texts)
-    for pattern, replacement in (*_NAMES_WITH_SYMBOLS, (_FILLERS, " "), *_CONTRACTIONS, *_NUMBERS):
+    for pattern, replacement in (*_NAMES_WITH_SYMBOLS, (_FILLERS, " "), *_CONTRACTIONS, *_DATES, *_NUMBERS):
         texts = pc.replace_substring_regex(texts, pattern, replacement)
     return pc.replace_substring_regex(texts, f"([{_UNSPACED}])", r" \1 ")
 
