@@ -16,6 +16,7 @@ from memframe.audit.lexicon import (
     ARTICLES,
     CALENDAR,
     CHANGING,
+    INTENDING,
     LIGHT,
     MINUTES,
     NEGATIONS,
@@ -28,6 +29,7 @@ from memframe.audit.slips import is_known, is_slip
 _LONG = 8
 """Words from which on a text may be cut by its length."""
 
+_TELLING = CHANGING | INTENDING
 _USERS = frozenset({"user", "users"})
 _STANDING_IN = ARTICLES | _USERS | {"i"}
 
@@ -238,9 +240,9 @@ class Comparison:
         return Difference("near", "truncated" if is_start else "extended", share)
 
     def _tells_of_change(self, more: list[str]) -> bool:
-        """Whether the text that says more tells, in the middle of what both say, that something has changed."""
+        """Whether the text that says more tells, in the middle of what both say, of a change or of an intention."""
         places = self._layout.places[:-1] if any(self._layout.ends) else self._layout.places
-        return any(word in CHANGING and word in more for place in places for side in place for word in side)
+        return any(word in _TELLING and word in more for place in places for side in place for word in side)
 
 
 def _valued(side: list[str], other: list[str]) -> list[str]:

@@ -140,8 +140,10 @@ def exchanged_numbers(a: Sequence[str], b: Sequence[str]) -> tuple[tuple[str, ..
 
 def _beside_numbers(words: Sequence[str]) -> dict[str, set[tuple[int, str]]]:
     """For each number the words that carry a value before (-1) and after it (1), all by class."""
-    valued = [class_of(word) for word in heavy(words)]
     beside: dict[str, set[tuple[int, str]]] = defaultdict(set)
+    if sum(map(is_number, words)) < 2:
+        return beside
+    valued = [class_of(word) for word in heavy(words)]
     for place, word in enumerate(valued):
         if is_number(word):
             beside[word] |= {

@@ -150,6 +150,12 @@ _SAME = """
 """
 """Of which it does not matter which one stands there: spellings, abbreviations, units, everyday synonyms."""
 
+_INTENDING = """
+    plan plans planned planning intend intends intended hope hopes hoping wish wishes consider considers considering
+    maybe perhaps almost nearly try tries tried attempt attempts attempted refuse refuses refused fail fails failed
+    might dreams wants wanted
+"""
+
 _OPPOSITES = """
     before/after in/out on/off up/down over/under above/below more/less most/least all/none everything/nothing
     everyone/nobody everybody/nobody always/never yes/no with/without can/cannot from/to inside/outside many/few
@@ -190,6 +196,8 @@ ARTICLES = frozenset(_ARTICLES.split())
 """Light words that say «one» where the other text has a number."""
 CHANGING = frozenset(_CHANGING.split())
 """Words that tell of a change: a text that has one of them more is no copy."""
+INTENDING = frozenset(_INTENDING.split())
+"""Words that tell of what has not happened: likewise."""
 CALENDAR = frozenset(word for group in _groups(_CALENDAR) for word in group)
 """Months and days of the week."""
 TIMES = CALENDAR.union(_TIMES.split())

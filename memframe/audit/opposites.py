@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from memframe.audit.lexicon import LIGHT, NEGATIONS, OPPOSITES
 from memframe.audit.resemblance import class_of
@@ -25,6 +26,7 @@ _PREFIXES = (
     ("up", "down"),
 )
 
+_BOTH_WAYS = (*_PREFIXES, *(pair[::-1] for pair in _PREFIXES))
 _LEAST_LETTERS = 4
 
 
@@ -34,7 +36,7 @@ def are_opposed(a: str, b: str) -> bool:
     >>> are_opposed("loves", "hated"), are_opposed("happy", "unhappy"), are_opposed("import", "export")
     (True, True, True)
     """
-    return _name(b) in _OPPOSED.get(_name(a), ()) or (a[-1] == b[-1] and _begin_opposed(a, b))
+    return _name(b) in _OPPOSED.get(_name(a), ()) or (a[-3:] == b[-3:] and _begin_opposed(a, b))
 
 
 def _begin_opposed(a: str, b: str) -> bool:
@@ -46,11 +48,11 @@ def _begin_opposed(a: str, b: str) -> bool:
         return True
     return any(
         a.startswith(one) and b.startswith(other) and a[len(one) :] == b[len(other) :]
-        for pair in _PREFIXES
-        for one, other in (pair, pair[::-1])
+        for one, other in _BOTH_WAYS
     )
 
 
+@lru_cache(maxsize=1 << 16)
 def _name(word: str) -> str:
     """By class, so that all forms of a word have its opposites; not so light words and denials, whose form counts."""
     return word if word in LIGHT or word in NEGATIONS else class_of(word)

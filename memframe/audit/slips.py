@@ -85,7 +85,9 @@ def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bo
         return False
     if known and (longer >= 6 or (longer > 3 and b in _known().words)):
         return True
-    return ((known or longer >= 6) and _likely_slip(a, b)) or (longer >= 8 and a[-1] == b[-1])
+    if longer >= 8 and a[-1] == b[-1]:
+        return True
+    return (known or longer >= 8 or (longer >= 6 and a[0] == b[0])) and _likely_slip(a, b)
 
 
 def _are_two_words(a: str, b: str) -> bool:
