@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
 from memframe.audit.clusters import Clusters, Pair
 from memframe.audit.evidence import is_delicate, shown
 from memframe.audit.findings import findings_frame
 from memframe.audit.keeper import age_order
-from memframe.audit.lexicon import CALENDAR, DECIMAL, MINUTES
-from memframe.audit.resemblance import class_of
+from memframe.audit.lexicon import DECIMAL, MINUTES
 from memframe.audit.similar import SimilarPairs, similar_pairs
 from memframe.audit.words import without_accents
 
-_MOST_PARTNERS = 3
-_MOST_FILLING = 6
-_DAYS = frozenset(map(class_of, CALENDAR))
 _RAW_WORD = re.compile(r"[^\W_]+(?:[.,:]\d+)*")
 
 
@@ -96,7 +89,7 @@ def find_changed_values(memories: pd.DataFrame, *, pairs: SimilarPairs | None = 
 def _changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Change]:
     chosen = memories.iloc[pairs.rows]
     contents, age = chosen["content"].tolist(), age_order(chosen)
-    found = changed_pairs(pairs)
+    found = pairs.changed
     number = _group_numbers(found, chosen["id"].astype(str).tolist())
     for left, right, difference in found:
         older, newer = sorted((left, right), key=age.__getitem__)
@@ -127,85 +120,6 @@ def _group_numbers(found: Sequence[Pair], ids: Sequence[str]) -> dict[int, int]:
     least = {groups.of(place): min(ids[member] for member in groups.members(place)) for place in places}
     number = {group: n for n, group in enumerate(sorted(least, key=least.__getitem__))}
     return {place: number[groups.of(place)] for place in places}
-
-
-def changed_pairs(pairs: SimilarPairs) -> list[Pair]:
-    """Pairs of texts that differ in a value, one for each two clusters, and of each text the closest few.
-
-    A sentence that many memories fill in their own way is a list, a log or a template, and no changed fact; what a
-    memory denies is one all the same. Where values differ in more than one place the pair counts only if neither text
-    has a closer partner, and no other memory has that sentence.
-    """
-    closest: dict[tuple[int, int], Pair] = {}
-    for pair in pairs.pairs:
-        if pair.difference.verdict == "changed":
-            a, b = pairs.clusters.of(pair.left), pairs.clusters.of(pair.right)
-            key = (min(a, b), max(a, b))
-            if a != b and (key not in closest or _closeness(pair) < _closeness(closest[key])):
-                closest[key] = pair
-    frames = Frames(pairs)
-    single = {place for pair in closest.values() if pair.difference.n_places == 1 for place in pair[:2]}
-    return _best_of_each([pair for pair in closest.values() if _counts(pair, single, frames)])
-
-
-def _counts(pair: Pair, single: set[int], frames: Frames) -> bool:
-    if pair.difference.kind in {"polarity", "order"}:
-        return True
-    if pair.difference.n_places == 1:
-        return frames.n_filling(pair) <= _MOST_FILLING
-    return single.isdisjoint(pair[:2]) and frames.n_filling(pair, values=False) == 2
-
-
-def _closeness(pair: Pair) -> tuple[int, float, int, int]:
-    return pair.difference.n_places, -pair.difference.score, pair.left, pair.right
-
-
-class Frames:
-    """What is left of two texts without the values in which they differ, and how many others have all of it."""
-
-    def __init__(self, pairs: SimilarPairs) -> None:
-        self._clusters, self._words = pairs.clusters, pairs.reader.words
-        classes = self._words.classes
-        self._are_values = np.array([name[0].isdigit() or name in _DAYS for name in classes], bool)
-        heavy = self._words.heavy()
-        self._said, self._rows = self._words.said[heavy], self._words.rows()[heavy]
-        self._starts = np.concatenate([[0], np.cumsum(np.bincount(self._rows, minlength=len(self._words)))])
-        self._by_class = np.argsort(self._said, kind="stable")
-        self._of_class = np.concatenate(
-            [[0], np.cumsum(np.bincount(self._said, minlength=len(self._words.classes)))]
-        )
-
-    def n_filling(self, pair: Pair, *, values: bool = True) -> int:
-        """How many clusters of texts have all the words that both texts have, or all but their numbers and days."""
-        shared = np.intersect1d(self._classes(pair.left), self._classes(pair.right))
-        shared = shared if values else shared[~self._are_values[shared]]
-        rows = np.array(pair[:2])
-        for number, name in enumerate(shared[np.argsort(self._n_times(shared), kind="stable")]):
-            having = self._having(name)
-            rows = having if number == 0 else np.intersect1d(rows, having)
-            if len(rows) <= 2:
-                return 2
-        return len({self._clusters.of(row) for row in rows.tolist()})
-
-    def _classes(self, row: int) -> NDArray[np.int32]:
-        return np.unique(self._said[self._starts[row] : self._starts[row + 1]])
-
-    def _n_times(self, classes: NDArray[np.int32]) -> NDArray[np.int64]:
-        counts: NDArray[np.int64] = self._of_class[classes + 1] - self._of_class[classes]
-        return counts
-
-    def _having(self, name: int) -> NDArray[np.int64]:
-        return np.unique(self._rows[self._by_class[self._of_class[name] : self._of_class[name + 1]]])
-
-
-def _best_of_each(found: list[Pair]) -> list[Pair]:
-    taken: Counter[int] = Counter()
-    kept = []
-    for pair in sorted(found, key=_closeness):
-        if min(taken[pair.left], taken[pair.right]) < _MOST_PARTNERS:
-            taken.update(pair[:2])
-            kept.append(pair)
-    return kept
 
 
 class _Written:
