@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -15,14 +14,10 @@ from memframe.audit.clusters import Clusters, Pair
 from memframe.audit.evidence import is_delicate, shown
 from memframe.audit.findings import findings_frame
 from memframe.audit.keeper import age_order
-from memframe.audit.lexicon import CALENDAR, DECIMAL, MINUTES
-from memframe.audit.reader import Reader
-from memframe.audit.resemblance import is_number
+from memframe.audit.lexicon import DECIMAL, MINUTES
 from memframe.audit.similar import SimilarPairs, similar_pairs
 from memframe.audit.words import without_accents
 
-_MOST_PARTNERS = 3
-_FEW_TIMES = 6
 _RAW_WORD = re.compile(r"[^\W_]+(?:[.,:]\d+)*")
 
 
@@ -94,7 +89,7 @@ def find_changed_values(memories: pd.DataFrame, *, pairs: SimilarPairs | None = 
 def _changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Change]:
     chosen = memories.iloc[pairs.rows]
     contents, age = chosen["content"].tolist(), age_order(chosen)
-    found = changed_pairs(pairs)
+    found = pairs.changed
     number = _group_numbers(found, chosen["id"].astype(str).tolist())
     for left, right, difference in found:
         older, newer = sorted((left, right), key=age.__getitem__)
@@ -125,50 +120,6 @@ def _group_numbers(found: Sequence[Pair], ids: Sequence[str]) -> dict[int, int]:
     least = {groups.of(place): min(ids[member] for member in groups.members(place)) for place in places}
     number = {group: n for n, group in enumerate(sorted(least, key=least.__getitem__))}
     return {place: number[groups.of(place)] for place in places}
-
-
-def changed_pairs(pairs: SimilarPairs) -> list[Pair]:
-    """Pairs of texts that differ in a value, one for each two clusters, and of each text the closest few.
-
-    Where values differ in more than one place the pair counts only if neither text has a closer partner, and few
-    others have words of that sentence: a thousand lines of a log are no thousand changed facts.
-    """
-    closest: dict[tuple[int, int], Pair] = {}
-    for pair in pairs.pairs:
-        if pair.difference.verdict == "changed":
-            a, b = pairs.clusters.of(pair.left), pairs.clusters.of(pair.right)
-            key = (min(a, b), max(a, b))
-            if a != b and (key not in closest or _closeness(pair) < _closeness(closest[key])):
-                closest[key] = pair
-    single = {place for pair in closest.values() if pair.difference.n_places == 1 for place in pair[:2]}
-    return _best_of_each(
-        [
-            pair
-            for pair in closest.values()
-            if pair.difference.n_places == 1
-            or (single.isdisjoint(pair[:2]) and _is_singular(pairs.reader, pair))
-        ]
-    )
-
-
-def _closeness(pair: Pair) -> tuple[int, float, int, int]:
-    return pair.difference.n_places, -pair.difference.score, pair.left, pair.right
-
-
-def _is_singular(reader: Reader, pair: Pair) -> bool:
-    """Whether two texts share a word, no number and no date, that hardly any other text has."""
-    shared = set(reader.words.of(pair.left)) & set(reader.words.of(pair.right)) - CALENDAR
-    return any(reader.n_times[word] <= _FEW_TIMES for word in shared if not is_number(word))
-
-
-def _best_of_each(found: list[Pair]) -> list[Pair]:
-    taken: Counter[int] = Counter()
-    kept = []
-    for pair in sorted(found, key=_closeness):
-        if min(taken[pair.left], taken[pair.right]) < _MOST_PARTNERS:
-            taken.update(pair[:2])
-            kept.append(pair)
-    return kept
 
 
 class _Written:

@@ -12,8 +12,26 @@ from collections.abc import Mapping, Sequence
 
 from memframe.audit.difference import APART, Difference, heavy, weight_of
 from memframe.audit.layout import Layout, Places
-from memframe.audit.lexicon import ARTICLES, CALENDAR, CHANGING, LIGHT, MINUTES, MONTHS, NEGATIONS, OPPOSITES
-from memframe.audit.resemblance import is_number, is_slip, same_moment
+from memframe.audit.lexicon import (
+    ARTICLES,
+    CALENDAR,
+    CHANGING,
+    INTENDING,
+    LIGHT,
+    MINUTES,
+    NEGATIONS,
+    TIMES,
+)
+from memframe.audit.opposites import are_opposed
+from memframe.audit.resemblance import is_digits, is_number, same_moment
+from memframe.audit.slips import is_known, is_slip
+
+_LONG = 8
+"""Words from which on a text may be cut by its length."""
+
+_TELLING = CHANGING | INTENDING
+_USERS = frozenset({"user", "users"})
+_STANDING_IN = ARTICLES | _USERS | {"i"}
 
 
 class Comparison:
@@ -45,8 +63,9 @@ class Comparison:
             self._settle_cut(self._left, self._right, *self._layout.ends)
             self._settle_cut(self._right, self._left, *reversed(self._layout.ends))
         left, right = self._valued()
-        if self._turned():
-            return self._changed("polarity", left, right, 1)
+        opposites = self._opposites()
+        if opposites or self._denied():
+            return self._turned(left, right, opposites)
         if not left and not right:
             return Difference(
                 "near", self._way, self._shared / (self._shared + weight_of(self._left + self._right))
@@ -57,14 +76,23 @@ class Comparison:
         if exchanges:
             return self._exchanged(exchanges, left, right)
         less, more = sorted((left, right), key=len)
+        if less and len(less) == len(more):
+            return self._changed(_kind(left, right), left, right, len(more))
         if len(less) > 1 + self._shared // 20 or any(map(is_number, less)):
             return APART
         return self._held(more, 0.6)
 
     def _settle(self) -> None:
         """Take away words of both sides that are the same but for a slip or another spelling of a moment."""
+        self._settle_slips()
+        if self._way == "typing":
+            self._settle_slips(careless=True)
+
+    def _settle_slips(self, *, careless: bool = False) -> None:
         for word in sorted(self._left, key=LIGHT.__contains__):
-            other = next((other for other in self._right if self._slipped(word, other)), None)
+            other = next(
+                (other for other in self._right if self._slipped(word, other, careless=careless)), None
+            )
             if other is not None:
                 self._left.remove(word)
                 self._right.remove(other)
@@ -76,15 +104,15 @@ class Comparison:
         """Whether a word of them is rare beside the others, or a moment: all that `_settle` can do something with."""
         words = self._left + self._right
         counts = [self._n_times[word] for word in words]
-        return min(counts) <= 1 + max(counts) // 20 or any(
-            word in MONTHS or MINUTES in word for word in words
-        )
+        return min(counts) <= 1 + max(counts) // 20 or any(MINUTES in word for word in words)
 
-    def _slipped(self, word: str, other: str) -> bool:
+    def _slipped(self, word: str, other: str, *, careless: bool) -> bool:
         n, n_other = self._n_times[word], self._n_times[other]
-        if is_number(word) or is_number(other):
-            return same_moment(word, other)
-        return min(n, n_other) <= 1 + max(n, n_other) // 20 and is_slip(word, n, other, n_other)
+        if is_digits(word) or is_digits(other):
+            return is_digits(word) and is_digits(other) and same_moment(word, other)
+        return min(n, n_other) <= 1 + max(n, n_other) // 20 and is_slip(
+            word, n, other, n_other, careless=careless
+        )
 
     def _settle_joined(self, some: list[str], whole: list[str]) -> None:
         """Take away words that are written together on one side: «over night», «DE89 3704» and «DE893704»."""
@@ -102,22 +130,28 @@ class Comparison:
         """Take away the last word of a text that ends in its middle."""
         if end and side and side[-1] == end:
             whole = next((word for word in other_side if word.startswith(end)), None)
-            if whole and (other_end != whole or not is_number(whole)):
+            if whole and self._is_stump(end, whole, goes_on=other_end != whole):
                 self._settled |= {side.pop(), whole}
                 other_side.remove(whole)
 
-    def _valued(self) -> tuple[list[str], list[str]]:
-        """What is left and carries a value; «a» does where the other text has a number."""
-        left, right = heavy(self._left), heavy(self._right)
-        for side, words, other in ((left, self._left, right), (right, self._right, left)):
-            if not side and any(map(is_number, other)):
-                side.extend(word for word in words if word in ARTICLES)
-        return left, right
+    def _is_stump(self, end: str, whole: str, *, goes_on: bool) -> bool:
+        """Whether a text breaks off in a word; if the other one ends there, too, it has to be no word of its own."""
+        is_long = min(self._layout.n_words) >= _LONG
+        if goes_on:
+            return is_long or not is_known(end)
+        return not is_known(end) and self._n_times[end] == 1 and (is_long or len(whole) - len(end) <= 2)
 
-    def _turned(self) -> bool:
-        """Whether one side denies, or says the opposite of, what the other one says."""
-        if any(not OPPOSITES.get(word, frozenset()).isdisjoint(self._right) for word in self._left):
-            return True
+    def _valued(self) -> tuple[list[str], list[str]]:
+        """What is left and carries a value."""
+        return _valued(self._left, self._right), _valued(self._right, self._left)
+
+    def _opposites(self) -> set[str]:
+        """Words of one side of which the other side has the opposite."""
+        pairs = ((word, other) for word in self._left for other in self._right)
+        return {word for pair in pairs if are_opposed(*pair) for word in pair}
+
+    def _denied(self) -> bool:
+        """Whether one side denies what both say."""
         denies, denied = (any(word in NEGATIONS for word in side) for side in (self._left, self._right))
         return denies != denied and self._denied_inside(self._right if denied else self._left)
 
@@ -132,10 +166,10 @@ class Comparison:
 
     def _exchanges(self) -> Places:
         """Of the places those where both texts have words that carry a value and are not the same."""
-        valued = (
-            ([w for w in heavy(side) if w not in self._settled] for side in place)
-            for place in self._layout.places
+        loose = (
+            [[w for w in side if w not in self._settled] for side in place] for place in self._layout.places
         )
+        valued = ((_valued(before, after), _valued(after, before)) for before, after in loose)
         return [(before, after) for before, after in valued if before and after]
 
     def _exchanged(self, exchanges: Places, left: list[str], right: list[str]) -> Difference:
@@ -171,12 +205,26 @@ class Comparison:
             return self._changed(_kind(left, right), left, right, len(more))
         return APART
 
+    def _turned(self, left: list[str], right: list[str], opposites: set[str]) -> Difference:
+        """The opposite, where nothing else is exchanged for something else, or hardly anything."""
+        n_others = max(
+            len([w for w in side if w not in opposites and w not in NEGATIONS]) for side in (left, right)
+        )
+        if n_others:
+            return self._changed("polarity", left, right, 1)
+        if self._shared < 1:
+            return APART
+        return Difference(
+            "changed", "polarity", self._shared / (self._shared + 1), 1, tuple(left), tuple(right)
+        )
+
     def _changed(self, kind: str, left: list[str], right: list[str], n_places: int) -> Difference:
-        others = [[word for word in side if word not in NEGATIONS] for side in (left, right)]
-        n_exchanged = max(map(len, others))
+        n_exchanged = max(len([word for word in side if word not in NEGATIONS]) for side in (left, right))
         score = self._shared / (self._shared + max(n_exchanged, 1))
-        enough = score >= (0.5 if kind in {"number", "date"} else 0.65) and self._shared >= 1.5
-        if not enough or n_exchanged > (1 if kind == "polarity" else 2.5) + self._shared / 8:
+        least_shared, least_score = (1.0, 0.5) if kind in {"number", "date"} else (1.5, 0.65)
+        if self._shared < least_shared or score < least_score:
+            return APART
+        if n_exchanged > (1 if kind == "polarity" else 2.5) + self._shared / 8:
             return APART
         return Difference("changed", kind, score, n_places, tuple(left), tuple(right))
 
@@ -192,9 +240,19 @@ class Comparison:
         return Difference("near", "truncated" if is_start else "extended", share)
 
     def _tells_of_change(self, more: list[str]) -> bool:
-        """Whether the text that says more tells, in the middle of what both say, that something has changed."""
+        """Whether the text that says more tells, in the middle of what both say, of a change or of an intention."""
         places = self._layout.places[:-1] if any(self._layout.ends) else self._layout.places
-        return any(word in CHANGING and word in more for place in places for side in place for word in side)
+        return any(word in _TELLING and word in more for place in places for side in place for word in side)
+
+
+def _valued(side: list[str], other: list[str]) -> list[str]:
+    """Words that carry a value; beside a number or a letter «a» does, too («type A», «a dog»), beside a name «user»."""
+    valued = heavy(side)
+    if valued:
+        return valued
+    beside_letter = any(is_number(word) or (len(word) == 1 and word not in LIGHT) for word in other)
+    standing_in = _STANDING_IN if beside_letter else _USERS if heavy(other) else frozenset()
+    return [word for word in side if word in standing_in]
 
 
 def _end_of_join(parts: Sequence[str], start: int, whole: str) -> int:
@@ -218,7 +276,7 @@ def _is_amount(place: tuple[list[str], list[str]]) -> bool:
 
 
 def _kind(left: Sequence[str], right: Sequence[str]) -> str:
-    if any(word in CALENDAR for word in (*left, *right)):
+    if any(word in TIMES for word in (*left, *right)):
         return "date"
     if any(map(is_number, left)) and any(map(is_number, right)):
         return "number"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from memframe.audit.difference import Difference
@@ -59,29 +59,64 @@ class Clusters:
             self._of[member] = number
 
 
-def near_clusters(reader: Reader, pairs: Iterable[Pair], n_rows: int) -> Clusters:
+def near_clusters(reader: Reader, pairs: Sequence[Pair], n_rows: int) -> Clusters:
     """Texts that say the same, none of them beside one that has another value.
 
-    First come pairs that say all of each other. Then a text that is a part of another one joins it, the likest
-    first. A part that stands with one whole already joins no other that says something else; one that is as much a
-    part of two such joins the larger cluster, since it adds nothing to either; a stump of three or more joins none.
+    First come pairs that say all of each other, the likest first; two of them stay apart where as many texts of their
+    clusters have another value as say the same: «3/5» says as much as «3 May», and as much as «5 March». Then a text
+    that is a part of another one joins it. A part that stands with one whole already joins no other that says something
+    else; one that is as much a part of two such joins the larger cluster, since it adds nothing to either; a stump of
+    three or more joins none.
     """
-    clusters = Clusters(n_rows)
-    partial = []
-    for pair in pairs:
-        if pair.difference.verdict == "near":
-            if pair.difference.kind in _PARTIAL:
-                partial.append(pair)
-            else:
-                clusters.join(pair.left, pair.right)
+    clusters, links = Clusters(n_rows), _Links(pairs)
+    near = [pair for pair in pairs if pair.difference.verdict == "near"]
+    whole = (pair for pair in near if pair.difference.kind not in _PARTIAL)
+    for pair in sorted(whole, key=lambda pair: (-pair.difference.score, pair.left, pair.right)):
+        if links.agree(clusters, pair):
+            clusters.join(pair.left, pair.right)
+    _join_parts(reader, clusters, links, [pair for pair in near if pair.difference.kind in _PARTIAL])
+    return clusters
+
+
+class _Links:
+    """Which texts say the same as a text, and which have another number or date, or deny it."""
+
+    def __init__(self, pairs: Iterable[Pair]) -> None:
+        self._near: dict[int, list[int]] = defaultdict(list)
+        self._changed: dict[int, list[int]] = defaultdict(list)
+        for left, right, difference in pairs:
+            if difference.kind != "word":  # which may be a synonym
+                links = self._near if difference.verdict == "near" else self._changed
+                links[left].append(right)
+                links[right].append(left)
+
+    def agree(self, clusters: Clusters, pair: Pair) -> bool:
+        """Whether more texts of the two clusters say the same than have another value."""
+        return self._n(self._changed, clusters, *pair[:2]) < max(1, self._n(self._near, clusters, *pair[:2]))
+
+    def contradict(self, clusters: Clusters, row: int, other: int) -> bool:
+        """Whether any text of the two clusters has another value."""
+        return self._n(self._changed, clusters, row, other) > 0
+
+    def _n(self, links: Mapping[int, list[int]], clusters: Clusters, row: int, other: int) -> int:
+        few, many = sorted((clusters.members(row), clusters.members(other)), key=len)
+        number = clusters.of(many[0])
+        return sum(clusters.of(linked) == number for member in few for linked in links.get(member, ()))
+
+
+def _join_parts(reader: Reader, clusters: Clusters, links: _Links, partial: Iterable[Pair]) -> None:
+    """Let each part stand with a text that it is a part of."""
     wholes: dict[int, int] = {}
     for part, whole, _ in _decided(reader, clusters, partial):
         a, b = clusters.of(part), clusters.of(whole)
-        if a != b and (a not in wholes or _agree(reader, clusters, wholes[a], whole)):
+        if (
+            a != b
+            and (a not in wholes or _agree(reader, clusters, wholes[a], whole))
+            and not links.contradict(clusters, part, whole)
+        ):
             stands_with = wholes.get(b, whole)
             clusters.join(part, whole)
             wholes[clusters.of(whole)] = stands_with
-    return clusters
 
 
 def _decided(reader: Reader, clusters: Clusters, partial: Iterable[Pair]) -> Iterator[tuple[int, int, float]]:

@@ -150,6 +150,9 @@ RULES: tuple[Rule, ...] = (
     _rule("now", 0.7, "现在|现已|今は", r"现在|现已|今は"),
 )
 
+_HINTS = tuple((hint, number) for number, rule in enumerate(RULES) for hint in rule.hints)
+_OF_KIND = {rule.kind: tuple(other for other in RULES if other.kind == rule.kind) for rule in RULES}
+
 ANY_CUE = "|".join(re.escape(hint) for hint in dict.fromkeys(hint for rule in RULES for hint in rule.hints))
 """Matches, as RE2, every text in lower case in which `cue_in` finds a cue, and some others."""
 
@@ -179,13 +182,14 @@ def cue_in(text: str, rules: tuple[Rule, ...] = RULES) -> Cue | None:
 @lru_cache(maxsize=1 << 16)
 def has_cue(text: str, kind: str) -> bool:
     """Whether a text has a cue of this kind."""
-    return bool(_found(text.lower(), tuple(rule for rule in RULES if rule.kind == kind)))
+    return bool(_found(text.lower(), _OF_KIND[kind]))
 
 
 def rules_for(text: str) -> tuple[Rule, ...]:
     """The rules that may find something in a text or in a part of it."""
     lower = text.lower()
-    return tuple(rule for rule in RULES if any(hint in lower for hint in rule.hints))
+    hinted = {number for hint, number in _HINTS if hint in lower}
+    return tuple(RULES[number] for number in sorted(hinted))
 
 
 def _found(lower: str, rules: tuple[Rule, ...]) -> list[tuple[Rule, re.Match[str]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein, Opcode
 
 from memframe.audit.difference import Difference, heavy
+from memframe.audit.resemblance import class_of, is_number
 
 Places = list[tuple[list[str], list[str]]]
 
@@ -35,7 +36,7 @@ class Layout(NamedTuple):
 
     def same_words(self, a: list[str], b: list[str]) -> Difference:
         """What they are to each other if both have the same words."""
-        exchanged = exchanged_places(a, b)
+        exchanged = exchanged_places(a, b) or exchanged_numbers(a, b)
         if exchanged:
             return Difference("changed", "order", 0.99, 1, *exchanged)
         return Difference("near", "order", 0.99)
@@ -117,3 +118,35 @@ def exchanged_places(a: Sequence[str], b: Sequence[str]) -> tuple[tuple[str, ...
             if exchanged and heavy(first) and heavy(last):
                 return tuple(before), tuple(after)
     return None
+
+
+def exchanged_numbers(a: Sequence[str], b: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Numbers that changed places with each other, of two texts with the same words: «3/5» and «5/3»."""
+    before, after = _beside_numbers(a), _beside_numbers(b)
+    turned = {
+        number: None
+        for number, others in before.items()
+        for side, other in others - after[number]
+        if is_number(other) and (-side, other) in after[number]
+    }
+    moved = {
+        number: None
+        for number, others in before.items()
+        if {word for _, word in others}.isdisjoint(word for _, word in after[number])
+    }
+    found = tuple(turned) or (tuple(moved) if len(moved) > 1 else ())
+    return (found, tuple(number for number in after if number in found)) if found else None
+
+
+def _beside_numbers(words: Sequence[str]) -> dict[str, set[tuple[int, str]]]:
+    """For each number the words that carry a value before (-1) and after it (1), all by class."""
+    beside: dict[str, set[tuple[int, str]]] = defaultdict(set)
+    if sum(map(is_number, words)) < 2:
+        return beside
+    valued = [class_of(word) for word in heavy(words)]
+    for place, word in enumerate(valued):
+        if is_number(word):
+            beside[word] |= {
+                (side, valued[place + side]) for side in (-1, 1) if 0 <= place + side < len(valued)
+            }
+    return beside

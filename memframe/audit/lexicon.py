@@ -7,6 +7,7 @@ accents, as `memframe.audit.words` has them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import combinations
 
 _LIGHT = {
     "en": """
@@ -19,7 +20,7 @@ _LIGHT = {
         quite rather really shall she should simply since so some something somewhat still such than that the their
         them themselves then there these they this those though through thus to too under until up upon us usually very
         was we were what when where which while who whom whose why will with within would yes yet you your yours nd rd
-        st th etc eg ie via re mr mrs ms dr
+        st th etc eg ie via re mr mrs ms dr user users
     """,
     "de": """
         aber als auch auf aus bei beim bis bist da damit dann das dass dem den der dessen deren die dies diese diesem
@@ -31,7 +32,7 @@ _LIGHT = {
     "fr": """
         ai alors au aussi aux avec avons ce cela ces cet cette chez comme dans de du donc elle elles en encore et etait
         eu il ils je la le les leur leurs lui ma mes moi mon ne nos notre nous ou par parce qu que qui sa ses sont ta te
-        tes toi tous toute toutes tres un une vos votre vous
+        tes toi tous toute toutes un une vos votre vous
     """,
     "es": """
         con cual cuando cuyo de del desde donde ella ellas ellos esa ese eso esta este esto ha han hasta hay la las lo
@@ -49,57 +50,77 @@ _ARTICLES = "a an ein eine einen einem einer een un une una uno um uma"
 
 _NEGATIONS = """
     not no never none nothing nobody nowhere neither nor without cannot hardly barely scarcely seldom rarely except
-    stopped stops stop quit former formerly anymore unless false untrue dislike dislikes disliked
+    stopped stops stop quit former formerly anymore unless false untrue dislike dislikes disliked minus
     nicht kein keine keinen keiner keinem keines nie niemals ohne nichts niemand nirgends weder
     pas jamais sans aucun aucune rien personne non nunca jamas sin ningun ninguno ninguna nada nadie tampoco
     mai senza nessuno nessuna niente niet geen nooit zonder niets nao sem nenhum nenhuma
+    не нет ни без никогда нельзя nie nigdy bez zaden ne nikdy inte ikke ingen aldrig ei ole degil yok
     不 没 沒 無 无 未 非 别 ん ない 안 않 못 없 아니 لا ليس ليست لم لن بدون غير
 """
 
-DECIMAL, MINUTES = "·", "¦"
-"""What stands in words for the point of a decimal and for the colon of a time of day."""
+DECIMAL, MINUTES, MONTH = "·", "¦", "¤"
+"""What stands in words for the point of a decimal, for the colon of a time of day, and before the number of a month."""
 
 _CALENDAR = """
-    january/jan february/feb march/mar april/apr may june/jun july/jul august/aug september/sep/sept october/oct
-    november/nov december/dec monday/mon tuesday/tue/tues wednesday/wed thursday/thu/thur/thurs friday/fri
-    saturday/sat sunday/sun
+    january/jan/januar/janvier/enero/gennaio february/feb/februar/fevrier/febrero/febbraio march/mar/marz/mars/marzo
+    april/apr/avril/abril/aprile may/mai/mayo/maggio june/jun/juni/juin/junio/giugno
+    july/jul/juli/juillet/julio/luglio august/aug/aout/agosto september/sep/sept/septembre/septiembre/settembre
+    october/oct/oktober/octobre/octubre/ottobre november/nov/novembre/noviembre
+    december/dec/dezember/decembre/diciembre/dicembre monday/mon/montag/montags/lundi/lunes/lunedi
+    tuesday/tue/tues/dienstag/dienstags/mardi/martes/martedi
+    wednesday/wed/mittwoch/mittwochs/mercredi/miercoles/mercoledi
+    thursday/thu/thur/thurs/donnerstag/donnerstags/jeudi/jueves/giovedi
+    friday/fri/freitag/freitags/vendredi/viernes/venerdi
+    saturday/sat/samstag/samstags/sonnabend/samedi/sabado/sabados/sabato
+    sunday/sun/sonntag/sonntags/dimanche/domingo/domingos/domenica
+"""
+
+_TIMES = """
+    today tomorrow yesterday tonight morning mornings afternoon afternoons evening evenings night nights daytime
+    daily weekly fortnightly monthly quarterly yearly annually weekday weekdays weekend weekends
+    spring summer autumn fall winter heute morgen gestern abends morgens mittags nachts fruhling sommer herbst winter
+    matin soir nuit hier demain printemps ete automne hiver manana tarde noche ayer primavera verano otono invierno
 """
 
 _NUMBERS = """
-    1/one/first 2/two/second/twice 3/three/third/thrice 4/four/fourth 5/five/fifth 6/six/sixth 7/seven/seventh
-    8/eight/eighth 9/nine/ninth 10/ten/tenth 11/eleven/eleventh 12/twelve/twelfth/dozen/noon 13/thirteen 14/fourteen
-    15/fifteen 16/sixteen 17/seventeen 18/eighteen 19/nineteen 20/twenty 30/thirty 40/forty 50/fifty 60/sixty
-    70/seventy 80/eighty 90/ninety 100/hundred 1000/thousand/k 1000000/million 1000000000/billion
+    1/one/first/once 2/two/second/twice/zwei/deux/dos/ii 3/three/third/thrice/drei/trois/tres/iii
+    4/four/fourth/vier/quatre/cuatro 5/five/fifth/funf/cinq/cinco 6/six/sixth/sechs/seis
+    7/seven/seventh/sieben/siete 8/eight/eighth/acht/huit/ocho 9/nine/ninth/neun/neuf/nueve
+    10/ten/tenth/zehn/dix/diez 11/eleven/eleventh/elf/onze 12/twelve/twelfth/dozen/noon/zwolf/douze/doce
+    13/thirteen/dreizehn/treize/trece 14/fourteen 15/fifteen 16/sixteen 17/seventeen 18/eighteen 19/nineteen
+    20/twenty/zwanzig/vingt/veinte 30/thirty 40/forty 50/fifty 60/sixty 70/seventy 80/eighty 90/ninety
+    100/hundred/hundreds 1000/thousand/thousands/k 1000000/million/millions 1000000000/billion/billions
 """
 
 _SAME = """
-    euro/euros/eur dollar/dollars/usd/bucks pound/pounds/gbp/quid/lb/lbs percent/pct cent/cents franc/francs/chf yen/jpy
-    kilometre/kilometer/kilometres/kilometers/km/kms metre/meter/metres/meters/m centimetre/centimeter/centimetres/cm
-    millimetre/millimeter/millimetres/mm mile/miles/mi kilogram/kilograms/kilo/kilos/kg/kgs gram/grams/gramme/g/gr
-    milligram/milligrams/mg ounce/ounces/oz litre/liter/litres/liters/l millilitre/milliliter/millilitres/ml
-    seconds/sec/secs minute/minutes/min/mins hour/hours/hr/hrs/h week/weeks/wk/wks month/months/mth/mths
-    year/years/yr/yrs/annum degree/degrees/deg celsius/c street/st road/rd avenue/ave number/nr versus/vs
-    approximately/approx/roughly/circa/ca appointment/appt department/dept apartment/apt/flat company/co
-    information/info telephone/phone/tel advertisement/ad application/app photograph/photo/photographs/photos
-    refrigerator/fridge mother/mom/mum/mama father/dad/papa mothers/moms/mums fathers/dads
-    grandmother/grandma/granny grandfather/grandpa/granddad child/kid/children/kids brother/bro sister/sis
-    movie/film/movies/films car/automobile/cars house/home/houses/homes job/work/works/working/worked/jobs
-    position/role holiday/vacation/holidays/vacations shop/store/shops/stores town/city physician/doctor/doc
+    euro/euros/eur dollar/dollars/usd/bucks pound/pounds/gbp/quid/lb/lbs percent/pct cent/cents franc/francs/chf
+    yen/jpy kilometre/kilometer/kilometres/kilometers/km/kms metre/meter/metres/meters/m
+    centimetre/centimeter/centimetres/cm millimetre/millimeter/millimetres/mm mile/miles/mi
+    kilogram/kilograms/kilo/kilos/kg/kgs gram/grams/gramme/g/gr milligram/milligrams/mg ounce/ounces/oz
+    litre/liter/litres/liters/l millilitre/milliliter/millilitres/ml seconds/sec/secs minute/minutes/min/mins
+    hour/hours/hr/hrs/h week/weeks/wk/wks month/months/mth/mths year/years/yr/yrs/annum degree/degrees/deg celsius/c
+    street/st road/rd avenue/ave number/nr versus/vs approximately/approx/roughly/circa/ca appointment/appt
+    department/dept apartment/apt/flat company/co information/info telephone/phone/tel advertisement/ad
+    application/app photograph/photo/photographs/photos refrigerator/fridge mother/mom/mum/mama father/dad/papa
+    mothers/moms/mums fathers/dads grandmother/grandma/granny grandfather/grandpa/granddad child/kid/children/kids
+    brother/bro sister/sis movie/film/movies/films car/automobile/cars house/home/houses/homes
+    job/work/works/working/worked/jobs position/role holiday/vacation/holidays/vacations shop/store/shops/stores
+    town/city physician/doctor/doc
     like/enjoy/love/adore/likes/enjoys/loves/adores/liked/enjoyed/loved/want/wish/desire/wants/wishes/desires/wanted
     prefer/favor/favour/favours/prefers favorite/favourite/preferred
     live/reside/dwell/lives/resides/dwells/lived/resided/living/residing
     buy/purchase/acquire/buys/purchases/acquires/bought/purchased/acquired/buying/purchasing
     begin/start/commence/begins/starts/commences/began/started/commenced/beginning/starting
     end/finish/complete/conclude/ends/finishes/completes/concludes/ended/finished/completed/concluded
-    need/require/needs/requires/needed/required use/utilise/utilize/uses/utilises/utilizes/using/used/utilised/utilized
-    help/assist/aid/helps/assists/aids/helped/assisted employ/employs/employed
-    big/large/huge bigger/larger biggest/largest small/little/tiny quick/fast/rapid/speedy/quickly/rapidly
-    often/frequently/regularly typically/normally/generally mostly/mainly/primarily/chiefly sometimes/occasionally
-    maybe/perhaps recently/lately soon/shortly
-    happy/glad/pleased/delighted sad/unhappy ill/sick/unwell angry/mad/cross afraid/scared/frightened
-    beautiful/pretty/lovely important/significant/essential hard/difficult/tough easy/simple
-    receive/obtain/receives/obtains/received/obtained give/hand/provide/gives/hands/provides/gave/handed/provided
-    keep/retain/keeps/retains/kept/retained
+    need/require/needs/requires/needed/required
+    use/utilise/utilize/uses/utilises/utilizes/using/used/utilised/utilized
+    help/assist/aid/helps/assists/aids/helped/assisted employ/employs/employed big/large/huge bigger/larger
+    biggest/largest small/little/tiny quick/fast/rapid/speedy/quickly/rapidly often/frequently/regularly
+    typically/normally/generally mostly/mainly/primarily/chiefly sometimes/occasionally maybe/perhaps
+    recently/lately soon/shortly happy/glad/pleased/delighted sad/unhappy ill/sick/unwell angry/mad/cross
+    afraid/scared/frightened beautiful/pretty/lovely important/significant/essential hard/difficult/tough
+    easy/simple receive/obtain/receives/obtains/received/obtained
+    give/hand/provide/gives/hands/provides/gave/handed/provided keep/retain/keeps/retains/kept/retained
     speak/talk/chat/speaks/talks/chats/spoke/talked/chatted
     say/state/mention/tell/says/states/mentions/tells/said/stated/mentioned/told/noted
     ask/request/inquire/asks/requests/inquires/asked/requested
@@ -110,20 +131,47 @@ _SAME = """
     choose/select/pick/chooses/selects/picks/chose/selected/picked visit/see/visits/sees/visited/saw
     travel/head/travels/heads/travelled/traveled/headed/went arrive/come/arrives/comes/arrived/came
     plan/intend/aim/plans/intends/aims planned/scheduled meet/gather/meets/gathers called/named/titled
-    practice/practise/practices/practises pay/spend/pays/spends/paid/spent cost/price/costs/priced
-    earn/earns attend/join/attends/joins own/possess/owns/possesses send/mail/sends/mails/sent/mailed
+    practice/practise/practices/practises pay/spend/pays/spends/paid/spent cost/price/costs/priced earn/earns
+    attend/join/attends/joins own/possess/owns/possesses send/mail/sends/mails/sent/mailed
     teach/instruct/teaches/instructs learn/study/learns/studies try/attempt/tries/attempts/tried/attempted
-    furthermore/additionally/moreover however/although/though because/since therefore
-    near/close/nearby next/upcoming/following final/last entire/whole various/several
-    everybody/everyone somebody/someone till/until among/amongst while/whilst toward/towards regarding/concerning
-    leave/depart/leaves/departs left/departed/remaining
+    furthermore/additionally/moreover however/although/though because/since therefore near/close/nearby
+    next/upcoming/following final/last entire/whole various/several everybody/everyone somebody/someone till/until
+    among/amongst while/whilst toward/towards regarding/concerning leave/depart/leaves/departs
+    left/departed/remaining friend/pal/buddy friends/pals/buddies family/relatives color/colour colors/colours
+    colored/coloured flavor/flavour flavors/flavours neighbor/neighbour neighbors/neighbours
+    neighborhood/neighbourhood behavior/behaviour labor/labour honor/honour humor/humour harbor/harbour rumor/rumour
+    center/centre centers/centres theater/theatre fiber/fibre grey/gray tire/tyre tires/tyres program/programme
+    programs/programmes license/licence licenses/licences jewelry/jewellery pajamas/pyjamas yogurt/yoghurt
+    donut/doughnut traveler/traveller traveling/travelling canceled/cancelled modeling/modelling organize/organise
+    organized/organised organizes/organises apologize/apologise recognize/recognise realize/realise
+    aluminum/aluminium mold/mould mustache/moustache skeptical/sceptical defense/defence catalog/catalogue
+    dialog/dialogue tumor/tumour anemia/anaemia leukemia/leukaemia pediatrician/paediatrician
+    gynecologist/gynaecologist orthopedic/orthopaedic
 """
 """Of which it does not matter which one stands there: spellings, abbreviations, units, everyday synonyms."""
 
+_INTENDING = """
+    plan plans planned planning intend intends intended hope hopes hoping wish wishes consider considers considering
+    maybe perhaps almost nearly try tries tried attempt attempts attempted refuse refuses refused fail fails failed
+    might dreams wants wanted
+"""
+
 _OPPOSITES = """
     before/after in/out on/off up/down over/under above/below more/less most/least all/none everything/nothing
-    everyone/nobody everybody/nobody always/never yes/no with/without can/cannot from/to inside/outside
-    many/few both/neither must/may into/out against/for until/from early/late
+    everyone/nobody everybody/nobody always/never yes/no with/without can/cannot from/to inside/outside many/few
+    both/neither must/may into/out against/for until/from early/late might/will may/will all/some every/some
+    this/next this/last next/last next/previous previous/following north/south east/west left/right top/bottom
+    like/hate love/hate like/dislike love/dislike enjoy/hate want/refuse adore/loathe like/loathe like/detest
+    accept/decline accept/reject accept/refuse pass/fail win/lose remember/forget agree/refuse allow/forbid
+    allow/ban increase/decrease increase/reduce raise/lower rise/fall gain/lose add/remove start/stop open/closed
+    open/close active/inactive true/false positive/negative public/private old/new old/young older/younger
+    elder/younger oldest/youngest eldest/youngest short/long shorter/longer hot/cold warm/cold warmer/colder
+    big/small bigger/smaller high/low higher/lower tall/short taller/shorter fast/slow faster/slower cheap/expensive
+    easy/hard rich/poor good/bad better/worse best/worst strong/weak light/dark light/heavy clean/dirty
+    safe/dangerous full/empty married/single alive/dead present/absent alone/together fewer/more less/most
+    maximum/minimum max/min buy/sell bought/sold lend/borrow lent/borrowed arrive/depart arrives/departs first/last
+    loud/quiet near/far right/wrong healthy/ill success/failure friend/enemy own/rent owns/rents approve/reject
+    trust/doubt
 """
 
 _CHANGING = """
@@ -132,44 +180,6 @@ _CHANGING = """
     stopped resigned retired ended instead longer anymore previously formerly broke divorced separated died correction
     expired closed discontinued
 """
-
-_TELLERS = (
-    r"(?:the |this |my |our )?"
-    r"(?:user|person|client|customer|speaker|human|owner|i|we|they|he|she|it|assistant|ai)"
-)
-_HEDGES = (
-    r"(?:(?:has|have|had|was|is|been|also|just|once|recently|previously|earlier|already|clearly|can|do|"
-    r"would like to) )*"
-)
-_TELLING = (
-    r"(?:said|says|say|stated|states|mentioned|mentions|told|tells|noted|notes|note|explained|explains|shared|shares|"
-    r"reported|reports|confirmed|confirms|indicated|indicates|revealed|expressed|added|adds|wrote|writes|wants|wanted|"
-    r"asked|asks|remember|remembers|remembered|recall|recalls|recalled|know|knows|believe|think|learned|learnt|"
-    r"understand|informed|informs|let me know|pointed out|disclosed|claims|claimed|declared)"
-)
-_LISTENERS = r"(?: (?:me|us|you|the assistant|the ai|the bot|to me|to you|here|in chat|earlier|once|today))*"
-_BODY = r"(?:(?: to| for me to| me to)? (?:remember|note|know|recall|save|record|keep in mind))?"
-_LABELS = (
-    r"(?:note|notes|reminder|memo|memory|memories|fyi|fact|facts|info|information|important|remember|please remember|"
-    r"don't forget|do not forget|keep in mind|noted|saved|stored|update|updated|log|entry|record|todo|summary|btw|ps|"
-    r"p\.s\.|observation|context|detail|details|user info|user fact|user note|user memory|user preference|system note|"
-    r"it is known|it was mentioned|it was said|it was noted|it is noted|it has been noted|it should be noted|"
-    r"according to (?:the )?(?:user|client|customer)|as (?:the )?user (?:said|stated|mentioned|noted)|for the record|"
-    r"for reference|just so you know|by the way|quick note|side note|good to know|worth noting|also|one more thing)"
-)
-WRAPPER = (
-    rf"^(?:[^\pL\pN]*(?:{_TELLERS} {_HEDGES}{_TELLING}{_LISTENERS}{_BODY}(?: that\b| *[:,\x{2013}\x{2014}-])"
-    rf"|{_TELLERS} {_HEDGES}(?:told|tells|informed|reminded|asked) (?:me|us|you)\b"
-    rf"|{_LABELS}(?: (?:to (?:self|me|myself)|about (?:the )?user|from (?:the )?user|for (?:the )?user))?"
-    rf"(?: that\b|[\])]| *[:,\x{2013}\x{2014}-])))+[^\pL\pN]*"
-)
-"""What may stand before a text without adding to it: «The user said that», «Note to self:» (RE2, lower case)."""
-
-WRAPPER_AFTER = (
-    rf"[^\pL\pN]+(?:(?:or so |as )?{_TELLERS} {_HEDGES}{_TELLING}{_LISTENERS}(?: so| this| that| it)?|noted|saved|"
-    r"remember (?:this|that)|(?:please )?(?:remember|note)(?: this| that| it)?|got it|for the record|fyi|btw)"
-    r"[^\pL\pN]*$"
-)
 
 
 def _groups(text: str) -> list[list[str]]:
@@ -186,21 +196,27 @@ ARTICLES = frozenset(_ARTICLES.split())
 """Light words that say «one» where the other text has a number."""
 CHANGING = frozenset(_CHANGING.split())
 """Words that tell of a change: a text that has one of them more is no copy."""
+INTENDING = frozenset(_INTENDING.split())
+"""Words that tell of what has not happened: likewise."""
 CALENDAR = frozenset(word for group in _groups(_CALENDAR) for word in group)
 """Months and days of the week."""
+TIMES = CALENDAR.union(_TIMES.split())
+"""Words of which another one says that it is another time."""
 CLASSES: Mapping[str, str] = {
     **_by_word(_SAME, "="),
     **_by_word(_CALENDAR, "="),
+    **{
+        f"{MONTH}{n:{width}}": f"={group[0]}"
+        for n, group in enumerate(_groups(_CALENDAR)[:12], 1)
+        for width in ("", "02")
+    },
     **_by_word(_NUMBERS, ""),
     **dict.fromkeys(NEGATIONS, "=not"),
 }
 """Words that say the same, by the name of what they say."""
 MONTHS: Mapping[str, int] = {word: n + 1 for n, group in enumerate(_groups(_CALENDAR)[:12]) for word in group}
 
-OPPOSITES: Mapping[str, frozenset[str]] = {
-    word: frozenset(
-        other for group in _groups(_OPPOSITES) if word in group for other in group if other != word
-    )
-    for word in _OPPOSITES.replace("/", " ").split()
-}
-"""Light words whose exchange turns a sentence around."""
+OPPOSITES: tuple[tuple[str, str], ...] = tuple(
+    (one, other) for group in _groups(_OPPOSITES) for one, other in combinations(group, 2)
+)
+"""Words whose exchange turns a sentence around."""

@@ -119,12 +119,14 @@ def _members(memories: pd.DataFrame, pairs: SimilarPairs, clusters: Clusters) ->
         zip(places, precedence(memories.iloc[pairs.rows[places]], said @ [1.0, 1e-6]).tolist(), strict=True)
     )
     linked = _best_links(pairs)
+    known = {(left, right): difference for left, right, difference in pairs.pairs}
     for group in groups:
         keeper = min(group, key=first.__getitem__)
         yield _Member(keeper, keeper, len(group), "keeper", 1.0)
         for place in group:
             if place != keeper:
-                difference = pairs.reader.difference(*sorted((place, keeper)))
+                both = min(place, keeper), max(place, keeper)
+                difference = known.get(both) or pairs.reader.difference(*both)
                 near = difference.verdict == "near"
                 kind, score = (
                     (difference.kind, difference.score) if near else linked.get(place, ("paraphrase", 0.5))

@@ -5,7 +5,8 @@ What the checks on near-duplicates, changed values and superseded facts share, s
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -17,10 +18,12 @@ from memframe.audit.clusters import Clusters, Pair, near_clusters
 from memframe.audit.exact_duplicate import copies_of, owners_of
 from memframe.audit.promising import promising_pairs
 from memframe.audit.reader import Reader
+from memframe.audit.templates import changed_pairs
 from memframe.audit.words import words_of
 
 
-class SimilarPairs(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class SimilarPairs:
     """Texts, pairs of them that are alike, and clusters of those that say the same."""
 
     rows: NDArray[np.int64]
@@ -29,6 +32,11 @@ class SimilarPairs(NamedTuple):
     """Pairs of places in ``rows``."""
     clusters: Clusters
     reader: Reader
+
+    @cached_property
+    def changed(self) -> list[Pair]:
+        """Of the pairs those that differ in a value, one for each two clusters."""
+        return changed_pairs(self.reader.words, self.pairs, self.clusters)
 
 
 def similar_pairs(memories: pd.DataFrame) -> SimilarPairs:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from memframe.audit.candidates import distinct
 from memframe.audit.cues import Cue, cue_in, has_cue, rules_for
 from memframe.audit.resemblance import class_of
 from memframe.audit.statements import TOPICS, Statement, said_in, statements_of
@@ -51,15 +52,18 @@ class Claim(NamedTuple):
     """What the rest of the memory speaks of."""
 
 
-class Weights:
+class Weights(dict[str, float]):
     """How much each class of words tells: the less, the more often the store has it."""
 
     def __init__(self, words: Words) -> None:
         counts = np.bincount(words.said, minlength=len(words.classes)).tolist()
-        self._of = {name: 1.0 / (1.0 + log2(n)) for name, n in zip(words.classes, counts, strict=True) if n}
+        super().__init__(
+            (name, 1.0 / (1.0 + log2(n))) for name, n in zip(words.classes, counts, strict=True) if n
+        )
+        self.update(dict.fromkeys(TOPICS.values(), _TOPIC_WEIGHT))
 
-    def __getitem__(self, name: str) -> float:
-        return _TOPIC_WEIGHT if name[0] == "@" else self._of.get(name, 1.0)
+    def __missing__(self, name: str) -> float:
+        return 1.0
 
     def sum(self, names: frozenset[str]) -> float:
         """The weight of all of them together."""
@@ -108,11 +112,12 @@ class Judge:
             reasons = [reason for claim in claims for reason in self._reasons(claim, contents[row])]
             if reasons:
                 score, cue, shared = max(reasons, key=lambda reason: reason[0])
+                rarest = tuple(sorted(shared, key=lambda name: (-self._weights[name], name)))
                 yield Succession(
-                    row, newer, score * self._same_person(contents[row], contents[newer]), cue, shared
+                    row, newer, score * self._same_person(contents[row], contents[newer]), cue, rarest
                 )
 
-    def _reasons(self, claim: Claim, old_text: str) -> Iterator[tuple[float, Cue, tuple[str, ...]]]:
+    def _reasons(self, claim: Claim, old_text: str) -> Iterator[tuple[float, Cue, frozenset[str]]]:
         topic = claim.old | claim.about
         for statement in statements_of(old_text):
             shared = topic & statement.said
@@ -121,11 +126,7 @@ class Judge:
                 if claim.cue.kind in _WEAK and has_cue(statement.text, claim.cue.kind):
                     score /= 2  # what both say the same way is no change between them
                 if score > 0:
-                    yield (
-                        score,
-                        claim.cue,
-                        tuple(sorted(shared, key=lambda name: (-self._weights[name], name))),
-                    )
+                    yield score, claim.cue, shared
 
     def _likely(self, claim: Claim, statement: Statement, shared: frozenset[str]) -> float:
         """How likely a claim is about a statement, from 0 to 1, by the words that both have."""
@@ -184,33 +185,34 @@ class Older:
         is_newer[newer] = True
         wanted[said[is_newer[rows]]] = True
         said, rows = said[wanted[said]], rows[wanted[said]]
-        self._size = len(names)
-        keys = owners[rows] * self._size + said
-        order = np.lexsort((age[rows], keys))
-        keys, rows = keys[order], rows[order]
-        once = (
-            np.concatenate([[True], (keys[1:] != keys[:-1]) | (rows[1:] != rows[:-1])])
-            if len(keys)
-            else keys > 0
-        )
-        self._keys, self._rows = keys[once], rows[once]
-        self._ages = age[self._rows]
+        self._n_names, self._n_texts = len(names), max(len(words), 1)
+        # sorted by owner, word and age, so that what is older than a text is what stands before it
+        self._keys = distinct((owners[rows] * self._n_names + said) * self._n_texts + age[rows])
+        self._of_age = np.argsort(age)
 
     def like(self, newer: int, weights: dict[str, float], most: int) -> list[int]:
         """The likest few, by the weight of the words that they have."""
         known = sorted((-weight, name) for name, weight in weights.items() if name in self._number)[:_WORDS]
-        found = [self._older_with(newer, self._number[name]) for _, name in known]
-        rows, where = np.unique(np.concatenate([np.zeros(0, np.int64), *found]), return_inverse=True)
-        shared = np.repeat([-weight for weight, _ in known], [len(some) for some in found])
-        totals = np.bincount(where, shared, minlength=len(rows))
-        likest: list[int] = rows[np.lexsort((-self._age[rows], -totals))[:most]].tolist()
-        return likest
+        keys = self._owners[newer] * self._n_names + np.array(
+            [self._number[name] for _, name in known], np.int64
+        )
+        starts = np.searchsorted(self._keys, keys * self._n_texts)
+        ends = np.searchsorted(self._keys, keys * self._n_texts + self._age[newer])
+        starts = np.maximum(starts, ends - _RECENT)
+        ages = np.concatenate([keys[:0], *(self._keys[a:b] for a, b in zip(starts, ends, strict=True))])
+        shared = np.repeat([-weight for weight, _ in known], ends - starts)
+        return self._likest(ages % self._n_texts, shared)[:most]
 
-    def _older_with(self, newer: int, number: int) -> Rows:
-        key = self._owners[newer] * self._size + number
-        start, end = np.searchsorted(self._keys, [key, key + 1])
-        older = start + np.searchsorted(self._ages[start:end], self._age[newer])
-        return self._rows[max(start, older - _RECENT) : older]
+    def _likest(self, ages: Rows, shared: NDArray[np.float64]) -> list[int]:
+        """Texts of these ages, the one that shares most first, of two that share as much the newer one."""
+        if not len(ages):
+            return []
+        order = np.argsort(ages, kind="stable")
+        ages = ages[order]
+        begin = np.flatnonzero(np.diff(ages, prepend=-1))
+        totals = np.add.reduceat(shared[order], begin)
+        likest: list[int] = self._of_age[ages[begin][np.lexsort((-ages[begin], -totals))]].tolist()
+        return likest
 
 
 def _with_topics(words: Words, topic_of: list[int]) -> tuple[Rows, Rows]:

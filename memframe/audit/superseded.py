@@ -11,7 +11,6 @@ import pandas as pd
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from memframe.audit.changed_value import changed_pairs
 from memframe.audit.cues import ANY_CUE, cue_in
 from memframe.audit.evidence import is_delicate, shown
 from memframe.audit.exact_duplicate import owners_of
@@ -137,7 +136,7 @@ def _once_each(found: Iterable[Succession], age: Rows) -> Iterator[Succession]:
 def _uncued(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Suggestion]:
     """The older of two memories that state the same with another value, where no others do and neither looks back."""
     contents, age = chosen["content"].tolist(), age_order(chosen)
-    found = changed_pairs(pairs)
+    found = pairs.changed
     n_partners = Counter(place for pair in found for place in pair[:2])
     for left, right, difference in found:
         older, newer = sorted((left, right), key=age.__getitem__)

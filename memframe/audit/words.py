@@ -1,9 +1,6 @@
-"""Texts as words: spelling that says nothing is taken away, and every word becomes a number.
+"""Texts as words: every word becomes a number.
 
-Case, punctuation, accents, wrappers such as «Note:», contractions and the marks of thousands vanish;
-a decimal, a time of day or a word stays one word, a digit beside a letter becomes its own, and where a script
-writes no spaces each character is a word. All of it runs in Arrow, a column at a time; Python only sees each
-word of the vocabulary once.
+It runs in Arrow, a column at a time; Python only sees each word of the vocabulary once.
 """
 
 from __future__ import annotations
@@ -17,45 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from memframe.audit.lexicon import DECIMAL, LIGHT, MINUTES, WRAPPER, WRAPPER_AFTER
+from memframe.audit.lexicon import DECIMAL, LIGHT, MINUTES, MONTH
 from memframe.audit.resemblance import class_of
+from memframe.audit.spelling import plain
 
 _ROWS_AT_ONCE = 50_000
 
-_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
-
-_SYMBOLS = {
-    "€": " euro ",
-    "$": " dollar ",
-    "£": " pound ",
-    "%": " percent ",
-    "&": " and ",
-    "\u2019": "'",
-    "\u00b4": "'",
-}
-_NAMES_WITH_SYMBOLS = (
-    (r"\b([cfj])#", r"\1sharp "),
-    (r"\bc\+\+", "cplusplus "),
-    (r"(^|[\s(])[\x{2212}-](\d)", r"\1minus \2"),
-)
-_FILLERS = (
-    r"\b(?:of course|as far as (?:i know|we know|is known|known)|in fact|by the way|you know|kind of|sort of|"
-    r"to be honest|for sure|in general|at the moment|right now|as of now|as it happens|it seems(?: that)?|i think)\b"
-)
-_CONTRACTIONS = (
-    (r"\bcan(?:'t|not)\b", "can not"),
-    (r"\b(do|does|did|is|are|was|were|would|should|could|have|has|had|ai|wo)n'?t\b", r"\1 not"),
-    (r"'(?:s|re|ve|ll|d|m)\b", ""),
-)
-_NUMBERS = (
-    (r"(\d)[,\x{202f}\x{a0}](\d\d\d)\b", r"\1\2"),
-    (r"(\d)[,\x{202f}\x{a0}](\d\d\d)\b", r"\1\2"),
-    (r"(\d)[.,](\d)", rf"\1{DECIMAL}\2"),
-    (r"(\d):(\d\d)", rf"\1{MINUTES}\2"),
-    (r"(\d)(\pL)", r"\1 \2"),
-    (r"(\pL)(\d)", r"\1 \2"),
-)
-_BETWEEN_WORDS = rf"[^\pL\pN\pM{DECIMAL}{MINUTES}]+"
+_BETWEEN_WORDS = rf"[^\pL\pN\pM{DECIMAL}{MINUTES}{MONTH}]+"
 
 
 class Words(NamedTuple):
@@ -100,7 +65,7 @@ def words_of(texts: pa.Array) -> Words:
     numbers: dict[str, int] = {}
     tokens, lengths = [], []
     for some in _slices(texts):
-        words = pc.split_pattern_regex(_plain(some), _BETWEEN_WORDS)
+        words = pc.split_pattern_regex(plain(some), _BETWEEN_WORDS)
         coded = pc.dictionary_encode(words.flatten())
         places = _places_in(numbers, coded.dictionary.to_pylist())
         found = places[coded.indices.to_numpy(zero_copy_only=False)]
@@ -118,23 +83,6 @@ def words_of(texts: pa.Array) -> Words:
 def _slices(texts: pa.Array) -> Iterator[pa.Array]:
     for start in range(0, max(len(texts), 1), _ROWS_AT_ONCE):
         yield texts.slice(start, _ROWS_AT_ONCE)
-
-
-def _plain(texts: pa.Array) -> pa.Array:
-    """Lower case, wrappers off, contractions written out, words apart."""
-    texts = pc.utf8_lower(pc.utf8_normalize(texts, "NFKC"))
-    for symbol, name in _SYMBOLS.items():
-        texts = pc.replace_substring(texts, symbol, name)
-    for pattern in (WRAPPER, WRAPPER_AFTER):
-        texts = _unless_empty(pc.replace_substring_regex(texts, pattern, ""), texts)
-    for pattern, replacement in (*_NAMES_WITH_SYMBOLS, (_FILLERS, " "), *_CONTRACTIONS, *_NUMBERS):
-        texts = pc.replace_substring_regex(texts, pattern, replacement)
-    return pc.replace_substring_regex(texts, f"([{_UNSPACED}])", r" \1 ")
-
-
-def _unless_empty(texts: pa.Array, before: pa.Array) -> pa.Array:
-    """A text that is nothing but wrapper stays."""
-    return pc.if_else(pc.match_substring_regex(texts, r"[\pL\pN]"), texts, before)
 
 
 def _places_in(numbers: dict[str, int], words: list[str]) -> NDArray[np.int32]:

@@ -1,0 +1,111 @@
+"""Typing errors: when a word is another one, mistyped.
+
+A typing error makes a word that hardly any text has out of one that others have, or that is known to be right; two
+words that both stand in several texts, or that are both known, are two words, however close («Marta», «Maria»).
+"""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from rapidfuzz.distance import OSA
+
+from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, NEGATIONS
+from memframe.audit.opposites import are_opposed
+from memframe.audit.resemblance import is_number
+from memframe.audit.vocabulary import read_vocabulary
+
+_KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_PLACE_OF_KEY = {key: (row, at) for row, keys in enumerate(_KEYBOARD) for at, key in enumerate(keys)}
+
+
+@lru_cache(maxsize=1 << 16)
+def is_known(word: str) -> bool:
+    """Whether a word is right as it is written, whatever a store says.
+
+    >>> is_known("daniela"), is_known("walking"), is_known("danielo"), is_known("wlaking")
+    (True, True, False, False)
+    """
+    known = _known()
+    return (
+        word in known.names
+        or word in known.words
+        or word.removesuffix("s") in known.words
+        or _is_form_of(word, known.verbs)
+    )
+
+
+def _is_form_of(word: str, verbs: frozenset[str]) -> bool:
+    return any(word.endswith(end) and word.removesuffix(end) in verbs for end in ("ed", "ing"))
+
+
+class _Known(NamedTuple):
+    names: frozenset[str]
+    words: frozenset[str]
+    verbs: frozenset[str]
+    """Words to which «ed» and «ing» may be added."""
+
+
+@cache
+def _known() -> _Known:
+    listed = read_vocabulary(__package__, "known_words.txt")
+    common = files("memframe.audit.secret").joinpath("seed_words.txt").read_text("ascii").split()
+    verbs = (word.removesuffix("e") if len(word) > 4 else word for word in common)
+    return _Known(
+        listed["names"] | listed["places"], listed["words"].union(LIGHT, CLASSES, common), frozenset(verbs)
+    )
+
+
+def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bool:
+    """Whether one word is the other with a typing error, given how often each of them stands in the store.
+
+    Parameters
+    ----------
+    careless
+        The text has other typing errors, so that one of them may have made another word, though no name.
+
+    Examples
+    --------
+    >>> is_slip("bokoed", 1, "booked", 12), is_slip("marta", 31, "maria", 40), is_slip("possible", 9, "impossible", 1)
+    (True, False, False)
+    >>> is_slip("log", 1, "long", 12), is_slip("log", 1, "long", 12, careless=True)
+    (False, True)
+    """
+    if n_a > n_b or (n_a == n_b and is_known(a)):
+        a, n_a, b, n_b = b, n_b, a, n_a
+    if n_a > 1 + n_b // 20 or abs(len(a) - len(b)) > 2 or not (a + b).isalpha() or _are_two_words(a, b):
+        return False
+    if is_known(a) and (not careless or a in _known().names):
+        return False
+    known, longer = n_b > 2 * n_a or is_known(b), max(len(a), len(b))
+    distance = OSA.distance(a, b, score_cutoff=2)
+    if distance > (2 if known and longer >= 8 and a[0] == b[0] else 1):
+        return False
+    if known and (longer >= 6 or (longer > 3 and b in _known().words)):
+        return True
+    if longer >= 8 and a[-1] == b[-1]:
+        return True
+    return (known or longer >= 8 or (longer >= 6 and a[0] == b[0])) and _likely_slip(a, b)
+
+
+def _are_two_words(a: str, b: str) -> bool:
+    """Whether two words, the rarer first, are never each other's slip: light ones, numbers, days, opposites."""
+    if a in LIGHT or a in NEGATIONS or a in CALENDAR or (b in NEGATIONS and len(b) < 5):
+        return True
+    return (is_number(a) and is_number(b)) or are_opposed(a, b)
+
+
+def _likely_slip(a: str, b: str) -> bool:
+    """Of short words: letters left out, doubled or swapped, or a key beside the right one."""
+    if len(a) != len(b) or sorted(a) == sorted(b):
+        return max(len(a), len(b)) > 2
+    return len(a) > 3 and all(_beside(x, y) for x, y in zip(a, b, strict=True) if x != y)
+
+
+def _beside(x: str, y: str) -> bool:
+    if x not in _PLACE_OF_KEY or y not in _PLACE_OF_KEY:
+        return False
+    (row, at), (other_row, other_at) = _PLACE_OF_KEY[x], _PLACE_OF_KEY[y]
+    return abs(row - other_row) <= 1 and abs(at - other_at) <= 1

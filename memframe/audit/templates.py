@@ -1,0 +1,102 @@
+"""Templates: sentences that many memories fill in their own way, and pairs of which only the value differs.
+
+That Ada likes tea, and jazz, and Graz, are three facts; that her rent is 640, and that it is 665, is one that changed.
+What tells them apart is how many memories share all that the two have in common.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memframe.audit.candidates import distinct
+from memframe.audit.clusters import Clusters, Pair
+from memframe.audit.lexicon import CALENDAR
+from memframe.audit.resemblance import class_of
+from memframe.audit.words import Words
+
+_MOST_PARTNERS = 3
+_MOST_FILLING = 6
+_DAYS = frozenset(map(class_of, CALENDAR))
+
+
+def changed_pairs(words: Words, pairs: Sequence[Pair], clusters: Clusters) -> list[Pair]:
+    """Pairs of texts that differ in a value, one for each two clusters, and of each text the closest few.
+
+    A sentence that many memories fill in their own way is a list, a log or a template, and no changed fact; what a
+    memory denies is one all the same. Where values differ in more than one place the pair counts only if neither text
+    has a closer partner, and no other memory has that sentence.
+    """
+    closest: dict[tuple[int, int], Pair] = {}
+    for pair in pairs:
+        if pair.difference.verdict == "changed":
+            a, b = clusters.of(pair.left), clusters.of(pair.right)
+            key = (min(a, b), max(a, b))
+            if a != b and (key not in closest or _closeness(pair) < _closeness(closest[key])):
+                closest[key] = pair
+    templates = _Templates(words, clusters)
+    single = {place for pair in closest.values() if pair.difference.n_places == 1 for place in pair[:2]}
+    return _best_of_each([pair for pair in closest.values() if _counts(pair, single, templates)])
+
+
+def _counts(pair: Pair, single: set[int], templates: _Templates) -> bool:
+    if pair.difference.kind in {"polarity", "order"}:
+        return True
+    if pair.difference.n_places == 1:
+        return templates.n_filling(pair) <= _MOST_FILLING
+    return single.isdisjoint(pair[:2]) and templates.n_filling(pair, values=False) == 2
+
+
+def _closeness(pair: Pair) -> tuple[int, float, int, int]:
+    return pair.difference.n_places, -pair.difference.score, pair.left, pair.right
+
+
+def _best_of_each(found: list[Pair]) -> list[Pair]:
+    taken: Counter[int] = Counter()
+    kept = []
+    for pair in sorted(found, key=_closeness):
+        if min(taken[pair.left], taken[pair.right]) < _MOST_PARTNERS:
+            taken.update(pair[:2])
+            kept.append(pair)
+    return kept
+
+
+class _Templates:
+    """Which texts have which words, so that it is quickly told how many have all of some."""
+
+    def __init__(self, words: Words, clusters: Clusters) -> None:
+        self._words, self._clusters = words, clusters
+        heavy = words.heavy()
+        n_rows = max(len(words), 1)
+        codes = distinct(words.said[heavy].astype(np.int64) * n_rows + words.rows()[heavy])
+        self._rows = codes % n_rows
+        self._n_times = np.bincount(codes // n_rows, minlength=len(words.classes))
+        self._starts = np.concatenate([[0], np.cumsum(self._n_times)])
+        self._are_values = np.array([name[0].isdigit() or name in _DAYS for name in words.classes], bool)
+
+    def n_filling(self, pair: Pair, *, values: bool = True) -> int:
+        """How many clusters of texts have all the words that both texts have, or all but their numbers and days."""
+        shared = self._shared(pair, values=values)
+        rows = np.array(pair[:2]) if not len(shared) else self._having(shared[0])
+        for name in shared[1:]:
+            if len(rows) <= 2:
+                return 2
+            others = self._having(name)
+            places = np.minimum(np.searchsorted(others, rows), len(others) - 1)
+            rows = rows[others[places] == rows]
+        return len({self._clusters.of(row) for row in rows.tolist()})
+
+    def _shared(self, pair: Pair, *, values: bool) -> NDArray[np.int64]:
+        """The classes of words of both texts that carry a value, the rarest first."""
+        left, right = (
+            self._words.said[self._words.starts[row] : self._words.starts[row + 1]] for row in pair[:2]
+        )
+        shared = np.array(sorted(set(left.tolist()) & set(right.tolist())), np.int64)
+        shared = shared[(self._n_times[shared] > 0) & (values | ~self._are_values[shared])]
+        return shared[np.argsort(self._n_times[shared], kind="stable")]
+
+    def _having(self, name: int) -> NDArray[np.int64]:
+        return self._rows[self._starts[name] : self._starts[name + 1]]
