@@ -14,6 +14,8 @@ SMALL = {
     "write": ["--rounds", "1"],
     "scale": ["--memories", "60000", "--rounds", "1"],
     "fleet": ["--rounds", "1"],
+    "audit_pairs": ["--rows", "300", "--rounds", "1"],
+    "audit_texts": ["--texts", "300", "--rounds", "1"],
     "service": ["--databases", "sqlite", "--workers", "1", "--seconds", "1", "--rounds", "1"],
 }
 PARTS = {"keeper", "pages", "ways"}

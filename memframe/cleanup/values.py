@@ -19,7 +19,8 @@ import pandas as pd
 import pyarrow as pa
 
 from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT
-from memframe.audit.resemblance import class_of, is_number, is_slip
+from memframe.audit.resemblance import class_of, is_number
+from memframe.audit.slips import is_slip
 from memframe.audit.texts import text_column
 from memframe.audit.words import without_accents, words_of
 
@@ -167,7 +168,7 @@ def lost(doomed: Said, kept: Said, store: Store, *, breaks_off: bool = False) ->
 
 def _is_slip(word: str, doomed: Said, kept: Said, store: Store) -> bool:
     """Whether a word stands in the others with a typing error; a number never does."""
-    if is_number(class_of(word)) or word in CALENDAR:
+    if is_number(word) or word in CALENDAR:
         return False
     n_word = store.n_times.get(word, 1)
     others = (other for other in dict.fromkeys(kept.words) if other not in doomed.words)

@@ -248,7 +248,10 @@ def test_importance_comes_to_one_scale(store):
 
 def test_only_what_is_asked_for_is_planned(store):
     text = {"content": TEA, "tags": ("tea",)}
-    store.fill(text, text | {"tags": ("Tea",)}, text, "Door code: 2580#", "heartbeat ok 2026-01-02T03:00:00Z")
+    keeper = text | {"title": "Tea"}  # whatever ids the service gives
+    store.fill(
+        keeper, text | {"tags": ("Tea",)}, text, "Door code: 2580#", "heartbeat ok 2026-01-02T03:00:00Z"
+    )
     audit = store.audit()
     counts = {
         name: store.plan(audit, actions=[name]).counts for name in ("delete", "merge", "redact", "retag")
