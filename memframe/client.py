@@ -1,4 +1,4 @@
-"""Developer key to token, and one method for each call of the API."""
+"""One method for each call of the API, for one developer account."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from memframe.bearer import Tokens
 from memframe.errors import MemframeError, ProtocolError
 from memframe.filters import checked_id, memory_query, of_user, refuse_unsendable
 from memframe.pacing import Gate
-from memframe.secret import Secret, SecretBytes, as_secret, closed
-from memframe.settings import find_client_settings
+from memframe.secret import Secret, SecretBytes, as_secret
 from memframe.showing import card
 from memframe.transport import JSON_BODY, Transport
 from memframe.wire import AccessRequest, Credentials, MemoryBlob, MemoryBlobResponse
@@ -25,7 +24,7 @@ T = TypeVar("T")
 
 
 class Client:
-    """The HTTP side of one developer account. Made by `connect`.
+    """The HTTP side of one developer account. Made by `memframe.connect`.
 
     The token is fetched when first needed and renewed once, for all threads together, when the service
     says that it has expired. Reads are tried again on passing trouble, writes never.
@@ -258,43 +257,3 @@ class Client:
         """One tag of a user."""
         tag = self._call(wire.TAG, wire.Tag, params=of_user(user_id), tag_id=tag_id)
         return about(tag, what=wire.TAG, id=tag_id)
-
-
-def connect(
-    base_url: str | None = None,
-    *,
-    api_key: str | Secret | None = None,
-    auth_url: str | None = None,
-    token_lifetime_s: int | None = None,
-) -> Client:
-    """A client for one developer account.
-
-    What is not given comes from ``MEMFRAME_BASE_URL``, ``MEMFRAME_API_KEY`` and ``MEMFRAME_AUTH_URL``,
-    then from the OS keyring, then (addresses only) from the user's config file. Nothing is sent yet.
-
-    Parameters
-    ----------
-    base_url : str, optional
-        Address of the API, with ``/api/v1``; https, or http to this machine.
-    api_key : str or Secret, optional
-        The developer's permanent key.
-    auth_url : str, optional
-        Address of the OAuth server, which may be another.
-    token_lifetime_s : int, optional
-        Wished lifetime of tokens in seconds.
-
-    Raises
-    ------
-    ConfigError
-        A setting is missing, malformed or unsafe.
-
-    Examples
-    --------
-    >>> connect("http://127.0.0.1:8000/api/v1/", api_key="mf_key_of_this_example")
-    <memframe.Client http://127.0.0.1:8000/api/v1>
-    """
-    api_key = closed(api_key)
-    settings = find_client_settings(base_url=base_url, api_key=api_key, auth_url=auth_url)
-    return Client(
-        settings.base_url, settings.api_key, auth_url=settings.auth_url, token_lifetime_s=token_lifetime_s
-    )

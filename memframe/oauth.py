@@ -13,6 +13,7 @@ import hashlib
 import secrets
 import webbrowser
 from collections.abc import Callable, Mapping
+from os import PathLike
 from urllib.parse import urlencode
 
 from memframe import wire
@@ -43,8 +44,10 @@ class OAuthFlow:
         The page that asks the user; ``{auth_url}/oauth/authorize`` by default.
     pkce : bool
         Whether to send a PKCE S256 challenge (RFC 7636). Leave it on unless the server refuses it.
+    ca_bundle : str or path, optional
+        As in `connect`.
     transport : Transport, optional
-        How requests travel.
+        How requests travel, otherwise.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class OAuthFlow:
         redirect_uri: str | None = None,
         authorize_url: str | None = None,
         pkce: bool = True,
+        ca_bundle: str | PathLike[str] | None = None,
         transport: Transport | None = None,
     ) -> None:
         client_secret = closed(client_secret)
@@ -76,7 +80,7 @@ class OAuthFlow:
         )
         self.pkce = pkce
         self._client_secret = settings.client_secret
-        self._transport = transport or Transport()
+        self._transport = transport or Transport(ca_bundle=ca_bundle)
         if settings.client_secret:
             self._transport.keep_out(settings.client_secret)
         self._attempt: Attempt | None = None

@@ -49,7 +49,7 @@ def _told(method: str, host: str, broken: Exception) -> str:
     if isinstance(broken, requests.exceptions.SSLError):
         return (
             f"cannot trust {host}: its TLS certificate does not verify. If your organisation signs its own, "
-            "set REQUESTS_CA_BUNDLE to the file with its root certificate"
+            "pass the file with its root certificate as ca_bundle, or set REQUESTS_CA_BUNDLE to it"
         )
     if isinstance(broken, requests.exceptions.ProxyError):
         return (

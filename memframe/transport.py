@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.cookiejar import DefaultCookiePolicy
 from importlib.metadata import version
-from pathlib import Path
+from os import PathLike
 from typing import Any, NoReturn
 from urllib.parse import urlencode, urlsplit
 
@@ -35,6 +35,7 @@ from memframe.retries import ReadRetry, read_retry, retry_after_s
 from memframe.secret import Secret, SecretBytes
 from memframe.showing import printable
 from memframe.silence import no_answer
+from memframe.way import checked_bundle, way_to
 
 JSON_BODY = {"Content-Type": "application/json"}
 FORM_BODY = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -74,12 +75,26 @@ class Transport:
         Policy for GET.
     trust_env : bool
         Whether proxies and certificates may come from the environment.
+    ca_bundle : str or path, optional
+        File or folder with the root certificates that are trusted instead of the usual ones.
+
+    Raises
+    ------
+    ConfigError
+        There is nothing at `ca_bundle`.
     """
 
-    def __init__(self, *, retry: ReadRetry | None = None, trust_env: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        retry: ReadRetry | None = None,
+        trust_env: bool = True,
+        ca_bundle: str | PathLike[str] | None = None,
+    ) -> None:
         self._secrets: list[Secret] = []
         self._mutex = threading.Lock()
-        self._environment_of = functools.cache(_environment_of if trust_env else _no_environment)
+        trusted = None if ca_bundle is None else checked_bundle("ca_bundle", ca_bundle)
+        self._way_to = functools.cache(functools.partial(way_to, trust_env=trust_env, ca_bundle=trusted))
         self._headers = {
             "User-Agent": f"memframe/{version('memframe')}",
             "Accept": "application/json",
@@ -116,7 +131,7 @@ class Transport:
     def without_repeats(self) -> Transport:
         """The same rules for callers that ask again by themselves: a refusal by status is raised at once."""
         twin = Transport(retry=self._retry.new(total=0))
-        twin._environment_of, twin._secrets = self._environment_of, self._secrets
+        twin._way_to, twin._secrets = self._way_to, self._secrets
         return twin
 
     def keep_out(self, *secrets: Secret | None) -> None:
@@ -189,7 +204,7 @@ class Transport:
             timeout=(silence.CONNECT_TIMEOUT_S, silence.READ_TIMEOUT_S),
             stream=True,
             allow_redirects=False,
-            **self._environment_of(_origin(url)),
+            **self._way_to(_origin(url)),
         ) as response:
             return Answer(response.status_code, response.headers, _body_of(response), _host(url))
 
@@ -237,27 +252,6 @@ def _body_of(response: requests.Response) -> SecretBytes:
             "ask for smaller pages with page_size="
         )
     return body
-
-
-def _environment_of(origin: str) -> dict[str, Any]:
-    """Proxies and certificates that the environment has for an origin; passwords of a netrc file are no part.
-
-    Neither counts for plain http, which is spoken to this machine only.
-    """
-    if origin.startswith("http://"):
-        return _no_environment(origin)
-    found = requests.Session().merge_environment_settings(origin, {}, None, None, None)
-    authorities = found["verify"]
-    if isinstance(authorities, str) and not Path(authorities).exists():
-        raise ConfigError(
-            f"REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE names {authorities}, which is not there: correct the variable, "
-            "or unset it to trust the usual certificates."
-        )
-    return {name: found[name] for name in ("proxies", "verify", "cert")}
-
-
-def _no_environment(origin: str) -> dict[str, Any]:  # noqa: ARG001 - stands in for the function above
-    return {"proxies": {}, "verify": True, "cert": None}
 
 
 def _target_of(redirect: Answer) -> str:

@@ -37,6 +37,12 @@ CHEAP_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 """Argon2 with the least cost: tests sign in often, and have no password to protect."""
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """Half as many again as there are cores, as tests of processes and browsers mostly wait."""
+    return (os.cpu_count() or 1) * 3 // 2
+
+
 @pytest.fixture(scope="session", params=["sqlite", "postgresql"])
 def backend(request):
     """A database for a service; the tests of a service's own folders run once with each."""

@@ -28,10 +28,11 @@ LAYERS = """
     load current
     listing
     access oauth paging
+    connecting
     client service
     bearer filters loopback redirected
     transport
-    answers frames envelope silence columns
+    answers frames envelope silence columns way
     settings vault
     sources
     wire address progress sample change pacing retries
@@ -54,7 +55,7 @@ KNOW_BOTH_ENDS = {"cli", "demo"}
 MAX_MEDIAN_LINES, MAX_BODY_LINES, MAX_FILE_LINES = 9, 40, 300
 
 ROOM_OF_LIBRARY = {
-    "pandas": RANK.keys() - {"wire", "envelope", "client", "transport", "service"},
+    "pandas": RANK.keys() - {"wire", "envelope", "client", "connecting", "transport", "way", "service"},
     "matplotlib": {"plot"},
     "dask": {"fleet"},
     "distributed": {"fleet"},

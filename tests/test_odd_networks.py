@@ -169,7 +169,11 @@ def tls_server(certificate):
 
 def test_a_certificate_that_signed_itself_is_not_trusted_and_gets_nothing(tls_server):
     base_url, heads = tls_server
-    words = ("cannot trust 127.0.0.1", "certificate does not verify", "set REQUESTS_CA_BUNDLE")
+    words = (
+        "cannot trust 127.0.0.1",
+        "certificate does not verify",
+        "as ca_bundle, or set REQUESTS_CA_BUNDLE",
+    )
     assert_clear(no_answer(tags_at(base_url), *words))
     assert not any(heads)
 
@@ -179,9 +183,24 @@ def test_a_certificate_that_the_user_names_is_trusted(tls_server, certificate, m
     assert tags_at(tls_server[0])() == []
 
 
+def test_one_that_is_passed_is_trusted_whatever_the_environment_says(tls_server, certificate, monkeypatch):
+    base_url, _ = tls_server
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/nowhere/ca.pem")
+    with mf.connect(base_url, api_key="mf_key", ca_bundle=certificate) as client:
+        assert client.tags(USER_ID) == []
+    flow = mf.OAuthFlow(
+        "app", auth_url=base_url, redirect_uri="https://app.example/cb", ca_bundle=certificate
+    )
+    flow.authorization_url()
+    with pytest.raises(mf.ProtocolError):  # it was asked, and knows nothing of tokens
+        flow.exchange("code")
+    with pytest.raises(mf.ConfigError, match=r"ca_bundle names /nowhere/ca\.pem, which is not there"):
+        mf.connect(base_url, api_key="mf_key", ca_bundle="/nowhere/ca.pem")
+
+
 def test_a_file_of_certificates_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/nowhere/ca.pem")
-    words = ("REQUESTS_CA_BUNDLE", "/nowhere/ca.pem, which is not there", "correct the variable")
+    words = ("REQUESTS_CA_BUNDLE", "/nowhere/ca.pem, which is not there", "correct it")
     assert_clear(Case(tags_at("https://127.0.0.1:1"), mf.ConfigError, ValueError, words))
 
 

@@ -12,7 +12,8 @@ import click
 
 from memframe.audit.findings import SEVERITIES
 from memframe.cli.opening import as_json
-from memframe.client import Client, connect
+from memframe.client import Client
+from memframe.connecting import connect
 from memframe.fleet import FleetFolder, audit_fleet, export_fleet
 from memframe.fleet.runs import dask_client_at
 from memframe.showing import printable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from memframe.cli.asking import ask_secret
-from memframe.client import connect
+from memframe.connecting import connect
 from memframe.settings import store_settings
 
 

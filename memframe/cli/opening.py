@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import click
 
 from memframe.access import Access, open_access
-from memframe.client import connect
+from memframe.connecting import connect
 
 Command = Callable[..., None]
 

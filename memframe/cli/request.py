@@ -10,7 +10,8 @@ import click
 from memframe.access import wait_for_decision
 from memframe.cli.asking import ask_secret
 from memframe.cli.opening import as_json
-from memframe.client import Client, connect
+from memframe.client import Client
+from memframe.connecting import connect
 from memframe.oauth import OAuthFlow
 from memframe.secret import Secret
 from memframe.showing import printable

@@ -22,7 +22,8 @@ import pandas as pd
 from distributed import Client as DaskClient
 from distributed import as_completed, futures_of
 
-from memframe.client import Client, connect
+from memframe.client import Client
+from memframe.connecting import connect
 from memframe.errors import ConfigError, MemframeError
 from memframe.fleet.members import Member
 from memframe.fleet.work import Haul, Work, carry_out, packed, unpacked

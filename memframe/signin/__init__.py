@@ -26,7 +26,8 @@ import pandas as pd
 from msgspec.structs import replace
 
 from memframe.access import Access, ContentFormat
-from memframe.client import Client, connect
+from memframe.client import Client
+from memframe.connecting import connect
 from memframe.oauth import OAuthFlow
 from memframe.progress import ProgressOption
 from memframe.secret import Secret, closed
