@@ -49,9 +49,9 @@ def answer_http_error(_: Request[Any, Any, Any], error: HTTPException) -> Respon
 
 
 def answer_database_error(request: Request[Any, Any, Any], error: DBAPIError) -> Response[bytes]:
-    """The database is locked, full or away: nothing was changed, and trying again is right."""
+    """The database is locked, full or away. If that was in the middle of a commit, nobody knows what became of it."""
     _log_failure(request, error)
-    detail = "the database does not answer at the moment; nothing was changed, try again"
+    detail = "the database does not answer at the moment; try again, a create under the same Idempotency-Key"
     return problem_response(503, "database_unavailable", detail, {"Retry-After": "1"})
 
 

@@ -1,7 +1,8 @@
 """The API of the specification: one function an endpoint, one file a subject.
 
-What may take long runs in a thread: a search, and every write, which waits for the database's lock and
-for the disk. Short reads stay on the event loop, and so answer whoever else is waiting.
+Nothing that waits stands in the way of whoever else is waiting: a search runs in a thread, writes have
+threads of their own, which wait for the database's lock and for the disk, and short reads stay on the event
+loop only where the database is a file of this machine.
 """
 
 from __future__ import annotations

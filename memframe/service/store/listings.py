@@ -63,14 +63,13 @@ def _listing(columns: Columns, n_tags: int, *, has_importance: bool) -> Statemen
 
 
 def _listed(columns: Columns, n_tags: int, important: Conditions, behind: Behind) -> Select[Any]:
-    rows = select(memories.c.seq, *(memories.c[name] for name in columns))
+    rows = select(memories.c.seq, *(memories.c[name] for name in columns)).limit(_LIMIT)
     if n_tags:
         arms = [_tagged(f"tag_{number}", important, behind) for number in range(n_tags)]
-        found = memories.c.seq.in_(select(union(*arms).subquery().c.memory_seq))
-        rows = rows.where(memories.c.user_id == _USER, found)
-    else:
-        rows = rows.where(behind(memories.c.user_id, _USER, memories.c.seq), *important)
-    return rows.order_by(memories.c.user_id, memories.c.seq).limit(_LIMIT)
+        found = select(union(*arms).subquery().c.memory_seq)  # the user's, as the tags are
+        return rows.where(memories.c.seq.in_(found)).order_by(memories.c.seq)
+    mine = behind(memories.c.user_id, _USER, memories.c.seq)
+    return rows.where(mine, *important).order_by(memories.c.user_id, memories.c.seq)
 
 
 def _tagged(parameter: str, important: Conditions, behind: Behind) -> Select[Any]:

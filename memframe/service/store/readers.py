@@ -43,12 +43,12 @@ class Readers:
         return queries
 
     def close(self) -> None:
-        """Close all connections; threads that read afterwards open new ones."""
+        """Close all connections, once what is being read is there; who reads afterwards opens a new one."""
+        if self.threads:
+            self.threads.shutdown()
         with self._lock:
             lost, self._open = self._open, []
             self._of_thread = local()
-        if self.threads:
-            self.threads.shutdown()
         for connection in lost:
             connection.close()
 

@@ -120,13 +120,14 @@ class _Lane:
         A user for whom the database fails, as somebody holds the lock, is not tried again.
         """
         place, error = failed.place, failed.error
-        parts = [writes[:place], writes[place : place + 1], writes[place + 1 :]]
         if len(writes) == 1 or isinstance(error, OperationalError):
             user_id = writes[place].user_id
             for write in writes:
                 if write.user_id == user_id:
                     write.answer.set_exception(error)
             parts = [[write for write in writes if write.user_id != user_id]]
+        else:
+            parts = [writes[:place], writes[place : place + 1], writes[place + 1 :]]
         for part in filter(None, parts):
             self._commit(part)
 
