@@ -11,6 +11,7 @@ import pandas as pd
 
 from memframe.audit.audited import Audit
 from memframe.audit.changed_value import find_changed_values
+from memframe.audit.completed import with_all_columns
 from memframe.audit.exact_duplicate import find_exact_duplicates
 from memframe.audit.findings import CHECKS, SEVERITIES, Check, joined
 from memframe.audit.junk import find_junk
@@ -25,7 +26,7 @@ from memframe.audit.stale import find_stale
 from memframe.audit.superseded import find_superseded
 from memframe.audit.tags import find_tags
 from memframe.audit.texts import TEXT_FIELDS
-from memframe.audit.withholding import withhold
+from memframe.audit.withholding import LOOKING, withhold
 from memframe.errors import ConfigError, FrameError
 
 CheckFunction = Callable[[pd.DataFrame], pd.DataFrame]
@@ -65,9 +66,10 @@ def audit_memories(
         There is no such check.
     """
     _check_frame(memories)
-    functions = _chosen(memories, checks, tags=tags, now=now or datetime.now(UTC))
+    functions = _chosen(memories, checks, tags=tags, now=now)
     parts = {check: function(memories) for check, function in functions.items()}
-    findings = withhold(_worst_first(joined(parts.values())), memories)
+    known = [check for check, find in LOOKING.items() if functions.get(check) is find]
+    findings = withhold(_worst_first(joined(parts.values())), memories, known=known)
     return Audit(
         memories=memories,
         findings=findings,
@@ -76,18 +78,19 @@ def audit_memories(
     )
 
 
-def _functions(
-    memories: pd.DataFrame, *, tags: pd.DataFrame | None, now: datetime
+def all_checks(
+    memories: pd.DataFrame, *, tags: pd.DataFrame | None = None, now: datetime | None = None
 ) -> dict[Check, CheckFunction]:
     """Every check with its function; those that relate memories share one search for similar pairs."""
-    moment = pd.Timestamp(now)
-    pairs = cache(partial(similar_pairs, memories))
+    moment = pd.Timestamp(now or datetime.now(UTC))
+    whole = with_all_columns(memories)
+    pairs = cache(partial(similar_pairs, whole))
     return {
-        "exact_duplicate": find_exact_duplicates,
-        "near_duplicate": lambda rows: find_near_duplicates(rows, pairs=pairs()),
-        "changed_value": lambda rows: find_changed_values(rows, pairs=pairs()),
-        "superseded": lambda rows: find_superseded(rows, now=moment, pairs=pairs()),
-        "stale": partial(find_stale, now=moment),
+        "exact_duplicate": lambda _: find_exact_duplicates(whole),
+        "near_duplicate": lambda _: find_near_duplicates(whole, pairs=pairs()),
+        "changed_value": lambda _: find_changed_values(whole, pairs=pairs()),
+        "superseded": lambda _: find_superseded(whole, now=moment, pairs=pairs()),
+        "stale": lambda _: find_stale(whole, now=moment),
         "secret": find_secrets,
         "personal_data": find_personal_data,
         "junk": find_junk,
@@ -103,11 +106,11 @@ def _chosen(
     checks: Iterable[Check] | Mapping[Check, CheckFunction] | None,
     *,
     tags: pd.DataFrame | None,
-    now: datetime,
+    now: datetime | None,
 ) -> dict[Check, CheckFunction]:
     if isinstance(checks, str):
         raise ConfigError(f"checks={checks!r} is one text: pass a list of names, [{checks!r}]")
-    functions = _functions(memories, tags=tags, now=now)
+    functions = all_checks(memories, tags=tags, now=now)
     wanted = list(functions if checks is None else checks)
     unknown = [check for check in wanted if check not in functions]
     if unknown:

@@ -50,7 +50,7 @@ def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.Da
     Parameters
     ----------
     memories : DataFrame
-        Needs ``id`` and ``tags``.
+        Needs ``id``; looks at ``tags``, and says nothing where there is no such column.
     tags : DataFrame, optional
         As `memframe.load_tags` returns them.
 
@@ -67,6 +67,8 @@ def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.Da
                  kind  id                                         evidence action
     0  near_identical  m3  'Recipes' (1 memory) and 'recipe' (2 memories)  retag
     """
+    if "tags" not in memories.columns:
+        return findings_frame(id=[])
     cells = [tuple(dict.fromkeys(cell)) for cell in name_cells(memories, "tags")]
     users = _Users(memories["id"].tolist(), cells)
     found = [_near_identical(users)]

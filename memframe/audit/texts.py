@@ -65,5 +65,7 @@ def texts_with(
 
 
 def _arrow(column: pd.Series[Any]) -> pa.Array:
+    if not column.notna().any():
+        return pa.nulls(len(column), pa.large_string())  # whatever the dtype of nothing is
     array = pa.array(column, type=pa.large_string(), from_pandas=True)
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

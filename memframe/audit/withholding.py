@@ -7,7 +7,8 @@ no choice among them, lets through what `find_secrets` and `find_personal_data` 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -21,6 +22,12 @@ QUOTING: frozenset[Check] = frozenset(
 )
 """Checks whose evidence may hold words of memories."""
 
+LOOKING: Mapping[Check, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "secret": find_secrets,
+    "personal_data": find_personal_data,
+}
+"""Checks that say what must not be shown."""
+
 WITHHELD = "withheld, as it would show a secret or personal data"
 
 _OPEN_KINDS = frozenset({"url", "name", "address"})
@@ -30,33 +37,70 @@ _N_LETTERS = 4
 """Characters in a row that are too much of a secret to show."""
 
 
-def withhold(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataFrame:
-    """Findings whose evidence shows nothing of the secrets and personal data in the memories concerned."""
+def withhold(
+    findings: pd.DataFrame, memories: pd.DataFrame, *, known: Collection[Check] = ()
+) -> pd.DataFrame:
+    """Findings whose evidence shows nothing of the secrets and personal data in the memories concerned.
+
+    Parameters
+    ----------
+    findings : DataFrame
+    memories : DataFrame
+        That were audited.
+    known : collection of str
+        Which of `LOOKING` have had their say among the findings; the others are asked here.
+    """
+    findings = _with_names_masked(findings)
     rows = findings.index[findings["check"].isin(QUOTING) & findings["evidence"].notna()]
     quoting = findings.loc[rows, ["id", "related_id", "evidence"]]
     concerned = memories[memories["id"].isin({*quoting["id"], *quoting["related_id"]})]
-    hidden = _hidden_in(concerned)
+    spans = [
+        findings[findings["check"] == check] if check in known else find(concerned)
+        for check, find in LOOKING.items()
+    ]
+    hidden = _hidden_in(concerned, pd.concat(spans))
     if not hidden:
         return findings
     evidence = [
-        _without(text, {*hidden.get(one, ()), *hidden.get(other, ())})
+        _without(text, {*hidden.get(one, ()), *hidden.get(other, ())}) if isinstance(one, str) else WITHHELD
         for one, other, text in quoting.itertuples(index=False)
-    ]
+    ]  # of memories without ids nobody can say which of them holds what is hidden
+    return _with_evidence(findings, rows, evidence)
+
+
+def _with_names_masked(findings: pd.DataFrame) -> pd.DataFrame:
+    """Findings whose evidence names tags without a secret in any of the names."""
+    rows = findings.index[(findings["check"] == "tags") & findings["evidence"].notna()]
+    said = findings.loc[rows, "evidence"]
+    names = pd.DataFrame({"id": said.unique(), "content": said.unique()})
+    hidden = _hidden_in(names, pd.concat([find(names) for find in LOOKING.values()]))
+    if not hidden:
+        return findings
+    return _with_evidence(findings, rows, [_without(text, hidden.get(text, ())) for text in said])
+
+
+def _with_evidence(findings: pd.DataFrame, rows: pd.Index[Any], evidence: list[str]) -> pd.DataFrame:
     result = findings.copy()
     result.loc[rows, "evidence"] = evidence
     return result
 
 
-def _hidden_in(memories: pd.DataFrame) -> dict[str, set[str]]:
-    """Texts that nobody shall see, by the id of the memory."""
-    spans = pd.concat([find_secrets(memories), find_personal_data(memories)])
-    spans = spans[~spans["kind"].isin(_OPEN_KINDS)]
-    place = {memory_id: row for row, memory_id in enumerate(memories["id"])}
+def _hidden_in(memories: pd.DataFrame, spans: pd.DataFrame) -> dict[str, set[str]]:
+    """Texts that nobody shall see, by the id of the memory; of several with one id, those of all."""
+    spans = spans[~spans["kind"].isin(_OPEN_KINDS) & spans["id"].isin(memories["id"])]
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for row, memory_id in enumerate(memories["id"]):
+        if isinstance(memory_id, str):
+            places[memory_id].append(row)
+    columns = {name: memories[name].tolist() for name in spans["field"].unique()}
     hidden: defaultdict[str, set[str]] = defaultdict(set)
     for memory_id, field, start, end in zip(
         *(spans[name] for name in ("id", "field", "start", "end")), strict=True
     ):
-        hidden[memory_id].add(memories[field].iloc[place[memory_id]][start:end])
+        texts = (columns[field][row] for row in places.get(memory_id, ()))
+        hidden[memory_id].update(
+            text[start:end] for text in texts if isinstance(text, str) and text[start:end]
+        )
     return hidden
 
 

@@ -32,6 +32,8 @@ _DUPLICATES = {"exact_duplicate": BLUE, "near_duplicate": SERIES[1], "changed_va
 _SIZES = (2, 3, 4, 5, 10, 20, 50)
 """Smallest cluster of each bar."""
 
+_FEWEST_BARS = 4
+
 
 class Audited(Protocol):
     """What holds findings: an `memframe.audit.Audit`."""
@@ -115,13 +117,14 @@ def duplicates(audit: Audited | pd.DataFrame, *, ax: Axes | None = None) -> Axes
     ax = prepare(ax, f"{title}, n = {len(sizes):,}", grid="y")
     shown = [check for check in _DUPLICATES if check in set(sizes["check"])]
     width = 0.8 / len(shown)
+    n_bars = max(_FEWEST_BARS, int(np.flatnonzero(_by_size(sizes["size"].to_numpy()))[-1]) + 1)
     bars = []
     for place, check in enumerate(shown):
-        heights = _by_size(sizes["size"][sizes["check"] == check].to_numpy())
-        offsets = np.arange(len(_SIZES)) + (place - (len(shown) - 1) / 2) * width
+        heights = _by_size(sizes["size"][sizes["check"] == check].to_numpy())[:n_bars]
+        offsets = np.arange(n_bars) + (place - (len(shown) - 1) / 2) * width
         bars.append(ax.bar(offsets, heights, 0.92 * width, color=_DUPLICATES[check]))
-    ax.set_xticks(range(len(_SIZES)), labels=_size_labels())
-    ax.set_xlim(-0.6, len(_SIZES) - 0.4)
+    ax.set_xticks(range(n_bars), labels=_size_labels()[:n_bars])
+    ax.set_xlim(-0.6, n_bars - 0.4)
     count_axis(ax)
     note(ax, axis="memories in a cluster")
     legend(ax, bars, [check.replace("_", " ") for check in shown])

@@ -67,14 +67,20 @@ def none_found(counts: Sequence[Count], checks: Sequence[str]) -> str:
 
 
 def _sentences(counts: Sequence[Count], n_memories: int) -> Iterator[str]:
-    for count in counts:
-        weight = sum(count.by_severity.get(severity, 0) for severity in _TELLING)
-        if count.check in _IN_LARGE_NUMBERS:
-            weight = count.n_memories
+    """What is grave first, then what is much."""
+    weighed = [(count, _weight(count)) for count in counts]
+    for count, weight in sorted(weighed, key=lambda pair: (pair[0].worst != _TELLING[0], -pair[1])):
         if weight:
             words = words_of(count.check)
             part = f" ({share(weight, n_memories)})" if n_memories > 1 else ""
             yield f"{memories(weight)}{part} {words.one if weight == 1 else words.many}."
+
+
+def _weight(count: Count) -> int:
+    """Of how many memories the verdict speaks."""
+    if count.check in _IN_LARGE_NUMBERS:
+        return count.n_memories
+    return sum(count.by_severity.get(severity, 0) for severity in _TELLING)
 
 
 def _count(check: str, found: pd.DataFrame) -> Count:

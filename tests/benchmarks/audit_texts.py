@@ -10,6 +10,7 @@ run, with patterns alone and with no language model.
 
 import argparse
 import json
+import logging
 import sys
 import time
 from functools import cache, partial
@@ -177,6 +178,7 @@ def presidio():
         from presidio_analyzer.nlp_engine import SpacyNlpEngine
     except ImportError:
         return None
+    logging.disable(logging.CRITICAL)  # it tells at length that the list of public suffixes cannot be fetched
     engine = SpacyNlpEngine()
     engine.nlp = {"en": spacy.blank("en")}
     analyzer = AnalyzerEngine(nlp_engine=engine, supported_languages=["en"])

@@ -44,7 +44,7 @@ _BEHIND = 32
 _MAC = re.compile(r"(?<![\w:-])[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![\w:-])")
 _NO_CARD = frozenset({"0" * 12, "f" * 12})
 
-MARKS = r"@[\pL\pN]|://|(?i:www\.)|[0-9]\.[0-9]{1,3}\.[0-9]|[0-9A-Fa-f]:[0-9A-Fa-f:]|[0-9A-Fa-f]{2}-[0-9A-Fa-f]{2}-[0-9A-Fa-f]{2}-"
+MARKS = r"@[\pL\pN]|://|(?i:www\.)|[0-9]\.[0-9]{1,3}\.[0-9]|[0-9A-Fa-f]:[0-9A-Fa-f]{0,4}:|::[0-9A-Fa-f]|[0-9A-Fa-f]{2}-[0-9A-Fa-f]{2}-[0-9A-Fa-f]{2}-"
 """A pattern of RE2 that every text with such an address matches."""
 
 

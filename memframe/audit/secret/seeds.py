@@ -46,9 +46,9 @@ def find_seeds(text: str) -> Iterator[Span]:
 
 def _has_run(text: str) -> bool:
     """Whether as many words of the list as make a phrase follow each other; nearly no prose has so many."""
-    n_listed = 0
-    for word in _WORD.findall(text):
-        n_listed = n_listed + 1 if word.lower() in _list() else 0
+    n_listed, listed = 0, _list()
+    for word in _WORD.findall(text.lower()):
+        n_listed = n_listed + 1 if word in listed else 0
         if n_listed >= MIN_TOLD:
             return True
     return False

@@ -1,0 +1,347 @@
+"""The audit as a whole: what it returns, what it writes, and what nobody may read in any of it."""
+
+import json
+import stat
+import string
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import memframe as mf
+from memframe.audit import (
+    CHECKS,
+    SEVERITIES,
+    Audit,
+    Comparison,
+    find_personal_data,
+    find_scores,
+    find_sealed,
+    find_tags,
+)
+from memframe.audit.findings import DTYPES
+from memframe.audit.spans import Span
+from memframe.errors import ConfigError, FrameError
+from memframe.frames import MEMORY_KINDS, TAG_KINDS, FrameBuilder
+from memframe.sample import load_sample
+from tests.rows import memories_of
+
+
+@pytest.fixture(scope="module")
+def sample():
+    names = load_sample()[0].__struct_fields__
+    memories = [{name: getattr(memory, name) for name in names} for memory in load_sample()]
+    return memories_of([{**memory, "id": f"m{place}"} for place, memory in enumerate(memories)])
+
+
+@pytest.fixture(scope="module")
+def audit(sample):
+    return mf.audit_memories(sample)
+
+
+def rows(*contents, **columns):
+    ids = [f"m{place}" for place in range(len(contents))]
+    return pd.DataFrame({"id": ids, "content": list(contents)} | columns)
+
+
+def test_findings_have_the_same_columns_always(audit):
+    for found in (
+        audit.findings,
+        mf.audit_memories(rows()).findings,
+        mf.audit_memories(rows("Likes tea")).findings,
+    ):
+        assert dict(found.dtypes.astype(str)) == dict(DTYPES)
+    assert audit.findings["score"].between(0, 1).all()
+    assert set(audit.findings["check"]) <= set(CHECKS)
+
+
+def test_the_worst_comes_first(audit):
+    rank = audit.findings["severity"].map(SEVERITIES.index)
+    assert rank.is_monotonic_decreasing
+
+
+def test_a_summary_counts_findings_and_memories(audit, sample):
+    assert audit.summary["n_findings"].sum() == len(audit.findings)
+    assert (audit.summary["share"] == audit.summary["n_memories"] / len(sample)).all()
+
+
+def test_rows_and_groups_are_of_one_check(audit):
+    for check in CHECKS:
+        found = audit.findings[audit.findings["check"] == check]
+        assert set(audit.rows(check)["id"]) == set(found["id"].dropna())
+        groups = audit.groups(check)
+        assert groups["n_memories"].is_monotonic_decreasing
+        assert groups["n_memories"].tolist() == groups["ids"].map(len).tolist()
+    with pytest.raises(ConfigError, match="there is exact_duplicate"):
+        audit.rows("duplicates")
+
+
+def test_what_comes_in_is_not_changed(sample):
+    before = sample.copy(deep=True)
+    mf.audit_memories(sample)
+    pd.testing.assert_frame_equal(sample, before)
+
+
+def test_a_frame_without_memories_has_no_findings():
+    audit = mf.audit_memories(FrameBuilder(MEMORY_KINDS).frame())
+    assert audit.findings.empty
+    assert audit.summary.empty
+    assert "There are no memories" in audit._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "columns", [[], ["created_at"], ["updated_at", "tags"], ["title", "source", "importance"]]
+)
+def test_a_frame_with_few_columns_is_audited_and_the_others_named(sample, columns):
+    audit = mf.audit_memories(sample[["id", "content", *columns]])
+    absent = next(said for said in audit.not_checked if said.startswith("Columns"))
+    assert {name for name in ("title", "summary", "tags", "source", "created_at") if name in absent} == (
+        {"title", "summary", "tags", "source", "created_at"} - set(columns)
+    )
+    assert audit._repr_html_()
+
+
+def test_times_may_be_text(sample):
+    written = sample.assign(created_at=sample["created_at"].dt.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    assert len(mf.audit_memories(written).findings) > 100
+
+
+@pytest.mark.parametrize(
+    "frame", [None, [], pd.DataFrame({"id": ["m1"]}), pd.DataFrame({"content": ["tea"]})]
+)
+def test_what_is_no_frame_of_memories_is_refused(frame):
+    with pytest.raises(FrameError):
+        mf.audit_memories(frame)
+
+
+@pytest.mark.parametrize("checks", ["secret", ["secrets"], {"secrets": find_scores}])
+def test_checks_that_are_none_are_refused(checks):
+    with pytest.raises(ConfigError):
+        mf.audit_memories(rows("Likes tea"), checks=checks)
+
+
+def test_what_was_not_looked_for_is_said():
+    memories = rows("Likes tea", None, content_error=[None, "wrong key, or changed after it was sealed"])
+    memories.attrs["memframe"] = {"complete": False}
+    said = " ".join(mf.audit_memories(memories, checks=["secret", "personal_data"]).not_checked)
+    for words in (
+        "not run: exact_duplicate",
+        "Names and postal addresses",
+        "could not be opened",
+        "beyond the limit",
+    ):
+        assert words in said
+    assert "not run" not in " ".join(mf.audit_memories(memories).not_checked)
+
+
+def test_an_analyzer_of_names_can_be_plugged_in():
+    find = partial(find_personal_data, names=lambda text: [Span("name", 0, text.index(" "), 0.8)])
+    audit = mf.audit_memories(rows("Ada likes tea"), checks={"personal_data": find})
+    assert audit.findings[["kind", "start", "end"]].values.tolist() == [["name", 0, 3]]
+    assert not any("Names" in said for said in audit.not_checked)
+
+
+# Files and comparisons
+
+
+def test_files_are_for_their_owner_alone_and_whole(audit, tmp_path):
+    for name, write in {"audit.html": audit.to_html, "audit.json": audit.to_json}.items():
+        write(tmp_path / name)
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
+    saved = json.loads((tmp_path / "audit.json").read_bytes())
+    assert len(saved["findings"]) == len(audit.findings)
+    with pytest.raises(FrameError, match="cannot be written"):
+        audit.to_html(tmp_path / "no" / "such" / "folder.html")
+
+
+def test_an_audit_compares_with_itself_and_with_its_file(audit, tmp_path):
+    audit.to_json(tmp_path / "audit.json")
+    for previous in (audit, tmp_path / "audit.json", str(tmp_path / "audit.json")):
+        comparison = audit.compare(previous)
+        assert isinstance(comparison, Comparison)
+        assert len(comparison.stayed) == len(audit.findings)
+        assert comparison.new.empty
+        assert comparison.gone.empty
+
+
+def test_a_comparison_says_what_came_and_went():
+    earlier = mf.audit_memories(rows("PIN 4711", "Likes tea"), checks=["secret"])
+    later = mf.audit_memories(rows("Likes coffee", "Door code: 2580#"), checks=["secret"])
+    comparison = later.compare(earlier)
+    assert comparison.new["id"].tolist() == ["m1"]
+    assert comparison.gone["id"].tolist() == ["m0"]
+
+
+@pytest.mark.parametrize("text", [b"", b"{}", b'{"format": "memframe-audit/9"}', b"\xff\xfe"])
+def test_another_file_is_no_audit(audit, tmp_path, text):
+    (tmp_path / "other").write_bytes(text)
+    with pytest.raises(FrameError):
+        audit.compare(tmp_path / "other")
+    with pytest.raises(FrameError, match="cannot be read"):
+        audit.compare(tmp_path / "absent")
+
+
+def test_a_page_loads_nothing_and_runs_nothing(audit, tmp_path):
+    audit.to_html(tmp_path / "audit.html")
+    page = (tmp_path / "audit.html").read_text()
+    assert "default-src 'none'" in page
+    for word in ("<script", "<link", "http://", "https://", "onload", "javascript:"):
+        assert word not in page.replace("http://www.w3.org", "")
+    assert "Not looked for" in page
+
+
+def test_a_page_holds_what_memories_say_as_plain_text(tmp_path):
+    hostile = "<script>alert(1)</script> HEARTBEAT_OK <img src=x onerror=alert(1)>"
+    audit = mf.audit_memories(rows(*[hostile] * 9).assign(id=[f"<i>{n}</i>" for n in range(9)]))
+    audit.to_html(tmp_path / "audit.html")
+    for shown in ((tmp_path / "audit.html").read_text(), audit._repr_html_()):
+        assert "<script>alert" not in shown
+        assert "<img" not in shown
+        assert "<i>0" not in shown
+
+
+def test_a_page_of_ten_thousand_memories_is_small(audit, tmp_path):
+    many = Audit(
+        memories=pd.concat([audit.memories] * 26, ignore_index=True),
+        findings=pd.concat([audit.findings] * 26, ignore_index=True),
+        checks=audit.checks,
+        not_checked=audit.not_checked,
+    )
+    many.to_html(tmp_path / "audit.html")
+    assert (tmp_path / "audit.html").stat().st_size < 300_000
+
+
+# Secrets stay in the memories
+
+
+LETTERS = st.text(string.ascii_letters, min_size=3, max_size=6)
+DIGITS = st.permutations("9371846520").map("".join)
+SECRETS = st.one_of(
+    st.tuples(LETTERS, st.sampled_from("!#$%&*+?@_"), DIGITS.map(lambda text: text[:4]), LETTERS).map(
+        "".join
+    ),
+    DIGITS.map(lambda text: text[:7]),
+    st.tuples(DIGITS, DIGITS, st.permutations("ABCDefghIJKLmnop").map("".join))
+    .map("".join)
+    .map("ghp_{}".format),
+)
+
+
+def written(audit, path):
+    """Everything that an audit shows or writes."""
+    audit.to_html(path / "audit.html")
+    audit.to_json(path / "audit.json")
+    frames = [
+        audit.findings,
+        audit.summary,
+        *(audit.groups(check) for check in CHECKS),
+        *audit.compare(audit),
+    ]
+    shown = [frame.to_csv() + repr(frame) for frame in frames]
+    files = [(path / name).read_text("utf-8") for name in ("audit.html", "audit.json")]
+    return "\n".join(
+        [repr(audit), audit._repr_html_(), *audit.not_checked, repr(audit.compare(audit)), *files, *shown]
+    )
+
+
+@given(secret=SECRETS)
+@settings(max_examples=5)
+def test_no_output_holds_the_secret(tmp_path_factory, secret):
+    told = f"The wifi password is {secret}"
+    around = (told, told, f"{told} ", told.upper(), f"Memory stored: {told}", f"{told}, since 2024")
+    assigned = [f"Password: {secret}"] * 6
+    memories = rows(
+        *around,
+        *assigned,
+        title=assigned * 2,
+        tags=[(f"password: {secret}",), (f"Password: {secret}",)] * 6,
+        source=["chat"] * 12,
+    )
+    audit = mf.audit_memories(memories)
+    assert "secret" in set(audit.findings["check"])
+    everything = written(audit, tmp_path_factory.mktemp("audit"))
+    assert secret not in everything
+    assert secret.upper() not in everything
+
+
+# Scores, tags, sealed, missing
+
+
+def test_importance_on_two_scales_is_told_and_brought_to_one():
+    memories = rows(*"abcdef", importance=[0.2, 0.9, 1.0, 2.0, 5.0, np.nan])
+    found = find_scores(memories)
+    assert found[["kind", "id", "action"]].values.tolist() == [
+        ["mixed_scale", "m3", "rescale"],
+        ["mixed_scale", "m4", "rescale"],
+    ]
+    assert found["evidence"].str.endswith((": 0.4", ": 1")).all()
+
+
+def test_importance_on_one_scale_is_no_mixture():
+    assert set(find_scores(rows(*"abc", importance=[1.0, 3.0, 5.0]))["kind"]) == {"scale_1_to_5"}
+    assert find_scores(rows(*"abc", importance=[0.0, 0.5, 1.0])).empty
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("importance", -0.1), ("importance", 5.1), ("confidence", 1.1), ("confidence", -1)]
+)
+def test_scores_that_cannot_be_are_named(field, value):
+    found = find_scores(rows("a", "b", **{field: [0.5, value]}))
+    assert found[["kind", "id", "field"]].values.tolist() == [["out_of_range", "m1", field]]
+
+
+def test_a_confidence_that_never_changes_tells_nothing():
+    memories = rows(
+        *["x"] * 20,
+        confidence=[0.9] * 10 + [0.1 * (n % 9) for n in range(10)],
+        source=["a"] * 10 + ["b"] * 10,
+    )
+    found = find_scores(memories)
+    assert set(found["kind"]) == {"constant_confidence"}
+    assert set(found["id"]) == {f"m{n}" for n in range(10)}
+
+
+def test_names_of_tags_that_mean_the_same_are_brought_together():
+    cells = [("recipe",)] * 3 + [("Recipes",), ("café",), ("cafe",), ("cafe",), ("q1-2024",), ("q2-2024",)]
+    found = find_tags(rows(*"abcdefghi", tags=cells))
+    assert found[["id", "kind", "action"]].values.tolist() == [
+        ["m3", "near_identical", "retag"],
+        ["m4", "near_identical", "retag"],
+    ]
+
+
+def test_tags_are_compared_with_the_list_of_the_user():
+    tags = FrameBuilder(TAG_KINDS)
+    tags.add({"id": ["1", "2", "3"], "name": ["work", "old", "unused"], "color": [None] * 3, "description": [None] * 3,
+              "is_enabled": [True, False, True], "created_at": [None] * 3, "updated_at": [None] * 3})  # fmt: skip
+    found = find_tags(rows(*"abc", tags=[("work",), ("old",), ("nowhere",)]), tags.frame())
+    assert {
+        (kind, None if pd.isna(row) else row) for kind, row in zip(found["kind"], found["id"], strict=True)
+    } == {
+        ("disabled", "m1"),
+        ("unknown", "m2"),
+        ("unused", None),
+    }
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ("sealed with key_version 1, these credentials hold 2", "key_version"),
+        ("a lone surrogate was replaced", "surrogate"),
+        ("sealed as AES-CBC iv:ct, which does not show changes", "layout"),
+        ("wrong key, or changed after it was sealed", "undecryptable"),
+    ],
+)
+def test_content_that_could_not_be_opened_is_told_by_its_cause(error, kind):
+    found = find_sealed(rows(None, "tea", content_error=[error, None]))
+    assert found[["kind", "id"]].values.tolist() == [[kind, "m0"]]
+
+
+def test_what_is_closed_is_not_missing():
+    memories = rows(None, None, "  ", content_error=["wrong key", None, None])
+    found = mf.audit_memories(memories, checks=["missing"]).findings
+    assert found[found["kind"] == "content"]["id"].tolist() == ["m1", "m2"]

@@ -1,0 +1,140 @@
+"""The whole audit: seconds, peak memory, and what each check has of it, beside the near-duplicates alone.
+
+    python tests/benchmarks/audit_whole.py
+
+Each size runs in fresh processes, the whole audit and the near-duplicates taking turns; the median of the rounds
+counts. The store is made up: facts of some 50 words, a quarter of them copies, some with a secret, personal data or
+junk, with titles, tags, sources and scores.
+"""
+
+import argparse
+import json
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from functools import cache
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+MAX_RATIO = 6
+TAGS = ["work", "home", "family", "Family", "health", "travel", "recipes", "recipe", "music", "garden"]
+
+
+def store(n_rows):
+    """Memories of one user, of which something is wrong with every twentieth."""
+    from tests.audit import junk_corpus, secret_corpus
+    from tests.pairs.corpus import corpus
+
+    draw = random.Random(5)
+    memories = corpus(n_rows, seed=9).memories
+    maker = secret_corpus.Maker(seed=5, seed_words=["abandon", "ability", "able"] * 8)
+    junk = [text for texts in junk_corpus.JUNK.values() for text in texts]
+    contents = memories["content"].tolist()
+    for row in range(0, n_rows, 20):
+        contents[row] = draw.choice([draw.choice(junk), maker.fill(draw.choice(secret_corpus.TOLD)).text])
+    return memories.assign(
+        content=contents,
+        title=[" ".join(text.split()[:5]) or None for text in contents],
+        tags=[tuple(draw.sample(TAGS, k=draw.randint(0, 3))) for _ in contents],
+        source=[draw.choice(["chat", "mail", "notes"]) for _ in contents],
+        importance=[draw.choice([0.2, 0.5, 0.8, 4.0]) for _ in contents],
+        confidence=[draw.random() for _ in contents],
+    )
+
+
+def whole(memories):
+    """Every check, as `audit_memories` runs them."""
+    from memframe.audit import audit_memories
+
+    return {"findings": len(audit_memories(memories).findings)}
+
+
+def parts(memories):
+    """The same one by one; seconds of each."""
+    from memframe.audit.checks import all_checks
+
+    seconds = {}
+    for check, find in all_checks(memories).items():
+        timed(check, find, seconds, memories)
+    return seconds
+
+
+def timed(check, find, seconds, memories):
+    began = time.perf_counter()
+    find(memories)
+    seconds[check] = time.perf_counter() - began
+
+
+def near(memories):
+    """Near-duplicates alone."""
+    from memframe.audit.near_duplicate import find_near_duplicates
+
+    return {"findings": len(find_near_duplicates(memories))}
+
+
+WAYS = {"whole": whole, "near": near, "parts": parts}
+
+
+def measured(way, n_rows):
+    """Seconds, peak memory with that of the store, and what the way tells, in this process."""
+    import memframe.audit  # noqa: F401 - its import is not what is measured
+
+    memories = store(n_rows)
+    began = time.perf_counter()
+    told = WAYS[way](memories)
+    seconds = time.perf_counter() - began
+    return {"s": seconds, "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, **told}
+
+
+def in_fresh_process(way, n_rows):
+    command = [sys.executable, __file__, "--way", way, "--rows", str(n_rows)]
+    return json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+
+
+def report(n_rows, rounds):
+    results = {way: [] for way in WAYS}
+    for _ in range(rounds):
+        for way, done in results.items():
+            done.append(in_fresh_process(way, n_rows))
+    median = {
+        way: {name: statistics.median(run[name] for run in runs) for name in runs[0]}
+        for way, runs in results.items()
+    }
+    all_of_it, alone = median["whole"], median["near"]
+    ratio = statistics.median(a["s"] / b["s"] for a, b in zip(results["whole"], results["near"], strict=True))
+    print(
+        f"{n_rows:>9,} {all_of_it['s']:8.2f} s {all_of_it['mb']:7,.0f} MB   near-duplicates alone {alone['s']:6.2f} s: "
+        f"{ratio:.1f} times (at most {MAX_RATIO})   {all_of_it['findings']:,.0f} findings"
+    )
+    shares = {name: value for name, value in median["parts"].items() if name not in ("s", "mb")}
+    ranked = sorted(shares.items(), key=lambda item: -item[1])
+    total = sum(shares.values())
+    print(" " * 10 + ", ".join(f"{name} {value / total:.0%}" for name, value in ranked), flush=True)
+
+
+@cache
+def options():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def main():
+    if options().way:
+        print(json.dumps(measured(options().way, options().rows[0])))
+        return
+    print(f"{'rows':>9} {'seconds':>10} {'peak':>10}")
+    for n_rows in options().rows:
+        report(n_rows, options().rounds)
+
+
+if __name__ == "__main__":
+    main()
