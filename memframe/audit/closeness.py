@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from memframe.audit.difference import APART, Difference, heavy, weight_of
+from memframe.audit.known_words import is_known
 from memframe.audit.layout import Layout, Places
 from memframe.audit.lexicon import (
     ARTICLES,
@@ -24,7 +25,7 @@ from memframe.audit.lexicon import (
 )
 from memframe.audit.opposites import are_opposed
 from memframe.audit.resemblance import is_digits, is_number, same_moment
-from memframe.audit.slips import is_known, is_slip
+from memframe.audit.slips import is_slip
 
 _LONG = 8
 """Words from which on a text may be cut by its length."""
@@ -78,9 +79,9 @@ class Comparison:
         less, more = sorted((left, right), key=len)
         if less and len(less) == len(more):
             return self._changed(_kind(left, right), left, right, len(more))
-        if len(less) > 1 + self._shared // 20 or any(map(is_number, less)):
+        if len(less) > 1 + self._shared // 20 or any(is_number(word) or word in _TELLING for word in less):
             return APART
-        return self._held(more, 0.6)
+        return self._held(more, 0.75 if less else 0.6)
 
     def _settle(self) -> None:
         """Take away words of both sides that are the same but for a slip or another spelling of a moment."""
@@ -221,7 +222,7 @@ class Comparison:
     def _changed(self, kind: str, left: list[str], right: list[str], n_places: int) -> Difference:
         n_exchanged = max(len([word for word in side if word not in NEGATIONS]) for side in (left, right))
         score = self._shared / (self._shared + max(n_exchanged, 1))
-        least_shared, least_score = (1.0, 0.5) if kind in {"number", "date"} else (1.5, 0.65)
+        least_shared, least_score = (1.0, 0.5) if kind in {"number", "date"} else (1.5, 0.6)
         if self._shared < least_shared or score < least_score:
             return APART
         if n_exchanged > (1 if kind == "polarity" else 2.5) + self._shared / 8:

@@ -25,9 +25,9 @@ _LIGHT = {
     "de": """
         aber als auch auf aus bei beim bis bist da damit dann das dass dem den der dessen deren die dies diese diesem
         diesen dieser dieses doch du durch ein eine einem einen einer eines er es etwa etwas euch fur habe haben hatte
-        ich ihm ihn ihr ihre ihren im ist jede jedem jeden jeder jedes kann mein meine mich mir mit nach noch nur ob
-        oder schon sehr seine seinen sich sie sind soll uber um und uns unser vom von vor waren wenn wer werden wie
-        wieder wir wird wo wurde zu zum zur
+        ich ihm ihn ihr ihre ihren im ist jede jedem jeden jeder jedes kann mehr mein meine mich mir mit nach noch nur
+        ob oder schon sehr seine seinen sich sie sind soll sondern uber um und uns unser vom von vor waren wenn wer
+        werden wie wieder wir wird wo wurde zu zum zur
     """,
     "fr": """
         ai alors au aussi aux avec avons ce cela ces cet cette chez comme dans de du donc elle elles en encore et etait

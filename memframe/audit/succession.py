@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from math import log2
 from typing import NamedTuple
@@ -25,6 +26,8 @@ _WEAK = frozenset({"now", "moved", "denied"})
 
 _BY_TELLING = (0.3, 0.7, 1.0)
 """What a likeness counts by how many words are shared that are neither a name nor a mere topic."""
+
+_OF_USER = re.compile(r"\W*(?:the )?(?:user|i|my)\b", re.IGNORECASE)
 
 Rows = NDArray[np.int64]
 
@@ -83,7 +86,7 @@ def claims_of(text: str) -> list[Claim]:
         cue = cue_in(statement.text, rules)
         if cue is not None:
             old = said_in(cue.old) & statement.said
-            new = (said_in(cue.new) & statement.said) - old
+            new = frozenset(name for name in said_in(cue.new) & statement.said if name[0] != "@") - old
             claims.append(
                 Claim(cue, statement, old, new, statement.said - old - new, everything - statement.said)
             )
@@ -158,7 +161,8 @@ class Judge:
     def _names(self, text: str) -> list[str]:
         if text not in self._names_of:
             names = (name for statement in statements_of(text) for name in statement.names)
-            self._names_of[text] = [name for name in names if name not in self._common]
+            user = ["user"] if _OF_USER.match(text) else []
+            self._names_of[text] = [*user, *(name for name in names if name not in self._common)]
         return self._names_of[text]
 
 
