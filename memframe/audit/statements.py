@@ -74,7 +74,7 @@ class Statement(NamedTuple):
         return self.dated | (self.capitalised - common)
 
 
-@lru_cache(maxsize=1 << 15)
+@lru_cache(maxsize=1 << 12)
 def statements_of(text: str) -> tuple[Statement, ...]:
     """The sentences of a text that have any words.
 
