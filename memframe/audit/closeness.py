@@ -27,7 +27,7 @@ from memframe.audit.opposites import are_opposed
 from memframe.audit.resemblance import is_digits, is_number, same_moment
 from memframe.audit.slips import is_slip
 
-_MOST_EXCHANGED = 2.5
+_MOST_SLIPS, _MOST_EXCHANGED = 2, 2.5
 _LONG = 8
 """Words from which on a text may be cut by its length."""
 
@@ -56,6 +56,8 @@ class Comparison:
 
     def judged(self) -> Difference:
         """What the two are to each other; to be asked once."""
+        if min(len(heavy(self._left)), len(heavy(self._right))) > _MOST_SLIPS + self._shared:
+            return APART
         if self._left and self._right:
             self._settle()
         left, right = self._valued()

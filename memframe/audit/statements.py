@@ -81,10 +81,16 @@ def statements_of(text: str) -> tuple[Statement, ...]:
     >>> [sorted(statement.said) for statement in statements_of("Ada moved. She likes tea.")]
     [['@home', 'ada'], ['=like', 'tea']]
     """
-    return tuple(_statement(part) for part in _SENTENCE.split(text) if part.strip())
+    return tuple(map(statement_of, sentences_of(text)))
 
 
-def _statement(text: str) -> Statement:
+def sentences_of(text: str) -> list[str]:
+    """The sentences of a text, as they are written."""
+    return [part for part in _SENTENCE.split(text) if part.strip()]
+
+
+def statement_of(text: str) -> Statement:
+    """One sentence, and what it says."""
     words = _WORD.findall(text)
     said = _said(words)
     names = tuple(without_accents(word.lower()) for word in words if word[0].isupper() and _may_be_name(word))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from memframe.audit.candidates import distinct
 from memframe.audit.cues import Cue, cue_in, has_cue, rules_for
 from memframe.audit.resemblance import class_of
-from memframe.audit.statements import TOPICS, Statement, said_in, statements_of
+from memframe.audit.statements import TOPICS, Statement, said_in, sentences_of, statement_of, statements_of
 from memframe.audit.words import Words
 
 _WORDS = 16
@@ -79,18 +79,19 @@ class Weights(dict[str, float]):
 
 def claims_of(text: str) -> list[Claim]:
     """What the statements of a text claim to have changed, the surest few."""
-    statements, rules = statements_of(text), rules_for(text)
-    everything: frozenset[str] = frozenset().union(*(statement.said for statement in statements))
-    claims = []
-    for statement in statements:
-        cue = cue_in(statement.text, rules)
-        if cue is not None:
-            old = said_in(cue.old) & statement.said
-            new = frozenset(name for name in said_in(cue.new) & statement.said if name[0] != "@") - old
-            claims.append(
-                Claim(cue, statement, old, new, statement.said - old - new, everything - statement.said)
-            )
+    rules = rules_for(text)
+    cued = [
+        (sentence, cue) for sentence in sentences_of(text) if (cue := cue_in(sentence, rules)) is not None
+    ]
+    everything = said_in(text) if cued else frozenset()
+    claims = [_claim(cue, statement_of(sentence), everything) for sentence, cue in cued]
     return sorted(claims, key=lambda claim: -claim.cue.strength)[:_CLAIMS]
+
+
+def _claim(cue: Cue, statement: Statement, everything: frozenset[str]) -> Claim:
+    old = said_in(cue.old) & statement.said
+    new = frozenset(name for name in said_in(cue.new) & statement.said if name[0] != "@") - old
+    return Claim(cue, statement, old, new, statement.said - old - new, everything - statement.said)
 
 
 class Judge:

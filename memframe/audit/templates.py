@@ -78,7 +78,10 @@ class _Templates:
         self._are_values = np.array([name[0].isdigit() or name in _DAYS for name in words.classes], bool)
 
     def n_filling(self, pair: Pair, *, values: bool = True) -> int:
-        """How many clusters of texts have all the words that both texts have, or all but their numbers and days."""
+        """How many clusters of texts have all the words that both texts have, or all but their numbers and days.
+
+        Counted no further than it matters.
+        """
         shared = self._shared(pair, values=values)
         rows = np.array(pair[:2]) if not len(shared) else self._having(shared[0])
         for name in shared[1:]:
@@ -87,7 +90,12 @@ class _Templates:
             others = self._having(name)
             places = np.minimum(np.searchsorted(others, rows), len(others) - 1)
             rows = rows[others[places] == rows]
-        return len({self._clusters.of(row) for row in rows.tolist()})
+        clusters: set[int] = set()
+        for row in rows.tolist():
+            clusters.add(self._clusters.of(row))
+            if len(clusters) > _MOST_FILLING:
+                break
+        return len(clusters)
 
     def _shared(self, pair: Pair, *, values: bool) -> NDArray[np.int64]:
         """The classes of words of both texts that carry a value, the rarest first."""
