@@ -37,6 +37,8 @@ def _rule(kind: str, strength: float, hints: str, pattern: str) -> Rule:
 
 _UNTIL = r"(?:[^.;:!?\n]|[.:](?=\d))"
 _OLD, _NEW = rf"(?P<old>{_UNTIL}+?)", r"(?P<new>(?:[^.,;:!?\n]|[.,:](?=\d))+)"
+_WHERE = r"(?:at|in|on|for|with|from|by|since)"
+_NEW_HERE = rf"(?P<new>(?:{_WHERE} )?[^.,;:!?\n]+?)(?= {_WHERE}\b|[.,;:!?\n]|$)"
 _STOP = r"(?=$|[,;!?\n]|[.:](?!\d)| and now\b| but\b| now\b| since\b| in favou?r\b)"
 _STOP_EARLY = r"(?=$|[,;!?\n(]|[.:](?!\d)| (?:and|but|now|since|to|for|in|on|at|with|because|after|as)\b)"
 
@@ -134,7 +136,7 @@ RULES: tuple[Rule, ...] = (
         " not |n't |n\u2019t ",
         rf"\b(?:(?:is|are|am|was|were|does|do|did|has|have|had|can|could|will|would) not|\w+n['\u2019]t) {_OLD}{_STOP}",
     ),
-    _rule("now", 0.9, "is now|are now", rf"\b(?:is|are) now {_NEW}"),
+    _rule("now", 0.9, "is now|are now", rf"\b(?:is|are) now {_NEW_HERE}"),
     _rule("now", 0.9, "as of|from now on", r"\b(?:as of|from now on)\b"),
     _rule(
         "now",

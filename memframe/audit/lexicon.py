@@ -137,7 +137,8 @@ _SAME = """
     furthermore/additionally/moreover however/although/though because/since therefore near/close/nearby
     next/upcoming/following final/last entire/whole various/several everybody/everyone somebody/someone till/until
     among/amongst while/whilst toward/towards regarding/concerning leave/depart/leaves/departs
-    left/departed/remaining friend/pal/buddy friends/pals/buddies family/relatives color/colour colors/colours
+    left/departed/remaining fly/flies/flew/flight/flights allergic/allergy/allergies member/membership
+    marry/marries/marriage friend/pal/buddy friends/pals/buddies family/relatives color/colour colors/colours
     colored/coloured flavor/flavour flavors/flavours neighbor/neighbour neighbors/neighbours
     neighborhood/neighbourhood behavior/behaviour labor/labour honor/honour humor/humour harbor/harbour rumor/rumour
     center/centre centers/centres theater/theatre fiber/fibre grey/gray tire/tyre tires/tyres program/programme

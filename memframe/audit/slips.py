@@ -34,13 +34,13 @@ def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bo
     """
     if n_a > n_b or (n_a == n_b and is_known(a)):
         a, n_a, b, n_b = b, n_b, a, n_a
-    if n_a > 1 + n_b // 20 or abs(len(a) - len(b)) > 2 or not (a + b).isalpha() or _are_two_words(a, b):
+    if n_a > 1 + n_b // 20 or abs(len(a) - len(b)) > 1 or not (a + b).isalpha() or _are_two_words(a, b):
         return False
     if is_known(a) and (not careless or is_name(a)):
         return False
     known, longer = n_b > 2 * n_a or is_known(b), max(len(a), len(b))
-    distance = OSA.distance(a, b, score_cutoff=2)
-    if distance > (2 if known and longer >= 8 and a[0] == b[0] else 1):
+    may_be_two = known and not careless and longer >= 8 and a[0] == b[0]
+    if OSA.distance(a, b, score_cutoff=2) > (2 if may_be_two else 1):
         return False
     if known and (longer >= 6 or (longer > 3 and is_common(b))):
         return True

@@ -17,7 +17,7 @@ _TOPICS = {
     "home": "live living lives lived move moved moving relocate relocated flat apartment house home address rent "
     "rents renting reside based room lease landlord",
     "work": "work job works worked working employ employed employer position role joined resigned hired promoted boss "
-    "manager career director company",
+    "manager career director company head chief executive promotion",
     "couple": "married marry dating partner divorced engaged girlfriend boyfriend husband wife single separated "
     "together broke breakup split wedding",
     "eating": "vegetarian vegan meat diet pescatarian steak",

@@ -24,9 +24,16 @@ _RECENT = 150
 _TOPIC_WEIGHT = 0.3
 _WEAK = frozenset({"now", "moved", "denied"})
 
-_BY_TELLING = (0.3, 0.7, 1.0)
+_BY_TELLING = (0.3, 0.85, 1.0)
 """What a likeness counts by how many words are shared that are neither a name nor a mere topic."""
 
+_ANOTHER_PERSON = 0.3
+_OF_RELATIVE = re.compile(
+    r"\W*(?:the )?(?:\w+['\u2019]s|my|his|her|their) (?:(?:best|old|elder|younger|little|big) )?"
+    r"(sister|brother|mother|father|mum|mom|dad|parents|son|daughter|wife|husband|aunt|uncle|cousin|nephew|niece|friend|"
+    r"neighbou?r|colleague|roommate|flatmate|grandmother|grandfather|in-laws)s?\b(?! and)",
+    re.IGNORECASE,
+)
 _OF_USER = re.compile(r"\W*(?:the )?(?:user|i|my)\b", re.IGNORECASE)
 
 Rows = NDArray[np.int64]
@@ -155,9 +162,12 @@ class Judge:
         return len({name if name[0] != "@" else "@" for name in shared if name not in names})
 
     def _same_person(self, old_text: str, new_text: str) -> float:
-        """Less than one where both texts name somebody, and not the same."""
+        """Less than one where the texts name somebody, and not the same, or the newer one speaks of a relative."""
+        relative = _OF_RELATIVE.match(new_text)
+        if relative and relative[1].lower() not in old_text.lower():
+            return _ANOTHER_PERSON
         old, new = (self._names(text) for text in (old_text, new_text))
-        return 1.0 if not old or not new or old[0] in new or new[0] in old else 0.3
+        return 1.0 if not old or not new or old[0] in new or new[0] in old else _ANOTHER_PERSON
 
     def _names(self, text: str) -> list[str]:
         if text not in self._names_of:
