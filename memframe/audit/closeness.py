@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from memframe.audit.difference import APART, Difference, heavy, weight_of
+from memframe.audit.known_words import is_known
 from memframe.audit.layout import Layout, Places
 from memframe.audit.lexicon import (
     ARTICLES,
@@ -24,8 +25,9 @@ from memframe.audit.lexicon import (
 )
 from memframe.audit.opposites import are_opposed
 from memframe.audit.resemblance import is_digits, is_number, same_moment
-from memframe.audit.slips import is_known, is_slip
+from memframe.audit.slips import is_slip
 
+_MOST_SLIPS, _MOST_EXCHANGED = 2, 2.5
 _LONG = 8
 """Words from which on a text may be cut by its length."""
 
@@ -54,15 +56,13 @@ class Comparison:
 
     def judged(self) -> Difference:
         """What the two are to each other; to be asked once."""
+        if min(len(heavy(self._left)), len(heavy(self._right))) > _MOST_SLIPS + self._shared:
+            return APART
         if self._left and self._right:
-            if self._may_settle():
-                self._settle()
-            if len(self._left) != len(self._right):
-                self._settle_joined(self._left, self._right)
-                self._settle_joined(self._right, self._left)
-            self._settle_cut(self._left, self._right, *self._layout.ends)
-            self._settle_cut(self._right, self._left, *reversed(self._layout.ends))
+            self._settle()
         left, right = self._valued()
+        if min(len(left), len(right)) > _MOST_EXCHANGED + self._shared / 8:
+            return APART
         opposites = self._opposites()
         if opposites or self._denied():
             return self._turned(left, right, opposites)
@@ -73,22 +73,22 @@ class Comparison:
         if self._layout.n_moved > 1 + self._layout.n_words[0] // 10:
             return self._in_another_order(left, right)
         exchanges = self._exchanges()
-        if exchanges:
-            return self._exchanged(exchanges, left, right)
-        less, more = sorted((left, right), key=len)
-        if less and len(less) == len(more):
-            return self._changed(_kind(left, right), left, right, len(more))
-        if len(less) > 1 + self._shared // 20 or any(map(is_number, less)):
-            return APART
-        return self._held(more, 0.6)
+        return self._exchanged(exchanges, left, right) if exchanges else self._part(left, right)
 
     def _settle(self) -> None:
-        """Take away words of both sides that are the same but for a slip or another spelling of a moment."""
-        self._settle_slips()
-        if self._way == "typing":
-            self._settle_slips(careless=True)
+        """Take away words of both sides that are the same, however they are written."""
+        if self._may_settle():
+            self._settle_slips()
+            if self._way == "typing":
+                self._settle_slips(careless=True)
+        if len(self._left) != len(self._right):
+            self._settle_joined(self._left, self._right)
+            self._settle_joined(self._right, self._left)
+        self._settle_cut(self._left, self._right, *self._layout.ends)
+        self._settle_cut(self._right, self._left, *reversed(self._layout.ends))
 
     def _settle_slips(self, *, careless: bool = False) -> None:
+        """Take away words that are the same but for a slip, or another spelling of a moment."""
         for word in sorted(self._left, key=LIGHT.__contains__):
             other = next(
                 (other for other in self._right if self._slipped(word, other, careless=careless)), None
@@ -101,7 +101,7 @@ class Comparison:
                 self._way = "typing"
 
     def _may_settle(self) -> bool:
-        """Whether a word of them is rare beside the others, or a moment: all that `_settle` can do something with."""
+        """Whether a word of them is rare beside the others, or a moment: all that may be a slip."""
         words = self._left + self._right
         counts = [self._n_times[word] for word in words]
         return min(counts) <= 1 + max(counts) // 20 or any(MINUTES in word for word in words)
@@ -197,6 +197,15 @@ class Comparison:
         )
         return max(len(before), len(after)) <= 2 * n_places and n_light <= n_places
 
+    def _part(self, left: list[str], right: list[str]) -> Difference:
+        """A text that is a part of the other one, or has one value another in another place."""
+        less, more = sorted((left, right), key=len)
+        if less and len(less) == len(more):
+            return self._changed(_kind(left, right), left, right, len(more))
+        if len(less) > 1 + self._shared // 20 or any(is_number(word) or word in _TELLING for word in less):
+            return APART
+        return self._held(more, 0.75 if less else 0.6)
+
     def _in_another_order(self, left: list[str], right: list[str]) -> Difference:
         less, more = sorted((left, right), key=len)
         if not less:
@@ -221,10 +230,10 @@ class Comparison:
     def _changed(self, kind: str, left: list[str], right: list[str], n_places: int) -> Difference:
         n_exchanged = max(len([word for word in side if word not in NEGATIONS]) for side in (left, right))
         score = self._shared / (self._shared + max(n_exchanged, 1))
-        least_shared, least_score = (1.0, 0.5) if kind in {"number", "date"} else (1.5, 0.65)
+        least_shared, least_score = (1.0, 0.5) if kind in {"number", "date"} else (1.5, 0.6)
         if self._shared < least_shared or score < least_score:
             return APART
-        if n_exchanged > (1 if kind == "polarity" else 2.5) + self._shared / 8:
+        if n_exchanged > (1 if kind == "polarity" else _MOST_EXCHANGED) + self._shared / 8:
             return APART
         return Difference("changed", kind, score, n_places, tuple(left), tuple(right))
 

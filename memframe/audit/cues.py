@@ -36,7 +36,9 @@ def _rule(kind: str, strength: float, hints: str, pattern: str) -> Rule:
 
 
 _UNTIL = r"(?:[^.;:!?\n]|[.:](?=\d))"
-_OLD, _NEW = rf"(?P<old>{_UNTIL}+?)", rf"(?P<new>{_UNTIL}+)"
+_OLD, _NEW = rf"(?P<old>{_UNTIL}+?)", r"(?P<new>(?:[^.,;:!?\n]|[.,:](?=\d))+)"
+_WHERE = r"(?:at|in|on|for|with|from|by|since)"
+_NEW_HERE = rf"(?P<new>(?:{_WHERE} )?[^.,;:!?\n]+?)(?= {_WHERE}\b|[.,;:!?\n]|$)"
 _STOP = r"(?=$|[,;!?\n]|[.:](?!\d)| and now\b| but\b| now\b| since\b| in favou?r\b)"
 _STOP_EARLY = r"(?=$|[,;!?\n(]|[.:](?!\d)| (?:and|but|now|since|to|for|in|on|at|with|because|after|as)\b)"
 
@@ -52,6 +54,7 @@ _HAS_ENDED = (
     "quit|dropped|cancelled|canceled|sold|gave up|given up|stopped|resigned from|retired from|ended|gave away"
 )
 _IS_OVER = "sold|cancelled|canceled|closed|out of use|abandoned|discontinued|terminated"
+_OVER = "(?:used|valid|needed|in use|available|active|true|required|supported|relevant|offered|correct)"
 _PARTED = "broke up|divorced|separated|moved out|stepped down|took over|passed away|died|turned out not"
 _MOVED_ELSEWHERE = (
     "umgezogen|umgestiegen|gewechselt|déménagé|changé|remplacé|cambió|cambiado|cambiato|mudó|mudado|trasferito|"
@@ -69,6 +72,12 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule("instead", 0.9, "instead", r"\binstead\b(?! of)"),
     _rule("no_longer", 1.0, "no longer", rf"\bno longer\b {_OLD}{_STOP}"),
+    _rule(
+        "no_longer",
+        1.0,
+        "no longer",
+        rf"(?:^|[,;] ?)(?:and |but )?(?P<old>[^,;]+?) (?:is|are) no longer {_OVER}\b",
+    ),
     _rule(
         "no_longer",
         1.0,
@@ -96,6 +105,12 @@ RULES: tuple[Rule, ...] = (
     _rule("ended", 0.9, f"{_PARTED}|gave ", rf"\b(?:{_PARTED})\b|\bgave\b.+\baway\b"),
     _rule("moved", 0.9, _HAS_MOVED, rf"\b(?:{_HAS_MOVED})\b{_UNTIL}*? to {_NEW}"),
     _rule("moved", 0.7, _HAS_MOVED, rf"\b(?:{_HAS_MOVED})\b"),
+    _rule(
+        "moved",
+        0.9,
+        "raised|increased|lowered|reduced|extended|shortened|bumped",
+        rf"\b(?:raised|increased|lowered|reduced|extended|shortened|bumped)\b{_UNTIL}{{1,60}}? to {_NEW}",
+    ),
     _rule("moved", 0.8, "went up|gone up|went down|gone down", r"\b(?:went|gone) (?:up|down)\b"),
     _rule(
         "moved",
@@ -121,15 +136,20 @@ RULES: tuple[Rule, ...] = (
         " not |n't |n\u2019t ",
         rf"\b(?:(?:is|are|am|was|were|does|do|did|has|have|had|can|could|will|would) not|\w+n['\u2019]t) {_OLD}{_STOP}",
     ),
+    _rule("now", 0.9, "is now|are now", rf"\b(?:is|are) now {_NEW_HERE}"),
+    _rule("now", 0.9, "as of|from now on", r"\b(?:as of|from now on)\b"),
     _rule(
         "now",
         0.7,
-        "now|these days|as of|become|became",
-        r"\b(?:now|nowadays|these days|as of|has become|have become|became)\b",
+        "now|these days|become|became",
+        r"\b(?:now|nowadays|these days|has become|have become|became)\b",
     ),
     _rule("now", 0.6, "new", r"\bnew\b"),
     _rule("now", 0.6, "since ", rf"\bsince (?:last |this )?(?:\w+ )?(?:(?:19|20)\d\d|{_MONTHS}|then)\b"),
     _rule("now", 0.6, "from ", r"\bfrom \w+ (?:\d+ )?on\b"),
+    _rule("no_longer", 1.0, "nicht mehr", rf"\bnicht mehr {_OLD}{_STOP}"),
+    _rule("no_longer", 1.0, "ya no ", rf"\bya no {_OLD}{_STOP}"),
+    _rule("no_longer", 1.0, " plus ", rf"\bn(?:e |['\u2019])\w+ plus {_OLD}{_STOP}"),
     _rule("no_longer", 1.0, "nicht mehr|kein", r"\bnicht mehr\b|\bkein(?:e[nmr]?)? \w+ mehr\b"),
     _rule(
         "no_longer",

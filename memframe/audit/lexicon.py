@@ -25,9 +25,9 @@ _LIGHT = {
     "de": """
         aber als auch auf aus bei beim bis bist da damit dann das dass dem den der dessen deren die dies diese diesem
         diesen dieser dieses doch du durch ein eine einem einen einer eines er es etwa etwas euch fur habe haben hatte
-        ich ihm ihn ihr ihre ihren im ist jede jedem jeden jeder jedes kann mein meine mich mir mit nach noch nur ob
-        oder schon sehr seine seinen sich sie sind soll uber um und uns unser vom von vor waren wenn wer werden wie
-        wieder wir wird wo wurde zu zum zur
+        ich ihm ihn ihr ihre ihren im ist jede jedem jeden jeder jedes kann mehr mein meine mich mir mit nach noch nur
+        ob oder schon sehr seine seinen sich sie sind soll sondern uber um und uns unser vom von vor waren wenn wer
+        werden wie wieder wir wird wo wurde zu zum zur
     """,
     "fr": """
         ai alors au aussi aux avec avons ce cela ces cet cette chez comme dans de du donc elle elles en encore et etait
@@ -137,7 +137,8 @@ _SAME = """
     furthermore/additionally/moreover however/although/though because/since therefore near/close/nearby
     next/upcoming/following final/last entire/whole various/several everybody/everyone somebody/someone till/until
     among/amongst while/whilst toward/towards regarding/concerning leave/depart/leaves/departs
-    left/departed/remaining friend/pal/buddy friends/pals/buddies family/relatives color/colour colors/colours
+    left/departed/remaining fly/flies/flew/flight/flights allergic/allergy/allergies member/membership
+    marry/marries/marriage friend/pal/buddy friends/pals/buddies family/relatives color/colour colors/colours
     colored/coloured flavor/flavour flavors/flavours neighbor/neighbour neighbors/neighbours
     neighborhood/neighbourhood behavior/behaviour labor/labour honor/honour humor/humour harbor/harbour rumor/rumour
     center/centre centers/centres theater/theatre fiber/fibre grey/gray tire/tyre tires/tyres program/programme

@@ -28,6 +28,8 @@ class SimilarPairs:
 
     rows: NDArray[np.int64]
     """The row of the frame for each text. Of memories with the same text it is the one to keep."""
+    owners: NDArray[np.int64]
+    """A number for the user of each text."""
     pairs: list[Pair]
     """Pairs of places in ``rows``."""
     clusters: Clusters
@@ -36,7 +38,7 @@ class SimilarPairs:
     @cached_property
     def changed(self) -> list[Pair]:
         """Of the pairs those that differ in a value, one for each two clusters."""
-        return changed_pairs(self.reader.words, self.pairs, self.clusters)
+        return changed_pairs(self.reader.words, self.owners, self.pairs, self.clusters)
 
 
 def similar_pairs(memories: pd.DataFrame) -> SimilarPairs:
@@ -64,4 +66,4 @@ def similar_pairs(memories: pd.DataFrame) -> SimilarPairs:
         for a, b in zip(left[promising].tolist(), right[promising].tolist(), strict=True)
     )
     pairs = [pair for pair in found if pair.difference.verdict != "apart"]
-    return SimilarPairs(rows, pairs, near_clusters(reader, pairs, len(rows)), reader)
+    return SimilarPairs(rows, owners[rows], pairs, near_clusters(reader, pairs, len(rows)), reader)

@@ -6,56 +6,15 @@ words that both stand in several texts, or that are both known, are two words, h
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
-from importlib.resources import files
-from typing import NamedTuple
-
 from rapidfuzz.distance import OSA
 
-from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, NEGATIONS
+from memframe.audit.known_words import is_common, is_known, is_name
+from memframe.audit.lexicon import CALENDAR, LIGHT, NEGATIONS
 from memframe.audit.opposites import are_opposed
 from memframe.audit.resemblance import is_number
-from memframe.audit.vocabulary import read_vocabulary
 
 _KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _PLACE_OF_KEY = {key: (row, at) for row, keys in enumerate(_KEYBOARD) for at, key in enumerate(keys)}
-
-
-@lru_cache(maxsize=1 << 16)
-def is_known(word: str) -> bool:
-    """Whether a word is right as it is written, whatever a store says.
-
-    >>> is_known("daniela"), is_known("walking"), is_known("danielo"), is_known("wlaking")
-    (True, True, False, False)
-    """
-    known = _known()
-    return (
-        word in known.names
-        or word in known.words
-        or word.removesuffix("s") in known.words
-        or _is_form_of(word, known.verbs)
-    )
-
-
-def _is_form_of(word: str, verbs: frozenset[str]) -> bool:
-    return any(word.endswith(end) and word.removesuffix(end) in verbs for end in ("ed", "ing"))
-
-
-class _Known(NamedTuple):
-    names: frozenset[str]
-    words: frozenset[str]
-    verbs: frozenset[str]
-    """Words to which «ed» and «ing» may be added."""
-
-
-@cache
-def _known() -> _Known:
-    listed = read_vocabulary(__package__, "known_words.txt")
-    common = files("memframe.audit.secret").joinpath("seed_words.txt").read_text("ascii").split()
-    verbs = (word.removesuffix("e") if len(word) > 4 else word for word in common)
-    return _Known(
-        listed["names"] | listed["places"], listed["words"].union(LIGHT, CLASSES, common), frozenset(verbs)
-    )
 
 
 def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bool:
@@ -75,15 +34,15 @@ def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bo
     """
     if n_a > n_b or (n_a == n_b and is_known(a)):
         a, n_a, b, n_b = b, n_b, a, n_a
-    if n_a > 1 + n_b // 20 or abs(len(a) - len(b)) > 2 or not (a + b).isalpha() or _are_two_words(a, b):
+    if n_a > 1 + n_b // 20 or abs(len(a) - len(b)) > 1 or not (a + b).isalpha() or _are_two_words(a, b):
         return False
-    if is_known(a) and (not careless or a in _known().names):
+    if is_known(a) and (not careless or is_name(a)):
         return False
     known, longer = n_b > 2 * n_a or is_known(b), max(len(a), len(b))
-    distance = OSA.distance(a, b, score_cutoff=2)
-    if distance > (2 if known and longer >= 8 and a[0] == b[0] else 1):
+    may_be_two = known and not careless and longer >= 8 and a[0] == b[0]
+    if OSA.distance(a, b, score_cutoff=2) > (2 if may_be_two else 1):
         return False
-    if known and (longer >= 6 or (longer > 3 and b in _known().words)):
+    if known and (longer >= 6 or (longer > 3 and is_common(b))):
         return True
     if longer >= 8 and a[-1] == b[-1]:
         return True

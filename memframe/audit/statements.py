@@ -8,7 +8,8 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from memframe.audit.lexicon import CALENDAR, CHANGING, LIGHT, MONTHS, NEGATIONS
+from memframe.audit.known_words import is_place
+from memframe.audit.lexicon import CALENDAR, CHANGING, LIGHT, NEGATIONS
 from memframe.audit.resemblance import class_of
 from memframe.audit.words import without_accents
 
@@ -16,7 +17,7 @@ _TOPICS = {
     "home": "live living lives lived move moved moving relocate relocated flat apartment house home address rent "
     "rents renting reside based room lease landlord",
     "work": "work job works worked working employ employed employer position role joined resigned hired promoted boss "
-    "manager career director company",
+    "manager career director company head chief executive promotion",
     "couple": "married marry dating partner divorced engaged girlfriend boyfriend husband wife single separated "
     "together broke breakup split wedding",
     "eating": "vegetarian vegan meat diet pescatarian steak",
@@ -34,7 +35,9 @@ _TOPICS = {
 
 TOPICS = {class_of(word): f"@{topic}" for topic, words in _TOPICS.items() for word in words.split()}
 
-_BESIDE_CUES = "new old rather up down away last previous latest given gave went gone week month year"
+_BESIDE_CUES = (
+    "push back forward new old rather up down away last previous latest given gave went gone week month year"
+)
 _LITTLE = "s t one ones thing things way ways time times lot bit kind sort"
 _IN_LY = "family italy assembly anomaly butterfly monopoly supply reply daily weekly monthly yearly"
 
@@ -58,7 +61,7 @@ class Statement(NamedTuple):
     """Its numbers and dates."""
     capitalised: frozenset[str]
     names: tuple[str, ...]
-    """Capitalised words in their order; the first one of a sentence may be any word."""
+    """Capitalised words in their order, but for places; the first one of a sentence may be any word."""
 
     def values(self, common: frozenset[str]) -> frozenset[str]:
         """Numbers, dates and names among its words: what another memory may have otherwise.
@@ -71,22 +74,29 @@ class Statement(NamedTuple):
         return self.dated | (self.capitalised - common)
 
 
-@lru_cache(maxsize=1 << 15)
+@lru_cache(maxsize=1 << 12)
 def statements_of(text: str) -> tuple[Statement, ...]:
     """The sentences of a text that have any words.
 
     >>> [sorted(statement.said) for statement in statements_of("Ada moved. She likes tea.")]
     [['@home', 'ada'], ['=like', 'tea']]
     """
-    return tuple(_statement(part) for part in _SENTENCE.split(text) if part.strip())
+    return tuple(map(statement_of, sentences_of(text)))
 
 
-def _statement(text: str) -> Statement:
+def sentences_of(text: str) -> list[str]:
+    """The sentences of a text, as they are written."""
+    return [part for part in _SENTENCE.split(text) if part.strip()]
+
+
+def statement_of(text: str) -> Statement:
+    """One sentence, and what it says."""
     words = _WORD.findall(text)
     said = _said(words)
     names = tuple(without_accents(word.lower()) for word in words if word[0].isupper() and _may_be_name(word))
     dated = frozenset(name for name in said if name[0].isdigit() or name in _CALENDAR)
-    return Statement(text, said, dated, said & frozenset(map(class_of, names)), names)
+    people = tuple(name for name in names if not is_place(name))
+    return Statement(text, said, dated, said & frozenset(map(class_of, names)), people)
 
 
 def said_in(text: str) -> frozenset[str]:
@@ -114,7 +124,7 @@ def _classes_of(word: str) -> tuple[str, ...]:
 @lru_cache(maxsize=1 << 16)
 def _may_be_name(word: str) -> bool:
     plain = without_accents(word.lower())
-    return word[0].isalpha() and plain not in LIGHT and plain not in MONTHS and plain not in CALENDAR
+    return word[0].isalpha() and plain not in LIGHT and plain not in CALENDAR
 
 
 def common_words(text: str) -> set[str]:

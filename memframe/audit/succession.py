@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from math import log2
 from typing import NamedTuple
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from memframe.audit.candidates import distinct
 from memframe.audit.cues import Cue, cue_in, has_cue, rules_for
 from memframe.audit.resemblance import class_of
-from memframe.audit.statements import TOPICS, Statement, said_in, statements_of
+from memframe.audit.statements import TOPICS, Statement, said_in, sentences_of, statement_of, statements_of
 from memframe.audit.words import Words
 
 _WORDS = 16
@@ -23,8 +24,17 @@ _RECENT = 150
 _TOPIC_WEIGHT = 0.3
 _WEAK = frozenset({"now", "moved", "denied"})
 
-_BY_TELLING = (0.3, 0.7, 1.0)
+_BY_TELLING = (0.3, 0.85, 1.0)
 """What a likeness counts by how many words are shared that are neither a name nor a mere topic."""
+
+_ANOTHER_PERSON = 0.3
+_OF_RELATIVE = re.compile(
+    r"\W*(?:the )?(?:\w+['\u2019]s|my|his|her|their) (?:(?:best|old|elder|younger|little|big) )?"
+    r"(sister|brother|mother|father|mum|mom|dad|parents|son|daughter|wife|husband|aunt|uncle|cousin|nephew|niece|friend|"
+    r"neighbou?r|colleague|roommate|flatmate|grandmother|grandfather|in-laws)s?\b(?! and)",
+    re.IGNORECASE,
+)
+_OF_USER = re.compile(r"\W*(?:the )?(?:user|i|my)\b", re.IGNORECASE)
 
 Rows = NDArray[np.int64]
 
@@ -76,18 +86,19 @@ class Weights(dict[str, float]):
 
 def claims_of(text: str) -> list[Claim]:
     """What the statements of a text claim to have changed, the surest few."""
-    statements, rules = statements_of(text), rules_for(text)
-    everything: frozenset[str] = frozenset().union(*(statement.said for statement in statements))
-    claims = []
-    for statement in statements:
-        cue = cue_in(statement.text, rules)
-        if cue is not None:
-            old = said_in(cue.old) & statement.said
-            new = (said_in(cue.new) & statement.said) - old
-            claims.append(
-                Claim(cue, statement, old, new, statement.said - old - new, everything - statement.said)
-            )
+    rules = rules_for(text)
+    cued = [
+        (sentence, cue) for sentence in sentences_of(text) if (cue := cue_in(sentence, rules)) is not None
+    ]
+    everything = said_in(text) if cued else frozenset()
+    claims = [_claim(cue, statement_of(sentence), everything) for sentence, cue in cued]
     return sorted(claims, key=lambda claim: -claim.cue.strength)[:_CLAIMS]
+
+
+def _claim(cue: Cue, statement: Statement, everything: frozenset[str]) -> Claim:
+    old = said_in(cue.old) & statement.said
+    new = frozenset(name for name in said_in(cue.new) & statement.said if name[0] != "@") - old
+    return Claim(cue, statement, old, new, statement.said - old - new, everything - statement.said)
 
 
 class Judge:
@@ -151,14 +162,18 @@ class Judge:
         return len({name if name[0] != "@" else "@" for name in shared if name not in names})
 
     def _same_person(self, old_text: str, new_text: str) -> float:
-        """Less than one where both texts name somebody, and not the same."""
+        """Less than one where the texts name somebody, and not the same, or the newer one speaks of a relative."""
+        relative = _OF_RELATIVE.match(new_text)
+        if relative and relative[1].lower() not in old_text.lower():
+            return _ANOTHER_PERSON
         old, new = (self._names(text) for text in (old_text, new_text))
-        return 1.0 if not old or not new or old[0] in new or new[0] in old else 0.3
+        return 1.0 if not old or not new or old[0] in new or new[0] in old else _ANOTHER_PERSON
 
     def _names(self, text: str) -> list[str]:
         if text not in self._names_of:
             names = (name for statement in statements_of(text) for name in statement.names)
-            self._names_of[text] = [name for name in names if name not in self._common]
+            user = ["user"] if _OF_USER.match(text) else []
+            self._names_of[text] = [*user, *(name for name in names if name not in self._common)]
         return self._names_of[text]
 
 

@@ -23,7 +23,9 @@ _MOST_FILLING = 6
 _DAYS = frozenset(map(class_of, CALENDAR))
 
 
-def changed_pairs(words: Words, pairs: Sequence[Pair], clusters: Clusters) -> list[Pair]:
+def changed_pairs(
+    words: Words, owners: NDArray[np.int64], pairs: Sequence[Pair], clusters: Clusters
+) -> list[Pair]:
     """Pairs of texts that differ in a value, one for each two clusters, and of each text the closest few.
 
     A sentence that many memories fill in their own way is a list, a log or a template, and no changed fact; what a
@@ -37,7 +39,7 @@ def changed_pairs(words: Words, pairs: Sequence[Pair], clusters: Clusters) -> li
             key = (min(a, b), max(a, b))
             if a != b and (key not in closest or _closeness(pair) < _closeness(closest[key])):
                 closest[key] = pair
-    templates = _Templates(words, clusters)
+    templates = _Templates(words, owners, clusters)
     single = {place for pair in closest.values() if pair.difference.n_places == 1 for place in pair[:2]}
     return _best_of_each([pair for pair in closest.values() if _counts(pair, single, templates)])
 
@@ -67,8 +69,8 @@ def _best_of_each(found: list[Pair]) -> list[Pair]:
 class _Templates:
     """Which texts have which words, so that it is quickly told how many have all of some."""
 
-    def __init__(self, words: Words, clusters: Clusters) -> None:
-        self._words, self._clusters = words, clusters
+    def __init__(self, words: Words, owners: NDArray[np.int64], clusters: Clusters) -> None:
+        self._words, self._owners, self._clusters = words, owners, clusters
         heavy = words.heavy()
         n_rows = max(len(words), 1)
         codes = distinct(words.said[heavy].astype(np.int64) * n_rows + words.rows()[heavy])
@@ -78,7 +80,10 @@ class _Templates:
         self._are_values = np.array([name[0].isdigit() or name in _DAYS for name in words.classes], bool)
 
     def n_filling(self, pair: Pair, *, values: bool = True) -> int:
-        """How many clusters of texts have all the words that both texts have, or all but their numbers and days."""
+        """How many clusters of the user's texts have all the words that both have, or all but their numbers and days.
+
+        Counted no further than it matters.
+        """
         shared = self._shared(pair, values=values)
         rows = np.array(pair[:2]) if not len(shared) else self._having(shared[0])
         for name in shared[1:]:
@@ -87,7 +92,12 @@ class _Templates:
             others = self._having(name)
             places = np.minimum(np.searchsorted(others, rows), len(others) - 1)
             rows = rows[others[places] == rows]
-        return len({self._clusters.of(row) for row in rows.tolist()})
+        clusters: set[int] = set()
+        for row in rows[self._owners[rows] == self._owners[pair.left]].tolist():
+            clusters.add(self._clusters.of(row))
+            if len(clusters) > _MOST_FILLING:
+                break
+        return len(clusters)
 
     def _shared(self, pair: Pair, *, values: bool) -> NDArray[np.int64]:
         """The classes of words of both texts that carry a value, the rarest first."""
