@@ -28,6 +28,9 @@ Key = Hashable
 _LETTERS = re.compile(r"[^\W\d_]+")
 _STARTS_SENTENCE = re.compile(r"(?:^|[.!?:;\n\u2026\u2013\u2014-]\s*|[\"'\u201c\u00ab(\[*#>]\s*)$")
 
+_NAMES_TOO = frozenset({"will", "ella", "elle", "per", "das", "ai", "dal", "my"})
+"""Words that mostly carry no value, and are names of people besides."""
+
 
 class Said(NamedTuple):
     """What a text says, or some texts taken together."""
@@ -116,7 +119,7 @@ def _said(text: str, words: Sequence[str]) -> Said:
         classes=frozenset(class_of(word) for word in words if word not in LIGHT),
         written=frozenset([*words, *(_plain(match[0]) for match in letters)]),
         names=frozenset(name for name in names if len(name) > 1 and name not in CLASSES),
-        first=frozenset(name for name in first if name not in LIGHT and name not in CLASSES),
+        first=frozenset(name for name in first if name not in CLASSES and name not in LIGHT - _NAMES_TOO),
         signs=frozenset(filter(_is_sign, text)),
         last=frozenset(_plain(match[0]) for match in letters[-1:]),
     )
@@ -151,14 +154,14 @@ def lost(doomed: Said, kept: Said, store: Store, *, breaks_off: bool = False) ->
     stumps = doomed.last if breaks_off else frozenset()
     held = {word for word in stumps if any(whole.startswith(word) for whole in kept.written)}
     held |= _joined(doomed.words, kept.words)
-    strict = doomed.names | {name for name in doomed.first if name not in store.common}
+    rare = {name for name in doomed.first if name in _NAMES_TOO or name not in store.common}
     words = [
         word
         for word in dict.fromkeys(doomed.words)
         if word not in LIGHT and class_of(word) not in kept.classes and word not in held
     ]
     missing = [
-        *sorted(strict - kept.written - held),
+        *sorted((doomed.names | rare) - kept.written - held),
         *(word for word in words if not _is_slip(word, doomed, kept, store)),
         *(sorted(doomed.signs - kept.signs) if kept.signs - doomed.signs else ()),
     ]

@@ -248,7 +248,8 @@ def test_importance_comes_to_one_scale(store):
 
 def test_only_what_is_asked_for_is_planned(store):
     text = {"content": TEA, "tags": ("tea",)}
-    store.fill(text, text | {"tags": ("Tea",)}, text, "Door code: 2580#", "heartbeat ok 2026-01-02T03:00:00Z")
+    others = "Door code: 2580#", "heartbeat ok 2026-01-02T03:00:00Z"
+    store.fill(text | {"title": "Tea"}, text | {"tags": ("Tea",)}, text, *others)
     audit = store.audit()
     counts = {
         name: store.plan(audit, actions=[name]).counts for name in ("delete", "merge", "redact", "retag")
