@@ -139,7 +139,7 @@ def _edited(
             values[memory_id]["tags"] = tags
     for memory_id in findings["id"][(findings["action"] == "rescale") & (findings["field"] == "importance")]:
         importance = before[memory_id]["importance"]
-        if isinstance(importance, float) and importance > 1:
+        if isinstance(importance, float):
             values[memory_id]["importance"] = rescaled(importance)
     return values, {memory_id: found.secrets for memory_id, found in redacted.items()}
 

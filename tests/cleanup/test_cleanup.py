@@ -243,6 +243,15 @@ def test_importance_comes_to_one_scale(store):
     assert len(store.plan()) == 0
 
 
+def test_the_least_of_a_scale_from_1_to_5_stays_the_least(store):
+    texts = ["Ada sails.", "Bo paints the hull blue.", "Cy ate soup.", "Di owns two mules."]
+    store.fill(
+        *[{"content": text, "importance": i} for text, i in zip(texts, [1.0, 2.0, None, 5.0], strict=True)]
+    )
+    np.testing.assert_array_equal(store.clean().sort_values("content").importance, [0.2, 0.4, np.nan, 1.0])
+    assert len(store.plan()) == 0
+
+
 # -- what is asked for
 
 
