@@ -99,6 +99,15 @@ def test_copies_of_several_sources_leave_one_for_each(store):
     assert len(store.plan()) == 0
 
 
+def test_more_tags_than_a_memory_can_have_stay_on_two(store):
+    tags = [
+        tuple(f"topic {chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(*span))
+        for span in ((60,), (60, 101))
+    ]
+    store.fill(*[{"content": TEA, "tags": some} for some in tags])
+    assert len(store.plan(actions=["delete", "merge"])) == 0
+
+
 def test_junk_goes_and_what_only_looks_like_it_stays(store):
     good = "Ada is a cron expert and runs heartbeat checks at work."
     store.fill("heartbeat ok 2026-01-02T03:00:00Z", "Memory updated successfully.", good)
