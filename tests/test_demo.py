@@ -18,6 +18,8 @@ from memframe.sample import load_sample
 
 FILES = {"memories.parquet", "timeline.png", "tags.png", "audit.html"}
 SECONDS = 15
+"""Of work; how long one waits for it is up to the machine."""
+
 COMMAND = [sys.executable, "-m", "memframe", "demo"]
 
 DEAD = "http://127.0.0.1:9"

@@ -25,7 +25,8 @@ def find_scores(memories: pd.DataFrame) -> pd.DataFrame:
 
     Whether an importance of exactly 1 is the most of the one scale or the least of the other nobody can tell; it
     is named for review where its source scored from 1 to 5 just before and just after. In a store that holds
-    nothing below 1, importance is on one scale, which is said once for each memory as information.
+    nothing below 1 and something above, importance is on one scale, of which 1 is the least; that is said once for
+    each memory as information.
 
     Parameters
     ----------
@@ -88,8 +89,10 @@ def _out_of_range(
 
 
 def _other_scale(memories: pd.DataFrame, importance: NDArray[np.float64]) -> pd.DataFrame:
-    rows = np.flatnonzero((importance > 1) & (importance <= HIGHEST))
+    is_above = (importance > 1) & (importance <= HIGHEST)
     is_mixed = bool((importance < 1).any())
+    is_least = (importance == 1) & (not is_mixed and bool(is_above.any()))
+    rows = np.flatnonzero(is_above | is_least)
     where = "where others are at most 1" if is_mixed else "as all of them are from 1 up"
     return findings_frame(
         check="scores",
@@ -105,7 +108,7 @@ def _other_scale(memories: pd.DataFrame, importance: NDArray[np.float64]) -> pd.
 
 def _ambiguous(memories: pd.DataFrame, importance: NDArray[np.float64]) -> pd.DataFrame:
     """Importance of 1 between two neighbours of the same source, by time, that are both above 1."""
-    if not {"source", "created_at"} <= set(memories.columns):
+    if not {"source", "created_at"} <= set(memories.columns) or not (importance < 1).any():
         return findings_frame(id=[])
     scored = pd.DataFrame(
         {

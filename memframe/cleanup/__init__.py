@@ -38,7 +38,8 @@ def plan_cleanup(
     - redact: secrets, wherever they stand in their memory, with a mark such as ``[redacted: password]`` in their
       place. Personal data only where ``actions={"personal_data": "redact"}`` asks for it.
     - retag: near-identical names become one spelling, disabled ones come off.
-    - rescale: importance from 1 to 5 becomes importance from 0 to 1.
+    - rescale: importance from 1 to 5 becomes importance from 0 to 1. Where both scales are in use a 1 stays a 1: look
+      at those that the audit calls ambiguous before, as afterwards nothing tells them apart.
 
     A memory has one change at most. It is deleted, if anything proposes that; else it is merged into another one; and
     only what stays is redacted, tagged anew and rescaled, all in one patch, before it takes in others. A memory that

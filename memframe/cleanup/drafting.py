@@ -105,7 +105,9 @@ def draft_of(
 
 def _may_touch(row: Row, check: str) -> bool:
     """Whether a finding may change a memory: one whose content nobody can read is deleted for that alone."""
-    return row.is_closed == (check == "sealed")
+    if check == "sealed":
+        return row.is_closed and (row.stored is None or row.stored.content is None)
+    return not row.is_closed
 
 
 def _conflicts(findings: pd.DataFrame, rows: Mapping[str, Row]) -> dict[str, tuple[str, ...]]:
@@ -139,7 +141,7 @@ def _edited(
             values[memory_id]["tags"] = tags
     for memory_id in findings["id"][(findings["action"] == "rescale") & (findings["field"] == "importance")]:
         importance = before[memory_id]["importance"]
-        if isinstance(importance, float) and importance > 1:
+        if isinstance(importance, float):
             values[memory_id]["importance"] = rescaled(importance)
     return values, {memory_id: found.secrets for memory_id, found in redacted.items()}
 

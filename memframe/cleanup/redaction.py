@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import pandas as pd
 
 from memframe.audit.clusters import Clusters
+from memframe.audit.findings import joined
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secret import find_secrets
 from memframe.change import Value
@@ -119,21 +120,44 @@ def redact(
     dict of str to Redacted
         For the memories that change.
     """
-    found = _stretches(findings, memories)
+    cuttings = {i: Cutting(memories[i], by_field) for i, by_field in _stretches(findings, memories).items()}
     checks = [check for check in _FINDERS if (findings["check"] == check).any()]
-    cuttings = {i: Cutting(memories[i], by_field) for i, by_field in found.items()}
-    spared = _found_in(checks, {i: memories[i] for i in found})
+    spared = {
+        i: _secrets(by_field, memories[i])
+        for i, by_field in _found_in(checks, {i: memories[i] for i in cuttings}).items()
+    }
     for _ in range(_MOST_ROUNDS):
-        left = _found_in(checks, {i: cutting.values() for i, cutting in cuttings.items()})
-        new = {i: {t: k for t, k in some.items() if t not in spared.get(i, {})} for i, some in left.items()}
-        if not any(new.values()):
+        values = {i: cutting.values() for i, cutting in cuttings.items()}
+        found = _found_in(checks, values)
+        left = {i: new for i in found if (new := _without(found[i], values[i], spared.get(i, {})))}
+        for i, new in left.items():
+            cuttings[i].rounds.append(Round(new, _secrets(new, values[i])))
+        if not left:
             break
-        for memory_id, secrets in new.items():
-            cuttings[memory_id].rounds.append(secrets)
     for alike in _alike(cuttings, apart):
         _number(alike)
     redacted = {i: cutting.redacted() for i, cutting in cuttings.items()}
     return {i: some for i, some in redacted.items() if some.values}
+
+
+def _without(
+    found: Mapping[str, Sequence[Stretch]], memory: Mapping[str, Value], spared: Container[str]
+) -> dict[str, list[Stretch]]:
+    """What was found but for some texts."""
+    new = {
+        field: [one for one in stretches if str(memory[field])[one.start : one.end] not in spared]
+        for field, stretches in found.items()
+    }
+    return {field: stretches for field, stretches in new.items() if stretches}
+
+
+class Round(NamedTuple):
+    """What goes from a memory at once."""
+
+    found: Mapping[str, Sequence[Stretch]]
+    """By field."""
+    names: dict[str, str]
+    """Of each text that goes, what its mark calls it."""
 
 
 class Cutting:
@@ -141,22 +165,19 @@ class Cutting:
 
     def __init__(self, memory: Mapping[str, Value], found: Mapping[str, Sequence[Stretch]]) -> None:
         self.memory = memory
-        self._found = found
-        self.rounds = [_secrets(found, memory)]
-        """What goes, text by text, and under which name; in the second round from what the first has left."""
+        self.rounds = [Round(found, _secrets(found, memory))]
 
     def values(self) -> dict[str, Value]:
         """All fields, without what was found in them, and without the same wherever else it stands."""
-        first, *more = self.rounds
-        values = _cut_all(self.memory, self._found, first)
-        for secrets in more:
-            values = _cut_all(values, {}, secrets)
+        values = dict(self.memory)
+        for some in self.rounds:
+            values = _cut_all(values, some)
         return values
 
     def redacted(self) -> Redacted:
         """The fields that have changed, and what was cut out."""
         changed = {name: value for name, value in self.values().items() if value != self.memory[name]}
-        return Redacted(changed, frozenset(secret for secrets in self.rounds for secret in secrets))
+        return Redacted(changed, frozenset(secret for some in self.rounds for secret in some.names))
 
 
 def _alike(cuttings: Mapping[str, Cutting], apart: Iterable[frozenset[str]]) -> list[list[Cutting]]:
@@ -175,17 +196,14 @@ def _alike(cuttings: Mapping[str, Cutting], apart: Iterable[frozenset[str]]) -> 
 def _number(alike: Sequence[Cutting]) -> None:
     """Give different secrets of one kind different names."""
     numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
-    for secrets in (secrets for cutting in alike for secrets in cutting.rounds):
-        for secret, kind in secrets.items():
+    for some in (some for cutting in alike for some in cutting.rounds):
+        for secret, kind in some.names.items():
             numbers[kind].setdefault(secret, len(numbers[kind]) + 1)
     for cutting in alike:
-        cutting.rounds = [
-            {
-                secret: f"{k} {numbers[k][secret]}" if len(numbers[k]) > 1 else k
-                for secret, k in secrets.items()
-            }
-            for secrets in cutting.rounds
-        ]
+        for some in cutting.rounds:
+            for secret, kind in some.names.items():
+                if len(numbers[kind]) > 1:
+                    some.names[secret] = f"{kind} {numbers[kind][secret]}"
 
 
 def _stretches(
@@ -211,20 +229,18 @@ def _secrets(found: Mapping[str, Sequence[Stretch]], memory: Mapping[str, Value]
     }
 
 
-def _cut_all(
-    memory: Mapping[str, Value], found: Mapping[str, Sequence[Stretch]], secrets: Mapping[str, str]
-) -> dict[str, Value]:
+def _cut_all(memory: Mapping[str, Value], some: Round) -> dict[str, Value]:
     new: dict[str, Value] = dict(memory)
     for name in FIELDS:
         value = memory.get(name)
         if isinstance(value, str):
-            named = [
-                stretch._replace(kind=secrets[value[stretch.start : stretch.end]])
-                for stretch in found.get(name, ())
-            ]
-            new[name] = cut(value, [*named, *_again(value, secrets)])
+            found = (
+                stretch._replace(kind=some.names[value[stretch.start : stretch.end]])
+                for stretch in some.found.get(name, ())
+            )
+            new[name] = cut(value, [*found, *_again(value, some.names)])
         elif isinstance(value, tuple):
-            new[name] = tuple(dict.fromkeys(cut(tag, _again(tag, secrets)) for tag in value))
+            new[name] = tuple(dict.fromkeys(cut(tag, _again(tag, some.names)) for tag in value))
     return new
 
 
@@ -239,18 +255,14 @@ def _again(text: str, secrets: Mapping[str, str]) -> Iterator[Stretch]:
 
 def _found_in(
     checks: Iterable[str], memories: Mapping[str, Mapping[str, Value]]
-) -> dict[str, dict[str, str]]:
-    """What the checks find in memories: the texts, and of which kind each is."""
-    frame = pd.DataFrame(
-        {"id": list(memories), **{name: _column(name, memories) for name in ("title", "summary", "content")}}
-    )
-    found: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for findings in (_FINDERS[check](frame) for check in checks) if len(frame) else ():
-        spans = findings[findings["action"] != "none"]
-        columns = (spans[name] for name in ("id", "field", "start", "end", "kind"))
-        for memory_id, field, start, end, kind in zip(*columns, strict=True):
-            found[memory_id][str(memories[memory_id][field])[start:end]] = kind
-    return dict(found)
+) -> dict[str, dict[str, list[Stretch]]]:
+    """What the checks find in memories, by memory and field."""
+    if not memories:
+        return {}
+    texts = {name: _column(name, memories) for name in ("title", "summary", "content")}
+    frame = pd.DataFrame({"id": list(memories), **texts})
+    findings = joined(_FINDERS[check](frame) for check in checks)
+    return _stretches(findings[findings["action"] != "none"], memories)
 
 
 def _column(name: str, memories: Mapping[str, Mapping[str, Value]]) -> pd.Series[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +28,9 @@ Key = Hashable
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _STARTS_SENTENCE = re.compile(r"(?:^|[.!?:;\n\u2026\u2013\u2014-]\s*|[\"'\u201c\u00ab(\[*#>]\s*)$")
+
+_NAMES_TOO = frozenset({"will", "ella", "elle", "per", "das", "ai", "dal", "my"})
+"""Words that mostly carry no value, and are names of people besides."""
 
 
 class Said(NamedTuple):
@@ -51,9 +54,11 @@ class Said(NamedTuple):
     @classmethod
     def of(cls, texts: Iterable[Said]) -> Said:
         """What some texts say, taken together."""
-        texts = list(texts)
+        texts = [said for said in texts if said.words or said.signs]
+        if len(texts) == 1:
+            return texts[0]
         words = tuple(word for said in texts for word in said.words)
-        sets = (frozenset().union(*sets) for sets in zip(*(said[1:] for said in texts), strict=True))
+        sets = (frozenset().union(*(said[place] for said in texts)) for place in range(1, len(cls._fields)))
         return cls(words, *sets)
 
 
@@ -73,11 +78,8 @@ class Store:
     @cached_property
     def common(self) -> frozenset[str]:
         """Words that some memory writes in lower case within a sentence, and that are therefore no names."""
-        texts = self._memories["content"].dropna()
-        found: set[str] = set()
-        for text in texts:
-            found.update(word for word in _LETTERS.findall(text) if word[0].islower())
-        return frozenset(map(_plain, found))
+        words = set(_LETTERS.findall("\n".join(self._memories["content"].dropna())))
+        return frozenset(_plain(word) for word in words if word[0].islower())
 
 
 class Texts:
@@ -117,8 +119,8 @@ def _said(text: str, words: Sequence[str]) -> Said:
         classes=frozenset(class_of(word) for word in words if word not in LIGHT),
         written=frozenset([*words, *(_plain(match[0]) for match in letters)]),
         names=frozenset(name for name in names if len(name) > 1 and name not in CLASSES),
-        first=frozenset(name for name in first if name not in LIGHT and name not in CLASSES),
-        signs=frozenset(filter(_is_sign, text)),
+        first=frozenset(name for name in first if name not in CLASSES and name not in LIGHT - _NAMES_TOO),
+        signs=frozenset() if text.isascii() else frozenset(filter(_is_sign, text)),
         last=frozenset(_plain(match[0]) for match in letters[-1:]),
     )
 
@@ -127,6 +129,7 @@ def _is_sign(character: str) -> bool:
     return character > "\x7f" and unicodedata.category(character) in {"So", "Sm"}
 
 
+@lru_cache(maxsize=1 << 16)
 def _plain(word: str) -> str:
     return without_accents(unicodedata.normalize("NFKC", word).lower())
 
@@ -149,21 +152,25 @@ def lost(doomed: Said, kept: Said, store: Store, *, breaks_off: bool = False) ->
     >>> lost(tea, more, store), lost(more, tea, store)
     ([], ['leeds', '2019'])
     """
-    stumps = doomed.last if breaks_off else frozenset()
-    held = {word for word in stumps if any(whole.startswith(word) for whole in kept.written)}
-    held |= _joined(doomed.words, kept.words)
-    strict = doomed.names | {name for name in doomed.first if name not in store.common}
-    words = [
-        word
-        for word in dict.fromkeys(doomed.words)
-        if word not in LIGHT and class_of(word) not in kept.classes and word not in held
-    ]
-    missing = [
-        *sorted(strict - kept.written - held),
-        *(word for word in words if not _is_slip(word, doomed, kept, store)),
-        *(sorted(doomed.signs - kept.signs) if kept.signs - doomed.signs else ()),
-    ]
-    return list(dict.fromkeys(missing))
+    capitals = (doomed.names | doomed.first) - kept.written
+    values = [word for word in doomed.words if word not in LIGHT and class_of(word) not in kept.classes]
+    signs = doomed.signs - kept.signs if kept.signs - doomed.signs else frozenset[str]()
+    if not (capitals or values or signs):
+        return []
+    held = _joined(doomed.words, kept.words) | (_halves(doomed, kept) if breaks_off else set())
+    names = (word for word in capitals - held if word in doomed.names or _may_be_name(word, store))
+    words = (word for word in values if word not in held and not _is_slip(word, doomed, kept, store))
+    return list(dict.fromkeys([*sorted(names), *words, *sorted(signs)]))
+
+
+def _may_be_name(word: str, store: Store) -> bool:
+    """Whether a word that begins a sentence may be a name: hardly if it stands in lower case elsewhere."""
+    return word in _NAMES_TOO or word not in store.common
+
+
+def _halves(doomed: Said, kept: Said) -> set[str]:
+    """Last words that break off in the middle of one that is kept."""
+    return {word for word in doomed.last if any(whole.startswith(word) for whole in kept.written)}
 
 
 def _is_slip(word: str, doomed: Said, kept: Said, store: Store) -> bool:

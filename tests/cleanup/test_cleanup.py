@@ -99,6 +99,15 @@ def test_copies_of_several_sources_leave_one_for_each(store):
     assert len(store.plan()) == 0
 
 
+def test_more_tags_than_a_memory_can_have_stay_on_two(store):
+    tags = [
+        tuple(f"topic {chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(*span))
+        for span in ((60,), (60, 101))
+    ]
+    store.fill(*[{"content": TEA, "tags": some} for some in tags])
+    assert len(store.plan(actions=["delete", "merge"])) == 0
+
+
 def test_junk_goes_and_what_only_looks_like_it_stays(store):
     good = "Ada is a cron expert and runs heartbeat checks at work."
     store.fill("heartbeat ok 2026-01-02T03:00:00Z", "Memory updated successfully.", good)
@@ -243,15 +252,22 @@ def test_importance_comes_to_one_scale(store):
     assert len(store.plan()) == 0
 
 
+def test_the_least_of_a_scale_from_1_to_5_stays_the_least(store):
+    texts = ["Ada sails.", "Bo paints the hull blue.", "Cy ate soup.", "Di owns two mules."]
+    store.fill(
+        *[{"content": text, "importance": i} for text, i in zip(texts, [1.0, 2.0, None, 5.0], strict=True)]
+    )
+    np.testing.assert_array_equal(store.clean().sort_values("content").importance, [0.2, 0.4, np.nan, 1.0])
+    assert len(store.plan()) == 0
+
+
 # -- what is asked for
 
 
 def test_only_what_is_asked_for_is_planned(store):
     text = {"content": TEA, "tags": ("tea",)}
-    keeper = text | {"title": "Tea"}  # whatever ids the service gives
-    store.fill(
-        keeper, text | {"tags": ("Tea",)}, text, "Door code: 2580#", "heartbeat ok 2026-01-02T03:00:00Z"
-    )
+    others = "Door code: 2580#", "heartbeat ok 2026-01-02T03:00:00Z"
+    store.fill(text | {"title": "Tea"}, text | {"tags": ("Tea",)}, text, *others)
     audit = store.audit()
     counts = {
         name: store.plan(audit, actions=[name]).counts for name in ("delete", "merge", "redact", "retag")

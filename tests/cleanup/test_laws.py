@@ -1,0 +1,205 @@
+"""What holds whatever an audit says: no value vanishes in a merge, no secret stays, and nothing else is touched."""
+
+import random
+import re
+from importlib.resources import files
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memframe.audit import find_secrets
+from memframe.audit.exact_duplicate import find_exact_duplicates
+from memframe.audit.near_duplicate import find_near_duplicates
+from memframe.change import FIELDS
+from memframe.cleanup.merging import Copy, Merging
+from memframe.cleanup.redaction import Stretch, cut, mark_of, redact
+from memframe.cleanup.values import Store, Texts, lost
+from tests.audit import secret_corpus
+from tests.pairs.corpus import corpus
+from tests.rows import memories_of
+
+# -- redaction
+
+TEXT = st.text(st.sampled_from("ab 1é\u0301👩\u200d🔒️\r\n.:-"), max_size=12)
+SECRETS = st.lists(st.sampled_from(["hunter2!x", "4071", "Zoë-9é", "🔑key7"]), min_size=1, max_size=3)
+
+
+@given(TEXT, SECRETS, st.data())
+def test_what_is_cut_goes_and_the_rest_stays_to_the_character(text, secrets, data):
+    parts, stretches, n_characters = [text], [], len(text)
+    for secret in secrets:
+        stretches.append(Stretch(n_characters, n_characters + len(secret), "pin"))
+        after = "|" + data.draw(TEXT)  # so that no accent belongs to the secret before it
+        parts += [secret, after]
+        n_characters += len(secret) + len(after)
+    whole = "".join(parts)
+    assert cut(whole, data.draw(st.permutations(stretches))) == mark_of("pin").join(parts[::2])
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 12)), min_size=1, max_size=5))
+def test_stretches_that_share_characters_become_one(spans):
+    text = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    gone = {place for start, length in spans for place in range(start, start + length)}
+    new = cut(text, [Stretch(start, start + length, "key", 0.5) for start, length in spans])
+    assert re.sub(r"(\[redacted: key\])+", "", new) == "".join(
+        letter for place, letter in enumerate(text) if place not in gone
+    )
+
+
+def test_an_accent_goes_with_the_letter_that_it_stands_on():
+    text = "the word is cafe\u0301 now"
+    assert cut(text, [Stretch(12, 16, "password")]) == "the word is [redacted: password] now"
+
+
+def test_no_secret_of_the_corpus_is_found_again():
+    seed_words = (files("memframe.audit.secret") / "seed_words.txt").read_text().split()
+    rows = secret_corpus.make_corpus(
+        secret_corpus.TOLD, secret_corpus.KEYS, secret_corpus.CLEAN, seed=11, seed_words=seed_words, rounds=2
+    )
+    texts = [row.text for some in rows.values() for row in some]
+    memories = memories_of([{"id": f"m{n}", "content": text} for n, text in enumerate(texts)])
+    findings = find_secrets(memories)
+    values = {row.id: dict.fromkeys(FIELDS) | {"content": row.content} for row in memories.itertuples()}
+    redacted = redact(findings, values)
+    assert set(redacted) == set(findings.id)
+    after = memories.assign(content=[redacted[i].values["content"] if i in redacted else c
+                                     for i, c in zip(memories.id, memories.content, strict=True)])  # fmt: skip
+    assert find_secrets(after).empty
+
+
+# -- merging
+
+NAMES = ["Marta", "Maria", "Will", "May", "Jones", "Jon", "Zoë", "Iris"]
+FORMS = [
+    "{name} pays {number} euros for the flat in {place}.",
+    "In {place}, {name} has {number} cats!",
+    "{name} moved to {place} with {other}; {number} boxes",
+]
+WRAPS = ["{}", "Note: {}", "The user said that {}", "{} 🎈", "  {}", "{}…"]
+
+
+@st.composite
+def memory(draw):
+    pick = {name: draw(st.sampled_from(NAMES)) for name in ("name", "other")}
+    text = draw(st.sampled_from(FORMS)).format(
+        number=draw(st.sampled_from([3, 4, 31, "3.1", "1,300", "two"])),
+        place=draw(st.sampled_from(["Leeds", "Ghent", "leeds"])),
+        **pick,
+    )
+    text = draw(st.sampled_from([str, str.upper, str.lower, str]))(draw(st.sampled_from(WRAPS)).format(text))
+    optional = {
+        "title": draw(st.sampled_from([None, "", "Rent", "About Marta", "31 cats"])),
+        "summary": draw(st.sampled_from([None, "Ghent", "Cats of May 2021"])),
+        "source": draw(st.sampled_from([None, "chat", "mail"])),
+        "importance": draw(st.sampled_from([None, 0.5, 4.0])),
+    }
+    tags = tuple(draw(st.lists(st.sampled_from(["a", "A", "b", "c"]), unique=True, max_size=3)))
+    return {"content": draw(st.sampled_from([text, text, "Will pays 3 euros."])), "tags": tags, **optional}
+
+
+def said_in(memory):
+    return " ".join(memory[name] or "" for name in ("title", "summary", "content"))
+
+
+def values_of(memory):
+    """Names and numbers, as they stand in the texts."""
+    text = said_in(memory)
+    return {
+        *re.findall(r"\d[\d.,]*\d|\d", text),
+        *(name for name in NAMES if re.search(rf"\b{name}\b", text)),
+    }
+
+
+@settings(max_examples=60)
+@given(st.lists(memory(), min_size=2, max_size=6), st.data())
+def test_no_value_vanishes_whatever_an_audit_proposes(memories, data):
+    ids = [f"m{n}" for n in range(len(memories))]
+    rows = dict(zip(ids, ({"confidence": None, **memory} for memory in memories), strict=True))
+    kinds = st.sampled_from([("near_duplicate", "merge"), ("exact_duplicate", "delete"), ("junk", "merge")])
+    copies = []
+    for _ in range(data.draw(st.integers(1, 8))):
+        (check, action), one, other = (
+            data.draw(kinds),
+            data.draw(st.sampled_from(ids)),
+            data.draw(st.sampled_from(ids)),
+        )
+        copies.append(Copy(one, other, check, "typing", action))
+    apart = {frozenset(ids[:2])}
+    frame = memories_of([{"id": i, **row} for i, row in rows.items()])
+    gone = []
+    for merge in Merging(frame, rows, taken={"delete", "merge"}, apart=apart).merges(copies):
+        members = [merge.keeper, *merge.copies]
+        assert not apart & {frozenset({one, other}) for one in members for other in members}
+        assert {tag for i in members for tag in rows[i]["tags"]} == set(merge.values["tags"])
+        assert {rows[i]["source"] for i in members} - {None} <= {merge.values["source"]}
+        for member in members:
+            assert values_of(rows[member]) <= values_of(merge.values) | {
+                value for value in values_of(rows[member]) if value.lower() in said_in(merge.values).lower()
+            }
+        assert merge.values["content"] == rows[merge.keeper]["content"]
+        gone += merge.copies
+    assert len(gone) == len(set(gone))
+
+
+@pytest.mark.parametrize("seed", [7, 8])
+def test_on_a_labelled_store_duplicates_go_and_no_changed_value_does(seed):
+    labelled = corpus(400, seed, copies=0.3, changes=0.1)
+    memories, rng = labelled.memories, random.Random(seed)
+    tags = [tuple(rng.sample(["home", "work", "tea", "boat"], rng.randrange(3))) for _ in range(400)]
+    memories = memories.assign(tags=pd.Series(tags, index=memories.index, dtype=object))
+    found = pd.concat([find_exact_duplicates(memories), find_near_duplicates(memories)])
+    found = found[found.related_id.notna()]
+    copies = [
+        Copy(*some)
+        for some in zip(*(found[c] for c in ("id", "related_id", "check", "kind", "action")), strict=True)
+    ]
+    rows = memories[["id", *FIELDS]].astype(object).where(memories[["id", *FIELDS]].notna(), None)
+    values = {row["id"]: row for row in rows.to_dict("records")}
+    merges = list(Merging(memories, values, taken={"delete", "merge"}, apart=set()).merges(copies))
+    place = {i: n for n, i in enumerate(memories.id)}
+    together = {frozenset((place[m.keeper], place[copy])) for m in merges for copy in m.copies}
+    assert not together & labelled.changed
+    assert len(together) > 0.6 * len(copies)
+    for merge in merges:
+        assert set(merge.values["tags"]) == {
+            tag for i in (merge.keeper, *merge.copies) for tag in values[i]["tags"]
+        }
+
+
+# -- values
+
+
+@pytest.mark.parametrize(
+    ("doomed", "kept", "missing"),
+    [
+        ("The user said that Ada likes tea", "Ada likes tea.", []),
+        ("ada LIKES tea!!", "Ada likes tea.", []),
+        ("Ada is alergic to penicillin", "Ada is allergic to penicillin.", []),
+        ("It is 12 km to work", "It is 12 kilometres to work", []),
+        ("IBAN DE89370400440532013000", "IBAN DE89 3704 0044 0532 0130 00", []),
+        ("Ada stays over night", "Ada stays overnight", []),
+        ("Ada likes tea with Jones", "Ada likes tea with Jon", ["jones"]),
+        ("Yesterday Will likes tea", "Yesterday she likes tea", ["will"]),
+        ("Dr. Hansn likes tea", "Dr. Hansen likes tea", ["hansn"]),
+        ("Ada has 3 cats", "Ada has 31 cats", ["3"]),
+        ("Ada does not like tea", "Ada likes tea", ["not"]),
+        ("Ada loves 🍕", "Ada loves 🍔", ["🍕"]),
+        ("Ada writes C++", "Ada writes C", ["cplusplus"]),
+        ("Born in May", "Born in June", ["may"]),
+        ("茶が好き", "珈琲が好き", ["茶"]),
+    ],
+)
+def test_what_would_be_lost(doomed, kept, missing):
+    texts = Texts({"doomed": doomed, "kept": kept})
+    store = Store(pd.DataFrame({"content": [doomed, kept]}))
+    assert lost(texts.said("doomed"), texts.said("kept"), store) == missing
+
+
+def test_half_a_word_at_the_end_of_a_text_that_broke_off_is_no_loss():
+    texts = Texts({"doomed": "Ada is allergic to peni", "kept": "Ada is allergic to penicillin."})
+    store = Store(pd.DataFrame({"content": ["Ada is allergic to penicillin."]}))
+    doomed, kept = texts.said("doomed"), texts.said("kept")
+    assert lost(doomed, kept, store) == ["peni"]
+    assert lost(doomed, kept, store, breaks_off=True) == []
