@@ -14,11 +14,12 @@ SMALL = {
     "write": ["--rounds", "1"],
     "scale": ["--memories", "60000", "--rounds", "1"],
     "fleet": ["--rounds", "1"],
+    "audit_whole": ["--rows", "300", "--rounds", "1"],
     "audit_pairs": ["--rows", "300", "--rounds", "1"],
     "audit_texts": ["--texts", "300", "--rounds", "1"],
-    "service": ["--databases", "sqlite", "--workers", "1", "--seconds", "1", "--rounds", "1"],
+    "service": ["--databases", "sqlite", "--workers", "1", "--seconds", "1", "--rounds", "1", "--rows", "0"],
 }
-PARTS = {"keeper", "pages", "ways"}
+PARTS = {"keeper", "pages", "served", "ways"}
 """Programs that the others start."""
 
 
