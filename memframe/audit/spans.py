@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
 import pandas as pd
 
 from memframe.audit.findings import Proposal, Severity, findings_frame
-from memframe.audit.masks import masked
+from memframe.audit.masks import masked, redacted_places, with_stand_ins
 from memframe.audit.texts import Text, texts_with
 
 
@@ -61,14 +61,33 @@ class Pass(NamedTuple):
 def spans_found(
     memories: pd.DataFrame, passes: Iterable[Pass], *, also: Iterable[tuple[Text, Span]] = ()
 ) -> list[tuple[Text, Span]]:
-    """What several passes find in the texts of a frame, without overlaps, by row, field and place."""
+    """What several passes find in the texts of a frame, without overlaps, by row, field and place.
+
+    A mark that a redaction has left is read as the secret that it stands for, and is none.
+    """
     found: defaultdict[Text, list[Span]] = defaultdict(list)
     for text, span in also:
         found[text].append(span)
     for marks, find in passes:
         for text in texts_with(memories, marks):
-            found[text].extend(find(text.text))
-    return [(text, span) for text in sorted(found) for span in without_overlaps(found[text])]
+            found[text].extend(find(with_stand_ins(text.text)))
+    return [
+        (text, span)
+        for text in sorted(found)
+        for span in without_overlaps(_outside(redacted_places(text.text), found[text]))
+    ]
+
+
+def _outside(places: Sequence[tuple[int, int]], spans: Iterable[Span]) -> Iterator[Span]:
+    """What of spans lies before or behind the marks of what was redacted before."""
+    for span in spans:
+        rest = span
+        for start, end in places:
+            if rest.start < end and start < rest.end:
+                behind = rest._replace(start=end)
+                rest = behind if start <= rest.start else rest._replace(end=start)
+        if rest.start < rest.end:
+            yield rest
 
 
 def span_findings(

@@ -16,6 +16,7 @@ import pandas as pd
 
 from memframe.audit.clusters import Clusters
 from memframe.audit.findings import joined
+from memframe.audit.masks import redacted
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secret import find_secrets
 from memframe.change import Value
@@ -50,15 +51,6 @@ class Redacted(NamedTuple):
     """What was cut out."""
 
 
-def mark_of(kind: str) -> str:
-    """What stands where a secret was.
-
-    >>> mark_of("recovery_code")
-    '[redacted: recovery code]'
-    """
-    return f"[redacted: {kind.replace('_', ' ')}]"
-
-
 def cut(text: str, stretches: Iterable[Stretch]) -> str:
     """The text with a mark in the place of each stretch; such as share characters become one.
 
@@ -67,7 +59,7 @@ def cut(text: str, stretches: Iterable[Stretch]) -> str:
     """
     done, place = [], 0
     for stretch in _merged(text, stretches):
-        done += [text[place : stretch.start], mark_of(stretch.kind)]
+        done += [text[place : stretch.start], redacted(stretch.kind)]
         place = stretch.end
     return "".join([*done, text[place:]])
 
@@ -126,6 +118,8 @@ def redact(
         i: _secrets(by_field, memories[i])
         for i, by_field in _found_in(checks, {i: memories[i] for i in cuttings}).items()
     }
+    for alike in _alike(cuttings, apart):
+        _number(alike)  # before the next rounds, whose places are those behind these marks
     for _ in range(_MOST_ROUNDS):
         values = {i: cutting.values() for i, cutting in cuttings.items()}
         found = _found_in(checks, values)
@@ -134,10 +128,8 @@ def redact(
             cuttings[i].rounds.append(Round(new, _secrets(new, values[i])))
         if not left:
             break
-    for alike in _alike(cuttings, apart):
-        _number(alike)
-    redacted = {i: cutting.redacted() for i, cutting in cuttings.items()}
-    return {i: some for i, some in redacted.items() if some.values}
+    done = {i: cutting.redacted() for i, cutting in cuttings.items()}
+    return {i: some for i, some in done.items() if some.values}
 
 
 def _without(

@@ -353,6 +353,15 @@ def test_what_moved_since_the_audit_is_a_conflict(store):
     assert "conflict" in store.plan(audit, on_conflict="mark").counts
 
 
+def test_a_keeper_that_moved_since_the_audit_is_a_conflict_and_its_copy_stays(store):
+    store.fill(TEA, TEA)
+    audit = store.audit()
+    keeper = audit.findings.related_id.dropna().iloc[0]
+    store.edit(keeper, content="Ada drinks coffee.")
+    plan = store.plan(audit, on_conflict="mark")
+    assert plan.changes[["action", "id"]].to_numpy().tolist() == [["conflict", keeper]]
+
+
 @pytest.mark.parametrize("is_deleted", [True, False])
 def test_a_copy_is_not_deleted_once_its_keeper_says_something_else(store, is_deleted):
     store.fill(TEA, TEA)
@@ -400,7 +409,12 @@ def test_a_keeper_without_a_patch_is_read_once_more_before_its_copies_go(store, 
 
 
 def test_what_cannot_be_opened_is_left_alone_but_may_be_deleted(store, service):
-    text = {"content": "The alarm PIN is 4071.", "title": "PIN 4071", "tags": ("Home",), "importance": 4.0}
+    text = {
+        "content": "The PIN is 4071.",
+        "title": "The alarm PIN is 4071",
+        "tags": ("Home",),
+        "importance": 4.0,
+    }
     tags = [{"content": f"{n} eggs in the cake", "tags": ("home",), "importance": 0.5} for n in (1, 2, 3)]
     memories = store.fill(text, *tags)
     damaged = memories.id[memories.content == text["content"]].item()
@@ -417,6 +431,8 @@ def test_what_cannot_be_opened_is_left_alone_but_may_be_deleted(store, service):
         audit = through.audit()
         assert set(audit.rows("sealed").id) == {damaged}
         assert len(through.plan(audit)) == 0
+        assert damaged in set(audit.rows("secret").id)
+        assert len(through.plan(audit, actions={"secret": "delete"})) == 0
         plan = through.plan(audit, actions={"sealed": "delete"})
         assert plan.changes[["action", "id"]].to_numpy().tolist() == [["delete", damaged]]
         through.apply(plan)

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from memframe.audit import find_secrets
 from memframe.audit.exact_duplicate import find_exact_duplicates
+from memframe.audit.masks import redacted
 from memframe.audit.near_duplicate import find_near_duplicates
 from memframe.change import FIELDS
 from memframe.cleanup.merging import Copy, Merging
-from memframe.cleanup.redaction import Stretch, cut, mark_of, redact
+from memframe.cleanup.redaction import Stretch, cut, redact
 from memframe.cleanup.values import Store, Texts, lost
 from tests.audit import secret_corpus
 from tests.pairs.corpus import corpus
@@ -35,7 +36,7 @@ def test_what_is_cut_goes_and_the_rest_stays_to_the_character(text, secrets, dat
         parts += [secret, after]
         n_characters += len(secret) + len(after)
     whole = "".join(parts)
-    assert cut(whole, data.draw(st.permutations(stretches))) == mark_of("pin").join(parts[::2])
+    assert cut(whole, data.draw(st.permutations(stretches))) == redacted("pin").join(parts[::2])
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 12)), min_size=1, max_size=5))
@@ -62,11 +63,45 @@ def test_no_secret_of_the_corpus_is_found_again():
     memories = memories_of([{"id": f"m{n}", "content": text} for n, text in enumerate(texts)])
     findings = find_secrets(memories)
     values = {row.id: dict.fromkeys(FIELDS) | {"content": row.content} for row in memories.itertuples()}
-    redacted = redact(findings, values)
-    assert set(redacted) == set(findings.id)
-    after = memories.assign(content=[redacted[i].values["content"] if i in redacted else c
+    new = redact(findings, values)
+    assert set(new) == set(findings.id)
+    after = memories.assign(content=[new[i].values["content"] if i in new else c
                                      for i, c in zip(memories.id, memories.content, strict=True)])  # fmt: skip
     assert find_secrets(after).empty
+
+
+def redacted_text(text, chosen=lambda finding: True):
+    findings = find_secrets(memories_of([{"id": "m1", "content": text}]))
+    findings = findings[[chosen(finding) for finding in findings.itertuples()]]
+    return redact(findings, {"m1": dict.fromkeys(FIELDS) | {"content": text}})["m1"].values["content"]
+
+
+def test_a_secret_that_another_one_had_covered_goes_too():
+    text = "auth_token=8dea0b70a8d4e8bcbdf1bdc62dbfe4fe=DB_PASSWORD=Hammer@84"
+    assert len(find_secrets(memories_of([{"id": "m1", "content": text}]))) == 1
+    assert redacted_text(text) == "auth_token=[redacted: key][redacted: password]"
+
+
+def test_a_secret_that_nobody_asked_to_redact_stays_beside_one_that_goes():
+    text = "The wifi password is Tr0ub4dor&3x. The alarm PIN is 4071."
+    new = redacted_text(text, lambda finding: finding.kind == "pin")
+    assert new == "The wifi password is Tr0ub4dor&3x. The alarm PIN is [redacted: pin]."
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["token", "key", "password", "pin", "access_code", "recovery_code", "seed_phrase", "security_answer"],
+)
+@pytest.mark.parametrize(
+    "text",
+    ["My password is {}.", "PIN: {}", '{{"password": "{}"}}', "API_KEY={}", "{}", "code {} for the door"],
+)
+def test_a_mark_is_no_secret(kind, text):
+    rows = [
+        {"id": "m1", "title": "Wifi password", "content": text.format(mark)}
+        for mark in (redacted(kind), redacted(f"{kind} 2"))
+    ]
+    assert find_secrets(memories_of(rows)).empty
 
 
 # -- merging

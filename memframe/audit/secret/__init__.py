@@ -25,7 +25,6 @@ _VERDICTS = {
     "one_time_code": Verdict("medium", "redact"),
 }
 _LONGEST_ALONE = 80
-_LONGEST_SIGNS = 4
 _PASSES = (
     Pass(tokens.MARKS, tokens.find_private_keys),
     Pass(tokens.MARKS, tokens.find_tokens),
@@ -74,14 +73,8 @@ def find_secrets(memories: pd.DataFrame) -> pd.DataFrame:
               kind  id  start  end          evidence  action
     0  access_code  m1     11   16  (5 characters)  redact
     """
-    spans = spans_found(memories, _PASSES, also=_under_titles(memories))
-    found = [(text, span) for text, span in spans if _is_word(text.text[span.start : span.end])]
+    found = spans_found(memories, _PASSES, also=_under_titles(memories))
     return span_findings(found, check="secret", ids=memories["id"].tolist(), verdicts=_VERDICTS)
-
-
-def _is_word(text: str) -> bool:
-    """Whether it can be a secret, rather than the signs between a name in quotation marks and its value."""
-    return len(text) > _LONGEST_SIGNS or any(map(str.isalnum, text))
 
 
 def _under_titles(memories: pd.DataFrame) -> Iterator[tuple[Text, Span]]:
