@@ -85,7 +85,7 @@ def mistyped(text, rng, half):
 
 
 def _slip(word, rng):
-    at = rng.randrange(1, max(2, len(word.rstrip(".,;:!?")) - 1))
+    at = rng.randrange(1, max(2, len(re.match(r"\w+", word)[0]) - 1))
     kind = rng.choice(["double", "drop", "swap", "key"])
     if kind == "double":
         return word[:at] + word[at] + word[at:]
