@@ -93,7 +93,7 @@ def secret_corpora():
 def junk_corpora():
     """Stores in which some memories are junk; the last one as users found theirs, nearly nothing but junk."""
     for name, module in {"made with": junk_corpus, **SENTENCES}.items():
-        yield name, junk_corpus.make_store(module.JUNK, module.GOOD, seed=1)
+        yield name, labelled((text for texts in module.JUNK.values() for text in texts), module.GOOD)
     texts = [text for name, lines in LISTS.items() if name.startswith("junk_") for text in lines]
     yield "adversarial", labelled(texts, LISTS["good"])
     yield "a store of 10,134", junk_corpus.overrun_store(seed=1)

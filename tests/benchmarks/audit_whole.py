@@ -21,16 +21,22 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 MAX_RATIO = 6
+CHUNK = 10_000
+"""Rows of one made-up store; larger ones are several of them."""
+
 TAGS = ["work", "home", "family", "Family", "health", "travel", "recipes", "recipe", "music", "garden"]
 
 
 def store(n_rows):
     """Memories of one user, of which something is wrong with every twentieth."""
+    import pandas as pd
+
     from tests.audit import junk_corpus, secret_corpus
     from tests.pairs.corpus import corpus
 
     draw = random.Random(5)
-    memories = corpus(n_rows, seed=9).memories
+    parts = [corpus(min(CHUNK, n_rows - start), seed=9 + start).memories for start in range(0, n_rows, CHUNK)]
+    memories = pd.concat(parts, ignore_index=True).assign(id=[f"m{row}" for row in range(n_rows)])
     maker = secret_corpus.Maker(seed=5, seed_words=["abandon", "ability", "able"] * 8)
     junk = [text for texts in junk_corpus.JUNK.values() for text in texts]
     contents = memories["content"].tolist()

@@ -19,7 +19,7 @@ _TOOL = (
     r"(?:(?:save|add|store|create|update|delete|search|recall|get|list|write|read|upsert|insert|manage)[_ ]?"
     r"(?:memory|memories)|memory[_ ](?:save|add|store|create|update|delete|search|tool|write))"
 )
-_RETURNED = r"(?:succeeded|failed|returned|completed|ok|with)"
+_RETURNED = r"(?:called|executed|succeeded|failed|returned|completed|ok|with)"
 _WRAPPINGS = (
     # Memory stored successfully to ...
     (
@@ -73,7 +73,7 @@ _WRAPPINGS = (
         r"(?:that\b|(?:a |the |this |that )?(?:new )?(?:memory|fact|information|preference"
         r"|detail)s?(?: about the user| for (?:later|future \w+))?)"
     ),
-    r"(?:memory|saved|recalled|remembered)(?=:)",
+    r"(?:(?:(?:the )?user['’]?s )?memory|saved|recalled|remembered)(?=:)",
 )
 _WRAPPING = re.compile(
     rf"\W{{0,4}}(?:(?:mem0|memory|assistant|system|tool(?: result| output)?)\s?[:>]\s*)?(?:{'|'.join(_WRAPPINGS)})"
@@ -115,7 +115,8 @@ _NOTHING_GAINED = re.compile(
 
 MARKS = (
     r"(?i)memor(?:y|ies)|\b(?:assistant|ai|agent|bot) (?:has )?(?:stored|saved|recalled|remembered|noted)"
-    r"|\b(?:stored|saved|added) (?:new )?(?:facts?|notes?)|^\W*(?:there (?:is|are|was"
+    r"|\b(?:stored|saved|added|retrieved|recalled|found) (?:[0-9]+ )?(?:new )?(?:facts?|notes?)"
+    r"|^\W*(?:there (?:is|are|was"
     r"|were) )?no(?:thing)? |n[o'’]t \w+ any |\b(?:facts?|notes?) (?:was |were |has been |have been |is "
     r"|are |successfully )*(?:stored"
     r"|saved|added|recorded|created|updated"

@@ -6,7 +6,7 @@ import re
 
 from memframe.audit.junk.signs import Sign, one_of, quoted
 
-_TALK = "(?:the )?" + one_of("conversation, session, chat, dialogue, call")
+_TALK = "(?:the )?" + one_of("conversation, chat session, session, chat, dialogue, call")
 _MACHINE = one_of("assistant, ai, agent, bot")
 _END = r"[.!]?\s*"
 

@@ -98,6 +98,8 @@ _SIGNALS = (
     _signal(1, r"^#{1,6} \w"),
     _signal(1, r"</?(?:system|instructions?|rules?|context|persona|tools?|example|important|guidelines)>"),
     _signal(1, r"\bdo not\b|\bdon['’]t\b|\brules?\b"),
+    _signal(2, r"\A\W{0,4}(?:the |an? )?(?:ai|chatbot|llm|language model) (?:should|must|never|always|will|can|may)\b"),
+    _signal(1, r"\A\W{0,4}(?:respond|reply|answer|output)\b"),
     _signal(2, r"\b(?:before|when|while|after) (?:answering|responding|replying)\b"),
     _signal(2, r"\bas an ai\b|\byou can(?:no|['’])t\b"),
     _signal(3, rf"\b{_MACHINE}['’]?s? (?:persona|identity|profile|name)\b"),

@@ -31,7 +31,7 @@ _NOTHING = re.compile(
 _NO_NEWS = re.compile(
     r"\b(?:no|0|zero) (?:new |unread |pending |upcoming )+(?:\w+ )?(?:e?mails?|messages?|events?"
     r"|notifications?|alerts?)\b"
-    r"|\b0 (?:new|unread|pending)\b",
+    r"|\b0 (?:new|unread|pending)\b|\b(?:no|0|zero) (?:errors|alerts|warnings|issues|failures)\b",
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(

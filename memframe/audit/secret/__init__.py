@@ -51,8 +51,9 @@ def find_secrets(memories: pd.DataFrame) -> pd.DataFrame:
     placeholders are no secrets.
 
     ``tests/benchmarks/audit_texts.py`` prints, for sentences that were written after the check and that it was not
-    changed for: precision 1.00, recall 0.88, F1 0.94 on what people tell, 1.00 of all three on keys; no false alarm in
-    10,000 clean memories and in 1,210 real ones; 13,000 texts of 52 words a second on one core.
+    changed for: precision 1.00, recall 0.95, F1 0.97 on what people tell (batches before that one had a recall of 0.78
+    to 0.88 at first sight, and a precision of 0.96 to 1.00), 1.00 of all three on keys; no false alarm in 10,000 clean
+    memories and in 1,210 real ones; 13,000 texts of 52 words a second on one core.
 
     Parameters
     ----------

@@ -15,6 +15,9 @@ _POSTAL = re.compile(
     r"address|street|road|\bst\b|nagar|district|india|city|state|postal|deliver|ship|village|lives|,\s*-?\s*$"
 )
 _POSTAL_DIGITS = 6
+_OF_A_CARD = re.compile(
+    r"card|karte|carte|tarjeta|bank|sim\b|phone|handy|account|login|app\b|alarm|door|lock"
+)
 
 _LOCK_CODE = re.compile(
     r"[#*]?[0-9](?:[-–/ ]?[0-9#*]){2,9}[#*]?(?![\w-])(?!\.[0-9])"
@@ -75,10 +78,18 @@ def pin(value: Value) -> Judged | None:
         return None
     before = value.before[-_CLOSE:]
     is_short = len(match[0]) < 4 and value.link not in ("colon", "set") and value.keyword.startswith("pin")
-    is_postal = len(match[0]) == _POSTAL_DIGITS and value.link == "beside" and _POSTAL.search(before)
+    is_postal = len(match[0]) == _POSTAL_DIGITS and _is_postal(value, before)
     if is_short or is_postal or _ELECTRONICS.search(f"{before} {value.purpose} {value.rest[:40].lower()}"):
         return None
     return Judged(0, match.end(), 0.95)
+
+
+def _is_postal(value: Value, before: str) -> bool:
+    """Whether six digits are an Indian postal code, which is called PIN, too."""
+    if _OF_A_CARD.search(before + value.purpose):
+        return False
+    is_called_code = "code" in value.keyword and value.link != "colon"
+    return is_called_code or (value.link == "beside" and _POSTAL.search(before) is not None)
 
 
 def access_code(value: Value) -> Judged | None:

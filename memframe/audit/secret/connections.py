@@ -39,13 +39,16 @@ _AFTER_MAIL = re.compile(
     r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,60}(?:\.[\w-]{2,20}){1,3}(?:\s?[:|]\s?|\s/\s)(?P<word>[^\s\"'<>/"
     r"|,;]{6,64})(?![\w/])"
 )
+_AFTER_NAME = re.compile(
+    r"(?:^|[.;\n]\s*)[A-Z][\w.+ ]{1,24}: [A-Za-z][\w.@+-]{1,40} / (?P<word>(?=\S*[a-z])(?=\S*[0-9])\S{8,64})"
+)
 
 MARKS = (
     r"://[^\s:@/]{0,100}:[^\s@/]{1,200}@|(AccountKey|SharedAccessKey|SharedSecret|Password|Pwd)\s?=|\s(-u"
     r"|--user)[ =]"
     r"|sshpass|redis-cli|mysql|auth\s?=\s?\(|(?i:[?&](sig|X-Amz-Signature|access_token|api_?key|key|token"
     r"|auth)=)"
-    r"|A[KS]IA[A-Z2-7]{16}|@[\w.-]+(\s?[:|]| /)"
+    r"|A[KS]IA[A-Z2-7]{16}|@[\w.-]+(\s?[:|]| /)|: [A-Za-z][\w.@+-]{1,40} / \S{8}"
 )
 """A pattern of RE2 that every text with such a password matches."""
 
@@ -65,6 +68,7 @@ _PASSES: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
     ("key", _SIGNED, _is_key),
     ("key", _AFTER_AWS_ID, _is_key),
     ("password", _AFTER_MAIL, is_strong),
+    ("password", _AFTER_NAME, is_strong),
 )
 
 

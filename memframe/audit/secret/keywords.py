@@ -30,7 +30,7 @@ KEYWORD = re.compile(
         |(?:clave|cl[ée]|chiave|chave)\ (?:(?:del?|du|da|do|della?)\ )?(?:la\ )?(?:{_WIFI}|red|réseau|internet)(?!\w)
         |pass(?=\s?[:=](?!\w))|pw(?=\s*[:=]|\s+(?:is|for|to)\b))
     |(?P<loose>(?:clave|pass(?=\s(?:for|to)\s))(?!\w))
-    |(?P<login>(?:logins?|log-?in\ (?:details|data)|credentials?|creds|(?:zugangs|anmelde|login)daten
+    |(?P<login>(?:log-?in\ (?:details|data)|logins?|credentials?|creds|(?:zugangs|anmelde|login)daten
         |credenciales|identifiants|credenziali|inloggegevens)(?!\w))
     |(?P<pin>(?:pins?|puk|pincode|geheimzahl|geheimnummer|cvv2?|cvc2?)(?!\w)(?:[ -]?(?:codes?|number|nummer|no\.?))?)
     |(?P<code>(?:codes?|c[oó]digos?|codic[ei]|combinations?|combos?|combinaci[oó]n|combinaison|combinazione|combinatie
@@ -73,7 +73,7 @@ ABOUT = re.compile(
     r"|lists?|books?|sheets?|apps?|tools?|screens?|forms?|pages?|emails?|links?|limits?|usage|counts?"
     r"|windows?|budget"
     r"|expir\w+|length|less|review\w*|smell\w*|base|style|words?|of conduct|cov\w+|freeze|snippets?"
-    r"|examples?|names?"
+    r"|examples?|names?|lookups?"
     r"|formats?|headers?|types?|providers?|diodes?|boards?|layout|assignment|replacement|input|entry"
     r"|timeout)\b",
 )

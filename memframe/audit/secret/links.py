@@ -15,12 +15,12 @@ _MAX_LINKS = 4
 """Links that are tried after one keyword: "the password for the bakery that is in Hull is ..."."""
 
 BE = (
-    r"(?:is|was|are|were|reads|used to be|ist|sind|lautet|lauten|war|est|était|sont|es|era|son|é|è|e'|zijn"
-    r"|är|er|(?:takes|accepts)(?=\s+[0-9]{4}))\b"
-    r"(?:\s+(?:now|still|currently|just|simply|actually|again|always|set\s+to|jetzt|nun|maintenant|ahora"
-    r"|nu|agora"
-    r"|adesso"
-    r"|basically|literally|really|probably|:|=|(?:le|la|el|il|o|the|die)(?=\s+[#*]?[0-9]))(?!\w))*"
+    r"(?:is|was|are|were|reads|used to be|ist|sind|lautet|lauten|heißt|war|wäre|est|était|sont|es|era|son"
+    r"|é|è|e'|zijn|är"
+    r"|er|(?:takes|accepts|needs|wants)(?=\s+[0-9]{4}))\b"
+    r"(?:\s+(?:now|still|currently|just|simply|actually|again|always|basically|literally|really|probably"
+    r"|set\s+to"
+    r"|jetzt|nun|maintenant|ahora|nu|agora|adesso|:|=|(?:le|la|el|il|o|the|die)(?=\s+[#*]?[0-9]))(?!\w))*"
 )
 """To be, with the small words after it; an article only before digits."""
 
@@ -63,7 +63,7 @@ _DESCRIBED = re.compile(rf"\s+{BE}[^.;:,\n]{{3,60}}")
 """What a password is, before it is told: "is my dog's name, ..."."""
 
 _CHANGED = re.compile(r"\b(?:chang|set|reset|updat|switch|rotat|renew|mak|made)\w*\s+(?:[\w’']+\s+){0,6}\Z")
-_BESIDE = re.compile(r"\s{1,3}(?=\S)|(?=[\"“„«`‘'])")
+_BESIDE = re.compile(r"\s{1,3}\(?(?=\S)|(?=[\"“„«`‘'])")
 
 
 class Place(NamedTuple):

@@ -19,6 +19,10 @@ _OPENS = re.compile(
 )
 _ENTER = re.compile(rf"(?<!\w)(?:enter|type|punch\s+in|press|use)\s+(?:in\s+)?(?:the\s+code\s+)?{_DIGITS}")
 
+_TAKES = re.compile(
+    r"\b(?:alarm|panel|keypad|lock|safe|gate|door|garage|vault)\b[^.;:\n]{0,30}\b(?:takes|accepts|needs|wants"
+    rf"|asks\s+for)\s+(?:the\s+code\s+)?{_DIGITS}"
+)
 _HASHED = re.compile(r"(?<![\w#])(?P<digits>[0-9]{4,8}[#*])(?![\w#*])")
 _LOGS_IN = re.compile(
     r"(?<!\w)(?:log(?:s|ged)?|signs?|signed)\s(?:in|on)(?:to)?\b[^.;:\n]{0,60}?\s(?:with|as"
@@ -27,7 +31,7 @@ _LOGS_IN = re.compile(
 )
 
 MARKS = (
-    r"(?i)\b(unlock|open|disarm|enter|type|punch|press|use)\w*\b.*[0-9]{1,2}(-[0-9]|[0-9]{2})"
+    r"(?i)\b(unlock|open|disarm|enter|type|punch|press|use|take|accept|need|want|ask)\w*\b.*[0-9]{1,2}(-[0-9]|[0-9]{2})"
     r"|[0-9]{4}[#*]|\b(log|sign)\w* (in|on).* (with|as|using) "
 )
 """A pattern of RE2 that every text with such a code matches."""
@@ -44,7 +48,7 @@ def find_openings(text: str) -> Iterator[Span]:
         group = str(match.lastgroup)
         if speaks_of_lock(small[max(0, match.start() - _BEHIND) : match.start(group)]):
             yield Span("access_code", match.start(group), match.end(group), 0.8)
-    for match in (*_ENTER.finditer(small), *_HASHED.finditer(small)):
+    for match in (*_ENTER.finditer(small), *_TAKES.finditer(small), *_HASHED.finditer(small)):
         if is_close_lock(small[max(0, match.start() - _AHEAD) : match.end() + _AHEAD]):
             yield Span("access_code", match.start("digits"), match.end("digits"), 0.8)
     for match in _LOGS_IN.finditer(small):
