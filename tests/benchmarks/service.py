@@ -14,6 +14,7 @@ import json
 import os
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -160,6 +161,7 @@ def main():
             )
             if given.rows and workers == 1:
                 column |= grown(database, given.rows)
+            print(f"{database}, {workers}: {column}", file=sys.stderr, flush=True)  # the table comes late
     show(columns)
 
 
