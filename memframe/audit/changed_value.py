@@ -42,10 +42,16 @@ def find_changed_values(memories: pd.DataFrame, *, pairs: SimilarPairs | None = 
     in exchanged places: «from Leeds to Ghent»). Nothing is proposed but to look: the newer one may replace the older,
     or both are true.
 
-    It finds one exchanged value, or few in a sentence that hardly any other memory shares, also beside typing errors
-    and other spellings. Of two clusters of near-duplicates it names the closest pair, and each memory with at most
-    three others. It does not find a value that is said in other words, nor see that «Anna» and «my sister» are one;
-    a synonym that is not in its short list counts as another value.
+    It finds one exchanged value, or few in a sentence that no other memory shares, also beside typing errors and
+    other spellings. Of two clusters of near-duplicates it names the closest pair, and each memory with at most
+    three others. A sentence that more than six memories of the user fill in their own way is a list or a log, and
+    left alone.
+
+    On 10,000 memories with 500 planted changes precision is 0.96 and recall 0.96
+    (`tests/benchmarks/audit_pairs.py`). Of 1,000 facts that are all true beside each other, in twelve templates, it
+    names 320 pairs: that two sentences differ in a name or a thing does not say that anything has changed. It
+    misses a value that is said in other words, what is left of two or three words («vim», «emacs»), and that «Anna»
+    and «my sister» are one; a synonym that is not in its short list counts as another value.
 
     Parameters
     ----------

@@ -209,7 +209,7 @@ class Comparison:
     def _in_another_order(self, left: list[str], right: list[str]) -> Difference:
         less, more = sorted((left, right), key=len)
         if not less:
-            return self._held(more, 0.8)
+            return self._held(more, 0.85)
         if len(more) <= 2 and (len(less) == len(more) or any(map(is_number, less))):
             return self._changed(_kind(left, right), left, right, len(more))
         return APART

@@ -53,10 +53,16 @@ def find_near_duplicates(
     `find_exact_duplicates` takes part. ``score`` is the share of the words, by weight, that both have.
 
     It finds copies that differ in case, punctuation, accents, spelling, common abbreviations and synonyms, typing
-    errors, wrappers («The user said that»), order of clauses or words, fillers, and copies that break off. Two texts
-    that differ in a number, a date, a name or any other word that may be a value, or of which one denies the other,
-    are never in one cluster: `find_changed_values` has them. It does not find the same said in other words, which
-    needs ``embed``; and a part that belongs as well to one text as to another, different one is left alone.
+    errors, wrappers («The user said that»), order of clauses or words, fillers, and copies that break off. Two
+    texts that differ in a number, a date, a name or any other word that may be a value, or of which one denies the
+    other, are never in one cluster: `find_changed_values` has them. A part that belongs as well to one text as to
+    another, different one is left alone.
+
+    On 10,000 memories of which a quarter are copies, of nine kinds, precision is 0.999 and recall 0.982 by pairs of
+    memories (F1 0.990), and of 500 changed values none is merged (`tests/benchmarks/audit_pairs.py`). It misses the
+    same said in other words, for which there is ``embed``; a typing error that makes another word («house», «hose»)
+    or falls on a name; a copy that is mistyped, reworded and cut at once. Tense alone makes no difference to it
+    («has», «had»), and «the oven» counts as a part of «the bread oven».
 
     Parameters
     ----------
