@@ -30,7 +30,7 @@ def class_of(word: str) -> str:
 def _plain_number(word: str) -> str:
     """Without the leading zero of a day or an hour, empty decimals or minutes; the hours of a day from 0 to 24."""
     hour, *rest = word.split(MINUTES)
-    if rest and rest[-1] in _HALVES_OF_DAY:
+    if rest and rest[-1] in _HALVES_OF_DAY and 1 <= int(hour) <= 12:
         word = MINUTES.join([str(int(hour) % 12 + _HALVES_OF_DAY[rest.pop()]), *rest])
     whole, mark, minutes = word.partition(MINUTES)
     if mark:
