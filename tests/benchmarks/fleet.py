@@ -11,18 +11,18 @@ import argparse
 import contextlib
 import json
 import os
-import random
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
 N_USERS, N_MEMORIES, DELAY_MS = 200, 50, 20
 MIN_RATIO = 6
@@ -36,11 +36,12 @@ class Users:
     """Answers for many users by turning the ids in one prepared page into theirs."""
 
     def __init__(self, n_users, n_memories, delay_s):
-        from pages import KEY, USER_ID, memory, rendered, some_text
+        from pages import KEY, USER_ID, memory, rendered
+
+        from tests.pairs.corpus import corpus
 
         self._n_users, self._delay_s, self._any, self._key = n_users, delay_s, USER_ID.encode(), KEY.hex()
-        draw = random.Random(7)
-        memories = (memory(number, some_text(draw)) for number in range(n_memories))
+        memories = map(memory, count(), corpus(n_memories, seed=7).memories["content"])
         (self._page,) = rendered(memories, n_memories).values()
         self.n_requests = self.n_bytes = 0
 

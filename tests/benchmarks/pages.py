@@ -29,8 +29,8 @@ def some_text(draw):
     return " ".join(draw.choices(TEXT.split(), k=60))
 
 
-def memory(number, text=TEXT):
-    text = f"Entry {number}. {text}".encode()
+def memory(number, text=None):
+    text = (f"Entry {number}. {TEXT}" if text is None else text).encode()
     nonce = os.urandom(12)
     return {
         "id": f"mem_{number:012d}",
