@@ -219,7 +219,7 @@ def _carried_out(job: Job, shelf: Shelf, path: Path) -> Run:
     shelf.note_open(job.header.run_id, path)
     try:
         verification, stopped = Engine(job).carry_out()
-    except BaseException as cut_short:
+    except BaseException as cut_short:  # Ctrl-C above all: whoever reads of it is told how to go on
         cut_short.add_note(
             f"The run stands in its journal: resume_run(access, {str(path)!r}) goes on with it."
         )

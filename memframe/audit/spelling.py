@@ -62,7 +62,7 @@ _MOMENTS = (
 _NUMBERS = (
     (r"\b([1-9]\d?\d?)\.(\d\d\d)\b", r"\1\2"),
     (r"(\d)[,\x{202f}\x{a0}](\d\d\d)\b", r"\1\2"),
-    (r"(\d)[,\x{202f}\x{a0}](\d\d\d)\b", r"\1\2"),
+    (r"(\d)[,\x{202f}\x{a0}](\d\d\d)\b", r"\1\2"),  # once more, as the groups of 1,234,567 share a digit
     (r"(\d)[.,](\d)k\b", r"\1\200"),
     (r"(\d)k\b", r"\1000"),
     (r"(\d)[.,](\d)", rf"\1{DECIMAL}\2"),

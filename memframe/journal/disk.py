@@ -59,7 +59,7 @@ def opened(connect: Connect, path: Path, *, writes: bool) -> sqlite3.Connection:
             database.execute("PRAGMA locking_mode = EXCLUSIVE")
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = FULL")
-    except BaseException:
+    except BaseException:  # Ctrl-C as well: nobody else could open what is held
         database.close()
         raise
     return database

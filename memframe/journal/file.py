@@ -99,7 +99,7 @@ class Journal:
             database = opened(connect, path, writes=writes)
             try:
                 return cls(path, checked_header(database, path), vault, database)
-            except BaseException:
+            except BaseException:  # Ctrl-C as well: nobody else could open a journal that is held
                 database.close()
                 raise
 
@@ -193,7 +193,7 @@ class Journal:
                 self._database.execute("BEGIN IMMEDIATE")
                 yield self._database
                 self._database.execute("COMMIT")
-            except BaseException:
+            except BaseException:  # Ctrl-C as well: all of it is written, or nothing
                 if self._database.in_transaction:
                     self._database.execute("ROLLBACK")
                 raise

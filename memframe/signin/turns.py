@@ -46,7 +46,7 @@ class Turns:
         after = before
         try:
             after = work(before)
-        except Exception as error:
+        except Exception as error:  # whatever it is, the stand shows it and the caller gets it
             if before.turn == self.stand.turn:
                 after = self._after_failure(step, before, error)
             raise

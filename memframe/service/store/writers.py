@@ -145,6 +145,6 @@ def _results(queries: Queries, writes: list[Write]) -> list[Any]:
     for write in writes:
         try:
             results.append(write.run(queries))
-        except Exception as error:
+        except Exception as error:  # whatever it is, whoever waits for this write is told
             raise _WriteFailedError(len(results), error) from error
     return results
