@@ -53,7 +53,6 @@ class Connecting(Section):
         stand, is_waiting = moment.stand, moment.stand.state == "authorizing"
         self._list.draw(() if is_waiting else stand.requests, moment.now)
         self._intro.value = "" if is_waiting else _choice(stand.requests)
-        self._guide.value = _way_through(stand.address) if stand.address else ""
         for name, field in self._fields.items():
             show(field, not is_waiting and name in moment.lacking)
         show(self._client_secret.widget, not is_waiting and "client_secret" in moment.lacking)
@@ -63,6 +62,7 @@ class Connecting(Section):
             show(widget, is_waiting)
         is_local = stand.flow is not None and can_listen(stand.flow.redirect_uri, os.environ)
         show(self._receive, is_waiting and is_local and stand.doing != "receive")
+        self._guide.value = _way_through(stand.address) if stand.address else ""
 
     def summary(self, moment: Moment) -> str:
         request = moment.stand.request

@@ -44,8 +44,9 @@ class RequestList:
         for row, request in zip(self._rows, [*shown, *[None] * len(self._rows)], strict=False):
             row.draw(request, now)
         n_more = len(requests) - len(shown)
-        self._more.description = f"Show more ({n_more})"
         show(self._more, n_more > 0)
+        if n_more:
+            self._more.description = f"Show more ({n_more})"
 
     def _more_clicked(self) -> None:
         self._n_shown += N_SHOWN

@@ -56,13 +56,14 @@ class Section(ABC):
         summary = self.summary(moment) if place == "done" else ""
         is_over = moment.stand.state == "loaded"
         self._head.value = markup.head(self.number, self.title, "done" if is_over else place, summary)
-        show(self._body, place == "active")
         if place == "active":
             for each in self._buttons:
                 each.disabled = moment.is_busy and moment.stand.doing != "receive"
             show(self._cancel, moment.is_busy)
             self.draw_body(moment)
             self._message.value = self.said(moment)
+        # Last, as changes reach the screen one by one: nobody is to meet what is about to be hidden.
+        show(self._body, place == "active")
 
     @abstractmethod
     def draw_body(self, moment: Moment) -> None:
