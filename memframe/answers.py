@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import msgspec
-from requests.structures import CaseInsensitiveDict
+from urllib3 import HTTPHeaderDict
 
 from memframe.errors import (
     AccessError,
@@ -55,7 +55,7 @@ class Answer(NamedTuple):
     """An HTTP answer, read to its end."""
 
     status: int
-    headers: CaseInsensitiveDict[str]
+    headers: HTTPHeaderDict
     body: SecretBytes
     host: str
 
@@ -73,7 +73,7 @@ def error_of(answer: Answer, *, what: object, said: Callable[[str], str]) -> Ser
     said : callable
         Makes the service's own words fit to print.
     """
-    texts = texts_of(answer.body)
+    texts = texts_of(answer.body.reveal())
     reason = said(next((texts[name] for name in _REASONS if name in texts), "no reason given"))
     next_step = _NEXT_STEP.get(answer.status, _TRY_LATER)
     return _ERROR_OF_STATUS.get(answer.status, ServiceError)(
@@ -107,7 +107,7 @@ def texts_of(body: bytes) -> dict[str, str]:
     return {name: text for name, text in found.items() if isinstance(text, str)}
 
 
-def decoded(body: bytes, kind: type[T], *, what: object) -> T:
+def decoded(body: SecretBytes, kind: type[T], *, what: object) -> T:
     """The body as a struct of `memframe.wire`.
 
     Raises
@@ -120,14 +120,14 @@ def decoded(body: bytes, kind: type[T], *, what: object) -> T:
     except msgspec.ValidationError as wrong:
         fault = f"breaks the specification: {_where(wrong)}. {_CHECK_SERVICE}"
     except (ValueError, RecursionError):
-        fault = f"is {_looks_like(body)}, not JSON. {_CHECK_ADDRESS}"
+        fault = f"is {_looks_like(body.reveal())}, not JSON. {_CHECK_ADDRESS}"
     raise ProtocolError(f"{what}: the answer {fault}")  # out here it carries no cause that quotes the body
 
 
-def _decoded(body: bytes, kind: type[T]) -> T:
+def _decoded(body: SecretBytes, kind: type[T]) -> T:
     decoder: msgspec.json.Decoder[T] = _decoder(kind)  # type: ignore[arg-type]  # mypy: a type is hashable
     try:
-        return decoder.decode(body)
+        return decoder.decode(body.reveal())
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:
@@ -139,9 +139,9 @@ def _where(wrong: msgspec.ValidationError) -> str:
     return re.sub(r"enum value .*(?= - at `)", "enum value", str(wrong), flags=re.DOTALL)
 
 
-def _decoded_leniently(body: bytes, kind: type[T]) -> T:
+def _decoded_leniently(body: SecretBytes, kind: type[T]) -> T:
     """Python's own reader: it takes a lone surrogate, which JSON allows and msgspec refuses."""
-    return msgspec.convert(json.loads(body, parse_constant=_refuse), kind, dec_hook=secret_from_wire)
+    return msgspec.convert(json.loads(body.reveal(), parse_constant=_refuse), kind, dec_hook=secret_from_wire)
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -242,7 +242,7 @@ class Client:
         endpoint = wire.DELETE_MEMORY
         answer = self.exchange(endpoint, {"memory_id": memory_id}, params=of_user(user_id))
         body = self._transport.checked(answer, endpoint)
-        if body.strip() and not decoded(body, wire.Deleted, what=endpoint).success:
+        if body.reveal().strip() and not decoded(body, wire.Deleted, what=endpoint).success:
             raise ProtocolError(
                 f"{endpoint}: answered {answer.status} but not success; read the memory again"
             )

@@ -17,6 +17,7 @@ from memframe.answers import decoded, same_id
 from memframe.errors import ConfigError, ProtocolError, SealError
 from memframe.frames import MEMORY_KINDS, columns_of, without_surrogates
 from memframe.paging import is_count, iter_pages
+from memframe.secret import SecretBytes
 from memframe.wire import LIST_MEMORIES, MemoryBlob, MemoryPage
 
 PageSize = int | Literal["auto"]
@@ -87,7 +88,7 @@ class Listing:
                 del page, fresh, blobs
         self.complete = is_whole
 
-    def _fetch(self, query: dict[str, str], page_size: int, cursor: str | None) -> bytes:
+    def _fetch(self, query: dict[str, str], page_size: int, cursor: str | None) -> SecretBytes:
         return self._access.client.memory_page_body(query, limit=page_size, cursor=cursor)
 
     def _new(self, blobs: list[MemoryBlob]) -> list[MemoryBlob]:
@@ -133,9 +134,9 @@ class Listing:
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-def _may_hold_surrogates(body: bytes) -> bool:
+def _may_hold_surrogates(body: SecretBytes) -> bool:
     """Whether JSON escapes a surrogate; the search for a lone backslash runs at the speed of memory."""
-    return b"\\" in body and _SURROGATE.search(body) is not None
+    return b"\\" in body.reveal() and _SURROGATE.search(body.reveal()) is not None
 
 
 def _undecryptable(errors: Mapping[int, str], ids: Sequence[str]) -> SealError:

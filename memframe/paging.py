@@ -25,6 +25,7 @@ import msgspec
 
 from memframe.answers import decoded
 from memframe.errors import ConfigError, InvalidError, ProtocolError
+from memframe.secret import SecretBytes
 from memframe.wire import LIST_MEMORIES
 
 PAGE_SIZES = (1000, 500, 250, 100, 50, 20, 10)
@@ -33,7 +34,7 @@ PAGE_SIZES = (1000, 500, 250, 100, 50, 20, 10)
 HEAD_START_S = 0.003
 """Longer than it takes to send a request, or to fetch a large page from a service that is near and ready."""
 
-FetchPage = Callable[[int, str | None], bytes]
+FetchPage = Callable[[int, str | None], SecretBytes]
 """(page size, cursor) -> JSON of the page"""
 
 
@@ -44,16 +45,16 @@ class _Cursor(msgspec.Struct):
 _CURSOR_AT_END = re.compile(rb'[,{]\s*"next_cursor"\s*:\s*(null|"(?:[^"\\]|\\.)*")\s*}\s*$')
 
 
-def cursor_of(body: bytes) -> str | None:
+def cursor_of(body: SecretBytes) -> str | None:
     """The next cursor of a page, without decoding its memories where the cursor stands last; empty is none.
 
-    >>> cursor_of(b'{"memoryBlobs": [], "next_cursor": "c2"}')
+    >>> cursor_of(SecretBytes(b'{"memoryBlobs": [], "next_cursor": "c2"}'))
     'c2'
-    >>> cursor_of(b'{"next_cursor": null, "memoryBlobs": []}') is None
+    >>> cursor_of(SecretBytes(b'{"next_cursor": null, "memoryBlobs": []}')) is None
     True
     """
-    last = _CURSOR_AT_END.search(body, max(0, len(body) - 4096))
-    found = b'{"next_cursor":%b}' % last[1] if last else body
+    last = _CURSOR_AT_END.search(body.reveal(), max(0, len(body) - 4096))
+    found = SecretBytes(b'{"next_cursor":%b}' % last[1]) if last else body
     return decoded(found, _Cursor, what=LIST_MEMORIES).next_cursor or None
 
 
@@ -62,7 +63,7 @@ def iter_pages(
     *,
     page_size: int | Literal["auto"] = "auto",
     limit: int | None = None,
-) -> Generator[bytes]:
+) -> Generator[SecretBytes]:
     """The JSON of every page of a listing, from the first to the last.
 
     Parameters
@@ -90,7 +91,7 @@ def iter_pages(
         yield from _read_ahead(_chain(fetch, first), n_sure)
 
 
-def _read_ahead(chain: Iterator[_Page], n_sure: int) -> Generator[bytes]:
+def _read_ahead(chain: Iterator[_Page], n_sure: int) -> Generator[SecretBytes]:
     """The pages of a chain, which a thread follows; beyond those sure to be wanted only as they are asked for."""
     ahead = ThreadPoolExecutor(1, thread_name_prefix="memframe-pages")
     coming: deque[Future[_Page | None]] = deque()
@@ -113,7 +114,7 @@ class _Page(NamedTuple):
     """A page, and how many memories were asked for."""
 
     size: int
-    body: bytes
+    body: SecretBytes
 
 
 def _chain(fetch: FetchPage, page: _Page) -> Iterator[_Page]:

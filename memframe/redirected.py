@@ -134,7 +134,7 @@ def refusal_of(answer: Answer, *, what: str, said: Callable[[str], str]) -> Memf
     what, said
         As in `error_of`.
     """
-    texts = texts_of(answer.body)
+    texts = texts_of(answer.body.reveal())
     error = texts.get("error")
     if answer.status == 401 or error in {"invalid_client", "unauthorized_client"}:
         return AuthError(

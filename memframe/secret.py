@@ -3,14 +3,50 @@
 from __future__ import annotations
 
 import hmac
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, Self, TypeVar
 
 from memframe.errors import ConfigError
 
 _MASK = "••••••"
 
 
-class Secret:
+V = TypeVar("V", str, bytes)
+
+
+class _Hidden(Generic[V]):
+    """A value that is in no ``__dict__``, and that only `reveal` shows."""
+
+    __slots__ = ("__value",)
+
+    def __init__(self, value: V) -> None:
+        self.__value: V = value
+
+    def reveal(self) -> V:
+        """The value itself."""
+        return self.__value
+
+    def __bool__(self) -> bool:
+        return bool(self.__value)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return hmac.compare_digest(_bytes_of(self.__value), _bytes_of(other.reveal()))
+
+    __hash__ = None  # type: ignore[assignment]  # a hash would be a fingerprint that prints
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self
+
+
+def _bytes_of(value: str | bytes) -> bytes:
+    return value if isinstance(value, bytes) else value.encode("utf-8", "surrogatepass")
+
+
+class Secret(_Hidden[str]):
     """Text that only `reveal` shows.
 
     ``repr``, ``str`` and format give a mask, pickling and copying to JSON are refused, comparison
@@ -39,16 +75,12 @@ class Secret:
     True
     """
 
-    __slots__ = ("__value",)
+    __slots__ = ()
 
     def __init__(self, value: str) -> None:
         if not isinstance(value, str):
             raise TypeError(f"a Secret holds str, not {type(value).__name__}")
-        self.__value = value
-
-    def reveal(self) -> str:
-        """The secret text itself."""
-        return self.__value
+        super().__init__(value)
 
     def __repr__(self) -> str:
         return f"Secret({_MASK})"
@@ -59,40 +91,37 @@ class Secret:
     def __format__(self, spec: str) -> str:
         return _MASK
 
-    def __bool__(self) -> bool:
-        return bool(self.__value)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Secret):
-            return NotImplemented
-        mine, theirs = (text.encode("utf-8", "surrogatepass") for text in (self.__value, other.reveal()))
-        return hmac.compare_digest(mine, theirs)
-
-    __hash__ = None  # type: ignore[assignment]  # a hash would be a fingerprint that prints
-
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a Secret is not pickled; pass the text from .reveal() where it has to travel")
 
-    def __copy__(self) -> Secret:
-        return self
 
-    def __deepcopy__(self, memo: dict[int, object]) -> Secret:
-        return self
+class SecretBytes(_Hidden[bytes]):
+    """The body of a request or an answer, which only `reveal` shows.
 
+    Bodies carry keys and tokens, and a traceback with local variables would print them. No copy is made, as
+    a page of memories is large.
 
-class SecretBytes(bytes):
-    """The body of a request or an answer: bytes in every way, but neither shown nor pickled.
+    Parameters
+    ----------
+    value : bytes
+        The body.
 
-    Bodies carry keys and tokens, and a traceback with local variables would print them.
-
-    >>> SecretBytes(b'{"token": "t"}')
-    <14 bytes>
+    Examples
+    --------
+    >>> body = SecretBytes(b'{"token": "t"}')
+    >>> body, len(body)
+    (<14 bytes>, 14)
+    >>> body.reveal()
+    b'{"token": "t"}'
     """
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        return len(self.reveal())
 
     def __repr__(self) -> str:
         return f"<{len(self):,} bytes>"
-
-    __str__ = __repr__
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("the body of a request or an answer is not pickled, as it may hold secrets")

@@ -6,8 +6,15 @@ import ssl
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-import requests
-from urllib3.exceptions import NewConnectionError
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    NewConnectionError,
+    ProxyError,
+    SSLError,
+)
+from urllib3.exceptions import (
+    TimeoutError as Silence,
+)
 
 from memframe.errors import NoAnswerError
 
@@ -15,9 +22,8 @@ CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 60.0
 
 _BEFORE_SENDING = (
-    requests.exceptions.ConnectTimeout,
-    requests.exceptions.ProxyError,  # the proxy itself, or the tunnel through it
-    NewConnectionError,  # refused, or no such host
+    ConnectTimeoutError,  # among them NewConnectionError: refused, or no such host
+    ProxyError,  # the proxy itself, or the tunnel through it
     ssl.SSLCertVerificationError,
 )
 """What ends an exchange before a byte of the request has left. Of anything else that is not certain: a TLS
@@ -31,13 +37,13 @@ _ADVICE = {
 
 
 def no_answer(method: str, url: str, broken: Exception) -> NoAnswerError:
-    """What broke, in words: the texts of requests and urllib3 hold the address, with search text and ids."""
+    """What broke, in words: the texts of urllib3 hold the address, with search text and ids."""
     is_certain = any(isinstance(cause, _BEFORE_SENDING) for cause in _causes(broken))
     return NoAnswerError(_told(method, urlsplit(url).netloc, broken), sent=not is_certain)
 
 
 def _causes(broken: BaseException | None) -> Iterator[BaseException]:
-    """An error and what it was made of: requests wraps what urllib3 wraps, in ``args`` and ``reason``."""
+    """An error and what it was made of: urllib3 wraps what it caught, in ``reason`` or in ``args``."""
     while broken is not None:
         yield broken
         inner = (getattr(broken, "reason", None), *broken.args, broken.__cause__, broken.__context__)
@@ -46,20 +52,21 @@ def _causes(broken: BaseException | None) -> Iterator[BaseException]:
 
 def _told(method: str, host: str, broken: Exception) -> str:
     advice = _ADVICE[method == "GET"]
-    if isinstance(broken, requests.exceptions.SSLError):
+    cause = getattr(broken, "reason", broken)
+    if isinstance(cause, SSLError):
         return (
             f"cannot trust {host}: its TLS certificate does not verify. If your organisation signs its own, "
             "pass the file with its root certificate as ca_bundle, or set REQUESTS_CA_BUNDLE to it"
         )
-    if isinstance(broken, requests.exceptions.ProxyError):
+    if isinstance(cause, ProxyError):
         return (
             f"cannot reach {host} through the proxy that HTTPS_PROXY or ALL_PROXY names. Check that variable, or "
             "name the host in NO_PROXY"
         )
-    if isinstance(broken, requests.exceptions.ConnectTimeout):
-        return f"cannot reach {host}: no connection within {CONNECT_TIMEOUT_S:g} s. Check address and network"
-    if isinstance(broken, requests.exceptions.Timeout):
-        return f"{host} went silent for {READ_TIMEOUT_S:g} s. {advice}"
-    if any(isinstance(cause, NewConnectionError) for cause in _causes(broken)):
+    if isinstance(cause, NewConnectionError):
         return f"cannot reach {host}. Check the address, and that the service is running"
-    return f"{host} broke off in the middle of an answer ({type(broken).__name__}). {advice}"
+    if isinstance(cause, ConnectTimeoutError):
+        return f"cannot reach {host}: no connection within {CONNECT_TIMEOUT_S:g} s. Check address and network"
+    if isinstance(cause, Silence):
+        return f"{host} went silent for {READ_TIMEOUT_S:g} s. {advice}"
+    return f"{host} broke off in the middle of an answer ({type(cause).__name__}). {advice}"

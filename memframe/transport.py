@@ -16,15 +16,15 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.cookiejar import DefaultCookiePolicy
 from importlib.metadata import version
 from os import PathLike
 from typing import Any, NoReturn
 from urllib.parse import urlencode, urlsplit
 
 import requests
-from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
+from requests.structures import CaseInsensitiveDict
+from urllib3 import BaseHTTPResponse, Timeout
 from urllib3.exceptions import HTTPError
 
 from memframe import silence
@@ -35,39 +35,18 @@ from memframe.retries import ReadRetry, read_retry, retry_after_s
 from memframe.secret import Secret, SecretBytes
 from memframe.showing import printable
 from memframe.silence import no_answer
-from memframe.way import checked_bundle, way_to
+from memframe.way import Way, checked_bundle
 
 JSON_BODY = {"Content-Type": "application/json"}
 FORM_BODY = {"Content-Type": "application/x-www-form-urlencoded"}
 
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
-MAX_CONNECTIONS = 64
-"""Kept open to one service; they are opened as they are needed."""
-
 READ_ATTEMPTS = 3
 """How often a read is asked whose answer does not come or breaks off."""
 
-_PASSING = (requests.ConnectionError, requests.Timeout, requests.exceptions.InvalidHeader, HTTPError)
-"""What may go better the next time: a header is the answer's, as ours are fit; `HTTPError` is urllib3's, of a body."""
-
-
-class _Session(requests.Session):
-    """Rules that hold for every request."""
-
-    def __init__(self, retry: ReadRetry) -> None:
-        super().__init__()
-        self.trust_env = False  # what the environment says is looked up once, by the transport
-        self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        adapter = HTTPAdapter(max_retries=retry, pool_maxsize=MAX_CONNECTIONS)
-        self.mount("https://", adapter)
-        self.mount("http://", adapter)
-
-    def get_redirect_target(self, resp: requests.Response) -> None:
-        """None: requests would read the whole body, of any size, only to say where it could have gone."""
-
 
 class Transport:
-    """A `requests.Session` with the rules of this module.
+    """Exchanges by the rules of this module.
 
     Parameters
     ----------
@@ -94,24 +73,19 @@ class Transport:
         self._secrets: list[Secret] = []
         self._mutex = threading.Lock()
         trusted = None if ca_bundle is None else checked_bundle("ca_bundle", ca_bundle)
-        self._way_to = functools.cache(functools.partial(way_to, trust_env=trust_env, ca_bundle=trusted))
         self._headers = {
             "User-Agent": f"memframe/{version('memframe')}",
             "Accept": "application/json",
             "Accept-Encoding": "gzip, deflate",
         }
         self._retry = retry or read_retry()
+        self._paced_retry = self._retry.new(status_forcelist={*self._retry.status_forcelist} - {TOO_MANY})
         self._gate: Gate | None = None
-        self._session_of = functools.cache(self._open_session)
+        # One for each process: two that share a connection after a fork would read each other's answers.
+        self._way_of = functools.cache(lambda process: Way(trust_env=trust_env, ca_bundle=trusted))  # noqa: ARG005 - the key
 
-    def _open_session(self, process: int, is_paced: bool) -> _Session:  # noqa: ARG002 - the key of the cache
-        """One for each process: two that share a connection after a fork would read each other's answers."""
-        if is_paced:
-            return _Session(self._retry.new(status_forcelist={*self._retry.status_forcelist} - {TOO_MANY}))
-        return _Session(self._retry)
-
-    def _session(self) -> _Session:
-        return self._session_of(os.getpid(), self._gate is not None)
+    def _way(self) -> Way:
+        return self._way_of(os.getpid())
 
     @contextmanager
     def paced(self, gate: Gate) -> Iterator[None]:
@@ -120,7 +94,6 @@ class Transport:
         try:
             yield
         finally:
-            self._session().close()
             self._gate = None
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
@@ -131,7 +104,7 @@ class Transport:
     def without_repeats(self) -> Transport:
         """The same rules for callers that ask again by themselves: a refusal by status is raised at once."""
         twin = Transport(retry=self._retry.new(total=0))
-        twin._way_to, twin._secrets = self._way_to, self._secrets
+        twin._way_of, twin._secrets = self._way_of, self._secrets
         return twin
 
     def keep_out(self, *secrets: Secret | None) -> None:
@@ -146,7 +119,7 @@ class Transport:
 
     def close(self) -> None:
         """Close all connections."""
-        self._session().close()
+        self._way().close()
 
     def exchange(
         self,
@@ -173,7 +146,7 @@ class Transport:
         for _ in range(READ_ATTEMPTS if method == "GET" else 1):
             try:
                 answer = self._sent(method, url, auth=auth, params=params, data=data, headers=headers)
-            except _PASSING as broken:
+            except HTTPError as broken:
                 failure = no_answer(method, url, broken)
             except (requests.RequestException, UnicodeError) as unfit:
                 failure = _not_sent(url, unfit)
@@ -192,21 +165,27 @@ class Transport:
         method: str,
         url: str,
         *,
+        auth: AuthBase | None,
         params: Mapping[str, str] | None,
+        data: SecretBytes | None,
         headers: Mapping[str, str] | None,
-        **content: Any,
     ) -> Answer:
-        request = requests.PreparedRequest()  # by hand, as a Session merges its own settings into each anew
-        address = f"{url}?{urlencode(params)}" if params else url  # requests takes three times as long for it
-        request.prepare(method, address, headers={**self._headers, **(headers or {})}, **content)
-        with self._session().send(
-            request,
-            timeout=(silence.CONNECT_TIMEOUT_S, silence.READ_TIMEOUT_S),
-            stream=True,
-            allow_redirects=False,
-            **self._way_to(_origin(url)),
-        ) as response:
-            return Answer(response.status_code, response.headers, _body_of(response), _host(url))
+        request = (
+            requests.PreparedRequest()
+        )  # by hand, as all parts are fit already: `prepare` takes longer than to send
+        request.method, request.body = method, None if data is None else data.reveal()
+        request.url = f"{url}?{urlencode(params)}" if params else url
+        request.headers = CaseInsensitiveDict({**self._headers, **(headers or {})})
+        if auth:
+            auth(request)
+        timeout = Timeout(connect=silence.CONNECT_TIMEOUT_S, read=silence.READ_TIMEOUT_S)
+        host = urlsplit(url).netloc
+        with self._way().go(request, retries=self._policy(), timeout=timeout) as answer:
+            return Answer(answer.status, answer.headers, _body_of(answer, host), host)
+
+    def _policy(self) -> ReadRetry:
+        """What is asked again by urllib3: a gate has a policy of its own for 429."""
+        return self._retry if self._gate is None else self._paced_retry
 
     def checked(self, answer: Answer, what: object) -> SecretBytes:
         """The body of a 2xx answer to ``what``; any other status is raised as its error."""
@@ -235,20 +214,19 @@ def _asked_wait_s(answer: Answer) -> float | None:
     return retry_after_s(answer.headers)
 
 
-def _body_of(response: requests.Response) -> SecretBytes:
+def _body_of(answer: BaseHTTPResponse, host: str) -> SecretBytes:
     """The whole body, never much more than `MAX_ANSWER_BYTES` of it.
 
-    Read from below requests, whose ``content`` takes 10 KB at a time, a third as fast on large pages; and
-    in one piece where its length is declared and not that of something compressed.
+    In one piece where its length is declared and not that of something compressed.
     """
-    declared = None if "Content-Encoding" in response.headers else response.raw.length_remaining
+    declared = None if "Content-Encoding" in answer.headers else answer.length_remaining
     if declared is not None and declared <= MAX_ANSWER_BYTES:
-        return SecretBytes(response.raw.read(decode_content=True))
+        return SecretBytes(answer.read())
     is_known = declared is not None
-    body = SecretBytes(b"" if is_known else response.raw.read(MAX_ANSWER_BYTES + 1, decode_content=True))
+    body = SecretBytes(b"" if is_known else answer.read(MAX_ANSWER_BYTES + 1))
     if is_known or len(body) > MAX_ANSWER_BYTES:
         raise ProtocolError(
-            f"{_host(response.url)} sends more than {MAX_ANSWER_BYTES >> 20} MiB in one answer; "
+            f"{host} sends more than {MAX_ANSWER_BYTES >> 20} MiB in one answer; "
             "ask for smaller pages with page_size="
         )
     return body
@@ -270,8 +248,3 @@ def _not_sent(url: str, unfit: Exception) -> ConfigError:
 
 def _host(url: str) -> str:
     return urlsplit(url).netloc
-
-
-def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"

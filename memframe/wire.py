@@ -289,7 +289,7 @@ _encoder = msgspec.json.Encoder(enc_hook=secret_to_wire)
 def encode(body: Struct) -> SecretBytes:
     """The JSON of a struct as it is sent, secrets in the open.
 
-    >>> bytes(encode(AccessRequestCreate(Secret("mk_1"), "weekly review")))
+    >>> encode(AccessRequestCreate(Secret("mk_1"), "weekly review")).reveal()
     b'{"memoryKey":"mk_1","reason":"weekly review"}'
     """
     return SecretBytes(_encoder.encode(body))

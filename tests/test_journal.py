@@ -67,7 +67,7 @@ def test_what_was_written_is_there_again(journal, path):
     with reopened(path) as again:
         assert again.header == HEADER
         assert again.operations() == [Operation(n, draft.change) for n, draft in enumerate(DRAFTS)]
-        assert [bytes(again.request(0)), again.request(1)] == [DRAFTS[0].request, None]
+        assert [again.request(0).reveal(), again.request(1)] == [DRAFTS[0].request, None]
         assert [again.backup(0), again.backup(1)] == [None, OLD]
         assert again.ids_before == {"m1", "m2"}
         assert again.counts() == {"planned": 2}

@@ -6,11 +6,12 @@ import pytest
 
 from memframe.errors import ConfigError, InvalidError, ProtocolError
 from memframe.paging import cursor_of, iter_pages
+from memframe.secret import SecretBytes
 
 
 def page(cursor):
     text = "null" if cursor is None else f'"{cursor}"'
-    return b'{"memoryBlobs": [], "next_cursor": %s}' % text.encode()
+    return SecretBytes(b'{"memoryBlobs": [], "next_cursor": %s}' % text.encode())
 
 
 class Pages:
@@ -157,7 +158,7 @@ def test_no_page_is_fetched_ahead_that_the_limit_does_not_need(limit, n_asked):
     ],
 )
 def test_the_cursor_is_the_pages_own(body, cursor):
-    assert cursor_of(body) == cursor
+    assert cursor_of(SecretBytes(body)) == cursor
 
 
 def test_smaller_pages_than_asked_for_are_followed_as_long_as_somebody_asks():

@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memframe.access import Access
+from memframe.answers import decoded
 from memframe.apply.books import Books
 from memframe.apply.matching import Matches, Sought, match
 from memframe.apply.verdicts import after_reading
@@ -47,11 +48,9 @@ class _Content(msgspec.Struct):
 def traces_of(books: Books, before: frozenset[str], *, encrypt: bool) -> Traces:
     """The traces that the creates in the books leave at the service."""
     creates = [operation.n for operation in books if operation.action == "create"] if encrypt else []
-    bodies = {n: books.request(n) for n in creates}
-    return Traces(
-        before,
-        {n: digest_of(msgspec.json.decode(body or b"", type=_Content).content) for n, body in bodies.items()},
-    )
+    bodies = ((n, books.request(n)) for n in creates)
+    contents = {n: decoded(body, _Content, what="the journal").content for n, body in bodies if body}
+    return Traces(before, {n: digest_of(content) for n, content in contents.items()})
 
 
 class Reconciliation:

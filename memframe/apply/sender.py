@@ -76,10 +76,10 @@ def idempotency_key(run_id: str, n: int) -> str:
     return f"{run_id}-{n}"
 
 
-def with_memory_key(body: bytes, memory_key: Secret) -> SecretBytes:
+def with_memory_key(body: SecretBytes, memory_key: Secret) -> SecretBytes:
     """A frozen body as it is sent. The rest stays as it is, to the byte.
 
-    >>> bytes(with_memory_key(b'{"user_id":"u1"}', Secret("mk_1")))
+    >>> with_memory_key(SecretBytes(b'{"user_id":"u1"}'), Secret("mk_1")).reveal()
     b'{"memoryKey":"mk_1","user_id":"u1"}'
     """
-    return SecretBytes(b'{"memoryKey":' + msgspec.json.encode(memory_key.reveal()) + b"," + body[1:])
+    return SecretBytes(b'{"memoryKey":' + msgspec.json.encode(memory_key.reveal()) + b"," + body.reveal()[1:])

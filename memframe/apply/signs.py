@@ -91,9 +91,9 @@ def seen_in(
     """The sign in an answer to a write of the memory `id`, None for a create.
 
     >>> from memframe.secret import SecretBytes
-    >>> from requests.structures import CaseInsensitiveDict
+    >>> from urllib3 import HTTPHeaderDict
     >>> def sign(status, body):
-    ...     answer = Answer(status, CaseInsensitiveDict(), SecretBytes(body), "example.org")
+    ...     answer = Answer(status, HTTPHeaderDict(), SecretBytes(body), "example.org")
     ...     return seen_in(answer, action="create", id=None, user_id="u1", error_of=lambda answer: None).sign
     >>> sign(201, b'{"id": "m1", "user_id": "u1"}'), sign(201, b'{"id": "m1", "us'), sign(503, b"")
     ('done', 'unclear', 'unclear')
@@ -122,7 +122,7 @@ def _read_success(answer: Answer, action: Action) -> tuple[Sign, MemoryBlobRespo
     if answer.status not in _SUCCESSES[action]:
         return "unclear", None
     if action == "delete":
-        is_done = not answer.body.strip() or decoded(answer.body, Deleted, what=what).success
+        is_done = not answer.body.reveal().strip() or decoded(answer.body, Deleted, what=what).success
         return ("done" if is_done else "unclear"), None
     written = decoded(answer.body, MemoryBlobResponse, what=what)
     return ("done", written) if written.id.strip() else ("unclear", None)

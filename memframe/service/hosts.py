@@ -43,7 +43,8 @@ class HostGuard:
         problem = wire.Problem("Misdirected Request", 421, detail, code="unknown_host")
         headers = [(b"content-type", PROBLEM_TYPE.encode())]
         await send({"type": "http.response.start", "status": 421, "headers": headers})
-        await send({"type": "http.response.body", "body": wire.encode(problem), "more_body": False})
+        body = wire.encode(problem).reveal()
+        await send({"type": "http.response.body", "body": body, "more_body": False})
 
     def _is_ours(self, host: str | None) -> bool:
         return host is not None and (host == self._public_host or is_loopback(host))

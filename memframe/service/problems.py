@@ -28,7 +28,9 @@ def problem_response(
     """One problem document."""
     problem = wire.Problem(title=HTTPStatus(status).phrase, status=status, detail=detail, code=code)
     headers = {"Cache-Control": "no-store", **(headers or {})}
-    return Response(wire.encode(problem), status_code=status, media_type=PROBLEM_TYPE, headers=headers)
+    return Response(
+        wire.encode(problem).reveal(), status_code=status, media_type=PROBLEM_TYPE, headers=headers
+    )
 
 
 def answer_service_error(_: Request[Any, Any, Any], error: ServiceError) -> Response[bytes]:

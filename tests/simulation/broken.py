@@ -53,7 +53,7 @@ def seal_again_on_retry():
         body = frozen(books, n)
         if body is None or books[n].standing.attempts <= 1:
             return body
-        fields = msgspec.json.decode(body)
+        fields = msgspec.json.decode(body.reveal())
         fields["content"] = STAGE.envelopes[1].seal(books[n].change.after["content"])
         return SecretBytes(msgspec.json.encode(fields))
 

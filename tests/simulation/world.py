@@ -1,6 +1,6 @@
-"""A service in memory with a clock of its own, behind a `requests` adapter that breaks what a script says.
+"""A service in memory with a clock of its own, behind a way that breaks what a script says.
 
-Everything on this side of the wire is the real thing: `apply_plan`, its journal, the client, `requests`. Time is
+Everything on this side of the wire is the real thing: `apply_plan`, its journal, the client. Time is
 the world's: it moves by a little with every request, and by what a run sleeps. A killed client is one in which
 every further touch of the wire or the journal raises `Killed`.
 """
@@ -15,14 +15,13 @@ from functools import partial
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-import requests
 import urllib3
-from requests.adapters import BaseAdapter
 from urllib3.exceptions import MaxRetryError, NewConnectionError, ProtocolError
 
 from memframe.client import Client
 from memframe.secret import Secret
 from memframe.transport import Transport, read_retry
+from memframe.way import Way
 
 BASE_URL = "http://127.0.0.1:9/api/v1"
 USER_ID = "5f0c9b1e-93f3-4b6c-8c0a-0a4c6b8d2e11"
@@ -128,7 +127,7 @@ class World:
     # -- the wire
 
     def answer(self, request):
-        """The answer to a prepared request, as (status, body, headers); or the error that requests would raise."""
+        """The answer to a prepared request, as (status, body, headers); or the error that urllib3 would raise."""
         self.step()
         self.pass_time(REQUEST_S)
         address = urlsplit(request.url)
@@ -303,26 +302,22 @@ FAULTS = (
 # The client's side
 
 
-class Wire(BaseAdapter):
+class Wire(Way):
     """Carries the requests of a client into the world of the moment."""
 
     world: World
 
-    def send(self, request, **options):
+    def __init__(self):
+        super().__init__(trust_env=False, ca_bundle=None)
+
+    def go(self, request, **options):
         answer = self.world.answer(request)
         if isinstance(answer, Exception):
-            raise requests.ConnectionError(answer)
+            raise answer
         status, body, *more = answer
         content = body.encode() if isinstance(body, str) else json.dumps(body).encode()
-        response = requests.Response()
-        response.status_code, response.url, response.request = status, request.url, request
         headers = {"Content-Length": str(len(content)), "Content-Type": "application/json"} | dict(*more)
-        response.headers = requests.structures.CaseInsensitiveDict(headers)
-        response.raw = urllib3.HTTPResponse(io.BytesIO(content), headers, status, preload_content=False)
-        return response
-
-    def close(self):
-        """Nothing is open."""
+        return urllib3.HTTPResponse(io.BytesIO(content), headers, status, preload_content=False)
 
 
 class Database(sqlite3.Connection):
@@ -345,5 +340,5 @@ def client_of():
     """A client on a wire, and the wire."""
     transport = Transport(retry=read_retry().new(backoff_factor=0, backoff_jitter=0), trust_env=False)
     wire = Wire()
-    transport._session().mount("http://", wire)
+    transport._way_of = lambda process: wire
     return Client(BASE_URL, Secret("mf_key_of_the_simulation"), transport=transport), wire

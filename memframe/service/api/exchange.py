@@ -120,4 +120,4 @@ async def written(
 
 def answer(body: Struct, status: int = 200) -> Response[bytes]:
     """A struct as JSON; the only place where a secret of an answer is in the open."""
-    return Response(wire.encode(body), status_code=status, media_type="application/json")
+    return Response(wire.encode(body).reveal(), status_code=status, media_type="application/json")
