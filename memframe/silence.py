@@ -6,15 +6,8 @@ import ssl
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from urllib3.exceptions import (
-    ConnectTimeoutError,
-    NewConnectionError,
-    ProxyError,
-    SSLError,
-)
-from urllib3.exceptions import (
-    TimeoutError as Silence,
-)
+from urllib3 import exceptions
+from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ProxyError, SSLError
 
 from memframe.errors import NoAnswerError
 
@@ -67,6 +60,6 @@ def _told(method: str, host: str, broken: Exception) -> str:
         return f"cannot reach {host}. Check the address, and that the service is running"
     if isinstance(cause, ConnectTimeoutError):
         return f"cannot reach {host}: no connection within {CONNECT_TIMEOUT_S:g} s. Check address and network"
-    if isinstance(cause, Silence):
+    if isinstance(cause, exceptions.TimeoutError):
         return f"{host} went silent for {READ_TIMEOUT_S:g} s. {advice}"
     return f"{host} broke off in the middle of an answer ({type(cause).__name__}). {advice}"

@@ -81,10 +81,10 @@ class Transport:
         self._retry = retry or read_retry()
         self._paced_retry = self._retry.new(status_forcelist={*self._retry.status_forcelist} - {TOO_MANY})
         self._gate: Gate | None = None
-        # One for each process: two that share a connection after a fork would read each other's answers.
-        self._way_of = functools.cache(lambda process: Way(trust_env=trust_env, ca_bundle=trusted))  # noqa: ARG005 - the key
+        self._way_of = functools.cache(lambda _process: Way(trust_env=trust_env, ca_bundle=trusted))
 
     def _way(self) -> Way:
+        """One for each process: two that share a connection after a fork would read each other's answers."""
         return self._way_of(os.getpid())
 
     @contextmanager
@@ -160,7 +160,13 @@ class Transport:
         gate = self._gate if method == "GET" else None
         return gate.ask(send, _asked_wait_s) if gate else send()
 
-    def _once(
+    def _once(self, method: str, url: str, **parts: Any) -> Answer:
+        request, host = self._prepared(method, url, **parts), _host(url)
+        timeout = Timeout(connect=silence.CONNECT_TIMEOUT_S, read=silence.READ_TIMEOUT_S)
+        with self._way().go(request, retries=self._policy(), timeout=timeout) as answer:
+            return Answer(answer.status, answer.headers, _body_of(answer, host), host)
+
+    def _prepared(
         self,
         method: str,
         url: str,
@@ -169,19 +175,13 @@ class Transport:
         params: Mapping[str, str] | None,
         data: SecretBytes | None,
         headers: Mapping[str, str] | None,
-    ) -> Answer:
-        request = (
-            requests.PreparedRequest()
-        )  # by hand, as all parts are fit already: `prepare` takes longer than to send
+    ) -> requests.PreparedRequest:
+        """By hand, as all parts are fit already: requests takes as long to look at them as urllib3 to send them."""
+        request = requests.PreparedRequest()
         request.method, request.body = method, None if data is None else data.reveal()
         request.url = f"{url}?{urlencode(params)}" if params else url
         request.headers = CaseInsensitiveDict({**self._headers, **(headers or {})})
-        if auth:
-            auth(request)
-        timeout = Timeout(connect=silence.CONNECT_TIMEOUT_S, read=silence.READ_TIMEOUT_S)
-        host = urlsplit(url).netloc
-        with self._way().go(request, retries=self._policy(), timeout=timeout) as answer:
-            return Answer(answer.status, answer.headers, _body_of(answer, host), host)
+        return auth(request) if auth else request
 
     def _policy(self) -> ReadRetry:
         """What is asked again by urllib3: a gate has a policy of its own for 429."""
