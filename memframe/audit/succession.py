@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from math import log2
+from math import fsum, log2
 from typing import NamedTuple
 
 import numpy as np
@@ -76,8 +76,8 @@ class Weights(dict[str, float]):
         return 1.0
 
     def sum(self, names: frozenset[str]) -> float:
-        """The weight of all of them together."""
-        return sum(map(self.__getitem__, names))
+        """The weight of all of them together, the same to the last bit in whichever order a set is walked."""
+        return fsum(map(self.__getitem__, names))
 
     def share(self, part: frozenset[str], whole: frozenset[str]) -> float:
         """How much of the part is in the whole; of nothing it is nothing."""
