@@ -9,10 +9,8 @@ unsealed), ``n_repeated`` (ids that came twice and were dropped) and ``complete`
 
 from __future__ import annotations
 
-import gc
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +18,7 @@ import pandas as pd
 
 from memframe.access import Access
 from memframe.client import Client
+from memframe.collector import collector_paused
 from memframe.errors import ConfigError
 from memframe.filters import memory_query
 from memframe.frames import (
@@ -86,7 +85,7 @@ def load_memories(
     listing = Listing(access, on_undecryptable)
     query = memory_query(access.user_id, tags=tags, search=search, min_importance=min_importance)
     builder = FrameBuilder(MEMORY_KINDS)
-    with Progress(progress, text="memories") as bar, _collector_paused():
+    with Progress(progress, text="memories") as bar, collector_paused():
         pages = listing.pages(query, limit=limit, page_size=page_size)
         # As a loop variable a page would stay alive while the next is decoded, which costs a tenth more time.
         for n_rows in map(builder.add, pages):
@@ -193,21 +192,3 @@ def _cut(columns: Mapping[str, Sequence[Any]], first: int, size: int) -> Iterato
     edges = [0, *range(first or size, n_rows, size), n_rows]
     for begin, end in pairwise(edges):
         yield {name: cells[begin:end] for name, cells in columns.items()}
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Without the cyclic collector, which would walk each page's fresh objects several times over.
-
-    Nor is it to walk all of them at once when it comes back: they are moved to the oldest generation.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled and not gc.get_freeze_count():
-            gc.freeze()
-            gc.unfreeze()
-        if was_enabled:
-            gc.enable()

@@ -35,7 +35,7 @@ LAYERS = """
     answers frames envelope silence columns way
     settings vault
     sources
-    wire address progress sample change pacing retries
+    wire address progress sample change pacing collector retries
     showing
     secret
     single_holder

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache, partial
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from memframe.audit.near_duplicate import find_near_duplicates
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.scores import find_scores
 from memframe.audit.sealed import find_sealed
+from memframe.audit.second_process import CheckFunction, beside, is_worthwhile
 from memframe.audit.secret import find_secrets
 from memframe.audit.similar import similar_pairs
 from memframe.audit.stale import find_stale
@@ -27,10 +29,23 @@ from memframe.audit.superseded import find_superseded
 from memframe.audit.tags import find_tags
 from memframe.audit.texts import TEXT_FIELDS
 from memframe.audit.withholding import LOOKING, withhold
+from memframe.collector import collector_paused
 from memframe.errors import ConfigError, FrameError
 
-CheckFunction = Callable[[pd.DataFrame], pd.DataFrame]
-"""Memories to findings."""
+Workers = Literal["auto", 1, 2]
+"""In how many processes an audit runs."""
+
+APART: tuple[Check, ...] = (
+    "stale",
+    "secret",
+    "personal_data",
+    "junk",
+    "missing",
+    "scores",
+    "tags",
+    "sealed",
+)
+"""Checks that do not need the pairs of similar memories, and can be made beside those that do."""
 
 
 def audit_memories(
@@ -39,6 +54,7 @@ def audit_memories(
     tags: pd.DataFrame | None = None,
     checks: Iterable[Check] | Mapping[Check, CheckFunction] | None = None,
     now: datetime | None = None,
+    workers: Workers = "auto",
 ) -> Audit:
     """Find what is wrong with memories; nothing is changed, and nothing leaves this machine.
 
@@ -53,6 +69,11 @@ def audit_memories(
         for checks with options: ``{"personal_data": partial(find_personal_data, names=...)}``.
     now : datetime, optional
         What "past" means for `stale`; by default the present.
+    workers : {"auto", 1, 2}
+        Processes. With two, the checks that look at each text by itself run in a second one, beside those that relate
+        memories; what is found is the same. "auto" takes two from 5,000 memories on, where there are two processors
+        and this is no daemonic process. Functions of your own always run here. Memories travel through a pipe, and
+        are never written to a disk.
 
     Returns
     -------
@@ -63,11 +84,18 @@ def audit_memories(
     FrameError
         This is no frame of memories.
     ConfigError
-        There is no such check.
+        There is no such check, or no such number of workers.
     """
     _check_frame(memories)
-    functions = _chosen(memories, checks, tags=tags, now=now)
-    parts = {check: function(memories) for check, function in functions.items()}
+    own = all_checks(memories, tags=tags, now=now)
+    functions = _chosen(own, checks)
+    apart = _apart(functions, own) if _are_two(workers, len(memories)) else {}
+    with collector_paused(), beside(apart, memories) as found_apart:
+        found = {check: find(memories) for check, find in functions.items() if check not in apart}
+        found |= found_apart()
+        parts = {
+            check: found[check] if check in found else find(memories) for check, find in functions.items()
+        }
     known = [check for check, find in LOOKING.items() if functions.get(check) is find]
     findings = withhold(_worst_first(joined(parts.values())), memories, known=known)
     return Audit(
@@ -90,7 +118,7 @@ def all_checks(
         "near_duplicate": lambda _: find_near_duplicates(whole, pairs=pairs()),
         "changed_value": lambda _: find_changed_values(whole, pairs=pairs()),
         "superseded": lambda _: find_superseded(whole, now=moment, pairs=pairs()),
-        "stale": lambda _: find_stale(whole, now=moment),
+        "stale": partial(_stale, now=moment),
         "secret": find_secrets,
         "personal_data": find_personal_data,
         "junk": find_junk,
@@ -101,16 +129,29 @@ def all_checks(
     }
 
 
+def _stale(memories: pd.DataFrame, *, now: pd.Timestamp) -> pd.DataFrame:
+    return find_stale(with_all_columns(memories), now=now)
+
+
+def _are_two(workers: object, n_rows: int) -> bool:
+    if workers not in ("auto", 1, 2):
+        raise ConfigError(f"workers={workers!r}: there is 'auto', 1 and 2")
+    return workers == 2 or (workers == "auto" and is_worthwhile(n_rows))
+
+
+def _apart(
+    functions: Mapping[Check, CheckFunction], own: Mapping[Check, CheckFunction]
+) -> dict[Check, CheckFunction]:
+    """What a second process can do, if it leaves something to do here."""
+    apart = {check: find for check, find in functions.items() if check in APART and own[check] is find}
+    return apart if len(apart) < len(functions) else {}
+
+
 def _chosen(
-    memories: pd.DataFrame,
-    checks: Iterable[Check] | Mapping[Check, CheckFunction] | None,
-    *,
-    tags: pd.DataFrame | None,
-    now: datetime | None,
+    functions: dict[Check, CheckFunction], checks: Iterable[Check] | Mapping[Check, CheckFunction] | None
 ) -> dict[Check, CheckFunction]:
     if isinstance(checks, str):
         raise ConfigError(f"checks={checks!r} is one text: pass a list of names, [{checks!r}]")
-    functions = all_checks(memories, tags=tags, now=now)
     wanted = list(functions if checks is None else checks)
     unknown = [check for check in wanted if check not in functions]
     if unknown:

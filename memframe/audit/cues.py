@@ -7,6 +7,7 @@ says what it is about.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -29,10 +30,19 @@ class Rule(NamedTuple):
     strength: float
     hints: tuple[str, ...]
     pattern: re.Pattern[str]
+    sign: str
+    """Matches, as RE2, every text that has the cue, and some others: one of the hints, or more than that."""
 
 
-def _rule(kind: str, strength: float, hints: str, pattern: str) -> Rule:
-    return Rule(kind, strength, tuple(hints.split("|")), re.compile(pattern))
+def _rule(kind: str, strength: float, hints: str, pattern: str, sign: str = "") -> Rule:
+    alternatives = hints.split("|")
+    return Rule(
+        kind,
+        strength,
+        tuple(alternatives),
+        re.compile(pattern),
+        sign or "|".join(map(re.escape, alternatives)),
+    )
 
 
 _UNTIL = r"(?:[^.;:!?\n]|[.:](?=\d))"
@@ -61,10 +71,17 @@ _MOVED_ELSEWHERE = (
     "trasferita|verhuisd"
 )
 _NOW_ELSEWHERE = "jetzt|inzwischen|neuerdings|seit|désormais|maintenant|depuis|ahora|desde|adesso|sinds|agora"
+_AUXILIARY = "is|are|am|was|were|does|do|did|has|have|had|can|could|will|would"
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
 
 RULES: tuple[Rule, ...] = (
-    _rule("switched", 1.0, _TO_CHANGE, rf"\b{_CHANGED}\b{_UNTIL}*?\bfrom {_OLD} (?:over )?to {_NEW}"),
+    _rule(
+        "switched",
+        1.0,
+        _TO_CHANGE,
+        rf"\b{_CHANGED}\b{_UNTIL}*?\bfrom {_OLD} (?:over )?to {_NEW}",
+        rf"(?:{_TO_CHANGE}).*from .* to ",
+    ),
     _rule("instead", 1.0, "instead of|in place of", rf"\b(?:instead|in place) of {_OLD}{_STOP}"),
     _rule("instead", 1.0, "rather than", rf"\brather than {_OLD}{_STOP}"),
     _rule(
@@ -102,7 +119,13 @@ RULES: tuple[Rule, ...] = (
         rf"\bleft (?!her\b|him\b|them\b|it\b|me\b|us\b|an?\b|corner\b|side\b|hand\b|arm\b){_OLD}{_STOP_EARLY}",
     ),
     _rule("ended", 0.9, _IS_OVER, rf"\b(?:is|are|was|were|been|got) (?:{_IS_OVER})\b"),
-    _rule("ended", 0.9, f"{_PARTED}|gave ", rf"\b(?:{_PARTED})\b|\bgave\b.+\baway\b"),
+    _rule(
+        "ended",
+        0.9,
+        f"{_PARTED}|gave ",
+        rf"\b(?:{_PARTED})\b|\bgave\b.+\baway\b",
+        rf"{_PARTED}|gave.*away",
+    ),
     _rule("moved", 0.9, _HAS_MOVED, rf"\b(?:{_HAS_MOVED})\b{_UNTIL}*? to {_NEW}"),
     _rule("moved", 0.7, _HAS_MOVED, rf"\b(?:{_HAS_MOVED})\b"),
     _rule(
@@ -134,7 +157,8 @@ RULES: tuple[Rule, ...] = (
         "denied",
         0.8,
         " not |n't |n\u2019t ",
-        rf"\b(?:(?:is|are|am|was|were|does|do|did|has|have|had|can|could|will|would) not|\w+n['\u2019]t) {_OLD}{_STOP}",
+        rf"\b(?:(?:{_AUXILIARY}) not|\w+n['\u2019]t) {_OLD}{_STOP}",
+        rf"(?:{_AUXILIARY}) not |n['\x{{2019}}]t ",
     ),
     _rule("now", 0.9, "is now|are now", rf"\b(?:is|are) now {_NEW_HERE}"),
     _rule("now", 0.9, "as of|from now on", r"\b(?:as of|from now on)\b"),
@@ -146,7 +170,7 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule("now", 0.6, "new", r"\bnew\b"),
     _rule("now", 0.6, "since ", rf"\bsince (?:last |this )?(?:\w+ )?(?:(?:19|20)\d\d|{_MONTHS}|then)\b"),
-    _rule("now", 0.6, "from ", r"\bfrom \w+ (?:\d+ )?on\b"),
+    _rule("now", 0.6, "from ", r"\bfrom \w+ (?:\d+ )?on\b", r"from [^ ]+ (?:[^ ]+ )?on"),
     _rule("no_longer", 1.0, "nicht mehr", rf"\bnicht mehr {_OLD}{_STOP}"),
     _rule("no_longer", 1.0, "ya no ", rf"\bya no {_OLD}{_STOP}"),
     _rule("no_longer", 1.0, " plus ", rf"\bn(?:e |['\u2019])\w+ plus {_OLD}{_STOP}"),
@@ -170,14 +194,28 @@ RULES: tuple[Rule, ...] = (
     _rule("now", 0.7, "现在|现已|今は", r"现在|现已|今は"),
 )
 
-_HINTS = tuple((hint, number) for number, rule in enumerate(RULES) for hint in rule.hints)
-_OF_KIND = {rule.kind: tuple(other for other in RULES if other.kind == rule.kind) for rule in RULES}
+Hints = Sequence[tuple[str, Sequence[int]]]
+"""Hints, each with the numbers of the rules that it is of."""
 
-ANY_CUE = "|".join(re.escape(hint) for hint in dict.fromkeys(hint for rule in RULES for hint in rule.hints))
+
+def _hints_of(*kinds: str) -> Hints:
+    """The hints of rules of some kinds."""
+    numbers: dict[str, list[int]] = {}
+    for number, rule in enumerate(RULES):
+        if rule.kind in kinds:
+            for hint in rule.hints:
+                numbers.setdefault(hint, []).append(number)
+    return tuple(numbers.items())
+
+
+_OF_KIND = {rule.kind: _hints_of(rule.kind) for rule in RULES}
+_HINTS = _hints_of(*_OF_KIND)
+
+ANY_CUE = "|".join(dict.fromkeys(rule.sign for rule in RULES))
 """Matches, as RE2, every text in lower case in which `cue_in` finds a cue, and some others."""
 
 
-def cue_in(text: str, rules: tuple[Rule, ...] = RULES) -> Cue | None:
+def cue_in(text: str, hints: Hints = _HINTS) -> Cue | None:
     """The strongest cue of a text, with all that its cues say about before and now.
 
     >>> cue_in("Ada switched from tea to coffee in May.")
@@ -185,7 +223,7 @@ def cue_in(text: str, rules: tuple[Rule, ...] = RULES) -> Cue | None:
     >>> cue_in("Ada likes tea.") is None
     True
     """
-    found = _found(text.lower(), rules)
+    found = _found(text.lower(), hints)
     if not found:
         return None
     rule, match = max(found, key=lambda one: one[0].strength)
@@ -205,13 +243,13 @@ def has_cue(text: str, kind: str) -> bool:
     return bool(_found(text.lower(), _OF_KIND[kind]))
 
 
-def rules_for(text: str) -> tuple[Rule, ...]:
-    """The rules that may find something in a text or in a part of it."""
+def hints_in(text: str) -> Hints:
+    """The hints that a text has: all that there is to look for in its parts."""
     lower = text.lower()
-    hinted = {number for hint, number in _HINTS if hint in lower}
-    return tuple(RULES[number] for number in sorted(hinted))
+    return [hint for hint in _HINTS if hint[0] in lower]
 
 
-def _found(lower: str, rules: tuple[Rule, ...]) -> list[tuple[Rule, re.Match[str]]]:
-    hinted = (rule for rule in rules if any(hint in lower for hint in rule.hints))
-    return [(rule, match) for rule in hinted if (match := rule.pattern.search(lower)) is not None]
+def _found(lower: str, hints: Hints) -> list[tuple[Rule, re.Match[str]]]:
+    hinted = {number for hint, numbers in hints if hint in lower for number in numbers}
+    rules = [RULES[number] for number in sorted(hinted)]
+    return [(rule, match) for rule in rules if (match := rule.pattern.search(lower)) is not None]

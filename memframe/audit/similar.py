@@ -20,6 +20,7 @@ from memframe.audit.promising import promising_pairs
 from memframe.audit.reader import Reader
 from memframe.audit.templates import changed_pairs
 from memframe.audit.words import words_of
+from memframe.collector import collector_paused
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +58,14 @@ def similar_pairs(memories: pd.DataFrame) -> SimilarPairs:
     owners = owners_of(memories)
     contents = memories["content"].to_numpy(object)
     rows = rows[np.lexsort((pd.util.hash_array(contents[rows]), owners[rows]))]
-    words = words_of(pa.array(contents[rows], pa.large_string()))
-    left, right, place = candidate_pairs(words, owners[rows])
-    promising = promising_pairs(words, left, right, place)
-    reader = Reader(words)
-    found = (
-        Pair(a, b, reader.difference(a, b))
-        for a, b in zip(left[promising].tolist(), right[promising].tolist(), strict=True)
-    )
-    pairs = [pair for pair in found if pair.difference.verdict != "apart"]
-    return SimilarPairs(rows, owners[rows], pairs, near_clusters(reader, pairs, len(rows)), reader)
+    with collector_paused():
+        words = words_of(pa.array(contents[rows], pa.large_string()))
+        left, right, place = candidate_pairs(words, owners[rows])
+        promising = promising_pairs(words, left, right, place)
+        reader = Reader(words)
+        found = (
+            Pair(a, b, reader.difference(a, b))
+            for a, b in zip(left[promising].tolist(), right[promising].tolist(), strict=True)
+        )
+        pairs = [pair for pair in found if pair.difference.verdict != "apart"]
+        return SimilarPairs(rows, owners[rows], pairs, near_clusters(reader, pairs, len(rows)), reader)

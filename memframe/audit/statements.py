@@ -60,8 +60,6 @@ class Statement(NamedTuple):
     dated: frozenset[str]
     """Its numbers and dates."""
     capitalised: frozenset[str]
-    names: tuple[str, ...]
-    """Capitalised words in their order, but for places; the first one of a sentence may be any word."""
 
     def values(self, common: frozenset[str]) -> frozenset[str]:
         """Numbers, dates and names among its words: what another memory may have otherwise.
@@ -74,14 +72,13 @@ class Statement(NamedTuple):
         return self.dated | (self.capitalised - common)
 
 
-@lru_cache(maxsize=1 << 12)
-def statements_of(text: str) -> tuple[Statement, ...]:
+def statements_of(text: str) -> list[Statement]:
     """The sentences of a text that have any words.
 
     >>> [sorted(statement.said) for statement in statements_of("Ada moved. She likes tea.")]
     [['@home', 'ada'], ['=like', 'tea']]
     """
-    return tuple(map(statement_of, sentences_of(text)))
+    return [statement_of(sentence) for sentence in sentences_of(text)]
 
 
 def sentences_of(text: str) -> list[str]:
@@ -93,10 +90,14 @@ def statement_of(text: str) -> Statement:
     """One sentence, and what it says."""
     words = _WORD.findall(text)
     said = _said(words)
-    names = tuple(without_accents(word.lower()) for word in words if word[0].isupper() and _may_be_name(word))
+    names = list(filter(None, map(_name_in, words)))
     dated = frozenset(name for name in said if name[0].isdigit() or name in _CALENDAR)
-    people = tuple(name for name in names if not is_place(name))
-    return Statement(text, said, dated, said & frozenset(map(class_of, names)), people)
+    return Statement(text, said, dated, said & frozenset(map(class_of, names)))
+
+
+def names_in(text: str) -> list[str]:
+    """Capitalised words in their order, but for places; the first one of a sentence may be any word."""
+    return [name for name in map(_name_in, _WORD.findall(text)) if name and not is_place(name)]
 
 
 def said_in(text: str) -> frozenset[str]:
@@ -122,14 +123,18 @@ def _classes_of(word: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1 << 16)
-def _may_be_name(word: str) -> bool:
+def _name_in(word: str) -> str:
+    """A word that may be a name, in lower case; nothing for others."""
     plain = without_accents(word.lower())
-    return word[0].isalpha() and plain not in LIGHT and plain not in CALENDAR
+    return plain if word[0].isupper() and plain not in LIGHT and plain not in CALENDAR else ""
 
 
-def common_words(text: str) -> set[str]:
-    """Words that a text writes in lower case, and that are therefore no names."""
-    return {without_accents(word) for word in _WORD.findall(text) if word[0].islower()}
+def common_words(texts: Iterable[str]) -> set[str]:
+    """Words that texts write in lower case, and that are therefore no names."""
+    words: set[str] = set()
+    for text in texts:
+        words.update(_WORD.findall(text))
+    return {without_accents(word) for word in words if word[0].islower()}
 
 
 def words_said(text: str, said: Collection[str], most: int = 3) -> list[str]:

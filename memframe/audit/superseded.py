@@ -16,16 +16,16 @@ from memframe.audit.evidence import is_delicate, shown
 from memframe.audit.exact_duplicate import owners_of
 from memframe.audit.findings import findings_frame
 from memframe.audit.keeper import age_order
+from memframe.audit.older import Older, Search
 from memframe.audit.similar import SimilarPairs, similar_pairs
 from memframe.audit.statements import common_words, words_said
-from memframe.audit.succession import Claim, Judge, Older, Succession, Weights, claims_of
+from memframe.audit.succession import Asked, Claim, Judge, Succession, Weights, claims_of
 from memframe.audit.texts import text_column
 from memframe.audit.timewords import looks_back
 
 Rows = NDArray[np.int64]
 
 _LIKELY = 0.45
-_LEAST_SCORE = 0.25
 _SUGGESTIONS = 3
 _CANDIDATES = 9
 _STRONG = 0.8
@@ -169,32 +169,36 @@ def successions(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[Successio
     age, contents = age_order(chosen), chosen["content"].tolist()
     first = _oldest_alike(pairs, age)
     weights = Weights(pairs.reader.words)
-    candidates = list(_candidates(chosen, pairs, weights, age, first))
-    involved = {row for newer, _, rows in candidates for row in (newer, *rows)}
-    judge = Judge(weights, set().union(*(common_words(contents[row]) for row in involved)))
-    for newer, claims, rows in candidates:
-        reasons = judge.successions(rows, newer, claims, contents)
-        found = sorted(reasons, key=lambda reason: (-reason.score, -age[reason.older]))
-        yield from [reason for reason in found if reason.score >= max(_LEAST_SCORE, found[0].score / 2)][
-            :_SUGGESTIONS
-        ]
+    asked = list(_asked(chosen, pairs, weights, age, first))
+    involved = {row for one in asked for row in (one.newer, *one.older)}
+    judge = Judge(weights, common_words(contents[row] for row in involved))
+    found: dict[int, list[Succession]] = {one.newer: [] for one in asked}
+    for succession in judge.successions(asked, contents):
+        found[succession.newer].append(succession)
+    for several in found.values():
+        several.sort(key=lambda succession: (-succession.score, -age[succession.older]))
+        yield from [one for one in several if one.score >= several[0].score / 2][:_SUGGESTIONS]
 
 
-def _candidates(
+def _asked(
     chosen: pd.DataFrame, pairs: SimilarPairs, weights: Weights, age: Rows, first: Rows
-) -> Iterator[tuple[int, list[Claim], list[int]]]:
+) -> Iterator[Asked]:
     """Memories that say that something has changed, from the oldest, and the older ones that they may mean."""
     plain = pc.utf8_lower(text_column(chosen, "content"))
     cued = np.flatnonzero(pc.match_substring_regex(plain, ANY_CUE).to_numpy(zero_copy_only=False))
     cued = cued[first[cued] == cued]  # what only repeats an older memory replaces nothing
     older = Older(pairs.reader.words, age, owners_of(chosen), cued)
     contents = chosen["content"].tolist()
-    for newer in cued[np.argsort(age[cued])].tolist():
-        claims = claims_of(contents[newer])
-        if claims:
-            strong = max(claim.cue.strength for claim in claims) >= _STRONG
-            likest = older.like(newer, _wanted(claims, weights), _CANDIDATES if strong else _CANDIDATES // 3)
-            yield newer, claims, [row for row in likest if first[row] != newer]
+    cued = cued[np.argsort(age[cued])]
+    claimed = [(newer, claims) for newer in cued.tolist() if (claims := claims_of(contents[newer]))]
+    searches = [Search(newer, _wanted(claims, weights), _n_candidates(claims)) for newer, claims in claimed]
+    for (newer, claims), likest in zip(claimed, older.likest(searches), strict=True):
+        yield Asked(newer, claims, [row for row in likest if first[row] != newer])
+
+
+def _n_candidates(claims: list[Claim]) -> int:
+    strong = max(claim.cue.strength for claim in claims) >= _STRONG
+    return _CANDIDATES if strong else _CANDIDATES // 3
 
 
 def _wanted(claims: list[Claim], weights: Weights) -> dict[str, float]:

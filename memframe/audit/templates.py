@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ from memframe.audit.words import Words
 
 _MOST_PARTNERS = 3
 _MOST_FILLING = 6
+_LOOKS = (0, 64, 1024)
+"""Texts with a word are looked at up to these: of a template the first few will do."""
+
 _DAYS = frozenset(map(class_of, CALENDAR))
 
 
@@ -85,19 +89,26 @@ class _Templates:
         Counted no further than it matters.
         """
         shared = self._shared(pair, values=values)
-        rows = np.array(pair[:2]) if not len(shared) else self._having(shared[0])
-        for name in shared[1:]:
-            if len(rows) <= 2:
-                return 2
+        clusters = {self._clusters.of(row) for row in pair[:2]}
+        rows = self._having(shared[0]) if len(shared) else np.zeros(0, np.int64)
+        for start, end in pairwise((*_LOOKS, len(rows))):
+            others = rows[start:end]
+            filling = self._with_all(others[(others != pair.left) & (others != pair.right)], shared[1:])
+            own = filling[self._owners[filling] == self._owners[pair.left]]
+            clusters.update(map(self._clusters.of, own.tolist()))
+            if len(clusters) > _MOST_FILLING or end >= len(rows):
+                break
+        return len(clusters)
+
+    def _with_all(self, rows: NDArray[np.int64], names: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of the rows that have all of these words."""
+        for name in names:
+            if not len(rows):
+                break
             others = self._having(name)
             places = np.minimum(np.searchsorted(others, rows), len(others) - 1)
             rows = rows[others[places] == rows]
-        clusters: set[int] = set()
-        for row in rows[self._owners[rows] == self._owners[pair.left]].tolist():
-            clusters.add(self._clusters.of(row))
-            if len(clusters) > _MOST_FILLING:
-                break
-        return len(clusters)
+        return rows
 
     def _shared(self, pair: Pair, *, values: bool) -> NDArray[np.int64]:
         """The classes of words of both texts that carry a value, the rarest first."""

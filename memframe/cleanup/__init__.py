@@ -13,6 +13,7 @@ from memframe.cleanup.changes import Writer
 from memframe.cleanup.drafting import draft_of
 from memframe.cleanup.renewal import audit_again
 from memframe.cleanup.rows import Rows
+from memframe.collector import collector_paused
 from memframe.errors import PlanError
 from memframe.plan import Plan, plan_of
 from memframe.plan.conflicts import Conflicts, OnConflict
@@ -90,7 +91,9 @@ def plan_cleanup(
     findings = _known(asked.of(audit.findings), rows)
     related = findings["related_id"].dropna()
     named = rows.read({*findings["id"], *related})
-    draft = draft_of(findings, named, rows.memories, taken=asked.taken, apart=_changed_pairs(audit.findings))
+    apart = _changed_pairs(audit.findings)
+    with collector_paused():
+        draft = draft_of(findings, named, rows.memories, taken=asked.taken, apart=apart)
     writer = Writer(draft, findings)
     met = [conflicts.met(change) for change in writer.conflicts()] if on_conflict != "theirs" else []
     conflicts.refuse()

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 import pandas as pd
 from msgspec import Struct
 
-from memframe.audit.findings import findings_frame, joined
-from memframe.audit.personal_data import find_personal_data
 from memframe.audit.scores import rescaled
-from memframe.audit.secret import find_secrets
 from memframe.change import FIELDS, Value
 from memframe.cleanup.merging import Copy, Merge, Merging
-from memframe.cleanup.redaction import redact
+from memframe.cleanup.redaction import redact, searched_in
 from memframe.cleanup.retagging import retagged, retaggings
 from memframe.cleanup.rows import Row
 from memframe.plan.cells import sendable
@@ -84,7 +81,9 @@ def draft_of(
     open_rows = {i: row for i, row in rows.items() if not row.is_closed and i not in conflicts}
     before = {i: row.now for i, row in open_rows.items()}
     apart = frozenset(apart)
-    values, secrets = _edited(findings, before, apart)
+    now = {i: row.now for i, row in rows.items() if row.stored is not None}
+    searched = searched_in(now)
+    values, secrets = _edited(findings, before, apart, searched)
     deletes = _deletes(findings, open_rows)
     staying = {i: some for i, some in values.items() if i not in deletes}
     merging = Merging(memories, staying, taken=frozenset(taken), apart=apart)
@@ -92,7 +91,7 @@ def draft_of(
     for merge in merges:
         staying[merge.keeper] = merge.values
     gone = {copy for merge in merges for copy in merge.copies}
-    hidden = _hidden({i: row.now for i, row in rows.items() if row.stored is not None})
+    hidden = _hidden(now, searched)
     return Draft(
         rows=rows,
         values={i: some for i, some in staying.items() if i not in gone},
@@ -125,11 +124,14 @@ def _conflicts(findings: pd.DataFrame, rows: Mapping[str, Row]) -> dict[str, tup
 
 
 def _edited(
-    findings: pd.DataFrame, before: Mapping[str, dict[str, Value]], apart: Iterable[frozenset[str]]
+    findings: pd.DataFrame,
+    before: Mapping[str, dict[str, Value]],
+    apart: Iterable[frozenset[str]],
+    searched: pd.DataFrame,
 ) -> tuple[dict[str, dict[str, Value]], dict[str, frozenset[str]]]:
     """Memories without their secrets, with the tags and on the scale that the audit proposes; and the secrets."""
     findings = findings[findings["id"].isin(before.keys())]
-    redacted = redact(findings[findings["action"] == "redact"], before, apart=apart)
+    redacted = redact(findings[findings["action"] == "redact"], before, apart=apart, searched=searched)
     values = {i: dict(some) for i, some in before.items()}
     for memory_id, found in redacted.items():
         values[memory_id] |= {
@@ -170,14 +172,7 @@ def _copies(findings: pd.DataFrame) -> list[Copy]:
     return [Copy(*some) for some in zip(*(found[name] for name in columns), strict=True)]
 
 
-def _hidden(memories: Mapping[str, Mapping[str, Value]]) -> dict[str, frozenset[str]]:
+def _hidden(memories: Mapping[str, Mapping[str, Value]], searched: pd.DataFrame) -> dict[str, frozenset[str]]:
     """What an audit would have redacted, whatever was looked for and whatever is planned."""
-    texts = {
-        name: pd.Series([some.get(name) for some in memories.values()], dtype="str")
-        for name in ("title", "summary", "content")
-    }
-    frame = pd.DataFrame({"id": pd.Series(list(memories), dtype="str"), **texts})
-    found: Sequence[pd.DataFrame] = [find_secrets(frame), find_personal_data(frame)] if len(frame) else []
-    findings = joined(found) if found else findings_frame(id=[])
-    redacted = redact(findings[findings["action"] == "redact"], memories)
+    redacted = redact(searched[searched["action"] == "redact"], memories, searched=searched)
     return {memory_id: some.secrets for memory_id, some in redacted.items()}

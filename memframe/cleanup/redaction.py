@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from memframe.audit.clusters import Clusters
-from memframe.audit.findings import joined
+from memframe.audit.findings import findings_frame, joined
 from memframe.audit.masks import redacted
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secret import find_secrets
@@ -90,6 +90,7 @@ def redact(
     memories: Mapping[str, Mapping[str, Value]],
     *,
     apart: Iterable[frozenset[str]] = (),
+    searched: pd.DataFrame | None = None,
 ) -> dict[str, Redacted]:
     """Cut out what was found.
 
@@ -106,6 +107,8 @@ def redact(
         The fields of each memory, by its id.
     apart : iterable of set of str
         Pairs of memories that are known to differ in a value.
+    searched : DataFrame, optional
+        What `searched_in` has found in these memories, and maybe others, where it was asked before.
 
     Returns
     -------
@@ -114,15 +117,14 @@ def redact(
     """
     cuttings = {i: Cutting(memories[i], by_field) for i, by_field in _stretches(findings, memories).items()}
     checks = [check for check in _FINDERS if (findings["check"] == check).any()]
-    spared = {
-        i: _secrets(by_field, memories[i])
-        for i, by_field in _found_in(checks, {i: memories[i] for i in cuttings}).items()
-    }
+    known = searched_in({i: memories[i] for i in cuttings}, checks) if searched is None else searched
+    known = known[known["check"].isin(checks) & known["id"].isin(cuttings)]
+    spared = {i: _secrets(by_field, memories[i]) for i, by_field in _open(known, memories).items()}
     for alike in _alike(cuttings, apart):
         _number(alike)  # before the next rounds, whose places are those behind these marks
     for _ in range(_MOST_ROUNDS):
         values = {i: cutting.values() for i, cutting in cuttings.items()}
-        found = _found_in(checks, values)
+        found = _open(searched_in(values, checks), values)
         left = {i: new for i in found if (new := _without(found[i], values[i], spared.get(i, {})))}
         for i, new in left.items():
             cuttings[i].rounds.append(Round(new, _secrets(new, values[i])))
@@ -245,16 +247,22 @@ def _again(text: str, secrets: Mapping[str, str]) -> Iterator[Stretch]:
             yield from (Stretch(match.start(), match.end(), kind) for match in re.finditer(pattern, text))
 
 
-def _found_in(
-    checks: Iterable[str], memories: Mapping[str, Mapping[str, Value]]
-) -> dict[str, dict[str, list[Stretch]]]:
-    """What the checks find in memories, by memory and field."""
+def searched_in(
+    memories: Mapping[str, Mapping[str, Value]], checks: Iterable[str] = tuple(_FINDERS)
+) -> pd.DataFrame:
+    """What an audit finds in titles, summaries and contents of memories that may have to be cut out."""
     if not memories:
-        return {}
+        return findings_frame(id=[])
     texts = {name: _column(name, memories) for name in ("title", "summary", "content")}
-    frame = pd.DataFrame({"id": list(memories), **texts})
-    findings = joined(_FINDERS[check](frame) for check in checks)
-    return _stretches(findings[findings["action"] != "none"], memories)
+    frame = pd.DataFrame({"id": pd.Series(list(memories), dtype="str"), **texts})
+    return joined(_FINDERS[check](frame) for check in checks)
+
+
+def _open(
+    found: pd.DataFrame, memories: Mapping[str, Mapping[str, Value]]
+) -> dict[str, dict[str, list[Stretch]]]:
+    """What should not be seen in the open, by memory and field."""
+    return _stretches(found[found["action"] != "none"], memories)
 
 
 def _column(name: str, memories: Mapping[str, Mapping[str, Value]]) -> pd.Series[str]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 import pandas as pd
 
 from memframe.archive import load_archive
 from memframe.audit import CHECKS, SEVERITIES, Audit, audit_memories
+from memframe.audit.checks import Workers
 from memframe.audit.findings import Check, Severity
 from memframe.cli.opening import as_json, opened, request_option
 from memframe.load import load_memories, load_tags
@@ -41,13 +42,28 @@ def on_memories(command: Command) -> Command:
         type=click.Choice(CHECKS),
         help="Look for this alone; may be given several times.",
     )
+    @click.option(
+        "--workers",
+        type=click.Choice(["auto", "1", "2"]),
+        default="auto",
+        help="Processes; by default two, where memories are many and there are processors for it.",
+    )
     @wraps(command)
     def with_audit(
-        request_id: str | None, archive: Path | None, checks: tuple[Check, ...], **others: Any
+        request_id: str | None,
+        archive: Path | None,
+        checks: tuple[Check, ...],
+        workers: str,
+        **others: Any,
     ) -> None:
         if archive is None and request_id is None:
             raise click.UsageError("Say which memories: --request ID, or --archive PATH.")
-        command(audit=_audit(request_id, archive, checks), **others)
+        run = partial(
+            audit_memories,
+            checks=checks or None,
+            workers=cast("Workers", "auto" if workers == "auto" else int(workers)),
+        )
+        command(audit=_audit(request_id, archive, run), **others)
 
     return with_audit
 
@@ -108,11 +124,11 @@ def report_all(audit: Audit, path: Path) -> None:
     click.echo(f"{memories(len(audit.memories))} audited: {path}, readable by you alone")
 
 
-def _audit(request_id: str | None, archive: Path | None, checks: tuple[Check, ...]) -> Audit:
+def _audit(request_id: str | None, archive: Path | None, run: Callable[..., Audit]) -> Audit:
     if archive is not None:
-        return audit_memories(load_archive(archive), checks=checks or None)
+        return run(load_archive(archive))
     with opened(str(request_id)) as access:
-        return audit_memories(load_memories(access), tags=load_tags(access), checks=checks or None)
+        return run(load_memories(access), tags=load_tags(access))
 
 
 def _has(findings: pd.DataFrame, at_least: Severity) -> bool:

@@ -1,6 +1,9 @@
 """What the checks that relate memories never do, and always do, whatever the memories."""
 
+import os
 import random
+import subprocess
+import sys
 
 import pandas as pd
 import pytest
@@ -147,6 +150,21 @@ def test_a_list_of_things_is_no_changed_value():
 def test_what_stands_between_two_dates_joins_neither_with_the_other():
     texts = ["Born in Graz on 03/05/1984", "Born in Graz on 05/03/1984", "Born in Graz on 1984-05-03"]
     assert find_near_duplicates(frame_of(texts)).empty
+
+
+SCORES = """
+from memframe.audit.superseded import find_superseded
+from tests.pairs.updates import updates
+print(*find_superseded(updates(1, rounds=2).memories)["score"].map(float.hex))
+"""
+
+
+def test_scores_are_the_same_to_the_last_bit_in_whichever_order_sets_are_walked():
+    scores = {
+        subprocess.check_output([sys.executable, "-c", SCORES], env=os.environ | {"PYTHONHASHSEED": seed})
+        for seed in ("1", "2")
+    }
+    assert len(scores) == 1
 
 
 @pytest.mark.parametrize(

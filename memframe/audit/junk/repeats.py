@@ -16,8 +16,8 @@ TIMES_USUAL = 3
 MIN_SHARED = 0.5
 """Share of words that a variant has in common with what is repeated, of the words of both."""
 
-_N_FIRST = 5
-"""Owner and words at the beginning by which variants find each other."""
+_N_FIRST = 4
+"""Words at the beginning by which variants find each other."""
 
 _WORD = re.compile(r"\w+")
 
@@ -45,19 +45,22 @@ def find_repeats(rows: Sequence[int], texts: Sequence[str], owners: Sequence[str
     owners : sequence of str
         Whose memory each of them is: what different people have in common is no repeat.
     """
-    copies: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
-    beginnings: defaultdict[tuple[str, ...], set[tuple[str, ...]]] = defaultdict(set)
+    # a statement is kept as one text: words of their own would take ten times the memory
+    copies: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    beginnings: defaultdict[tuple[str, ...], set[tuple[str, str]]] = defaultdict(set)
     for row, text, owner in zip(rows, texts, owners, strict=True):
-        words = (owner, *_WORD.findall(text.casefold()))
-        copies[words].append(row)
-        beginnings[words[:_N_FIRST]].add(words)
+        words = _WORD.findall(text.casefold())
+        said = owner, " ".join(words)
+        copies[said].append(row)
+        beginnings[owner, *words[:_N_FIRST]].add(said)
     at_least = max(MIN_COPIES, TIMES_USUAL * _usual(list(map(len, copies.values()))))
-    repeated = [(words, same) for words, same in copies.items() if len(same) >= at_least and len(words) > 1]
-    taken: set[tuple[str, ...]] = {words for words, _ in repeated}
-    for group, (words, same) in enumerate(repeated):
+    repeated = [(said, same) for said, same in copies.items() if len(same) >= at_least and said[1]]
+    taken = {said for said, _ in repeated}
+    for group, ((owner, text), same) in enumerate(repeated):
         yield from (Repeat(row, same[0], len(same), group, is_exact=True) for row in same)
-        for variant in sorted(beginnings[words[:_N_FIRST]] - taken):
-            if len(words) > _N_FIRST and _share(words[1:], variant[1:]) >= MIN_SHARED:
+        words = text.split()
+        for variant in sorted(beginnings[owner, *words[:_N_FIRST]] - taken):
+            if len(words) > _N_FIRST and _share(words, variant[1].split()) >= MIN_SHARED:
                 taken.add(variant)
                 yield from (Repeat(row, same[0], len(same), group, is_exact=False) for row in copies[variant])
 
