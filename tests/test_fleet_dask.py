@@ -13,12 +13,14 @@ import pytest
 from click.testing import CliRunner
 from distributed import Client as DaskClient
 from distributed import LocalCluster
+from msgspec.structs import replace
 
 import memframe as mf
 from memframe.cli import main
 from memframe.errors import ConfigError
 from memframe.fleet import cluster
 from memframe.fleet.members import approved_and_revoked
+from memframe.fleet.opening import opened
 from memframe.fleet.work import Work
 from memframe.sample import load_sample
 from tests.faults import FaultProxy
@@ -89,7 +91,7 @@ def test_a_cluster_is_given_to_the_command_by_its_address(tmp_path, village, das
 
 
 def test_a_task_that_dies_is_a_row_of_a_user_who_failed(client, dask_client, monkeypatch):
-    monkeypatch.setattr(cluster, "row_of", lambda member, **options: 1 / 0)
+    monkeypatch.setattr(cluster, "haul_of", lambda member, **options: 1 / 0)
     outcomes = load(client, scheduler=dask_client).outcomes
     assert outcomes.status.tolist() == ["failed"] * 3 + ["revoked"]
     assert outcomes.error[0].startswith("the task was lost on the cluster")
@@ -99,40 +101,59 @@ def test_a_task_that_dies_is_a_row_of_a_user_who_failed(client, dask_client, mon
 
 
 @pytest.fixture
-def graphs(monkeypatch):
+def tasks(monkeypatch):
     """All that the scheduler is given, as it travels."""
-    graphs = []
-    persist = DaskClient.persist
+    tasks = []
+    submit = DaskClient.map
 
-    def recorded(dask_client, rows):
-        graphs.append(cloudpickle.dumps(dict(rows.dask)))
-        return persist(dask_client, rows)
+    def recorded(dask_client, *work, **options):
+        tasks.append(cloudpickle.dumps((work, options)))
+        return submit(dask_client, *work, **options)
 
-    monkeypatch.setattr(DaskClient, "persist", recorded)
-    return graphs
+    monkeypatch.setattr(DaskClient, "map", recorded)
+    return tasks
 
 
-def test_no_key_is_in_the_task_graph(village, client, dask_client, graphs):
+def test_no_key_is_in_any_task(village, client, dask_client, tasks):
     fleet = load(client, scheduler=dask_client, plaintext=True)
     access = mf.open_access(client, fleet.outcomes.request_id[0])
-    (graph,) = graphs
-    assert client.base_url.encode() in graph
+    (sent,) = tasks
+    assert client.base_url.encode() in sent
     for key in (
         village.api_key,
         access.credentials.encryption_key.reveal(),
         access.credentials.memory_key.reveal(),
     ):
-        assert key.encode() not in graph
+        assert key.encode() not in sent
 
 
-def test_only_sealed_memories_leave_a_worker(village, client, dask_client):
+def hauls_of(client, dask_client, **work):
     members, _ = approved_and_revoked(client.access_requests())
+    return list(cluster.on_cluster(dask_client, client, members, Work(**work)))
+
+
+def test_only_sealed_memories_leave_a_worker(client, dask_client):
     texts = [memory.content for memory in load_sample()[:N_ROWS]]
     for kind, is_open in (("sealed", False), ("plain", True)):
-        for haul in cluster.on_cluster(dask_client, client, members, Work(table=kind, archive=kind)):
+        for haul in hauls_of(client, dask_client, table=kind, archive=kind):
+            assert (haul.table is not None) == is_open
             archive = pq.read_table(io.BytesIO(haul.files["memories/part-00000.parquet"]))
-            for table in (archive, haul.table):
+            for table in filter(None, (archive, haul.table)):
                 assert [text in table["content"].to_pylist() for text in texts] == [is_open] * N_ROWS
+            assert [text[:6] for text in haul.sealed] == ([] if is_open else ["mf1.1."])
+
+
+def test_what_the_present_key_does_not_open_is_a_row_of_a_user_who_failed(client, dask_client):
+    one, other, third = hauls_of(client, dask_client, table="sealed")
+    mixed = [
+        replace(one, sealed=other.sealed),
+        replace(other, sealed=[f"{other.sealed[0][:-8]}AAAAAAA="]),
+        third,
+    ]
+    found = list(opened(client, mixed, workers=2))
+    assert [haul.status for haul in found] == ["failed", "failed", "done"]
+    assert [haul.table is None for haul in found] == [True, True, False]
+    assert "does not open: the user's key was changed in the meantime" in found[0].error
 
 
 def test_nothing_with_a_key_in_it_can_become_part_of_a_task(village, client):

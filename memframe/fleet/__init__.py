@@ -21,6 +21,7 @@ from memframe.audit import audit_memories
 from memframe.audit.findings import Check
 from memframe.client import Client
 from memframe.fleet.folder import FleetFolder
+from memframe.fleet.haul import joined
 from memframe.fleet.members import approved_and_revoked
 from memframe.fleet.opening import opened
 from memframe.fleet.outcomes import outcomes_frame, revoked
@@ -103,7 +104,7 @@ def load_fleet(
     hauls = hauls_of(client, approved, work, scheduler=scheduler, workers=workers, progress=progress)
     found = each_once(approved, hauls if is_here else opened(client, hauls, workers=workers))
     tables = [haul.table for haul in found if haul.table is not None]
-    memories = frame_of(pa.concat_tables([pa.schema(ARCHIVE_SCHEMA).empty_table(), *tables]))
+    memories = frame_of(joined(tables))
     return Fleet(memories, outcomes_frame([*found, *map(revoked, gone)]))
 
 

@@ -1,8 +1,11 @@
 """Many users on a Dask cluster: one task a user, and no key in any of them.
 
 A task says whom and what, and nothing that opens anything. A worker connects with the API key of its own
-environment, fetches the user's credentials itself, and returns Parquet: findings, and memories sealed with
-the user's key. Plaintext leaves it only where it was asked for by name.
+environment, fetches the user's credentials itself, and returns findings, and memories sealed with the
+user's key. Plaintext leaves it only where it was asked for by name.
+
+What a task returns is bytes. A frame is weighed and pickled by Dask several times on its way, which took more
+time for a small user than all the rest; so these are plain tasks, and no collection of Dask's.
 """
 
 from __future__ import annotations
@@ -14,19 +17,16 @@ from ipaddress import ip_address
 from itertools import islice
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
-from uuid import uuid4
 
-import dask
-import dask.dataframe
-import pandas as pd
 from distributed import Client as DaskClient
-from distributed import as_completed, futures_of
+from distributed import as_completed
 
 from memframe.client import Client
 from memframe.connecting import connect
 from memframe.errors import ConfigError, MemframeError
+from memframe.fleet.haul import Haul, packed, unpacked
 from memframe.fleet.members import Member
-from memframe.fleet.work import Haul, Work, carry_out, packed, unpacked
+from memframe.fleet.work import Work, carry_out
 from memframe.pacing import Gate, Pace
 
 T = TypeVar("T")
@@ -36,16 +36,6 @@ BATCH = 10_000
 
 FETCHED = 16
 """Hauls that are fetched at once: a turn costs a few milliseconds, as much as the work for a small user."""
-
-_ROW = pd.DataFrame(
-    {
-        "user_id": pd.Series(dtype="str"),
-        "request_id": pd.Series(dtype="str"),
-        "status": pd.Series(dtype="str"),
-        "haul": pd.Series(dtype=object),
-    }
-)
-"""What a task returns: one row a user, with all that came of them packed into ``haul``."""
 
 
 def on_cluster(
@@ -65,14 +55,10 @@ def on_cluster(
 
 
 def _hauls(dask_client: DaskClient, base_url: str, members: Sequence[Member], work: Work) -> Iterator[Haul]:
-    with dask.config.set({"dataframe.convert-string": False}):  # a haul is bytes, and stays so
-        rows = dask.dataframe.from_map(
-            row_of, members, base_url=base_url, work=work, run=uuid4().hex, meta=_ROW, enforce_metadata=False
-        )
-        futures = futures_of(dask_client.persist(rows))
+    futures = dask_client.map(haul_of, members, base_url=base_url, work=work, pure=False)
     member_of = {future.key: member for future, member in zip(futures, members, strict=True)}
     for finished in batched(as_completed(futures), FETCHED):
-        hauls = [unpacked(row["haul"].iloc[0]) for row in dask_client.gather(finished, errors="skip")]
+        hauls = [unpacked(data) for data in dask_client.gather(finished, errors="skip")]
         yield from hauls
         brought = {haul.member.request_id for haul in hauls}
         others = (member_of[future.key] for future in finished)
@@ -109,11 +95,9 @@ def client_at(address: str) -> DaskClient:
 # On a worker
 
 
-def row_of(member: Member, *, base_url: str, work: Work, run: str) -> pd.DataFrame:  # noqa: ARG001 - makes tasks of two runs differ
-    """The task: the work for one user as a row."""
-    haul = carry_out(_client_of_worker(base_url), member, work)
-    told = (haul.member.user_id, haul.member.request_id, haul.status, packed(haul))
-    return pd.DataFrame([told], columns=_ROW.columns)
+def haul_of(member: Member, *, base_url: str, work: Work) -> bytes:
+    """The task: the work for one user, packed."""
+    return packed(carry_out(_client_of_worker(base_url), member, work))
 
 
 @functools.cache

@@ -22,9 +22,10 @@ import pyarrow.parquet as pq
 from memframe.archive.reading import Reader
 from memframe.audit.findings import findings_frame
 from memframe.errors import FrameError
+from memframe.fleet.haul import Haul
 from memframe.fleet.members import Member
 from memframe.fleet.outcomes import DTYPES, outcomes_frame
-from memframe.fleet.work import FINDINGS, FINDINGS_FILE, MEMORIES, N_ROWS, Form, Haul, Work
+from memframe.fleet.work import FINDINGS, FINDINGS_FILE, MEMORIES, N_ROWS, Form, Work
 from memframe.private_file import filling_privately, writing_privately
 
 _OUTCOMES = "outcomes.parquet"

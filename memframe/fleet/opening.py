@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 from msgspec.structs import replace
 
 from memframe.access import Access
-from memframe.archive.header import Header, header_in
-from memframe.archive.sealing import Opener
 from memframe.client import Client
-from memframe.fleet.work import Haul, attempted
+from memframe.fleet.haul import Haul, joined, opened_table
+from memframe.fleet.work import attempted
 
 
 def opened(client: Client, hauls: Iterable[Haul], *, workers: int) -> Iterator[Haul]:
@@ -23,12 +21,10 @@ def opened(client: Client, hauls: Iterable[Haul], *, workers: int) -> Iterator[H
 
 
 def _opened(client: Client, haul: Haul) -> Haul:
-    header = header_in(haul.table.schema) if haul.table is not None else None
-    if header is None or header.seal is None:
+    if not haul.sealed:
         return haul
-    return attempted(client, haul.member, partial(_unsealed, haul, header))
 
+    def unseal(access: Access) -> Haul:
+        return replace(haul, table=joined(opened_table(access, one) for one in haul.sealed), sealed=())
 
-def _unsealed(haul: Haul, header: Header, access: Access) -> Haul:
-    opener = Opener(f"What a worker brought of user {access.user_id}", header, access)
-    return replace(haul, table=opener.opened(haul.table))
+    return attempted(client, haul.member, unseal)

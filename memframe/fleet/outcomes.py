@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from memframe.fleet.haul import Haul
 from memframe.fleet.members import Member
-from memframe.fleet.work import Haul
 
 DTYPES = {"user_id": "str", "request_id": "str", "status": "str", "n_rows": "int64", "error": "str"}
 

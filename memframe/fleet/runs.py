@@ -16,10 +16,11 @@ from memframe.archive.places import naming
 from memframe.client import Client
 from memframe.errors import ConfigError
 from memframe.fleet.folder import FleetFolder
+from memframe.fleet.haul import Haul
 from memframe.fleet.members import Member, approved_and_revoked, key_of
 from memframe.fleet.outcomes import outcomes_frame, revoked
 from memframe.fleet.threads import in_threads
-from memframe.fleet.work import Haul, Work
+from memframe.fleet.work import Work
 from memframe.paging import is_count
 from memframe.progress import Progress, ProgressOption
 

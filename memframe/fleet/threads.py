@@ -7,8 +7,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
 
 from memframe.client import Client
+from memframe.fleet.haul import Haul
 from memframe.fleet.members import Member
-from memframe.fleet.work import Haul, Work, carry_out
+from memframe.fleet.work import Work, carry_out
 from memframe.pacing import Gate, Pace
 
 

@@ -6,13 +6,12 @@ Whatever happens to one user is a row of the outcome table, never the end of the
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from traceback import extract_tb
 from typing import Literal
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
@@ -28,10 +27,9 @@ from memframe.audit import audit_memories
 from memframe.audit.findings import Check
 from memframe.client import Client
 from memframe.errors import AccessError, MemframeError
+from memframe.fleet.haul import Haul, Outcome, joined, sealed_table
 from memframe.fleet.members import Member
 from memframe.load import load_tags
-
-Outcome = Literal["done", "revoked", "failed"]
 
 FINDINGS, MEMORIES = "findings", "memories"
 """Folders of what is brought home."""
@@ -52,7 +50,7 @@ class Work(Struct, frozen=True):
     Attributes
     ----------
     table : {"plain", "sealed"} or None
-        Bring the memories home as a table.
+        Bring the memories home as tables.
     archive : {"plain", "sealed"} or None
         Bring them home as the files of an archive.
     findings : bool
@@ -73,32 +71,6 @@ class Work(Struct, frozen=True):
     def kinds(self) -> list[str]:
         """The folders in which something of every user is to be."""
         return [kind for kind, wanted in ((MEMORIES, self.archive), (FINDINGS, self.findings)) if wanted]
-
-
-class Haul(Struct, frozen=True):
-    """What came of one user.
-
-    Attributes
-    ----------
-    member : Member
-        With the user's id, if it came to be known.
-    status : {"done", "revoked", "failed"}
-    n_rows : int
-        Memories that were read.
-    error : str or None
-        Why it is not done.
-    files : dict of str to bytes
-        Parquet files by their place, such as ``memories/part-00000.parquet``.
-    table : pyarrow.Table or None
-        Memories as they were asked for.
-    """
-
-    member: Member
-    status: Outcome
-    n_rows: int = 0
-    error: str | None = None
-    files: Mapping[str, bytes] = {}
-    table: pa.Table | None = None
 
 
 def carry_out(client: Client, member: Member, work: Work) -> Haul:
@@ -141,24 +113,21 @@ def _brought(access: Access, member: Member, work: Work) -> Haul:
     files: dict[str, bytes] = {}
     if work.archive:
         files |= {f"{MEMORIES}/{name}": data for name, data in _archived(_form(access, work.archive), tables)}
+    plain = [*map(Plain(access).stored, tables)]
     if work.findings:
-        files[f"{FINDINGS}/{FINDINGS_FILE}"] = _audited(access, _joined(Plain(access), tables), work)
+        files[f"{FINDINGS}/{FINDINGS_FILE}"] = _audited(access, joined(plain), work)
     return Haul(
         replace(member, user_id=access.user_id),
         "done",
         sum(map(len, tables)),
         files=files,
-        table=_joined(_form(access, work.table), tables) if work.table else None,
+        table=joined(plain) if work.table == "plain" else None,
+        sealed=[sealed_table(access, table) for table in plain] if work.table == "sealed" else (),
     )
 
 
 def _form(access: Access, form: Form) -> Plain | Sealed:
     return Sealed(access) if form == "sealed" else Plain(access)
-
-
-def _joined(form: Plain | Sealed, tables: Iterable[pa.Table]) -> pa.Table:
-    stored = (form.stored(table).replace_schema_metadata(form.schema.metadata) for table in tables)
-    return pa.concat_tables([form.schema.empty_table(), *stored])
 
 
 def _audited(access: Access, table: pa.Table, work: Work) -> bytes:
@@ -179,22 +148,3 @@ def _archived(form: Plain | Sealed, tables: Iterable[pa.Table]) -> Iterator[tupl
         file = io.BytesIO()
         PARQUET.write(file, schema, part)
         yield places.part_name(number), file.getvalue()
-
-
-def packed(haul: Haul) -> bytes:
-    """A haul as it travels between processes."""
-    return msgspec.msgpack.encode(haul, enc_hook=_packed_table)
-
-
-def unpacked(data: bytes) -> Haul:
-    """The haul that was packed."""
-    return msgspec.msgpack.decode(
-        data, type=Haul, dec_hook=lambda _kind, data: pa.ipc.open_stream(data).read_all()
-    )
-
-
-def _packed_table(table: pa.Table) -> bytes:
-    file = io.BytesIO()
-    with pa.ipc.new_stream(file, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
-        stream.write_table(table)
-    return file.getvalue()

@@ -3,7 +3,8 @@
     python tests/benchmarks/fleet.py
 
 The service is a process of its own; the cluster is warm, as it has done a smaller fleet before. The numbers
-of workers take turns, and the median of the rounds counts. Beside it stands what one user costs, in requests
+of workers take turns, and the median of the rounds counts. Eight workers cannot be quicker than the cores carry
+out what all processes do for a user, so that this stands beside it. Then comes what one user costs, in requests
 and bytes, and what that makes for a million users of a thousand memories.
 """
 
@@ -112,15 +113,29 @@ def dask_cluster(n_workers):
         yield dask_client
 
 
-def seconds_of(base_url, n_rows, **options):
+class Took(NamedTuple):
+    seconds: float
+    worked_s: float
+    """Of the cores, by this process, the service and the workers: idle ones, too."""
+
+
+def taken(base_url, n_rows, **options):
     import memframe as mf
 
     with mf.connect(base_url, api_key="mf_benchmark") as client:
-        began = time.perf_counter()
+        before, began = worked_s(), time.perf_counter()
         fleet = mf.load_fleet(client, progress=False, **options)
-        seconds = time.perf_counter() - began
+        took = Took(time.perf_counter() - began, worked_s() - before)
     assert len(fleet.memories) == n_rows, fleet.outcomes.error.dropna().unique()
-    return seconds
+    return took
+
+
+def worked_s():
+    import psutil
+
+    this = psutil.Process()
+    times = [process.cpu_times() for process in (this, *this.children(recursive=True))]
+    return sum(time.user + time.system for time in times)
 
 
 def compared(rounds):
@@ -132,11 +147,12 @@ def compared(rounds):
         for number in range(rounds + 1):
             for n in (1, 8):
                 for name, options in (("threads", {"workers": n}), ("dask", {"scheduler": dask[n]})):
-                    seconds = seconds_of(base_url, n_rows, **options)
+                    took = taken(base_url, n_rows, **options)
                     if number:  # the first round warms all of them
-                        times.setdefault(name, {}).setdefault(n, []).append(seconds)
+                        times.setdefault(name, {}).setdefault(n, []).append(took)
     return {
-        name: {n: statistics.median(seconds) for n, seconds in of_n.items()} for name, of_n in times.items()
+        name: {n: Took(*map(statistics.median, zip(*took, strict=True))) for n, took in of_n.items()}
+        for name, of_n in times.items()
     }
 
 
@@ -195,10 +211,13 @@ def plan(n_users=20):
 def report(rounds):
     print(f"{N_USERS} users of {N_MEMORIES} memories, {DELAY_MS} ms a request, median of {rounds} rounds")
     for name, median in compared(rounds).items():
-        ratio = median[1] / median[8]
+        one, eight = median[1].seconds, median[8].seconds
+        ratio = one / eight
+        cost_ms = median[8].worked_s / N_USERS * 1000
         verdict = "" if ratio >= MIN_RATIO else f"  (at least {MIN_RATIO} is asked for)"
         print(
-            f"  {name:8} 1 worker {median[1]:5.2f} s   8 workers {median[8]:5.2f} s   {ratio:4.1f}x{verdict}"
+            f"  {name:8} 1 worker {one:5.2f} s   8 workers {eight:5.2f} s   {ratio:4.1f}x   "
+            f"{cost_ms:4.1f} ms of {os.cpu_count()} cores a user{verdict}"
         )
 
 

@@ -6,6 +6,8 @@ together (`memframe.service.store.writers`).
 
 from __future__ import annotations
 
+from asyncio import wrap_future
+from collections.abc import Mapping
 from typing import Any
 
 from litestar import Response, delete, get, patch, post
@@ -44,13 +46,15 @@ async def list_memories(request: ApiRequest) -> Response[bytes]:
 
 
 @get(route(wire.GET_MEMORY))
-@quick_read
-def get_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[bytes]:
+async def get_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[bytes]:
     """One memory of a user."""
-    developer_id, user_id = bearer_of(request), needed_query(request, "user_id")
+    asking = {"developer_id": bearer_of(request), "user_id": needed_query(request, "user_id")}
     rules.checked_text(memory_id, "the memory id")
-    store = deployment_of(request).store
-    return answer(store.memory(memory_id, developer_id=developer_id, user_id=user_id))
+    if lookups := deployment_of(request).store.lookups:
+        found = await wrap_future(lookups.submit(memory_id, **asking))
+        if found:
+            return answer(found)
+    return await _got(request=request, memory_id=memory_id, asking=asking)  # or why it is refused
 
 
 @post(route(wire.CREATE_MEMORY))
@@ -110,6 +114,11 @@ async def delete_memory(request: ApiRequest, memory_id: FromPath[str]) -> Respon
 
     await written(request, remove, developer_id=developer_id, user_id=user_id)
     return answer(wire.Deleted(success=True))
+
+
+@quick_read
+def _got(request: ApiRequest, memory_id: str, asking: Mapping[str, str]) -> Response[bytes]:
+    return answer(deployment_of(request).store.memory(memory_id, **asking))
 
 
 def _listed(request: ApiRequest) -> Response[bytes]:

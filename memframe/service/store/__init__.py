@@ -20,6 +20,7 @@ from memframe.service.store.engine import (
     write_meta,
     writing,
 )
+from memframe.service.store.lookups import Lookups
 from memframe.service.store.memories import Memories, granted_memory
 from memframe.service.store.readers import Readers
 from memframe.service.store.requests import AccessRequests, StoredRequest, granted_key_version
@@ -64,6 +65,8 @@ class Store:
     requests : AccessRequests
     authorizations : Authorizations
     sessions : Sessions
+    lookups : Lookups or None
+        For reads of single memories; None where the database is in this process, and there is no waiting.
 
     Examples
     --------
@@ -80,6 +83,7 @@ class Store:
         self._engine = open_engine(url)
         self._snapshots = snapshots_of(self._engine)
         self._readers = Readers(self._engine)
+        self.lookups = Lookups(self._readers) if self._readers.threads else None
         self._writers = Writers(self._engine)
         self._now = now
         self.accounts = Accounts(self._engine, now=now)
@@ -156,6 +160,8 @@ class Store:
     def close(self) -> None:
         """Finish what is being written, and give all connections back."""
         self._writers.close()
+        if self.lookups:
+            self.lookups.close()
         self._readers.close()
         self._engine.dispose()
 

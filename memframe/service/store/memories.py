@@ -48,11 +48,11 @@ _SEARCHED = ("title", "summary", "content")
 
 _OF_USER = memories.c.user_id == bindparam("user_id")
 _THIS = _OF_USER & (memories.c.id == bindparam("memory_id"))
-_COLUMNS = [memories.c[name] for name in _STORED]
-_ONE = Statement(select(*_COLUMNS).where(_THIS))
-_AT = Statement(select(*_COLUMNS).where(_OF_USER, memories.c.seq == bindparam("place")))
+COLUMNS = [memories.c[name] for name in _STORED]
+_ONE = Statement(select(*COLUMNS).where(_THIS))
+_AT = Statement(select(*COLUMNS).where(_OF_USER, memories.c.seq == bindparam("place")))
 _GRANTED = Statement(
-    GRANT.add_columns(*_COLUMNS).outerjoin(
+    GRANT.add_columns(*COLUMNS).outerjoin(
         memories, (memories.c.user_id == users.c.id) & (memories.c.id == bindparam("memory_id"))
     )
 )
@@ -78,7 +78,7 @@ def _links(n_tags: int) -> Statement:
 @cache  # of the sets of fields that a write can change
 def _change(names: frozenset[str]) -> Statement:
     values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in sorted(names)}
-    return Statement(update(memories).where(_THIS).values(values).returning(memories.c.seq, *_COLUMNS))
+    return Statement(update(memories).where(_THIS).values(values).returning(memories.c.seq, *COLUMNS))
 
 
 class Memories:
@@ -104,7 +104,7 @@ class Memories:
 
     def page(self, chosen: Filter, *, after: int, limit: int) -> list[tuple[int, MemoryBlob]]:
         """Records behind a place in the order of their creation, each with its own place."""
-        return [(row[0], _as_memory(row[1:])) for row in self._listed(_STORED, chosen, after, limit)]
+        return [(row[0], as_memory(row[1:])) for row in self._listed(_STORED, chosen, after, limit)]
 
     def texts(self, chosen: Filter, *, after: int, limit: int) -> list[Row]:
         """Place, title, summary and sealed content of records behind a place."""
@@ -113,14 +113,14 @@ class Memories:
     def at(self, place: int) -> MemoryBlob:
         """The record at a place that a listing gave."""
         ((row),) = self._queries.rows(_AT, user_id=self._user_id, place=place)
-        return _as_memory(row)
+        return as_memory(row)
 
     def get(self, memory_id: str) -> MemoryBlob:
         """One record; `NotFoundError` where the user has none with this id."""
         row = self._queries.row(_ONE, user_id=self._user_id, memory_id=memory_id)
         if row is None:
             raise _unknown()
-        return _as_memory(row)
+        return as_memory(row)
 
     def add(self, fields: Mapping[str, Any], tag_names: Sequence[str]) -> MemoryBlobResponse:
         """A new record of columns by name, with its tags; times among the columns count as they are."""
@@ -167,7 +167,7 @@ class Memories:
         if tag_ids is not None:
             self._queries.run(_UNLINK, place=row[0])
             self._link(row[0], tag_ids)
-        return without_content(_as_memory(row[1:]))
+        return without_content(as_memory(row[1:]))
 
     def delete(self, memory_id: str) -> None:
         """Remove a record for good; `NotFoundError` where the user has none with this id."""
@@ -209,10 +209,10 @@ def granted_memory(queries: Queries, memory_id: str, *, developer_id: str, user_
         return None
     if row[1] is None:
         raise _unknown()
-    return _as_memory(row[1:])
+    return as_memory(row[1:])
 
 
-def _as_memory(row: Row) -> MemoryBlob:
+def as_memory(row: Row) -> MemoryBlob:
     """A row of `_STORED` as a record; spelled out, as a page has a thousand of them."""
     (
         memory_id,

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, Select, bindparam, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Select, bindparam, insert, select, update
 
 from memframe.errors import NotFoundError
 from memframe.service.rules import states_before, wrong_state
@@ -16,6 +16,8 @@ from memframe.service.store.schema import access_requests, developers, users
 from memframe.service.store.statements import Queries, Statement
 from memframe.service.times import Clock
 from memframe.wire import Status
+
+Id = ColumnElement[str]
 
 
 class StoredRequest(Struct, frozen=True):
@@ -39,19 +41,23 @@ _REQUESTS = (
 )
 _REQUEST = _REQUESTS.where(access_requests.c.id == bindparam("request_id"))
 
-GRANT = (
-    select(users.c.key_version)
-    .select_from(access_requests)
-    .join(users, users.c.id == access_requests.c.user_id)
-    .join(developers, developers.c.id == access_requests.c.developer_id)
-    .where(access_requests.c.developer_id == bindparam("developer_id"))
-    .where(access_requests.c.user_id == bindparam("user_id"))
-    .where(access_requests.c.status == "approved")
-    .where(users.c.disabled.is_(False), developers.c.disabled.is_(False))
-    .limit(1)
-)
-"""The version of a user's key, if the user's memories are open to a developer."""
 
+def grant_of(developer_id: Id, user_id: Id) -> Select[Any]:
+    """The query for the version of a user's key, if the user's memories are open to a developer."""
+    return (
+        select(users.c.key_version)
+        .select_from(access_requests)
+        .join(users, users.c.id == access_requests.c.user_id)
+        .join(developers, developers.c.id == access_requests.c.developer_id)
+        .where(access_requests.c.developer_id == developer_id)
+        .where(access_requests.c.user_id == user_id)
+        .where(access_requests.c.status == "approved")
+        .where(users.c.disabled.is_(False), developers.c.disabled.is_(False))
+        .limit(1)
+    )
+
+
+GRANT = grant_of(bindparam("developer_id"), bindparam("user_id"))
 _GRANTED = Statement(GRANT)
 _GRANTED_LOCKED = Statement(GRANT.with_for_update(of=(users, access_requests), key_share=True))
 

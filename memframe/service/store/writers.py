@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from queue import Empty, SimpleQueue
-from threading import Lock, Thread
 from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
 
@@ -22,9 +20,9 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
 from memframe.service.store.engine import writing
+from memframe.service.store.lanes import Lanes
 from memframe.service.store.statements import Queries
 
-MAX_BATCH = 64
 LANES = {"sqlite": 1, "postgresql": 4}
 """Threads that write."""
 
@@ -49,59 +47,21 @@ class Writers:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._lanes: list[_Lane] = []
-        self._lock = Lock()
+        self._lanes = Lanes("memframe-writer", self._commit, n_lanes=LANES[engine.dialect.name])
 
     def submit(self, user_id: str, run: Callable[[Queries], Result]) -> Future[Result]:
         """Have something written; the future has its result once it is on the disk."""
         answer: Future[Result] = Future()
-        with self._lock:
-            if not self._lanes:
-                self._lanes = [_Lane(self._engine) for _ in range(LANES[self._engine.dialect.name])]
-            lane = self._lanes[crc32(user_id.encode()) % len(self._lanes)]
-            lane.queue.put(Write(user_id, run, answer))
+        self._lanes.put(Write(user_id, run, answer), place=crc32(user_id.encode()))
         return answer
 
     def close(self) -> None:
         """Let everything be written that was submitted, and end the threads."""
-        with self._lock:
-            lanes, self._lanes = self._lanes, []
-        for lane in lanes:
-            lane.queue.put(None)
-        for lane in lanes:
-            lane.thread.join()
-
-
-class _Lane:
-    """One thread and the writes that wait for it; None ends it."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.queue: SimpleQueue[Write | None] = SimpleQueue()
-        self._engine = engine
-        self.thread = Thread(target=self._work, name="memframe-writer", daemon=True)
-        self.thread.start()
-
-    def _work(self) -> None:
-        goes_on = True
-        while goes_on:
-            waiting = self._waiting()
-            goes_on = None not in waiting
-            writes = [write for write in waiting if write and write.answer.set_running_or_notify_cancel()]
-            if writes:
-                self._commit(sorted(writes, key=lambda write: write.user_id))
-
-    def _waiting(self) -> list[Write | None]:
-        """The next write, and what else waits already."""
-        found = [self.queue.get()]
-        try:
-            while len(found) < MAX_BATCH and found[-1]:
-                found.append(self.queue.get_nowait())
-        except Empty:
-            pass
-        return found
+        self._lanes.close()
 
     def _commit(self, writes: list[Write]) -> None:
         """All in one transaction, and all answered."""
+        writes = sorted(writes, key=lambda write: write.user_id)
         try:
             with writing(self._engine) as connection:
                 results = _results(Queries.of(connection, remembers=True), writes)
