@@ -9,7 +9,17 @@ from typing import NamedTuple
 import pandas as pd
 
 from memframe.audit.findings import Proposal, Severity, findings_frame
-from memframe.audit.junk import emptiness, loops, manners, moments, prompts, reports
+from memframe.audit.junk import (
+    echoes,
+    emptiness,
+    errands,
+    loops,
+    manners,
+    moments,
+    prompts,
+    recitals,
+    reports,
+)
 from memframe.audit.junk.repeats import find_repeats
 from memframe.audit.junk.signs import Kind, Sign, quoted
 from memframe.audit.texts import text_column, texts_with
@@ -19,9 +29,11 @@ _JUDGES: tuple[tuple[str, Callable[[str], Sign | None]], ...] = (
     (emptiness.MARKS, emptiness.judge_emptiness),
     (reports.MARKS, reports.judge_report),
     (reports.MARKS_OF_OUTPUT, reports.judge_output),
+    (errands.MARKS, errands.judge_errand),
     (moments.MARKS, moments.judge_moment),
     (manners.MARKS, manners.judge_manners),
     (prompts.MARKS, prompts.judge_prompt),
+    (recitals.MARKS, recitals.judge_recital),
 )
 _SEVERITIES: Mapping[Kind, Severity] = {"near_empty": "low", "template": "low", "session_noise": "low"}
 _THIN: frozenset[Kind] = frozenset({"near_empty", "template", "tool_output"})
@@ -161,21 +173,45 @@ def _looped(
         for row, _, text in texts_with(memories, loops.MARKS, fields=["content"])
         if (inside := loops.unwrap(text))
     }
-    wanted = {(owners[row], _bare(inside.inner)) for row, inside in wrapped.items() if inside.inner}
+    recited = {
+        row: text
+        for row, _, text in texts_with(memories, recitals.MARKS, fields=["content"])
+        if row not in wrapped and recitals.recites(text)
+    }
+    elsewhere = _told_elsewhere(wrapped, recited, by_age, contents, owners)
     keepers: dict[tuple[str, str], int] = {}
-    for row in by_age if wanted else ():
-        fact = owners[row], _bare(contents[row] or "")
-        if row not in wrapped and fact in wanted:
-            keepers.setdefault(fact, row)
-    for row in (row for row in by_age if row in wrapped):
-        inner, depth = wrapped[row]
+    for row in (row for row in by_age if row in wrapped or row in recited):
+        inner, depth = wrapped.get(row, (contents[row] or "", 1))
         words = f"the memory tool's own words: {quoted(contents[row] or '')}"
         sign = Sign("feedback_loop", 0.95 if not inner or depth > 1 else 0.8, words)
-        keeper = keepers.setdefault((owners[row], _bare(inner)), row) if inner else None
+        keeper = elsewhere.get(row)
+        if keeper is None and inner:
+            keeper = keepers.setdefault((owners[row], _bare(inner)), row)
         if keeper is None or keeper == row:
             yield _Junk(row, sign, "review" if inner else "delete")
         else:
-            yield _Junk(row, sign, "merge" if keeper in wrapped else "delete", keeper)
+            yield _Junk(row, sign, "delete" if row in elsewhere else "merge", keeper)
+
+
+def _told_elsewhere(
+    wrapped: Mapping[int, loops.Wrapped],
+    recited: Mapping[int, str],
+    by_age: list[int],
+    contents: list[str | None],
+    owners: list[str],
+) -> dict[int, int]:
+    """For the tool's own words around a fact: the oldest memory of the same person that tells it without them."""
+    told = {row: inside.inner for row, inside in wrapped.items() if inside.inner} | dict(recited)
+    found: dict[int, int] = {}
+    for owner in {owners[row] for row in told}:
+        words = {row: echoes.words_told(text) for row, text in told.items() if owners[row] == owner}
+        others = [
+            (row, contents[row] or "")
+            for row in by_age
+            if owners[row] == owner and row not in wrapped and row not in recited
+        ]
+        found |= echoes.tellers(words, others)
+    return found
 
 
 def _bare(text: str) -> str:

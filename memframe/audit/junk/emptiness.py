@@ -9,7 +9,8 @@ from memframe.audit.vocabulary import read_vocabulary
 
 _WORDS = read_vocabulary(__package__, "fillers.txt")
 _FILLERS, _BETWEEN = _WORDS["fillers"] | _WORDS["between"], _WORDS["between"]
-_MAX_WORDS = 4
+_HOLLOW, _NEGATIONS = _WORDS["hollow"] | _WORDS["classes"] | _WORDS["between"], _WORDS["negations"]
+_MAX_WORDS, _MAX_HOLLOW = 4, 14
 _WORD = re.compile(r"[^\W_]+(?:[/'’-][^\W_]+)*")
 
 _HOLE = (
@@ -31,6 +32,7 @@ _NO_VALUE = re.compile(
     r"|available"
     r"|known|given)|unspecified|\[object Object\])\W*$"
     r"|\[object Object\]|\blorem ipsum dolor\b|^\W*lorem ipsum\W*$|\bdolor sit amet\b"
+    r"|^\W*(?:\w+(?: \w+)?\s*:\s*(?:null|none|unknown|n/a|-)?\s*[,;|/\n]?\s*){2,}$"
     r"|^\W*(?:user['’]?s? )?[^\W\d_]+(?: [^\W\d_]+)?\s*[:=]\s*(?:\[\s*\]|\{\s*\}|\"\")?\s*$",
     re.IGNORECASE,
 )
@@ -42,7 +44,9 @@ _CODE = re.compile(
 )
 
 MARKS = (
-    r"^\W*(?:[\pL\pN]+(?:[/'’-][\pL\pN]+)*\W*){0,4}$|[{\[<$%_][\w{( \]}]|[:=]\s*$|YYYY|(?i:null|none"
+    r"(?i)^\W*(?:(?:the |this )?(?:users?|assistant|conversation|greetings?|mood|feel\w*|person|info|nothing"
+    r"|something)\b[^.\n]{0,90}"
+    r"|(?:[\pL\pN]+(?:[/'’-][\pL\pN]+)*\W*){0,4})[.!]?\W*$|[{\[<$%_][\w{( \]}]|[:=]\s*$|YYYY|(?:null|none"
     r"|undefined|\bnan\b|n/a|unknown"
     r"|unspecified|not (?:provided|specified"
     r"|mentioned|available|known|given)|lorem ipsum|dolor sit)"
@@ -64,4 +68,14 @@ def judge_emptiness(text: str) -> Sign | None:
         return Sign("near_empty", 0.95, f"says nothing: {quoted(text)}" if words else "holds no word")
     if _NO_VALUE.search(text) or (_UNFILLED.search(text) and not _CODE.search(text)):
         return Sign("template", 0.9, f"a template that was not filled in: {quoted(text)}")
+    if _is_hollow(words):
+        return Sign("near_empty", 0.9, f"says what is true of anybody: {quoted(text)}")
     return None
+
+
+def _is_hollow(words: list[str]) -> bool:
+    """Whether a sentence about somebody uses only words that fit everybody; that something is missing may be a fact."""
+    if len(words) > _MAX_HOLLOW or not _HOLLOW.issuperset(words):
+        return False
+    is_denied = not _NEGATIONS.isdisjoint(words)
+    return not (is_denied and not _WORDS["classes"].isdisjoint(words)) and not _BETWEEN.issuperset(words)

@@ -86,7 +86,8 @@ _AGAIN = re.compile(
 _DEEPEST = 12
 _ENDS = " \t\n\"'“”„«».!"
 _NO_FACT = re.compile(
-    r"(?:(?:[0-9]+|no|none|nothing|successfully|success|ok|done|true|items?|results?|found|merged|removed"
+    r"(?:(?:[0-9]+|no|none|nothing|successfully|success|ok|done|true|updated|deleted|added|skipped|items?"
+    r"|results?|found|merged|removed"
     r"|\W)\s*)*",
     re.IGNORECASE,
 )

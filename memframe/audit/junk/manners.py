@@ -23,15 +23,18 @@ _OF_USER = (
     + one_of(
         r"""said (?:hello|hi|hey|goodbye|bye|good \w+|thanks|thank you|ok|okay|yes|no),
         says? (?:goodbye|hello|hi|thanks|ok|yes|no), replied \w{2,5}, typed ['"]?\w{1,8}['"]?,
+        (?:said|typed|wrote) ['"“](?:ok(?:ay)?|yes|no|continue|go (?:on|ahead)|brb|thanks)\b[^'"”]{0,20}\W{0,2},
         (?:greeted|thanked)(?: the)?(?: assistant| ai| agent| bot)?, acknowledged(?: the (?:response|answer|message))?,
         logged (?:in|out|on|off), signed (?:in|out), (?:wants|needs) help, is chatting(?: with the (?:assistant|ai))?,
         started (?:a |the )?(?:new )?(?:conversation|session|chat), ended (?:the )?(?:conversation|session|chat),
         (?:opened|closed|left) the (?:app|chat|conversation), asked (?:a|another|the|some) questions?,
         asked (?:the )?(?:assistant|ai|me|you) to (?:remember|save|store|note) (?:something|this|that|it),
-        sent (?:a|an|another) (?:image|message|file|photo), did not (?:respond|reply|answer), (?:is )?wait(?:s|ing),
+        sent (?:a|an|another) (?:image|message|file|photo), did not (?:respond|reply|answer),
+        (?:is )?wait(?:s|ing)(?! for (?!(?:an?|the) (?:answer|reply|response|assistant)\b)),
         is (?:now )?(?:online|offline|active|idle|typing|away|here), replied, responded, confirmed, agreed"""
     )
-    + r"(?: (?:to|with|at|from|on|for|again|about)(?: [\w:.'-]+){1,4})?"
+    + r"(?: (?:to|with|at|from|on|for|again|about)(?: (?!smoking|drinking|work|home"
+    r"|school)[\w:.'-]+){1,4}(?<! (?:19|20)[0-9][0-9]))?"
 )
 _OF_ASSISTANT = (
     rf"(?:the )?{_MACHINE} (?:has )?"
