@@ -6,7 +6,17 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from memframe.audit.secret import answers, assigned, connections, keywords, openings, seeds, tokens, told
+from memframe.audit.secret import (
+    answers,
+    assigned,
+    connections,
+    cues,
+    keywords,
+    nearby,
+    seeds,
+    tokens,
+    told,
+)
 from memframe.audit.spans import Pass, Span, Verdict, span_findings, spans_found
 from memframe.audit.texts import Text, texts_with
 
@@ -31,7 +41,7 @@ _PASSES = (
     Pass(connections.MARKS, connections.find_in_connections),
     Pass(assigned.MARKS, assigned.find_assigned),
     Pass(keywords.MARKS, told.find_told),
-    Pass(openings.MARKS, openings.find_openings),
+    Pass(cues.MARKS, nearby.find_nearby),
     Pass(answers.MARKS, answers.find_answers),
     Pass(seeds.MARKS, seeds.find_seeds),
 )

@@ -36,15 +36,38 @@ _TOLD = re.compile(
 )
 """The same where the answer is spoken of first."""
 
+_ABOUT_LIFE = (
+    r"(?:(?:first|childhood|favou?rite|elementary) (?:[a-z]+ )?(?:pet|dog|cat|car|school|teacher|concert|job|street"
+    r"|book|team|movie|film|band|friend|nickname|food)|maiden name|best friend (?:in|from|at) school|nickname"
+    r"|(?:city|town|street|place) (?:[a-z]+ ){0,5}(?:born|grew up|met|lived)|(?:born|grew up) in"
+    r"|lieblings[a-zäöü]+|erste[sr]? (?:haustier|auto|schule)|mädchenname|primera? (?:mascota|escuela|coche)"
+    r"|apellido de soltera|premi[eè]re? (?:animal|école|voiture)|nom de jeune fille)"
+)
+_SAFETY = (
+    rf"(?:{_QUESTION}|security (?:q\b|answers?)|secret answers?|sicherheitsantwort|respuesta (?:de seguridad|secreta)"
+    r"|r[ée]ponse (?:de s[ée]curit[ée]|secr[èe]te)|account recovery|verif(?:y|ies|ication)\b|identity check|\bq: "
+    r"|\bwhat (?:is|was) your\b|(?:the )?answer to the question|answer i gave"
+    r"|asks? (?:me )?for\b[^.\n]{0,40}(?:forget"
+    r"|log|reset|verif)|(?:bank|paypal|site|insurer) (?:asks|uses|wants)|to reset)"
+)
+_OF_LIFE_TOLD = re.compile(
+    rf"\b{_ABOUT_LIFE}\b[^\n]{{0,60}}?(?:[:?=]|->|→|\b(?:is|was|were|are|called|named|answered|set to|answer"
+    rf"|ist|es|est)\b)"
+    r"[\s:]{0,3}(?:(?:a|answer|the answer(?: is)?|they answered|antwort|respuesta|réponse)[:\s]\s?)?(?:in "
+    r"|called |named )?",
+    re.IGNORECASE,
+)
+"""From a question about a life to where its answer may begin; one of those that are asked for safety."""
+
 _ANSWER = re.compile(
     r"[\"'“‘«](?P<quoted>[^\"”»\n]{2,60}?)[\"'”’»](?!\w)"
-    r"|(?P<name>(?:(?:[Mm]rs?|[Mm]s|[Dd]r|[Ff]rau|[Hh]err)\.? )?"
+    r"|(?P<name>(?:(?:[Mm]rs?|[Mm]s|[Dd]r|[Ff]rau|[Hh]err|St)\.? )?"
     r"(?:(?:van|von|de|da|del|di|le|la|der) ){0,2}[^\W\d_a-zà-ÿ][\w'’-]*(?: [^\W\d_a-zà-ÿ][\w'’-]*"
     r"| [0-9]+){0,3})"
     r"|(?P<word>[^\W\d_][\w'’-]+|[0-9]+)(?=[.,;)!]|\s*$|\n)"
 )
 
-MARKS = rf"(?i){_QUESTION}|{_REPLY} (to|for) (my|his|her|their|your|the|\W)"
+MARKS = rf"(?i){_SAFETY}|{_REPLY} (?:to|for) (?:my|his|her|their|your|the|\W)"
 """A pattern of RE2 that every text with such an answer matches."""
 
 
@@ -61,6 +84,20 @@ def find_answers(text: str) -> Iterator[Span]:
             group = answer.lastgroup if answer else None
             if answer and group and not _describes(answer[group], group):
                 yield Span("security_answer", answer.start(group), answer.end(group), 0.9)
+    if re.search(_SAFETY, text, re.IGNORECASE):
+        yield from _told_of_life(text)
+
+
+def _told_of_life(text: str) -> Iterator[Span]:
+    """What is told of a life where somebody asks for it to be safe."""
+    begin = 0
+    while match := _OF_LIFE_TOLD.search(text, begin):
+        answer = _ANSWER.match(text, match.end())
+        group = answer.lastgroup if answer else None
+        if answer and group in ("quoted", "name") and not is_plain(answer[group].split(maxsplit=1)[0]):
+            yield Span("security_answer", answer.start(group), answer.end(group), 0.8)
+            return
+        begin = match.start() + 1
 
 
 def _describes(answer: str, group: str) -> bool:
