@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 FOLDER = Path(__file__).with_name("batches")
-NAMES = ("one", "two", "three")
+NAMES = ("one", "two", "three", "four")
 MARK = re.compile(r"⟦(?:(\w+)\|)?([^⟦⟧]+)⟧")
 TIMES = re.compile(r"\*(\d+)$")
 

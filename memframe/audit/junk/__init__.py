@@ -40,9 +40,6 @@ _THIN: frozenset[Kind] = frozenset({"near_empty", "template", "tool_output"})
 """Kinds in which a title may say what the content does not."""
 
 _WORD = re.compile(r"\w+")
-_SAID = re.compile(
-    r"\A\W*(?:the )?(?:user|assistant) (?:said|says|stated|mentioned|noted)(?: that)?\b|\A\W*that\b"
-)
 _SURE = 0.9
 """Score from which on deleting is proposed."""
 
@@ -173,20 +170,21 @@ def _looped(
         for row, _, text in texts_with(memories, loops.MARKS, fields=["content"])
         if (inside := loops.unwrap(text))
     }
+    wrapped |= {row: loops.Wrapped("", 1) for row in wrapped if recitals.is_nothing_else(contents[row] or "")}
     recited = {
         row: text
         for row, _, text in texts_with(memories, recitals.MARKS, fields=["content"])
         if row not in wrapped and recitals.recites(text)
     }
     elsewhere = _told_elsewhere(wrapped, recited, by_age, contents, owners)
-    keepers: dict[tuple[str, str], int] = {}
+    keepers: dict[tuple[str, frozenset[str]], int] = {}
     for row in (row for row in by_age if row in wrapped or row in recited):
         inner, depth = wrapped.get(row, (contents[row] or "", 1))
         words = f"the memory tool's own words: {quoted(contents[row] or '')}"
         sign = Sign("feedback_loop", 0.95 if not inner or depth > 1 else 0.8, words)
         keeper = elsewhere.get(row)
         if keeper is None and inner:
-            keeper = keepers.setdefault((owners[row], _bare(inner)), row)
+            keeper = keepers.setdefault((owners[row], echoes.words_told(inner)), row)
         if keeper is None or keeper == row:
             yield _Junk(row, sign, "review" if inner else "delete")
         else:
@@ -212,8 +210,3 @@ def _told_elsewhere(
         ]
         found |= echoes.tellers(words, others)
     return found
-
-
-def _bare(text: str) -> str:
-    """A text without case and signs, and without what it begins with in reports: "that", "user said"."""
-    return " ".join(_WORD.findall(_SAID.sub("", text.casefold())))

@@ -32,10 +32,10 @@ _DONE = one_of(
     converted, completed, done"""
 )
 _SAID = one_of(
-    r"""answer, reply, response, output, paragraph, sentence, wording, draft, version, option, suggestion, picture,
-    image, table, question, result, list, text, message, summary, translation, article, recipe, email, letter, plan,
-    code, snippet, error, command, prompt, file, attachment, document, chart, logo, slide, title, one, change, choice,
-    edit, explanation, example, poem, story, search"""
+    """answer, reply, response, output, step, paragraph, sentence, wording, draft, version, option, suggestion,
+    picture, image, table, question, result, list, text, message, summary, translation, article, recipe, email, letter,
+    plan, code, snippet, error, command, prompt, file, attachment, document, chart, logo, slide, title, one, change,
+    choice, edit, explanation, example, poem, story, search"""
 )
 """What there is in a conversation."""
 
@@ -45,7 +45,7 @@ _ON_SCREEN = one_of(
     import, lockfile, migrations?, server, endpoints?, deploy(?:ment)?, staging, dataset, download, file, files, module,
     function, variable, readme, changelog, linter, lint, compiler, package, dependenc\w+, config, repo, diff, merge
     conflict, parser, lexer, header, footer, database, pipeline, container, typo, spinner, popup, dialog, settings,
-    login screen, error, warnings?, exception, flag, package[.-]lock, docker, queue, code, api, crash, heap"""
+    login screen, error, warnings?, exception, flag, package[.-]lock, docker, queue, code, api, crash, heap, computer"""
 )
 """What there is at a keyboard."""
 
@@ -59,13 +59,19 @@ _ASKED_FOR = one_of(
 )
 _WHICH = one_of("what, how, who, when, why, where, which, whether")
 _TOPICS = one_of(
-    rf"""{_WHICH}, the (?:weather|time|date|capital|meaning|definition|difference|price|answer), to {_TO_DO},
+    rf"""{_WHICH}, (?:about )?the (?:weather|time|date|capital|meaning|definition|difference|price"
+    rf"|answer), to {_TO_DO},
     to know (?:{_WHICH}|if|the), for (?:help|another|the|more|ideas|names|suggestions|advice on|an? {_ASKED_FOR}),
     (?:an? )?{_ASKED_FOR}"""
 )
 
 _DEEDS = (
     Signal.of(2, rf"{_WHO} (?:just |also |now |then |has |then )?{_ASKS}\b"),
+    Signal.of(2, rf"{_WHO} (?:will (?:be back|return|check|report|test|try)|has not decided|wants? help"
+                 rf"|can(?:no|['’])t decide)\b"
+                 r"|\A\W{0,6}(?:in the process of|the task is|bug #?[0-9]|issue #?[0-9]"
+                 r"|(?:the )?user['’]s current (?:task|goal|step"
+                 r"|issue|problem|question|request|focus)\b)|\bis being \w+ed\b|\bwants? help with\b"),
     Signal.of(2, rf"{_WHO} (?:is |was |has been )?(?:now |currently |just |still )?(?:trying to|about to|going to"
                  rf"|in the middle of|on (?:step|page|slide|line|cell|chapter|the)|stuck|{_BUSY})\b"),
     Signal.of(3, rf"\A\W{{0,3}}(?:the )?(?:assistant|agent|ai|bot|model) (?:has |just |has just )?{_DONE}\b"),
@@ -99,7 +105,7 @@ _OBJECTS = (
     Signal.of(2, rf"\b{_ON_SCREEN}\b"),
     Signal.of(1, rf"\b{_ON_SCREEN}\b.*\b{_ON_SCREEN}\b|\bline [0-9]+|\b[\w-]+\.(?:py|[jt]sx?|rs|go|java|cpp|rb|sh|md"
                  r"|json|ya?ml|toml|csv|lock)\b|\blocalhost|\b(?:npm|pip|git|yarn|pytest|docker) \w|`[^`]+`"
-                 r"|\b[A-Z]\w+Error\b"),
+                 r"|\b[A-Z]\w+Error\b|\bv[0-9]+\.[0-9]|\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,40}\b"),
 )  # fmt: skip
 """What it is done with."""
 
@@ -108,12 +114,17 @@ _TIMES = (
                  r"|evening)|in (?:the next|an?|about an?) (?:hour|minute|moment)s?|in [0-9]+ (?:min|minutes"
                  r"|hours|secs?)\b"
                  r"|brb|eta|[0-9]+ min\b|gerade|so far|report back|yet\b|momentan)"),
+    Signal.of(3, r"\b(?:in an? (?:meeting|call)|having (?:lunch|dinner|breakfast|coffee)|on (?:the phone"
+                 r"|a call|a break|the line)"
+                 r"|board(?:ing)? (?:an?|the) (?:plane|train|flight|bus)|on the (?:bus|train|way (?:home"
+                 r"|to work)))\b"),
     Signal.of(2, r"\b(?:be |come )?(?:right )?back (?:in|soon)\b|\b(?:be|come) back\b|\bstop here\b"),
-    Signal.of(1, r"\b(?:currently|now|again|still|just|about to|will (?:run|try|check|send|continue|come|retry))\b"),
-    Signal.of(2, r"\b(?:[0-9]+ ?(?:of|/|out of) ?[0-9]+|[0-9]+ ?%|step [0-9]+|slide [0-9]+|page [0-9]+|cell [0-9]+"
+    Signal.of(1, r"\b(?:currently|now|again|still|just|about to|will (?:run|try|check|send|continue|come"
+                 r"|retry))\b|\bnext\W*\Z"),
+    Signal.of(2, r"\b(?:[0-9]+ ?(?:of|/|out of) ?[0-9]+|step [0-9]+|slide [0-9]+|page [0-9]+|cell [0-9]+"
                  r"|chapter [0-9]+|half done|pending|in progress|[0-9]+ (?:passed|failed|skipped|warnings?"
                  r"|errors?|left|items)"
-                 r"|version [0-9]|third draft|next (?:is|step))\b"),
+                 r"|version [0-9]|third draft|next (?:is|step))\b|[0-9] ?%"),
     Signal.of(2, r"\b(?:failed|failing|fails|fail|pass(?:es|ing)? now|green|red|broken|crashed|stuck|loading"
                  r"|retry\w*|re-?run\w*"
                  r"|does(?:n['’]t| not) (?:work|load|compile|open)|cannot (?:see|find|read|open)"
@@ -142,7 +153,7 @@ _LIFE = (
                  r"|Agent)[A-Z][a-z]+['’]s "),
     Signal.of(2, r"\b(?:team|company|project|repo(?:sitory)?|our|we)\b[^.]{0,30}\b(?:uses?|runs?|keeps?"
                  r"|needs?|requires?"
-                 r"|takes?|has|have|returns?|is|are|must)\b|\b(?:works? (?:as|at|for|in)|lives?|moved|plans?"
+                 r"|takes?|has|have|returns?|is|are|must)\b|\b(?:works? (?:as|at|for|in)|lives?|moved|plans to"
                  r"|learn(?:s|ing)?"
                  r"|teaches|studies|owns?|collects?)\b"),
     Signal.of(3, r"\b(?:before (?:you|we)|how we|everything|in (?:this|our|my) (?:project|repo))\b"),
@@ -150,8 +161,8 @@ _LIFE = (
 )  # fmt: skip
 """What belongs to a life."""
 
-_ENOUGH, _MOMENTARY, _LONGEST = 5, 4, 240
-"""What signals come to in an errand; those of time, where nothing is named that it is done with;
+_ENOUGH, _MUCH, _LONGEST = 5, 4, 240
+"""What signals come to in an errand; those of deeds or of time, where nothing is named that it is done with;
 and characters, beyond which more is told than one."""
 
 MARKS = (
@@ -159,7 +170,8 @@ MARKS = (
     r"|nutzer|nutzerin|usuari[oa]|utilisat\w+)\b|\w+ing\b|\w+ed\b|next|todo|wip"
     r"|in progress|on hold|progress|status|pending|current|task|queue|continue|need to|going to|let['’]?s "
     r"|let me|we['’]?re going|about to|just \w+ed|i['’]m going to|i am going to"
-    r"|merge conflict|error|currently|done|eta\b|half|still|now|branch|pr\b|ci\b|tests?\b|build|compile"
+    r"|merge conflict|error|currently|in the process|bug #|issue #|done|eta\b|half|still|now|branch|pr\b"
+    r"|ci\b|tests?\b|build|compile"
     r"|en cours|gerade|step|server|deploy|bug|merge|the (?:tests?|build"
     r"|linter|task)|pip|npm|[0-9]+ ?/|[\w.-]+ (?:failed|passed)).{0,240}$"
 )
@@ -175,10 +187,10 @@ def judge_errand(text: str) -> Sign | None:
     """
     if len(text) > _LONGEST:
         return None
-    object_weight, time_weight = weight_of(_OBJECTS, text), weight_of(_TIMES, text)
-    if not object_weight and time_weight < _MOMENTARY:
+    deeds, objects, times = (weight_of(signals, text) for signals in (_DEEDS, _OBJECTS, _TIMES))
+    if not objects and max(deeds, times) < _MUCH:
         return None
-    weight = weight_of(_DEEDS, text) + object_weight + time_weight
+    weight = deeds + objects + times
     if weight < _ENOUGH or weight - weight_of(_LIFE, text) < _ENOUGH:
         return None
     return Sign("task_state", 0.9, f"asked or done in passing: {quoted(text)}")

@@ -121,7 +121,8 @@ _SIGNALS = (
                  r"|a) (?:following )?(?:conversation|text|document"
                  r"|context|question)|extract (?:the )?(?:user['’]?s )?(?:facts|preferences|information)"
                  r"|the following is an?"
-                 r"|\A\W*as the \w+ agent,|this context|worker agents?|act as an? (?:expert|senior"
+                 r"|\A\W*as the \w+ agent,|this context|the user['’]s (?:instructions|requests?|query|input)"
+                 r"|(?:across|between) sessions|worker agents?|act as an? (?:expert|senior"
                  r"|professional|\w+ (?:terminal|interpreter|console)))\b"),
     Signal.of(3, r"\A\W{0,4}(?:respond|reply|answer|return|output)\b[^.\n]{0,40}\b(?:json|yaml|xml|fields?"
                  r"|word DONE|schema)\b"
@@ -185,7 +186,7 @@ _SUPPOSED = re.compile(
     re.IGNORECASE,
 )
 _FOR_SOMEBODY = re.compile(
-    r"\b(?:as|because|since|know that) (?:the user|they|he|she) (?:is|has|uses|can(?:no|['’])t|suffers|lives"
+    r"\b(?:as|because|since|that) (?:the user|they|he|she) (?:is|has|uses|can(?:no|['’])t|suffers|lives"
     r"|works|was)\b",
     re.IGNORECASE,
 )
@@ -207,7 +208,8 @@ MARKS = (
     r"|heartbeat_ok|no_reply|\brules?\b|(?:before|when) (?:answering|responding|replying)|\bpersona\b|^\W*#{2,} ?\w"
     r"|respond|repl(?:y|ies)|^\W*(?:du bist|sie sind|eres|tu es|vous [êe]tes|die ki|l['’]ia|la ia|el asistente)\b"
     r"|assistent|asistente|system (?:message|prompt)|tool policy|core memory|sub-?agent|hallucinate|conversation,"
-    r"|conversation\b.{0,40}extract|<(?:persona|human)>|first run|destructive|this file to persist|\bmodel\b"
+    r"|conversation\b.{0,40}extract|<(?:persona|human)>|first run|destructive|^\W*available|your (?:primary"
+    r"|main|only)|important:|mental notes|credential discovery|sessions\b|this file to persist|\bmodel\b"
 )
 """A pattern of RE2 that every such text matches."""
 
@@ -223,8 +225,10 @@ def judge_prompt(text: str) -> Sign | None:
     n_trade = len({word.lower() for word in _TRADE.findall(text)})
     weight = weight_of(_SIGNALS, text)
     weight += min(n_trade, _MAX_TRADE)
-    if weight >= _ENOUGH and (_OWN.search(_SUPPOSED.sub("", text)) or _FOR_SOMEBODY.search(text)):
+    if weight >= _ENOUGH and _OWN.search(_SUPPOSED.sub("", text)):
         weight -= _OWN_WEIGHT
+    if weight >= _ENOUGH and _FOR_SOMEBODY.search(text):
+        weight -= 2 * _OWN_WEIGHT
     if weight < _ENOUGH:
         return None
     return Sign("system_prompt", 0.95 if weight >= _SURE else 0.9, f"written to an assistant: {quoted(text)}")

@@ -57,12 +57,13 @@ def judge_recital(text: str) -> Sign | None:
     """
     if len(text) > _LONGEST:
         return None
-    if _is_nothing_else(text):
+    if is_nothing_else(text):
         return Sign("feedback_loop", 0.9, f"says only that something was remembered: {quoted(text)}")
     return None
 
 
-def _is_nothing_else(text: str) -> bool:
+def is_nothing_else(text: str) -> bool:
+    """Whether a text holds only words of remembering."""
     words = [word.lower().replace("’", "'") for word in _TOKEN.findall(text)]
     return not _RECITAL.isdisjoint(words) and all(word in _KNOWN or word.isdecimal() for word in words)
 
@@ -74,4 +75,4 @@ def recites(text: str) -> bool:
     (True, False)
     """
     is_told = len(text) <= _LONGEST and bool(_TO_USER.match(text) or _JSON.fullmatch(text))
-    return is_told and not _is_nothing_else(text)
+    return is_told and not is_nothing_else(text)

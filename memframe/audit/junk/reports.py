@@ -31,7 +31,8 @@ _NOTHING = re.compile(
 _NO_NEWS = re.compile(
     r"\b(?:no|0|zero) (?:new |unread |pending |upcoming )+(?:\w+ )?(?:e?mails?|messages?|events?"
     r"|notifications?|alerts?)\b"
-    r"|\bnothing (?:to do|to report|new|needed|pending|urgent|requir\w+)\b|\b0 (?:new|unread|pending)\b"
+    r"|\bnone (?:available|found)\b|\bnothing (?:to do|to report|new|needed|pending|urgent|requir\w+)\b"
+    r"|\b0 (?:new|unread|pending)\b"
     r"|\b(?:no|0|zero) (?:errors|alerts|warnings|issues|failures)\b",
     re.IGNORECASE,
 )
@@ -52,7 +53,7 @@ _NOW = re.compile(
 )
 """The time of the day, which every conversation is told."""
 
-_LONGEST, _MAX_TOKENS, _MANY_THINGS = 400, 48, 2
+_LONGEST, _MAX_TOKENS, _MANY_THINGS, _FEW_WORDS = 400, 48, 2, 2
 _PULSES = _WORDS["pulses"]
 
 MIN_KNOWN, MIN_KNOWN_TIMED = 0.86, 0.7
@@ -134,7 +135,7 @@ def _is_of_machine(words: set[str], text: str) -> bool:
     return (
         bool(words & _SUBJECTS)
         or n_things >= _MANY_THINGS
-        or (n_things == 1 and is_named)
+        or (n_things == 1 and (is_named or len(words) <= _FEW_WORDS))
         or _NO_NEWS.search(text) is not None
     )
 

@@ -50,14 +50,17 @@ _SAFETY = (
     r"|asks? (?:me )?for\b[^.\n]{0,40}(?:forget"
     r"|log|reset|verif)|(?:bank|paypal|site|insurer) (?:asks|uses|wants)|to reset)"
 )
-_OF_LIFE_TOLD = re.compile(
-    rf"\b{_ABOUT_LIFE}\b[^\n]{{0,60}}?(?:[:?=]|->|→|\b(?:is|was|were|are|called|named|answered|set to|answer"
-    rf"|ist|es|est)\b)"
-    r"[\s:]{0,3}(?:(?:a|answer|the answer(?: is)?|they answered|antwort|respuesta|réponse)[:\s]\s?)?(?:in "
-    r"|called |named )?",
+_OF_LIFE = re.compile(rf"\b{_ABOUT_LIFE}\b", re.IGNORECASE)
+_TOLD_AS = re.compile(
+    r"(?:(?:[:?=\"”)]|->|→|\s[-–—])[\s\"”):]{0,3}|(?<=born in)\s|(?<=grew up in)\s|,\s"
+    r"|\b(?:is|was|were|are|called|named|answered|set to|put|answer|ist|es|est)\b[\s:]{1,2})"
+    r"(?:(?:a|answer|the answer(?: is)?|they answered|antwort|respuesta|réponse)[:\s]\s?)?(?:in |called "
+    r"|named |(?:the )?(?=[A-Z]))?",
     re.IGNORECASE,
 )
-"""From a question about a life to where its answer may begin; one of those that are asked for safety."""
+"""What stands between a question about a life and its answer."""
+
+_REACH = 80
 
 _ANSWER = re.compile(
     r"[\"'“‘«](?P<quoted>[^\"”»\n]{2,60}?)[\"'”’»](?!\w)"
@@ -78,26 +81,27 @@ def find_answers(text: str) -> Iterator[Span]:
     >>> [text[span.start : span.end] for span in find_answers(text)]
     ['Biscuit']
     """
-    for pattern in (_ASKED, _TOLD):
-        for match in pattern.finditer(text):
-            answer = _ANSWER.match(text, match.end())
-            group = answer.lastgroup if answer else None
-            if answer and group and not _describes(answer[group], group):
-                yield Span("security_answer", answer.start(group), answer.end(group), 0.9)
-    if re.search(_SAFETY, text, re.IGNORECASE):
-        yield from _told_of_life(text)
+    found = [
+        Span("security_answer", answer.start(group), answer.end(group), 0.9)
+        for pattern in (_ASKED, _TOLD)
+        for match in pattern.finditer(text)
+        if (answer := _ANSWER.match(text, match.end()))
+        and (group := answer.lastgroup)
+        and not _describes(answer[group], group)
+    ]
+    is_safety = not found and re.search(_SAFETY, text, re.IGNORECASE)
+    yield from _told_of_life(text) if is_safety else found
 
 
 def _told_of_life(text: str) -> Iterator[Span]:
     """What is told of a life where somebody asks for it to be safe."""
-    begin = 0
-    while match := _OF_LIFE_TOLD.search(text, begin):
-        answer = _ANSWER.match(text, match.end())
-        group = answer.lastgroup if answer else None
-        if answer and group in ("quoted", "name") and not is_plain(answer[group].split(maxsplit=1)[0]):
-            yield Span("security_answer", answer.start(group), answer.end(group), 0.8)
-            return
-        begin = match.start() + 1
+    for life in _OF_LIFE.finditer(text):
+        for link in _TOLD_AS.finditer(text, life.end(), life.end() + _REACH):
+            answer = _ANSWER.match(text, link.end())
+            group = answer.lastgroup if answer else None
+            if answer and group in ("quoted", "name") and not is_plain(answer[group].split(maxsplit=1)[0]):
+                yield Span("security_answer", answer.start(group), answer.end(group), 0.8)
+                return
 
 
 def _describes(answer: str, group: str) -> bool:

@@ -22,7 +22,8 @@ _GROUPS = {
     ),
     "pin": _words(
         r"""pin_(?:codes?|nr|number|nummer) pins? puk geheimzahl pas+_co?d?de?s? access_number personal_code
-        (?:secret|geheim)_codes? codes?_secrete?t? c[oó]digos?_secretos? voice_?mail_(?:code|number)
+        (?:secret|geheim|security|sicherheits)_?codes?
+        codes?_secrete?t? c[oó]digos?_secretos? voice_?mail_(?:code|number)
         entsperr\pL* d[ée]verrouill\pL+ desbloqu\pL+ unlock(?:s|ed|ing)?"""
     ),
     "once": _words(
@@ -43,7 +44,8 @@ _GROUPS = {
     "code": _words(r"\pL{1,12}codes? codes? c[óo]digos? kombination combinaci[óo]n combinaison digits"),
     "login": _words(
         r"""log_?ins? log(?:s|ged|ging)?_(?:in|on) sign(?:s|ed)?_in gets?_in credentials? creds zugang zugangsdaten
-        anmelde\pL+ identifiants? credenciales accounts? portal protected geschützt konto"""
+        anmelde\pL+ identifiants? credenciales accounts? portal protected geschützt konto
+        [\w.+-]{2,40}@[\w-]+(?:\.[\w-]+)+"""
     ),
     "network": _words(r"wi_fi wlan hotspot ssid wpa2? guest_network router"),
     "sent": _words("sms"),

@@ -28,7 +28,8 @@ KEYWORD = re.compile(
         |parola(?:\ d'ordine)?|psk|(?:secret|code|magic|safe|pickup|memorable|pass|security|family)[ -]?words?
         |codew[oö]rt|palabra\ secreta|mot\ secret|(?:telephone|phone|verbal|voice)\ password)(?!\w)
         |{_WIFI}[ -]?(?:pass|key|schlüssel|code|psk)(?!\w)
-        |(?:clave|cl[ée]|chiave|chave)\ (?:(?:del?|du|da|do|della?)\ )?(?:la\ )?(?:{_WIFI}|red|réseau|internet)(?!\w)
+        |(?:clave|cl[ée]|chiave|chave|code|c[óo]digo|codice)\ (?:(?:del?|du|da|do|della?)\ )?(?:la\ )?
+            (?:{_WIFI}|red|réseau|internet)(?!\w)
         |pass(?=\s?[:=](?!\w))|pw(?=\s*[:=]|\s+(?:is|for|to)\b))
     |(?P<loose>(?:clave|pass(?=\s(?:for|to)\s))(?!\w))
     |(?P<login>(?:log-?in\ (?:details|data)|logins?|credentials?|creds|(?:zugangs|anmelde|login)daten

@@ -62,7 +62,7 @@ _OTHER = re.compile(
     r"|username|user name|login|name|account|acct|id|room|flight|order|version|model|no|nr|part|bus|line|page|floor"
     r"|zip|area|bib|ticket|since|seit|depuis|desde|(?<!punch )(?<!type )(?<!typed )in|im|on|at|um|from|by"
     r"|until|bis|call|called|named|heißt|ssid|network|port|host"
-    r"|section|chapter|episode|level|invoice|case|claim|tracking|serial|street|born|year|number|via|against"
+    r"|section|chapter|episode|level|invoice|case|claim|tracking|serial|street|born|number|via|against"
     r"|like|about|over|than"
     r"|costs?|channel|area code|country code|postal code|plz|error|status|ending|ends in|article|extension"
     r"|ext|build|release)"
