@@ -1,8 +1,12 @@
-"""Batches of labelled texts that were written before their author had read a rule of the detectors.
+"""Batches of labelled texts in voices of their own: chat, notes, lists, memories about "the user", logs of agents.
 
-`batches/*.txt`, in the order in which they were written and used. A heading ``## junk task`` opens a list, one text a
-line. What is to be found is marked: ``⟦value⟧`` in a list of secrets, ``⟦kind|value⟧`` in one of personal data.
-``*8`` at the end of a line stands for that many memories of the same text.
+`batches/*.txt`, in the order in which they were used; the first three were written before their author had read a rule
+of the detectors, the others before a round in which nothing was changed for them. Each was measured once at first
+sight, and the detectors learned from it afterwards: what they give now is a guard, not a promise.
+
+A heading ``## junk task`` opens a list, one text a line. What is to be found is marked: ``⟦value⟧`` in a list of
+secrets, ``⟦kind|value⟧`` in one of personal data. ``*8`` at the end of a line stands for that many memories of the same
+text.
 """
 
 import re
@@ -10,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 FOLDER = Path(__file__).with_name("batches")
-NAMES = ("one", "two", "three", "four")
+NAMES = ("one", "two", "three", "four", "five")
 MARK = re.compile(r"⟦(?:(\w+)\|)?([^⟦⟧]+)⟧")
 TIMES = re.compile(r"\*(\d+)$")
 

@@ -51,7 +51,8 @@ _ON_SCREEN = one_of(
 
 _TO_DO = one_of(
     """undo, redo, retry, repeat, continue, rename, summari[sz]e, translate, rewrite, rephrase, shorten, fix, explain,
-    see the, run, stop, try, generate, list, compare, convert, proofread, go ahead, go on"""
+    see the, (?:make|change|move|add|remove) (?:the|it|this|that), run, stop, try, generate, list, compare, convert,
+    proofread, go ahead, go on"""
 )
 _ASKED_FOR = one_of(
     r"""list, joke, poem, story, summary, synonym, recipe, translation, bar chart, chart, table, follow-?up, word,
@@ -61,7 +62,8 @@ _WHICH = one_of("what, how, who, when, why, where, which, whether")
 _TOPICS = one_of(
     rf"""{_WHICH}, (?:about )?the (?:weather|time|date|capital|meaning|definition|difference|price"
     rf"|answer), to {_TO_DO},
-    to know (?:{_WHICH}|if|the), for (?:help|another|the|more|ideas|names|suggestions|advice on|an? {_ASKED_FOR}),
+    to know (?:{_WHICH}|if|the),
+    for (?:\w+ )?more, for (?:help|another|the|more|ideas|names|suggestions|advice on|an? {_ASKED_FOR}),
     (?:an? )?{_ASKED_FOR}"""
 )
 
@@ -101,6 +103,9 @@ _OBJECTS = (
                  r"|respuesta|réponse)"
                  rf"|\b(?:second|first|third|other|last) (?:search result|option|one)\b|\bstep (?:is|done)\b"
                  r"|\bthe assistant (?:just )?(?:made|wrote|gave|sent|suggested)\b"),
+    Signal.of(3, rf"{_WHO} {_ASKS} (?:the|this|that|it) [^.]{{0,30}}\b(?:sorted|translated|rewritten"
+                 rf"|formatted|changed|fixed|removed"
+                 r"|moved|shorter|longer|bigger|smaller|brighter|darker|to be \w+(?:ed|en))\b|\bPR #?[0-9]+"),
     Signal.of(1, rf"\bthe {_SAID}\b|\ban? {_SAID}\b"),
     Signal.of(2, rf"\b{_ON_SCREEN}\b"),
     Signal.of(1, rf"\b{_ON_SCREEN}\b.*\b{_ON_SCREEN}\b|\bline [0-9]+|\b[\w-]+\.(?:py|[jt]sx?|rs|go|java|cpp|rb|sh|md"
@@ -113,7 +118,8 @@ _TIMES = (
     Signal.of(2, r"\b(?:right now|at the moment|just now|for now|later today|tonight|today|this (?:morning|afternoon"
                  r"|evening)|in (?:the next|an?|about an?) (?:hour|minute|moment)s?|in [0-9]+ (?:min|minutes"
                  r"|hours|secs?)\b"
-                 r"|brb|eta|[0-9]+ min\b|gerade|so far|report back|yet\b|momentan)"),
+                 r"|[0-9]+ (?:min|minutes|hours|seconds) (?:to go|left|remaining)|brb|eta|[0-9]+ min\b"
+                 r"|gerade|so far|report back|yet\b|momentan)"),
     Signal.of(3, r"\b(?:in an? (?:meeting|call)|having (?:lunch|dinner|breakfast|coffee)|on (?:the phone"
                  r"|a call|a break|the line)"
                  r"|board(?:ing)? (?:an?|the) (?:plane|train|flight|bus)|on the (?:bus|train|way (?:home"
@@ -188,7 +194,7 @@ def judge_errand(text: str) -> Sign | None:
     if len(text) > _LONGEST:
         return None
     deeds, objects, times = (weight_of(signals, text) for signals in (_DEEDS, _OBJECTS, _TIMES))
-    if not objects and max(deeds, times) < _MUCH:
+    if not objects and max(deeds, times) < _MUCH and deeds + times <= _ENOUGH:
         return None
     weight = deeds + objects + times
     if weight < _ENOUGH or weight - weight_of(_LIFE, text) < _ENOUGH:

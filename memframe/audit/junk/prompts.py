@@ -100,7 +100,8 @@ _SIGNALS = (
                  r"|supposed|expected|designed|required|allowed|permitted|forbidden|asked|named|called|meant|hoped)"
                  r"|(?:should|must|shall|may|can|could|would|ought to|needs? to|has to)\b|(?:knows how"
                  r"|has been|has access"
-                 r"|has (?:the )?(?:following )?(?:tools|skills)|reads|uses|checks|keeps|follows|responds"
+                 r"|has (?:the )?(?:following )?(?:tools|skills)|reads|uses|checks|keeps|acts|plays|speaks"
+                 r"|follows|responds"
                  r"|lives|runs)\b"
                  rf"|is (?:an?|the) (?:\w+[ -]){{0,4}}(?:{_MACHINE}|model|companion|helper)\b)"),
     Signal.of(4, rf"\A\W{{0,4}}{_SUBJECT}['’]s? (?:primary |main |current )?(?:role|goal|task|job|purpose"
@@ -136,6 +137,12 @@ _SIGNALS = (
     Signal.of(2, r"\A\W{0,4}(?:important|rules?|tools?|guidelines?|available skills|skills|available tools"
                  r"|tools available"
                  r"|memory instructions|constraints?|persona|instructions?)\b\s?:"),
+    Signal.of(5, r"\A\W{0,4}(?:every |each |all |your )?(?:repl(?:y|ies)|responses?|answers?|outputs?"
+                 r"|messages?) (?:must|should|shall|ha(?:s|ve) to)\b"
+                 r"|\A\W{0,4}output format\s?:|\bas an? (?:\w+ )?(?:assistant|ai|agent|bot),? you\b"),
+    Signal.of(3, r"\b(?:strictly|only|exclusively) (?:from|on|using|with) the (?:given "
+                 r"|provided )?(?:context|documents?|sources?)\b"
+                 r"|\b(?:guidelines|instructions|rules) to the user\b|\A\W{0,4}your name is \w+\b.*\byou\b"),
     Signal.of(9, r"\bi want you to act (?:as|like) (?:an? |my )?"),
     Signal.of(5, r"\A\W{0,4}(?:available (?:skills|tools|functions|agents)|(?:skills|tools) available)\s?:"),
     Signal.of(2, r"\A\W{0,4}your (?:primary|main|only|sole|first|overall) (?:goal|task|job|role|purpose"
@@ -206,7 +213,8 @@ MARKS = (
     r"|\bassistant|\bagent|\b(?:chat)?bot\b|\bllm\b|\bai\b|language model|co-?pilot|<(?:system|instructions?|rules?)>"
     r"|\btools?\b|\b(?:if|when|whenever|before|after|unless) (?:the |a )?users?\b|\bact as |knowledge cutoff"
     r"|heartbeat_ok|no_reply|\brules?\b|(?:before|when) (?:answering|responding|replying)|\bpersona\b|^\W*#{2,} ?\w"
-    r"|respond|repl(?:y|ies)|^\W*(?:du bist|sie sind|eres|tu es|vous [êe]tes|die ki|l['’]ia|la ia|el asistente)\b"
+    r"|respon[ds]|repl(?:y|ies)|guidelines|\bcontext\b|output format|^\W*(?:du bist|sie sind|eres|tu es"
+    r"|vous [êe]tes|die ki|l['’]ia|la ia|el asistente)\b"
     r"|assistent|asistente|system (?:message|prompt)|tool policy|core memory|sub-?agent|hallucinate|conversation,"
     r"|conversation\b.{0,40}extract|<(?:persona|human)>|first run|destructive|^\W*available|your (?:primary"
     r"|main|only)|important:|mental notes|credential discovery|sessions\b|this file to persist|\bmodel\b"

@@ -29,7 +29,7 @@ _NOTHING = re.compile(
     re.IGNORECASE,
 )
 _NO_NEWS = re.compile(
-    r"\b(?:no|0|zero) (?:new |unread |pending |upcoming )+(?:\w+ )?(?:e?mails?|messages?|events?"
+    r"\b(?:no|0|zero) (?:new |unread |pending |upcoming )*(?:\w+ )?(?:e?mails?|messages?|events?|articles?|updates?"
     r"|notifications?|alerts?)\b"
     r"|\bnone (?:available|found)\b|\bnothing (?:to do|to report|new|needed|pending|urgent|requir\w+)\b"
     r"|\b0 (?:new|unread|pending)\b"

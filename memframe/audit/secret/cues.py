@@ -22,24 +22,24 @@ _GROUPS = {
     ),
     "pin": _words(
         r"""pin_(?:codes?|nr|number|nummer) pins? puk geheimzahl pas+_co?d?de?s? access_number personal_code
-        (?:secret|geheim|security|sicherheits)_?codes?
-        codes?_secrete?t? c[oó]digos?_secretos? voice_?mail_(?:code|number)
-        entsperr\pL* d[ée]verrouill\pL+ desbloqu\pL+ unlock(?:s|ed|ing)?"""
+        (?:secret|geheim|security|sicherheits|atm|bank|banking|card|sperr|handy)_?codes? codes?_secrete?t?
+        c[oó]digos?_secretos? voice_?mail_(?:code|number) entsperr\pL* d[ée]verrouill\pL+ desbloqu\pL+
+        unlock(?:s|ed|ing)?"""
     ),
     "once": _words(
-        r"""otp tan one_time_(?:code|pass\pL+|pin) one_time authenticator 2fa verification_code sms_code
-        (?:login|confirmation|sign-?in)_(?:code|pin) best[äa]tigungscode"""
+        r"""otp tan one_time_(?:code|pass\pL+|pin) one_time authenticator 2fa sms_code
+        verification_(?:codes?|number|pin) (?:login|confirmation|sign-?in)_(?:code|pin) best[äa]tigungscode"""
     ),
     "recovery": _words(
         r"""(?:recovery|backup|rescue|emergency|activation|licen[sc]e|setup|product)_(?:codes?|keys?)
         wiederherstellungs\pL+ aktivierungs\pL+ (?:2fa|totp)_secret bitlocker filevault"""
     ),
     "lock": _words(
-        r"""doors? gate garage alarme? entry entrance locks? lock_?(?:er|box) safe vault key_?(?:pad|safe) suitcase
+        r"""doors? gate \pL*garage alarme? entry entrance locks? lock_?(?:er|box) safe vault key_?(?:pad|safe) suitcase
         luggage shed intercom barrier padlock storage_unit lift elevator (?:haus)?tür\pL* tresor tor \pL*schloss
         schließfach spind (?:alarm|mitarbeiter|zugangs|zutritts|eingangs|garagen|tresor)\pL{0,9}codes? alarmanlage
-        garagentor porte portail coffre\pL* immeuble cadenas digicode puerta a?l_portal caja_fuerte garaje alarma
-        candado taquilla building combination combo opens? opened"""
+        garagentor porte portail coffre\pL* immeuble cadenas digicode boîte_à_clés? puerta a?l_portal caja_fuerte
+        garaje alarma candado taquilla building combination combo opens? opened"""
     ),
     "code": _words(r"\pL{1,12}codes? codes? c[óo]digos? kombination combinaci[óo]n combinaison digits"),
     "login": _words(

@@ -28,20 +28,19 @@ _SENTENCE = re.compile(
 """A sentence, and what goes on in a next one about "it"."""
 
 _LEADS = re.compile(
-    r"(?:^|[\s\"“„«`'(])(?:is|was|are|be|being|lautet|ist|sind|steht auf|es|est|era|c['’]est|it['’]s"
-    r"|that['’]s|one['’]s|\w+['’]s"
-    r"|to|auf|zu|à|a|with|mit|con|avec|as|als|como|comme|type|typed|enter|entering|punch in|press|dial|try"
-    r"|use|using|say|says|code|pin"
-    r"|namely|so|i\.e\.|and|und|et|y|now|set|wants|takes|pon|chose|switched to|password|pass|pw|the|die|le"
-    r"|la|el|il|der|reads|picked"
-    r"|default,)[\s:,]*[\"“„«`'(*]*\Z"
-    r"|(?:[:=/|→>?]|\s[-–—])\s*[\"“„«`'(*]*\Z"
+    r"(?:^|[\s\"“„«`'(])(?:(?:(?:is|was|lautet|ist|es|est|c['’]est) (?:the|die|le|la|el|il|der))|is|was|are|be"
+    r"|being|lautet"
+    r"|ist|sind|steht auf|es|est|era|c['’]est|\w+['’]s|to|auf|zu|à|with|mit|con|avec|as|als|como|comme|typed?"
+    r"|enter(?:ing)?|punch in|press|dial|key in|try|use|using|says?|code|pin|namely|so|i\.e\.|and|und|et|y|now|set"
+    r"|wants"
+    r"|takes|pon|chose|switched to|password|pass|pw|reads|picked|then|default,)[\s:,]*[\"“„«`'(*]*\Z"
+    r"|(?:[:=/|→>?]|\s[-–—])\s*[\"“„«`'(*]*\Z|(?:^|\s)[\"“„«`]\Z"
 )
 """What stands right before a secret that is told."""
 
 _DOES = re.compile(
     r"(?:^|\s)(?:set to|steht auf|réglée? sur|at|then|needs|accepts|opens|with|mit|con|avec|type|enter"
-    r"|entering|punch in|press|dial|try|use|using|says?|code|combination"
+    r"|entering|punch in|press|dial|key in|try|use|using|says?|code|combination"
     r"|combo|combinaison|kombination|wants|takes|pon|pin|now|auf)[\s:,]*[\"“„«`'(*]*\Z|[:=→]\s*\Z|->\s*\Z"
 )
 """What is done with a code, or a colon."""
@@ -55,8 +54,13 @@ _BEHIND = re.compile(
 """What stands between a secret and its name, where the secret comes first."""
 
 _SECOND = re.compile(r"\s(?:and|und|et|y|/)\s\Z")
+_WITH_NAME = re.compile(r"\s(?:with|as|using|mit|als|avec|con)\s")
+"""What somebody signs in with first is a name."""
+
 _OPENS = re.compile(r"\s(?:opens|unlocks|disarms|gets? you|for|lets?)\b.{0,20}")
-_NAMED_FOR = re.compile(r"\W{1,2}(?:[\w'’-]{1,14}\W{1,2}){1,2}")
+_NO_NAME = r"(?!(?:the|for|of|from|to|an?|my|his|her|is|was|in|on|at|by|that|which|who|and|reset|change)\b)"
+_NAMED_FOR = re.compile(rf"\W{{1,2}}(?:{_NO_NAME}[\w'’-]{{1,14}}\W{{1,2}}){{1,2}}")
+_MEANT_FOR = re.compile(r"\s(?:for|of|from|für|zu[rm]?|vo[mn]|pour|de|du|del|para)\s[\w'’ -]{2,40}\s")
 """The same, where it is only said what for: "pin Visa 4711"."""
 
 _CODED = re.compile("code|comb")
@@ -69,8 +73,8 @@ _DENIED = re.compile(
     r"|source|morse|tax|course|booking|confirmation number|serial|model|tracking|order (?:number|no|id)"
     r"|version|reference"
     r"|flight|boarding|licen[sc]e plate"
-    r"|kennzeichen|gpio|diode|connector|street address|clock|rings?|rang|wakes?|goes off|went off|novel"
-    r"|essay|review|python|exam|cve-)\b"
+    r"|kennzeichen|alarm (?:is |was )?set (?:to|for|at)|gpio|diode|connector|street address"
+    r"|clock|rings?|rang|wakes?|goes off|went off|novel|essay|review|python|exam|cve-)\b"
 )
 _ENOUGH, _DOUBT = 5, 3
 """What a secret, its name and what stands between come to; and what a word takes away that speaks against one."""
@@ -107,12 +111,14 @@ def _fits(cue: Cue, place: Place, small: str) -> bool:
     """Whether such a secret is announced by such a word; a place that lies in the word itself is none."""
     if cue.start < place.end and place.start < cue.end:
         return False
-    is_long = place.end - place.start >= _LONG_NUMBER
+    is_long = place.end - place.start >= _LONG_NUMBER and cue.end <= place.start
     if place.shape == "word" or (place.shape == "digits" and cue.group == "password" and is_long):
         return cue.group in _OF_SIGNS
     is_postal = small.startswith(_PIN_CODE, cue.start) and place.end - place.start == _POSTAL
     if is_postal:
         return False
+    if cue.group == "recovery" and place.shape == "digits":
+        return is_long
     if cue.group == "login":
         return is_long and _SECOND.search(place.before) is not None
     return cue.group in _OF_DIGITS
@@ -120,18 +126,28 @@ def _fits(cue: Cue, place: Place, small: str) -> bool:
 
 def _weight_of_cue(cue: Cue, cues: list[Cue], small: str, place: Place) -> int:
     """How surely a word announces what stands at a place."""
-    others = {other.group for other in cues} - {cue.group, "code"}
+    others = {other.group for other in cues} - {cue.group, "code", "lock"}
     has_code = cue.group == "lock" and (
-        _CODED.search(small, cue.start, cue.end) or any(c.group == "code" for c in cues)
+        _CODED.search(small, cue.start, cue.end) or any(other.group == "code" for other in cues)
     )
     weight = WEIGHTS[cue.group] + bool(others or has_code)
     is_lone_lock = cue.group == "lock" and weight == 1
+    between = small[min(cue.end, place.end) : max(cue.start, place.start)]
+    if cue.group == "login" and _WITH_NAME.fullmatch(between):
+        return 0
     if cue.end <= place.start:
-        between = small[cue.end : place.start]
-        is_led = (_DOES if is_lone_lock else _LEADS).search(place.before) or _BESIDE.fullmatch(between)
-        is_close = not is_lone_lock and _NAMED_FOR.fullmatch(between)
+        link = _weight_of_link(between, place, is_lone_lock=is_lone_lock)
     else:
-        between = small[place.end : cue.start]
-        is_led = _DOES.search(place.before) or (_OPENS if is_lone_lock else _BEHIND).fullmatch(between)
-        is_close = None
-    return weight + (2 if is_led else 1 if is_close else 0) - (len(between) > _FAR)
+        leads = _DOES.search(place.before) or (_OPENS if is_lone_lock else _BEHIND).fullmatch(between)
+        link = 2 if leads else -1
+    return weight + link - (len(between) > _FAR)
+
+
+def _weight_of_link(between: str, place: Place, *, is_lone_lock: bool) -> int:
+    """How closely what stands at a place follows a word; a door needs a deed beside it, as doors have other numbers."""
+    if is_lone_lock:
+        return 2 if _DOES.search(place.before) else -1
+    if _LEADS.search(place.before) or _BESIDE.fullmatch(between):
+        return 2
+    is_close = _NAMED_FOR.fullmatch(between) or (place.shape != "word" and _MEANT_FOR.fullmatch(between))
+    return 1 if is_close else -1

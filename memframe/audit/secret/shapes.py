@@ -17,14 +17,14 @@ _CANDIDATE = re.compile(
     r"|[0-9]{1,2}\s(?:left|right)(?:,?\s[0-9]{1,2}\s(?:left|right)){1,3})"
     r"|(?P<groups>[0-9]{1,2}(?:(?:\s?[-–]\s?[0-9]{1,2}){2,4}|(?:\s[0-9]{2}){2,3})(?![\w-]|\s[0-9]))"
     r"|(?P<spaced>[0-9](?:[ -][0-9]){3,7}(?![\w-]))"
-    r"|(?P<digits>[#*]?[0-9]{4,8}[#*]?(?![\w-])(?![.,:/][0-9])|[0-9]{3}\s[0-9]{3}(?![\w-])(?!\s[0-9]))"
+    r"|(?P<digits>[#*]?[0-9]{4,8}[#*]?(?![\w-])(?![.,:/][0-9])|[0-9]{3}[ -][0-9]{3}(?![\w-])(?![ -][0-9]))"
     r"|(?P<sent>[A-Z]-[0-9]{4,8}(?![\w-]))"
     r"|(?P<blocks>(?=[A-Z-]*[0-9])(?:[A-Z0-9]{4,8}-){1,8}[A-Z0-9]{2,8}(?![\w-]))"
     r"|(?P<short>(?=[A-Z]*[0-9])[A-Z0-9]{4,7}(?![\w-]))"
     r"|(?P<word>(?=[^\s0-9!#$%^&*+=~_<>|@?]{0,40}[0-9!#$%^&*+=~_<>|@?])[^\s\"“”„«»`(),;]{5,64}))"
 )
 _SHAPES = {"turns": 3, "groups": 3, "spaced": 3, "digits": 2, "blocks": 4, "short": 1, "sent": 4}
-_LOOSE, _KEYS = frozenset({"word", "digits", "short"}), frozenset("#*")
+_LOOSE, _KEYS = frozenset({"word", "digits", "short", "blocks"}), frozenset("#*")
 """Shapes that much else has, too; and keys beside the digits, which nothing else has."""
 
 _SIGN = re.compile(r"[!@#$%^&*+=~|<>?]")
@@ -35,7 +35,7 @@ _NO_WORD = re.compile(
     r"|[0-9]+(?:[.,x][0-9]+)?[a-zA-Z%€$°]{1,5}"
     r"|(?:sha|md|wpa|aes|rsa|utf|base|http|ipv|oauth|mp|web|bcrypt|pbkdf|argon|usb|win|office|windows"
     r"|python)-?[0-9]+\w*"
-    r"|[0-9]?1?password|[\w-]+\.(?:com|org|net|de|io|md|py|js|txt|pdf|json)\b.*"
+    r"|[0-9]?1?password|fritz!box\w*|[\w-]+\.(?:com|org|net|de|io|md|py|js|txt|pdf|json)\b.*"
     r"|.*[\[({].*|\$.*|[\w.-]+[=:].*|--.*|.*[\],].*|.*(?:=|\.\w+)\(.*|[\w'’]+-(?:free"
     r"|based|time|only|step|factor|digit)",
     re.IGNORECASE,
@@ -51,7 +51,7 @@ _TECHNICAL = re.compile(
 """Names in programs; other words between such signs may be a password."""
 
 _UNIT = re.compile(
-    r"\s?(?:%|€|\$|£|(?:euros?|dollars?|francs?|forints?|chf|usd|gbp|kg|km|mm|cm|mb|gb|tb|mbit|points?"
+    r"\s(?!is|was|as|this|has|opens|unlocks|works|lets|gets|does|always|thanks|sometimes)[a-z]{3,}s\b|\s?(?:%|€|\$|£|(?:euros?|dollars?|francs?|forints?|chf|usd|gbp|kg|km|mm|cm|mb|gb|tb|mbit|points?"
     r"|people|participants|pages?|steps"
     r"|rows|lines|times|hours?|minutes?|days?|years?|users|members|am|pm|uhr|h|meters?|calories|views|copies"
     r"|euro|digits?|characters?"
@@ -60,7 +60,7 @@ _UNIT = re.compile(
 _OTHER = re.compile(
     r"(?<!\w)(?:(?:user|username|user name|network|network name|ssid|name|version|model|id) is|user|users"
     r"|username|user name|login|name|account|acct|id|room|flight|order|version|model|no|nr|part|bus|line|page|floor"
-    r"|zip|area|bib|ticket|since|seit|depuis|desde|(?<!punch )(?<!type )(?<!typed )in|im|on|at|um|from|by"
+    r"|zip|area|bib|ticket|since|seit|depuis|desde|(?<!punch )(?<!type )(?<!typed )(?<!key )in|im|on|at|um|from|by"
     r"|until|bis|call|called|named|heißt|ssid|network|port|host"
     r"|section|chapter|episode|level|invoice|case|claim|tracking|serial|street|born|number|via|against"
     r"|like|about|over|than"
