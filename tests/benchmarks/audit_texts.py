@@ -2,10 +2,10 @@
 
     python tests/benchmarks/audit_texts.py
 
-Corpora of ``tests/audit``: sentences that the detectors were made with, sentences that were unseen when they were last
-changed, and what outsiders would try. Where the data beside the project are there, real texts as well. Texts a second
-are those of one core, the best of some rounds; where `presidio-analyzer` is installed its own are measured in the same
-run, with patterns alone and with no language model.
+Corpora of ``tests/audit``: sentences that the detectors were made with, sentences that were unseen when they were
+written, batches in other voices that the detectors learned from later, and what outsiders would try. Where the data
+beside the project are there, real texts as well. Texts a second are those of one core, the best of some rounds; where
+`presidio-analyzer` is installed its own are measured in the same run, with patterns alone and with no language model.
 """
 
 import argparse
@@ -20,7 +20,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from memframe.audit import find_junk, find_personal_data, find_secrets
-from tests.audit import adversarial, junk_corpus, personal_corpus, secret_corpus, seen, unseen
+from tests.audit import adversarial, batches, junk_corpus, personal_corpus, secret_corpus, seen, unseen
+from tests.audit.batches import labelled
 from tests.audit.figures import frame_of, record_figures, span_figures
 from tests.pairs.corpus import corpus as facts
 
@@ -61,6 +62,9 @@ def personal_corpora():
     for name, module in SENTENCES.items():
         yield name, made.make_corpus(module.PERSONAL, module.NOT_PERSONAL, seed=1)
     yield "adversarial", list(adversarial_personal())
+    for name in batches.NAMES:
+        batch = batches.read_batch(name)
+        yield f"batch {name}", batch.personal + batch.nothing
     rows = data("presidio_synth.jsonl")
     if rows:
         yield "presidio_synth", [made.Labelled(row["text"], tuple(labels_of(row))) for row in rows]
@@ -86,6 +90,8 @@ def secret_corpora():
         for part in ("told", "keys"):
             yield f"{part}, {name}", [(text.text, bool(text.secrets)) for text in made[part] + made["clean"]]
     told = [text for text, _ in adversarial.pairs(LISTS["told"])] + LISTS["told_not_found"]
+    yield from ((f"told, batch {name}", batches.read_batch(name).secrets()) for name in batches.NAMES)
+    yield "told, all batches", [text for name in batches.NAMES for text in batches.read_batch(name).secrets()]
     yield "told, adversarial", labelled(told, LISTS["clean"])
     yield "keys, adversarial", labelled(adversarial.vendor_keys(1).values(), LISTS["code"])
 
@@ -96,11 +102,8 @@ def junk_corpora():
         yield name, labelled((text for texts in module.JUNK.values() for text in texts), module.GOOD)
     texts = [text for name, lines in LISTS.items() if name.startswith("junk_") for text in lines]
     yield "adversarial", labelled(texts, LISTS["good"])
+    yield from ((f"batch {name}", batches.read_batch(name).store()) for name in batches.NAMES)
     yield "a store of 10,134", junk_corpus.overrun_store(seed=1)
-
-
-def labelled(positive, negative):
-    return [(text, True) for text in positive] + [(text, False) for text in negative]
 
 
 # Figures

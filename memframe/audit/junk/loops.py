@@ -73,7 +73,7 @@ _WRAPPINGS = (
         r"(?:that\b|(?:a |the |this |that )?(?:new )?(?:memory|fact|information|preference"
         r"|detail)s?(?: about the user| for (?:later|future \w+))?)"
     ),
-    r"(?:(?:(?:the )?user['’]?s )?memory|saved|recalled|remembered)(?=:)",
+    r"(?:(?:(?:the )?user['’]?s )?memory|saved|stored|noted|recalled|remembered)(?=:)",
 )
 _WRAPPING = re.compile(
     rf"\W{{0,4}}(?:(?:mem0|memory|assistant|system|tool(?: result| output)?)\s?[:>]\s*)?(?:{'|'.join(_WRAPPINGS)})"
@@ -86,7 +86,8 @@ _AGAIN = re.compile(
 _DEEPEST = 12
 _ENDS = " \t\n\"'“”„«».!"
 _NO_FACT = re.compile(
-    r"(?:(?:[0-9]+|no|none|nothing|successfully|success|ok|done|true|items?|results?|found|merged|removed"
+    r"(?:(?:[0-9]+|no|none|nothing|successfully|success|ok|done|true|updated|deleted|added|skipped|items?"
+    r"|results?|found|merged|removed"
     r"|\W)\s*)*",
     re.IGNORECASE,
 )
@@ -123,7 +124,8 @@ MARKS = (
     r"|written|retrieved|recalled|remembered|logged|noted|deleted|removed|extracted|merged|fetched)"
     r"|i(?:['’]ve"
     r"|['’]ll| have| will) (?:now )?(?:stored|saved|added|recorded"
-    r"|updated|remember|save|store|note|keep|noted)|(?:saved|recalled|remembered):|(?:said|says|mentioned"
+    r"|updated|remember|save|store|note|keep|noted)|(?:saved|stored|noted|recalled|remembered):|(?:said|says"
+    r"|mentioned"
     r"|stated"
     r"|noted)(?: that)?\W{1,3}(?:the )?(?:user|assistant) (?:said|says|mentioned|stated)"
 )

@@ -18,20 +18,30 @@ _OF_TALK = (
     )
     + r"(?: at [\w :.-]+| on [\w :.,-]+| with (?:the )?(?:user|assistant))?"
 )
+_OF_TALKING = one_of(
+    r"""the, an?, his, her, their, this, that, it, (?:assistant|ai|agent"
+    r"|bot)(?:['’]s)?, reply, answer, response, question,
+    message, request, suggestion, help, information, conversation, session, chat, app, user, earlier, today, again, now,
+    utc, am, pm, something, everything, next, input, instructions, topic, link, it, all"""
+)
+"""What is spoken of in a conversation about itself."""
+
 _OF_USER = (
     r"(?:the )?users? (?:has |have |just )?"
     + one_of(
         r"""said (?:hello|hi|hey|goodbye|bye|good \w+|thanks|thank you|ok|okay|yes|no),
-        says? (?:goodbye|hello|hi|thanks|ok|yes|no), replied \w{2,5}, typed ['"]?\w{1,8}['"]?,
+        says? (?:goodbye|hello|hi|thanks|ok|yes|no|brb), replied \w{2,5}, typed ['"]?\w{1,8}['"]?,
+        (?:said|typed|wrote) ['"“](?:ok(?:ay)?|yes|no|continue|go (?:on|ahead)|brb|thanks)\b[^'"”]{0,20}\W{0,2},
         (?:greeted|thanked)(?: the)?(?: assistant| ai| agent| bot)?, acknowledged(?: the (?:response|answer|message))?,
         logged (?:in|out|on|off), signed (?:in|out), (?:wants|needs) help, is chatting(?: with the (?:assistant|ai))?,
         started (?:a |the )?(?:new )?(?:conversation|session|chat), ended (?:the )?(?:conversation|session|chat),
         (?:opened|closed|left) the (?:app|chat|conversation), asked (?:a|another|the|some) questions?,
         asked (?:the )?(?:assistant|ai|me|you) to (?:remember|save|store|note) (?:something|this|that|it),
-        sent (?:a|an|another) (?:image|message|file|photo), did not (?:respond|reply|answer), (?:is )?wait(?:s|ing),
+        sent (?:a|an|another) (?:image|message|file|photo), did not (?:respond|reply|answer),
+        (?:is )?wait(?:s|ing),
         is (?:now )?(?:online|offline|active|idle|typing|away|here), replied, responded, confirmed, agreed"""
     )
-    + r"(?: (?:to|with|at|from|on|for|again|about)(?: [\w:.'-]+){1,4})?"
+    + rf"(?: (?:to|with|at|from|on|for|again|about)(?: (?:{_OF_TALKING}|[0-9][\w:.-]*)){{1,4}})?"
 )
 _OF_ASSISTANT = (
     rf"(?:the )?{_MACHINE} (?:has )?"

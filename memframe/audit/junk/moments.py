@@ -138,7 +138,7 @@ _TECHNICAL = (
 
 _LASTING = _sign(
     r"\b(?:prefers?|always|usually|every|each|never|because|wants?|likes?|decided|since (?:19|20)[0-9]{2}"
-    r"|for (?:\w+ )?(?:years|months))\b"
+    r"|for (?:\w+ )?(?:years|months)|before (?:you|we)|how we|in (?:this|our|my) (?:project|repo))\b"
 )
 _ANY_PROCESS, _OF_A_MACHINE = _sign(rf"\b(?:{_PROCESS}|deployment)\b"), _sign(rf"\b{_OF_MACHINES}(?!\w)")
 _FEW_WORDS, _LONGEST, _ENOUGH = 5, 400, 2
@@ -166,7 +166,10 @@ def judge_moment(text: str) -> Sign | None:
     """
     if len(text) > _LONGEST:
         return None
-    n_strong, n_weak, n_technical = (_n_found(signs, text) for signs in (_STRONG, _WEAK, _TECHNICAL))
+    n_strong, n_weak = _n_found(_STRONG, text), _n_found(_WEAK, text)
+    if not (n_strong or n_weak):
+        return None
+    n_technical = _n_found(_TECHNICAL, text)
     if n_weak and not n_strong:
         n_technical += _n_found((_STEP, _SHARE), text) > 0 and _OF_A_MACHINE.search(text) is not None
         is_of_machine = _ANY_PROCESS.search(text) is not None or len(text.split()) <= _FEW_WORDS

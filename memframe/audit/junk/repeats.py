@@ -13,7 +13,7 @@ MIN_COPIES = 5
 TIMES_USUAL = 3
 """How many times as many copies as nearly all statements of the store have; in some stores everything comes often."""
 
-MIN_SHARED = 0.5
+MIN_SHARED = 0.75
 """Share of words that a variant has in common with what is repeated, of the words of both."""
 
 _N_FIRST = 4

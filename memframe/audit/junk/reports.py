@@ -29,20 +29,35 @@ _NOTHING = re.compile(
     re.IGNORECASE,
 )
 _NO_NEWS = re.compile(
-    r"\b(?:no|0|zero) (?:new |unread |pending |upcoming )+(?:\w+ )?(?:e?mails?|messages?|events?"
+    r"\b(?:no|0|zero) (?:new |unread |pending |upcoming )*(?:\w+ )?(?:e?mails?|messages?|events?|articles?|updates?"
     r"|notifications?|alerts?)\b"
-    r"|\b0 (?:new|unread|pending)\b|\b(?:no|0|zero) (?:errors|alerts|warnings|issues|failures)\b",
+    r"|\bnone (?:available|found)\b|\bnothing (?:to do|to report|new|needed|pending|urgent|requir\w+)\b"
+    r"|\b0 (?:new|unread|pending)\b"
+    r"|\b(?:no|0|zero) (?:errors|alerts|warnings|issues|failures)\b",
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(
-    r"#[0-9]+|\bid [0-9a-f-]{4,}|\b[0-9]+(?:\.[0-9]+)? ?(?:ms|s|secs?|seconds|minutes|kb|mb|gb|%)(?!\w)|\bexit [0-9]+",
+    r"#[0-9]+|\b(?:job|task|process|pid|request|run|build|poll) [0-9]+\b|\bid [0-9a-f-]{4,}"
+    r"|\b[0-9]+(?:\.[0-9]+)? ?(?:ms|s|secs?|seconds|minutes|kb|mb|gb|%)(?!\w)|\bexit [0-9]+",
     re.IGNORECASE,
 )
-_LONGEST, _MAX_TOKENS, _MANY_THINGS = 400, 48, 2
+_PEOPLE = re.compile(
+    r"(?<!\A)\b(?:user['’]s|he|she|they|his|her|their|my|mine|every|each|nightly|because|prefers?|wants?|likes?)\b"
+    r"|\A\W*(?:the )?user['’]s|\b(?!UTC|GMT|[A-Z]{2,4}\b)[A-Z][a-z]+['’]s\b",
+    re.IGNORECASE,
+)
+_NOW = re.compile(
+    r"\W*(?:the )?(?:current |today['’]s )?(?:date|time|day|datetime|timestamp)(?: (?:and|/) time)?(?: is|:|=)"
+    r"\W{0,3}(?:[a-z]{3,9},? |[0-9]).{0,60}|\W*today is \w+(?:day)?[,;.][^\n]{0,80}",
+    re.IGNORECASE,
+)
+"""The time of the day, which every conversation is told."""
+
+_LONGEST, _MAX_TOKENS, _MANY_THINGS, _FEW_WORDS = 400, 48, 2, 2
 _PULSES = _WORDS["pulses"]
 
-MIN_KNOWN = 0.86
-"""Share of tokens that must be words of machines, numbers or identifiers."""
+MIN_KNOWN, MIN_KNOWN_TIMED = 0.86, 0.7
+"""Share of tokens that must be words of machines, numbers or identifiers; and where a machine is named with a time."""
 
 _LOG_LINE = re.compile(
     r"\s*\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2})?\S{0,12}\]?\s+(?:\S{1,40}\s+)?\W?"
@@ -61,7 +76,8 @@ _FORMULA = re.compile(r"\s*=[A-Z]{2,}\([^\n]*\)\s*")
 _MACHINE_KEYS = _WORDS["keys"]
 
 MARKS = (
-    r"(?i)\b(?:heartbeat|cron|keep-?alive|health ?check|watchdog|ping|pong|no_reply|backup|sync|scheduler"
+    r"(?i)\b(?:heartbeat|cron|tarea|tâche|bot\b|rss\b|price|weather|current (?:date|time)|today is|nothing"
+    r"|still|keep-?alive|health ?check|watchdog|ping|pong|no_reply|backup|sync|scheduler"
     r"|daemon"
     r"|webhook|uptime|deploy"
     r"|container|cache|reindex|indexer|polling|poller|autosave|snapshot|rsync|systemd|rollout|failover|cpu"
@@ -96,6 +112,8 @@ def judge_report(text: str) -> Sign | None:
     """
     if len(text) > _LONGEST:
         return None
+    if _NOW.fullmatch(text):
+        return Sign("heartbeat", 0.9, f"tells what time it was: {quoted(text)}")
     tokens = [token.strip(".'’*_<>").lower() for token in _TOKEN.findall(_NAMED.sub(" #1 ", text))]
     tokens = [token for token in tokens if token]
     if not tokens or len(tokens) > _MAX_TOKENS:
@@ -104,7 +122,8 @@ def judge_report(text: str) -> Sign | None:
     if not _is_of_machine(words, text) or not _is_state(words, text):
         return None
     n_known = sum(map(_is_known, tokens))
-    if n_known < MIN_KNOWN * len(tokens):
+    is_timed = bool(words & _SUBJECTS) and _is_of_now(text) and not _PEOPLE.search(text)
+    if n_known < (MIN_KNOWN_TIMED if is_timed else MIN_KNOWN) * len(tokens):
         return None
     return Sign("heartbeat", 0.95, f"the report of a machine: {quoted(text)}")
 
@@ -116,7 +135,7 @@ def _is_of_machine(words: set[str], text: str) -> bool:
     return (
         bool(words & _SUBJECTS)
         or n_things >= _MANY_THINGS
-        or (n_things == 1 and is_named)
+        or (n_things == 1 and (is_named or len(words) <= _FEW_WORDS))
         or _NO_NEWS.search(text) is not None
     )
 
@@ -125,6 +144,10 @@ def _is_state(words: set[str], text: str) -> bool:
     """Whether it is said how the machine is; of a heartbeat it is enough that there was one."""
     is_heartbeat = bool(words & _PULSES) and words <= _KNOWN
     return bool(words & _STATES) or is_heartbeat or _NOTHING.search(text) is not None
+
+
+def _is_of_now(text: str) -> bool:
+    return _CLOCK.search(text) is not None or _NUMBERED.search(text) is not None
 
 
 def _is_known(token: str) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+import re
+from collections.abc import Iterable
+from typing import Literal, NamedTuple, Self
 
 Kind = Literal[
     "system_prompt",
@@ -23,6 +25,26 @@ class Sign(NamedTuple):
     kind: Kind
     score: float
     evidence: str
+
+
+class Signal(NamedTuple):
+    """What counts for or against something; no signal says enough alone."""
+
+    weight: int
+    pattern: re.Pattern[str]
+
+    @classmethod
+    def of(cls, weight: int, pattern: str) -> Self:
+        return cls(weight, re.compile(pattern, re.IGNORECASE | re.MULTILINE))
+
+
+def weight_of(signals: Iterable[Signal], text: str) -> int:
+    """What the signals that a text shows come to.
+
+    >>> weight_of([Signal.of(2, r"\\btea\\b"), Signal.of(3, r"coffee")], "Tea for two")
+    2
+    """
+    return sum(signal.weight for signal in signals if signal.pattern.search(text))
 
 
 def one_of(words: str) -> str:

@@ -6,7 +6,17 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from memframe.audit.secret import answers, assigned, connections, keywords, openings, seeds, tokens, told
+from memframe.audit.secret import (
+    answers,
+    assigned,
+    connections,
+    cues,
+    keywords,
+    nearby,
+    seeds,
+    tokens,
+    told,
+)
 from memframe.audit.spans import Pass, Span, Verdict, span_findings, spans_found
 from memframe.audit.texts import Text, texts_with
 
@@ -31,7 +41,7 @@ _PASSES = (
     Pass(connections.MARKS, connections.find_in_connections),
     Pass(assigned.MARKS, assigned.find_assigned),
     Pass(keywords.MARKS, told.find_told),
-    Pass(openings.MARKS, openings.find_openings),
+    Pass(cues.MARKS, nearby.find_nearby),
     Pass(answers.MARKS, answers.find_answers),
     Pass(seeds.MARKS, seeds.find_seeds),
 )
@@ -46,14 +56,18 @@ def find_secrets(memories: pd.DataFrame) -> pd.DataFrame:
     languages, Chinese and Japanese: passwords, PINs, codes of doors and safes, recovery codes, seed phrases,
     security answers, codes for one sign-in.
 
-    Cannot find a secret that nothing announces and that has no shape of its own ("hunter2" alone), one that is
-    told in a way that nobody has thought of, or one that is split over several memories. Hashes of passwords and
-    placeholders are no secrets.
+    Two ways lead to what is told: a name, a link and a value ("my password for the bakery is hunter2"), and the
+    weight of all that stands near a name and looks like a secret, however the sentence between is built.
 
-    ``tests/benchmarks/audit_texts.py`` prints, for sentences that were written after the check and that it was not
-    changed for: precision 1.00, recall 0.95, F1 0.97 on what people tell (batches before that one had a recall of 0.78
-    to 0.88 at first sight, and a precision of 0.96 to 1.00), 1.00 of all three on keys; no false alarm in 10,000 clean
-    memories and in 1,210 real ones; 13,000 texts of 52 words a second on one core.
+    Cannot find a secret that nothing announces and that has no shape of its own ("hunter2" alone), a word or a phrase
+    that is no sentence's value ("we agreed on trampoline as the password"), or one that is split over several
+    memories. Hashes of passwords and placeholders are no secrets.
+
+    ``tests/benchmarks/audit_texts.py`` prints, on what people tell, for sentences that were written after the check:
+    precision 1.00, recall 0.98; for batches in other voices, which it learned from after they had been measured: 1.00
+    and 0.86 to 0.98 (at first sight 1.00, once 0.86 among clean texts that were made to look like secrets, and 0.71
+    to 0.98). On keys 1.00 of both; no false alarm in 10,000 clean memories and in 1,210 real ones; 12,000 texts of 52
+    words a second on one core.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ import re
 
 from memframe.audit.secret.values import LOOSE, Judged, Value, is_amount
 
-_PIN = re.compile(r"[0-9]{3,8}(?![\w-])(?!\.[0-9])|[0-9]{2,4}[ -][0-9]{2,4}(?![\w-])(?![ -][0-9])")
+_PIN = re.compile(r"[0-9]{2,4}[ -][0-9]{2,4}(?![\w-])(?![ -][0-9])|[0-9]{3,8}(?![\w-])(?!\.[0-9])")
 _ELECTRONICS = re.compile(
     r"gpio|arduino|raspberry|esp(?:32|8266)|board|header|connector|\bchip|micro ?controller|breakout"
     r"|socket|solder"

@@ -25,9 +25,12 @@ KEYWORD = re.compile(
     |(?P<password>
         (?:pass[ -]?(?:words?|codes?|phrases?|w[oö]rte?r?)|passwd|passord|pwd|kennw[oö]rte?r?|wachtwoord(?:en)?
         |mots?\ de\ passe|mdp|contrase[ñn]as?|senhas?|lösenord(?:et)?|losenord|adgangskode|hasło|salasana|пароль
-        |parola(?:\ d'ordine)?|psk|(?:secret|code|magic|safe|pickup)[ -]?words?)(?!\w)
+        |parola(?:\ d'ordine)?|psk|(?:secret|code|magic|safe|pickup|memorable|pass|security|family)[ -]?words?
+        |memorable\ (?:dates?|names?|places?)
+        |codew[oö]rt|palabra\ secreta|mot\ secret|(?:telephone|phone|verbal|voice)\ password)(?!\w)
         |{_WIFI}[ -]?(?:pass|key|schlüssel|code|psk)(?!\w)
-        |(?:clave|cl[ée]|chiave|chave)\ (?:(?:del?|du|da|do|della?)\ )?(?:la\ )?(?:{_WIFI}|red|réseau|internet)(?!\w)
+        |(?:clave|cl[ée]|chiave|chave|code|c[óo]digo|codice)\ (?:(?:del?|du|da|do|della?)\ )?(?:la\ )?
+            (?:{_WIFI}|red|réseau|internet)(?!\w)
         |pass(?=\s?[:=](?!\w))|pw(?=\s*[:=]|\s+(?:is|for|to)\b))
     |(?P<loose>(?:clave|pass(?=\s(?:for|to)\s))(?!\w))
     |(?P<login>(?:log-?in\ (?:details|data)|logins?|credentials?|creds|(?:zugangs|anmelde|login)daten
@@ -38,11 +41,12 @@ KEYWORD = re.compile(
         |(?:(?:haus)?tür|zugangs|entsperr|sperr|alarm|garagen|eingangs|tor|tresor|safe|schloss|zutritts|zahlen)codes?
         )(?!\w))
     |(?P<lock>(?:lock\ ?box|key\ ?(?:pad|safe)|padlock|digicode|cadenas|candado|lucchetto|schlüsselsafe)(?!\w))
-    |(?P<key>(?:keys?|(?:auth)?tokens?|secrets?|pat|(?:api-)?schlüssel|cl[ée]|chiave|chave)(?!\w))
+    |(?P<key>(?:keys?|bearer|(?:auth)?tokens?|secrets?|pat|(?:api-)?schlüssel|cl[ée]|chiave|chave)(?!\w))
     |(?P<answer>(?:mother|mum|mom)['’]?s\ maiden\ name|maiden\ name\ of\ (?:my|his|her|their|your|the)\ mother
         |mädchenname\ (?:meiner|seiner|ihrer|der)\ mutter|nom\ de\ jeune\ fille\ de\ (?:ma|sa|la)\ mère
         |apellido\ de\ soltera\ de\ (?:mi|su|la)\ madre|cognome\ da\ nubile\ di\ (?:mia|sua)\ madre
-        |meisjesnaam\ van\ (?:mijn|zijn|haar)\ moeder|security\ answers?|secret\ answers?|challenge\ answers?)(?!\w)
+        |meisjesnaam\ van\ (?:mijn|zijn|haar)\ moeder|security\ answers?|secret\ answers?|challenge\ answers?
+        |respuesta\ (?:secreta|de\ seguridad)|r[ée]ponse\ (?:secr[èe]te|de\ s[ée]curit[ée])|sicherheitsantwort)(?!\w)
     )""",
     re.VERBOSE,
 )
@@ -54,8 +58,9 @@ MARKS = (
     r"|\bmdp\b|contrase|senha|l[oö]senord|adgangskode|has.o\b|salasana|пароль|parola|密码|密碼|パスワード|비밀번호|\bpsk\b"
     r"|(wi-?fi|wlan|wireless|network|router|hotspot|wpa[23]?|wep)[ -]?(pass|key|schl|code)|\blog-?ins?\b"
     r"|credential"
-    r"|\bcreds\b|daten\b|credencial|identifiants|credenzial|inloggegevens|(secret|code|magic|safe"
-    r"|pickup)[ -]?word"
+    r"|\bcreds\b|daten\b|credencial|identifiants|credenzial|inloggegevens|(secret|code|magic|safe|memorable"
+    r"|family|security"
+    r"|pickup)[ -]?word|codew|palabra secreta|mot secret|respuesta|r[ée]ponse|sicherheitsantw|bearer"
     r"|\bpins?\b|\bpuk\b|pincode|geheim(zahl|nummer)|\bcv[vc]|codes?\b|c[oó]digo|codic[ei]|\botp\b"
     r"|(backup|recovery|rescue|scratch|restore|emergency)[ -]?key|combina|kombination|combo|schl[üu]ssel"
     r"|(\b|_)(key|token|secret|authtoken)s?\b|\bpat\b|\bcl(é|e\b)|clave|chiave|chave|maiden name|mädchenname"

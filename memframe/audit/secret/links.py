@@ -15,7 +15,8 @@ _MAX_LINKS = 4
 """Links that are tried after one keyword: "the password for the bakery that is in Hull is ..."."""
 
 BE = (
-    r"(?:is|was|are|were|reads|used to be|ist|sind|lautet|lauten|heißt|war|wäre|est|était|sont|es|era|son"
+    r"(?:is|was|are|were|reads|says?|happens to be|ends up being|used to be|ist|sind|lautet|lauten|heißt|war"
+    r"|wäre|est|était|sont|es|era|son"
     r"|é|è|e'|zijn|är"
     r"|er|(?:takes|accepts|needs|wants)(?=\s+[0-9]{4}))\b"
     r"(?:\s+(?:now|still|currently|just|simply|actually|again|always|basically|literally|really|probably"
@@ -35,7 +36,7 @@ _LATER = (
     r"(?:(?:it|that|which)(?:['’]s|\s+is|\s+was)|c['’]est)(?:\s+now)?"
 )
 _LINK = re.compile(
-    rf"(?P<set>(?:{_SET})\s+)|(?P<colon>\s*(?:=>|->|→|[:=：])\s*(?:{BE}\s+)?)|(?P<is>\s+{BE}:?\s+|\s*は\s*"
+    rf"(?P<set>(?:{_SET})\s+)|(?P<colon>\s*(?:=>|->|→|[:=：])\s*(?:{BE}\s+)?)|(?P<is>(?:\s+{BE}|['’]s):?\s+|\s*は\s*"
     rf"|\s*是\s*)"
     rf"|(?P<dash>\s+[-–—]\s+|\?\s+)|(?P<later>{_LATER}\s+)|(?P<comma>,\s+)|(?P<to>\s+to\s+)",
 )

@@ -35,6 +35,10 @@ _PAIR = re.compile(
 )
 _GLUED = re.compile(r"(?P<user>[A-Za-z][\w.@+-]{1,63})[/:](?P<word>[^\s\"'`/:]{4,128})(?!\w)")
 _NO_USER = frozenset({"user", "username", "email", "name", "login", "and"})
+_FIRST = re.compile(
+    r"\b(?:network|ssid|user(?:name)?|login|e-?mail|wi-?fi|wlan|benutzer|usuario"
+    r"|identifiant)\b[^.;?!]{2,60}[,/|]\s*(?:and\s|the\s)*\Z"
+)
 _NETWORK = re.compile(r"wi-?fi|wlan|network|hotspot|router|\bwpa|ssid")
 _DIGIT_GROUPS = re.compile(r"[0-9]{4}(?: [0-9]{4}){2,5}(?!\w)")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -79,8 +83,13 @@ def password(value: Value) -> Judged | None:
         return Judged(0, len(text), 0.9) if len(text) >= at_least else None
     if _is_mixed(text):
         return Judged(0, len(text), 0.95)
-    is_word = not is_loose and _is_word(text, value.rest[len(text) :])
+    is_word = (not is_loose or _is_second(value)) and _is_word(text, value.rest[len(text) :])
     return Judged(0, len(text), 0.75) if is_word else None
+
+
+def _is_second(value: Value) -> bool:
+    """Whether a name was told just before, so that the word beside "password" is the other half of it."""
+    return value.link == "beside" and _FIRST.search(value.before) is not None
 
 
 def loose_password(value: Value) -> Judged | None:

@@ -29,6 +29,11 @@ _BEFORE = re.compile(
     rf"(?:(?:{BE}(?:\s+also)?|[-–—]?\s?(?:that|it|which)(?:['’]s|\sis)|for|as|als|como"
     rf"|comme)\s+{_THE}\s+(?:[\w'’-]+\s+){{0,4}}|(?:as|als|como|comme)\s+)\Z",
 )
+_OF_ALL = re.compile(
+    r"\s+(?:anyone|anybody|people|you can|one (?:can|could)|of all|ever|in the world|there is)\b"
+)
+"""After a password that nobody has, but anybody could choose."""
+
 _REVERSIBLE = frozenset({"password", "pin", "code"})
 _JUDGES: dict[str, tuple[str, Callable[[Value], Judged | None]]] = {
     "password": ("password", passwords.password),
@@ -108,7 +113,8 @@ def _after(keyword: _Keyword) -> Iterator[Span]:
 def _ahead_of(keyword: _Keyword) -> Iterator[Span]:
     """What stands before a keyword: "hunter2 is the wifi password", "uses hunter2 as a password"."""
     before = keyword.before
-    match = _BEFORE.search(before) if before[-1:].isspace() and keyword.group in _REVERSIBLE else None
+    is_reversible = keyword.group in _REVERSIBLE and not _OF_ALL.match(keyword.small, keyword.end)
+    match = _BEFORE.search(before) if before[-1:].isspace() and is_reversible else None
     if match is None:
         return
     offset = keyword.start - len(before)

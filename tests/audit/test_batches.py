@@ -1,0 +1,41 @@
+"""Batches that were written before their author had read a rule: what they gave once, no change may take back."""
+
+import pytest
+
+from memframe.audit import find_junk, find_personal_data, find_secrets
+from tests.audit.batches import NAMES, read_batch
+from tests.audit.figures import frame_of, record_figures, span_figures
+
+
+@pytest.mark.parametrize(
+    ("name", "proposed"), [("one", 0.86), ("two", 0.82), ("three", 0.85), ("four", 0.86), ("five", 0.86)]
+)
+def test_junk_is_proposed_for_deletion_and_good_memories_are_not(name, proposed):
+    store = read_batch(name).store()
+    found = find_junk(frame_of(text for text, _ in store))
+    gone = {int(place) for place in found["id"][found["action"].isin(["delete", "merge"])]}
+    junk = {place for place, (_, is_junk) in enumerate(store) if is_junk}
+    assert len(gone & junk) >= proposed * len(junk)
+    assert not gone - junk
+    assert record_figures([is_junk for _, is_junk in store], found).precision() >= 0.98
+
+
+@pytest.mark.parametrize(
+    ("name", "recall"), [("one", 0.93), ("two", 0.86), ("three", 0.92), ("four", 0.84), ("five", 0.97)]
+)
+def test_secrets_are_found_however_they_are_told(name, recall):
+    texts = read_batch(name).secrets()
+    figures = record_figures([told for _, told in texts], find_secrets(frame_of(text for text, _ in texts)))
+    assert figures.precision() >= 0.99
+    assert figures.recall() >= recall
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_personal_data_of_many_countries_is_found(name):
+    batch = read_batch(name)
+    texts = batch.personal + batch.nothing
+    figures = span_figures(
+        [text.spans for text in texts], find_personal_data(frame_of(text.text for text in texts))
+    )
+    assert figures.f1() >= 0.97
+    assert figures.f1("phone") >= 0.88
