@@ -34,12 +34,12 @@ def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bo
     """
     if n_a > n_b or (n_a == n_b and is_known(a)):
         a, n_a, b, n_b = b, n_b, a, n_a
-    if n_a > 1 + n_b // 20 or abs(len(a) - len(b)) > 1 or not (a + b).isalpha() or _are_two_words(a, b):
+    if n_a > 1 + n_b // 20 or abs(len(a) - len(b)) > 2 or not (a + b).isalpha() or _are_two_words(a, b):
         return False
     if is_known(a) and (not careless or is_name(a)):
         return False
     known, longer = n_b > 2 * n_a or is_known(b), max(len(a), len(b))
-    may_be_two = known and not careless and longer >= 8 and a[0] == b[0]
+    may_be_two = known and not careless and a[0] == b[0] and longer >= _letters_for_two(b)
     if OSA.distance(a, b, score_cutoff=2) > (2 if may_be_two else 1):
         return False
     if known and (longer >= 6 or (longer > 3 and is_common(b))):
@@ -47,6 +47,11 @@ def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bo
     if longer >= 8 and a[-1] == b[-1]:
         return True
     return (known or longer >= 8 or (longer >= 6 and a[0] == b[0])) and _likely_slip(a, b)
+
+
+def _letters_for_two(right: str) -> int:
+    """Of how many letters a word is that may have two typing errors: of fewer where the right one is no name."""
+    return 6 if is_common(right) and not is_name(right) else 8
 
 
 def _are_two_words(a: str, b: str) -> bool:

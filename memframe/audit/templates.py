@@ -20,6 +20,7 @@ from memframe.audit.words import Words
 
 _MOST_PARTNERS = 3
 _MOST_FILLING = 6
+_ALMOST_ALL = 0.8
 _DAYS = frozenset(map(class_of, CALENDAR))
 
 
@@ -29,8 +30,8 @@ def changed_pairs(
     """Pairs of texts that differ in a value, one for each two clusters, and of each text the closest few.
 
     A sentence that many memories fill in their own way is a list, a log or a template, and no changed fact; what a
-    memory denies is one all the same. Where values differ in more than one place the pair counts only if neither text
-    has a closer partner, and no other memory has that sentence.
+    memory denies is one all the same. Where values differ in more than one place the pair counts only if almost all
+    else is the same, neither text has a closer partner, and no other memory has that sentence.
     """
     closest: dict[tuple[int, int], Pair] = {}
     for pair in pairs:
@@ -49,7 +50,8 @@ def _counts(pair: Pair, single: set[int], templates: _Templates) -> bool:
         return True
     if pair.difference.n_places == 1:
         return templates.n_filling(pair) <= _MOST_FILLING
-    return single.isdisjoint(pair[:2]) and templates.n_filling(pair, values=False) == 2
+    is_long = pair.difference.score >= _ALMOST_ALL
+    return is_long and single.isdisjoint(pair[:2]) and templates.n_filling(pair, values=False) == 2
 
 
 def _closeness(pair: Pair) -> tuple[int, float, int, int]:

@@ -50,6 +50,8 @@ WRAPPER = (
 
 WRAPPER_AFTER = (
     rf"[^\pL\pN]+(?:(?:or so |as )?{_TELLERS} {_HEDGES}{_TELLING}{_LISTENERS}(?: so| this| that| it)?|noted|saved|"
+    r"(?:as |was )?(?:mentioned|noted|said|stated|saved|told|heard)"
+    r" (?:in passing|in chat|earlier|before|above|previously|recently|for later|for reference|already)|"
     r"remember (?:this|that)|(?:please )?(?:remember|note)(?: this| that| it)?|got it|for the record|fyi|btw)"
     r"[^\pL\pN]*$"
 )
