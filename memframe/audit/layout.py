@@ -10,11 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein, Opcode
 
-from memframe.audit.difference import Difference, heavy
+from memframe.audit.difference import heavy
+from memframe.audit.lexicon import LIGHT, TIMES
 from memframe.audit.resemblance import class_of, is_number
 
 Places = list[tuple[list[str], list[str]]]
 
+Exchanged = tuple[tuple[str, ...], tuple[str, ...]]
+
+_BEFORE_NOUNS = "a an the my your his her its our their der die das den dem ein eine le la les el los"
+_DETERMINERS = frozenset(_BEFORE_NOUNS.split())
 _JOINING = {"and", "or", "und", "oder", "et", "ou", "y", "e", "o"}
 
 
@@ -33,13 +38,6 @@ class Layout(NamedTuple):
     """How many words at the beginning are the same."""
     ends: tuple[str, str]
     """The last word of each text, if it lies in one of the places."""
-
-    def same_words(self, a: list[str], b: list[str]) -> Difference:
-        """What they are to each other if both have the same words."""
-        exchanged = exchanged_places(a, b) or exchanged_numbers(a, b)
-        if exchanged:
-            return Difference("changed", "order", 0.99, 1, *exchanged)
-        return Difference("near", "order", 0.99)
 
 
 def lay_out(
@@ -103,7 +101,12 @@ def _loose(words: Sequence[str], classes: str, others: str, other_words: Sequenc
     return [words[place] for place in sorted(chosen)]
 
 
-def exchanged_places(a: Sequence[str], b: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+def exchanged_values(a: Sequence[str], b: Sequence[str]) -> Exchanged | None:
+    """Values that changed places, of two texts with the same words: all words from the first to the last of them."""
+    return _exchanged_places(a, b) or _exchanged_numbers(a, b)
+
+
+def _exchanged_places(a: Sequence[str], b: Sequence[str]) -> Exchanged | None:
     """Two values that changed places around words that stayed: «from Leeds to Ghent», «from Ghent to Leeds»."""
     start, end = 0, len(a)
     while a[start] == b[start]:
@@ -115,12 +118,21 @@ def exchanged_places(a: Sequence[str], b: Sequence[str]) -> tuple[tuple[str, ...
         for n_last in (1, 2):
             first, between, last = before[:n_first], before[n_first:-n_last], before[-n_last:]
             exchanged = between and [*last, *between, *first] == after and not set(between) <= _JOINING
-            if exchanged and heavy(first) and heavy(last):
+            if exchanged and _is_value(first) and _is_value(last) and _sort_of(first) == _sort_of(last):
                 return tuple(before), tuple(after)
     return None
 
 
-def exchanged_numbers(a: Sequence[str], b: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+def _is_value(words: Sequence[str]) -> bool:
+    """Whether words may be a value, rather than a phrase that may stand anywhere: «since 2019», «in Graz»."""
+    return bool(heavy(words)) and (len(words) == 1 or words[0] not in LIGHT or words[0] in _DETERMINERS)
+
+
+def _sort_of(words: Sequence[str]) -> tuple[bool, bool]:
+    return any(word in TIMES for word in words), any(map(is_number, words))
+
+
+def _exchanged_numbers(a: Sequence[str], b: Sequence[str]) -> Exchanged | None:
     """Numbers that changed places with each other, of two texts with the same words: «3/5» and «5/3»."""
     before, after = _beside_numbers(a), _beside_numbers(b)
     turned = {
