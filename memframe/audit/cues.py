@@ -39,6 +39,7 @@ _UNTIL = r"(?:[^.;:!?\n]|[.:](?=\d))"
 _OLD, _NEW = rf"(?P<old>{_UNTIL}+?)", r"(?P<new>(?:[^.,;:!?\n]|[.,:](?=\d))+)"
 _WHERE = r"(?:at|in|on|for|with|from|by|since)"
 _NEW_HERE = rf"(?P<new>(?:{_WHERE} )?[^.,;:!?\n]+?)(?= {_WHERE}\b|[.,;:!?\n]|$)"
+_NEW_FROM = r"(?P<new>[^.,;:!?\n]{1,40}?)"
 _STOP = r"(?=$|[,;!?\n]|[.:](?!\d)| and now\b| but\b| now\b| since\b| in favou?r\b)"
 _STOP_EARLY = r"(?=$|[,;!?\n(]|[.:](?!\d)| (?:and|but|now|since|to|for|in|on|at|with|because|after|as)\b)"
 
@@ -47,7 +48,7 @@ _TO_CHANGE = (
 )
 _CHANGED = rf"(?:{_TO_CHANGE.replace('grad', 'upgrad|downgrad')})(?:e|es|ed|d|s|ing)?"
 _HAS_MOVED = (
-    "moved|moving|relocated|switched|switching|changed|migrated|upgraded|downgraded|transferred|promoted|renamed|"
+    "moved|moving|relocated|reassigned|switched|switching|changed|migrated|upgraded|downgraded|transferred|promoted|renamed|"
     "postponed|rescheduled|rebooked|pushed back|brought forward|converted|went over"
 )
 _HAS_ENDED = (
@@ -65,6 +66,9 @@ _MONTHS = "january|february|march|april|may|june|july|august|september|october|n
 
 RULES: tuple[Rule, ...] = (
     _rule("switched", 1.0, _TO_CHANGE, rf"\b{_CHANGED}\b{_UNTIL}*?\bfrom {_OLD} (?:over )?to {_NEW}"),
+    _rule(
+        "switched", 1.0, " from ", rf"\b{_CHANGED}\b{_UNTIL}{{0,30}}? to {_NEW_FROM} from {_OLD}{_STOP_EARLY}"
+    ),
     _rule("instead", 1.0, "instead of|in place of", rf"\b(?:instead|in place) of {_OLD}{_STOP}"),
     _rule("instead", 1.0, "rather than", rf"\brather than {_OLD}{_STOP}"),
     _rule(
@@ -88,6 +92,7 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "replaced", 1.0, "replaced", rf"\breplaced (?:the |his |her |their |my )?{_OLD} (?:with|by) {_NEW}"
     ),
+    _rule("replaced", 1.0, " replaced ", rf"(?P<new>[^.,;:!?\n]+?) (?:has )?replaced {_OLD} as\b"),
     _rule("replaced", 1.0, "replaced", r"\b(?:was|were|has been|have been|got) replaced\b"),
     _rule(
         "ended",
@@ -144,6 +149,7 @@ RULES: tuple[Rule, ...] = (
         "now|these days|become|became",
         r"\b(?:now|nowadays|these days|has become|have become|became)\b",
     ),
+    _rule("now", 0.9, " got ", r"\bgot (?:married|engaged|divorced|promoted|fired)\b(?!.*\b\d{4}\b)"),
     _rule("now", 0.6, "new", r"\bnew\b"),
     _rule("now", 0.6, "since ", rf"\bsince (?:last |this )?(?:\w+ )?(?:(?:19|20)\d\d|{_MONTHS}|then)\b"),
     _rule("now", 0.6, "from ", r"\bfrom \w+ (?:\d+ )?on\b"),

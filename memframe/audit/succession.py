@@ -28,6 +28,7 @@ _BY_TELLING = (0.3, 0.85, 1.0)
 """What a likeness counts by how many words are shared that are neither a name nor a mere topic."""
 
 _ANOTHER_PERSON = 0.3
+_HALF = 0.5
 _OF_RELATIVE = re.compile(
     r"\W*(?:the )?(?:\w+['\u2019]s|my|his|her|their) (?:(?:best|old|elder|younger|little|big) )?"
     r"(sister|brother|mother|father|mum|mom|dad|parents|son|daughter|wife|husband|aunt|uncle|cousin|nephew|niece|friend|"
@@ -124,9 +125,8 @@ class Judge:
             if reasons:
                 score, cue, shared = max(reasons, key=lambda reason: reason[0])
                 rarest = tuple(sorted(shared, key=lambda name: (-self._weights[name], name)))
-                yield Succession(
-                    row, newer, score * self._same_person(contents[row], contents[newer]), cue, rarest
-                )
+                same = self._same_person(contents[row], contents[newer], cue)
+                yield Succession(row, newer, score * same, cue, rarest)
 
     def _reasons(self, claim: Claim, old_text: str) -> Iterator[tuple[float, Cue, frozenset[str]]]:
         topic = claim.old | claim.about
@@ -154,6 +154,8 @@ class Judge:
         if claim.cue.kind == "denied":
             score *= covered
         score -= 0.3 * weights.share(claim.new, statement.said)
+        if all(name[0] == "@" for name in shared) and covered < _HALF:
+            score /= 2  # a mere topic, of which the older one says something else
         return score * claim.cue.strength * _BY_TELLING[min(self._n_telling(claim, shared), 2)]
 
     def _n_telling(self, claim: Claim, shared: frozenset[str]) -> int:
@@ -161,13 +163,15 @@ class Judge:
         names = claim.statement.values(self._common_classes) - claim.old
         return len({name if name[0] != "@" else "@" for name in shared if name not in names})
 
-    def _same_person(self, old_text: str, new_text: str) -> float:
+    def _same_person(self, old_text: str, new_text: str, cue: Cue) -> float:
         """Less than one where the texts name somebody, and not the same, or the newer one speaks of a relative."""
         relative = _OF_RELATIVE.match(new_text)
         if relative and relative[1].lower() not in old_text.lower():
             return _ANOTHER_PERSON
         old, new = (self._names(text) for text in (old_text, new_text))
-        return 1.0 if not old or not new or old[0] in new or new[0] in old else _ANOTHER_PERSON
+        if not old or not new or old[0] in new or new[0] in old:
+            return 1.0
+        return 1.0 if cue.kind == "replaced" and cue.old.startswith(tuple(old)) else _ANOTHER_PERSON
 
     def _names(self, text: str) -> list[str]:
         if text not in self._names_of:
