@@ -121,10 +121,15 @@ class Comparison:
     def _settle_cut(self, side: list[str], other_side: list[str], end: str, other_end: str) -> None:
         """Take away the last word of a text that ends in its middle."""
         if end and side and side[-1] == end:
-            whole = next((word for word in other_side if word.startswith(end)), None)
-            if whole and self._is_stump(end, whole, goes_on=other_end != whole):
+            whole = next((word for word in self._beyond(end) if word in other_side), "")
+            if whole.startswith(end) and self._is_stump(end, whole, goes_on=other_end != whole):
                 self._settled |= {side.pop(), whole}
                 other_side.remove(whole)
+
+    def _beyond(self, end: str) -> list[str]:
+        """What the other text has from where one of them ends."""
+        before, after = self._layout.places[-1]
+        return after if before[-1:] == [end] else before
 
     def _is_stump(self, end: str, whole: str, *, goes_on: bool) -> bool:
         """Whether a text breaks off in a word; if the other one ends there, too, it has to be no word of its own."""
@@ -231,7 +236,10 @@ class Comparison:
         self, kind: str, left: list[str], right: list[str], n_places: int, *, is_less: bool = False
     ) -> Difference:
         n_exchanged = max(n_values(left), n_values(right))
-        score = self._shared / (self._shared + max(n_exchanged, 1))
+        n_told = (
+            1.5 if kind == "word" and n_places == 1 and n_exchanged == 2 else max(n_exchanged, 1)
+        )  # «pad thai»
+        score = self._shared / (self._shared + n_told)
         least_shared, least_score = (1.0, 0.5) if kind in {"number", "date"} else (1.25, 0.55)
         if self._shared < least_shared or score < (0.5 if is_less else least_score):
             return APART
@@ -245,8 +253,8 @@ class Comparison:
         if self._tells_of_change(more):
             return APART
         share = self._shared / (self._shared + weight_of(more))
-        n_shorter = min(self._layout.n_words)
-        is_start = self._layout.common_start >= n_shorter - 1
+        n_left = min(self._layout.n_words) - self._layout.common_start
+        is_start = n_left == 0 or (n_left == 1 and not self._settled.isdisjoint(self._layout.ends))
         if share < (0.4 if is_start and self._shared > 4 else needed) or self._shared < 1:
             return APART
         return Difference("near", "truncated" if is_start else "extended", share)

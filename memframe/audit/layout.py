@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein, Opcode
 
 from memframe.audit.difference import heavy
-from memframe.audit.lexicon import LIGHT, TIMES
+from memframe.audit.lexicon import LIGHT, NEGATIONS, TIMES
 from memframe.audit.resemblance import class_of, is_number
 
 Places = list[tuple[list[str], list[str]]]
@@ -118,7 +119,7 @@ def _exchanged_places(a: Sequence[str], b: Sequence[str]) -> Exchanged | None:
         for n_last in (1, 2):
             first, between, last = before[:n_first], before[n_first:-n_last], before[-n_last:]
             exchanged = between and [*last, *between, *first] == after and not set(between) <= _JOINING
-            if exchanged and _is_value(first) and _is_value(last) and _sort_of(first) == _sort_of(last):
+            if exchanged and _is_value(first) and _is_value(last) and _is_time(first) == _is_time(last):
                 return tuple(before), tuple(after)
     return None
 
@@ -128,8 +129,14 @@ def _is_value(words: Sequence[str]) -> bool:
     return bool(heavy(words)) and (len(words) == 1 or words[0] not in LIGHT or words[0] in _DETERMINERS)
 
 
-def _sort_of(words: Sequence[str]) -> tuple[bool, bool]:
-    return any(word in TIMES for word in words), any(map(is_number, words))
+def _is_time(words: Sequence[str]) -> bool:
+    return any(word in TIMES for word in words)
+
+
+def denied(words: Sequence[str]) -> Counter[str]:
+    """The words, by class, that a text denies: those that follow its denials."""
+    said = heavy(words)
+    return Counter(class_of(other) for word, other in pairwise(said) if word in NEGATIONS)
 
 
 def _exchanged_numbers(a: Sequence[str], b: Sequence[str]) -> Exchanged | None:

@@ -31,7 +31,7 @@ _LIGHT = {
     """,
     "fr": """
         ai alors au aussi aux avec avons ce cela ces cet cette chez comme dans de du donc elle elles en encore et etait
-        eu il ils je la le les leur leurs lui ma mes moi mon ne nos notre nous ou par parce qu que qui sa ses sont ta te
+        eu il ils je la le les leur leurs lui ma mes moi ne nos notre nous ou par parce qu que qui sa ses sont ta te
         tes toi tous toute toutes un une vos votre vous
     """,
     "es": """
@@ -101,6 +101,7 @@ _SAME = """
     litre/liter/litres/liters/l millilitre/milliliter/millilitres/ml seconds/sec/secs minute/minutes/min/mins
     hour/hours/hr/hrs/h week/weeks/wk/wks month/months/mth/mths year/years/yr/yrs/annum degree/degrees/deg celsius/c
     street/st road/rd avenue/ave number/nr versus/vs approximately/approx/roughly/circa/ca appointment/appt
+    birthday/bday trip/journey lesson/class lessons/classes
     department/dept apartment/apt/flat company/co information/info telephone/phone/tel advertisement/ad
     application/app photograph/photo/photographs/photos refrigerator/fridge mother/mom/mum/mama father/dad/papa
     mothers/moms/mums fathers/dads grandmother/grandma/granny grandfather/grandpa/granddad child/kid/children/kids

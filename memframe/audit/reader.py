@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from memframe.audit.closeness import Comparison
 from memframe.audit.difference import APART, LIGHT_WEIGHT, Difference
 from memframe.audit.known_words import is_known
-from memframe.audit.layout import exchanged_values, lay_out
+from memframe.audit.layout import denied, exchanged_values, lay_out
 from memframe.audit.lexicon import LIGHT
 from memframe.audit.punctuation import ends_sentence, is_enumerated
 from memframe.audit.words import Words
@@ -50,7 +50,10 @@ class Reader:
 
     def _in_another_order(self, row: int, other: int) -> Difference:
         """What two texts are that have the same words."""
-        exchanged = exchanged_values(self.words.of(row), self.words.of(other))
+        words, others = self.words.of(row), self.words.of(other)
+        if denied(words) != denied(others):
+            return Difference("changed", "polarity", 0.99, 1)
+        exchanged = exchanged_values(words, others)
         if exchanged and not is_enumerated(exchanged[0], self._texts[row], self._texts[other]):
             return Difference("changed", "order", 0.99, 1, *exchanged)
         return Difference("near", "order", 0.99)

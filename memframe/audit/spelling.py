@@ -52,6 +52,8 @@ _CONTRACTIONS = (
     (r"\bn(?:e |')(\pL+) plus\b", r"not \1"),
     (r"\b[cdjlmnst]'(\pL\pL)", r"\1"),
     (r"\bany more(\W*$|[.,;!?])", r"anymore\1"),
+    (r"\bno more than\b", "at most"),
+    (r"\bno (?:less|fewer) than\b", "at least"),
 )
 _MOMENTS = (
     (r"\b(\d{4})-(\d\d)-(\d\d)\b", rf"\3 {MONTH}\2 \1"),
@@ -70,6 +72,7 @@ _NUMBERS = (
     (r"(\d)k\b", r"\1000"),
     (r"(\d)[.,](\d)", rf"\1{DECIMAL}\2"),
     (r"(\d):(\d\d)", rf"\1{MINUTES}\2"),
+    (r"(\d)[ -]second\b", r"\1 seconds"),
     (r"(\d)(\pL)", r"\1 \2"),
     (r"(\pL)(\d)", r"\1 \2"),
 )
