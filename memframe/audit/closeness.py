@@ -17,7 +17,7 @@ from memframe.audit.layout import Layout, Places
 from memframe.audit.lexicon import CHANGING, INTENDING, LIGHT, MINUTES, NEGATIONS
 from memframe.audit.opposites import are_opposed
 from memframe.audit.resemblance import is_digits, is_number, same_moment
-from memframe.audit.slips import is_slip
+from memframe.audit.slips import is_slip, may_deny
 
 _MOST_SLIPS, _MOST_EXCHANGED = 2, 2.5
 _LONG = 8
@@ -250,7 +250,7 @@ class Comparison:
 
     def _held(self, more: list[str], needed: float) -> Difference:
         """One text that holds the other one, of which it has to be this share."""
-        if self._tells_of_change(more):
+        if self._tells_of_change(more) or any(map(may_deny, more)):
             return APART
         share = self._shared / (self._shared + weight_of(more))
         n_left = min(self._layout.n_words) - self._layout.common_start

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memframe.audit.difference import heavy
-from memframe.audit.lexicon import ARTICLES, CALENDAR, LIGHT, MONTH, NEGATIONS, TIMES
+from memframe.audit.lexicon import ARTICLES, CALENDAR, LIGHT, MONTH, NEGATIONS, TIMES, UNITS
 from memframe.audit.resemblance import is_number
 
 _USERS = frozenset({"user", "users"})
@@ -24,14 +24,14 @@ def valued(side: list[str], other: list[str]) -> list[str]:
 
 
 def n_values(words: Sequence[str]) -> int:
-    """How many values some words are: a day, its month and its year are one, and a denial is none.
+    """How many values some words are: a day, its month and its year are one, as is a length; a denial is none.
 
-    >>> n_values(["3", "july", "2025"]), n_values(["3", "cats"]), n_values(["not", "cats"])
-    (1, 2, 1)
+    >>> n_values(["3", "july", "2025"]), n_values(["3", "km"]), n_values(["3", "cats"]), n_values(["not", "cats"])
+    (1, 1, 2, 1)
     """
     said = [word for word in words if word not in NEGATIONS]
-    dated = [word for word in said if is_number(word) or _is_of_calendar(word)]
-    return len(said) - len(dated[1:]) if any(map(_is_of_calendar, dated)) else len(said)
+    measured = [word for word in said if is_number(word) or _belongs_to_number(word)]
+    return len(said) - len(measured[1:]) if any(map(_belongs_to_number, measured)) else len(said)
 
 
 def n_light(words: Sequence[str]) -> int:
@@ -40,21 +40,21 @@ def n_light(words: Sequence[str]) -> int:
 
 
 def is_amount(place: tuple[list[str], list[str]]) -> bool:
-    """Whether a number and what it counts were both exchanged, which are two values, not a day and its month."""
+    """Whether a number and what it counts were both exchanged, which are two values, not one as a date or a length."""
     return all(
-        any(map(is_number, side)) and not all(is_number(word) or word in CALENDAR for word in side)
+        any(map(is_number, side)) and not all(is_number(word) or _belongs_to_number(word) for word in side)
         for side in place
     )
 
 
 def kind_of(left: Sequence[str], right: Sequence[str]) -> str:
     """What was exchanged: a date, a number or a word."""
-    if any(word in TIMES for word in (*left, *right)):
+    if any(word in TIMES or word[0] == MONTH for word in (*left, *right)):
         return "date"
     if any(map(is_number, left)) and any(map(is_number, right)):
         return "number"
     return "word"
 
 
-def _is_of_calendar(word: str) -> bool:
-    return word in CALENDAR or word[0] == MONTH
+def _belongs_to_number(word: str) -> bool:
+    return word in CALENDAR or word in UNITS or word[0] == MONTH

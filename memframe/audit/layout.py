@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -110,9 +110,9 @@ def exchanged_values(a: Sequence[str], b: Sequence[str]) -> Exchanged | None:
 def _exchanged_places(a: Sequence[str], b: Sequence[str]) -> Exchanged | None:
     """Two values that changed places around words that stayed: «from Leeds to Ghent», «from Ghent to Leeds»."""
     start, end = 0, len(a)
-    while a[start] == b[start]:
+    while start < end and a[start] == b[start]:
         start += 1
-    while a[end - 1] == b[end - 1]:
+    while start < end and a[end - 1] == b[end - 1]:
         end -= 1
     before, after = list(a[start:end]), list(b[start:end])
     for n_first in (1, 2):
@@ -131,6 +131,22 @@ def _is_value(words: Sequence[str]) -> bool:
 
 def _is_time(words: Sequence[str]) -> bool:
     return any(word in TIMES for word in words)
+
+
+def in_both(words: Sequence[str], others: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words of two texts that both have, by class, as often as both have them; the first ones of them."""
+    shared = Counter(map(class_of, words)) & Counter(map(class_of, others))
+    return _first_of(words, shared), _first_of(others, shared)
+
+
+def _first_of(words: Sequence[str], shared: Mapping[str, int]) -> list[str]:
+    left, kept = Counter(shared), []
+    for word in words:
+        name = class_of(word)
+        if left[name] > 0:
+            left[name] -= 1
+            kept.append(word)
+    return kept
 
 
 def denied(words: Sequence[str]) -> Counter[str]:

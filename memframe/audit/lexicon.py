@@ -93,13 +93,16 @@ _NUMBERS = """
     100/hundred/hundreds 1000/thousand/thousands/k 1000000/million/millions 1000000000/billion/billions
 """
 
-_SAME = """
+_UNITS = """
     euro/euros/eur dollar/dollars/usd/bucks pound/pounds/gbp/quid/lb/lbs percent/pct cent/cents franc/francs/chf
     yen/jpy kilometre/kilometer/kilometres/kilometers/km/kms metre/meter/metres/meters/m
     centimetre/centimeter/centimetres/cm millimetre/millimeter/millimetres/mm mile/miles/mi
     kilogram/kilograms/kilo/kilos/kg/kgs gram/grams/gramme/g/gr milligram/milligrams/mg ounce/ounces/oz
     litre/liter/litres/liters/l millilitre/milliliter/millilitres/ml seconds/sec/secs minute/minutes/min/mins
     hour/hours/hr/hrs/h week/weeks/wk/wks month/months/mth/mths year/years/yr/yrs/annum degree/degrees/deg celsius/c
+"""
+
+_SAME = """
     street/st road/rd avenue/ave number/nr versus/vs approximately/approx/roughly/circa/ca appointment/appt
     birthday/bday trip/journey lesson/class lessons/classes
     department/dept apartment/apt/flat company/co information/info telephone/phone/tel advertisement/ad
@@ -215,10 +218,12 @@ INTENDING = frozenset(_INTENDING.split())
 """Words that tell of what has not happened: likewise."""
 CALENDAR = frozenset(word for group in _groups(_CALENDAR) for word in group)
 """Months and days of the week."""
+UNITS = frozenset(word for group in _groups(_UNITS) for word in group)
+"""What numbers count: a number and its unit are one value."""
 TIMES = CALENDAR.union(_TIMES.split())
 """Words of which another one says that it is another time."""
 CLASSES: Mapping[str, str] = {
-    **_by_word(_SAME + _FORMS, "="),
+    **_by_word(_UNITS + _SAME + _FORMS, "="),
     **_by_word(_CALENDAR, "="),
     **{
         f"{MONTH}{n:{width}}": f"={group[0]}"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from memframe.audit.closeness import Comparison
 from memframe.audit.difference import APART, LIGHT_WEIGHT, Difference
 from memframe.audit.known_words import is_known
-from memframe.audit.layout import denied, exchanged_values, lay_out
+from memframe.audit.layout import denied, exchanged_values, in_both, lay_out
 from memframe.audit.lexicon import LIGHT
 from memframe.audit.punctuation import ends_sentence, is_enumerated
 from memframe.audit.words import Words
@@ -44,19 +44,21 @@ class Reader:
             return Difference("near", "spelling", 1.0)
         layout = lay_out(a, b, self.words.tokens_of(row), self.words.tokens_of(other), self.words.vocabulary)
         if not layout.left and not layout.right:
-            return self._in_another_order(row, other)
+            return self._in_another_order(row, other) or Difference("near", "order", 0.99)
         difference = Comparison(layout, self._weights[row], self.n_times).judged()
+        if difference.verdict == "near" and layout.n_moved:
+            difference = self._in_another_order(row, other) or difference
         return APART if self._is_sentence(difference, row, other) else difference
 
-    def _in_another_order(self, row: int, other: int) -> Difference:
-        """What two texts are that have the same words."""
-        words, others = self.words.of(row), self.words.of(other)
+    def _in_another_order(self, row: int, other: int) -> Difference | None:
+        """What two texts are if the order of the words that both have turns around what they say."""
+        words, others = in_both(self.words.of(row), self.words.of(other))
         if denied(words) != denied(others):
             return Difference("changed", "polarity", 0.99, 1)
         exchanged = exchanged_values(words, others)
         if exchanged and not is_enumerated(exchanged[0], self._texts[row], self._texts[other]):
             return Difference("changed", "order", 0.99, 1, *exchanged)
-        return Difference("near", "order", 0.99)
+        return None
 
     def _is_sentence(self, difference: Difference, row: int, other: int) -> bool:
         """Whether the one is a sentence of the other, which says much more, rather than what is left of it."""

@@ -6,6 +6,8 @@ words that both stand in several texts, or that are both known, are two words, h
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from rapidfuzz.distance import OSA
 
 from memframe.audit.known_words import is_common, is_known, is_name
@@ -14,6 +16,7 @@ from memframe.audit.opposites import are_opposed
 from memframe.audit.resemblance import is_number
 
 _KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_DENIALS = tuple(sorted(word for word in NEGATIONS if len(word) > 4))
 _PLACE_OF_KEY = {key: (row, at) for row, keys in enumerate(_KEYBOARD) for at, key in enumerate(keys)}
 
 
@@ -47,6 +50,16 @@ def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bo
     if longer >= 8 and a[-1] == b[-1]:
         return True
     return (known or longer >= 8 or (longer >= 6 and a[0] == b[0])) and _likely_slip(a, b)
+
+
+@lru_cache(maxsize=1 << 12)
+def may_deny(word: str) -> bool:
+    """Whether a word may be a mistyped denial.
+
+    >>> may_deny("nevr"), may_deny("harrdly"), may_deny("fever"), may_deny("tea")
+    (True, True, False, False)
+    """
+    return not is_known(word) and any(OSA.distance(word, denial, score_cutoff=1) <= 1 for denial in _DENIALS)
 
 
 def _letters_for_two(right: str) -> int:
