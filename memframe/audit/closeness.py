@@ -192,7 +192,7 @@ class Comparison:
             for a, b in self._layout.places
             if not left.isdisjoint(a) or not right.isdisjoint(b)
         )
-        return max(len(before), len(after)) <= 2 * n_places and n_beside <= n_places
+        return max(len(before), len(after)) <= 1 + 2 * n_places and n_beside <= n_places
 
     def _part(self, left: list[str], right: list[str]) -> Difference:
         """A text that is a part of the other one, or has one value another in another place."""

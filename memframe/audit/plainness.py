@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from memframe.audit.wrappers import WRAPPER, WRAPPER_AFTER
 
 _FILLER = (
-    r"(?i)\b(?:really|currently|apparently|basically|actually|honestly|literally|obviously|just|kind of|sort of|"
-    r"of course|you know|by the way|as far as known|lol)\b"
+    r"(?i)\b(?:really|also|indeed|presumably|currently|apparently|basically|actually|honestly|literally|obviously|just|"
+    r"kind of|sort of|of course|in fact|you know|by the way|as far as known|lol)\b"
 )
 _ODD = (
     (r"\.\.+[^\pL\pN]*$|\x{2026}[^\pL\pN]*$", 1.0),  # it breaks off

@@ -64,7 +64,7 @@ def may_deny(word: str) -> bool:
 
 def _letters_for_two(right: str) -> int:
     """Of how many letters a word is that may have two typing errors: of fewer where the right one is no name."""
-    return 6 if is_common(right) and not is_name(right) else 8
+    return 6 if is_known(right) and not is_name(right) else 8
 
 
 def _are_two_words(a: str, b: str) -> bool:
