@@ -44,7 +44,8 @@ _STOP = r"(?=$|[,;!?\n]|[.:](?!\d)| and now\b| but\b| now\b| since\b| in favou?r
 _STOP_EARLY = r"(?=$|[,;!?\n(]|[.:](?!\d)| (?:and|but|now|since|to|for|in|on|at|with|because|after|as)\b)"
 
 _TO_CHANGE = (
-    "switch|chang|mov|migrat|grad|transfer|convert|rais|increas|lower|reduc|cut|rebook|transition|shift"
+    "switch|chang|mov|migrat|grad|transfer|transferr|convert|rais|increas|lower|reduc|cut|rebook|"
+    "transition|shift"
 )
 _CHANGED = rf"(?:{_TO_CHANGE.replace('grad', 'upgrad|downgrad')})(?:e|es|ed|d|s|ing)?"
 _HAS_MOVED = (
@@ -52,11 +53,14 @@ _HAS_MOVED = (
     "postponed|rescheduled|rebooked|pushed back|brought forward|converted|went over"
 )
 _HAS_ENDED = (
-    "quit|dropped|cancelled|canceled|sold|gave up|given up|stopped|resigned from|retired from|ended|gave away"
+    "quit|dropped|ditched|abandoned|called off|lost interest in|"
+    "cancelled|canceled|sold|gave up|given up|stopped|resigned from|retired from|ended|gave away"
 )
 _IS_OVER = "sold|cancelled|canceled|closed|out of use|abandoned|discontinued|terminated"
 _OVER = "(?:used|valid|needed|in use|available|active|true|required|supported|relevant|offered|correct)"
-_PARTED = "broke up|divorced|separated|moved out|stepped down|took over|passed away|died|turned out not"
+_PARTED = (
+    "broke up|split up|divorced|separated|moved out|stepped down|took over|passed away|died|turned out not"
+)
 _MOVED_ELSEWHERE = (
     "umgezogen|umgestiegen|gewechselt|déménagé|changé|remplacé|cambió|cambiado|cambiato|mudó|mudado|trasferito|"
     "trasferita|verhuisd"
@@ -69,6 +73,14 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "switched", 1.0, " from ", rf"\b{_CHANGED}\b{_UNTIL}{{0,30}}? to {_NEW_FROM} from {_OLD}{_STOP_EARLY}"
     ),
+    _rule(
+        "switched",
+        1.0,
+        "ditched|traded|swapped|exchanged",
+        rf"\b(?:ditched|traded|swapped|exchanged)(?: in)? {_OLD} for {_NEW}",
+    ),
+    _rule("switched", 1.0, "up from|down from", rf"\b(?:went|gone|are|is) (?:up|down) from {_OLD} to {_NEW}"),
+    _rule("switched", 1.0, "von ", rf"\bvon {_OLD} (?:nach|zu|zur|zum|auf) (?P<new>\w[\w -]*?) (?:um)?ge\w+"),
     _rule("instead", 1.0, "instead of|in place of", rf"\b(?:instead|in place) of {_OLD}{_STOP}"),
     _rule("instead", 1.0, "rather than", rf"\brather than {_OLD}{_STOP}"),
     _rule(
@@ -106,6 +118,7 @@ RULES: tuple[Rule, ...] = (
         "left ",
         rf"\bleft (?!her\b|him\b|them\b|it\b|me\b|us\b|an?\b|corner\b|side\b|hand\b|arm\b){_OLD}{_STOP_EARLY}",
     ),
+    _rule("ended", 0.8, "after leaving", rf"\bafter leaving {_OLD}{_STOP_EARLY}"),
     _rule("ended", 0.9, _IS_OVER, rf"\b(?:is|are|was|were|been|got) (?:{_IS_OVER})\b"),
     _rule("ended", 0.9, f"{_PARTED}|gave ", rf"\b(?:{_PARTED})\b|\bgave\b.+\baway\b"),
     _rule("moved", 0.9, _HAS_MOVED, rf"\b(?:{_HAS_MOVED})\b{_UNTIL}*? to {_NEW}"),

@@ -149,8 +149,20 @@ def _first_of(words: Sequence[str], shared: Mapping[str, int]) -> list[str]:
     return kept
 
 
-def denied(words: Sequence[str]) -> Counter[str]:
-    """The words, by class, that a text denies: those that follow its denials."""
+def denies_another(words: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether of two texts with the same words one denies another word, also if it is read backwards.
+
+    >>> denies_another("can not have wheat allergic".split(), "can have wheat not allergic".split())
+    True
+    """
+    backwards, others_backwards = words[::-1], others[::-1]
+    return _denied(words) != _denied(others) and (
+        _denied(words) != _denied(others_backwards) or _denied(backwards) != _denied(others)
+    )
+
+
+def _denied(words: Sequence[str]) -> Counter[str]:
+    """The words, by class, that follow the denials of a text."""
     said = heavy(words)
     return Counter(class_of(other) for word, other in pairwise(said) if word in NEGATIONS)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from memframe.audit.closeness import Comparison
 from memframe.audit.difference import APART, LIGHT_WEIGHT, Difference
 from memframe.audit.known_words import is_known
-from memframe.audit.layout import denied, exchanged_values, in_both, lay_out
+from memframe.audit.layout import denies_another, exchanged_values, in_both, lay_out
 from memframe.audit.lexicon import LIGHT
 from memframe.audit.punctuation import ends_sentence, is_enumerated
 from memframe.audit.words import Words
@@ -53,7 +53,7 @@ class Reader:
     def _in_another_order(self, row: int, other: int) -> Difference | None:
         """What two texts are if the order of the words that both have turns around what they say."""
         words, others = in_both(self.words.of(row), self.words.of(other))
-        if denied(words) != denied(others):
+        if denies_another(words, others):
             return Difference("changed", "polarity", 0.99, 1)
         exchanged = exchanged_values(words, others)
         if exchanged and not is_enumerated(exchanged[0], self._texts[row], self._texts[other]):

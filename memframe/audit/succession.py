@@ -14,7 +14,7 @@ from memframe.audit.candidates import distinct
 from memframe.audit.cues import Cue, cue_in, has_cue, rules_for
 from memframe.audit.resemblance import class_of
 from memframe.audit.statements import TOPICS, Statement, said_in, sentences_of, statement_of, statements_of
-from memframe.audit.words import Words
+from memframe.audit.words import Words, without_accents
 
 _WORDS = 16
 _CLAIMS = 3
@@ -35,7 +35,7 @@ _OF_RELATIVE = re.compile(
     r"neighbou?r|colleague|roommate|flatmate|grandmother|grandfather|in-laws)s?\b(?! and)",
     re.IGNORECASE,
 )
-_OF_USER = re.compile(r"\W*(?:the )?(?:user|i|my)\b", re.IGNORECASE)
+_OF_USER = re.compile(r"\W*(?:the )?(?:user|i|my|we|our)\b", re.IGNORECASE)
 
 Rows = NDArray[np.int64]
 
@@ -168,10 +168,10 @@ class Judge:
         relative = _OF_RELATIVE.match(new_text)
         if relative and relative[1].lower() not in old_text.lower():
             return _ANOTHER_PERSON
+        exchanged = set(without_accents(f"{cue.old} {cue.new}").split())  # of them it speaks, they are nobody
         old, new = (self._names(text) for text in (old_text, new_text))
-        if not old or not new or old[0] in new or new[0] in old:
-            return 1.0
-        return 1.0 if cue.kind == "replaced" and cue.old.startswith(tuple(old)) else _ANOTHER_PERSON
+        new = [name for name in new if name not in exchanged]
+        return 1.0 if not old or not new or old[0] in new or new[0] in old else _ANOTHER_PERSON
 
     def _names(self, text: str) -> list[str]:
         if text not in self._names_of:
