@@ -39,8 +39,8 @@ def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bo
         a, n_a, b, n_b = b, n_b, a, n_a
     if n_a > 1 + n_b // 20 or abs(len(a) - len(b)) > 2 or not (a + b).isalpha() or _are_two_words(a, b):
         return False
-    if is_known(a) and (not careless or is_name(a)):
-        return False
+    if (is_known(a) and (not careless or is_name(a))) or (a[:1] != b[:1] and not is_known(b)):
+        return False  # «Preact» is not «React», however often the store speaks of that
     known, longer = n_b > 2 * n_a or is_known(b), max(len(a), len(b))
     may_be_two = known and not careless and a[0] == b[0] and longer >= _letters_for_two(b)
     if OSA.distance(a, b, score_cutoff=2) > (2 if may_be_two else 1):

@@ -28,7 +28,9 @@ _LABELS = (
     r"(?:user|client|customer|chat|conversation|call|session)|as (?:the )?user (?:said|stated|mentioned|noted)|"
     r"notiz|hinweis|merke|nota|recordatorio|rappel|remarque|for the record|for reference|"
     r"(?:saved|added|stored) (?:to|in) memory|memory (?:updated|saved)|just so you know|by the way|quick note|"
-    r"side note|good to know|worth noting|also|one more thing|heads up|psa|nb|n\.b\.|"
+    r"side note|good to know|worth noting|also|one more thing|"
+    r"as (?:already |previously )?(?:mentioned|noted|said|stated|discussed)(?: (?:above|earlier|before))?|"
+    r"heads up|psa|nb|n\.b\.|"
     r"(?:stored|saved|quick|key|new|known|relevant|important|useful) (?:fact|note|info|detail|memory|reminder))"
 )
 _ABOUT = r"(?: (?:to (?:self|me|myself)|(?:about|from|for) (?:the )?user|noted|saved))?(?: ?#\d+)?"
