@@ -11,29 +11,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from memframe.audit.difference import APART, Difference, heavy, weight_of
+from memframe.audit.exchanges import is_amount, kind_of, n_light, n_values, valued
 from memframe.audit.known_words import is_known
 from memframe.audit.layout import Layout, Places
-from memframe.audit.lexicon import (
-    ARTICLES,
-    CALENDAR,
-    CHANGING,
-    INTENDING,
-    LIGHT,
-    MINUTES,
-    NEGATIONS,
-    TIMES,
-)
+from memframe.audit.lexicon import CHANGING, INTENDING, LIGHT, MINUTES, NEGATIONS
 from memframe.audit.opposites import are_opposed
 from memframe.audit.resemblance import is_digits, is_number, same_moment
-from memframe.audit.slips import is_slip
+from memframe.audit.slips import is_slip, may_deny
 
 _MOST_SLIPS, _MOST_EXCHANGED = 2, 2.5
 _LONG = 8
 """Words from which on a text may be cut by its length."""
+_SHORT = 3
+"""Words that may tell of a change as an end of the sentence, rather than of something else."""
 
 _TELLING = CHANGING | INTENDING
-_USERS = frozenset({"user", "users"})
-_STANDING_IN = ARTICLES | _USERS | {"i"}
 
 
 class Comparison:
@@ -61,7 +53,7 @@ class Comparison:
         if self._left and self._right:
             self._settle()
         left, right = self._valued()
-        if min(len(left), len(right)) > _MOST_EXCHANGED + self._shared / 8:
+        if min(n_values(left), n_values(right)) > _MOST_EXCHANGED + self._shared / 8:
             return APART
         opposites = self._opposites()
         if opposites or self._denied():
@@ -129,10 +121,15 @@ class Comparison:
     def _settle_cut(self, side: list[str], other_side: list[str], end: str, other_end: str) -> None:
         """Take away the last word of a text that ends in its middle."""
         if end and side and side[-1] == end:
-            whole = next((word for word in other_side if word.startswith(end)), None)
-            if whole and self._is_stump(end, whole, goes_on=other_end != whole):
+            whole = next((word for word in self._beyond(end) if word in other_side), "")
+            if whole.startswith(end) and self._is_stump(end, whole, goes_on=other_end != whole):
                 self._settled |= {side.pop(), whole}
                 other_side.remove(whole)
+
+    def _beyond(self, end: str) -> list[str]:
+        """What the other text has from where one of them ends."""
+        before, after = self._layout.places[-1]
+        return after if before[-1:] == [end] else before
 
     def _is_stump(self, end: str, whole: str, *, goes_on: bool) -> bool:
         """Whether a text breaks off in a word; if the other one ends there, too, it has to be no word of its own."""
@@ -143,7 +140,7 @@ class Comparison:
 
     def _valued(self) -> tuple[list[str], list[str]]:
         """What is left and carries a value."""
-        return _valued(self._left, self._right), _valued(self._right, self._left)
+        return valued(self._left, self._right), valued(self._right, self._left)
 
     def _opposites(self) -> set[str]:
         """Words of one side of which the other side has the opposite."""
@@ -169,8 +166,8 @@ class Comparison:
         loose = (
             [[w for w in side if w not in self._settled] for side in place] for place in self._layout.places
         )
-        valued = ((_valued(before, after), _valued(after, before)) for before, after in loose)
-        return [(before, after) for before, after in valued if before and after]
+        sides = ((valued(before, after), valued(after, before)) for before, after in loose)
+        return [(before, after) for before, after in sides if before and after]
 
     def _exchanged(self, exchanges: Places, left: list[str], right: list[str]) -> Difference:
         """Values that were exchanged, where hardly anything else differs."""
@@ -179,29 +176,29 @@ class Comparison:
         n_elsewhere = max(0, len(left) - len(before)) + max(0, len(right) - len(after))
         if n_elsewhere > 1 + self._shared / 8 or len(exchanges) > 2 + self._shared // 16:
             return APART
-        kind = _kind(before, after)
+        kind = kind_of(before, after)
         if kind == "word" and (
             n_elsewhere > self._shared / 8 or not self._is_clean(len(exchanges), before, after)
         ):
             return APART
-        n_places = len(exchanges) + sum(map(_is_amount, exchanges))
+        n_places = len(exchanges) + sum(map(is_amount, exchanges))
         return self._changed(kind, before, after, n_places)
 
     def _is_clean(self, n_places: int, before: list[str], after: list[str]) -> bool:
         """Whether words were exchanged for words, rather than one way of saying for another one."""
         left, right = (set(side) for side in (before, after))
-        n_light = sum(
-            len(a) - len(heavy(a)) + len(b) - len(heavy(b))
+        n_beside = sum(
+            n_light(a) + n_light(b)
             for a, b in self._layout.places
             if not left.isdisjoint(a) or not right.isdisjoint(b)
         )
-        return max(len(before), len(after)) <= 2 * n_places and n_light <= n_places
+        return max(len(before), len(after)) <= 1 + 2 * n_places and n_beside <= n_places
 
     def _part(self, left: list[str], right: list[str]) -> Difference:
         """A text that is a part of the other one, or has one value another in another place."""
         less, more = sorted((left, right), key=len)
         if less and len(less) == len(more):
-            return self._changed(_kind(left, right), left, right, len(more))
+            return self._changed(kind_of(left, right), left, right, len(more))
         if len(less) > 1 + self._shared // 20 or any(is_number(word) or word in _TELLING for word in less):
             return APART
         return self._held(more, 0.75 if less else 0.6)
@@ -211,57 +208,63 @@ class Comparison:
         if not less:
             return self._held(more, 0.85)
         if len(more) <= 2 and (len(less) == len(more) or any(map(is_number, less))):
-            return self._changed(_kind(left, right), left, right, len(more))
+            return self._changed(kind_of(left, right), left, right, len(more))
         return APART
 
     def _turned(self, left: list[str], right: list[str], opposites: set[str]) -> Difference:
         """The opposite, where nothing else is exchanged for something else, or hardly anything."""
-        n_others = max(
-            len([w for w in side if w not in opposites and w not in NEGATIONS]) for side in (left, right)
-        )
-        if n_others:
-            return self._changed("polarity", left, right, 1)
+        turning = opposites | NEGATIONS
+        others = [[word for word in side if word not in turning] for side in (left, right)]
+        if any(turning.isdisjoint([*before, *after]) for before, after in self._exchanges()):
+            return APART
+        if any(others):
+            return self._changed("polarity", left, right, 1, is_less=self._denies_less(*others))
         if self._shared < 1:
             return APART
         return Difference(
             "changed", "polarity", self._shared / (self._shared + 1), 1, tuple(left), tuple(right)
         )
 
-    def _changed(self, kind: str, left: list[str], right: list[str], n_places: int) -> Difference:
-        n_exchanged = max(len([word for word in side if word not in NEGATIONS]) for side in (left, right))
-        score = self._shared / (self._shared + max(n_exchanged, 1))
-        least_shared, least_score = (1.0, 0.5) if kind in {"number", "date"} else (1.5, 0.6)
-        if self._shared < least_shared or score < least_score:
+    def _denies_less(self, left: list[str], right: list[str]) -> bool:
+        """Whether one text denies, and says nothing besides, what the other one tells more of."""
+        return any(
+            more and not less and not NEGATIONS.isdisjoint(side)
+            for side, less, more in ((self._left, left, right), (self._right, right, left))
+        )
+
+    def _changed(
+        self, kind: str, left: list[str], right: list[str], n_places: int, *, is_less: bool = False
+    ) -> Difference:
+        n_exchanged = max(n_values(left), n_values(right))
+        n_told = (
+            1.5 if kind == "word" and n_places == 1 and n_exchanged == 2 else max(n_exchanged, 1)
+        )  # «pad thai»
+        score = self._shared / (self._shared + n_told)
+        least_shared, least_score = (1.0, 0.5) if kind in {"number", "date"} else (1.25, 0.55)
+        if self._shared < least_shared or score < (0.5 if is_less else least_score):
             return APART
-        if n_exchanged > (1 if kind == "polarity" else _MOST_EXCHANGED) + self._shared / 8:
+        most = 3 if is_less else 1 if kind == "polarity" else _MOST_EXCHANGED
+        if n_exchanged > most + self._shared / 8:
             return APART
         return Difference("changed", kind, score, n_places, tuple(left), tuple(right))
 
     def _held(self, more: list[str], needed: float) -> Difference:
         """One text that holds the other one, of which it has to be this share."""
-        if self._tells_of_change(more):
+        if self._tells_of_change(more) or any(map(may_deny, more)):
             return APART
         share = self._shared / (self._shared + weight_of(more))
-        n_shorter = min(self._layout.n_words)
-        is_start = self._layout.common_start >= n_shorter - 1
+        n_left = min(self._layout.n_words) - self._layout.common_start
+        is_start = n_left == 0 or (n_left == 1 and not self._settled.isdisjoint(self._layout.ends))
         if share < (0.4 if is_start and self._shared > 4 else needed) or self._shared < 1:
             return APART
         return Difference("near", "truncated" if is_start else "extended", share)
 
     def _tells_of_change(self, more: list[str]) -> bool:
-        """Whether the text that says more tells, in the middle of what both say, of a change or of an intention."""
-        places = self._layout.places[:-1] if any(self._layout.ends) else self._layout.places
+        """Whether the text that says more tells of a change or of an intention, and not only far beyond it."""
+        places = self._layout.places
+        if any(self._layout.ends) and max(len(heavy(side)) for side in places[-1]) > _SHORT:
+            places = places[:-1]
         return any(word in _TELLING and word in more for place in places for side in place for word in side)
-
-
-def _valued(side: list[str], other: list[str]) -> list[str]:
-    """Words that carry a value; beside a number or a letter «a» does, too («type A», «a dog»), beside a name «user»."""
-    valued = heavy(side)
-    if valued:
-        return valued
-    beside_letter = any(is_number(word) or (len(word) == 1 and word not in LIGHT) for word in other)
-    standing_in = _STANDING_IN if beside_letter else _USERS if heavy(other) else frozenset()
-    return [word for word in side if word in standing_in]
 
 
 def _end_of_join(parts: Sequence[str], start: int, whole: str) -> int:
@@ -274,19 +277,3 @@ def _end_of_join(parts: Sequence[str], start: int, whole: str) -> int:
         if not whole.startswith(joined):
             return 0
     return 0
-
-
-def _is_amount(place: tuple[list[str], list[str]]) -> bool:
-    """Whether a number and what it counts were both exchanged, which are two values, not a day and its month."""
-    return all(
-        any(map(is_number, side)) and not all(is_number(word) or word in CALENDAR for word in side)
-        for side in place
-    )
-
-
-def _kind(left: Sequence[str], right: Sequence[str]) -> str:
-    if any(word in TIMES for word in (*left, *right)):
-        return "date"
-    if any(map(is_number, left)) and any(map(is_number, right)):
-        return "number"
-    return "word"

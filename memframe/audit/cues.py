@@ -49,23 +49,28 @@ _UNTIL = r"(?:[^.;:!?\n]|[.:](?=\d))"
 _OLD, _NEW = rf"(?P<old>{_UNTIL}+?)", r"(?P<new>(?:[^.,;:!?\n]|[.,:](?=\d))+)"
 _WHERE = r"(?:at|in|on|for|with|from|by|since)"
 _NEW_HERE = rf"(?P<new>(?:{_WHERE} )?[^.,;:!?\n]+?)(?= {_WHERE}\b|[.,;:!?\n]|$)"
+_NEW_FROM = r"(?P<new>[^.,;:!?\n]{1,40}?)"
 _STOP = r"(?=$|[,;!?\n]|[.:](?!\d)| and now\b| but\b| now\b| since\b| in favou?r\b)"
 _STOP_EARLY = r"(?=$|[,;!?\n(]|[.:](?!\d)| (?:and|but|now|since|to|for|in|on|at|with|because|after|as)\b)"
 
 _TO_CHANGE = (
-    "switch|chang|mov|migrat|grad|transfer|convert|rais|increas|lower|reduc|cut|rebook|transition|shift"
+    "switch|chang|mov|migrat|grad|transfer|transferr|convert|rais|increas|lower|reduc|cut|rebook|"
+    "transition|shift"
 )
 _CHANGED = rf"(?:{_TO_CHANGE.replace('grad', 'upgrad|downgrad')})(?:e|es|ed|d|s|ing)?"
 _HAS_MOVED = (
-    "moved|moving|relocated|switched|switching|changed|migrated|upgraded|downgraded|transferred|promoted|renamed|"
+    "moved|moving|relocated|reassigned|switched|switching|changed|migrated|upgraded|downgraded|transferred|promoted|renamed|"
     "postponed|rescheduled|rebooked|pushed back|brought forward|converted|went over"
 )
 _HAS_ENDED = (
-    "quit|dropped|cancelled|canceled|sold|gave up|given up|stopped|resigned from|retired from|ended|gave away"
+    "quit|dropped|ditched|abandoned|called off|lost interest in|"
+    "cancelled|canceled|sold|gave up|given up|stopped|resigned from|retired from|ended|gave away"
 )
 _IS_OVER = "sold|cancelled|canceled|closed|out of use|abandoned|discontinued|terminated"
 _OVER = "(?:used|valid|needed|in use|available|active|true|required|supported|relevant|offered|correct)"
-_PARTED = "broke up|divorced|separated|moved out|stepped down|took over|passed away|died|turned out not"
+_PARTED = (
+    "broke up|split up|divorced|separated|moved out|stepped down|took over|passed away|died|turned out not"
+)
 _MOVED_ELSEWHERE = (
     "umgezogen|umgestiegen|gewechselt|déménagé|changé|remplacé|cambió|cambiado|cambiato|mudó|mudado|trasferito|"
     "trasferita|verhuisd"
@@ -82,6 +87,21 @@ RULES: tuple[Rule, ...] = (
         rf"\b{_CHANGED}\b{_UNTIL}*?\bfrom {_OLD} (?:over )?to {_NEW}",
         rf"(?:{_TO_CHANGE}).*from .* to ",
     ),
+    _rule(
+        "switched",
+        1.0,
+        " from ",
+        rf"\b{_CHANGED}\b{_UNTIL}{{0,30}}? to {_NEW_FROM} from {_OLD}{_STOP_EARLY}",
+        rf"(?:{_TO_CHANGE}).* to .* from ",
+    ),
+    _rule(
+        "switched",
+        1.0,
+        "ditched|traded|swapped|exchanged",
+        rf"\b(?:ditched|traded|swapped|exchanged)(?: in)? {_OLD} for {_NEW}",
+    ),
+    _rule("switched", 1.0, "up from|down from", rf"\b(?:went|gone|are|is) (?:up|down) from {_OLD} to {_NEW}"),
+    _rule("switched", 1.0, "von ", rf"\bvon {_OLD} (?:nach|zu|zur|zum|auf) (?P<new>\w[\w -]*?) (?:um)?ge\w+"),
     _rule("instead", 1.0, "instead of|in place of", rf"\b(?:instead|in place) of {_OLD}{_STOP}"),
     _rule("instead", 1.0, "rather than", rf"\brather than {_OLD}{_STOP}"),
     _rule(
@@ -105,6 +125,7 @@ RULES: tuple[Rule, ...] = (
     _rule(
         "replaced", 1.0, "replaced", rf"\breplaced (?:the |his |her |their |my )?{_OLD} (?:with|by) {_NEW}"
     ),
+    _rule("replaced", 1.0, " replaced ", rf"(?P<new>[^.,;:!?\n]+?) (?:has )?replaced {_OLD} as\b"),
     _rule("replaced", 1.0, "replaced", r"\b(?:was|were|has been|have been|got) replaced\b"),
     _rule(
         "ended",
@@ -118,6 +139,7 @@ RULES: tuple[Rule, ...] = (
         "left ",
         rf"\bleft (?!her\b|him\b|them\b|it\b|me\b|us\b|an?\b|corner\b|side\b|hand\b|arm\b){_OLD}{_STOP_EARLY}",
     ),
+    _rule("ended", 0.8, "after leaving", rf"\bafter leaving {_OLD}{_STOP_EARLY}"),
     _rule("ended", 0.9, _IS_OVER, rf"\b(?:is|are|was|were|been|got) (?:{_IS_OVER})\b"),
     _rule(
         "ended",
@@ -168,6 +190,7 @@ RULES: tuple[Rule, ...] = (
         "now|these days|become|became",
         r"\b(?:now|nowadays|these days|has become|have become|became)\b",
     ),
+    _rule("now", 0.9, " got ", r"\bgot (?:married|engaged|divorced|promoted|fired)\b(?!.*\b\d{4}\b)"),
     _rule("now", 0.6, "new", r"\bnew\b"),
     _rule("now", 0.6, "since ", rf"\bsince (?:last |this )?(?:\w+ )?(?:(?:19|20)\d\d|{_MONTHS}|then)\b"),
     _rule("now", 0.6, "from ", r"\bfrom \w+ (?:\d+ )?on\b", r"from [^ ]+ (?:[^ ]+ )?on"),

@@ -12,17 +12,20 @@ from numpy.typing import NDArray
 _FIELDS = ("title", "summary", "source", "importance", "confidence")
 
 
-def precedence(memories: pd.DataFrame, said: NDArray[np.float64] | None = None) -> NDArray[np.int64]:
+def precedence(
+    memories: pd.DataFrame, said: NDArray[np.float64] | None = None, odd: NDArray[np.float64] | None = None
+) -> NDArray[np.int64]:
     """The place of each row among all, the best to keep first.
 
     The row that says most (``said``, where texts differ), then the one with most fields and tags filled, then the
-    one updated last, then the smallest id.
+    plainest (the least ``odd``), then the one updated last, then the smallest id.
     """
     filled = memories[list(_FIELDS)].notna().sum(axis=1).to_numpy() + _n_tags(memories["tags"])
     keys = pd.DataFrame(
         {
             "said": -said if said is not None else 0.0,
             "filled": -filled,
+            "odd": odd if odd is not None else 0.0,
             "updated": -_microseconds(memories["updated_at"].fillna(memories["created_at"])),
             "id": memories["id"].to_numpy(),
         }

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein, Opcode
 
-from memframe.audit.difference import Difference, heavy
+from memframe.audit.difference import heavy
+from memframe.audit.lexicon import LIGHT, NEGATIONS, TIMES
 from memframe.audit.resemblance import class_of, is_number
 
 Places = list[tuple[list[str], list[str]]]
 
+Exchanged = tuple[tuple[str, ...], tuple[str, ...]]
+
+_BEFORE_NOUNS = "a an the my your his her its our their der die das den dem ein eine le la les el los"
+_DETERMINERS = frozenset(_BEFORE_NOUNS.split())
 _JOINING = {"and", "or", "und", "oder", "et", "ou", "y", "e", "o"}
 
 
@@ -33,13 +39,6 @@ class Layout(NamedTuple):
     """How many words at the beginning are the same."""
     ends: tuple[str, str]
     """The last word of each text, if it lies in one of the places."""
-
-    def same_words(self, a: list[str], b: list[str]) -> Difference:
-        """What they are to each other if both have the same words."""
-        exchanged = exchanged_places(a, b) or exchanged_numbers(a, b)
-        if exchanged:
-            return Difference("changed", "order", 0.99, 1, *exchanged)
-        return Difference("near", "order", 0.99)
 
 
 def lay_out(
@@ -103,24 +102,72 @@ def _loose(words: Sequence[str], classes: str, others: str, other_words: Sequenc
     return [words[place] for place in sorted(chosen)]
 
 
-def exchanged_places(a: Sequence[str], b: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+def exchanged_values(a: Sequence[str], b: Sequence[str]) -> Exchanged | None:
+    """Values that changed places, of two texts with the same words: all words from the first to the last of them."""
+    return _exchanged_places(a, b) or _exchanged_numbers(a, b)
+
+
+def _exchanged_places(a: Sequence[str], b: Sequence[str]) -> Exchanged | None:
     """Two values that changed places around words that stayed: «from Leeds to Ghent», «from Ghent to Leeds»."""
     start, end = 0, len(a)
-    while a[start] == b[start]:
+    while start < end and a[start] == b[start]:
         start += 1
-    while a[end - 1] == b[end - 1]:
+    while start < end and a[end - 1] == b[end - 1]:
         end -= 1
     before, after = list(a[start:end]), list(b[start:end])
     for n_first in (1, 2):
         for n_last in (1, 2):
             first, between, last = before[:n_first], before[n_first:-n_last], before[-n_last:]
             exchanged = between and [*last, *between, *first] == after and not set(between) <= _JOINING
-            if exchanged and heavy(first) and heavy(last):
+            if exchanged and _is_value(first) and _is_value(last) and _is_time(first) == _is_time(last):
                 return tuple(before), tuple(after)
     return None
 
 
-def exchanged_numbers(a: Sequence[str], b: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+def _is_value(words: Sequence[str]) -> bool:
+    """Whether words may be a value, rather than a phrase that may stand anywhere: «since 2019», «in Graz»."""
+    return bool(heavy(words)) and (len(words) == 1 or words[0] not in LIGHT or words[0] in _DETERMINERS)
+
+
+def _is_time(words: Sequence[str]) -> bool:
+    return any(word in TIMES for word in words)
+
+
+def in_both(words: Sequence[str], others: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words of two texts that both have, by class, as often as both have them; the first ones of them."""
+    shared = Counter(map(class_of, words)) & Counter(map(class_of, others))
+    return _first_of(words, shared), _first_of(others, shared)
+
+
+def _first_of(words: Sequence[str], shared: Mapping[str, int]) -> list[str]:
+    left, kept = Counter(shared), []
+    for word in words:
+        name = class_of(word)
+        if left[name] > 0:
+            left[name] -= 1
+            kept.append(word)
+    return kept
+
+
+def denies_another(words: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether of two texts with the same words one denies another word, also if it is read backwards.
+
+    >>> denies_another("can not have wheat allergic".split(), "can have wheat not allergic".split())
+    True
+    """
+    backwards, others_backwards = words[::-1], others[::-1]
+    return _denied(words) != _denied(others) and (
+        _denied(words) != _denied(others_backwards) or _denied(backwards) != _denied(others)
+    )
+
+
+def _denied(words: Sequence[str]) -> Counter[str]:
+    """The words, by class, that follow the denials of a text."""
+    said = heavy(words)
+    return Counter(class_of(other) for word, other in pairwise(said) if word in NEGATIONS)
+
+
+def _exchanged_numbers(a: Sequence[str], b: Sequence[str]) -> Exchanged | None:
     """Numbers that changed places with each other, of two texts with the same words: «3/5» and «5/3»."""
     before, after = _beside_numbers(a), _beside_numbers(b)
     turned = {

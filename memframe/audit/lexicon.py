@@ -31,13 +31,14 @@ _LIGHT = {
     """,
     "fr": """
         ai alors au aussi aux avec avons ce cela ces cet cette chez comme dans de du donc elle elles en encore et etait
-        eu il ils je la le les leur leurs lui ma mes moi mon ne nos notre nous ou par parce qu que qui sa ses sont ta te
+        eu il ils je la le les leur leurs lui ma mes moi ne nos notre nous ou par parce qu que qui sa ses sont ta te
         tes toi tous toute toutes un une vos votre vous
     """,
     "es": """
         con cual cuando cuyo de del desde donde ella ellas ellos esa ese eso esta este esto ha han hasta hay la las lo
         los mas mis muy para pero por porque que ser sobre su sus tambien tiene todo tus una uno unos ya yo
     """,
+    "user": "nutzer nutzers nutzerin benutzer benutzerin utilisateur utilisatrice usuario usuaria utente gebruiker",
     "it_nl_pt": """
         ao aos che ci da dal dalla degli dei della het hij ik je jij maar mijn naar nel nella num numa ook op os per piu
         si sono uma voor wij wordt worden ze zich zij zijn
@@ -50,8 +51,8 @@ _ARTICLES = "a an ein eine einen einem einer een un une una uno um uma"
 
 _NEGATIONS = """
     not no never none nothing nobody nowhere neither nor without cannot hardly barely scarcely seldom rarely except
-    stopped stops stop quit former formerly anymore unless false untrue dislike dislikes disliked minus
-    nicht kein keine keinen keiner keinem keines nie niemals ohne nichts niemand nirgends weder
+    stopped stops stop quit cancelled canceled former formerly anymore unless false untrue dislike dislikes disliked
+    minus nicht kein keine keinen keiner keinem keines nie niemals ohne nichts niemand nirgends weder
     pas jamais sans aucun aucune rien personne non nunca jamas sin ningun ninguno ninguna nada nadie tampoco
     mai senza nessuno nessuna niente niet geen nooit zonder niets nao sem nenhum nenhuma
     не нет ни без никогда нельзя nie nigdy bez zaden ne nikdy inte ikke ingen aldrig ei ole degil yok
@@ -92,14 +93,18 @@ _NUMBERS = """
     100/hundred/hundreds 1000/thousand/thousands/k 1000000/million/millions 1000000000/billion/billions
 """
 
-_SAME = """
+_UNITS = """
     euro/euros/eur dollar/dollars/usd/bucks pound/pounds/gbp/quid/lb/lbs percent/pct cent/cents franc/francs/chf
     yen/jpy kilometre/kilometer/kilometres/kilometers/km/kms metre/meter/metres/meters/m
     centimetre/centimeter/centimetres/cm millimetre/millimeter/millimetres/mm mile/miles/mi
     kilogram/kilograms/kilo/kilos/kg/kgs gram/grams/gramme/g/gr milligram/milligrams/mg ounce/ounces/oz
     litre/liter/litres/liters/l millilitre/milliliter/millilitres/ml seconds/sec/secs minute/minutes/min/mins
     hour/hours/hr/hrs/h week/weeks/wk/wks month/months/mth/mths year/years/yr/yrs/annum degree/degrees/deg celsius/c
+"""
+
+_SAME = """
     street/st road/rd avenue/ave number/nr versus/vs approximately/approx/roughly/circa/ca appointment/appt
+    birthday/bday trip/journey lesson/class lessons/classes
     department/dept apartment/apt/flat company/co information/info telephone/phone/tel advertisement/ad
     application/app photograph/photo/photographs/photos refrigerator/fridge mother/mom/mum/mama father/dad/papa
     mothers/moms/mums fathers/dads grandmother/grandma/granny grandfather/grandpa/granddad child/kid/children/kids
@@ -107,10 +112,10 @@ _SAME = """
     job/work/works/working/worked/jobs position/role holiday/vacation/holidays/vacations shop/store/shops/stores
     town/city physician/doctor/doc
     like/enjoy/love/adore/likes/enjoys/loves/adores/liked/enjoyed/loved/want/wish/desire/wants/wishes/desires/wanted
-    prefer/favor/favour/favours/prefers favorite/favourite/preferred
+    prefer/favor/favour/favours/prefers/favorite/favourite/preferred
     live/reside/dwell/lives/resides/dwells/lived/resided/living/residing
     buy/purchase/acquire/buys/purchases/acquires/bought/purchased/acquired/buying/purchasing
-    begin/start/commence/begins/starts/commences/began/started/commenced/beginning/starting
+    begin/start/commence/begins/starts/commences/began/begun/started/commenced/beginning/starting
     end/finish/complete/conclude/ends/finishes/completes/concludes/ended/finished/completed/concluded
     need/require/needs/requires/needed/required
     use/utilise/utilize/uses/utilises/utilizes/using/used/utilised/utilized
@@ -121,19 +126,20 @@ _SAME = """
     afraid/scared/frightened beautiful/pretty/lovely important/significant/essential hard/difficult/tough
     easy/simple receive/obtain/receives/obtains/received/obtained
     give/hand/provide/gives/hands/provides/gave/handed/provided keep/retain/keeps/retains/kept/retained
-    speak/talk/chat/speaks/talks/chats/spoke/talked/chatted
+    speak/talk/chat/speaks/talks/chats/spoken/spoke/talked/chatted
     say/state/mention/tell/says/states/mentions/tells/said/stated/mentioned/told/noted
     ask/request/inquire/asks/requests/inquires/asked/requested
     answer/reply/respond/answers/replies/responds/answered/replied/responded
     fix/repair/mend/fixes/repairs/mends/fixed/repaired/mended create/build/creates/builds/created/built
     show/display/shows/displays/showed/displayed/shown
     think/believe/feel/thinks/believes/feels/thought/believed/felt know/understand/knows/understands
-    choose/select/pick/chooses/selects/picks/chose/selected/picked visit/see/visits/sees/visited/saw
+    choose/select/pick/chooses/selects/picks/chose/chosen/selected/picked visit/see/visits/sees/visited/saw
+    move/relocate/moves/relocates/moved/relocated
     travel/head/travels/heads/travelled/traveled/headed/went arrive/come/arrives/comes/arrived/came
     plan/intend/aim/plans/intends/aims planned/scheduled meet/gather/meets/gathers called/named/titled
     practice/practise/practices/practises pay/spend/pays/spends/paid/spent cost/price/costs/priced earn/earns
     attend/join/attends/joins own/possess/owns/possesses send/mail/sends/mails/sent/mailed
-    teach/instruct/teaches/instructs learn/study/learns/studies try/attempt/tries/attempts/tried/attempted
+    teach/instruct/teaches/instructs/taught learn/study/learns/studies try/attempt/tries/attempts/tried/attempted
     furthermore/additionally/moreover however/although/though because/since therefore near/close/nearby
     next/upcoming/following final/last entire/whole various/several everybody/everyone somebody/someone till/until
     among/amongst while/whilst toward/towards regarding/concerning leave/depart/leaves/departs
@@ -143,13 +149,24 @@ _SAME = """
     neighborhood/neighbourhood behavior/behaviour labor/labour honor/honour humor/humour harbor/harbour rumor/rumour
     center/centre centers/centres theater/theatre fiber/fibre grey/gray tire/tyre tires/tyres program/programme
     programs/programmes license/licence licenses/licences jewelry/jewellery pajamas/pyjamas yogurt/yoghurt
-    donut/doughnut traveler/traveller traveling/travelling canceled/cancelled modeling/modelling organize/organise
+    donut/doughnut traveler/traveller traveling/travelling modeling/modelling organize/organise
     organized/organised organizes/organises apologize/apologise recognize/recognise realize/realise
     aluminum/aluminium mold/mould mustache/moustache skeptical/sceptical defense/defence catalog/catalogue
     dialog/dialogue tumor/tumour anemia/anaemia leukemia/leukaemia pediatrician/paediatrician
     gynecologist/gynaecologist orthopedic/orthopaedic
 """
 """Of which it does not matter which one stands there: spellings, abbreviations, units, everyday synonyms."""
+
+_FORMS = """
+    become/becomes/became bring/brings/brought catch/catches/caught drink/drinks/drank/drunk drive/drives/drove/driven
+    eat/eats/ate/eaten feed/feeds/fed fight/fights/fought find/finds/found grow/grows/grew/grown hang/hangs/hung
+    hear/hears/heard hide/hides/hid/hidden hold/holds/held lead/leads/led lend/lends/lent lose/loses/lost
+    ride/rides/rode/ridden ring/rings/rang/rung run/runs/ran sing/sings/sang/sung sit/sits/sat sleep/sleeps/slept
+    stand/stands/stood steal/steals/stole/stolen swim/swims/swam/swum swing/swings/swung take/takes/took/taken
+    throw/throws/threw/thrown wake/wakes/woke/woken wear/wears/wore/worn win/wins/won write/writes/wrote/written
+    draw/draws/drew/drawn
+"""
+"""Forms of verbs that no ending tells: a sentence in another tense."""
 
 _INTENDING = """
     plan plans planned planning intend intends intended hope hopes hoping wish wishes consider considers considering
@@ -172,7 +189,7 @@ _OPPOSITES = """
     safe/dangerous full/empty married/single alive/dead present/absent alone/together fewer/more less/most
     maximum/minimum max/min buy/sell bought/sold lend/borrow lent/borrowed arrive/depart arrives/departs first/last
     loud/quiet near/far right/wrong healthy/ill success/failure friend/enemy own/rent owns/rents approve/reject
-    trust/doubt
+    trust/doubt support/oppose
 """
 
 _CHANGING = """
@@ -201,10 +218,12 @@ INTENDING = frozenset(_INTENDING.split())
 """Words that tell of what has not happened: likewise."""
 CALENDAR = frozenset(word for group in _groups(_CALENDAR) for word in group)
 """Months and days of the week."""
+UNITS = frozenset(word for group in _groups(_UNITS) for word in group)
+"""What numbers count: a number and its unit are one value."""
 TIMES = CALENDAR.union(_TIMES.split())
 """Words of which another one says that it is another time."""
 CLASSES: Mapping[str, str] = {
-    **_by_word(_SAME, "="),
+    **_by_word(_UNITS + _SAME + _FORMS, "="),
     **_by_word(_CALENDAR, "="),
     **{
         f"{MONTH}{n:{width}}": f"={group[0]}"

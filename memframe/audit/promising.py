@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 from rapidfuzz import process
 from rapidfuzz.distance import LCSseq
 
+from memframe.audit.lexicon import MONTHS
 from memframe.audit.reader import lettered
+from memframe.audit.resemblance import class_of
 from memframe.audit.words import Words
 
 _PAIRS_AT_ONCE = 250_000
 _MOST_PARTNERS = 3
+_MONTHS = frozenset(map(class_of, MONTHS))
 
 Rows = NDArray[np.int64]
 
@@ -38,7 +41,8 @@ def promising_pairs(words: Words, left: Rows, right: Rows, place: Rows) -> Rows:
     slips = rare[left] + rare[right]
     less_left, more_left = less - shared - slips, more - shared - slips
     holds = (less_left <= 1 + shared / 20) & (more_left <= 1 + 1.5 * shared)
-    changed = ~holds & (more_left <= 2.5 + shared / 8)
+    dated = _dated(words)
+    changed = ~holds & (more_left <= 2.5 + 0.5 * (dated[left] & dated[right]) + shared / 8)
     alike = shared / (shared + np.maximum(more_left, 0) + 1)
     changed[changed] = _closest(left[changed], right[changed], alike[changed], place)
     promising: Rows = kept[holds | changed]
@@ -56,6 +60,14 @@ def _heavy_bags(words: Words) -> tuple[list[str], Rows, Rows]:
     letters = lettered(np.sort(rows * size + said) % size)
     starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
     return [letters[start:end] for start, end in pairwise(starts)], sizes, rare
+
+
+def _dated(words: Words) -> NDArray[np.bool_]:
+    """Which texts name a month, so that three words may be one value."""
+    months = np.array([name in _MONTHS for name in words.classes], bool)
+    dated = np.zeros(len(words), bool)
+    dated[words.rows()[months[words.said]]] = True
+    return dated
 
 
 def _in_both(bags: list[str], left: Rows, right: Rows) -> NDArray[Any]:

@@ -62,7 +62,7 @@ def similar_pairs(memories: pd.DataFrame) -> SimilarPairs:
         words = words_of(pa.array(contents[rows], pa.large_string()))
         left, right, place = candidate_pairs(words, owners[rows])
         promising = promising_pairs(words, left, right, place)
-        reader = Reader(words)
+        reader = Reader(words, contents[rows])
         found = (
             Pair(a, b, reader.difference(a, b))
             for a, b in zip(left[promising].tolist(), right[promising].tolist(), strict=True)

@@ -6,6 +6,8 @@ words that both stand in several texts, or that are both known, are two words, h
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from rapidfuzz.distance import OSA
 
 from memframe.audit.known_words import is_common, is_known, is_name
@@ -14,6 +16,7 @@ from memframe.audit.opposites import are_opposed
 from memframe.audit.resemblance import is_number
 
 _KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_DENIALS = tuple(sorted(word for word in NEGATIONS if len(word) > 4))
 _PLACE_OF_KEY = {key: (row, at) for row, keys in enumerate(_KEYBOARD) for at, key in enumerate(keys)}
 
 
@@ -34,12 +37,12 @@ def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bo
     """
     if n_a > n_b or (n_a == n_b and is_known(a)):
         a, n_a, b, n_b = b, n_b, a, n_a
-    if n_a > 1 + n_b // 20 or abs(len(a) - len(b)) > 1 or not (a + b).isalpha() or _are_two_words(a, b):
+    if n_a > 1 + n_b // 20 or abs(len(a) - len(b)) > 2 or not (a + b).isalpha() or _are_two_words(a, b):
         return False
-    if is_known(a) and (not careless or is_name(a)):
-        return False
+    if (is_known(a) and (not careless or is_name(a))) or (a[:1] != b[:1] and not is_known(b)):
+        return False  # «Preact» is not «React», however often the store speaks of that
     known, longer = n_b > 2 * n_a or is_known(b), max(len(a), len(b))
-    may_be_two = known and not careless and longer >= 8 and a[0] == b[0]
+    may_be_two = known and not careless and a[0] == b[0] and longer >= _letters_for_two(b)
     if OSA.distance(a, b, score_cutoff=2) > (2 if may_be_two else 1):
         return False
     if known and (longer >= 6 or (longer > 3 and is_common(b))):
@@ -47,6 +50,21 @@ def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bo
     if longer >= 8 and a[-1] == b[-1]:
         return True
     return (known or longer >= 8 or (longer >= 6 and a[0] == b[0])) and _likely_slip(a, b)
+
+
+@lru_cache(maxsize=1 << 12)
+def may_deny(word: str) -> bool:
+    """Whether a word may be a mistyped denial.
+
+    >>> may_deny("nevr"), may_deny("harrdly"), may_deny("fever"), may_deny("tea")
+    (True, True, False, False)
+    """
+    return not is_known(word) and any(OSA.distance(word, denial, score_cutoff=1) <= 1 for denial in _DENIALS)
+
+
+def _letters_for_two(right: str) -> int:
+    """Of how many letters a word is that may have two typing errors: of fewer where the right one is no name."""
+    return 6 if is_known(right) and not is_name(right) else 8
 
 
 def _are_two_words(a: str, b: str) -> bool:

@@ -24,14 +24,14 @@ _SYMBOLS = {
     "£": " pound ",
     "%": " percent ",
     "&": " and ",
-    "\u2019": "'",
-    "\u00b4": "'",
     "ß": "ss",
     "👎": " not ",
     "🚫": " not ",
     "❌": " not ",
 }
+_APOSTROPHE = r"[\x{2019}\x{2018}\x{201b}\x{2bc}\x{2032}\x{b4}`]"
 _SIGNS = (
+    (r"[\x{ad}\x{200b}-\x{200d}\x{2060}\x{feff}]", ""),  # nobody sees them
     (r"\b([cfj])#", r"\1sharp "),
     (r"\bc\+\+", "cplusplus "),
     (r"(^|[\s(])[\x{2212}-](\d)", r"\1minus \2"),
@@ -49,13 +49,18 @@ _CONTRACTIONS = (
     (r"\bcan(?:'t|not)\b", "can not"),
     (r"\b(do|does|did|is|are|was|were|would|should|could|have|has|had|ai|wo)n'?t\b", r"\1 not"),
     (r"'(?:s|re|ve|ll|d|m)\b", ""),
+    (r"\bn(?:e |')(\pL+) plus\b", r"not \1"),
+    (r"\b[cdjlmnst]'(\pL\pL)", r"\1"),
+    (r"\bany more(\W*$|[.,;!?])", r"anymore\1"),
+    (r"\bno more than\b", "at most"),
+    (r"\bno (?:less|fewer) than\b", "at least"),
 )
 _MOMENTS = (
     (r"\b(\d{4})-(\d\d)-(\d\d)\b", rf"\3 {MONTH}\2 \1"),
     (r"\b(\d\d?)\. ?(\d\d?)\. ?(\d{4})\b", rf"\1 {MONTH}\2 \3"),
     (r"\b(1[3-9]|2\d|3[01])/(0?[1-9]|1[0-2])/(\d{4})\b", rf"\1 {MONTH}\2 \3"),
     (r"\b(0?[1-9]|1[0-2])/(1[3-9]|2\d|3[01])/(\d{4})\b", rf"\2 {MONTH}\1 \3"),
-    (r"(\d) ?([ap])\.? ?m\b\.?", rf"\1{MINUTES}\2m"),
+    (r"(\d) *([ap])\.? ?m\b\.?", rf"\1{MINUTES}\2m"),
     (rf"(\d)[.:](\d\d){MINUTES}([ap]m)", rf"\1{MINUTES}\2{MINUTES}\3"),
 )
 """Of the dates in digits those of which it is certain which number is the month."""
@@ -67,6 +72,7 @@ _NUMBERS = (
     (r"(\d)k\b", r"\1000"),
     (r"(\d)[.,](\d)", rf"\1{DECIMAL}\2"),
     (r"(\d):(\d\d)", rf"\1{MINUTES}\2"),
+    (r"(\d)[ -]second\b", r"\1 seconds"),
     (r"(\d)(\pL)", r"\1 \2"),
     (r"(\pL)(\d)", r"\1 \2"),
 )
@@ -78,7 +84,7 @@ def plain(texts: pa.Array) -> pa.Array:
     >>> plain(pa.array(["Note: the rent isn't 1,250, it's due at 3 PM"])).to_pylist()
     ['the rent is not 1250, it due at 3¦pm']
     """
-    texts = pc.utf8_lower(pc.utf8_normalize(texts, "NFKC"))
+    texts = pc.replace_substring_regex(pc.utf8_lower(pc.utf8_normalize(texts, "NFKC")), _APOSTROPHE, "'")
     for symbol, name in _SYMBOLS.items():
         texts = pc.replace_substring(texts, symbol, name)
     for pattern in (WRAPPER, WRAPPER_AFTER):

@@ -21,7 +21,7 @@ from memframe.audit.statements import (
     statement_of,
     statements_of,
 )
-from memframe.audit.words import Words
+from memframe.audit.words import Words, without_accents
 
 _CLAIMS = 3
 LEAST_SCORE = 0.25
@@ -34,13 +34,14 @@ _BY_TELLING = (0.3, 0.85, 1.0)
 """What a likeness counts by how many words are shared that are neither a name nor a mere topic."""
 
 _ANOTHER_PERSON = 0.3
+_HALF = 0.5
 _OF_RELATIVE = re.compile(
     r"\W*(?:the )?(?:\w+['\u2019]s|my|his|her|their) (?:(?:best|old|elder|younger|little|big) )?"
     r"(sister|brother|mother|father|mum|mom|dad|parents|son|daughter|wife|husband|aunt|uncle|cousin|nephew|niece|friend|"
     r"neighbou?r|colleague|roommate|flatmate|grandmother|grandfather|in-laws)s?\b(?! and)",
     re.IGNORECASE,
 )
-_OF_USER = re.compile(r"\W*(?:the )?(?:user|i|my)\b", re.IGNORECASE)
+_OF_USER = re.compile(r"\W*(?:the )?(?:user|i|my|we|our)\b", re.IGNORECASE)
 
 
 class Succession(NamedTuple):
@@ -165,7 +166,7 @@ class Judge:
         ]
         names = self._names(text) if reasons else []
         for newer, (score, cue, shared) in reasons:
-            is_same = newer.relative in text.lower() and _may_be_same(names, newer.names)
+            is_same = newer.relative in text.lower() and _may_be_same(names, _besides(newer.names, cue))
             likely = score * (1.0 if is_same else _ANOTHER_PERSON)
             if likely >= LEAST_SCORE:
                 rarest = tuple(sorted(shared, key=lambda name: (-self._weights[name], name)))
@@ -205,6 +206,8 @@ class Judge:
         if claim.cue.kind == "denied":
             score *= covered
         score -= 0.3 * weights.share(claim.new, statement.said)
+        if all(name[0] == "@" for name in shared) and covered < _HALF:
+            score /= 2  # a mere topic, of which the older one says something else
         return score * claim.cue.strength * trust
 
     def _names(self, text: str) -> list[str]:
@@ -215,6 +218,12 @@ class Judge:
 def _n_telling(names: frozenset[str]) -> int:
     """How many words these are, all topics together counting as one."""
     return len({name if name[0] != "@" else "@" for name in names})
+
+
+def _besides(names: Sequence[str], cue: Cue) -> list[str]:
+    """Without what the cue exchanges: the text speaks of it, but it is nobody."""
+    exchanged = set(without_accents(f"{cue.old} {cue.new}").split())
+    return [name for name in names if name not in exchanged]
 
 
 def _may_be_same(old: Sequence[str], new: Sequence[str]) -> bool:

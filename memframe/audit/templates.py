@@ -24,6 +24,7 @@ _MOST_FILLING = 6
 _LOOKS = (0, 64, 1024)
 """Texts with a word are looked at up to these: of a template the first few will do."""
 
+_ALMOST_ALL = 0.8
 _DAYS = frozenset(map(class_of, CALENDAR))
 
 
@@ -33,8 +34,8 @@ def changed_pairs(
     """Pairs of texts that differ in a value, one for each two clusters, and of each text the closest few.
 
     A sentence that many memories fill in their own way is a list, a log or a template, and no changed fact; what a
-    memory denies is one all the same. Where values differ in more than one place the pair counts only if neither text
-    has a closer partner, and no other memory has that sentence.
+    memory denies is one all the same. Where values differ in more than one place the pair counts only if almost all
+    else is the same, neither text has a closer partner, and no other memory has that sentence.
     """
     closest: dict[tuple[int, int], Pair] = {}
     for pair in pairs:
@@ -53,7 +54,8 @@ def _counts(pair: Pair, single: set[int], templates: _Templates) -> bool:
         return True
     if pair.difference.n_places == 1:
         return templates.n_filling(pair) <= _MOST_FILLING
-    return single.isdisjoint(pair[:2]) and templates.n_filling(pair, values=False) == 2
+    is_long = pair.difference.score >= _ALMOST_ALL
+    return is_long and single.isdisjoint(pair[:2]) and templates.n_filling(pair, values=False) == 2
 
 
 def _closeness(pair: Pair) -> tuple[int, float, int, int]:

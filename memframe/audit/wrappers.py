@@ -7,8 +7,8 @@ _TELLERS = (
     r"(?:user|person|client|customer|speaker|human|owner|i|we|they|he|she|it|assistant|ai)"
 )
 _HEDGES = (
-    r"(?:(?:has|have|had|was|is|been|also|just|once|recently|previously|earlier|already|clearly|can|do|"
-    r"would like to) )*"
+    r"(?:(?:has|have|had|was|is|been|also|just|once|recently|previously|earlier|already|clearly|can|do|should|must|"
+    r"would like to|need to) )*"
 )
 _TELLING = (
     r"(?:said|says|say|stated|states|mentioned|mentions|told|tells|noted|notes|note|explained|explains|shared|shares|"
@@ -28,7 +28,10 @@ _LABELS = (
     r"(?:user|client|customer|chat|conversation|call|session)|as (?:the )?user (?:said|stated|mentioned|noted)|"
     r"notiz|hinweis|merke|nota|recordatorio|rappel|remarque|for the record|for reference|"
     r"(?:saved|added|stored) (?:to|in) memory|memory (?:updated|saved)|just so you know|by the way|quick note|"
-    r"side note|good to know|worth noting|also|one more thing)"
+    r"side note|good to know|worth noting|also|one more thing|"
+    r"as (?:already |previously )?(?:mentioned|noted|said|stated|discussed)(?: (?:above|earlier|before))?|"
+    r"heads up|psa|nb|n\.b\.|"
+    r"(?:stored|saved|quick|key|new|known|relevant|important|useful) (?:fact|note|info|detail|memory|reminder))"
 )
 _ABOUT = r"(?: (?:to (?:self|me|myself)|(?:about|from|for) (?:the )?user|noted|saved))?(?: ?#\d+)?"
 _END = r"(?: that\b|[\])!]| *[:,\x{2013}\x{2014}]| *- )"
@@ -50,6 +53,9 @@ WRAPPER = (
 
 WRAPPER_AFTER = (
     rf"[^\pL\pN]+(?:(?:or so |as )?{_TELLERS} {_HEDGES}{_TELLING}{_LISTENERS}(?: so| this| that| it)?|noted|saved|"
+    r"confirmed|verified|source: ?\w+|just so you know|lol|"
+    r"(?:as |was )?(?:mentioned|noted|said|stated|saved|told|heard)"
+    r" (?:in passing|in chat|earlier|before|above|previously|recently|for later|for reference|already)|"
     r"remember (?:this|that)|(?:please )?(?:remember|note)(?: this| that| it)?|got it|for the record|fyi|btw)"
     r"[^\pL\pN]*$"
 )

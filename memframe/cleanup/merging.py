@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from memframe.audit.clusters import Clusters
 from memframe.audit.keeper import precedence
+from memframe.audit.plainness import oddness
 from memframe.change import Value, same_value
 from memframe.cleanup.values import Said, Store, Texts, lost
 from memframe.frames import MEMORY_KINDS
@@ -27,7 +28,7 @@ _FILLED = ("title", "summary", "source", "importance", "confidence")
 _RANKS = {"near_duplicate": 0, "exact_duplicate": 1, "junk": 2}
 """Whose keeper is kept where checks have chosen several: that of the check which compares most."""
 
-_LAST = 9
+_LAST, _MANY = 9, 1000
 
 Values = Mapping[str, Value]
 
@@ -113,7 +114,8 @@ class Merging:
             rank[keeper] = min(rank.get(keeper, _LAST), _RANKS.get(check, _LAST))
         rows = self._memories.drop_duplicates("id").set_index("id", drop=False).reindex(list(members))
         says = np.array([self._texts.n_values((member, "content")) for member in members], np.float64)
-        places = precedence(rows.reindex(columns=list(MEMORY_KINDS)), says)
+        odd = oddness([str(self._values[member].get("content") or "") for member in members])
+        places = precedence(rows.reindex(columns=list(MEMORY_KINDS)), says - np.floor(odd) / _MANY, odd)
         return {i: (rank.get(i, _LAST), place) for i, place in zip(members, places.tolist(), strict=True)}
 
     def _of_cluster(self, members: Sequence[str]) -> Iterator[Merge]:

@@ -3,10 +3,10 @@
     python tests/benchmarks/audit_pairs.py
     python tests/benchmarks/audit_pairs.py --rows 1000000
 
-The stores are those of `tests/pairs`; the half that the checks were written with and the half that they were not. Costs
-are of a fresh process for each size, beside a bare MinHash index of the same texts (`rensa`, else `datasketch`; neither
-is needed otherwise) in another one; they take turns, and the fastest of the rounds counts. Ratios are of seconds of the
-processor, which hang less on what else the machine does.
+The stores are those of `tests/pairs`; the half that the checks were written with and the half that they were not, and
+pairs of one user each in three other voices. Costs are of a fresh process for each size, beside a bare MinHash index of
+the same texts (`rensa`, else `datasketch`; neither is needed otherwise) in another one; they take turns, and the
+fastest of the rounds counts. Ratios are of seconds of the processor, which hang less on what else the machine does.
 """
 
 import argparse
@@ -65,6 +65,22 @@ def found_pairs(half, n):
     row("changed_value", corpus_name, Figures(*values))
     print(f"  changed values merged: {n_merged} of {n_changed}")
     print("  copies lost: " + (", ".join(f"{kind} {lost[kind]} of {made[kind]}" for kind in lost) or "none"))
+
+
+def found_pairs_of_one_user(name, n=2000):
+    """Figures of pairs of memories in one voice, each pair of a user of its own."""
+    from tests.audit.figures import Figures
+    from tests.audit.test_voices import judged
+    from tests.pairs.voices import pairs
+
+    said = judged(list(pairs(name, 1, n)))
+    for check, verdict in (("near_duplicate", "same"), ("changed_value", "changed")):
+        told = {n for n, (pair, _) in enumerate(said) if pair.verdict == verdict}
+        found = {n for n, (_, seen) in enumerate(said) if seen == verdict}
+        hits, false, missed = (Counter(pair=len(ns)) for ns in (told & found, found - told, told - found))
+        row(check, f"pairs, {name}", Figures(hits, false, missed))
+    merged = sum(pair.verdict == "changed" and found == "same" for pair, found in said)
+    print(f"  changed values merged: {merged} of {sum(pair.verdict == 'changed' for pair, _ in said)}")
 
 
 def found_updates(half):
@@ -261,6 +277,8 @@ def report():
         for n in (1_000, 10_000):
             found_pairs(half, n)
         found_updates(half)
+    for name in ("notes", "chat", "household"):
+        found_pairs_of_one_user(name)
     print("Where nothing is said twice:")
     found_nothing()
 
