@@ -27,8 +27,8 @@ _BUSY = one_of(
     deciding, rewriting, loading, compiling, rebasing, writing (?:an?|the|tests?|this)"""
 )
 _DONE = one_of(
-    r"""opened, committed, pushed, stopped, installed, deployed, created, fixed, merged, updated, started, finished,
-    renamed, reverted, reran, added, removed, refactored, implemented, blocked, paused, generated,
+    r"""opened, committed, pushed, installed, deployed, created, fixed, merged, updated, started, finished,
+    renamed, reverted, reran, added, removed, refactored, implemented, generated,
     converted, completed, done"""
 )
 _SAID = one_of(
@@ -63,7 +63,7 @@ _TOPICS = one_of(
     rf"""{_WHICH}, (?:about )?the (?:weather|time|date|capital|meaning|definition|difference|price"
     rf"|answer), to {_TO_DO},
     to know (?:{_WHICH}|if|the),
-    for (?:\w+ )?more, for (?:help|another|the|more|ideas|names|suggestions|advice on|an? {_ASKED_FOR}),
+    for (?:\w+ )?more {_SAID}s?, for (?:help|another|the|more|ideas|names|suggestions|advice on|an? {_ASKED_FOR}),
     (?:an? )?{_ASKED_FOR}"""
 )
 

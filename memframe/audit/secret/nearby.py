@@ -82,6 +82,9 @@ _ENOUGH, _DOUBT = 5, 3
 _PIN_CODE = ("pin code", "pincode", "pin-code")
 """What Indian postal codes are called, too."""
 
+_LED = 2
+"""What a link weighs that says what the secret is; less, where only words about its purpose stand between."""
+
 _LONGEST, _FAR, _LONG_NUMBER, _POSTAL = 320, 60, 6, 6
 
 
@@ -139,15 +142,16 @@ def _weight_of_cue(cue: Cue, cues: list[Cue], small: str, place: Place) -> int:
         link = _weight_of_link(between, place, is_lone_lock=is_lone_lock)
     else:
         leads = _DOES.search(place.before) or (_OPENS if is_lone_lock else _BEHIND).fullmatch(between)
-        link = 2 if leads else -1
-    return weight + link - (len(between) > _FAR)
+        link = _LED if leads else -1
+    is_beside_address = "@" in small[cue.start : cue.end] and link < _LED
+    return 0 if is_beside_address else weight + link - (len(between) > _FAR)
 
 
 def _weight_of_link(between: str, place: Place, *, is_lone_lock: bool) -> int:
     """How closely what stands at a place follows a word; a door needs a deed beside it, as doors have other numbers."""
     if is_lone_lock:
-        return 2 if _DOES.search(place.before) else -1
+        return _LED if _DOES.search(place.before) else -1
     if _LEADS.search(place.before) or _BESIDE.fullmatch(between):
-        return 2
+        return _LED
     is_close = _NAMED_FOR.fullmatch(between) or (place.shape != "word" and _MEANT_FOR.fullmatch(between))
     return 1 if is_close else -1

@@ -32,7 +32,7 @@ _SIGN = re.compile(r"[!@#$%^&*+=~|<>?]")
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
 _NO_WORD = re.compile(
     r"[\w.+-]+@[\w-]+\.\w.*|[a-z][a-z0-9+.-]*://.*|www\..*|[0-9.,:/-]+|[0-9].{0,3}"
-    r"|[0-9]+(?:[.,x][0-9]+)?[a-zA-Z%€$°]{1,5}"
+    r"|[0-9]+(?:[.,x][0-9]+)?[a-zA-Z%€$°]{1,5}(?:/[a-z]+)?"
     r"|(?:sha|md|wpa|aes|rsa|utf|base|http|ipv|oauth|mp|web|bcrypt|pbkdf|argon|usb|win|office|windows"
     r"|python)-?[0-9]+\w*"
     r"|[0-9]?1?password|fritz!box\w*|[\w-]+\.(?:com|org|net|de|io|md|py|js|txt|pdf|json)\b.*"
@@ -58,7 +58,8 @@ _UNIT = re.compile(
     r"|shares|street|main|road|lane|ave\w*)\b)"
 )
 _OTHER = re.compile(
-    r"(?<!\w)(?:(?:user|username|user name|network|network name|ssid|name|version|model|id) is|user|users"
+    r"(?<!\w)(?:(?:user|username|user name|network|network name|ssid|name|version|model|id|account"
+    r"|handle) is|user|users"
     r"|username|user name|login|name|account|acct|id|room|flight|order|version|model|no|nr|part|bus|line|page|floor"
     r"|zip|area|bib|ticket|since|seit|depuis|desde|(?<!punch )(?<!type )(?<!typed )(?<!key )in|im|on|at|um|from|by"
     r"|until|bis|call|called|named|heißt|ssid|network|port|host"
