@@ -53,7 +53,8 @@ class Comparison:
         if self._left and self._right:
             self._settle()
         left, right = self._valued()
-        if min(n_values(left), n_values(right)) > _MOST_EXCHANGED + self._shared / 8:
+        most = _MOST_EXCHANGED + self._shared / 8
+        if min(len(left), len(right)) > most and min(n_values(left), n_values(right)) > most:
             return APART
         opposites = self._opposites()
         if opposites or self._denied():

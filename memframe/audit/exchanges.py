@@ -30,6 +30,8 @@ def n_values(words: Sequence[str]) -> int:
     (1, 1, 2, 1)
     """
     said = [word for word in words if word not in NEGATIONS]
+    if len(said) < 2:
+        return len(said)
     measured = [word for word in said if is_number(word) or _belongs_to_number(word)]
     return len(said) - len(measured[1:]) if any(map(_belongs_to_number, measured)) else len(said)
 

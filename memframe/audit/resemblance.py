@@ -71,6 +71,7 @@ def is_digits(word: str) -> bool:
     return word[0].isdigit()
 
 
+@lru_cache(maxsize=1 << 16)
 def is_number(word: str) -> bool:
     """Whether the word is a number, in digits or spelled out.
 
