@@ -234,6 +234,9 @@ def _hints_of(*kinds: str) -> Hints:
 _OF_KIND = {rule.kind: _hints_of(rule.kind) for rule in RULES}
 _HINTS = _hints_of(*_OF_KIND)
 
+ANY_HINT = "|".join(re.escape(hint) for hint, _ in _HINTS)
+"""Matches, as RE2, every text in lower case that has a hint of a cue."""
+
 ANY_CUE = "|".join(dict.fromkeys(rule.sign for rule in RULES))
 """Matches, as RE2, every text in lower case in which `cue_in` finds a cue, and some others."""
 

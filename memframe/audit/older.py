@@ -40,7 +40,7 @@ class Older:
     age, owners
         The place of each text in time, and the number of its owner.
     newer
-        The texts that will be asked about.
+        The texts that may be asked about: by words that none of them has, nothing is found.
     """
 
     def __init__(self, words: Words, age: Rows, owners: Rows, newer: Rows) -> None:

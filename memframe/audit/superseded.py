@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from memframe.audit.cues import ANY_CUE, cue_in
+from memframe.audit.cues import ANY_CUE, ANY_HINT, cue_in
 from memframe.audit.evidence import is_delicate, shown
 from memframe.audit.exact_duplicate import owners_of
 from memframe.audit.findings import findings_frame
@@ -186,9 +186,13 @@ def _asked(
 ) -> Iterator[Asked]:
     """Memories that say that something has changed, from the oldest, and the older ones that they may mean."""
     plain = pc.utf8_lower(text_column(chosen, "content"))
-    cued = np.flatnonzero(pc.match_substring_regex(plain, ANY_CUE).to_numpy(zero_copy_only=False))
-    cued = cued[first[cued] == cued]  # what only repeats an older memory replaces nothing
-    older = Older(pairs.reader.words, age, owners_of(chosen), cued)
+    hinted, cued = (
+        np.flatnonzero(pc.match_substring_regex(plain, pattern).to_numpy(zero_copy_only=False))
+        for pattern in (ANY_HINT, ANY_CUE)
+    )
+    # what only repeats an older memory replaces nothing
+    hinted, cued = (rows[first[rows] == rows] for rows in (hinted, cued))
+    older = Older(pairs.reader.words, age, owners_of(chosen), hinted)
     contents = chosen["content"].tolist()
     cued = cued[np.argsort(age[cued])]
     claimed = [(newer, claims) for newer in cued.tolist() if (claims := claims_of(contents[newer]))]

@@ -6,21 +6,26 @@ import subprocess
 import sys
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memframe.audit.changed_value import find_changed_values
+from memframe.audit.cues import ANY_CUE, cue_in
 from memframe.audit.exact_duplicate import find_exact_duplicates
 from memframe.audit.near_duplicate import find_near_duplicates
 from memframe.audit.similar import similar_pairs
 from memframe.audit.stale import find_stale
+from memframe.audit.statements import sentences_of
 from memframe.audit.superseded import find_superseded
 from tests.pairs import edits, facts
 from tests.pairs.by_hand import of_one_user_each, pairs_by_hand, verdicts
 from tests.pairs.corpus import corpus, frame_of
 from tests.pairs.families import families
 from tests.pairs.scoring import labels_of, related
+from tests.pairs.updates import updates
 
 FORMS = facts.sentences("held_out")
 BY_HAND = pairs_by_hand()
@@ -150,6 +155,25 @@ def test_a_list_of_things_is_no_changed_value():
 def test_what_stands_between_two_dates_joins_neither_with_the_other():
     texts = ["Born in Graz on 03/05/1984", "Born in Graz on 05/03/1984", "Born in Graz on 1984-05-03"]
     assert find_near_duplicates(frame_of(texts)).empty
+
+
+CUED = [
+    "He changed (from tea to coffee).",
+    "They gave the cot away",
+    "Works late from Monday on",
+    "It isn\u2019t true",
+    "Ada n'habite plus à Graz",
+    "Elle a déménagé",
+]
+
+
+def test_no_text_with_a_cue_is_left_out_unread():
+    texts = [*CUED, *updates(3).memories["content"], *updates(3, "develop").memories["content"]]
+    matched = pc.match_substring_regex(pc.utf8_lower(pa.array(texts, pa.large_string())), ANY_CUE)
+    left_out = [text for text, is_match in zip(texts, matched.to_pylist(), strict=True) if not is_match]
+    assert len(left_out) > 100
+    assert not any(cue_in(sentence) for text in left_out for sentence in sentences_of(text))
+    assert all(map(cue_in, CUED))
 
 
 SCORES = """
