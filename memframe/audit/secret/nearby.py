@@ -68,7 +68,7 @@ _CODED = re.compile("code|comb")
 _DENIED = re.compile(
     r"\b(?:polic(?:y|ies)|must|at least|characters?|minimum|hint|hash\w*|reset link|expired|attempts|such as"
     r"|e\.g\.|for example"
-    r"|silliest|guess\w*|zip|postal|area code|postcode|plz|country code|dress|promo\w*|discount|referral"
+    r"|silliest|guess\w*|zip|postal|area code|postcode|plz|country code|sort code|dress|promo\w*|discount|referral"
     r"|coupon|voucher|error|status|qr|bar ?code"
     r"|source|morse|tax|course|booking|confirmation number|serial|model|tracking|order (?:number|no|id)"
     r"|version|reference"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from memframe.audit.personal_data.ibans import find_ibans
 from memframe.audit.secret.passwords import is_strong
 from memframe.audit.secret.plain_words import is_plain
 from memframe.audit.secret.randomness import is_placeholder
@@ -106,6 +107,8 @@ def _weight_of_shape(shape: str, value: str) -> int:
             return 3
         return 1 if _YEAR.fullmatch(value) else _SHAPES[shape]
     if not is_strong(value) or is_plain(value) or _NO_WORD.fullmatch(value) or _NAMED.fullmatch(value):
+        return 0
+    if any(find_ibans(value)):  # the number of a bank account, which is personal data
         return 0
     if _SNAKE.fullmatch(value):
         return 0 if _TECHNICAL.search(value) else 2
