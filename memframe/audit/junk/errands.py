@@ -7,7 +7,8 @@ or on a screen only, and times that are over in an hour; what belongs to somebod
 
 from __future__ import annotations
 
-from memframe.audit.junk.signs import Sign, Signal, one_of, quoted, weight_of
+from memframe.audit.junk.signs import Sign, Signal, quoted, weight_of
+from memframe.audit.vocabulary import one_of
 
 _WHO = (
     r"\A\W{0,3}(?:\[\w+\]\s)?(?:the |der |die |el |la |l['’])?"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from memframe.audit.junk.signs import Sign, one_of, quoted
+from memframe.audit.junk.signs import Sign, quoted
+from memframe.audit.vocabulary import one_of
 
 _TALK = "(?:the )?" + one_of("conversation, chat session, session, chat, dialogue, call")
 _MACHINE = one_of("assistant, ai, agent, bot")

@@ -47,15 +47,6 @@ def weight_of(signals: Iterable[Signal], text: str) -> int:
     return sum(signal.weight for signal in signals if signal.pattern.search(text))
 
 
-def one_of(words: str) -> str:
-    """A pattern for one of several words or phrases, which commas set apart; each may be a pattern itself.
-
-    >>> one_of("file, error message, tests?")
-    '(?:file|error message|tests?)'
-    """
-    return f"(?:{'|'.join(' '.join(words.split()).split(', '))})"
-
-
 _LONGEST = 60
 
 

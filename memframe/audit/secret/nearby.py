@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from operator import itemgetter
 
-from memframe.audit.secret.cues import KINDS, WEIGHTS, Cue, find_cues
+from memframe.audit.secret.cues import GROUPS, Cue, find_cues
 from memframe.audit.secret.keywords import SMALL
 from memframe.audit.secret.shapes import Place, find_places
 from memframe.audit.spans import Span
@@ -107,7 +107,7 @@ def find_nearby(text: str) -> Iterator[Span]:
             ]
             best = max(told, default=None, key=itemgetter(0))
             if best and place.weight + best[0] - doubt >= _ENOUGH:
-                yield Span(KINDS[best[1].group], place.start, place.end, 0.7)
+                yield Span(GROUPS[best[1].group].kind, place.start, place.end, 0.7)
 
 
 def _fits(cue: Cue, place: Place, small: str) -> bool:
@@ -133,7 +133,7 @@ def _weight_of_cue(cue: Cue, cues: list[Cue], small: str, place: Place) -> int:
     has_code = cue.group == "lock" and (
         _CODED.search(small, cue.start, cue.end) or any(other.group == "code" for other in cues)
     )
-    weight = WEIGHTS[cue.group] + bool(others or has_code)
+    weight = GROUPS[cue.group].weight + bool(others or has_code)
     is_lone_lock = cue.group == "lock" and weight == 1
     between = small[min(cue.end, place.end) : max(cue.start, place.start)]
     if cue.group == "login" and _WITH_NAME.fullmatch(between):
