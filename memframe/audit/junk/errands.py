@@ -61,8 +61,8 @@ _ASKED_FOR = one_of(
 )
 _WHICH = one_of("what, how, who, when, why, where, which, whether")
 _TOPICS = one_of(
-    rf"""{_WHICH}, (?:about )?the (?:weather|time|date|capital|meaning|definition|difference|price"
-    rf"|answer), to {_TO_DO},
+    rf"""{_WHICH}, (?:about )?the (?:weather|time|date|capital|meaning|definition|difference|price|answer),
+    to {_TO_DO},
     to know (?:{_WHICH}|if|the),
     for (?:\w+ )?more {_SAID}s?, for (?:help|another|the|more|ideas|names|suggestions|advice on|an? {_ASKED_FOR}),
     (?:an? )?{_ASKED_FOR}"""

@@ -20,10 +20,11 @@ _OF_TALK = (
     + r"(?: at [\w :.-]+| on [\w :.,-]+| with (?:the )?(?:user|assistant))?"
 )
 _OF_TALKING = one_of(
-    r"""the, an?, his, her, their, this, that, it, (?:assistant|ai|agent"
-    r"|bot)(?:['’]s)?, reply, answer, response, question,
-    message, request, suggestion, help, information, conversation, session, chat, app, user, earlier, today, again, now,
-    utc, am, pm, something, everything, next, input, instructions, topic, link, it, all"""
+    small="the, an?, his, her, their, this, that, it, something, everything, all",
+    speakers=r"(?:assistant|ai|agent|bot)(?:['’]s)?, user",
+    said="reply, answer, response, question, message, request, suggestion, help, information, input, instructions",
+    talks="conversation, session, chat, app, topic, link",
+    times="earlier, today, again, now, next, utc, am, pm",
 )
 """What is spoken of in a conversation about itself."""
 

@@ -32,7 +32,7 @@ GROUPS = {
         "password",
         2,
         misspelt=r"pas+_w(?:or?d?|r?d|rod|örter|ort)s?",
-        english=r'pas+_(?:phrase"|r"|key)s?, p[as]?s?wd?, psw, pwd, passwd, requirepass',
+        english=r"pas+_(?:phrase|key)s?, p[as]?s?wd?, psw, pwd, passwd, requirepass",
         german=r"kennw[oö]rter?, kennwort",
         short=r"pass, mdp",
         romance=r"mots?_de_passe, contrase[ñn]as?, clave, senha",
