@@ -34,8 +34,9 @@ class Signal(NamedTuple):
     pattern: re.Pattern[str]
 
     @classmethod
-    def of(cls, weight: int, pattern: str) -> Self:
-        return cls(weight, re.compile(pattern, re.IGNORECASE | re.MULTILINE))
+    def of(cls, weight: int, *patterns: str) -> Self:
+        """What any of some patterns shows; it counts once, however many of them do."""
+        return cls(weight, re.compile("|".join(patterns), re.IGNORECASE | re.MULTILINE))
 
 
 def weight_of(signals: Iterable[Signal], text: str) -> int:
