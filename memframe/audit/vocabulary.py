@@ -1,4 +1,4 @@
-"""Vocabularies: lists of words that lie beside the code as text, in sections."""
+"""Vocabularies: lists of words, as text beside the code in sections, or in the code in named groups."""
 
 from __future__ import annotations
 
@@ -23,3 +23,17 @@ def read_vocabulary(package: str, name: str) -> dict[str, frozenset[str]]:
         elif not line.startswith("#"):
             words.extend(line.split())
     return {section: frozenset(words) for section, words in sections.items()}
+
+
+def one_of(*lists: str, **groups: str) -> str:
+    """A pattern for one of several words or phrases, which commas set apart; each may be a pattern itself.
+
+    The names of groups tell readers what belongs together; the pattern tries all in the order in which they are given.
+
+    >>> one_of("file, error message, tests?")
+    '(?:file|error message|tests?)'
+    >>> one_of(english="door, gate", german="tür, tor")
+    '(?:door|gate|tür|tor)'
+    """
+    words = (word for group in (*lists, *groups.values()) for word in " ".join(group.split()).split(", "))
+    return f"(?:{'|'.join(words)})"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from memframe.audit.junk.signs import Sign, one_of, quoted
+from memframe.audit.junk.signs import Sign, quoted
+from memframe.audit.vocabulary import one_of
 
 _TALK = "(?:the )?" + one_of("conversation, chat session, session, chat, dialogue, call")
 _MACHINE = one_of("assistant, ai, agent, bot")
@@ -19,10 +20,11 @@ _OF_TALK = (
     + r"(?: at [\w :.-]+| on [\w :.,-]+| with (?:the )?(?:user|assistant))?"
 )
 _OF_TALKING = one_of(
-    r"""the, an?, his, her, their, this, that, it, (?:assistant|ai|agent"
-    r"|bot)(?:['’]s)?, reply, answer, response, question,
-    message, request, suggestion, help, information, conversation, session, chat, app, user, earlier, today, again, now,
-    utc, am, pm, something, everything, next, input, instructions, topic, link, it, all"""
+    small="the, an?, his, her, their, this, that, it, something, everything, all",
+    speakers=r"(?:assistant|ai|agent|bot)(?:['’]s)?, user",
+    said="reply, answer, response, question, message, request, suggestion, help, information, input, instructions",
+    talks="conversation, session, chat, app, topic, link",
+    times="earlier, today, again, now, next, utc, am, pm",
 )
 """What is spoken of in a conversation about itself."""
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from memframe.audit.junk.signs import Sign, one_of, quoted
+from memframe.audit.junk.signs import Sign, quoted
+from memframe.audit.vocabulary import one_of
 
 
 def _sign(pattern: str) -> re.Pattern[str]:

@@ -9,42 +9,54 @@ from __future__ import annotations
 import re
 
 from memframe.audit.junk.signs import Sign, quoted
-from memframe.audit.vocabulary import read_vocabulary
+from memframe.audit.vocabulary import one_of, read_vocabulary
 
 _WORDS = read_vocabulary(__package__, "machine_words.txt")
 _RECITAL, _KNOWN = _WORDS["recital"], _WORDS["recital"] | _WORDS["recited"]
 _TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W\d_]+)*")
-_TOOL = r"(?:assistant|ai|agent|bot|model|system)"
+_TOOL = one_of("assistant, ai, agent, bot, model, system")
+_RECALLS = r"re(?:call|member|trieve|peat|state)(?:s|ed)?\b"
+_SPEAKS_OF_MEMORY = one_of("answer, repli, respond, greet, mention, summari[sz], list, stat, not") + (
+    r"\w+\b[^.\n]{0,60}\b(?:memor(?:y|ies)|stored|remembers?|knew|known)\b"
+)
+_KEPT = one_of("memor(?:y|ies), notes, conversations, context, chats")
+_EARLIER = one_of("earlier, before, previously")
 _TO_USER = re.compile(
-    r"\W{0,4}(?:"
-    rf"(?:the )?{_TOOL} (?:has |had |was |then |also |again )?(?:re(?:call|member|trieve|peat|state)(?:s"
-    rf"|ed)?\b|(?:answer|repli|respond|greet|mention"
-    rf"|summari[sz]|list|stat|not)\w+\b[^.\n]{{0,60}}\b(?:memor(?:y|ies)|stored|remembers?|knew|known)\b)"
-    r"|(?:as|from what|based on what|according to what|like) (?:i|you)(?:['’]ve| have)? (?:remember|recall"
-    r"|know|told|mentioned"
-    r"|said|shared)"
-    r"|(?:i (?:can )?(?:remember|recall|know)|you(?:['’]ve| have)? (?:mentioned|told me|said)(?: (?:earlier"
-    r"|before|previously))?) that you\b"
-    r"|you (?:mentioned|said|told me) (?:earlier|before|previously) that\b"
-    r"|here(?:['’]s| is) what i (?:know|remember)\b|from memory\b|recalled\b|(?:the |this )?memory [\"“#]"
-    r"|(?:as per|per|according to|based on|from) (?:\w+ )?(?:\w+ )?(?:memor(?:y|ies)|notes|conversations"
-    r"|context|chats)\b"
-    r"|laut meinen? (?:notizen|erinnerung\w*)|ich habe mir gemerkt|he guardado|j['’]ai (?:bien )?(?:noté|enregistré)"
-    r"|die erinnerung wurde|m[ée]moire mise|memoria actualizada|segun mis notas|según mis notas"
-    r"|(?:archival|core|recall)_memory_\w+"
-    r"|(?:the )?(?:user['’]s )?memor(?:y|ies) (?:of|about|for) the user\b"
-    r")",
+    r"\W{0,4}"
+    + one_of(
+        tool=rf"(?:the )?{_TOOL} (?:has |had |was |then |also |again )?(?:{_RECALLS}|{_SPEAKS_OF_MEMORY})",
+        source=rf"""(?:as|from what|based on what|according to what|like) (?:i|you)(?:['’]ve| have)?
+        (?:remember|recall|know|told|mentioned|said|shared),
+        (?:as per|per|according to|based on|from) (?:\w+ )?(?:\w+ )?{_KEPT}\b""",
+        i_know=r"i (?:can )?(?:remember|recall|know) that you\b, here(?:['’]s| is) what i (?:know|remember)\b",
+        you_said=rf"""you(?:['’]ve| have)? (?:mentioned|told me|said)(?: {_EARLIER})? that you\b,
+        you (?:mentioned|said|told me) {_EARLIER} that\b""",
+        headings=r"from memory\b, recalled\b, (?:the |this )?memory [\"“#], (?:archival|core|recall)_memory_\w+",
+        about=r"(?:the )?(?:user['’]s )?memor(?:y|ies) (?:of|about|for) the user\b",
+        german=r"laut meinen? (?:notizen|erinnerung\w*), ich habe mir gemerkt, die erinnerung wurde",
+        spanish="he guardado, memoria actualizada, seg[uú]n mis notas",
+        french="j['’]ai (?:bien )?(?:noté|enregistré), m[ée]moire mise",
+    ),
     re.IGNORECASE,
 )
+"""How a tool or an assistant begins that tells what it knows."""
+
 _JSON = re.compile(
     r"\W{0,3}\{.{0,80}\"(?:event|memory|old_memory|score|results|memories|facts)\"\s*:.*\}\W{0,3}", re.DOTALL
 )
-_LONGEST = 300
+"""What a memory tool answers."""
 
-MARKS = (
-    r"(?i)memor|remember|recall|\bstored\b|\bsaved?\b|\bnoted\b|retriev|you(?:['’]ve| have)? (?:mentioned"
-    r"|told)|here(?:['’]s| is) what"
-    r"|previous (?:conv|chat|disc)|\bfacts?\b|gemerkt|notizen|guardado|noté|enregistré|erinnerung|mémoire"
+_LONGEST = 300
+"""Characters, beyond which more is told than that."""
+
+_SCORE = 0.9
+
+MARKS = "(?i)" + one_of(
+    remembering="memor, remember, recall, retriev",
+    saving=r"\bstored\b, \bsaved?\b, \bnoted\b, \bfacts?\b",
+    telling="you(?:['’]ve| have)? (?:mentioned|told), here(?:['’]s| is) what, previous (?:conv|chat|disc)",
+    german="gemerkt, notizen, erinnerung",
+    romance="guardado, noté, enregistré, mémoire",
 )
 """A pattern of RE2 that every such text matches."""
 
@@ -59,7 +71,7 @@ def judge_recital(text: str) -> Sign | None:
     if len(text) > _LONGEST:
         return None
     if is_nothing_else(text):
-        return Sign("feedback_loop", 0.9, f"says only that something was remembered: {quoted(text)}")
+        return Sign("feedback_loop", _SCORE, f"says only that something was remembered: {quoted(text)}")
     return None
 
 

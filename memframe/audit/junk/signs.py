@@ -34,8 +34,9 @@ class Signal(NamedTuple):
     pattern: re.Pattern[str]
 
     @classmethod
-    def of(cls, weight: int, pattern: str) -> Self:
-        return cls(weight, re.compile(pattern, re.IGNORECASE | re.MULTILINE))
+    def of(cls, weight: int, *patterns: str) -> Self:
+        """What any of some patterns shows; it counts once, however many of them do."""
+        return cls(weight, re.compile("|".join(patterns), re.IGNORECASE | re.MULTILINE))
 
 
 def weight_of(signals: Iterable[Signal], text: str) -> int:
@@ -45,15 +46,6 @@ def weight_of(signals: Iterable[Signal], text: str) -> int:
     2
     """
     return sum(signal.weight for signal in signals if signal.pattern.search(text))
-
-
-def one_of(words: str) -> str:
-    """A pattern for one of several words or phrases, which commas set apart; each may be a pattern itself.
-
-    >>> one_of("file, error message, tests?")
-    '(?:file|error message|tests?)'
-    """
-    return f"(?:{'|'.join(' '.join(words.split()).split(', '))})"
 
 
 _LONGEST = 60

@@ -7,85 +7,102 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from memframe.audit.secret.keywords import ABOUT
+from memframe.audit.vocabulary import one_of
 
 
-def _words(text: str) -> str:
-    """A pattern for one of several words or phrases that blanks set apart; "_" stands for a blank within one."""
-    return "|".join(text.split()).replace("_", "[ -]?")
+class CueGroup(NamedTuple):
+    """Words that announce the same kind of secret."""
+
+    kind: str
+    """Of the finding."""
+    weight: int
+    """How surely such a word announces a secret: 2 does, 1 needs a second cue or a close link, less needs more."""
+    words: str
+    """A pattern for RE2 as well: ``\\pL`` is a letter."""
 
 
-_GROUPS = {
-    "password": _words(
-        r"""pas+_w(?:or?d?|r?d|rod|örter|ort)s? pas+_(?:phrase"
-        r"|key)s? p[as]?s?wd? psw pwd passwd requirepass kennw[oö]rter?
-        kennwort pass mdp mots?_de_passe contrase[ñn]as? clave senha wachtwoord l[öo]senord \pL{1,12}-?pw zertifikat"""
-    ),
-    "pin": _words(
-        r"""pin_(?:codes?|nr|number|nummer) pins? puk geheimzahl pas+_co?d?de?s? access_number personal_code
-        (?:secret|geheim|security|sicherheits|atm|bank|banking|card|sperr|handy)_?codes? codes?_secrete?t?
-        c[oó]digos?_secretos? voice_?mail_(?:code|number) entsperr\pL* d[ée]verrouill\pL+ desbloqu\pL+
-        unlock(?:s|ed|ing)?"""
-    ),
-    "once": _words(
-        r"""otp tan one_time_(?:code|pass\pL+|pin) one_time authenticator 2fa sms_code
-        verification_(?:codes?|number|pin) (?:login|confirmation|sign-?in)_(?:code|pin) best[äa]tigungscode"""
-    ),
-    "recovery": _words(
-        r"""(?:recovery|backup|rescue|emergency|activation|licen[sc]e|setup|product)_(?:codes?|keys?)
-        wiederherstellungs\pL+ aktivierungs\pL+ (?:2fa|totp)_secret bitlocker filevault"""
-    ),
-    "lock": _words(
-        r"""doors? gate \pL*garage alarme? entry entrance locks? lock_?(?:er|box) safe vault key_?(?:pad|safe) suitcase
-        luggage shed intercom barrier padlock storage_unit lift elevator (?:haus)?tür\pL* tresor tor \pL*schloss
-        schließfach spind (?:alarm|mitarbeiter|zugangs|zutritts|eingangs|garagen|tresor)\pL{0,9}codes? alarmanlage
-        garagentor porte portail coffre\pL* immeuble cadenas digicode boîte_à_clés? puerta a?l_portal caja_fuerte
-        garaje alarma candado taquilla building combination combo opens? opened"""
-    ),
-    "code": _words(r"\pL{1,12}codes? codes? c[óo]digos? kombination combinaci[óo]n combinaison digits"),
-    "login": _words(
-        r"""log_?ins? log(?:s|ged|ging)?_(?:in|on) sign(?:s|ed)?_in gets?_in credentials? creds zugang zugangsdaten
-        anmelde\pL+ identifiants? credenciales accounts? portal protected geschützt konto
-        [\w.+-]{2,40}@[\w-]+(?:\.[\w-]+)+"""
-    ),
-    "network": _words(r"wi_fi wlan hotspot ssid wpa2? guest_network router"),
-    "sent": _words("sms"),
-}
-"""Patterns for RE2 as well: ``\\pL`` is a letter."""
+def _group(kind: str, weight: int, **words: str) -> CueGroup:
+    """Words by language; "_" stands for a blank or a hyphen within one, which may be missing."""
+    return CueGroup(kind, weight, one_of(**words).replace("_", "[ -]?"))
 
-WEIGHTS = {
-    "password": 2,
-    "pin": 2,
-    "once": 2,
-    "recovery": 2,
-    "lock": 1,
-    "code": -1,
-    "login": 1,
-    "network": 1,
-    "sent": 0,
-}
-"""How surely a word of each group announces a secret."""
 
-KINDS = {
-    "password": "password",
-    "pin": "pin",
-    "once": "one_time_code",
-    "recovery": "recovery_code",
-    "lock": "access_code",
-    "code": "access_code",
-    "login": "password",
-    "network": "password",
-    "sent": "one_time_code",
+# Of two words that begin alike the first counts: "pin code" stands before "pin".
+GROUPS = {
+    "password": _group(
+        "password",
+        2,
+        misspelt=r"pas+_w(?:or?d?|r?d|rod|örter|ort)s?",
+        english=r"pas+_(?:phrase|key)s?, p[as]?s?wd?, psw, pwd, passwd, requirepass",
+        german=r"kennw[oö]rter?, kennwort",
+        short=r"pass, mdp",
+        romance=r"mots?_de_passe, contrase[ñn]as?, clave, senha",
+        northern=r"wachtwoord, l[öo]senord",
+        compound=r"\pL{1,12}-?pw, zertifikat",
+    ),
+    "pin": _group(
+        "pin",
+        2,
+        pins=r"pin_(?:codes?|nr|number|nummer), pins?, puk, geheimzahl, pas+_co?d?de?s?",
+        english=r"access_number, personal_code",
+        compound=r"(?:secret|geheim|security|sicherheits|atm|bank|banking|card|sperr|handy)_?codes?",
+        romance=r"codes?_secrete?t?, c[oó]digos?_secretos?",
+        voicemail=r"voice_?mail_(?:code|number)",
+        unlocking=r"entsperr\pL*, d[ée]verrouill\pL+, desbloqu\pL+, unlock(?:s|ed|ing)?",
+    ),
+    "once": _group(
+        "one_time_code",
+        2,
+        names=r"otp, tan, one_time_(?:code|pass\pL+|pin), one_time, authenticator, 2fa, sms_code",
+        purposes=r"verification_(?:codes?|number|pin), (?:login|confirmation|sign-?in)_(?:code|pin)",
+        german=r"best[äa]tigungscode",
+    ),
+    "recovery": _group(
+        "recovery_code",
+        2,
+        english=r"(?:recovery|backup|rescue|emergency|activation|licen[sc]e|setup|product)_(?:codes?|keys?)",
+        german=r"wiederherstellungs\pL+, aktivierungs\pL+",
+        products=r"(?:2fa|totp)_secret, bitlocker, filevault",
+    ),
+    "lock": _group(
+        "access_code",
+        1,
+        doors=r"doors?, gate, \pL*garage, alarme?, entry, entrance",
+        locks=r"locks?, lock_?(?:er|box), safe, vault, key_?(?:pad|safe), padlock",
+        other=r"suitcase, luggage, shed, intercom, barrier, storage_unit, lift, elevator",
+        german=r"""(?:haus)?tür\pL*, tresor, tor, \pL*schloss, schließfach, spind,
+        (?:alarm|mitarbeiter|zugangs|zutritts|eingangs|garagen|tresor)\pL{0,9}codes?, alarmanlage, garagentor""",
+        french=r"porte, portail, coffre\pL*, immeuble, cadenas, digicode, boîte_à_clés?",
+        spanish=r"puerta, a?l_portal, caja_fuerte, garaje, alarma, candado, taquilla",
+        opening=r"building, combination, combo, opens?, opened",
+    ),
+    "code": _group(
+        "access_code",
+        -1,
+        english=r"\pL{1,12}codes?, codes?, digits",
+        others=r"c[óo]digos?, kombination, combinaci[óo]n, combinaison",
+    ),
+    "login": _group(
+        "password",
+        1,
+        english=r"""log_?ins?, log(?:s|ged|ging)?_(?:in|on), sign(?:s|ed)?_in, gets?_in, credentials?, creds,
+        accounts?, portal, protected""",
+        german=r"zugang, zugangsdaten, anmelde\pL+, geschützt, konto",
+        romance=r"identifiants?, credenciales",
+        address=r"[\w.+-]{2,40}@[\w-]+(?:\.[\w-]+)+",
+    ),
+    "network": _group("password", 1, words=r"wi_fi, wlan, hotspot, ssid, wpa2?, guest_network, router"),
+    "sent": _group("one_time_code", 0, words="sms"),
 }
 
 _CUE = re.compile(
     r"(?<![^\W_])(?:"
-    + "|".join(f"(?P<{group}>{words})" for group, words in _GROUPS.items()).replace(r"\pL", r"[^\W\d_]")
+    + "|".join(f"(?P<{name}>{group.words})" for name, group in GROUPS.items()).replace(r"\pL", r"[^\W\d_]")
     + r")(?![^\W_])"
 )
 _NO_CUE = re.compile(r"(?<=\bpass)\s(?:rate|the|on|by|through)\b|(?<=\bbuilding)s?\scodes?\b")
 """What makes another word of "pass" and of "building"."""
 
-_ANY = "|".join(_GROUPS.values()).replace(r"\pL", r"\w")
+_ANY = "|".join(group.words for group in GROUPS.values()).replace(r"\pL", r"\w")
 _SIGN = r"[0-9!#$%^&*+=~_<>]"
 MARKS = rf"(?is)\b(?:{_ANY})\b.*{_SIGN}|{_SIGN}.*\b(?:{_ANY})\b"
 """A pattern of RE2 that every text matches in which such a word stands with a digit or a sign."""

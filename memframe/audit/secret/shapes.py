@@ -1,4 +1,9 @@
-"""Shapes: what in a sentence may be a secret by its looks, and does not stand where other things stand."""
+"""Shapes: what in a sentence may be a secret by its looks, and does not stand where other things stand.
+
+Each shape has a weight. A word has one only if it is strong as a password is, and is no name of a file, a model or a
+setting. What is counted in a unit ("4711 steps") or stands behind the name of something else ("flight 4711") is left
+out, where its shape is one that much else has, too.
+"""
 
 from __future__ import annotations
 
@@ -11,68 +16,126 @@ from memframe.audit.personal_data.ibans import find_ibans
 from memframe.audit.secret.passwords import is_strong
 from memframe.audit.secret.plain_words import is_plain
 from memframe.audit.secret.randomness import is_placeholder
+from memframe.audit.vocabulary import one_of
 
+_SIDE = "(?:left|right|l|r)"
+_NO_DIGIT_OR_SIGN, _DIGIT_OR_SIGN = r"[^\s0-9!#$%^&*+=~_<>|@?]", r"[0-9!#$%^&*+=~_<>|@?]"
 _CANDIDATE = re.compile(
-    r"(?<![\w@./#*-])(?:"
-    r"(?P<turns>(?:left|right|l|r)\s[0-9]{1,2}(?:,?\s(?:left|right|l|r)\s[0-9]{1,2}){1,3}"
-    r"|[0-9]{1,2}\s(?:left|right)(?:,?\s[0-9]{1,2}\s(?:left|right)){1,3})"
-    r"|(?P<groups>[0-9]{1,2}(?:(?:\s?[-–]\s?[0-9]{1,2}){2,4}|(?:\s[0-9]{2}){2,3})(?![\w-]|\s[0-9]))"
-    r"|(?P<spaced>[0-9](?:[ -][0-9]){3,7}(?![\w-]))"
-    r"|(?P<digits>[#*]?[0-9]{4,8}[#*]?(?![\w-])(?![.,:/][0-9])|[0-9]{3}[ -][0-9]{3}(?![\w-])(?![ -][0-9]))"
-    r"|(?P<sent>[A-Z]-[0-9]{4,8}(?![\w-]))"
-    r"|(?P<blocks>(?=[A-Z-]*[0-9])(?:[A-Z0-9]{4,8}-){1,8}[A-Z0-9]{2,8}(?![\w-]))"
-    r"|(?P<short>(?=[A-Z]*[0-9])[A-Z0-9]{4,7}(?![\w-]))"
-    r"|(?P<word>(?=[^\s0-9!#$%^&*+=~_<>|@?]{0,40}[0-9!#$%^&*+=~_<>|@?])[^\s\"“”„«»`(),;]{5,64}))"
+    rf"""(?<![\w@./#*-])(?:
+    (?P<turns>                              # of the dial of a safe: "left 12, right 7", "12 left 7 right"
+        {_SIDE}\s[0-9]{{1,2}}(?:,?\s{_SIDE}\s[0-9]{{1,2}}){{1,3}}
+        |[0-9]{{1,2}}\s(?:left|right)(?:,?\s[0-9]{{1,2}}\s(?:left|right)){{1,3}})
+    |(?P<groups>                            # "12-34-56", "12 34 56"
+        [0-9]{{1,2}}(?:(?:\s?[-–]\s?[0-9]{{1,2}}){{2,4}}|(?:\s[0-9]{{2}}){{2,3}})(?![\w-]|\s[0-9]))
+    |(?P<spaced>                            # "4 7 1 1"
+        [0-9](?:[ -][0-9]){{3,7}}(?![\w-]))
+    |(?P<digits>                            # "4711", "#4711*", "471 147"
+        [\#*]?[0-9]{{4,8}}[\#*]?(?![\w-])(?![.,:/][0-9])
+        |[0-9]{{3}}[ -][0-9]{{3}}(?![\w-])(?![ -][0-9]))
+    |(?P<sent>                              # "G-471147", as some senders write it
+        [A-Z]-[0-9]{{4,8}}(?![\w-]))
+    |(?P<blocks>                            # "7FQ2-88KD-A1"
+        (?=[A-Z-]*[0-9])(?:[A-Z0-9]{{4,8}}-){{1,8}}[A-Z0-9]{{2,8}}(?![\w-]))
+    |(?P<short>                             # "7FQ2"
+        (?=[A-Z]*[0-9])[A-Z0-9]{{4,7}}(?![\w-]))
+    |(?P<word>                              # "Rechnung!0815": anything that holds a digit or a sign
+        (?={_NO_DIGIT_OR_SIGN}{{0,40}}{_DIGIT_OR_SIGN})[^\s\"“”„«»`(),;]{{5,64}})
+    )""",
+    re.VERBOSE,
 )
-_SHAPES = {"turns": 3, "groups": 3, "spaced": 3, "digits": 2, "blocks": 4, "short": 1, "sent": 4}
-_LOOSE, _KEYS = frozenset({"word", "digits", "short", "blocks"}), frozenset("#*")
-"""Shapes that much else has, too; and keys beside the digits, which nothing else has."""
+_MAX_CANDIDATES = 12
+"""Of one sentence; one that has more is a table."""
+
+_STOPS = ".,;:!?'’"
+"""What ends a sentence or a quotation rather than a secret."""
+
+_WEIGHTS = {"turns": 3, "groups": 3, "spaced": 3, "digits": 2, "blocks": 4, "short": 1, "sent": 4}
+"""How much each shape looks like a secret; that of a word depends on the word."""
+
+_YEAR, _YEARS_WEIGHT = re.compile(r"(?:19|20)[0-9]{2}"), 1
+_KEYS, _WEIGHT_WITH_KEY = frozenset("#*"), 3
+"""Keys beside the digits, which stand in codes and nowhere else."""
+
+_STRONG_WORD, _SNAKE_WORD = 3, 2
+"""What a word weighs that is strong as a password is, one more with digit and sign; and words between low lines."""
+
+_LOOSE = frozenset({"word", "digits", "short", "blocks"})
+"""Shapes that much else has, too."""
 
 _SIGN = re.compile(r"[!@#$%^&*+=~|<>?]")
 
-_YEAR = re.compile(r"(?:19|20)[0-9]{2}")
+_ENDING = one_of("com, org, net, de, io, md, py, js, txt, pdf, json")
+_STANDARD = one_of(
+    ciphers="sha, md, wpa, aes, rsa, bcrypt, pbkdf, argon",
+    networks="base, http, ipv, oauth, web, utf",
+    devices="mp, usb, win, office, windows, python",
+)
 _NO_WORD = re.compile(
-    r"[\w.+-]+@[\w-]+\.\w.*|[a-z][a-z0-9+.-]*://.*|www\..*|[0-9.,:/-]+|[0-9].{0,3}"
-    r"|[0-9]+(?:[.,x][0-9]+)?[a-zA-Z%€$°]{1,5}(?:/[a-z]+)?"
-    r"|(?:sha|md|wpa|aes|rsa|utf|base|http|ipv|oauth|mp|web|bcrypt|pbkdf|argon|usb|win|office|windows"
-    r"|python)-?[0-9]+\w*"
-    r"|[0-9]?1?password|fritz!box\w*|[\w-]+\.(?:com|org|net|de|io|md|py|js|txt|pdf|json)\b.*"
-    r"|.*[\[({].*|\$.*|[\w.-]+[=:].*|--.*|.*[\],].*|.*(?:=|\.\w+)\(.*|[\w'’]+-(?:free"
-    r"|based|time|only|step|factor|digit)",
+    one_of(
+        addresses=r"[\w.+-]+@[\w-]+\.\w.*, [a-z][a-z0-9+.-]*://.*, www\..*",
+        numbers=r"[0-9.,:/-]+, [0-9].{0,3}, [0-9]+(?:[.,x][0-9]+)?[a-zA-Z%€$°]{1,5}(?:/[a-z]+)?",
+        standards=rf"{_STANDARD}-?[0-9]+\w*",
+        products=r"[0-9]?1?password, fritz!box\w*",
+        files=rf"[\w-]+\.{_ENDING}\b.*",
+        code=r".*[\[({].*, \$.*, [\w.-]+[=:].*, --.*, .*[\],].*, .*(?:=|\.\w+)\(.*",
+        adjectives=r"[\w'’]+-(?:free|based|time|only|step|factor|digit)",
+    ),
     re.IGNORECASE,
 )
+"""What holds a digit or a sign and is no password."""
+
 _NAMED = re.compile(r"[A-Z]{1,6}-?[0-9]{1,6}[A-Z+]{0,3}|[A-Z_]+")
 """Names of models and of settings."""
 
 _SNAKE = re.compile(r"[a-z]+(?:_[a-z]+)+")
 _TECHNICAL = re.compile(
-    r"pass|token|key|user|name|id\b|secret|url|env|file|path|hash|type|value|field|var"
-    r"|config|get_|set_|is_|_at$"
+    one_of(
+        secrets="pass, token, key, secret, hash",
+        people=r"user, name, id\b",
+        places="url, env, file, path",
+        values=r"type, value, field, var, config",
+        verbs="get_, set_, is_, _at$",
+    )
 )
-"""Names in programs; other words between such signs may be a password."""
+"""Names in programs; other words between low lines may be a password."""
 
-_UNIT = re.compile(
-    r"\s(?!is|was|as|this|has|opens|unlocks|works|lets|gets|does|always|thanks|sometimes)[a-z]{3,}s\b|\s?(?:%|€|\$|£|(?:euros?|dollars?|francs?|forints?|chf|usd|gbp|kg|km|mm|cm|mb|gb|tb|mbit|points?"
-    r"|people|participants|pages?|steps"
-    r"|rows|lines|times|hours?|minutes?|days?|years?|users|members|am|pm|uhr|h|meters?|calories|views|copies"
-    r"|euro|digits?|characters?"
-    r"|shares|street|main|road|lane|ave\w*)\b)"
+_VERBS = one_of("is, was, as, this, has, opens, unlocks, works, lets, gets, does, always, thanks, sometimes")
+_UNITS = one_of(
+    signs=r"%, €, \$, £",
+    words=one_of(
+        money="euros?, dollars?, francs?, forints?, chf, usd, gbp, euro",
+        measures="kg, km, mm, cm, mb, gb, tb, mbit, meters?, calories",
+        times="times, hours?, minutes?, days?, years?, am, pm, uhr, h",
+        people="people, participants, users, members",
+        pieces="points?, pages?, steps, rows, lines, views, copies, digits?, characters?, shares",
+        streets=r"street, main, road, lane, ave\w*",
+    )
+    + r"\b",
 )
+_UNIT = re.compile(rf"\s(?!{_VERBS})[a-z]{{3,}}s\b|\s?{_UNITS}")
+"""What a number is a number of: any plural, or one of the units."""
+
 _OTHER = re.compile(
-    r"(?<!\w)(?:(?:user|username|user name|network|network name|ssid|name|version|model|id|account"
-    r"|handle) is|user|users"
-    r"|username|user name|login|name|account|acct|id|room|flight|order|version|model|no|nr|part|bus|line|page|floor"
-    r"|zip|area|bib|ticket|since|seit|depuis|desde|(?<!punch )(?<!type )(?<!typed )(?<!key )in|im|on|at|um|from|by"
-    r"|until|bis|call|called|named|heißt|ssid|network|port|host"
-    r"|section|chapter|episode|level|invoice|case|claim|tracking|serial|street|born|number|via|against"
-    r"|like|about|over|than"
-    r"|costs?|channel|area code|country code|postal code|plz|error|status|ending|ends in|article|extension"
-    r"|ext|build|release)"
-    r"[\s:.#]*[\"“'(]*\Z"
+    r"(?<!\w)"
+    + one_of(
+        named=one_of(
+            "user, username, user name, network, network name, ssid, name, version, model, id, account, handle"
+        )
+        + " is",
+        people="user, users, username, user name, login, name, account, acct, call, called, named, heißt, born",
+        networks="ssid, network, port, host, channel",
+        numbered="id, room, flight, order, no, nr, number, part, ticket, serial, invoice, case, claim, tracking",
+        travel="bus, line, street, floor, extension, ext",
+        writings="page, section, article, chapter, episode, level",
+        software="version, model, error, status, build, release",
+        regions="zip, area, bib, area code, country code, postal code, plz",
+        times="since, until, seit, bis, depuis, desde, ending, ends in",
+        places="(?<!punch )(?<!type )(?<!typed )(?<!key )in, im, on, at, um, from, by, via",
+        amounts="about, over, than, costs?, like, against",
+    )
+    + r"[\s:.#]*[\"“'(]*\Z"
 )
 """What a number or a name stands behind that is no secret."""
-
-_MAX_CANDIDATES, _STOPS = 12, ".,;:!?'’"
 
 
 class Place(NamedTuple):
@@ -102,14 +165,18 @@ def _weight_of_shape(shape: str, value: str) -> int:
     """How much something looks like a secret; 0 where it is none."""
     if is_placeholder(value):
         return 0
-    if shape != "word":
-        if value[0] in _KEYS or value[-1] in _KEYS:
-            return 3
-        return 1 if _YEAR.fullmatch(value) else _SHAPES[shape]
-    if not is_strong(value) or is_plain(value) or _NO_WORD.fullmatch(value) or _NAMED.fullmatch(value):
+    if shape == "word":
+        return _weight_of_word(value)
+    if value[0] in _KEYS or value[-1] in _KEYS:
+        return _WEIGHT_WITH_KEY
+    return _YEARS_WEIGHT if _YEAR.fullmatch(value) else _WEIGHTS[shape]
+
+
+def _weight_of_word(word: str) -> int:
+    if not is_strong(word) or is_plain(word) or _NO_WORD.fullmatch(word) or _NAMED.fullmatch(word):
         return 0
-    if any(find_ibans(value)):  # the number of a bank account, which is personal data
+    if any(find_ibans(word)):  # the number of a bank account, which is personal data
         return 0
-    if _SNAKE.fullmatch(value):
-        return 0 if _TECHNICAL.search(value) else 2
-    return 3 + (_SIGN.search(value) is not None and any(map(str.isdecimal, value)))
+    if _SNAKE.fullmatch(word):
+        return 0 if _TECHNICAL.search(word) else _SNAKE_WORD
+    return _STRONG_WORD + (_SIGN.search(word) is not None and any(map(str.isdecimal, word)))
