@@ -1,6 +1,7 @@
 """Secrets that must never show, in every spelling in which they could, and the places where they could."""
 
 import base64
+import re
 import traceback
 from pathlib import Path
 from urllib.parse import quote, quote_plus
@@ -30,6 +31,11 @@ def found_in(text, secrets):
         for name, secret in secrets.items()
         if any(spelling.casefold() in folded for spelling in spellings(secret))
     ]
+
+
+def stands(secret, text):
+    """Whether a text holds a short secret, and not only an id or a coordinate with the same digits in it."""
+    return re.search(rf"(?<![\w.-]){re.escape(secret)}(?![\w-])", text) is not None
 
 
 def chain_of(error):

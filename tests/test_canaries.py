@@ -16,7 +16,7 @@ import memframe as mf
 from memframe.sample import load_sample
 from memframe.secret import Secret
 from memframe.wire import LIST_MEMORIES
-from tests.canaries import found_in, shown_by
+from tests.canaries import found_in, shown_by, stands
 from tests.faults import FaultProxy, answered, cut, html
 from tests.strangers import at_once
 
@@ -131,6 +131,11 @@ def walk(user, tmp_path, caplog, capfd):
     walk.warned = [str(warning.message) for warning in warned]
     walk.printed = capfd.readouterr()
     return walk
+
+
+def test_a_short_secret_is_told_from_an_id_with_its_digits():
+    assert stands("4071", "the PIN 4071.")
+    assert not stands("4071", "1b9d6bcd-4071-4b2d-9b5d-ab8dfbbd4bed at 12.4071, 14071")
 
 
 def test_no_secret_shows_anywhere(walk):

@@ -1,7 +1,6 @@
 """The guided tour, as a stranger's machine runs it: whatever is set there, and nothing left behind."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from memframe.demo import SampleService
 from memframe.demo.telling import Telling, cut, display_width
 from memframe.frames import MEMORY_KINDS, FrameBuilder
 from memframe.sample import load_sample
+from tests.canaries import stands
 
 FILES = {"memories.parquet", "timeline.png", "tags.png", "audit.html"}
 SECONDS = 15
@@ -76,11 +76,6 @@ def secrets_of(memories):
     found = find_secrets(memories)
     contents = memories.set_index("id").content
     return [contents[i][start:end] for i, start, end in zip(found.id, found.start, found.end, strict=True)]
-
-
-def stands(secret, text):
-    """Whether a text holds a secret, and not only a longer number, as drawings do."""
-    return re.search(rf"(?<!\d){re.escape(secret)}(?!\d)", text) is not None
 
 
 def test_it_shows_the_whole_way_and_leaves_four_files(machine):
