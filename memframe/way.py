@@ -36,8 +36,8 @@ class Way(HTTPAdapter):
 
     def __init__(self, *, trust_env: bool, ca_bundle: str | None) -> None:
         super().__init__(pool_maxsize=MAX_CONNECTIONS)
-        options_to = functools.partial(options_of, trust_env=trust_env, ca_bundle=ca_bundle)
-        self._pool_to = functools.cache(functools.partial(self._found, options_to))
+        self._options_to = functools.partial(options_of, trust_env=trust_env, ca_bundle=ca_bundle)
+        self._pool_to = functools.cache(self._found)
 
     def go(self, request: requests.PreparedRequest, *, retries: Retry, timeout: Timeout) -> BaseHTTPResponse:
         """Send a request whose address and headers are fit to travel; the body of the answer is still to be read.
@@ -66,8 +66,8 @@ class Way(HTTPAdapter):
         self._pool_to.cache_clear()
         super().close()
 
-    def _found(self, options_to: functools.partial[dict[str, Any]], origin: str) -> HTTPConnectionPool:
-        options = options_to(origin)
+    def _found(self, origin: str) -> HTTPConnectionPool:
+        options = self._options_to(origin)
         verify, cert = options["verify"], options["cert"]
         request = requests.PreparedRequest()
         request.prepare_url(origin, None)
