@@ -110,7 +110,10 @@ class Access:
 def _superseded(load: pd.DataFrame, loaded: pd.DataFrame) -> pd.DataFrame:
     """The rows of an earlier load that the same ones, loaded again, have left behind."""
     times, again = load.updated_at.reset_index(drop=True), loaded.updated_at.reset_index(drop=True)
-    return load[((times != again) & ~(times.isna() & again.isna())).to_numpy()]
+    is_older = ((times != again) & ~(times.isna() & again.isna())).to_numpy()
+    return (
+        load[is_older] if is_older.any() else load.iloc[:0]
+    )  # Arrow would copy all text to choose none of it
 
 
 def open_access(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import requests
@@ -14,6 +16,7 @@ from memframe.answers import Answer, decoded
 from memframe.errors import ConfigError, NoAnswerError, ProtocolError
 from memframe.secret import Secret
 from memframe.transport import JSON_BODY, Transport
+from memframe.way import Sent
 from memframe.wire import ISSUE_TOKEN, TokenRequest, TokenResponse, encode
 
 
@@ -62,8 +65,32 @@ class Tokens:
 
     def exchange(self, method: str, url: str, *, transport: Transport, **request: Any) -> Answer:
         """One request with the token on it; should it have expired, once more with a fresh one."""
+        return self._exchange(self.bearer(), method, url, transport, **request)
+
+    @contextmanager
+    def asked(
+        self, url: str, *, transport: Transport, params: Mapping[str, str]
+    ) -> Iterator[Callable[[], Answer]]:
+        """The same with a GET that is sent when the block begins, and answered when what it gives is called."""
         bearer = self.bearer()
-        answer = transport.exchange(method, url, auth=bearer, **request)
+        sent = transport.start(url, auth=bearer, params=params)
+        try:
+            yield lambda: self._exchange(bearer, "GET", url, transport, params=params, under_way=sent)
+        finally:
+            if sent:
+                sent.close()
+
+    def _exchange(
+        self,
+        bearer: BearerAuth,
+        method: str,
+        url: str,
+        transport: Transport,
+        *,
+        under_way: Sent | None = None,
+        **request: Any,
+    ) -> Answer:
+        answer = transport.exchange(method, url, auth=bearer, under_way=under_way, **request)
         if answer.status == 401:
             answer = transport.exchange(method, url, auth=self.bearer(refused=bearer), **request)
         return answer

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from typing import Any, Self, TypeVar, Unpack
 
@@ -192,21 +192,23 @@ class Client:
         nothing is said; ``cursor`` is ``next_cursor`` of the page before.
         """
         query = memory_query(user_id, tags=tags, search=search, min_importance=min_importance)
-        return decoded(
-            self.memory_page_body(query, limit=limit, cursor=cursor), wire.MemoryPage, what=wire.LIST_MEMORIES
-        )
+        with self.memory_page(query, limit=limit, cursor=cursor) as body:
+            return decoded(body(), wire.MemoryPage, what=wire.LIST_MEMORIES)
 
-    def memory_page_body(
+    @contextmanager
+    def memory_page(
         self, query: Mapping[str, str], *, limit: int | None = None, cursor: str | None = None
-    ) -> SecretBytes:
-        """The JSON of one page as it came; `memory_query` makes the query.
+    ) -> Iterator[Callable[[], SecretBytes]]:
+        """Ask for a page, whose JSON is what the callable gives; `memory_query` makes the query.
 
-        The loaders use it to ask for the next page before they decode this one.
+        The request leaves when the block begins and its answer is read when it is called for, so that the loaders
+        decode one page while the next is under way.
         """
         paging = {"limit": None if limit is None else str(limit), "cursor": cursor}
         params = {**query, **{name: value for name, value in paging.items() if value is not None}}
-        answer = self.exchange(wire.LIST_MEMORIES, {}, params=params)
-        return self._transport.checked(answer, wire.LIST_MEMORIES)
+        url = self.base_url + wire.LIST_MEMORIES.path
+        with self._tokens.asked(url, transport=self._transport, params=params) as answer:
+            yield lambda: self._transport.checked(answer(), wire.LIST_MEMORIES)
 
     def memory_blob(self, user_id: str, memory_id: str) -> MemoryBlob:
         """One memory, content sealed."""

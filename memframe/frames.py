@@ -80,15 +80,15 @@ def _names_chunk(values: Sequence[Sequence[str] | None]) -> NDArray[np.object_]:
     return np.fromiter((tuple(names) if names else () for names in values), object, len(values))
 
 
-def _join_names(chunks: list[NDArray[np.object_]]) -> pd.Series[Any]:
-    return pd.Series(np.concatenate(chunks) if chunks else [], dtype=object)
+def _join_copied(chunks: list[Any], dtype: Any) -> pd.Series[Any]:
+    return pd.Series(np.concatenate([np.array([], dtype), *chunks]), copy=False)
 
 
 TEXT = Kind(_ARROW_TEXT, _text_chunk, _join_arrow(_ARROW_TEXT))
-NUMBER = Kind(pa.float64(), _arrow_chunk(pa.float64()), _join_arrow(pa.float64()))
+NUMBER = Kind(pa.float64(), _arrow_chunk(pa.float64()), partial(_join_copied, dtype=np.float64))
 FLAG = Kind(pa.bool_(), _arrow_chunk(pa.bool_()), _join_arrow(pa.bool_()))
 TIME = Kind(_ARROW_TIME, _time_chunk, _join_arrow(_ARROW_TIME))
-NAMES = Kind(pa.list_(pa.string()), _names_chunk, _join_names)
+NAMES = Kind(pa.list_(pa.string()), _names_chunk, partial(_join_copied, dtype=object))
 """Tuples of text: they compare, hash and cannot be changed in place, which no list type does."""
 
 MEMORY_KINDS: Mapping[str, Kind] = {
@@ -162,7 +162,7 @@ class FrameBuilder:
     def frame(self) -> pd.DataFrame:
         """All rows so far, with a fresh ``RangeIndex``; with no rows the dtypes are the same."""
         columns = {name: kind.join(self._chunks[name]) for name, kind in self._kinds.items()}
-        return pd.DataFrame(columns)  # copies numbers, which Arrow would share read-only; text stays shared
+        return pd.DataFrame(columns, copy=False)  # each column has been joined into memory of its own
 
 
 def columns_of(records: Sequence[Struct], names: Iterable[str]) -> dict[str, Sequence[Any]]:

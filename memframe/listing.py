@@ -16,7 +16,7 @@ from memframe.access import Access
 from memframe.answers import decoded, same_id
 from memframe.errors import ConfigError, ProtocolError, SealError
 from memframe.frames import MEMORY_KINDS, columns_of, without_surrogates
-from memframe.paging import is_count, iter_pages
+from memframe.paging import Asked, is_count, iter_pages
 from memframe.secret import SecretBytes
 from memframe.wire import LIST_MEMORIES, MemoryBlob, MemoryPage
 
@@ -71,10 +71,10 @@ class Listing:
     ) -> Generator[tuple[list[MemoryBlob], bool]]:
         """The records of each such page as they came, and whether they may hold lone surrogates."""
         left = sys.maxsize if limit is None else _checked_limit(limit)
-        fetch = partial(self._fetch, query)
+        ask = partial(self._ask, query)
         n_empty = 0
         is_whole = False
-        with closing(iter_pages(fetch, page_size=page_size, limit=limit)) as bodies:
+        with closing(iter_pages(ask, page_size=page_size, limit=limit)) as bodies:
             while left and (body := next(bodies, None)) is not None:
                 page = decoded(body, MemoryPage, what=LIST_MEMORIES)
                 fresh = self._new(page.memory_blobs)
@@ -88,8 +88,8 @@ class Listing:
                 del page, fresh, blobs
         self.complete = is_whole
 
-    def _fetch(self, query: dict[str, str], page_size: int, cursor: str | None) -> SecretBytes:
-        return self._access.client.memory_page_body(query, limit=page_size, cursor=cursor)
+    def _ask(self, query: dict[str, str], page_size: int, cursor: str | None) -> Asked:
+        return self._access.client.memory_page(query, limit=page_size, cursor=cursor)
 
     def _new(self, blobs: list[MemoryBlob]) -> list[MemoryBlob]:
         """The memories of a page that no page before had; all of this user, or the load stops."""

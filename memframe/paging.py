@@ -1,12 +1,8 @@
 """The chain of pages of one listing: page size negotiated, next page under way, nothing skipped or repeated.
 
 The cursor of the next page is only known from this one, so the chain cannot be fetched in parallel; but
-it stands at the end of the JSON and is found without decoding the page. So a thread follows the chain, one
-page ahead: it asks for the next page as soon as it has this one, which is worked on meanwhile.
-
-The two share the interpreter's lock, and whoever decodes a page holds it for milliseconds. Therefore
-the thread gets a head start: to send its request, or, where pages come at once, to fetch the whole page,
-so that the two take turns instead of fighting (which made loads slower by 40 %).
+it stands at the end of the JSON and is found without decoding the page. So the next page is asked for as soon as
+this one is there, which is worked on while the service prepares the other.
 """
 
 from __future__ import annotations
@@ -15,11 +11,11 @@ import math
 import operator
 import re
 import sys
-from collections import deque
-from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
+from functools import partial
 from itertools import count
-from typing import Literal, NamedTuple, SupportsIndex, TypeGuard
+from typing import Literal, SupportsIndex, TypeGuard
 
 import msgspec
 
@@ -31,11 +27,11 @@ from memframe.wire import LIST_MEMORIES
 PAGE_SIZES = (1000, 500, 250, 100, 50, 20, 10)
 """What "auto" asks for, from the top, until the service does not refuse."""
 
-HEAD_START_S = 0.003
-"""Longer than it takes to send a request, or to fetch a large page from a service that is near and ready."""
+Asked = AbstractContextManager[Callable[[], SecretBytes]]
+"""A page that is under way within the block; calling what it gives reads its JSON."""
 
-FetchPage = Callable[[int, str | None], SecretBytes]
-"""(page size, cursor) -> JSON of the page"""
+AskPage = Callable[[int, str | None], Asked]
+"""(page size, cursor) -> page"""
 
 
 class _Cursor(msgspec.Struct):
@@ -59,7 +55,7 @@ def cursor_of(body: SecretBytes) -> str | None:
 
 
 def iter_pages(
-    fetch: FetchPage,
+    ask: AskPage,
     *,
     page_size: int | Literal["auto"] = "auto",
     limit: int | None = None,
@@ -68,8 +64,8 @@ def iter_pages(
 
     Parameters
     ----------
-    fetch : callable
-        Gets one page.
+    ask : callable
+        Asks for one page.
     page_size : int or "auto"
         Memories a page. "auto" asks for 1,000 and for less where the service refuses; where it clamps,
         the pages are simply smaller.
@@ -83,48 +79,26 @@ def iter_pages(
     """
     size = PAGE_SIZES[0] if page_size == "auto" else _checked_size(page_size)
     size = size if limit is None else min(size, limit)
-    first = _first_page(fetch, size, may_shrink=page_size == "auto")
-    if cursor_of(first.body) is None:  # most listings: not worth a thread
-        yield first.body
-    else:
-        n_sure = sys.maxsize if limit is None else math.ceil(limit / first.size)
-        yield from _read_ahead(_chain(fetch, first), n_sure)
+    size, first = _first_page(ask, size, may_shrink=page_size == "auto")
+    n_sure = sys.maxsize if limit is None else math.ceil(limit / size)
+    yield from _chain(partial(ask, size), first, n_sure)
 
 
-def _read_ahead(chain: Iterator[_Page], n_sure: int) -> Generator[SecretBytes]:
-    """The pages of a chain, which a thread follows; beyond those sure to be wanted only as they are asked for."""
-    ahead = ThreadPoolExecutor(1, thread_name_prefix="memframe-pages")
-    coming: deque[Future[_Page | None]] = deque()
-    try:
-        for n_pages in count(1):
-            while len(coming) < (
-                2 if n_pages < n_sure else 1
-            ):  # this one, and the next to follow without a word
-                coming.append(ahead.submit(next, chain, None))
-            page = coming.popleft().result()
-            if page is None:
-                return
-            wait(coming, timeout=HEAD_START_S)
-            yield page.body
-    finally:
-        ahead.shutdown(wait=False, cancel_futures=True)  # whoever leaves early does not wait for a page
-
-
-class _Page(NamedTuple):
-    """A page, and how many memories were asked for."""
-
-    size: int
-    body: SecretBytes
-
-
-def _chain(fetch: FetchPage, page: _Page) -> Iterator[_Page]:
-    """The pages one after the other, from the first."""
+def _chain(ask: Callable[[str], Asked], page: SecretBytes, n_sure: int) -> Generator[SecretBytes]:
+    """The pages one after the other, from the first; beyond those sure to be wanted only as they are asked for."""
     seen: set[str] = set()
-    yield page
-    while (cursor := cursor_of(page.body)) is not None:
+    for n_pages in count(1):
+        cursor = cursor_of(page)
+        is_sure = n_pages < n_sure
+        if cursor is None or not is_sure:
+            yield page
+        if cursor is None:
+            return
         _refuse_repeated(cursor, seen)
-        page = page._replace(body=fetch(page.size, cursor))
-        yield page
+        with ask(cursor) as following:
+            if is_sure:
+                yield page
+            page = following()
 
 
 def _refuse_repeated(cursor: str, seen: set[str]) -> None:
@@ -136,11 +110,12 @@ def _refuse_repeated(cursor: str, seen: set[str]) -> None:
     seen.add(cursor)
 
 
-def _first_page(fetch: FetchPage, size: int, *, may_shrink: bool) -> _Page:
-    """The first page, of a size that the service does not refuse."""
+def _first_page(ask: AskPage, size: int, *, may_shrink: bool) -> tuple[int, SecretBytes]:
+    """The first page, and its size, which is one that the service does not refuse."""
     while True:
         try:
-            return _Page(size, fetch(size, None))
+            with ask(size, None) as page:
+                return size, page()
         except InvalidError as refused:
             smaller = _smaller(size, refused.detail or "") if may_shrink else None
             if smaller is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from urllib3 import HTTPHeaderDict, HTTPResponse
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
@@ -16,6 +17,13 @@ class ReadRetry(Retry):
     def is_retry(self, method: str, status_code: int, has_retry_after: bool = False) -> bool:
         """Whether it is for us: urllib3 would also repeat what asks for it and is not on our list."""
         return status_code in self.status_forcelist and super().is_retry(method, status_code, has_retry_after)
+
+    def waited(self, headers: HTTPHeaderDict) -> ReadRetry:
+        """The policy for what is left to try after a refusal, whose wait is over."""
+        refusal = HTTPResponse(headers=headers)
+        left = self.increment("GET", response=refusal)
+        left.sleep(refusal)
+        return left
 
     def parse_retry_after(self, retry_after: str) -> float:
         """Seconds to wait, from 0 to ``retry_after_max``."""

@@ -24,10 +24,9 @@ from urllib.parse import urlencode, urlsplit
 import requests
 from requests.auth import AuthBase
 from requests.structures import CaseInsensitiveDict
-from urllib3 import BaseHTTPResponse, Timeout
+from urllib3 import BaseHTTPResponse
 from urllib3.exceptions import HTTPError
 
-from memframe import silence
 from memframe.answers import Answer, error_of
 from memframe.errors import ConfigError, MemframeError, ProtocolError
 from memframe.pacing import TOO_MANY, Gate
@@ -35,7 +34,7 @@ from memframe.retries import ReadRetry, read_retry, retry_after_s
 from memframe.secret import Secret, SecretBytes
 from memframe.showing import printable
 from memframe.silence import no_answer
-from memframe.way import Way, checked_bundle
+from memframe.way import Sent, Way, checked_bundle
 
 JSON_BODY = {"Content-Type": "application/json"}
 FORM_BODY = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -130,8 +129,11 @@ class Transport:
         params: Mapping[str, str] | None = None,
         data: SecretBytes | None = None,
         headers: Mapping[str, str] | None = None,
+        under_way: Sent | None = None,
     ) -> Answer:
         """Send one request and read the whole answer, whatever its status.
+
+        A GET that `start` has sent is the first attempt, and still to be closed.
 
         Raises
         ------
@@ -143,9 +145,10 @@ class Transport:
             The request cannot be made of what was given.
         """
         failure: MemframeError
-        for _ in range(READ_ATTEMPTS if method == "GET" else 1):
+        n_attempts = READ_ATTEMPTS if method == "GET" else 1
+        for sent in [under_way, *[None] * (n_attempts - 1)]:
             try:
-                answer = self._sent(method, url, auth=auth, params=params, data=data, headers=headers)
+                answer = self._sent(method, url, sent, auth=auth, params=params, data=data, headers=headers)
             except HTTPError as broken:
                 failure = no_answer(method, url, broken)
             except (requests.RequestException, UnicodeError) as unfit:
@@ -155,16 +158,36 @@ class Transport:
                 return answer
         raise failure  # out here, as what it came from holds the address, the token and the body
 
-    def _sent(self, method: str, url: str, **request: Any) -> Answer:
-        send = functools.partial(self._once, method, url, **request)
+    def start(self, url: str, *, auth: AuthBase, params: Mapping[str, str]) -> Sent | None:
+        """Send a GET, whose answer `exchange` reads later; until then the service works and the socket takes it in.
+
+        No thread waits for it. One that did would wake in the middle of other work and fight for the interpreter's
+        lock: loads of many pages took half as long again. None where it could not be sent, which `exchange` then
+        tries again and tells; and behind a gate, which counts what is in flight.
+        """
+        if self._gate:
+            return None
+        try:
+            request = self._prepared("GET", url, auth=auth, params=params, data=None, headers=None)
+            return self._way().start(request)
+        except (HTTPError, requests.RequestException, UnicodeError):
+            return None
+
+    def _sent(self, method: str, url: str, under_way: Sent | None, **request: Any) -> Answer:
+        send = functools.partial(self._once, method, url, under_way, **request)
         gate = self._gate if method == "GET" else None
         return gate.ask(send, _asked_wait_s) if gate else send()
 
-    def _once(self, method: str, url: str, **parts: Any) -> Answer:
-        request, host = self._prepared(method, url, **parts), _host(url)
-        timeout = Timeout(connect=silence.CONNECT_TIMEOUT_S, read=silence.READ_TIMEOUT_S)
-        with self._way().go(request, retries=self._policy(), timeout=timeout) as answer:
-            return Answer(answer.status, answer.headers, _body_of(answer, host), host)
+    def _once(self, method: str, url: str, under_way: Sent | None, **parts: Any) -> Answer:
+        whole, retries = functools.partial(_whole, host=_host(url)), self._policy()
+        if under_way:
+            answer = under_way.read(whole)
+            if not (retries.total and retries.is_retry(method, answer.status)):
+                return answer
+            retries = retries.waited(answer.headers)
+        request = self._prepared(method, url, **parts)
+        with self._way().go(request, retries=retries) as response:
+            return whole(response)
 
     def _prepared(
         self,
@@ -212,6 +235,10 @@ class Transport:
 
 def _asked_wait_s(answer: Answer) -> float | None:
     return retry_after_s(answer.headers)
+
+
+def _whole(response: BaseHTTPResponse, host: str) -> Answer:
+    return Answer(response.status, response.headers, _body_of(response, host), host)
 
 
 def _body_of(answer: BaseHTTPResponse, host: str) -> SecretBytes:

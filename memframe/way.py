@@ -8,19 +8,68 @@ each request anew: for a chain of pages that was a twentieth of its time.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.client import HTTPException
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
 from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Retry, Timeout
+from urllib3.connection import HTTPConnection
+from urllib3.exceptions import ProtocolError
 
+from memframe import silence
 from memframe.errors import ConfigError
+
+A = TypeVar("A")
 
 MAX_CONNECTIONS = 64
 """Kept open to one service; they are opened as they are needed."""
+
+
+class Sent:
+    """A request that was sent on a connection, which is its own until it is closed.
+
+    urllib3's pools send and receive in one go. To do something between the two, the connection is taken from
+    the pool and given back by hand, by the methods which the pool itself uses, and which have been the same since
+    its first version.
+    """
+
+    def __init__(self, pool: HTTPConnectionPool, connection: HTTPConnection) -> None:
+        self._pool, self._connection = pool, connection
+        self._is_under_way = True
+
+    def read(self, whole: Callable[[BaseHTTPResponse], A]) -> A:
+        """What ``whole`` makes of the answer, which it reads to its end; once.
+
+        Raises
+        ------
+        urllib3.exceptions.HTTPError
+            No answer came, or not all of it.
+        """
+        with _broken_alike(), self._connection.getresponse() as response:
+            answer = whole(response)
+        self._is_under_way = False
+        return answer
+
+    def close(self) -> None:
+        """Give the connection back, once; what is still to come on it is nobody's answer, so it is cut."""
+        if self._is_under_way:
+            self._connection.close()
+        self._pool._put_conn(self._connection)  # noqa: SLF001 - as the class says
+
+
+@contextmanager
+def _broken_alike() -> Iterator[None]:
+    """What breaks on a connection, as the error that a pool makes of it."""
+    try:
+        yield
+    except (OSError, HTTPException) as broken:
+        raise ProtocolError("Connection aborted.", broken) from broken
 
 
 class Way(HTTPAdapter):
@@ -37,9 +86,9 @@ class Way(HTTPAdapter):
     def __init__(self, *, trust_env: bool, ca_bundle: str | None) -> None:
         super().__init__(pool_maxsize=MAX_CONNECTIONS)
         self._options_to = functools.partial(options_of, trust_env=trust_env, ca_bundle=ca_bundle)
-        self._pool_to = functools.cache(self._found)
+        self._pool_to = functools.cache(self._pool)
 
-    def go(self, request: requests.PreparedRequest, *, retries: Retry, timeout: Timeout) -> BaseHTTPResponse:
+    def go(self, request: requests.PreparedRequest, *, retries: Retry) -> BaseHTTPResponse:
         """Send a request whose address and headers are fit to travel; the body of the answer is still to be read.
 
         Raises
@@ -47,26 +96,57 @@ class Way(HTTPAdapter):
         urllib3.exceptions.HTTPError
             No answer came.
         """
-        parts = urlsplit(str(request.url))
-        pool = self._pool_to(f"{parts.scheme}://{parts.netloc}")
+        pool, target = self._found(request)
         return pool.urlopen(
             str(request.method),
-            f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/",
+            target,
             body=request.body,
             headers=request.headers,
             retries=retries,
-            timeout=timeout,
+            timeout=Timeout(connect=silence.CONNECT_TIMEOUT_S, read=silence.READ_TIMEOUT_S),
             redirect=False,
             assert_same_host=False,  # the pool was chosen by the host
             preload_content=False,
         )
+
+    def start(self, request: requests.PreparedRequest) -> Sent | None:
+        """Send a request without a body, whose answer is read later; None where a proxy has to be asked first.
+
+        Raises
+        ------
+        urllib3.exceptions.HTTPError
+            It could not be sent.
+        """
+        pool, target = self._found(request)
+        connection = cast("HTTPConnection", pool._get_conn())  # noqa: SLF001 - see Sent
+        sent = Sent(pool, connection)
+        if connection.is_closed and pool.proxy:
+            sent.close()
+            return None
+        connection.timeout = silence.CONNECT_TIMEOUT_S if connection.is_closed else silence.READ_TIMEOUT_S
+        try:
+            with _broken_alike():
+                connection.request(
+                    str(request.method), target, headers=request.headers, preload_content=False
+                )
+        except BaseException:
+            sent.close()
+            raise
+        connection.timeout = silence.READ_TIMEOUT_S
+        return sent
 
     def close(self) -> None:
         """Close the connections; the next request opens new ones."""
         self._pool_to.cache_clear()
         super().close()
 
-    def _found(self, origin: str) -> HTTPConnectionPool:
+    def _found(self, request: requests.PreparedRequest) -> tuple[HTTPConnectionPool, str]:
+        """The connections to where a request goes, and what it asks there."""
+        parts = urlsplit(str(request.url))
+        origin, path = f"{parts.scheme}://{parts.netloc}", parts.path or "/"
+        return self._pool_to(origin), f"{path}?{parts.query}" if parts.query else path
+
+    def _pool(self, origin: str) -> HTTPConnectionPool:
         options = self._options_to(origin)
         verify, cert = options["verify"], options["cert"]
         request = requests.PreparedRequest()

@@ -148,6 +148,8 @@ class FaultProxy:
         self._lock = threading.Lock()
         self._connections: set[socket.socket] = set()
         self.requests: list[Request] = []
+        self.ports: set[int] = set()
+        """Of all connections that were opened to it."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = False
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), name="fault-proxy")
@@ -221,6 +223,7 @@ class FaultProxy:
             def setup(self) -> None:
                 with proxy._lock:
                     proxy._connections.add(self.request)
+                    proxy.ports.add(self.client_address[1])
                 super().setup()
 
             def finish(self) -> None:

@@ -32,7 +32,8 @@ LAYERS = """
     client service
     bearer filters loopback redirected
     transport
-    answers frames envelope silence columns way
+    answers frames envelope columns way
+    silence
     settings vault
     sources
     wire address progress sample change pacing collector retries

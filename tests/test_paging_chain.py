@@ -1,6 +1,6 @@
 """The chain of pages, on page sources written by hand; tests/test_paging.py has the real service."""
 
-import threading
+from contextlib import contextmanager, nullcontext
 
 import pytest
 
@@ -15,19 +15,33 @@ def page(cursor):
 
 
 class Pages:
-    """Pages 1 to n; remembers what it was asked, and in which thread."""
+    """Pages 1 to n; remembers what it was asked, read, and let go of."""
 
     def __init__(self, n_pages, largest=10_000, detail=None):
         self.n_pages, self.largest, self.detail = n_pages, largest, detail
-        self.asked, self.threads = [], []
+        self.asked, self.events = [], []
 
+    @contextmanager
     def __call__(self, size, cursor):
         self.asked.append((size, cursor))
-        self.threads.append(threading.current_thread())
-        if size > self.largest:
-            raise InvalidError("refused", status=400, detail=self.detail)
         number = int(cursor or 1)
-        return page(str(number + 1) if number < self.n_pages else None)
+        self.events.append(f"ask {number}")
+
+        def body():
+            self.events.append(f"read {number}")
+            if size > self.largest:
+                raise InvalidError("refused", status=400, detail=self.detail)
+            return page(str(number + 1) if number < self.n_pages else None)
+
+        try:
+            yield body
+        finally:
+            self.events.append(f"let go of {number}")
+
+
+def always(cursor):
+    """Pages without end, all with one cursor."""
+    return lambda size, asked: nullcontext(lambda: page(cursor))
 
 
 @pytest.mark.parametrize("n_pages", [1, 2, 3, 7])
@@ -39,39 +53,38 @@ def test_every_page_comes_once_and_in_order(n_pages):
 
 
 def test_the_next_page_is_under_way_while_one_is_worked_on():
-    asked, answer = threading.Event(), threading.Event()
-
-    def fetch(size, cursor):
-        if cursor is None:
-            return page("2")
-        asked.set()
-        assert answer.wait(10)
-        return page(None)
-
-    for number, _ in enumerate(iter_pages(fetch)):
-        if number == 0:
-            assert asked.wait(10)
-            answer.set()
+    pages = Pages(3)
+    for number, _ in enumerate(iter_pages(pages), 1):
+        pages.events.append(f"work on {number}")
+    assert pages.events == [
+        *("ask 1", "read 1", "let go of 1"),
+        *("ask 2", "work on 1", "read 2", "let go of 2"),
+        *("ask 3", "work on 2", "read 3", "let go of 3"),
+        "work on 3",
+    ]
 
 
-def test_no_page_but_the_next_is_fetched_ahead():
+def test_no_page_but_the_next_is_asked_for_ahead():
     pages = Pages(9)
     bodies = iter_pages(pages)
     for n_taken in range(1, 5):
         next(bodies)
-        assert len(pages.asked) <= n_taken + 1
+        assert len(pages.asked) == n_taken + 1
+
+
+def test_who_leaves_early_lets_go_of_the_page_that_is_under_way():
+    pages = Pages(9)
+    bodies = iter_pages(pages)
+    next(bodies)
     bodies.close()
-    pages.threads[-1].join(10)
-    assert len(pages.asked) <= n_taken + 1
+    assert pages.events[-2:] == ["ask 2", "let go of 2"]
 
 
 def test_an_error_of_the_next_page_comes_after_this_one():
-    def fetch(size, cursor):
-        if cursor is None:
-            return page("2")
+    def gone():
         raise InvalidError("gone", status=400)
 
-    pages = iter_pages(fetch)
+    pages = iter_pages(lambda size, cursor: nullcontext(gone if cursor else lambda: page("2")))
     assert cursor_of(next(pages)) == "2"
     with pytest.raises(InvalidError, match="gone"):
         next(pages)
@@ -107,7 +120,7 @@ def test_a_small_limit_asks_for_a_small_page():
 
 def test_a_cursor_that_repeats_is_an_error_and_not_an_endless_loop():
     with pytest.raises(ProtocolError, match="has no end"):
-        list(iter_pages(lambda size, cursor: page("again")))
+        list(iter_pages(always("again")))
 
 
 @pytest.mark.parametrize("page_size", [0, -1, 1.5, "all", True, None])
@@ -116,25 +129,8 @@ def test_a_page_size_that_is_none_is_named(page_size):
         list(iter_pages(Pages(1), page_size=page_size))
 
 
-def test_leaving_early_waits_for_no_page_and_leaves_no_thread_behind():
-    answer = threading.Event()
-
-    def fetch(size, cursor):
-        assert cursor is None or answer.wait(10)
-        return page("2")
-
-    before = set(threading.enumerate())
-    pages = iter_pages(fetch)
-    next(pages)
-    pages.close()  # the second page is still on its way
-    answer.set()
-    for thread in set(threading.enumerate()) - before:
-        thread.join(10)
-        assert not thread.is_alive()
-
-
 @pytest.mark.parametrize(("limit", "n_asked"), [(5, 1), (10, 1), (11, 2), (20, 2)])
-def test_no_page_is_fetched_ahead_that_the_limit_does_not_need(limit, n_asked):
+def test_no_page_is_asked_for_ahead_that_the_limit_does_not_need(limit, n_asked):
     pages = Pages(9)
     bodies = iter_pages(pages, page_size=10, limit=limit)
     for _ in range(n_asked):
@@ -164,9 +160,3 @@ def test_the_cursor_is_the_pages_own(body, cursor):
 def test_smaller_pages_than_asked_for_are_followed_as_long_as_somebody_asks():
     pages = Pages(5)  # as by a service that clamps: 5 pages where the limit asked for one
     assert len(list(iter_pages(pages, limit=30))) == 5
-
-
-def test_a_listing_of_one_page_needs_no_thread():
-    pages = Pages(1)
-    list(iter_pages(pages))
-    assert pages.threads == [threading.current_thread()]
