@@ -188,6 +188,11 @@ def test_importing_memframe_stays_light():
     assert done.stdout.strip() == "[]"
 
 
+def test_an_audit_loads_nothing_that_draws():
+    code = "import sys, memframe.audit; sys.exit('matplotlib' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_every_public_name_is_there_and_no_other():
     errors = {name for name, value in vars(memframe.errors).items() if is_error(value)}
     assert len(memframe.__all__) == len(set(memframe.__all__))

@@ -13,7 +13,7 @@ from memframe.audit.comparison import Comparison, compare_findings
 from memframe.audit.findings import CHECKS, SEVERITIES, Check
 from memframe.audit.saved import SavedAudit, read_findings, records_of, writing
 from memframe.errors import ConfigError
-from memframe.report import brief_html, page_html
+from memframe.report.brief import brief_html
 from memframe.report.verdict import counts_of, details, headline
 
 
@@ -148,6 +148,8 @@ class Audit:
         return msgspec.json.encode(saved)
 
     def _page(self) -> str:
+        from memframe.report.page import page_html  # noqa: PLC0415 - an audit does not need the pictures' library
+
         return page_html(self.findings, self.memories, checks=self.checks, not_checked=self.not_checked)
 
     def _repr_html_(self) -> str:
