@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, get_args
@@ -71,10 +72,21 @@ def findings_frame(**columns: Sequence[Any] | str | float | None) -> pd.DataFram
     unknown = columns.keys() - DTYPES.keys()
     if unknown:
         raise TypeError(f"a finding has no {', '.join(sorted(unknown))}")
-    rows = pd.RangeIndex(len(columns.get("id", ())))  # type: ignore[arg-type]  # a sequence, as the id always differs
+    n_rows = len(columns.get("id", ()))  # type: ignore[arg-type]  # a sequence, as the id always differs
+    return _frame(columns, n_rows) if n_rows else _nothing().copy()
+
+
+def _frame(columns: Mapping[str, Any], n_rows: int) -> pd.DataFrame:
+    rows = pd.RangeIndex(n_rows)
     return pd.DataFrame(
         {name: pd.Series(columns.get(name), index=rows, dtype=dtype) for name, dtype in DTYPES.items()}
     )
+
+
+@functools.cache
+def _nothing() -> pd.DataFrame:
+    """No findings: what most checks of a small store find, and slow to build."""
+    return _frame({}, 0)
 
 
 def joined(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:

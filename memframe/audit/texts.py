@@ -6,7 +6,7 @@ Arrow, whose regular expressions (RE2) run over a whole column in linear time, w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -18,6 +18,9 @@ from memframe.frames import without_surrogates
 
 TEXT_FIELDS = ("title", "summary", "content")
 """Columns of a frame of memories in which people write; a frame may have fewer of them."""
+
+FEW = 1_000
+"""Memories whose texts are searched all at once."""
 
 
 class Text(NamedTuple):
@@ -56,16 +59,25 @@ def texts_with(
     >>> list(texts_with(frame, r"[0-9]{4}"))
     [Text(row=1, field='content', text='the PIN is 4711')]
     """
-    for name in fields:
-        if name in memories.columns:
-            column = text_column(memories, name)
-            hits = pc.indices_nonzero(pc.match_substring_regex(column, pattern))
-            texts = column.take(hits).to_pylist()
-            yield from (Text(row, name, text) for row, text in zip(hits.to_pylist(), texts, strict=True))
+    columns = {name: text_column(memories, name) for name in fields if name in memories.columns}
+    for names, texts in _together(columns, len(memories)):
+        hits = pc.indices_nonzero(pc.match_substring_regex(texts, pattern))
+        for place, text in zip(hits.to_pylist(), texts.take(hits).to_pylist(), strict=True):
+            which, row = divmod(place, len(memories))
+            yield Text(row, names[which], text)
+
+
+def _together(columns: Mapping[str, pa.Array], n_rows: int) -> list[tuple[list[str], pa.Array]]:
+    """Columns to search, with their names; few texts one after the other, as making a pattern ready costs more."""
+    if columns and n_rows <= FEW:
+        return [([*columns], pa.concat_arrays(columns.values()))]
+    return [([name], texts) for name, texts in columns.items()]
 
 
 def _arrow(column: pd.Series[Any]) -> pa.Array:
     if not column.notna().any():
         return pa.nulls(len(column), pa.large_string())  # whatever the dtype of nothing is
     array = pa.array(column, type=pa.large_string(), from_pandas=True)
-    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    if isinstance(array, pa.ChunkedArray):
+        return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+    return array
