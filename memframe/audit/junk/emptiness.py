@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from memframe.audit.junk.signs import Sign, quoted
-from memframe.audit.vocabulary import read_vocabulary
+from memframe.audit.vocabulary import one_of, read_vocabulary
 
 _WORDS = read_vocabulary(__package__, "fillers.txt")
 _FILLERS, _BETWEEN = _WORDS["fillers"] | _WORDS["between"], _WORDS["between"]
@@ -13,47 +13,71 @@ _HOLLOW, _NEGATIONS = _WORDS["hollow"] | _WORDS["classes"] | _WORDS["between"], 
 _MAX_WORDS, _MAX_HOLLOW = 4, 14
 _WORD = re.compile(r"[^\W_]+(?:[/'’-][^\W_]+)*")
 
-_HOLE = (
-    r"(?:\{\{?\s*[\w. ]+\s*\}?\}|\$\{[\w.]+\}|<(?:insert |your |user )?[a-z_ ]{2,30}>"
-    r"|\[(?:insert |your |user'?s? )?[A-Za-z_ ]{2,30}\]|%\([\w]+\)s|%[sd]\b|_{3,}|\bYYYY-MM-DD\b)"
+_HOLE = one_of(
+    braces=r"\{\{?\s*[\w. ]+\s*\}?\}, \$\{[\w.]+\}",
+    brackets=r"<(?:insert |your |user )?[a-z_ ]{2,30}>, \[(?:insert |your |user'?s? )?[A-Za-z_ ]{2,30}\]",
+    formats=r"%\([\w]+\)s, %[sd]\b, \bYYYY-MM-DD\b",
+    lines=r"_{3,}",
 )
+_BEFORE_A_HOLE = one_of(
+    verbs="is, are, was, named, called, likes?, prefers?",
+    places="in, at, from, of, for, to, as",
+    greetings="dear, hello, hi",
+)
+_AFTER_A_HOLE = one_of("is, likes?, prefers?, lives, works, has, wants, said")
 _UNFILLED = re.compile(
-    rf"(?:\b(?:is|are|was|named|called|likes?|prefers?|in|at|from|of|for|to|as|named|dear|hello"
-    rf"|hi)(?: (?:an?|the))?|[:=]"
-    rf"|^)\s*{_HOLE}|{_HOLE}(?:'s)?\s+(?:is|likes?|prefers?|lives|"
-    r"works|has|wants|said)\b",
+    rf"(?:\b{_BEFORE_A_HOLE}(?: (?:an?|the))?|[:=]|^)\s*{_HOLE}|{_HOLE}(?:'s)?\s+{_AFTER_A_HOLE}\b",
     re.IGNORECASE,
 )
+_FIELD = one_of(
+    person="name, age, gender, birthday, job, occupation, company",
+    reach="email, phone, address, city, location, language",
+    taste="color, colour, food, hobby, preference, interest",
+    anything="value, user, info, information",
+)
+_NOT_KNOWN = one_of("provided, specified, mentioned, available, known, given")
+_NO_VALUE_AT_ALL = one_of(
+    programs=r"null, none, undefined, nan, \[object Object\]",
+    people=rf"n/a, unknown, unspecified, not {_NOT_KNOWN}",
+)
+_HAS_NOT = rf"{one_of('has, have, did, does')}(?: not|n['’]t) (?:yet )?"
+_TOLD = one_of("provided?, shared?, mention(?:ed)?, g[ai]ven?, stated?, disclosed?")
+_WHOSE = one_of("his, her, their, any, an?")
+_DETAIL = one_of("name, age, location, preferences?, details, information, job, birthday")
 _NO_VALUE = re.compile(
-    r"\b(?:name|age|city|location|job|occupation|color|colour|food|hobby|preference|birthday|email|phone"
-    r"|address"
-    r"|language|value|user|info|information|interest|gender|company)s?"
-    r"\s*(?:is|are|:|=|was)\s*(?:null|none|undefined|nan|n/a|unknown|not (?:provided|specified|mentioned"
-    r"|available"
-    r"|known|given)|unspecified|\[object Object\])\W*$"
-    r"|\[object Object\]|\blorem ipsum dolor\b|^\W*lorem ipsum\W*$|\bdolor sit amet\b"
-    r"|\b(?:has|have|did|does)(?: not|n['’]t) (?:yet )?(?:provided?|shared?|mention(?:ed)?|g[ai]ven?|stated?"
-    r"|disclosed?) (?:his|her|their|any|an?) (?:name|age|location|preferences?|details|information|job|birthday)\W*$"
-    r"|^\W*(?:\w+(?: \w+)?\s*:\s*(?:null|none|unknown|n/a|-)?\s*[,;|/\n]?\s*){2,}$"
-    r"|^\W*(?:user['’]?s? )?[^\W\d_]+(?: [^\W\d_]+)?\s*[:=]\s*(?:\[\s*\]|\{\s*\}|\"\")?\s*$",
+    one_of(
+        field=rf"\b{_FIELD}s?\s*(?:is|are|:|=|was)\s*{_NO_VALUE_AT_ALL}\W*$",
+        objects=r"\[object Object\]",
+        printers=r"\blorem ipsum dolor\b, ^\W*lorem ipsum\W*$, \bdolor sit amet\b",
+        untold=rf"\b{_HAS_NOT}{_TOLD} {_WHOSE} {_DETAIL}\W*$",
+        forms=r"^\W*(?:\w+(?: \w+)?\s*:\s*(?:null|none|unknown|n/a|-)?\s*[,;|/\n]?\s*){2,}$",
+        empty=r"^\W*(?:user['’]?s? )?[^\W\d_]+(?: [^\W\d_]+)?\s*[:=]\s*(?:\[\s*\]|\{\s*\}|\"\")?\s*$",
+    ),
     re.IGNORECASE,
 )
 _ROW = re.compile(r"(\w)\1+")
 _CODE = re.compile(
-    r"\b(?:templates?|placeholders?|braces|brackets|jinja|syntax|variables?|f-strings?|mustache|handlebars"
-    r"|shell|bash|regex|format"
-    r"|code|html|tags?|component)\b",
+    r"\b"
+    + one_of(
+        templates="templates?, placeholders?, braces, brackets, jinja, mustache, handlebars, f-strings?",
+        languages="shell, bash, regex, html, code, syntax, variables?, format, tags?, component",
+    )
+    + r"\b",
     re.IGNORECASE,
 )
+"""Whoever speaks of templates may show one."""
 
-MARKS = (
-    r"(?i)^\W*(?:(?:the |this )?(?:users?|assistant|conversation|greetings?|mood|feel\w*|person|info|nothing"
-    r"|something)\b[^.\n]{0,90}"
-    r"|(?:[\pL\pN]+(?:[/'’-][\pL\pN]+)*\W*){0,4})[.!]?\W*$|[{\[<$%_][\w{( \]}]|[:=]\s*$|YYYY|(?:null|none"
-    r"|undefined|\bnan\b|n/a|unknown"
-    r"|unspecified|not (?:provided|specified"
-    r"|mentioned|available|known|given)|lorem ipsum|dolor sit)"
+_SHORT = one_of(
+    about=r"(?:the |this )?(?:users?|assistant|conversation|greetings?|mood|feel\w*|person|info|nothing|something)\b"
+    r"[^.\n]{0,90}",
+    few=r"(?:[\pL\pN]+(?:[/'’-][\pL\pN]+)*\W*){0,4}",
 )
+_LOOKS = one_of(
+    holes=r"[{\[<$%_][\w{( \]}], [:=]\s*$, YYYY",
+    values=rf"null, none, undefined, \bnan\b, n/a, unknown, unspecified, not {_NOT_KNOWN}",
+    printers="lorem ipsum, dolor sit",
+)
+MARKS = rf"(?i)^\W*{_SHORT}[.!]?\W*$|{_LOOKS}"
 """A pattern of RE2 that every such text matches."""
 
 

@@ -10,7 +10,7 @@ import json
 import re
 
 from memframe.audit.junk.signs import Sign, quoted
-from memframe.audit.vocabulary import read_vocabulary
+from memframe.audit.vocabulary import one_of, read_vocabulary
 
 _WORDS = read_vocabulary(__package__, "machine_words.txt")
 _SUBJECTS, _THINGS, _STATES = _WORDS["subjects"], _WORDS["things"], _WORDS["states"]
@@ -24,21 +24,32 @@ _NUMBER = re.compile(
 _CLOCK = re.compile(
     r"[0-9]{1,2}:[0-9]{2}|[0-9]{4}-[0-9]{2}-[0-9]{2}|(?<![0-9])[0-9]{10}(?:[0-9]{3})?(?![0-9])"
 )
+_NONE = one_of("no, 0, zero")
 _NOTHING = re.compile(
-    r"%|\b(?:no|0|zero) (?:new|pending|further|unread|upcoming|changes?|updates?|errors?|issues?|results?)\b",
+    rf"%|\b{_NONE} "
+    + one_of(
+        waiting="new, pending, further, unread, upcoming",
+        happened="changes?, updates?, errors?, issues?, results?",
+    )
+    + r"\b",
     re.IGNORECASE,
 )
+_POST = one_of("e?mails?, messages?, events?, articles?, updates?, notifications?, alerts?")
 _NO_NEWS = re.compile(
-    r"\b(?:no|0|zero) (?:new |unread |pending |upcoming )*(?:\w+ )?(?:e?mails?|messages?|events?|articles?|updates?"
-    r"|notifications?|alerts?)\b"
-    r"|\bnone (?:available|found)\b|\bnothing (?:to do|to report|new|needed|pending|urgent|requir\w+)\b"
-    r"|\b0 (?:new|unread|pending)\b"
-    r"|\b(?:no|0|zero) (?:errors|alerts|warnings|issues|failures)\b",
+    one_of(
+        post=rf"\b{_NONE} (?:new |unread |pending |upcoming )*(?:\w+ )?{_POST}\b",
+        counts=r"\b0 (?:new|unread|pending)\b",
+        nothing=r"\bnone (?:available|found)\b, \bnothing (?:to do|to report|new|needed|pending|urgent|requir\w+)\b",
+        faults=rf"\b{_NONE} (?:errors|alerts|warnings|issues|failures)\b",
+    ),
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(
-    r"#[0-9]+|\b(?:job|task|process|pid|request|run|build|poll) [0-9]+\b|\bid [0-9a-f-]{4,}"
-    r"|\b[0-9]+(?:\.[0-9]+)? ?(?:ms|s|secs?|seconds|minutes|kb|mb|gb|%)(?!\w)|\bexit [0-9]+",
+    one_of(
+        numbers=r"#[0-9]+, \b(?:job|task|process|pid|request|run|build|poll) [0-9]+\b",
+        identifiers=r"\bid [0-9a-f-]{4,}",
+        amounts=r"\b[0-9]+(?:\.[0-9]+)? ?(?:ms|s|secs?|seconds|minutes|kb|mb|gb|%)(?!\w), \bexit [0-9]+",
+    ),
     re.IGNORECASE,
 )
 _PEOPLE = re.compile(
@@ -46,9 +57,11 @@ _PEOPLE = re.compile(
     r"|\A\W*(?:the )?user['’]s|\b(?!UTC|GMT|[A-Z]{2,4}\b)[A-Z][a-z]+['’]s\b",
     re.IGNORECASE,
 )
+_TIME = one_of("date, time, day, datetime, timestamp")
 _NOW = re.compile(
-    r"\W*(?:the )?(?:current |today['’]s )?(?:date|time|day|datetime|timestamp)(?: (?:and|/) time)?(?: is|:|=)"
-    r"\W{0,3}(?:[a-z]{3,9},? |[0-9]).{0,60}|\W*today is \w+(?:day)?[,;.][^\n]{0,80}",
+    rf"\W*(?:the )?(?:current |today['’]s )?{_TIME}(?: (?:and|/) time)?(?: is|:|=)\W{{0,3}}"
+    r"(?:[a-z]{3,9},? |[0-9]).{0,60}"
+    r"|\W*today is \w+(?:day)?[,;.][^\n]{0,80}",
     re.IGNORECASE,
 )
 """The time of the day, which every conversation is told."""
@@ -64,41 +77,40 @@ _LOG_LINE = re.compile(
     r"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\b"
     r"|\s*\[?(?:TRACE|DEBUG|ERROR|FATAL)\]?\s?[:|-]\s"
 )
+_LINE = r"^[ \t]{0,16}"
 _TRACEBACK = re.compile(
-    r"^[ \t]{0,16}Traceback \(most recent call last\)|^[ \t]{0,16}(?:[\w.]+(?:Error|Exception): "
-    r"|Exception in thread )|^[ \t]{0,16}at [\w.$<>]+\([\w.]+:[0-9]+\)"
-    r"|^[ \t]{0,16}(?:npm ERR!|error\[E[0-9]+\]|panic: |Segmentation fault)|^HTTP/[0-9.]+ [0-9]{3}"
-    r"|\AHTTP (?:error )?[1-5][0-9]{2}(?: [A-Z][a-z]+){0,3}\W*\Z"
-    r"|^[ \t]{0,16}\$ [a-z]+ ",
+    one_of(
+        python=rf"{_LINE}Traceback \(most recent call last\), {_LINE}[\w.]+(?:Error|Exception):[ ]",
+        java=rf"{_LINE}Exception in thread[ ], {_LINE}at [\w.$<>]+\([\w.]+:[0-9]+\)",
+        others=rf"{_LINE}(?:npm ERR!|error\[E[0-9]+\]|panic: |Segmentation fault)",
+        http=r"^HTTP/[0-9.]+ [0-9]{3}, \AHTTP (?:error )?[1-5][0-9]{2}(?: [A-Z][a-z]+){0,3}\W*\Z",
+        shells=rf"{_LINE}\$ [a-z]+[ ]",
+    ),
     re.MULTILINE,
 )
 _FORMULA = re.compile(r"\s*=[A-Z]{2,}\([^\n]*\)\s*")
 _MACHINE_KEYS = _WORDS["keys"]
 
-MARKS = (
-    r"(?i)\b(?:heartbeat|cron|tarea|tâche|bot\b|rss\b|price|weather|current (?:date|time)|today is|nothing"
-    r"|still|keep-?alive|health ?check|watchdog|ping|pong|no_reply|backup|sync|scheduler"
-    r"|daemon"
-    r"|webhook|uptime|deploy"
-    r"|container|cache|reindex|indexer|polling|poller|autosave|snapshot|rsync|systemd|rollout|failover|cpu"
-    r"|ram|disk"
-    r"|liveness|context|snapshot|flush|inbox|\bnote\b|e?mails?\b|messages\b|notifications\b"
-    r"|readiness|batch|replication|vacuum|telemetry|job|task|check|status|service|server|worker|queue|process"
-    r"|pipeline|build"
-    r"|index|connection|token|memory|log|run|script|poll|monitor|system|agent|database|inbox|feed|endpoint"
-    r"|session"
-    r"|scan|update"
-    r"|gateway|websocket|socket|compact|unread|upcoming|remind|rate limit|usage|import|export|migration"
-    r"|rotation|cleanup|refresh|storage|network|node|cluster|lock|loop|event|trigger|timer"
-    r"|db|api)"
+MARKS = r"(?i)\b" + one_of(
+    pulses="heartbeat, ping, pong, keep-?alive, health ?check, watchdog, no_reply, liveness, readiness, uptime",
+    silence="still, nothing",
+    schedules="cron, tarea, tâche, scheduler, timer, trigger, batch, poll, polling, poller, monitor, loop, event",
+    work=r"job, task, bot\b, agent, script, run, build, pipeline, process, worker, queue, check, status, scan",
+    programs="daemon, service, server, system, systemd, container, deploy, rollout, failover, gateway",
+    stores="database, db, storage, backup, sync, rsync, snapshot, autosave, replication, vacuum, migration",
+    changes="update, import, export, index, reindex, indexer, cleanup, rotation, refresh, compact, flush",
+    machines="memory, context, cache, lock, cpu, ram, disk, network, node, cluster, usage, rate limit",
+    connections="socket, websocket, webhook, endpoint, api, token, session, connection, telemetry, log",
+    post=r"inbox, e?mails?\b, messages\b, notifications\b, unread, upcoming, remind, feed, rss\b",
+    told=r"price, weather, current (?:date|time), today is, \bnote\b",
 )
 """A pattern of RE2 that every report matches."""
 
-MARKS_OF_OUTPUT = (
-    r"Traceback \(|(?:Error|Exception): |Exception in thread|\.java:|npm ERR!|error\[E|panic: "
-    r"|Segmentation fault"
-    r"|HTTP[/ ][0-9e]"
-    r"|^\s*\$ |^\s*[{\[]|^\s*=[A-Z]|(?:TRACE|DEBUG|INFO|NOTICE|WARN|ERROR|FATAL|CRITICAL)"
+MARKS_OF_OUTPUT = one_of(
+    tracebacks=r"Traceback \(, (?:Error|Exception): , Exception in thread, \.java:, npm ERR!, error\[E",
+    crashes="panic: , Segmentation fault, HTTP[/ ][0-9e]",
+    beginnings=r"^\s*\$ , ^\s*[{\[], ^\s*=[A-Z]",
+    levels="TRACE, DEBUG, INFO, NOTICE, WARN, ERROR, FATAL, CRITICAL",
 )
 """The same for what tools print."""
 

@@ -13,6 +13,7 @@ from memframe.audit.secret.passwords import is_strong
 from memframe.audit.secret.plain_words import is_plain
 from memframe.audit.secret.randomness import entropy, is_placeholder, looks_random
 from memframe.audit.spans import Span
+from memframe.audit.vocabulary import one_of
 
 _ASSIGNED = re.compile(
     r"""(?<![\w.-])(?P<name>_?[A-Za-z][\w.-]{1,60})["'`]?\s{0,3}(?:=>|:=|[:=])\s{0,3}(?:(?:Bearer|Basic|Token)\s+)?"""
@@ -20,58 +21,77 @@ _ASSIGNED = re.compile(
     re.IGNORECASE,
 )
 _PASSWORD = re.compile(
-    r"passw(?:or)?d|passwd|passphrase|passcode|(?:^|[_.-])(?:pwd|pass|psk)$", re.IGNORECASE
-)
-_KEY = re.compile(
-    r"secret|token|credential|(?:api|access|auth|private|signing|encryption|master|service|account|storage"
-    r"|feed"
-    r"|license|app|"
-    r"session|client|hmac|webhook|deploy|admin|db|bot)[_.-]?key|(?:^|[_.-])(?:key|apikey|auth|sig"
-    r"|signature|sas)$"
-    r"|^authorization$|bearer",
-    re.IGNORECASE,
-)
-_NO_KEY = re.compile(
-    r"public|_?pub(?:_|$)|key[_-]?(?:id|name|code|word|path|file|board|space|frame|size|type|length"
-    r"|version|hash"
-    r"|vault|store)|"
-    r"token[_-]?(?:url|uri|type|endpoint|count|limit|s$|name|path|file|expir|life|len|budget)"
-    r"|secret[_-]?(?:name"
-    r"|path|file|ref|id$|arn)|"
-    r"max_?tokens|tokens$|primary|foreign|sort|partition|cache|hash|checksum|integrity|etag|nonce|foreign"
-    r"|keyboard"
-    r"|publickeytoken|"
-    r"expires|csrf|[_-]id$|(?<=[a-z])ids?$|accessor|idempotency|recv|author(?!iz)|tokeni[sz]er|_class$"
-    r"|classifier",
+    one_of(
+        anywhere="passw(?:or)?d, passwd, passphrase, passcode",
+        last="(?:^|[_.-])(?:pwd|pass|psk)$",
+    ),
     re.IGNORECASE,
 )
 _NO_PASSWORD = re.compile(
-    r"timeout|expir|policy|length|hash|(?:^|[_-])(?:age|min|max)(?:$|[_-])|attempt|field|reset|file|path",
+    one_of(
+        rules="timeout, expir, policy, length, attempt, (?:^|[_-])(?:age|min|max)(?:$|[_-])",
+        places="hash, field, reset, file, path",
+    ),
+    re.IGNORECASE,
+)
+_OF_A_KEY = one_of(
+    for_what="api, access, auth, private, signing, encryption, master, hmac, webhook, deploy, license",
+    of_whom="service, account, storage, feed, app, session, client, admin, db, bot",
+)
+_KEY = re.compile(
+    one_of(
+        anywhere=rf"secret, token, credential, bearer, {_OF_A_KEY}[_.-]?key",
+        last="(?:^|[_.-])(?:key|apikey|auth|sig|signature|sas)$",
+        alone="^authorization$",
+    ),
+    re.IGNORECASE,
+)
+_ABOUT_A_KEY = one_of(
+    "id, name, code, word, path, file, board, space, frame, size, type, length, version, hash, vault, store"
+)
+_ABOUT_A_TOKEN = one_of(
+    "url, uri, type, endpoint, count, limit, s$, name, path, file, expir, life, len, budget"
+)
+_NO_KEY = re.compile(
+    one_of(
+        public="public, _?pub(?:_|$), publickeytoken",
+        about=rf"key[_-]?{_ABOUT_A_KEY}, token[_-]?{_ABOUT_A_TOKEN}, secret[_-]?(?:name|path|file|ref|id$|arn)",
+        counted="max_?tokens, tokens$, tokeni[sz]er",
+        databases="primary, foreign, sort, partition, cache, recv, [_-]id$, (?<=[a-z])ids?$",
+        digests="hash, checksum, integrity, etag, nonce, csrf, idempotency",
+        others="keyboard, expires, accessor, author(?!iz), _class$, classifier",
+    ),
     re.IGNORECASE,
 )
 _OWN_SECRET = re.compile(r"secret(?:[_.-]?key)?$|secret[_.-]?key[_.-]?base$", re.IGNORECASE)
 """Names of secrets that people make up themselves."""
 
+_OBJECT = one_of(
+    settings="env, config, settings, secrets, vault, options, params, args",
+    scopes="os, process, var, self, this, ctx, locals?, module, system, app",
+    values="data, request, response, input, string, util\\w*, key",
+)
 _CODE = re.compile(
-    r"[a-z][a-z0-9+.-]*://|[~.]{0,2}/[\w./-]+$|\w:\\|(?:os|process|env|var|self|this|config|settings"
-    r"|secrets|vault|var"
-    r"|locals?|data|module|"
-    r"request|response|ctx|input|params|args|options|system|string|util\w*|app|key)\b[.\[(]|\$|%\(|@|\{\{"
-    r"|!|&|arn:"
-    r"|ref\b|"
-    r"[\w.]+\([^)]*\)?$|[\w-]+(?:\.[A-Za-z_-]{2,})+$",
+    one_of(
+        addresses=r"[a-z][a-z0-9+.-]*://, arn:, ref\b",
+        paths=r"[~.]{0,2}/[\w./-]+$, \w:\\",
+        variables=rf"{_OBJECT}\b[.\[(], \$, %\(, @, \{{\{{, !, &",
+        calls=r"[\w.]+\([^)]*\)?$",
+        names=r"[\w-]+(?:\.[A-Za-z_-]{2,})+$",
+    ),
     re.IGNORECASE,
 )
+"""Where a value is read from, and not the value."""
+
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _MIN_ENTROPY = 2.8
 _HEADER, _SHORTEST_IN_HEADER = re.compile(r"^authorization$", re.IGNORECASE), 16
 
-MARKS = (
-    r"(?i)(passw|passwd|passphrase|passcode|pwd|pass|psk|secret|token|credential|key|auth[a-z]*|bearer"
-    r"|sig[a-z]*"
-    r"|sas)[\w.-]{0,60}[\"'`]?\s{0,3}"
-    r"(=>|:=|[:=])"
+_NAME = one_of(
+    passwords="passw, passphrase, passcode, pwd, pass, psk",
+    keys="secret, token, credential, key, auth[a-z]*, bearer, sig[a-z]*, sas",
 )
+MARKS = rf"(?i){_NAME}[\w.-]{{0,60}}[\"'`]?\s{{0,3}}(=>|:=|[:=])"
 """A pattern of RE2 that every text with an assigned secret matches."""
 
 
