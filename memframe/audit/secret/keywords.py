@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from memframe.audit.vocabulary import one_of
+
 _WIFI = r"(?:wi-?fi|wlan|wireless|network|router|hotspot|wpa[23]?|wep)"
 
 SMALL = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
@@ -52,34 +54,33 @@ KEYWORD = re.compile(
 )
 """In a text of small letters: without a switch for case the alternatives are told apart by their first letter."""
 
-MARKS = (
-    r"(?i)pass[ -]?(w|code|phrase)|passord|\bpass(\s?[:=]| (for|to)\b)|\bpw\b|pwd|kennw|wachtwoord"
-    r"|mots? de passe"
-    r"|\bmdp\b|contrase|senha|l[oö]senord|adgangskode|has.o\b|salasana|пароль|parola|密码|密碼|パスワード|비밀번호|\bpsk\b"
-    r"|(wi-?fi|wlan|wireless|network|router|hotspot|wpa[23]?|wep)[ -]?(pass|key|schl|code)|\blog-?ins?\b"
-    r"|credential"
-    r"|\bcreds\b|daten\b|credencial|identifiants|credenzial|inloggegevens|(secret|code|magic|safe|memorable"
-    r"|family|security"
-    r"|pickup)[ -]?word|codew|palabra secreta|mot secret|respuesta|r[ée]ponse|sicherheitsantw|bearer"
-    r"|\bpins?\b|\bpuk\b|pincode|geheim(zahl|nummer)|\bcv[vc]|codes?\b|c[oó]digo|codic[ei]|\botp\b"
-    r"|(backup|recovery|rescue|scratch|restore|emergency)[ -]?key|combina|kombination|combo|schl[üu]ssel"
-    r"|(\b|_)(key|token|secret|authtoken)s?\b|\bpat\b|\bcl(é|e\b)|clave|chiave|chave|maiden name|mädchenname"
-    r"|jeune fille"
-    r"|de soltera|da nubile|meisjesnaam|answer|lock ?box|key ?(pad|safe)|padlock"
-    r"|digicode|cadenas|candado|lucchetto"
+MARKS = "(?i)" + one_of(
+    english=r"pass[ -]?(?:w|code|phrase), \bpass(?:\s?[:=]| (?:for|to)\b), \bpw\b, pwd, \bpsk\b, \blog-?ins?\b",
+    german=r"kennw, geheim(?:zahl|nummer), schl[üu]ssel, daten\b, mädchenname, sicherheitsantw",
+    french=r"mots? de passe, \bmdp\b, identifiants, \bcl(?:é|e\b), mot secret, jeune fille, r[ée]ponse",
+    spanish="contrase, credencial, clave, palabra secreta, de soltera, respuesta",
+    italian="parola, credenzial, chiave, codic[ei], da nubile",
+    dutch="wachtwoord, inloggegevens, meisjesnaam",
+    others=r"senha, chave, passord, l[oö]senord, adgangskode, has.o\b, salasana",
+    scripts="пароль, 密码, 密碼, パスワード, 비밀번호",
+    networks=rf"{_WIFI}[ -]?(?:pass|key|schl|code)",
+    words=r"(?:secret|code|magic|safe|memorable|family|security|pickup)[ -]?word, codew, credential, \bcreds\b",
+    numbers=r"\bpins?\b, \bpuk\b, pincode, \bcv[vc], codes?\b, c[oó]digo, \botp\b",
+    keys=r"(?:backup|recovery|rescue|scratch|restore|emergency)[ -]?key, (?:\b|_)(?:key|token|secret|authtoken)s?\b",
+    tokens=r"bearer, \bpat\b",
+    locks="combina, kombination, combo, lock ?box, key ?(?:pad|safe), padlock, digicode, cadenas, candado, lucchetto",
+    answers="maiden name, answer",
 )
 """A pattern of RE2 that every text with a secret of this kind matches."""
 
-ABOUT = re.compile(
-    r"[ -]?(?:managers?|polic(?:y|ies)|hygiene|protect\w*|generators?|vaults?|fields?|prompts?|rules?"
-    r"|requirements?"
-    r"|hash\w*|hints?|storage|stores?|rotations?|history|strength|shar\w+|managing|management|reuse|leaks?"
-    r"|breach\w*"
-    r"|lists?|books?|sheets?|apps?|tools?|screens?|forms?|pages?|emails?|links?|limits?|usage|counts?"
-    r"|windows?|budget"
-    r"|expir\w+|length|less|review\w*|smell\w*|base|style|words?|of conduct|cov\w+|freeze|snippets?"
-    r"|examples?|names?|lookups?"
-    r"|formats?|headers?|types?|providers?|diodes?|boards?|layout|assignment|replacement|input|entry"
-    r"|timeout)\b",
+_ABOUT = one_of(
+    programs="managers?, generators?, vaults?, storage, stores?, apps?, tools?, providers?, windows?",
+    forms="fields?, prompts?, screens?, forms?, pages?, input, entry, headers?, layout, boards?, diodes?",
+    rules="polic(?:y|ies), hygiene, protect\\w*, rules?, requirements?, management, managing, of conduct",
+    amounts="limits?, usage, counts?, budget, expir\\w+, length, strength, timeout, less",
+    events="rotations?, history, reuse, leaks?, breach\\w*, shar\\w+, review\\w*, freeze, replacement, assignment",
+    texts="hints?, lists?, books?, sheets?, emails?, links?, words?, snippets?, examples?, names?, lookups?",
+    others="hash\\w*, smell\\w*, base, style, cov\\w+, formats?, types?",
 )
+ABOUT = re.compile(rf"[ -]?{_ABOUT}\b")
 """What is about passwords, PINs or codes and is none: a password manager, a token limit, a PIN diode."""
