@@ -5,7 +5,7 @@ import ipaddress
 import socket
 import ssl
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import takewhile
 
 import pytest
@@ -15,7 +15,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 import memframe as mf
 from memframe import silence, wire
-from memframe.transport import READ_ATTEMPTS
+from memframe.bearer import BearerAuth
+from memframe.secret import Secret
+from memframe.transport import READ_ATTEMPTS, Transport
 from tests.clear_errors import Case, assert_clear
 from tests.faults import cut
 from tests.strangers import SECRETS, TOKEN, USER_ID, client_of
@@ -196,6 +198,24 @@ def test_one_that_is_passed_is_trusted_whatever_the_environment_says(tls_server,
         flow.exchange("code")
     with pytest.raises(mf.ConfigError, match=r"ca_bundle names /nowhere/ca\.pem, which is not there"):
         mf.connect(base_url, api_key="mf_key", ca_bundle="/nowhere/ca.pem")
+
+
+def test_what_is_sent_ahead_is_sent_to_nobody_who_is_not_trusted(tls_server, certificate):
+    base_url, heads = tls_server
+    request = {"auth": BearerAuth(Secret(SECRETS["token"])), "params": {"limit": "10"}}
+    assert Transport().start(base_url, **request) is None
+    assert not any(heads)
+    with closing(Transport(ca_bundle=certificate).start(base_url, **request)) as sent:
+        assert sent.read(lambda answer: answer.status) == 200
+    assert heads[-1].startswith(b"GET /?limit=10 ")
+
+
+def test_what_would_have_to_pass_a_proxy_first_is_not_sent_ahead(monkeypatch):
+    with raw_server(b"HTTP/1.1 502 Bad Gateway\r\n\r\n") as (port, heads):
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
+        auth = BearerAuth(Secret(SECRETS["token"]))
+        assert Transport().start("https://api.example/api/v1", auth=auth, params={}) is None
+        assert not heads
 
 
 def test_a_file_of_certificates_that_is_not_there_is_named(monkeypatch):
