@@ -1,8 +1,8 @@
 """One HTTP exchange: send, read whole, and turn every failure into an error of the tree.
 
 Sits under `client` and `oauth`, which differ in what they say and not in how it travels: never a
-redirect followed, never a cookie kept, finite timeouts, reads tried again and writes never, an answer
-of a bounded size, and no secret or query text in any message.
+redirect followed, never a cookie kept, finite timeouts, reads tried again (the call for a token is one
+of them) and writes never, an answer of a bounded size, and no secret or query text in any message.
 
 What the connection does is tried again here, and refusals by status in urllib3, which waits as the
 service asks. It could do both, but warns of each broken connection with the whole address, and with it
@@ -130,24 +130,28 @@ class Transport:
         params: Mapping[str, str] | None = None,
         data: SecretBytes | None = None,
         headers: Mapping[str, str] | None = None,
+        repeats: bool | None = None,
     ) -> Answer:
         """Send one request and read the whole answer, whatever its status.
+
+        ``repeats`` says whether the request may be sent again, as it writes nothing; None, if it is a GET.
 
         Raises
         ------
         NoAnswerError
-            Not reached, cut off or silent. A GET has been tried again before.
+            Not reached, cut off or silent. What may be sent again has been before.
         ProtocolError
             The answer is larger than `MAX_ANSWER_BYTES`.
         ConfigError
             The request cannot be made of what was given.
         """
         failure: MemframeError
-        for _ in range(READ_ATTEMPTS if method == "GET" else 1):
+        repeats = method == "GET" if repeats is None else repeats
+        for _ in range(READ_ATTEMPTS if repeats else 1):
             try:
-                answer = self._sent(method, url, auth=auth, params=params, data=data, headers=headers)
+                answer = self._sent(method, url, repeats, auth=auth, params=params, data=data, headers=headers)
             except HTTPError as broken:
-                failure = no_answer(method, url, broken)
+                failure = no_answer(url, broken, repeats=repeats)
             except (requests.RequestException, UnicodeError) as unfit:
                 failure = _not_sent(url, unfit)
                 break
@@ -155,15 +159,15 @@ class Transport:
                 return answer
         raise failure  # out here, as what it came from holds the address, the token and the body
 
-    def _sent(self, method: str, url: str, **request: Any) -> Answer:
-        send = functools.partial(self._once, method, url, **request)
+    def _sent(self, method: str, url: str, repeats: bool, **request: Any) -> Answer:
+        send = functools.partial(self._once, method, url, self._policy(method, repeats), **request)
         gate = self._gate if method == "GET" else None
         return gate.ask(send, _asked_wait_s) if gate else send()
 
-    def _once(self, method: str, url: str, **parts: Any) -> Answer:
+    def _once(self, method: str, url: str, policy: ReadRetry, **parts: Any) -> Answer:
         request, host = self._prepared(method, url, **parts), _host(url)
         timeout = Timeout(connect=silence.CONNECT_TIMEOUT_S, read=silence.READ_TIMEOUT_S)
-        with self._way().go(request, retries=self._policy(), timeout=timeout) as answer:
+        with self._way().go(request, retries=policy, timeout=timeout) as answer:
             return Answer(answer.status, answer.headers, _body_of(answer, host), host)
 
     def _prepared(
@@ -183,8 +187,10 @@ class Transport:
         request.headers = CaseInsensitiveDict({**self._headers, **(headers or {})})
         return auth(request) if auth else request
 
-    def _policy(self) -> ReadRetry:
-        """What is asked again by urllib3: a gate has a policy of its own for 429."""
+    def _policy(self, method: str, repeats: bool) -> ReadRetry:
+        """What is asked again by urllib3: a gate has a policy of its own for 429, and so has whoever signs in."""
+        if repeats and method != "GET":
+            return self._paced_retry.new(allowed_methods={method})
         return self._retry if self._gate is None else self._paced_retry
 
     def checked(self, answer: Answer, what: object) -> SecretBytes:

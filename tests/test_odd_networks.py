@@ -87,7 +87,7 @@ def test_an_answer_that_breaks_http_is_one_that_broke_off(answer):
     with raw_server(answer) as (port, heads):
         attempt = tags_at(f"http://127.0.0.1:{port}/api/v1")
         assert_clear(no_answer(attempt, f"127.0.0.1:{port}", "broke off in the middle", "Try again"))
-        assert len(heads) == 1  # the token is asked for by a write, which is not repeated
+        assert len(heads) == READ_ATTEMPTS  # the call for a token writes nothing
 
 
 @pytest.mark.parametrize("length", [b"1", b"\xb2", b"-5", b"9" * 5000, b"soon"])
@@ -232,7 +232,7 @@ def test_another_machine_is_reached_through_the_proxy_and_its_failure_is_told(mo
         monkeypatch.setenv("HTTPS_PROXY", f"http://me:proxy-canary@127.0.0.1:{port}")
         words = (r"cannot reach api\.example", "through the proxy", "Check that variable")
         assert_clear(no_answer(tags_at("https://api.example/api/v1"), *words))
-        assert [head.split()[:2] for head in heads] == [[b"CONNECT", b"api.example:443"]]
+        assert [head.split()[:2] for head in heads] == [[b"CONNECT", b"api.example:443"]] * READ_ATTEMPTS
 
 
 def test_a_broken_connection_warns_nobody_of_what_was_searched_for(stranger, caplog, capfd):
