@@ -149,7 +149,9 @@ class Transport:
         repeats = method == "GET" if repeats is None else repeats
         for _ in range(READ_ATTEMPTS if repeats else 1):
             try:
-                answer = self._sent(method, url, repeats, auth=auth, params=params, data=data, headers=headers)
+                answer = self._sent(
+                    method, url, repeats, auth=auth, params=params, data=data, headers=headers
+                )
             except HTTPError as broken:
                 failure = no_answer(url, broken, repeats=repeats)
             except (requests.RequestException, UnicodeError) as unfit:
