@@ -28,6 +28,10 @@ MAX_ATTEMPTS = 4
 FRESH_S = 30.0
 """A memory that was read longer ago is read again before it is patched or deleted."""
 
+WATCH_S = 5.0
+"""How often to look for what ends a run without a word: what is sent after a change of key is sealed with a key
+that the service no longer hands out."""
+
 DRAIN_S = 5.0
 """How long Ctrl-C waits for what is in flight; what is not back by then counts as unknown."""
 
@@ -50,7 +54,7 @@ class Dispatch:
     read_at : dict of int to float
         When the memories of operations were read, by that clock.
     watch : callable
-        Called again and again, `FRESH_S` apart: looks for what ends a run.
+        Called again and again, `WATCH_S` apart: looks for what ends a run.
 
     Attributes
     ----------
@@ -111,7 +115,7 @@ class Dispatch:
 
     def _round(self, queue: deque[int]) -> None:
         self._take_in(queue, self._patience(queue))
-        if self._clock() - self._watched_at >= FRESH_S:
+        if self._clock() - self._watched_at >= WATCH_S:
             self._watch()
             self._watched_at = self._clock()
         if self.stopped:

@@ -482,6 +482,24 @@ def test_24_a_change_of_key_that_no_write_is_refused_for_is_seen_at_the_end():
     assert isinstance(run.stopped, mf.StalePlanError)
 
 
+def test_24_a_change_of_key_that_no_write_is_refused_for_is_soon_seen_in_a_long_run():
+    def slow(world, do):
+        world.pass_time(1.0)
+        return do()
+
+    def slow_and_rekeyed(world, do):
+        world.key_version = 2
+        return slow(world, do)
+
+    play = Play(lambda world: creates(world, 40), slow, slow_and_rekeyed, *[slow] * 38)
+    run = play.run()
+    assert statuses(run)[:2] == ["done", "done"]
+    assert run.counts["planned"] >= 30
+    assert len(run.verification.unlike) == run.counts["done"]
+    with pytest.raises(mf.IncompleteRunError, match="plan_reseal"):
+        run.raise_for_failures()
+
+
 # Patches
 
 
