@@ -44,6 +44,7 @@ _NEXT_STEP: Mapping[int, str] = {
     404: "Check the id, and that base_url is the address of the API, with /api/v1.",
     409: "Read the thing again, as it changed meanwhile.",
     412: "Read the thing again, as it changed meanwhile.",
+    413: "It is too large for this service: send less at once.",
     422: "Check what was passed against the specification of the service.",
     429: "Wait a minute and try again.",
 }

@@ -142,7 +142,9 @@ class Run(Struct, frozen=True, kw_only=True):
             )
         if {"planned", "unknown"} & {result.status for result in self.results}:
             return f"resume_run(access, {str(self.journal)!r}) goes on"
-        return "run.outcomes says why; make a new plan for what is to be written still"
+        if self._unwritten:
+            return "run.outcomes says why; make a new plan for what is to be written still"
+        return "All was written: look at these memories before you write more; run.verification has their ids"
 
     def _told(self) -> list[str]:
         if not self.results:

@@ -373,6 +373,8 @@ def test_19_what_something_on_the_way_delivers_twice_is_reported_and_left():
     (ids,) = run.verification.duplicates
     assert len(ids) == 2
     assert play.texts() == {"fact 0": 2, "fact 1": 1}
+    with pytest.raises(mf.IncompleteRunError, match=r"1 there more than once .* look at these memories"):
+        run.raise_for_failures()
 
 
 @pytest.mark.parametrize("fault", [faults.reset_after, faults.reset])
