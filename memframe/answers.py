@@ -44,6 +44,7 @@ _NEXT_STEP: Mapping[int, str] = {
     404: "Check the id, and that base_url is the address of the API, with /api/v1.",
     409: "Read the thing again, as it changed meanwhile.",
     412: "Read the thing again, as it changed meanwhile.",
+    413: "It is too large for this service: send less at once.",
     422: "Check what was passed against the specification of the service.",
     429: "Wait a minute and try again.",
 }
@@ -86,15 +87,17 @@ def error_of(answer: Answer, *, what: object, said: Callable[[str], str]) -> Ser
     )
 
 
-_REASONS = ("detail", "message", "error_description", "error", "title")
+_REASONS = ("detail", "message", "msg", "error_description", "error", "title")
 """Where services give their reason, as the specification does not say: RFC 9457, RFC 6749 and custom."""
 
 
 def texts_of(body: bytes) -> dict[str, str]:
-    """The texts in an error answer's JSON object, and in an ``error`` object within it; {} of anything else.
+    """The texts in an error answer's JSON object, and in an ``error`` object or list of errors within it.
 
     >>> texts_of(b'{"error": {"code": "gone", "message": "no such thing"}, "status": 404}')
     {'code': 'gone', 'message': 'no such thing'}
+    >>> texts_of(b'{"detail": [{"loc": ["query", "limit"], "msg": "at most 100"}, {"msg": "another"}]}')
+    {'msg': 'limit: at most 100'}
     """
     try:
         document = msgspec.json.decode(body)
@@ -102,9 +105,21 @@ def texts_of(body: bytes) -> dict[str, str]:
         return {}
     if not isinstance(document, dict):
         return {}
-    error = document.get("error")
-    found = {**document, **error} if isinstance(error, dict) else document
+    parts = (_first_listed(document), document, document.get("error"))
+    found = {name: text for part in parts if isinstance(part, dict) for name, text in part.items()}
     return {name: text for name, text in found.items() if isinstance(text, str)}
+
+
+def _first_listed(document: Mapping[str, Any]) -> dict[str, str]:
+    """The first of several errors, as web frameworks list them in ``detail`` or ``errors``, and what it is about."""
+    lists = (document.get(name) for name in ("detail", "errors"))
+    first = next((errors[0] for errors in lists if isinstance(errors, list) and errors), None)
+    if not isinstance(first, dict):
+        return {}
+    texts = {name: text for name, text in first.items() if name in _REASONS and isinstance(text, str)}
+    place = first.get("loc")
+    field = f"{place[-1]}: " if isinstance(place, list) and place else ""
+    return {name: field + text for name, text in texts.items()}
 
 
 def decoded(body: SecretBytes, kind: type[T], *, what: object) -> T:

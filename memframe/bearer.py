@@ -54,7 +54,7 @@ class Tokens:
         """Exchange the key for a fresh token, which is used from now on."""
         body = encode(self._request)
         try:
-            answer = self._transport.exchange("POST", self._url, data=body, headers=JSON_BODY)
+            answer = self._transport.exchange("POST", self._url, data=body, headers=JSON_BODY, repeats=True)
         except NoAnswerError as silent:  # of the call that needs the token nothing was sent
             raise NoAnswerError(str(silent), sent=False) from None
         token = decoded(self._transport.checked(answer, ISSUE_TOKEN), TokenResponse, what=ISSUE_TOKEN)

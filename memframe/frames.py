@@ -64,7 +64,8 @@ def _time_chunk(values: Sequence[str | None]) -> pa.Array:
     try:
         return text.cast(_ARROW_TIME, memory_pool=_POOL)
     except pa.ArrowInvalid:  # no zone, nanoseconds, damage: pandas reads more spellings, one by one
-        times = pd.to_datetime(text.to_pandas(), format="ISO8601", utc=True, errors="coerce")
+        capital = text.to_pandas().str.upper()  # RFC 3339 allows a small t and z
+        times = pd.to_datetime(capital, format="ISO8601", utc=True, errors="coerce")
         return pa.array(times.astype(TIME_DTYPE), type=_ARROW_TIME)
 
 

@@ -26,13 +26,16 @@ _ADVICE = {
     True: "Try again later",
     False: "Try again later; a write may have been carried out, so read before you repeat one",
 }
-"""After an answer that did not come: by whether the request only reads."""
+"""After an answer that did not come: by whether the request may be sent again."""
 
 
-def no_answer(method: str, url: str, broken: Exception) -> NoAnswerError:
-    """What broke, in words: the texts of urllib3 hold the address, with search text and ids."""
+def no_answer(url: str, broken: Exception, *, repeats: bool) -> NoAnswerError:
+    """What broke, in words: the texts of urllib3 hold the address, with search text and ids.
+
+    ``repeats`` says whether the request may be sent again, as it writes nothing.
+    """
     is_certain = any(isinstance(cause, _BEFORE_SENDING) for cause in _causes(broken))
-    return NoAnswerError(_told(method, urlsplit(url).netloc, broken), sent=not is_certain)
+    return NoAnswerError(_told(urlsplit(url).netloc, broken, _ADVICE[repeats]), sent=not is_certain)
 
 
 def _causes(broken: BaseException | None) -> Iterator[BaseException]:
@@ -43,8 +46,7 @@ def _causes(broken: BaseException | None) -> Iterator[BaseException]:
         broken = next((cause for cause in inner if isinstance(cause, BaseException)), None)
 
 
-def _told(method: str, host: str, broken: Exception) -> str:
-    advice = _ADVICE[method == "GET"]
+def _told(host: str, broken: Exception, advice: str) -> str:
     cause = getattr(broken, "reason", broken)
     if isinstance(cause, SSLError):
         return (

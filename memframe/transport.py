@@ -1,8 +1,8 @@
 """One HTTP exchange: send, read whole, and turn every failure into an error of the tree.
 
 Sits under `client` and `oauth`, which differ in what they say and not in how it travels: never a
-redirect followed, never a cookie kept, finite timeouts, reads tried again and writes never, an answer
-of a bounded size, and no secret or query text in any message.
+redirect followed, never a cookie kept, finite timeouts, reads tried again (the call for a token is one
+of them) and writes never, an answer of a bounded size, and no secret or query text in any message.
 
 What the connection does is tried again here, and refusals by status in urllib3, which waits as the
 service asks. It could do both, but warns of each broken connection with the whole address, and with it
@@ -129,28 +129,33 @@ class Transport:
         params: Mapping[str, str] | None = None,
         data: SecretBytes | None = None,
         headers: Mapping[str, str] | None = None,
+        repeats: bool | None = None,
         under_way: Sent | None = None,
     ) -> Answer:
         """Send one request and read the whole answer, whatever its status.
 
-        A GET that `start` has sent is the first attempt, and still to be closed.
+        ``repeats`` says whether the request may be sent again, as it writes nothing; None, if it is a GET. What `start`
+        has sent is the first attempt, and still to be closed.
 
         Raises
         ------
         NoAnswerError
-            Not reached, cut off or silent. A GET has been tried again before.
+            Not reached, cut off or silent. What may be sent again has been before.
         ProtocolError
             The answer is larger than `MAX_ANSWER_BYTES`.
         ConfigError
             The request cannot be made of what was given.
         """
         failure: MemframeError
-        n_attempts = READ_ATTEMPTS if method == "GET" else 1
+        repeats = method == "GET" if repeats is None else repeats
+        n_attempts = READ_ATTEMPTS if repeats else 1
         for sent in [under_way, *[None] * (n_attempts - 1)]:
             try:
-                answer = self._sent(method, url, sent, auth=auth, params=params, data=data, headers=headers)
+                answer = self._sent(
+                    method, url, repeats, sent, auth=auth, params=params, data=data, headers=headers
+                )
             except HTTPError as broken:
-                failure = no_answer(method, url, broken)
+                failure = no_answer(url, broken, repeats=repeats)
             except (requests.RequestException, UnicodeError) as unfit:
                 failure = _not_sent(url, unfit)
                 break
@@ -173,20 +178,20 @@ class Transport:
         except (HTTPError, requests.RequestException, UnicodeError):
             return None
 
-    def _sent(self, method: str, url: str, under_way: Sent | None, **request: Any) -> Answer:
-        send = functools.partial(self._once, method, url, under_way, **request)
+    def _sent(self, method: str, url: str, repeats: bool, under_way: Sent | None, **request: Any) -> Answer:
+        send = functools.partial(self._once, method, url, self._policy(method, repeats), under_way, **request)
         gate = self._gate if method == "GET" else None
         return gate.ask(send, _asked_wait_s) if gate else send()
 
-    def _once(self, method: str, url: str, under_way: Sent | None, **parts: Any) -> Answer:
-        whole, retries = functools.partial(_whole, host=_host(url)), self._policy()
+    def _once(self, method: str, url: str, policy: ReadRetry, under_way: Sent | None, **parts: Any) -> Answer:
+        whole = functools.partial(_whole, host=_host(url))
         if under_way:
             answer = under_way.read(whole)
-            if not (retries.total and retries.is_retry(method, answer.status)):
+            if not (policy.total and policy.is_retry(method, answer.status)):
                 return answer
-            retries = retries.waited(answer.headers)
+            policy = policy.waited(answer.headers)
         request = self._prepared(method, url, **parts)
-        with self._way().go(request, retries=retries) as response:
+        with self._way().go(request, retries=policy) as response:
             return whole(response)
 
     def _prepared(
@@ -206,8 +211,10 @@ class Transport:
         request.headers = CaseInsensitiveDict({**self._headers, **(headers or {})})
         return auth(request) if auth else request
 
-    def _policy(self) -> ReadRetry:
-        """What is asked again by urllib3: a gate has a policy of its own for 429."""
+    def _policy(self, method: str, repeats: bool) -> ReadRetry:
+        """What is asked again by urllib3: a gate has a policy of its own for 429, and so has whoever signs in."""
+        if repeats and method != "GET":
+            return self._paced_retry.new(allowed_methods={method})
         return self._retry if self._gate is None else self._paced_retry
 
     def checked(self, answer: Answer, what: object) -> SecretBytes:

@@ -295,6 +295,9 @@ REFUSALS = {
     "409": refused(
         409, mf.ConflictError, RuntimeError, create_one, wire.CREATE_MEMORY, "POST", "Read the thing again"
     ),
+    "413": refused(
+        413, mf.ServiceError, RuntimeError, create_one, wire.CREATE_MEMORY, "POST", "send less at once"
+    ),
     "422": refused(
         422, mf.InvalidError, RuntimeError, create_one, wire.CREATE_MEMORY, "POST", "Check what was"
     ),

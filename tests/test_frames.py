@@ -69,6 +69,7 @@ def test_columns_and_dtypes_never_depend_on_the_data(blobs):
         ("2024-05-01T12:11:12+02:00", 0),
         ("2024-05-01T10:11:12", 0),
         ("2024-05-01T10:11:12.123456789Z", 123_456),
+        ("2024-05-01t10:11:12.5z", 500_000),
     ],
 )
 def test_every_iso_8601_spelling_of_a_time_is_read(text, microseconds):

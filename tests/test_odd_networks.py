@@ -1,10 +1,12 @@
 """What stands between client and service: certificates, proxies, netrc files, servers that break HTTP itself."""
 
 import datetime
+import gzip
 import ipaddress
 import socket
 import ssl
 import threading
+import zlib
 from contextlib import closing, contextmanager
 from itertools import takewhile
 
@@ -89,7 +91,46 @@ def test_an_answer_that_breaks_http_is_one_that_broke_off(answer):
     with raw_server(answer) as (port, heads):
         attempt = tags_at(f"http://127.0.0.1:{port}/api/v1")
         assert_clear(no_answer(attempt, f"127.0.0.1:{port}", "broke off in the middle", "Try again"))
-        assert len(heads) == 1  # the token is asked for by a write, which is not repeated
+        assert len(heads) == READ_ATTEMPTS  # the call for a token writes nothing
+
+
+NOTHING_THERE = b'{"items": [], "token": "t", "expires_at": "2031-01-01T00:00:00Z"}'
+"""Answers the call for a token, and the one for tags."""
+
+
+def raw_deflate(text):
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return packer.compress(text) + packer.flush()
+
+
+def chunked(text):
+    pieces = (text[at : at + 7] for at in range(0, len(text), 7))
+    chunks = b"".join(b"%x;name=value\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
+    return b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\nX-Trailer: 1\r\n\r\n"
+
+
+def measured(text, headers=b""):
+    return b"%bContent-Length: %d\r\n\r\n%b" % (headers, len(text), text)
+
+
+ODD_BUT_RIGHT = {
+    "gzip": JSON_HEAD + measured(gzip.compress(NOTHING_THERE), b"Content-Encoding: gzip\r\n"),
+    "deflate": JSON_HEAD + measured(zlib.compress(NOTHING_THERE), b"Content-Encoding: deflate\r\n"),
+    "deflate without a wrapping": JSON_HEAD
+    + measured(raw_deflate(NOTHING_THERE), b"Content-Encoding: deflate\r\n"),
+    "chunks, with extensions and a trailer": JSON_HEAD + chunked(NOTHING_THERE),
+    "chunks of gzip": JSON_HEAD + b"Content-Encoding: gzip\r\n" + chunked(gzip.compress(NOTHING_THERE)),
+    "HTTP/1.0, to the end": b"HTTP/1.0 200 OK\r\n\r\n" + NOTHING_THERE,
+    "an interim answer before": b"HTTP/1.1 100 Continue\r\n\r\n" + JSON_HEAD + measured(NOTHING_THERE),
+    "a mark of its encoding": JSON_HEAD + measured(b"\xef\xbb\xbf" + NOTHING_THERE),
+    "another type": b"HTTP/1.1 200\r\nContent-Type: text/plain\r\n" + measured(NOTHING_THERE),
+}
+
+
+@pytest.mark.parametrize("answer", ODD_BUT_RIGHT.values(), ids=ODD_BUT_RIGHT)
+def test_whatever_http_allows_arrives_whole(answer):
+    with raw_server(answer) as (port, _):
+        assert tags_at(f"http://127.0.0.1:{port}/api/v1")() == []
 
 
 @pytest.mark.parametrize("length", [b"1", b"\xb2", b"-5", b"9" * 5000, b"soon"])
@@ -160,8 +201,7 @@ def certificate(tmp_path_factory):
 def tls_server(certificate):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
-    body = b'{"items": [], "token": "t", "expires_at": "2031-01-01T00:00:00Z"}'
-    answer = JSON_HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    answer = JSON_HEAD + measured(NOTHING_THERE)
     with raw_server(answer, lambda connection: context.wrap_socket(connection, server_side=True)) as (
         port,
         heads,
@@ -252,7 +292,7 @@ def test_another_machine_is_reached_through_the_proxy_and_its_failure_is_told(mo
         monkeypatch.setenv("HTTPS_PROXY", f"http://me:proxy-canary@127.0.0.1:{port}")
         words = (r"cannot reach api\.example", "through the proxy", "Check that variable")
         assert_clear(no_answer(tags_at("https://api.example/api/v1"), *words))
-        assert [head.split()[:2] for head in heads] == [[b"CONNECT", b"api.example:443"]]
+        assert [head.split()[:2] for head in heads] == [[b"CONNECT", b"api.example:443"]] * READ_ATTEMPTS
 
 
 def test_a_broken_connection_warns_nobody_of_what_was_searched_for(stranger, caplog, capfd):

@@ -149,6 +149,14 @@ def test_pages_that_are_cut_smaller_than_asked_for_come_whole(stranger, largest)
     assert list(load(stranger)["id"]) == ids
 
 
+def test_a_refusal_that_lists_its_reasons_says_how_large_a_page_may_be(stranger):
+    said = {"loc": ["query", "limit"], "msg": "Input should be less than or equal to 60", "ctx": {"le": 60}}
+    stranger.script(wire.LIST_MEMORIES, answered(422, {"detail": [said]}))
+    assert len(load(stranger)) == 1
+    asked = [request.query["limit"] for request in stranger.requests_to(wire.LIST_MEMORIES)]
+    assert asked == ["1000", "60"]
+
+
 # Statuses of success
 
 
@@ -246,7 +254,11 @@ def test_every_refusal_of_rfc_6749_is_told_in_its_words(stranger, status, error,
         ({"message": "no room", "statusCode": 400, "error": "Bad Request"}, "no room"),
         ({"error": "no room"}, "no room"),
         ({"error": {"message": "no room", "code": 17}}, "no room"),
-        ({"detail": [{"loc": ["body"], "msg": "no room"}]}, "no reason given"),
+        ({"detail": [{"loc": ["query", "limit"], "msg": "no room"}, {"msg": "else"}]}, "limit: no room"),
+        ({"errors": [{"detail": "no room", "status": "400"}]}, "no room"),
+        ({"message": "no room", "errors": [{"message": "this"}, 1]}, "no room"),
+        ({"detail": [[{"msg": "x"}]], "errors": []}, "no reason given"),
+        ({"detail": [{"loc": [], "msg": 7}]}, "no reason given"),
         (["no room"], "no reason given"),
         (None, "no reason given"),
     ],

@@ -230,6 +230,26 @@ def test_a_fresh_token_that_is_refused_ends_the_load(access, proxy):
     assert len(proxy.requests_to(ISSUE_TOKEN)) == n_before + 1
 
 
+@pytest.mark.parametrize(
+    "fault", [cut, truncated(20), answered(502), answered(503, Retry_After="0"), answered(504)]
+)
+def test_a_renewal_that_breaks_is_asked_for_again_as_it_writes_nothing(access, proxy, fault):
+    n_before = len(proxy.requests_to(ISSUE_TOKEN))
+    proxy.script(LIST_MEMORIES, passed, answered(401))
+    proxy.script(ISSUE_TOKEN, fault, fault)
+    assert_whole(load(access))
+    assert len(proxy.requests_to(ISSUE_TOKEN)) == n_before + 3
+
+
+def test_a_service_that_wants_fewer_tokens_is_left_alone(access, proxy, slept):
+    n_before = len(proxy.requests_to(ISSUE_TOKEN))
+    proxy.script(LIST_MEMORIES, passed, answered(401))
+    proxy.script(ISSUE_TOKEN, answered(429, Retry_After="60"))
+    with pytest.raises(mf.RateLimitError):
+        load(access)
+    assert (len(proxy.requests_to(ISSUE_TOKEN)), slept) == (n_before + 1, [])
+
+
 def test_access_that_is_taken_back_between_pages_ends_the_load(access, proxy):
     proxy.script(LIST_MEMORIES, passed, answered(403))
     with pytest.raises(mf.AccessError):

@@ -14,10 +14,11 @@ from msgspec.structs import replace
 from memframe.apply.books import Books
 from memframe.apply.crew import Crew
 from memframe.apply.groups import Groups
+from memframe.apply.reconcile import Traces
 from memframe.apply.sender import Found, Sender
 from memframe.apply.signs import Seen
 from memframe.apply.verdicts import Move, after_answer, after_reading
-from memframe.errors import JournalError, MemframeError
+from memframe.errors import JournalError, MemframeError, ProtocolError
 from memframe.journal import Operation, Standing
 from memframe.pacing import Pace
 from memframe.wire import MemoryBlob
@@ -27,6 +28,10 @@ MAX_ATTEMPTS = 4
 
 FRESH_S = 30.0
 """A memory that was read longer ago is read again before it is patched or deleted."""
+
+WATCH_S = 5.0
+"""How often to look for what ends a run without a word: what is sent after a change of key is sealed with a key
+that the service no longer hands out."""
 
 DRAIN_S = 5.0
 """How long Ctrl-C waits for what is in flight; what is not back by then counts as unknown."""
@@ -41,6 +46,7 @@ class Dispatch:
     Parameters
     ----------
     books : Books
+    traces : Traces
     groups : Groups
     sender : Sender
     pace : Pace
@@ -50,7 +56,7 @@ class Dispatch:
     read_at : dict of int to float
         When the memories of operations were read, by that clock.
     watch : callable
-        Called again and again, `FRESH_S` apart: looks for what ends a run.
+        Called again and again, `WATCH_S` apart: looks for what ends a run.
 
     Attributes
     ----------
@@ -64,6 +70,7 @@ class Dispatch:
         self,
         *,
         books: Books,
+        traces: Traces,
         groups: Groups,
         sender: Sender,
         pace: Pace,
@@ -75,6 +82,8 @@ class Dispatch:
         self._books, self._groups, self._sender = books, groups, sender
         self._pace, self._crew, self._clock = pace, crew, clock
         self._read_at, self._watch, self._watched_at = read_at, watch, clock()
+        self._sealed = traces.digest_of.keys()
+        self._ids = {*traces.before, *(op.standing.id for op in books if op.standing.id)}
         self._throttled: Counter[int] = Counter()
         self._failed: Counter[int] = Counter()
         self._news: dict[int, Standing] = {}
@@ -111,7 +120,7 @@ class Dispatch:
 
     def _round(self, queue: deque[int]) -> None:
         self._take_in(queue, self._patience(queue))
-        if self._clock() - self._watched_at >= FRESH_S:
+        if self._clock() - self._watched_at >= WATCH_S:
             self._watch()
             self._watched_at = self._clock()
         if self.stopped:
@@ -171,12 +180,22 @@ class Dispatch:
                 self._backups[n] = result.stored.blob
                 return move
         else:
+            result = self._believed(operation, result)
             move, standing = after_answer(operation, result)
             self._keep_pace(n, result, move)
             if standing.in_doubt:
                 self._read_at.pop(n, None)
         self._news[n] = standing
         return move
+
+    def _believed(self, operation: Operation, seen: Seen) -> Seen:
+        """A create is answered with an id that no memory had; only what knows plain text may join equal ones."""
+        if operation.action != "create" or seen.id is None:
+            return seen
+        if seen.id in self._ids and operation.n in self._sealed:
+            return seen._replace(sign="foreign", id=None, error=_foreign_id(operation, seen.id))
+        self._ids.add(seen.id)
+        return seen
 
     def _keep_pace(self, n: int, seen: Seen, move: Move) -> None:
         if move in {"done", "recovered"}:
@@ -203,3 +222,10 @@ class Dispatch:
         deadline = self._clock() + DRAIN_S
         while self._crew.n_busy and (left_s := deadline - self._clock()) > 0:
             self._take_in(deque(), left_s)
+
+
+def _foreign_id(operation: Operation, memory_id: str) -> ProtocolError:
+    return ProtocolError(
+        f"the create of row {operation.change.row} was answered with the id of another memory, {memory_id}: nothing "
+        "more is sent. Ask the operator of the service to look at it"
+    )

@@ -80,6 +80,7 @@ class Engine:
         self._crew: Crew[Seen | Found] = Crew(job.workers)
         self._dispatch = Dispatch(
             books=job.books,
+            traces=job.traces,
             groups=self._groups,
             sender=Sender(job.access, job.header.run_id),
             pace=Pace(job.workers, clock=clock, sleep=sleep, chance=job.surroundings.chance),

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from memframe.apply.outcome import Outcome
 from memframe.apply.table import html_of
-from memframe.errors import IncompleteRunError, MemframeError
+from memframe.errors import IncompleteRunError, MemframeError, StalePlanError
 from memframe.plan.wording import listed
 
 COLUMNS: Mapping[str, str] = {
@@ -135,9 +135,16 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def _advice(self) -> str:
+        if isinstance(self.stopped, StalePlanError) and self.verification.unlike:
+            return (
+                "What was still sealed with the former key only that one opens: keep it, open the access again, and "
+                "plan_reseal(access, old_keys=[former.credentials.encryption_key]) seals it with the newest"
+            )
         if {"planned", "unknown"} & {result.status for result in self.results}:
             return f"resume_run(access, {str(self.journal)!r}) goes on"
-        return "run.outcomes says why; make a new plan for what is to be written still"
+        if self._unwritten:
+            return "run.outcomes says why; make a new plan for what is to be written still"
+        return "All was written: look at these memories before you write more; run.verification has their ids"
 
     def _told(self) -> list[str]:
         if not self.results:

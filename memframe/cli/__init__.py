@@ -7,6 +7,7 @@ found what `--fail-on` names.
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import Any
 
@@ -68,8 +69,30 @@ class Failed(click.ClickException):
     """An error as click ends with it: its message, and its exit code."""
 
     def __init__(self, error: MemframeError) -> None:
-        super().__init__(str(error))
+        super().__init__(for_a_shell(str(error)))
         self.exit_code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1)  # type: ignore[misc]  # click sets it on instances, too
+
+
+_FOR_A_SHELL = {
+    r"pass confirm=([\d,]+)": r"give --confirm \1",
+    r"\bconfirm=(\d+)": r"--confirm \1",
+    r"\bresume_run\(access, (?:'(.+?)'|path)\)": r"memframe resume \1",
+    r"\bresume_run\(\)": "memframe resume",
+    r"\blist_runs\(\)": "memframe runs",
+    r"\bwait_for_decision\(\)": "memframe request wait",
+}
+"""What messages advise in Python, and the same on a command line."""
+
+
+def for_a_shell(text: str) -> str:
+    """A message with its advice as commands.
+
+    >>> for_a_shell("resume_run(access, 'a.journal') goes on with it; list_runs() shows others")
+    'memframe resume a.journal goes on with it; memframe runs shows others'
+    """
+    for in_python, command in _FOR_A_SHELL.items():
+        text = re.sub(in_python, command, text)
+    return text
 
 
 def _without_extra(name: str, missing: str) -> click.Command:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any, get_args
@@ -100,7 +101,7 @@ def plan_edits(
     _show(plan, as_json=as_json)
     has_conflicts = "conflict" in plan.counts
     if out is not None and not (has_conflicts and on_conflict == "raise"):
-        _keep(plan, out)
+        _keep(plan, out, request_id)
     if has_conflicts:
         sys.exit(CONFLICTS)
 
@@ -123,7 +124,7 @@ def plan_back(journal: Path, request_id: str, out: Path | None, as_json: bool) -
         plan = plan_undo(access, journal)
     _show(plan, as_json=as_json)
     if out is not None:
-        _keep(plan, out)
+        _keep(plan, out, request_id)
     if "conflict" in plan.counts:
         sys.exit(CONFLICTS)
 
@@ -189,8 +190,9 @@ def _show(plan: Plan, *, as_json: bool) -> None:
     click.echo(plan.to_json() if as_json else plan.diff())
 
 
-def _keep(plan: Plan, path: Path) -> None:
+def _keep(plan: Plan, path: Path, request_id: str) -> None:
     plan.save(path)
     n_deletes = plan.counts.get("delete", 0)
     confirm = f" --confirm {n_deletes}" if n_deletes else ""
-    click.echo(f"Kept. To carry it out: memframe apply {path}{confirm} --request ID", err=True)
+    told = f"memframe apply {shlex.quote(str(path))}{confirm} --request {request_id}"
+    click.echo(f"Kept. To carry it out: {told}", err=True)

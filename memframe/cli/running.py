@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 
 import click
+import msgspec
 
 from memframe.apply import Run, apply_plan, resume_run
 from memframe.cli.opening import as_json, on_request, opened
+from memframe.errors import AccessError, AuthError
 from memframe.journal import list_runs, purge_runs
 from memframe.plan import Plan
 
 NOT_ALL_WRITTEN, UNKNOWN_LEFT = 3, 4
-"""Exit codes: rows that were refused, conflict or were left out; rows of which nobody knows."""
+"""Exit codes: rows that were refused, conflict, were left out, or are not there once; rows of which nobody knows."""
+
+MAX_ROWS_TOLD = 10
 
 workers = click.option(
     "--workers", default=4, show_default=True, type=click.IntRange(1, 16), help="Writes in flight."
@@ -52,8 +57,8 @@ def carry_out(
 ) -> None:
     """Carry out a plan; what happens is recorded first, so that it can be resumed and undone.
 
-    Ends with 3 if rows were rejected, in conflict or left out, with 4 if it is not known of some whether they
-    were written: `memframe resume` finds out.
+    Ends with 3 if rows were rejected, in conflict or left out, or are not there (or there twice) when they are
+    read back; with 4 if it is not known of some whether they were written: `memframe resume` finds out.
 
     \b
     Example:
@@ -70,7 +75,7 @@ def carry_out(
             workers=workers,
             settle_s=settle_s,
         )
-    _tell(run, as_json=as_json)
+    _tell(run, request_id, as_json=as_json)
 
 
 @click.command("resume")
@@ -90,7 +95,7 @@ def go_on(journal: Path, request_id: str, workers: int, settle_s: float, as_json
     """
     with opened(request_id) as access:
         run = resume_run(access, journal, workers=workers, settle_s=settle_s)
-    _tell(run, as_json=as_json)
+    _tell(run, request_id, as_json=as_json)
 
 
 @click.command("runs")
@@ -117,22 +122,48 @@ def show_runs(days: float | None, as_json: bool) -> None:
         click.echo("no runs" if runs.empty else runs.to_string(index=False))
 
 
-def _tell(run: Run, *, as_json: bool) -> None:
+def _tell(run: Run, request_id: str, *, as_json: bool) -> None:
     if as_json:
-        outcomes = json.loads(run.outcomes.to_json(orient="records"))
-        click.echo(json.dumps({"journal": str(run.journal), "counts": run.counts, "outcomes": outcomes}))
+        click.echo(msgspec.json.encode(_told(run)))
     else:
-        click.echo(str(run))
-    if run.stopped is not None:
-        raise run.stopped
+        click.echo("\n".join([str(run).strip("<>"), *_left_over(run)]))
+        if run.journal is not None:
+            is_open = bool({"planned", "unknown"} & set(run.outcomes.status))
+            told, verb = ("To go on", "resume") if is_open else ("To take it back", "undo")
+            path = shlex.quote(str(run.journal))
+            click.echo(f"{told}: memframe {verb} {path} --request {request_id}", err=True)
     code = exit_code_of(run)
+    if run.stopped is not None and code != UNKNOWN_LEFT:
+        raise run.stopped
     if code:
         sys.exit(code)
 
 
+def _told(run: Run) -> dict[str, object]:
+    return {
+        "journal": None if run.journal is None else str(run.journal),
+        "counts": run.counts,
+        "outcomes": json.loads(run.outcomes.to_json(orient="records")),
+        "verification": run.verification,
+        "stopped": None if run.stopped is None else str(run.stopped),
+    }
+
+
+def _left_over(run: Run) -> list[str]:
+    """The first changes that were not written, and why."""
+    left = [result for result in run.results if result.status not in {"done", "recovered"}]
+    rows = [
+        f"row {one.row}: {one.action} {one.status}" + (f": {one.error}" if one.error else "")
+        for one in left[:MAX_ROWS_TOLD]
+    ]
+    more = len(left) - len(rows)
+    return [*rows, f"and {more:,} more, which --json shows"] if more else rows
+
+
 def exit_code_of(run: Run) -> int:
-    """What a script can rely on: 0, `NOT_ALL_WRITTEN` or `UNKNOWN_LEFT`."""
-    if run.counts.get("unknown"):
+    """What a script can rely on: 0, `NOT_ALL_WRITTEN` or `UNKNOWN_LEFT`; that access was refused counts more."""
+    if run.counts.get("unknown") and not isinstance(run.stopped, AccessError | AuthError):
         return UNKNOWN_LEFT
     written = run.counts.get("done", 0) + run.counts.get("recovered", 0)
-    return 0 if written == len(run.outcomes) else NOT_ALL_WRITTEN
+    is_there_once = not (run.verification.missing or run.verification.duplicates)
+    return 0 if written == len(run.outcomes) and is_there_once else NOT_ALL_WRITTEN

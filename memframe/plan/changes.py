@@ -213,7 +213,8 @@ class Merging:
     def _is_of_now(self, edit: Edit) -> bool:
         """Whether the row, of which there is no baseline, is of the state that the service holds."""
         created_at, updated_at = self._created_at[edit.id], self._updated_at[edit.id]  # perhaps NaT, beside
-        created, updated = edit.times.get("created_at"), edit.times.get("updated_at")  # which all is false
+        created = _as_held(edit.times.get("created_at"), created_at)  # which all is false
+        updated = _as_held(edit.times.get("updated_at"), updated_at)
         if created is not None and (created < created_at or created > created_at):
             self._settle.faults.add(edit.row, "created_at is read-only, and not the service's")
         if updated is not None and (updated < created_at or updated > updated_at):
@@ -266,6 +267,11 @@ class Merging:
                 reason=f"{', '.join(names)} changed at the service since {since}",
             )
         )
+
+
+def _as_held(said: np.datetime64 | None, held: np.datetime64) -> np.datetime64 | None:
+    """The service's time where a row says it in whole milliseconds, which is all that some formats keep."""
+    return held if said is not None and said == held.astype("datetime64[ms]") else said
 
 
 def _ordered(values: Mapping[str, Value]) -> dict[str, Value]:

@@ -170,7 +170,7 @@ def openapi_document(base_url: str) -> dict[str, Any]:
     """The whole document, for a service at this address."""
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
-        path = paths.setdefault(operation.endpoint.path, {})
+        path = paths.setdefault(_path(operation.endpoint), {})
         path[operation.endpoint.method.lower()] = _described(operation)
     return {
         "openapi": "3.1.0",
@@ -183,6 +183,14 @@ def openapi_document(base_url: str) -> dict[str, Any]:
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
         },
     }
+
+
+_SPELLED = {"{request_id}": "{requestId}", "{memory_id}": "{blobId}", "{tag_id}": "{tagId}"}
+"""Parameters of a path by the names of the specification, which generated clients take over."""
+
+
+def _path(endpoint: wire.Endpoint) -> str:
+    return "/".join(_SPELLED.get(segment, segment) for segment in endpoint.path.split("/"))
 
 
 def _described(operation: Operation) -> dict[str, Any]:
@@ -216,7 +224,7 @@ def _content(kind: type[Struct], media_type: str = "application/json") -> dict[s
 
 
 def _path_parameters(endpoint: wire.Endpoint) -> list[dict[str, Any]]:
-    names = [segment[1:-1] for segment in endpoint.path.split("/") if segment.startswith("{")]
+    names = [segment[1:-1] for segment in _path(endpoint).split("/") if segment.startswith("{")]
     return [_parameter(Parameter(name, "string", "Its id.", required=True, place="path")) for name in names]
 
 

@@ -281,6 +281,29 @@ def test_12_any_other_success_is_none_before_it_was_looked_at(status):
     assert play.texts() == ONE_EACH
 
 
+@pytest.mark.parametrize("place", [0, 1], ids=["that was there before", "that the run has made"])
+def test_13_a_create_that_is_answered_with_the_id_of_a_memory_stops(place):
+    def named(world, do):
+        status, body = do()
+        return status, body | {"id": list(world.rows)[place]}
+
+    play = Play(lambda world: creates(world, 4), faults.ok, named)
+    run = play.run()
+    assert statuses(run) == ["done", "unknown", "planned", "planned"]
+    assert isinstance(run.stopped, mf.ProtocolError)
+    assert "the id of another memory" in str(run.stopped)
+    assert statuses(play.resume()) == ["done", "recovered", "done", "done"]
+    assert play.texts() == {f"fact {row}": 1 for row in range(4)}
+
+
+def test_13_a_service_that_knows_the_text_may_join_equal_memories():
+    def joined(world, do):
+        return 200, {"id": next(iter(world.rows)), "user_id": faults.USER_ID}
+
+    play = Play(lambda world: creates(world, 1), joined)
+    assert statuses(play.run(encrypt=False)) == ["done"]
+
+
 @pytest.mark.parametrize("field", ["user_id", "id"])
 def test_13_an_answer_about_something_else_stops_and_keeps_none_of_it(field):
     def foreign(world, do):
@@ -373,6 +396,8 @@ def test_19_what_something_on_the_way_delivers_twice_is_reported_and_left():
     (ids,) = run.verification.duplicates
     assert len(ids) == 2
     assert play.texts() == {"fact 0": 2, "fact 1": 1}
+    with pytest.raises(mf.IncompleteRunError, match=r"1 there more than once .* look at these memories"):
+        run.raise_for_failures()
 
 
 @pytest.mark.parametrize("fault", [faults.reset_after, faults.reset])
@@ -480,6 +505,24 @@ def test_24_a_change_of_key_that_no_write_is_refused_for_is_seen_at_the_end():
     run = play.run()
     assert statuses(run) == ["done", "done"]
     assert isinstance(run.stopped, mf.StalePlanError)
+
+
+def test_24_a_change_of_key_that_no_write_is_refused_for_is_soon_seen_in_a_long_run():
+    def slow(world, do):
+        world.pass_time(1.0)
+        return do()
+
+    def slow_and_rekeyed(world, do):
+        world.key_version = 2
+        return slow(world, do)
+
+    play = Play(lambda world: creates(world, 40), slow, slow_and_rekeyed, *[slow] * 38)
+    run = play.run()
+    assert statuses(run)[:2] == ["done", "done"]
+    assert run.counts["planned"] >= 30
+    assert len(run.verification.unlike) == run.counts["done"]
+    with pytest.raises(mf.IncompleteRunError, match="plan_reseal"):
+        run.raise_for_failures()
 
 
 # Patches

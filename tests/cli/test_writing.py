@@ -6,6 +6,8 @@ import pandas as pd
 import pytest
 
 import memframe as mf
+from memframe.wire import CREATE_MEMORY, LIST_MEMORIES
+from tests.faults import FaultProxy, answered, lost, passed
 
 
 @pytest.fixture
@@ -45,7 +47,7 @@ def test_edits_are_planned_applied_and_taken_back(call, access, memories, folder
     planned = call("plan", edited, *request, "--out", "edits.plan")
     assert planned.exit_code == 0, planned.output
     assert "+green tea" in planned.stdout
-    assert "memframe apply edits.plan" in planned.stderr
+    assert f"memframe apply edits.plan --request {access.request_id}\n" in planned.stderr
     assert contents(access) == {"tea", "coffee", "water"}, "planning writes nothing"
 
     applied = call("apply", "edits.plan", *request, "--journal", "edits.journal", "--json")
@@ -81,7 +83,7 @@ def test_deletes_need_their_number(call, access, memories):
     assert "--confirm 2" in planned.stderr
     refused = call("apply", "deletes.plan", *request)
     assert refused.exit_code == 1
-    assert "confirm=2" in refused.output
+    assert "give --confirm 2 to go on" in refused.output
     assert len(contents(access)) == 3
     applied = call("apply", "deletes.plan", "--confirm", "2", *request)
     assert applied.exit_code == 0, applied.output
@@ -137,3 +139,60 @@ def test_refused_access_ends_with_5(call, service, access, memories):
     applied = call("apply", "edits.plan", *request)
     assert applied.exit_code == 5
     assert "revoked" in applied.output
+
+
+# What became of a run
+
+
+@pytest.fixture
+def through(call, access, memories, service, monkeypatch):
+    """Calls a command on the user's memories through a proxy that breaks what a test tells it to break."""
+    with FaultProxy(service.base_url) as proxy:
+        monkeypatch.setenv("MEMFRAME_BASE_URL", proxy.base_url)
+        call.proxy = proxy
+        yield lambda *arguments: call(*arguments, "--request", access.request_id)
+
+
+@pytest.fixture
+def notes(through, folder):
+    """A plan of twelve new memories."""
+    pd.DataFrame({"content": [f"note {n}" for n in range(12)]}).to_csv("notes.csv", index=False)
+    assert through("plan", "notes.csv", "--out", "notes.plan").exit_code == 0
+    return "notes.plan"
+
+
+def test_rows_that_were_refused_are_told_with_the_reason_and_the_way_back(call, through, notes, access):
+    call.proxy.always(CREATE_MEMORY, answered(400, {"detail": "no room"}))
+    applied = through("apply", notes, "--journal", "my notes.journal")
+    assert applied.exit_code == 3
+    lines = applied.stdout.splitlines()
+    assert lines[0].startswith("memframe.Run: 12 rejected")
+    assert lines[1].startswith("row 0: create rejected: POST /memory-blobs: 127.0.0.1:")
+    assert "answered 400: no room" in lines[1]
+    assert lines[-1] == "and 2 more, which --json shows"
+    way_back = f"To take it back: memframe undo 'my notes.journal' --request {access.request_id}\n"
+    assert applied.stderr == way_back
+
+
+def test_rows_of_which_nobody_knows_end_with_4_whatever_ended_the_run(call, through, notes):
+    call.proxy.script(CREATE_MEMORY, passed, lost, answered(302, Location="https://elsewhere.example/"))
+    call.proxy.always(LIST_MEMORIES, answered(302, Location="https://elsewhere.example/"))
+    call.proxy.script(LIST_MEMORIES, passed)
+    applied = through("apply", notes, "--workers", "1", "--settle", "0")
+    assert applied.exit_code == 4, applied.output
+    assert "create unknown" in applied.stdout
+    assert "To go on: memframe resume " in applied.stderr
+
+
+def test_a_create_that_was_delivered_twice_ends_with_3_and_is_told_to_scripts(call, through, notes):
+    def delivered_twice(request, forward):
+        forward(request._replace(headers={**request.headers, "Idempotency-Key": "of-a-proxy"}))
+        return forward(request)
+
+    call.proxy.script(CREATE_MEMORY, delivered_twice)
+    applied = through("apply", notes, "--json")
+    assert applied.exit_code == 3, applied.output
+    told = json.loads(applied.stdout)
+    assert told["counts"]["done"] == 12
+    assert len(told["verification"]["duplicates"]) == 1
+    assert told["stopped"] is None

@@ -55,7 +55,7 @@ def test_an_address_that_is_unsafe_is_refused_in_words(bare, show):
 
 
 def test_a_service_that_cannot_be_reached_is_tried_again(bare, user, show, proxy):
-    proxy.script(ISSUE_TOKEN, cut)
+    proxy.script(ISSUE_TOKEN, cut, cut, cut)
     seen = signing_in(show, proxy.base_url, user.service.api_key)
     assert "broke off" in seen.text
     seen.click("Sign in")

@@ -218,6 +218,16 @@ def test_the_time_of_the_last_change_is_read_only(writers, moment, was_loaded):
         mf.plan_changes(access, edited)
 
 
+@pytest.mark.parametrize("was_loaded", [True, False])
+def test_times_may_be_cut_to_milliseconds_as_json_has_them(writers, was_loaded):
+    edited = writers.edited(title="green")
+    assert edited.created_at.dt.microsecond.mod(1000).any(), "else there is nothing to cut"
+    for name in ("created_at", "updated_at"):
+        edited[name] = edited[name].dt.floor("ms")
+    plan = mf.plan_changes(writers.access if was_loaded else writers.stranger(), edited)
+    assert plan.changes[["row", "fields"]].to_numpy().tolist() == [["a", ("title",)]]
+
+
 def test_all_faults_are_named_at_once_and_with_all_rows(writers):
     edited = writers.memories.assign(importance=9.0)
     edited.loc["b", "title"] = "a\0b"
