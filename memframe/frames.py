@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.pandas_compat  # Arrow loads it at the first conversion; better not in the middle of a load
+import pyarrow.pandas_compat  # Arrow loads these two at the first conversion; better not in the middle of a load
+import pyarrow.vendored.version
 from msgspec import Struct
 from msgspec.structs import astuple
 from numpy.typing import NDArray
