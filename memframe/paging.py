@@ -128,10 +128,11 @@ def _smaller(size: int, said: str) -> int | None:
 
     >>> _smaller(1000, "limit must be between 1 and 200"), _smaller(500, "too many"), _smaller(10, "no")
     (200, 250, None)
+    >>> _smaller(1000, "at most 5"), _smaller(10, "at most 5")  # below 10, the API's default, it must be said
+    (500, 5)
     """
-    spoken_of = [
-        int(number) for number in re.findall(r"\b\d{2,4}\b", said) if PAGE_SIZES[-1] <= int(number) < size
-    ]
+    least = PAGE_SIZES[-1] if size > PAGE_SIZES[-1] else 1
+    spoken_of = [number for number in map(int, re.findall(r"\b\d{1,4}\b", said)) if least <= number < size]
     return max(spoken_of or [ours for ours in PAGE_SIZES if ours < size], default=None)
 
 

@@ -343,8 +343,8 @@ def test_a_running_and_a_damaged_one_are_told(shelf):
 
 def test_old_runs_are_purged_with_all_that_lay_beside_them(shelf):
     old, young = stood(shelf, 31), stood(shelf, 29, run_id="second")
-    shelf.note_open("second", young)
-    shelf.note_open("0b5e9e9c", old)
+    shelf.note_open("second", "a plan", young)
+    shelf.note_open("0b5e9e9c", "another plan", old)
     gone = purge_runs(folder=shelf.folder, now=NOW)
     assert gone.journal.tolist() == [old]
     assert [path.name for path in shelf.folder.iterdir() if path.is_file()] == [young.name]
@@ -360,8 +360,19 @@ def test_days_are_a_number_from_0(shelf, days):
 
 def test_an_open_run_is_found_wherever_its_journal_is(shelf, path):
     Journal.create(path, HEADER, DRAFTS, VAULT).close()
-    shelf.note_open(HEADER.run_id, path)
+    shelf.note_open(HEADER.run_id, HEADER.plan_id, path)
     assert list_runs(folder=shelf.folder).journal.tolist() == [path]
     assert purge_runs(0, folder=shelf.folder).empty  # the caller keeps it elsewhere
     path.unlink()
     assert list_runs(folder=shelf.folder).empty
+
+
+def test_a_plan_that_was_carried_out_is_known_as_long_as_its_journal_is_there(shelf, path):
+    Journal.create(path, HEADER, DRAFTS, VAULT).close()
+    shelf.note_open(HEADER.run_id, HEADER.plan_id, path)
+    shelf.note_closed(HEADER.run_id)
+    assert (shelf.of_plan(HEADER.plan_id), shelf.of_plan("another")) == (path, None)
+    assert list_runs(folder=shelf.folder).journal.tolist() == [path]
+    path.unlink()
+    assert shelf.of_plan(HEADER.plan_id) is None
+    assert not list((shelf.folder / "plans").iterdir())

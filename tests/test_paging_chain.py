@@ -102,6 +102,12 @@ def test_a_refusal_that_names_its_limit_is_taken_at_its_word():
     assert [size for size, _ in pages.asked] == [1000, 200, 200]
 
 
+def test_a_limit_below_the_default_is_found_where_the_refusal_names_it():
+    pages = Pages(2, largest=5, detail="limit must be at most 5")
+    list(iter_pages(pages))
+    assert [size for size, _ in pages.asked][-3:] == [10, 5, 5]
+
+
 def test_a_size_that_was_given_is_not_stepped_down():
     with pytest.raises(InvalidError):
         list(iter_pages(Pages(3, largest=200), page_size=500))

@@ -216,7 +216,7 @@ def _in_doubt(books: Books) -> dict[int, Standing]:
 
 
 def _carried_out(job: Job, shelf: Shelf, path: Path) -> Run:
-    shelf.note_open(job.header.run_id, path)
+    shelf.note_open(job.header.run_id, job.header.plan_id, path)
     try:
         verification, stopped = Engine(job).carry_out()
     except BaseException as cut_short:  # Ctrl-C above all: whoever reads of it is told how to go on

@@ -104,10 +104,10 @@ def go_on(journal: Path, request_id: str, workers: int, settle_s: float, as_json
 )
 @as_json
 def show_runs(days: float | None, as_json: bool) -> None:
-    """List the runs whose journals are kept in your own state folder.
+    """List the runs whose journals are kept in your own state folder, or where --journal said.
 
     A journal holds, sealed, what its run has deleted and changed: it is what `memframe undo` needs, and
-    should not be kept for ever.
+    should not be kept for ever. --purge leaves alone what you keep elsewhere.
 
     \b
     Example:

@@ -3,12 +3,15 @@
 Journals stand in the folder ``runs`` of the user's state folder, unless the caller names a place. A note in
 ``runs/open`` says of each run that has not come to its end where its journal is, wherever that is: it is
 written before the journal, and goes when nothing is left to do. So a run that was cut short is found again.
+Another note, in ``runs/plans``, stays as long as a journal that the caller keeps elsewhere: so no plan is carried
+out twice.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -45,10 +48,10 @@ class Shelf:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = state_folder() / "runs" if folder is None else folder
-        self._notes = self.folder / "open"
+        self._open, self._plans = self.folder / "open", self.folder / "plans"
         try:
-            private_folder(self.folder)
-            private_folder(self._notes)
+            for each in (self.folder, self._open, self._plans):
+                private_folder(each)
         except OSError as fault:
             raise JournalError(
                 f"the folder {self.folder} cannot be used ({fault.strerror}), and nothing is sent without a journal: "
@@ -63,8 +66,9 @@ class Shelf:
         )
 
     def of_plan(self, plan_id: str) -> Path | None:
-        """The journal of a run of this plan, if one stands here."""
-        return next(self.folder.glob(f"*-{plan_id[:12]}-*{ENDING}"), None)
+        """The journal of a run of this plan, if there is one, here or elsewhere."""
+        here = self.folder.glob(f"*-{plan_id[:12]}-*{ENDING}")
+        return next(here, None) or next(iter(_noted(self._plans.glob(plan_id))), None)
 
     def writing_to(self, user_id: str) -> AbstractContextManager[None]:
         """The right to write one user's memories, which one process of this machine has at a time."""
@@ -73,35 +77,45 @@ class Shelf:
             self.folder / f"{digest[:16]}.lock", what=f"the right to write the memories of user {user_id}"
         )
 
-    def note_open(self, run_id: str, path: Path) -> None:
-        """A run begins whose journal is there."""
+    def note_open(self, run_id: str, plan_id: str, path: Path) -> None:
+        """A run of a plan begins whose journal is there."""
+        notes = [self._open / run_id]
+        if path.absolute().parent != self.folder.absolute():
+            notes.append(self._plans / plan_id)
         try:
-            (self._notes / run_id).write_text(str(path.absolute()), "utf-8")
+            for note in notes:
+                note.write_text(str(path.absolute()), "utf-8")
         except OSError as fault:
             raise JournalError(
-                f"{self._notes} cannot be written ({fault.strerror}), so nothing is sent: make room there"
+                f"{self.folder} cannot be written ({fault.strerror}), so nothing is sent: make room there"
             ) from None
 
     def note_closed(self, run_id: str) -> None:
         """Nothing of the run is left to do."""
-        (self._notes / run_id).unlink(missing_ok=True)
+        (self._open / run_id).unlink(missing_ok=True)
 
     def open_runs(self) -> list[Path]:
         """Journals of runs that have not come to their end; notes of journals that are gone go as well."""
-        found = []
-        for note in sorted(self._notes.iterdir()):
-            path = Path(note.read_text("utf-8"))
-            if path.exists():
-                found.append(path)
-            else:
-                note.unlink(missing_ok=True)
-        return found
+        return _noted(sorted(self._open.iterdir()))
 
     def journals(self) -> list[Path]:
         """Every journal that is known here, the oldest first."""
         return sorted(
-            {*self.folder.glob(f"*{ENDING}"), *self.open_runs()}, key=lambda path: path.stat().st_mtime
+            {*self.folder.glob(f"*{ENDING}"), *self.open_runs(), *_noted(self._plans.iterdir())},
+            key=lambda path: path.stat().st_mtime,
         )
+
+
+def _noted(notes: Iterable[Path]) -> list[Path]:
+    """The journals that notes speak of; notes of journals that are gone go as well."""
+    found = []
+    for note in notes:
+        path = Path(note.read_text("utf-8"))
+        if path.exists():
+            found.append(path)
+        else:
+            note.unlink(missing_ok=True)
+    return found
 
 
 def list_runs(*, folder: Path | None = None) -> pd.DataFrame:
@@ -110,7 +124,7 @@ def list_runs(*, folder: Path | None = None) -> pd.DataFrame:
     Parameters
     ----------
     folder : Path, optional
-        Where the journals stand; by default in the user's state folder.
+        Where the journals stand, unless the caller named a place; by default in the user's state folder.
 
     Returns
     -------

@@ -258,11 +258,13 @@ def test_rows_of_a_run_that_was_cut_short_are_not_written_by_another_before_it_i
     assert again.is_complete
 
 
-def test_a_plan_is_carried_out_once(access):
+@pytest.mark.parametrize("first", [None, "first.journal"])
+@pytest.mark.parametrize("second", [None, "second.journal"])
+def test_a_plan_is_carried_out_once_wherever_its_journals_are(access, tmp_path, first, second):
     plan = mf.plan_changes(access, new_rows(2))
-    apply_plan(access, plan, **QUIET).raise_for_failures()
+    apply_plan(access, plan, journal=first and tmp_path / first, **QUIET).raise_for_failures()
     with pytest.raises(mf.PlanError, match="carried out or begun already"):
-        apply_plan(access, plan, **QUIET)
+        apply_plan(access, plan, journal=second and tmp_path / second, **QUIET)
     assert len(mf.load_memories(access)) == 2
 
 
