@@ -36,6 +36,13 @@ class Access:
         Of the moment when the access was opened.
     envelope : Envelope
         Opens and seals content with the user's key.
+
+    Examples
+    --------
+    >>> access
+    <memframe.Access to user ... at http://127.0.0.1:...>
+    >>> access.credentials
+    <memframe.Credentials user_id: ..., memory_key: ••••••, encryption_key: ••••••, key_version: 1>
     """
 
     def __init__(self, client: Client, request_id: str, credentials: Credentials, envelope: Envelope) -> None:
@@ -142,6 +149,11 @@ def open_access(
         The request is pending, rejected or revoked; the message says which, and what to do.
     SealError
         The encryption key or the name of a layout is not of a known form.
+
+    Examples
+    --------
+    >>> open_access(client, request_id)
+    <memframe.Access to user ... at http://127.0.0.1:...>
     """
     credentials = _fetch(client, request_id)
     envelope = Envelope(
@@ -212,6 +224,11 @@ def wait_for_decision(
     ------
     DecisionTimeout
         Still pending after ``timeout_s``. Nothing is lost: the request stays open.
+
+    Examples
+    --------
+    >>> wait_for_decision(client, request_id, timeout_s=600).status
+    'approved'
     """
     check_wait("timeout_s", timeout_s, least=0)
     check_wait("poll_s", poll_s, least=MIN_POLL_S)

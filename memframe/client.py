@@ -41,6 +41,13 @@ class Client:
         Wished lifetime of tokens in seconds; None leaves it to the service.
     transport : Transport, optional
         How requests travel.
+
+    Examples
+    --------
+    >>> client.access_request(request_id).status
+    'approved'
+    >>> client.tags(access.user_id)[0].name
+    'birds'
     """
 
     def __init__(

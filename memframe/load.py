@@ -81,6 +81,17 @@ def load_memories(
         The service went away in the middle.
     SealError
         With ``on_undecryptable="raise"``, when rows could not be opened.
+
+    Examples
+    --------
+    >>> memories = load_memories(access)
+    >>> memories.loc[:2, ["title", "source", "importance"]]
+             title source  importance
+    0  Who Ilka is   chat        0.90
+    1    Home city   chat        0.90
+    2          Job   chat        0.85
+    >>> load_memories(access, tags=["travel"], min_importance=0.8).title.tolist()
+    ['Japan in April', 'Japan trip cancelled', 'Holiday hut', 'The bench']
     """
     listing = Listing(access, on_undecryptable)
     query = memory_query(access.user_id, tags=tags, search=search, min_importance=min_importance)
@@ -117,6 +128,11 @@ def iter_memories(
     ----------
     chunk_rows : int
         Rows a frame; the last one may be shorter. No memories give no frame.
+
+    Examples
+    --------
+    >>> [len(frame) for frame in iter_memories(access, chunk_rows=150)]
+    [150, 150, 89]
     """
     if not is_count(chunk_rows, at_least=1):
         raise ConfigError(f"chunk_rows={chunk_rows!r}: give a whole number from 1")
@@ -152,6 +168,12 @@ def load_memory(access: Access, memory_id: str) -> pd.DataFrame:
     ------
     NotFoundError
         There is no such memory of this user.
+
+    Examples
+    --------
+    >>> oldest = load_memories(access, limit=1)
+    >>> load_memory(access, oldest.id[0]).title.tolist()
+    ['Who Ilka is']
     """
     listing = Listing(access, "mark")
     builder = FrameBuilder(MEMORY_KINDS)
@@ -163,12 +185,27 @@ def load_memory(access: Access, memory_id: str) -> pd.DataFrame:
 
 
 def load_tags(access: Access) -> pd.DataFrame:
-    """All tags of the user: columns ``id name color description is_enabled created_at updated_at``."""
+    """All tags of the user: columns ``id name color description is_enabled created_at updated_at``.
+
+    Examples
+    --------
+    >>> load_tags(access).loc[:1, ["name", "is_enabled"]]
+        name  is_enabled
+    0  birds        True
+    1   boat        True
+    """
     return tags_frame(access.client.tags(access.user_id))
 
 
 def load_tag(access: Access, tag_id: str) -> pd.DataFrame:
-    """One tag as a frame of one row."""
+    """One tag as a frame of one row.
+
+    Examples
+    --------
+    >>> tags = load_tags(access)
+    >>> load_tag(access, tags.id[0]).name.tolist()
+    ['birds']
+    """
     return tags_frame([access.client.tag(access.user_id, tag_id)])
 
 
@@ -176,6 +213,12 @@ def load_access_requests(client: Client) -> pd.DataFrame:
     """The developer's access requests, to look at: ``id status reason user_id ai_connector_id created_at updated_at``.
 
     Memory keys are left out; `Client.access_requests` has them.
+
+    Examples
+    --------
+    >>> requests = load_access_requests(client)
+    >>> requests.loc[requests.id == request_id, ["status", "reason"]].to_dict("records")
+    [{'status': 'approved', 'reason': 'a test'}]
     """
     return requests_frame(client.access_requests())
 

@@ -65,8 +65,10 @@ def push_memories(
 
     Examples
     --------
-    >>> run = push_memories(access, edited)  # doctest: +SKIP
-    >>> run.raise_for_failures()  # doctest: +SKIP
+    >>> from memframe import load_memories
+    >>> memories = load_memories(access)
+    >>> run = push_memories(access, memories.assign(importance=memories.importance.clip(upper=0.9)))
+    >>> run.raise_for_failures()
     """
     plan = plan_changes(access, frame, on_null=on_null, on_conflict=on_conflict, max_changes=max_changes)
     return apply_plan(access, plan, **options)
@@ -92,6 +94,14 @@ def create_memories(access: Access, frame: pd.DataFrame, **options: Unpack[Write
     ------
     PlanError
         A row has an id: it is there already.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> run = create_memories(access, pd.DataFrame({"title": ["Tea"], "content": ["Likes green tea."]}))
+    >>> run.outcomes[["action", "status"]]
+       action status
+    0  create   done
     """
     sheet = Sheet(frame)
     _refuse(
@@ -131,6 +141,14 @@ def update_memories(
     ------
     PlanError
         A row has no id, or as in `push_memories`.
+
+    Examples
+    --------
+    >>> from memframe import load_memories
+    >>> oldest = load_memories(access, limit=1)
+    >>> update_memories(access, oldest.assign(title="Who Ilka was")).outcomes[["action", "status"]]
+      action status
+    0  patch   done
     """
     sheet = Sheet(frame)
     _refuse(

@@ -45,6 +45,11 @@ def plan_reseal(access: Access, *, old_keys: OldKeys | None = None, clock: Clock
     ------
     SealError
         A key is not of the known form.
+
+    Examples
+    --------
+    >>> plan_reseal(access).counts  # all of it is under the newest key
+    {}
     """
     moment = clock()
     ring = _Ring(access.envelope, old_keys, newest=access.credentials.key_version)

@@ -59,8 +59,12 @@ def plan_undo(
 
     Examples
     --------
-    >>> plan = plan_undo(access, run)  # doctest: +SKIP
-    >>> apply_plan(access, plan, confirm=plan.counts.get("delete"))  # doctest: +SKIP
+    >>> from memframe import apply_plan, load_memories, plan_deletes
+    >>> run = apply_plan(access, plan_deletes(access, load_memories(access, limit=2)), confirm=2)
+    >>> back = plan_undo(access, run)
+    >>> back.counts
+    {'create': 2}
+    >>> apply_plan(access, back).raise_for_failures()
     """
     surroundings = surroundings or Surroundings()
     moment = surroundings.now()

@@ -106,8 +106,14 @@ def apply_plan(
 
     Examples
     --------
-    >>> run = apply_plan(access, plan)  # doctest: +SKIP
-    >>> run.outcomes[run.outcomes.status != "done"]  # doctest: +SKIP
+    >>> from memframe import load_memories, plan_changes
+    >>> memories = load_memories(access)
+    >>> edited = memories.assign(source=memories.source.replace("mail-helper", "mail"))
+    >>> run = apply_plan(access, plan_changes(access, edited))
+    >>> run
+    <memframe.Run: 58 done; 58 read back: all as written>
+    >>> run.outcomes.status.unique().tolist()
+    ['done']
     """
     check_options(workers, settle_s)
     check_plan(access, plan, confirm)
@@ -174,8 +180,10 @@ def resume_run(
 
     Examples
     --------
-    >>> run = resume_run(access, run.journal)  # doctest: +SKIP
-    >>> run.raise_for_failures()  # doctest: +SKIP
+    >>> from memframe import load_memories, plan_deletes
+    >>> run = apply_plan(access, plan_deletes(access, load_memories(access, limit=2)), confirm=2)
+    >>> resume_run(access, run.journal).outcomes.status.tolist()  # nothing was left to do
+    ['done', 'done']
     """
     check_options(workers, settle_s)
     surroundings = surroundings or Surroundings()

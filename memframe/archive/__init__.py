@@ -125,6 +125,15 @@ def load_archive(
         There is no archive of memories at `path`, or it has not these columns.
     SealError
         The archive is sealed, and the key is missing or not the one; the message says which is needed.
+
+    Examples
+    --------
+    >>> export_memories(access, folder / "memories", sealed=True)
+    389
+    >>> load_archive(folder / "memories", key=access, columns=["title", "source"]).head(2)
+             title source
+    0  Who Ilka is   chat
+    1    Home city   chat
     """
     key = closed(key)
     _check_names(columns)

@@ -62,6 +62,15 @@ def refresh_archive(
     ------
     FrameError
         There is no archive of this user at `path`, or one with columns of your own.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from memframe import create_memories, export_memories
+    >>> n_rows = export_memories(access, folder / "memories")
+    >>> run = create_memories(access, pd.DataFrame({"content": ["Likes green tea."]}))
+    >>> refresh_archive(access, folder / "memories")
+    Changes(added=1, changed=0, gone=0)
     """
     target = Path(path).expanduser()
     with naming(target):

@@ -85,6 +85,13 @@ def audit_memories(
         This is no frame of memories.
     ConfigError
         There is no such check, or no such number of workers.
+
+    Examples
+    --------
+    >>> from memframe import load_memories, load_tags
+    >>> audit = audit_memories(load_memories(access), tags=load_tags(access))
+    >>> audit.findings.loc[audit.findings.severity == "high", "check"].unique().tolist()
+    ['secret', ...]
     """
     _check_frame(memories)
     own = all_checks(memories, tags=tags, now=now)

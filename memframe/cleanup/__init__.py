@@ -81,8 +81,12 @@ def plan_cleanup(
 
     Examples
     --------
-    >>> plan = plan_cleanup(access, audit, actions=["delete", "merge"])  # doctest: +SKIP
-    >>> run = apply_plan(access, plan, confirm=plan.counts.get("delete"))  # doctest: +SKIP
+    >>> from memframe import apply_plan, audit_memories, load_memories
+    >>> audit = audit_memories(load_memories(access))
+    >>> plan = plan_cleanup(access, audit, actions=["delete"])
+    >>> sorted(plan.counts)
+    ['delete']
+    >>> run = apply_plan(access, plan, confirm=plan.counts["delete"])
     """
     asked, conflicts = asked_for(actions), _settling(on_conflict)
     moment = clock()

@@ -149,6 +149,14 @@ def audit_fleet(
         There is no such check, the cluster speaks over a network without TLS, or its workers have no key.
     FrameError
         The folder holds something else, or cannot be written.
+
+    Examples
+    --------
+    >>> folder_of_june = audit_fleet(client, folder / "2026-06")
+    >>> folder_of_june.outcomes.status.unique().tolist()
+    ['done']
+    >>> folder_of_june.findings.check.nunique() > 5
+    True
     """
     nobody = frame_of(pa.schema(ARCHIVE_SCHEMA).empty_table())
     audit_memories(nobody, checks=checks, now=now)  # what is wrong with the options is said now, and once
@@ -193,6 +201,12 @@ def export_fleet(
         The cluster speaks over a network without TLS, or its workers have no key.
     FrameError
         The folder holds something else, or cannot be written.
+
+    Examples
+    --------
+    >>> archives = export_fleet(client, folder / "2026-06")
+    >>> archives.outcomes.status.unique().tolist()
+    ['done']
     """
     work = Work(archive="sealed" if sealed else "plain")
     return filled(client, path, work, scheduler=scheduler, workers=workers, progress=progress)

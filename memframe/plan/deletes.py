@@ -54,6 +54,13 @@ def plan_deletes(
     ------
     PlanError
         An id is none, or unknown to the service; or there is a conflict.
+
+    Examples
+    --------
+    >>> from memframe import load_memories
+    >>> memories = load_memories(access)
+    >>> plan_deletes(access, memories[memories.tags.map(len) == 0].head(3)).counts
+    {'delete': 3}
     """
     conflicts, faults = Conflicts(on_conflict), Faults()
     sheet, is_frame = _sheet_of(frame_or_ids)
