@@ -70,11 +70,6 @@ def hauls_of(client: Client, members: Sequence[Member], work: Work, **how: Unpac
             bar.step()
 
 
-def is_local(scheduler: object) -> bool:
-    """Whether the work is done in threads of this process."""
-    return isinstance(scheduler, str) and scheduler == "threads"
-
-
 def dask_client_at(address: str) -> DaskClient:
     """A client of the Dask cluster whose scheduler has this address."""
     found: DaskClient = _cluster().client_at(address)
