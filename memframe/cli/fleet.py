@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pandas as pd
 
 from memframe.audit.findings import SEVERITIES
 from memframe.cli.opening import as_json
@@ -22,7 +23,7 @@ SOME_FAILED, FOUND = 1, 6
 """Exit codes: a user failed; the audit found what it was told to fail on."""
 
 MAX_ERRORS = 10
-"""Users whose error is shown; ``outcomes.parquet`` has all."""
+"""Users whose trouble is shown; ``outcomes.parquet`` has all."""
 
 
 @click.group("fleet")
@@ -74,10 +75,10 @@ def audit_all(*, archives: bool, fail_on: str | None, **options: Any) -> None:
     """
     with _scheduled(options["address"], options["workers"]) as (client, how):
         folder = audit_fleet(client, options["path"], archives=archives, **how)
-    severities = folder.findings["severity"]
-    _tell(folder, options["as_json"], n_findings=len(severities))
+    severities = folder.severities()
+    _tell(folder, options["as_json"], n_findings=severities.total())
     worst = SEVERITIES[SEVERITIES.index(fail_on) :] if fail_on else ()
-    _end(folder, found=bool(severities.isin(worst).any()))
+    _end(folder, found=any(severities[severity] for severity in worst))
 
 
 @on_every_user.command("export")
@@ -114,15 +115,28 @@ def _tell(folder: FleetFolder, as_json: bool, **counts: int) -> None:
         **{status: int((outcomes["status"] == status).sum()) for status in ("done", "failed", "revoked")},
         "n_rows": int(outcomes["n_rows"].sum()),
         **counts,
+        "n_before": folder.n_before,
     }
     if as_json:
         click.echo(json.dumps(told))
         return
     numbers = [f"{told[name]:,} {words}" for name, words in _WORDS.items() if name in told]
-    click.echo(f"{', '.join(numbers)}; in {folder.path}, readable by you alone")
-    failed = outcomes[outcomes["status"] == "failed"].head(MAX_ERRORS)
-    for user_id, error in zip(failed["user_id"], failed["error"], strict=True):
-        click.echo(printable(f"{user_id}: {error}"), err=True)
+    before = f"; {folder.n_before:,} users were done before" if folder.n_before else ""
+    click.echo(f"{', '.join(numbers)}; in {folder.path}, readable by you alone{before}")
+    for line in _trouble(folder, outcomes):
+        click.echo(printable(line), err=True)
+
+
+def _trouble(folder: FleetFolder, outcomes: pd.DataFrame) -> Iterator[str]:
+    """What somebody should do something about."""
+    is_revoked = outcomes["status"] == "revoked"
+    told = outcomes[outcomes["error"].notna() & ~is_revoked].head(MAX_ERRORS)
+    yield from (f"{row.user_id}: {row.error}" for row in told.itertuples())
+    if (outcomes["status"] == "failed").any():
+        yield "the same command again does what is missing"
+    for user_id in outcomes["user_id"][is_revoked].dropna():
+        if kept := folder.kept(user_id):
+            yield f"{user_id}: approval is revoked; delete what is left in {' and '.join(map(str, kept))}"
 
 
 _WORDS = {

@@ -44,6 +44,7 @@ class Fleet:
         As of `load_memories`, of all users one after the other.
     outcomes : DataFrame
         One row a user: ``user_id request_id status n_rows error``; ``status`` is done, revoked or failed.
+        ``error`` says why, and of a user who is done how many memories could not be opened.
     """
 
     memories: pd.DataFrame

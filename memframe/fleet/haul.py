@@ -27,7 +27,7 @@ class Haul(Struct, frozen=True):
     n_rows : int
         Memories that were read.
     error : str or None
-        Why it is not done.
+        Why it is not done, or how many memories could not be opened.
     files : dict of str to bytes
         Parquet files by their place, such as ``memories/part-00000.parquet``.
     table : pyarrow.Table or None

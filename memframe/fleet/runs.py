@@ -43,6 +43,7 @@ def filled(client: Client, path: str | PathLike[str], work: Work, **how: Unpack[
         folder.prepare(work)
         approved, gone = approved_and_revoked(client.access_requests())
         there = folder.done(approved, work.kinds)
+        folder.n_before = len(there)
         missing = [member for member in approved if member not in there]
         hauls = [*there.values(), *map(revoked, gone)]
         try:

@@ -119,10 +119,15 @@ def _brought(access: Access, member: Member, work: Work) -> Haul:
     plain = [*map(Plain(access).stored, tables)]
     if work.findings:
         files[f"{FINDINGS}/{FINDINGS_FILE}"] = _audited(access, joined(plain), work)
+    n_rows = sum(map(len, tables))
+    n_closed = n_rows - sum(table["content_error"].null_count for table in tables)
     return Haul(
         replace(member, user_id=access.user_id),
         "done",
-        sum(map(len, tables)),
+        n_rows,
+        error=f"{n_closed:,} of {n_rows:,} memories cannot be opened: see content_error"
+        if n_closed
+        else None,
         files=files,
         table=joined(plain) if work.table else None,
     )
