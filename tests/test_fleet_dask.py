@@ -91,6 +91,13 @@ def test_a_task_that_dies_is_a_row_of_a_user_who_failed(client, dask_client, mon
     assert outcomes.error[0].startswith("the task, or what it brought, was lost")
 
 
+def test_a_worker_slows_down_as_long_as_it_lives(monkeypatch):
+    monkeypatch.setenv("MEMFRAME_API_KEY", "mf_nobody")
+    client = cluster._client_of_worker("http://127.0.0.1:1/api/v1")
+    assert client._transport._gate is not None
+    assert cluster._client_of_worker("http://127.0.0.1:1/api/v1") is client
+
+
 # Keys and plaintext
 
 

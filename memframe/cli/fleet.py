@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,7 @@ def audit_all(*, archives: bool, fail_on: str | None, **options: Any) -> None:
     Example:
         memframe fleet audit fleet-2026-11 --fail-on high
     """
-    with _scheduled(options["address"], options["workers"]) as (client, how):
+    with _scheduled(**options) as (client, how):
         folder = audit_fleet(client, options["path"], archives=archives, **how)
     severities = folder.severities()
     _tell(folder, options["as_json"], n_findings=severities.total())
@@ -91,21 +91,28 @@ def export_all(*, plaintext: bool, **options: Any) -> None:
     Example:
         memframe fleet export fleet-2026-11
     """
-    with _scheduled(options["address"], options["workers"]) as (client, how):
+    with _scheduled(**options) as (client, how):
         folder = export_fleet(client, options["path"], sealed=not plaintext, **how)
     _tell(folder, options["as_json"])
     _end(folder)
 
 
 @contextmanager
-def _scheduled(address: str | None, workers: int) -> Iterator[tuple[Client, dict[str, Any]]]:
+def _scheduled(
+    path: Path, address: str | None, workers: int, **_: object
+) -> Iterator[tuple[Client, dict[str, Any]]]:
     """A client, and how the work is shared out."""
-    with connect() as client:
-        if address is None:
-            yield client, {"workers": workers}
-            return
-        with dask_client_at(address) as dask_client:
-            yield client, {"scheduler": dask_client}
+    with connect() as client, ExitStack() as cluster:
+        how = (
+            {"scheduler": cluster.enter_context(dask_client_at(address))} if address else {"workers": workers}
+        )
+        try:
+            yield client, how
+        except KeyboardInterrupt:
+            n_done = int((FleetFolder(path).outcomes["status"] == "done").sum())
+            raise click.ClickException(
+                f"stopped; {n_done:,} users are done in {path}, and the same command goes on with the others"
+            ) from None
 
 
 def _tell(folder: FleetFolder, as_json: bool, **counts: int) -> None:

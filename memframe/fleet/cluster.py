@@ -38,6 +38,12 @@ BATCH = 10_000
 FETCHED = 16
 """Hauls that are fetched at once: a turn costs a few milliseconds, as much as the work for a small user."""
 
+MAX_IN_FLIGHT = 64
+"""Requests of one worker; it has rarely as many threads."""
+
+_FOR_GOOD = ExitStack()
+"""What stays open as long as a worker; a context that nobody holds would end at once."""
+
 
 def on_cluster(
     dask_client: DaskClient, client: Client, members: Iterable[Member], work: Work
@@ -114,12 +120,8 @@ def carried_out(member: Member, *, base_url: str, work: Work, address: bytes | N
 def _client_of_worker(base_url: str) -> Client:
     """One for all tasks of a worker, with the key of its environment, and slowing down for itself."""
     client = connect(base_url)
-    ExitStack().enter_context(client.paced(Gate(Pace(MAX_IN_FLIGHT))))
+    _FOR_GOOD.enter_context(client.paced(Gate(Pace(MAX_IN_FLIGHT))))
     return client
-
-
-MAX_IN_FLIGHT = 64
-"""Requests of one worker; it has rarely as many threads."""
 
 
 def sign_in(base_url: str) -> str | None:

@@ -1,6 +1,8 @@
 """`memframe fleet`, as a script calls it."""
 
 import json
+import signal
+import threading
 
 import pytest
 from click.testing import CliRunner
@@ -79,6 +81,20 @@ def test_what_is_left_of_one_who_took_the_approval_back_is_named(village, settin
     assert "2 users done, 0 failed, 2 revoked" in done.stdout
     left = tmp_path / "fleet" / "memories" / f"user_id={gone}"
     assert done.stderr == f"{gone}: approval is revoked; delete what is left in {left}\n"
+
+
+def test_one_that_is_stopped_says_what_is_done(village, settings, tmp_path, monkeypatch):
+    def interrupted(request, forward):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        return forward(request)
+
+    with FaultProxy(village.base_url) as proxy:
+        monkeypatch.setenv("MEMFRAME_BASE_URL", proxy.base_url)
+        proxy.script(wire.GET_CREDENTIALS, interrupted)
+        done = call("export", tmp_path / "fleet", "--workers", "1")
+    assert done.exit_code == 1
+    assert "stopped; 0 users are done in " in done.stderr
+    assert "the same command goes on" in done.stderr
 
 
 def test_a_scheduler_that_is_not_there_is_named(settings, tmp_path):
