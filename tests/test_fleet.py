@@ -15,7 +15,7 @@ from memframe.sample import load_sample
 from memframe.service import run_local
 from memframe.wire import AccessRequest
 from tests.conftest import CHEAP_HASHER, User
-from tests.faults import FaultProxy, answered
+from tests.faults import FaultProxy, answered, changed
 from tests.rows import assert_same
 from tests.strangers import REQUEST
 
@@ -169,6 +169,18 @@ def test_access_that_is_taken_back_in_the_middle_of_a_listing_is_a_row(proxied, 
     proxied.proxy.script(wire.LIST_MEMORIES, answered(403, {"title": "not approved"}))
     outcomes = by_user(load(proxied, workers=1).outcomes)
     assert outcomes.loc[approved, "status"].tolist() == ["failed", "done", "done"]  # it is approved by now
+
+
+def test_memories_that_cannot_be_opened_are_told_and_told_again(tmp_path, proxied, approved):
+    requests = by_user(load(proxied).outcomes).request_id
+    credentials = wire.Endpoint("GET", f"/access-requests/{requests[approved[0]]}/credentials")
+    other_key = changed(lambda keys: keys.update(encryption_key="0f1e" * 16))
+    proxied.proxy.script(credentials, other_key, other_key)
+    outcomes = [load(proxied).outcomes, *(export(proxied, tmp_path / "fleet").outcomes for _ in range(2))]
+    for outcome in map(by_user, outcomes):
+        assert outcome.status[approved[0]] == "done"
+        assert outcome.error[approved[0]] == "12 of 12 memories cannot be opened: see content_error"
+        assert outcome.error[approved[1:]].isna().all()
 
 
 def test_a_fault_of_our_own_is_a_row_without_a_word_of_the_memory(client, approved, monkeypatch):

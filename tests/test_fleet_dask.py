@@ -1,6 +1,5 @@
 """Fleets on a Dask cluster: one task a user, keys only where they belong, nothing in the open over a network."""
 
-import io
 import json
 import os
 import pickle
@@ -8,21 +7,16 @@ from datetime import UTC, datetime
 
 import cloudpickle
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from distributed import Client as DaskClient
 from distributed import LocalCluster
-from msgspec.structs import replace
 
 import memframe as mf
+from memframe import wire
 from memframe.cli import main
 from memframe.errors import ConfigError
 from memframe.fleet import cluster
-from memframe.fleet.members import approved_and_revoked
-from memframe.fleet.opening import opened
-from memframe.fleet.work import Work
-from memframe.sample import load_sample
 from tests.faults import FaultProxy
 from tests.rows import assert_same
 from tests.test_fleet import N_ROWS, by_user, load, village
@@ -91,10 +85,17 @@ def test_a_cluster_is_given_to_the_command_by_its_address(tmp_path, village, das
 
 
 def test_a_task_that_dies_is_a_row_of_a_user_who_failed(client, dask_client, monkeypatch):
-    monkeypatch.setattr(cluster, "haul_of", lambda member, **options: 1 / 0)
+    monkeypatch.setattr(cluster, "carried_out", lambda member, **options: 1 / 0)
     outcomes = load(client, scheduler=dask_client).outcomes
     assert outcomes.status.tolist() == ["failed"] * 3 + ["revoked"]
-    assert outcomes.error[0].startswith("the task was lost on the cluster")
+    assert outcomes.error[0].startswith("the task, or what it brought, was lost")
+
+
+def test_a_worker_slows_down_as_long_as_it_lives(monkeypatch):
+    monkeypatch.setenv("MEMFRAME_API_KEY", "mf_nobody")
+    client = cluster._client_of_worker("http://127.0.0.1:1/api/v1")
+    assert client._transport._gate is not None
+    assert cluster._client_of_worker("http://127.0.0.1:1/api/v1") is client
 
 
 # Keys and plaintext
@@ -127,33 +128,58 @@ def test_no_key_is_in_any_task(village, client, dask_client, tasks):
         assert key.encode() not in sent
 
 
-def hauls_of(client, dask_client, **work):
-    members, _ = approved_and_revoked(client.access_requests())
-    return list(cluster.on_cluster(dask_client, client, members, Work(**work)))
+@pytest.fixture
+def brought(monkeypatch):
+    """All that comes from the workers, as it travels."""
+    brought = []
+    gather = DaskClient.gather
+
+    def recorded(dask_client, *futures, **options):
+        letters = gather(dask_client, *futures, **options)
+        brought.extend(letters)
+        return letters
+
+    monkeypatch.setattr(DaskClient, "gather", recorded)
+    return brought
 
 
-def test_only_sealed_memories_leave_a_worker(client, dask_client):
-    texts = [memory.content for memory in load_sample()[:N_ROWS]]
-    for kind, is_open in (("sealed", False), ("plain", True)):
-        for haul in hauls_of(client, dask_client, table=kind, archive=kind):
-            assert (haul.table is not None) == is_open
-            archive = pq.read_table(io.BytesIO(haul.files["memories/part-00000.parquet"]))
-            for table in filter(None, (archive, haul.table)):
-                assert [text in table["content"].to_pylist() for text in texts] == [is_open] * N_ROWS
-            assert [text[:6] for text in haul.sealed] == ([] if is_open else ["mf1.1."])
+@pytest.mark.parametrize("plaintext", [False, True])
+def test_what_workers_bring_is_sealed_unless_plaintext_is_asked_for(client, dask_client, brought, plaintext):
+    fleet = load(client, scheduler=dask_client, plaintext=plaintext)
+    assert len(fleet.memories) == 3 * N_ROWS
+    assert [b"content_error" in letter for letter in brought] == [plaintext] * 3
 
 
-def test_what_the_present_key_does_not_open_is_a_row_of_a_user_who_failed(client, dask_client):
-    one, other, third = hauls_of(client, dask_client, table="sealed")
-    mixed = [
-        replace(one, sealed=other.sealed),
-        replace(other, sealed=[f"{other.sealed[0][:-8]}AAAAAAA="]),
-        third,
-    ]
-    found = list(opened(client, mixed, workers=2))
-    assert [haul.status for haul in found] == ["failed", "failed", "done"]
-    assert [haul.table is None for haul in found] == [True, True, False]
-    assert "does not open: the user's key was changed in the meantime" in found[0].error
+def test_findings_are_sealed_on_their_way_too(tmp_path, client, dask_client, brought):
+    folder = mf.audit_fleet(client, tmp_path / "fleet", scheduler=dask_client, progress=False)
+    assert len(folder.findings) > 0
+    assert [b"PAR1" in letter for letter in brought] == [False] * 3
+
+
+def test_a_letter_that_is_damaged_is_a_row_of_a_user_who_failed(client, dask_client, monkeypatch):
+    gather = DaskClient.gather
+
+    def spoilt(dask_client, *futures, **options):
+        first, *others = gather(dask_client, *futures, **options)
+        return [first[:-1] + bytes([first[-1] ^ 1]), *others]
+
+    monkeypatch.setattr(DaskClient, "gather", spoilt)
+    outcomes = load(client, scheduler=dask_client).outcomes
+    assert sorted(outcomes.status) == ["done", "done", "failed", "revoked"]
+    assert "what it brought, was lost on the cluster" in outcomes.error[outcomes.status == "failed"].item()
+
+
+def test_a_cluster_asks_no_more_of_a_service_than_threads_do(village, dask_client):
+    n_asked = []
+    for scheduler in ("threads", dask_client):
+        with (
+            FaultProxy(village.base_url) as proxy,
+            mf.connect(proxy.base_url, api_key=village.api_key) as client,
+        ):
+            assert load(client, scheduler=scheduler).outcomes.status.tolist() == ["done"] * 3 + ["revoked"]
+            reads = (wire.GET_CREDENTIALS, wire.LIST_MEMORIES)
+            n_asked.append([len(proxy.requests_to(endpoint)) for endpoint in reads])
+    assert n_asked == [[3, 3]] * 2
 
 
 def test_nothing_with_a_key_in_it_can_become_part_of_a_task(village, client):

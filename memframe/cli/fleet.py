@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
+import pandas as pd
 
 from memframe.audit.findings import SEVERITIES
 from memframe.cli.opening import as_json
@@ -22,7 +23,7 @@ SOME_FAILED, FOUND = 1, 6
 """Exit codes: a user failed; the audit found what it was told to fail on."""
 
 MAX_ERRORS = 10
-"""Users whose error is shown; ``outcomes.parquet`` has all."""
+"""Users whose trouble is shown; ``outcomes.parquet`` has all."""
 
 
 @click.group("fleet")
@@ -72,12 +73,12 @@ def audit_all(*, archives: bool, fail_on: str | None, **options: Any) -> None:
     Example:
         memframe fleet audit fleet-2026-11 --fail-on high
     """
-    with _scheduled(options["address"], options["workers"]) as (client, how):
+    with _scheduled(**options) as (client, how):
         folder = audit_fleet(client, options["path"], archives=archives, **how)
-    severities = folder.findings["severity"]
-    _tell(folder, options["as_json"], n_findings=len(severities))
+    severities = folder.severities()
+    _tell(folder, options["as_json"], n_findings=severities.total())
     worst = SEVERITIES[SEVERITIES.index(fail_on) :] if fail_on else ()
-    _end(folder, found=bool(severities.isin(worst).any()))
+    _end(folder, found=any(severities[severity] for severity in worst))
 
 
 @on_every_user.command("export")
@@ -90,21 +91,28 @@ def export_all(*, plaintext: bool, **options: Any) -> None:
     Example:
         memframe fleet export fleet-2026-11
     """
-    with _scheduled(options["address"], options["workers"]) as (client, how):
+    with _scheduled(**options) as (client, how):
         folder = export_fleet(client, options["path"], sealed=not plaintext, **how)
     _tell(folder, options["as_json"])
     _end(folder)
 
 
 @contextmanager
-def _scheduled(address: str | None, workers: int) -> Iterator[tuple[Client, dict[str, Any]]]:
+def _scheduled(
+    path: Path, address: str | None, workers: int, **_: object
+) -> Iterator[tuple[Client, dict[str, Any]]]:
     """A client, and how the work is shared out."""
-    with connect() as client:
-        if address is None:
-            yield client, {"workers": workers}
-            return
-        with dask_client_at(address) as dask_client:
-            yield client, {"scheduler": dask_client}
+    with connect() as client, ExitStack() as cluster:
+        how = (
+            {"scheduler": cluster.enter_context(dask_client_at(address))} if address else {"workers": workers}
+        )
+        try:
+            yield client, how
+        except KeyboardInterrupt:
+            n_done = int((FleetFolder(path).outcomes["status"] == "done").sum())
+            raise click.ClickException(
+                f"stopped; {n_done:,} users are done in {path}, and the same command goes on with the others"
+            ) from None
 
 
 def _tell(folder: FleetFolder, as_json: bool, **counts: int) -> None:
@@ -114,15 +122,28 @@ def _tell(folder: FleetFolder, as_json: bool, **counts: int) -> None:
         **{status: int((outcomes["status"] == status).sum()) for status in ("done", "failed", "revoked")},
         "n_rows": int(outcomes["n_rows"].sum()),
         **counts,
+        "n_before": folder.n_before,
     }
     if as_json:
         click.echo(json.dumps(told))
         return
     numbers = [f"{told[name]:,} {words}" for name, words in _WORDS.items() if name in told]
-    click.echo(f"{', '.join(numbers)}; in {folder.path}, readable by you alone")
-    failed = outcomes[outcomes["status"] == "failed"].head(MAX_ERRORS)
-    for user_id, error in zip(failed["user_id"], failed["error"], strict=True):
-        click.echo(printable(f"{user_id}: {error}"), err=True)
+    before = f"; {folder.n_before:,} users were done before" if folder.n_before else ""
+    click.echo(f"{', '.join(numbers)}; in {folder.path}, readable by you alone{before}")
+    for line in _trouble(folder, outcomes):
+        click.echo(printable(line), err=True)
+
+
+def _trouble(folder: FleetFolder, outcomes: pd.DataFrame) -> Iterator[str]:
+    """What somebody should do something about."""
+    is_revoked = outcomes["status"] == "revoked"
+    told = outcomes[outcomes["error"].notna() & ~is_revoked].head(MAX_ERRORS)
+    yield from (f"{row.user_id}: {row.error}" for row in told.itertuples())
+    if (outcomes["status"] == "failed").any():
+        yield "the same command again does what is missing"
+    for user_id in outcomes["user_id"][is_revoked].dropna():
+        if kept := folder.kept(user_id):
+            yield f"{user_id}: approval is revoked; delete what is left in {' and '.join(map(str, kept))}"
 
 
 _WORDS = {

@@ -23,9 +23,8 @@ from memframe.client import Client
 from memframe.fleet.folder import FleetFolder
 from memframe.fleet.haul import joined
 from memframe.fleet.members import approved_and_revoked
-from memframe.fleet.opening import opened
 from memframe.fleet.outcomes import outcomes_frame, revoked
-from memframe.fleet.runs import each_once, filled, hauls_of, is_local
+from memframe.fleet.runs import each_once, filled, hauls_of
 from memframe.fleet.work import Work
 from memframe.progress import ProgressOption
 
@@ -45,6 +44,7 @@ class Fleet:
         As of `load_memories`, of all users one after the other.
     outcomes : DataFrame
         One row a user: ``user_id request_id status n_rows error``; ``status`` is done, revoked or failed.
+        ``error`` says why, and of a user who is done how many memories could not be opened.
     """
 
     memories: pd.DataFrame
@@ -75,8 +75,8 @@ def load_fleet(
     workers : int
         Threads.
     plaintext : bool
-        Let decrypted memories travel from the workers of a cluster. Otherwise they travel sealed, and are
-        opened here with keys that are fetched here, at the cost of one more request a user.
+        Let decrypted memories travel from the workers of a cluster in the open. Otherwise they travel sealed
+        for this process alone.
     progress : {"auto", True, False} or callable
         Counts users.
 
@@ -98,11 +98,10 @@ def load_fleet(
     ...     mf.load_fleet(client)
     <memframe.Fleet of 0 memories; users: none>
     """
-    is_here = is_local(scheduler)
-    work = Work(table="plain" if is_here or plaintext else "sealed")
+    work = Work(table=True, plaintext=plaintext)
     approved, gone = approved_and_revoked(client.access_requests())
     hauls = hauls_of(client, approved, work, scheduler=scheduler, workers=workers, progress=progress)
-    found = each_once(approved, hauls if is_here else opened(client, hauls, workers=workers))
+    found = each_once(approved, hauls)
     tables = [haul.table for haul in found if haul.table is not None]
     memories = frame_of(joined(tables))
     return Fleet(memories, outcomes_frame([*found, *map(revoked, gone)]))
@@ -131,7 +130,7 @@ def audit_fleet(
         A new folder, or one of an earlier run: Parquet datasets ``findings`` and ``memories``, partitioned by
         user, and ``outcomes.parquet``. Closed to everybody else.
     scheduler, workers, progress
-        As in `load_fleet`. Only findings and sealed archives leave a worker.
+        As in `load_fleet`. What leaves a worker is sealed.
     archives : bool
         Also keep what was audited: an archive of each user, sealed with their own key (see `load_archive`).
     checks : sequence of str, optional

@@ -1,8 +1,8 @@
 """Many users on a Dask cluster: one task a user, and no key in any of them.
 
 A task says whom and what, and nothing that opens anything. A worker connects with the API key of its own
-environment, fetches the user's credentials itself, and returns findings, and memories sealed with the
-user's key. Plaintext leaves it only where it was asked for by name.
+environment, fetches the user's credentials itself, and seals what it brings for the process that asked.
+Plaintext leaves it only where it was asked for by name.
 
 What a task returns is bytes. A frame is weighed and pickled by Dask several times on its way, which took more
 time for a small user than all the rest; so these are plain tasks, and no collection of Dask's.
@@ -25,6 +25,7 @@ from memframe.client import Client
 from memframe.connecting import connect
 from memframe.errors import ConfigError, MemframeError
 from memframe.fleet.haul import Haul, packed, unpacked
+from memframe.fleet.letterbox import Letterbox, sealed_for
 from memframe.fleet.members import Member
 from memframe.fleet.work import Work, carry_out
 from memframe.pacing import Gate, Pace
@@ -36,6 +37,12 @@ BATCH = 10_000
 
 FETCHED = 16
 """Hauls that are fetched at once: a turn costs a few milliseconds, as much as the work for a small user."""
+
+MAX_IN_FLIGHT = 64
+"""Requests of one worker; it has rarely as many threads."""
+
+_FOR_GOOD = ExitStack()
+"""What stays open as long as a worker; a context that nobody holds would end at once."""
 
 
 def on_cluster(
@@ -55,14 +62,18 @@ def on_cluster(
 
 
 def _hauls(dask_client: DaskClient, base_url: str, members: Sequence[Member], work: Work) -> Iterator[Haul]:
-    futures = dask_client.map(haul_of, members, base_url=base_url, work=work, pure=False)
+    box = Letterbox()
+    address = None if work.plaintext else box.address
+    futures = dask_client.map(carried_out, members, base_url=base_url, work=work, address=address, pure=False)
     member_of = {future.key: member for future, member in zip(futures, members, strict=True)}
     for finished in batched(as_completed(futures), FETCHED):
-        hauls = [unpacked(data) for data in dask_client.gather(finished, errors="skip")]
+        brought = dask_client.gather(finished, errors="skip")
+        packs = brought if work.plaintext else map(box.opened, brought)
+        hauls = [unpacked(pack) for pack in packs if pack is not None]
         yield from hauls
-        brought = {haul.member.request_id for haul in hauls}
+        known = {haul.member.request_id for haul in hauls}
         others = (member_of[future.key] for future in finished)
-        yield from (_lost(member) for member in others if member.request_id not in brought)
+        yield from (_lost(member) for member in others if member.request_id not in known)
         for future in finished:
             future.release()
 
@@ -79,7 +90,11 @@ def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 def _lost(member: Member) -> Haul:
-    return Haul(member, "failed", error="the task was lost on the cluster, whose logs say why: run it again")
+    return Haul(
+        member,
+        "failed",
+        error="the task, or what it brought, was lost on the cluster, whose logs say why: run it again",
+    )
 
 
 def client_at(address: str) -> DaskClient:
@@ -95,21 +110,18 @@ def client_at(address: str) -> DaskClient:
 # On a worker
 
 
-def haul_of(member: Member, *, base_url: str, work: Work) -> bytes:
-    """The task: the work for one user, packed."""
-    return packed(carry_out(_client_of_worker(base_url), member, work))
+def carried_out(member: Member, *, base_url: str, work: Work, address: bytes | None) -> bytes:
+    """The task: the work for one user, packed, and sealed where there is an address to seal it for."""
+    pack = packed(carry_out(_client_of_worker(base_url), member, work))
+    return pack if address is None else sealed_for(address, pack)
 
 
 @functools.cache
 def _client_of_worker(base_url: str) -> Client:
     """One for all tasks of a worker, with the key of its environment, and slowing down for itself."""
     client = connect(base_url)
-    ExitStack().enter_context(client.paced(Gate(Pace(MAX_IN_FLIGHT))))
+    _FOR_GOOD.enter_context(client.paced(Gate(Pace(MAX_IN_FLIGHT))))
     return client
-
-
-MAX_IN_FLIGHT = 64
-"""Requests of one worker; it has rarely as many threads."""
 
 
 def sign_in(base_url: str) -> str | None:

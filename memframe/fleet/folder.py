@@ -12,8 +12,10 @@ itself. What belongs to one user arrives whole or not at all, findings last: wha
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote
 
 import pandas as pd
@@ -42,10 +44,13 @@ class FleetFolder:
     Attributes
     ----------
     path : Path
+    n_before : int
+        Users of whom everything was there before the run that returned this; 0 of a folder that is only read.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.n_before = 0
 
     def __repr__(self) -> str:
         return f"<memframe.FleetFolder {self.path}>"
@@ -67,6 +72,17 @@ class FleetFolder:
         empty = findings_frame(id=[])
         empty.insert(0, "user_id", pd.Series(dtype="str"))
         return pd.concat(frames, ignore_index=True) if frames else empty
+
+    def severities(self) -> Counter[str]:
+        """How many findings there are of each severity, counted without having all of them in memory."""
+        counts: Counter[str] = Counter()
+        for folder in self._folders(FINDINGS):
+            counts.update(pq.ParquetFile(folder / FINDINGS_FILE).read(["severity"])["severity"].to_pylist())
+        return counts
+
+    def kept(self, user_id: str) -> list[Path]:
+        """Folders with what was kept of a user."""
+        return [place for kind in (FINDINGS, MEMORIES) if (place := self._place(kind, user_id)).is_dir()]
 
     def archive(self, user_id: str) -> Path:
         """Where the memories of a user are, for `load_archive`."""
@@ -101,10 +117,10 @@ class FleetFolder:
 
     def done(self, members: Iterable[Member], kinds: Iterable[str]) -> dict[Member, Haul]:
         """Members of whom everything is there, with the outcome of the run that brought it."""
-        counts = self.outcomes.set_index("user_id")["n_rows"].to_dict()
+        before = {row.user_id: row for row in self.outcomes.itertuples() if row.status == "done"}
         kinds = tuple(kinds)
         return {
-            member: Haul(member, "done", counts.get(member.user_id) or self._n_rows_of(member.user_id))
+            member: self._haul_of(member, before.get(member.user_id))
             for member in members
             if member.user_id and all(self._place(kind, member.user_id).is_dir() for kind in kinds)
         }
@@ -125,6 +141,12 @@ class FleetFolder:
         """Replace the table of outcomes."""
         with writing_privately(self.path / _OUTCOMES) as file:
             outcomes.to_parquet(file, index=False)
+
+    def _haul_of(self, member: Member, row: Any) -> Haul:
+        """What an earlier run said of a user; one that was killed said nothing."""
+        if row is None:
+            return Haul(member, "done", self._n_rows_of(member.user_id or ""))
+        return Haul(member, "done", row.n_rows, error=row.error if isinstance(row.error, str) else None)
 
     def _n_rows_of(self, user_id: str) -> int:
         """Memories of a user whose row a run that was killed could not write."""

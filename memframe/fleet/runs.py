@@ -43,6 +43,7 @@ def filled(client: Client, path: str | PathLike[str], work: Work, **how: Unpack[
         folder.prepare(work)
         approved, gone = approved_and_revoked(client.access_requests())
         there = folder.done(approved, work.kinds)
+        folder.n_before = len(there)
         missing = [member for member in approved if member not in there]
         hauls = [*there.values(), *map(revoked, gone)]
         try:
@@ -68,11 +69,6 @@ def hauls_of(client: Client, members: Sequence[Member], work: Work, **how: Unpac
         for haul in hauls:
             yield haul
             bar.step()
-
-
-def is_local(scheduler: object) -> bool:
-    """Whether the work is done in threads of this process."""
-    return isinstance(scheduler, str) and scheduler == "threads"
 
 
 def dask_client_at(address: str) -> DaskClient:

@@ -27,7 +27,7 @@ from memframe.audit import audit_memories
 from memframe.audit.findings import Check
 from memframe.client import Client
 from memframe.errors import AccessError, MemframeError
-from memframe.fleet.haul import Haul, Outcome, joined, sealed_table
+from memframe.fleet.haul import Haul, Outcome, joined
 from memframe.fleet.members import Member
 from memframe.load import load_tags
 
@@ -41,7 +41,7 @@ N_ROWS = b"memframe.n_rows"
 
 
 Form = Literal["plain", "sealed"]
-"""In which memories are brought home."""
+"""In which an archive is brought home."""
 
 
 class Work(Struct, frozen=True):
@@ -49,8 +49,8 @@ class Work(Struct, frozen=True):
 
     Attributes
     ----------
-    table : {"plain", "sealed"} or None
-        Bring the memories home as tables.
+    table : bool
+        Bring the memories home as a table.
     archive : {"plain", "sealed"} or None
         Bring them home as the files of an archive.
     findings : bool
@@ -59,13 +59,16 @@ class Work(Struct, frozen=True):
         Which checks; None for all.
     now : datetime or None
         The time for the audit.
+    plaintext : bool
+        Let what a worker of a cluster brings travel in the open.
     """
 
-    table: Form | None = None
+    table: bool = False
     archive: Form | None = None
     findings: bool = False
     checks: tuple[Check, ...] | None = None
     now: datetime | None = None
+    plaintext: bool = False
 
     @property
     def kinds(self) -> list[str]:
@@ -116,13 +119,17 @@ def _brought(access: Access, member: Member, work: Work) -> Haul:
     plain = [*map(Plain(access).stored, tables)]
     if work.findings:
         files[f"{FINDINGS}/{FINDINGS_FILE}"] = _audited(access, joined(plain), work)
+    n_rows = sum(map(len, tables))
+    n_closed = n_rows - sum(table["content_error"].null_count for table in tables)
     return Haul(
         replace(member, user_id=access.user_id),
         "done",
-        sum(map(len, tables)),
+        n_rows,
+        error=f"{n_closed:,} of {n_rows:,} memories cannot be opened: see content_error"
+        if n_closed
+        else None,
         files=files,
-        table=joined(plain) if work.table == "plain" else None,
-        sealed=[sealed_table(access, table) for table in plain] if work.table == "sealed" else (),
+        table=joined(plain) if work.table else None,
     )
 
 

@@ -1,17 +1,20 @@
-"""A fleet of 200 users of 50 memories at 20 ms a request: one worker and eight, threads and Dask.
+"""A fleet of 200 users of 50 memories at 20 ms a request: one worker and eight, in threads and on Dask.
 
     python tests/benchmarks/fleet.py
 
-The service is a process of its own; the cluster is warm, as it has done a smaller fleet before. The numbers
-of workers take turns, and the median of the rounds counts. Eight workers cannot be quicker than the cores carry
-out what all processes do for a user, so that this stands beside it. Then comes what one user costs, in requests
-and bytes, and what that makes for a million users of a thousand memories.
+The service is a process of its own. A cluster is a local one, as Dask makes it and once more with the settings
+that the README advises; it is warm, as it has done the fleet before, and alone: what eight idle workers of another
+one take of the cores is no part of it. The ways take turns, and the median of the rounds counts. Eight workers
+cannot be quicker than the cores carry out what all processes do for a user, so that this stands beside it, by
+process. Then comes what one user costs, in requests and bytes, and what that makes for a million users of a
+thousand memories.
 """
 
 import argparse
 import contextlib
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -101,22 +104,48 @@ def serve(n_users, n_memories, delay_ms):
 
 
 @contextlib.contextmanager
-def dask_cluster(n_workers):
+def threads(n_workers):
+    yield {"workers": n_workers}
+
+
+@contextlib.contextmanager
+def dask(n_workers, settings=None):
+    import dask
     from distributed import Client, LocalCluster
 
     with (
+        dask.config.set(settings or {}),
         LocalCluster(
             n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
         ) as cluster,
         Client(cluster) as dask_client,
     ):
-        yield dask_client
+        yield {"scheduler": dask_client}
+
+
+def dask_as_advised(n_workers):
+    from dask.config import interpret_value
+
+    readme = (HERE.parents[1] / "README.md").read_text()
+    advised = re.findall(r"^export DASK_(\w+)=(\w+)", readme, re.MULTILINE)
+    return dask(
+        n_workers, {name.lower().replace("__", "."): interpret_value(value) for name, value in advised}
+    )
+
+
+WAYS = {"threads": threads, "Dask": dask, "Dask, as advised": dask_as_advised}
 
 
 class Took(NamedTuple):
     seconds: float
-    worked_s: float
-    """Of the cores, by this process, the service and the workers: idle ones, too."""
+    workers_s: float
+    """Of the cores, by the workers of a cluster; below by this process with scheduler or threads, and the service."""
+    here_s: float
+    service_s: float
+
+    @property
+    def worked_s(self):
+        return sum(self[1:])
 
 
 def taken(base_url, n_rows, **options):
@@ -125,35 +154,33 @@ def taken(base_url, n_rows, **options):
     with mf.connect(base_url, api_key="mf_benchmark") as client:
         before, began = worked_s(), time.perf_counter()
         fleet = mf.load_fleet(client, progress=False, **options)
-        took = Took(time.perf_counter() - began, worked_s() - before)
+        seconds = time.perf_counter() - began
+        worked = [now - then for now, then in zip(worked_s(), before, strict=True)]
     assert len(fleet.memories) == n_rows, fleet.outcomes.error.dropna().unique()
-    return took
+    return Took(seconds, *worked)
 
 
 def worked_s():
     import psutil
 
-    this = psutil.Process()
-    times = [process.cpu_times() for process in (this, *this.children(recursive=True))]
-    return sum(time.user + time.system for time in times)
+    here = psutil.Process()
+    children = here.children(recursive=True)
+    services = [process for process in children if "--serve" in process.cmdline()]
+    workers = [process for process in children if process not in services]
+    return [sum(sum(process.cpu_times()[:2]) for process in group) for group in (workers, [here], services)]
 
 
-def compared(rounds):
+def compared(rounds, base_url):
     os.environ["MEMFRAME_API_KEY"] = "mf_benchmark"  # for the workers
     n_rows = N_USERS * N_MEMORIES
     times = {}
-    with service(N_USERS, N_MEMORIES, DELAY_MS) as base_url, contextlib.ExitStack() as clusters:
-        dask = {n: clusters.enter_context(dask_cluster(n)) for n in (1, 8)}
-        for number in range(rounds + 1):
+    for _ in range(rounds):
+        for name, way in WAYS.items():
             for n in (1, 8):
-                for name, options in (("threads", {"workers": n}), ("dask", {"scheduler": dask[n]})):
-                    took = taken(base_url, n_rows, **options)
-                    if number:  # the first round warms all of them
-                        times.setdefault(name, {}).setdefault(n, []).append(took)
-    return {
-        name: {n: Took(*map(statistics.median, zip(*took, strict=True))) for n, took in of_n.items()}
-        for name, of_n in times.items()
-    }
+                with way(n) as options:
+                    taken(base_url, n_rows, **options)  # warms all of them
+                    times.setdefault((name, n), []).append(taken(base_url, n_rows, **options))
+    return {case: Took(*map(statistics.median, zip(*took, strict=True))) for case, took in times.items()}
 
 
 N_PLANNED_USERS, N_PLANNED_MEMORIES = 1_000_000, 1_000
@@ -210,15 +237,23 @@ def plan(n_users=20):
 
 def report(rounds):
     print(f"{N_USERS} users of {N_MEMORIES} memories, {DELAY_MS} ms a request, median of {rounds} rounds")
-    for name, median in compared(rounds).items():
-        one, eight = median[1].seconds, median[8].seconds
-        ratio = one / eight
-        cost_ms = median[8].worked_s / N_USERS * 1000
+    with service(N_USERS, N_MEMORIES, DELAY_MS) as base_url:
+        median = compared(rounds, base_url)
+    for name in WAYS:
+        one, eight = median[name, 1], median[name, 8]
+        ratio = one.seconds / eight.seconds
+        most = one.seconds / (eight.worked_s / os.cpu_count())
         verdict = "" if ratio >= MIN_RATIO else f"  (at least {MIN_RATIO} is asked for)"
         print(
-            f"  {name:8} 1 worker {one:5.2f} s   8 workers {eight:5.2f} s   {ratio:4.1f}x   "
-            f"{cost_ms:4.1f} ms of {os.cpu_count()} cores a user{verdict}"
+            f"  {name:16} 1 worker {one.seconds:5.2f} s   8 workers {eight.seconds:5.2f} s   {ratio:4.1f}x   "
+            f"(its {os.cpu_count()} cores allow {most:4.1f}x){verdict}"
         )
+        for n, took in ((1, one), (8, eight)):
+            shares = [share / N_USERS * 1000 for share in took[1:]]
+            print(
+                f"    ms of a core a user, {n} at work: workers {shares[0]:4.1f}   here {shares[1]:4.1f}   "
+                f"service {shares[2]:4.1f}"
+            )
 
 
 def main():

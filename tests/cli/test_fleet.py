@@ -1,14 +1,18 @@
 """`memframe fleet`, as a script calls it."""
 
 import json
+import signal
+import threading
 
 import pytest
 from click.testing import CliRunner
 
 import memframe as mf
 from memframe import wire
+from memframe.audit.findings import SEVERITIES
 from memframe.cli import main
-from tests.faults import FaultProxy, answered
+from memframe.fleet import FleetFolder
+from tests.faults import FaultProxy, answered, changed
 from tests.test_fleet import N_ROWS, village
 
 __all__ = ["village"]
@@ -26,10 +30,11 @@ def call(*arguments):
 
 def test_all_users_are_exported_and_told(village, settings, tmp_path):
     done = call("export", tmp_path / "fleet", "--json")
-    told = {"path": str(tmp_path / "fleet"), "done": 3, "failed": 0, "revoked": 1, "n_rows": 3 * N_ROWS}
-    assert (done.exit_code, json.loads(done.stdout)) == (0, told)
+    counts = {"done": 3, "failed": 0, "revoked": 1, "n_rows": 3 * N_ROWS, "n_before": 0}
+    assert (done.exit_code, json.loads(done.stdout)) == (0, {"path": str(tmp_path / "fleet"), **counts})
     again = call("export", tmp_path / "fleet", "--workers", "2")
     assert "3 users done, 0 failed, 1 revoked, 36 memories; in " in again.stdout
+    assert again.stdout.endswith("readable by you alone; 3 users were done before\n")
     assert mf.load_archive(next((tmp_path / "fleet" / "memories").iterdir()), columns=["id"]).shape == (
         N_ROWS,
         1,
@@ -50,6 +55,46 @@ def test_a_user_who_failed_ends_it_with_1(village, settings, tmp_path, monkeypat
     assert done.exit_code == 1
     assert "2 users done, 1 failed, 1 revoked" in done.stdout
     assert "out of [2J order" in done.stderr
+    assert done.stderr.endswith("the same command again does what is missing\n")
+
+
+def test_an_audit_counts_its_findings_and_may_end_with_6(village, settings, tmp_path):
+    done = call("audit", tmp_path / "fleet", "--json")
+    findings = FleetFolder(tmp_path / "fleet").findings
+    assert (done.exit_code, json.loads(done.stdout)["n_findings"]) == (0, len(findings))
+    worst = next(severity for severity in reversed(SEVERITIES) if severity in {*findings.severity})
+    assert call("audit", tmp_path / "fleet", "--fail-on", worst).exit_code == 6
+
+
+def test_what_is_left_of_one_who_took_the_approval_back_is_named(village, settings, tmp_path, monkeypatch):
+    assert "delete" not in call("export", tmp_path / "fleet").stderr
+    gone = village.people[0].user_id
+
+    def revoke(document):
+        for request in document["items"]:
+            request["status"] = "revoked" if request["user_id"] == gone else request["status"]
+
+    with FaultProxy(village.base_url) as proxy:
+        monkeypatch.setenv("MEMFRAME_BASE_URL", proxy.base_url)
+        proxy.always(wire.LIST_REQUESTS, changed(revoke))
+        done = call("export", tmp_path / "fleet")
+    assert "2 users done, 0 failed, 2 revoked" in done.stdout
+    left = tmp_path / "fleet" / "memories" / f"user_id={gone}"
+    assert done.stderr == f"{gone}: approval is revoked; delete what is left in {left}\n"
+
+
+def test_one_that_is_stopped_says_what_is_done(village, settings, tmp_path, monkeypatch):
+    def interrupted(request, forward):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        return forward(request)
+
+    with FaultProxy(village.base_url) as proxy:
+        monkeypatch.setenv("MEMFRAME_BASE_URL", proxy.base_url)
+        proxy.script(wire.GET_CREDENTIALS, interrupted)
+        done = call("export", tmp_path / "fleet", "--workers", "1")
+    assert done.exit_code == 1
+    assert "stopped; 0 users are done in " in done.stderr
+    assert "the same command goes on" in done.stderr
 
 
 def test_a_scheduler_that_is_not_there_is_named(settings, tmp_path):
