@@ -1,99 +1,96 @@
 """Pairs of texts that are worth comparing, found without comparing all with all.
 
-Three ways, each of them linear in the number of texts but for a sort: texts with the same bag of words;
-texts that begin or end alike (what a truncation or an unknown wrapper leaves); and MinHash with banding over
-the words that carry a value. A word counts the less the more texts it stands in, and one that stands in a
-single text, such as a typing error, not at all: two texts are alike by what they share with few others.
+Texts are put into several orders, in each of which those that may be alike stand beside each other, and each text is
+compared with its nearest few: in the order of their words from the first on, and from the last back (what a truncation
+or an unknown wrapper leaves); and by bands of MinHash over the words that carry a value. So where thousands share a
+template, their number is not squared.
 
-Where thousands share a template, a band is not squared: each text is compared with its nearest few in the
-order of their words.
+Of each order only the text that comes next is kept, and pairs are told a part at a time: there are dozens for each
+text, and hardly any of them says something.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from memframe.audit.bands import Hashes, Rows, band_keys, hashes_of, mixed
 from memframe.audit.words import Words
-
-_BANDS, _BANDS_AT_START, _ROWS_A_BAND = 14, 8, 3
-"""Of all words, of the first ones: weighted Jaccard 0.3 is found in 45 of 100 cases, 0.5 in 95, 0.6 in 99."""
-
-_WORDS_AT_START = 12
-"""What a truncation leaves: a text and its first half are alike in these."""
 
 _NEAREST_IN_BAND = 8
 _NEAREST_IN_ORDER = 3
 _WORDS_IN_ORDER = 12
-
-_LOOSE_AT_MOST = 4_000_000
-_GOLDEN = 0x9E3779B97F4A7C15
-
-Rows = NDArray[np.int64]
-Hashes = NDArray[np.uint64]
+_TEXTS_AT_ONCE = 1 << 15
 
 
-def candidate_pairs(words: Words, owners: Rows) -> tuple[Rows, Rows, Rows]:
-    """Pairs of rows, the smaller first and each once, of texts of one owner that may say the same.
+class _Chain(NamedTuple):
+    """Texts in an order: after each the next that has the same key, and how many of those are near."""
 
-    Third comes the place of each row in an order that hangs on the texts alone.
+    following: NDArray[np.int32]
+    n_near: int
+
+
+class Candidates:
+    """Pairs of texts of one owner that may say the same.
 
     Parameters
     ----------
     owners
         A number for the owner of each text; texts of different owners are never a pair.
     """
-    hashes = _word_hashes(words)
-    bags = _of_owners(_summed(hashes[words.said], words.starts), owners)
-    forward, backward = (_sequence(words, hashes, bags, owners, from_end=end) for end in (False, True))
-    found = _Pairs(len(words))
-    found.add_neighbours(bags[forward], forward, 1)
-    for sequence in (forward, backward):
-        found.add_neighbours(owners[sequence], sequence, _NEAREST_IN_ORDER)
-    for band in _bands(words, hashes, forward):
-        rows = forward[band > 0]
-        keys = _of_owners(band[band > 0], owners[rows])
-        by_key = np.argsort(keys, kind="stable")
-        found.add_neighbours(keys[by_key], rows[by_key], _NEAREST_IN_BAND)
-    place = np.zeros(len(words), np.int64)
-    place[forward] = np.arange(len(forward))
-    return *found.rows(), place
+
+    def __init__(self, words: Words, owners: Rows) -> None:
+        hashes = hashes_of(words)
+        bags = _of_owners(words.sums(hashes), owners)
+        self._texts = _sequence(words, hashes, bags, owners, from_end=False)
+        self.place = np.zeros(len(words), np.int64)
+        """The place of each text in an order that hangs on the texts alone; zero for one without words."""
+        self.place[self._texts] = np.arange(len(self._texts))
+        backward = self.place[_sequence(words, hashes, bags, owners, from_end=True)]
+        owners = owners[self._texts]
+        forward = np.arange(len(owners))
+        orders = forward, backward, backward[::-1]
+        self._chains = [_chain(order, owners, _NEAREST_IN_ORDER) for order in orders]
+        self._chains += [_in_band(keys[self._texts], owners) for keys in band_keys(words, hashes)]
+
+    def pairs(self) -> Iterator[tuple[Rows, Rows]]:
+        """Rows of pairs, the smaller first and each pair once, some at a time."""
+        for start in range(0, len(self._texts), _TEXTS_AT_ONCE):
+            places = np.arange(start, min(start + _TEXTS_AT_ONCE, len(self._texts)))
+            found = [codes for chain in self._chains for codes in _near(chain, places)]
+            codes = distinct(np.concatenate(found))
+            one, other = self._texts[codes >> 32], self._texts[codes & 0xFFFFFFFF]
+            yield np.minimum(one, other), np.maximum(one, other)
 
 
-class _Pairs:
-    """Pairs of rows as they are found, kept once each."""
+def _in_band(keys: Hashes, owners: Rows) -> _Chain:
+    """Texts of one owner that have the same key, but for those without one."""
+    filled = np.flatnonzero(keys)
+    keys = _of_owners(keys, owners)
+    return _chain(filled[np.argsort(keys[filled], kind="stable")], keys, _NEAREST_IN_BAND)
 
-    def __init__(self, n_rows: int) -> None:
-        self._n_rows = n_rows
-        self._codes: list[Rows] = []
-        self._n_loose = 0
 
-    def add_neighbours(self, keys: NDArray[Any], rows: Rows, nearest: int) -> None:
-        """Each of the rows with its ``nearest`` next ones, as far as they have the same key."""
-        for distance in range(1, nearest + 1):
-            same = np.flatnonzero(keys[:-distance] == keys[distance:])
-            if not len(same):
-                return
-            self._add(rows[same], rows[same + distance])
+def _chain(order: Rows, keys: NDArray[Any], n_near: int) -> _Chain:
+    """Texts in an order in which those with the same key stand beside each other; the last is followed by itself."""
+    following = np.arange(len(keys), dtype=np.int32)
+    before, after = order[:-1], order[1:]
+    same = keys[before] == keys[after]
+    following[before[same]] = after[same]
+    return _Chain(following, n_near)
 
-    def _add(self, left: Rows, right: Rows) -> None:
-        self._codes.append(np.minimum(left, right) * self._n_rows + np.maximum(left, right))
-        self._n_loose += len(left)
-        if self._n_loose > _LOOSE_AT_MOST:
-            self._tidy()
 
-    def _tidy(self) -> None:
-        self._codes = [distinct(np.concatenate(self._codes))] if self._codes else []
-        self._n_loose = 0
-
-    def rows(self) -> tuple[Rows, Rows]:
-        self._tidy()
-        codes = self._codes[0] if self._codes else np.zeros(0, np.int64)
-        return codes // max(self._n_rows, 1), codes % max(self._n_rows, 1)
+def _near(chain: _Chain, places: Rows) -> Iterator[Rows]:
+    """For each place those near it that come later in the first order, as numbers of two halves."""
+    before, after = places, places
+    for _ in range(chain.n_near):
+        following = chain.following[after]
+        goes_on = following != after
+        before, after = before[goes_on], following[goes_on]
+        later = after > before
+        yield before[later] << 32 | after[later]
 
 
 def distinct(values: NDArray[Any]) -> NDArray[Any]:
@@ -102,20 +99,8 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
     return values[np.concatenate([[True], values[1:] != values[:-1]])] if len(values) else values
 
 
-def _word_hashes(words: Words) -> Hashes:
-    """One number for each class of words, the same in whichever order the texts come."""
-    return pd.util.hash_array(np.array(words.classes, dtype=object))
-
-
 def _of_owners(keys: Hashes, owners: Rows) -> Hashes:
-    return _mixed(keys + _mixed(owners.astype(np.uint64) + np.uint64(1)))
-
-
-def _summed(values: NDArray[Any], starts: NDArray[np.int64]) -> NDArray[Any]:
-    """Sums by text; of no words it is zero."""
-    total = np.concatenate([np.zeros(1, values.dtype), np.cumsum(values, dtype=values.dtype)])
-    sums: NDArray[Any] = total[starts[1:]] - total[starts[:-1]]
-    return sums
+    return mixed(keys + mixed(owners.astype(np.uint64) + np.uint64(1)))
 
 
 def _sequence(words: Words, hashes: Hashes, bags: Hashes, owners: Rows, *, from_end: bool) -> Rows:
@@ -133,48 +118,3 @@ def _hash_at(words: Words, hashes: Hashes, at: Rows, there: NDArray[np.bool_]) -
     result = np.zeros(len(words), np.uint32)
     result[there] = hashes[words.said[at[there]]] >> np.uint64(32) | np.uint64(1)
     return result
-
-
-def _bands(words: Words, hashes: Hashes, rows: Rows) -> Iterator[Hashes]:
-    """For each band one key for each of the rows; zero where a text has no word that another one has."""
-    n_times = np.bincount(words.said, minlength=len(words.classes))
-    rate = (1.0 / (1.0 + np.log2(np.maximum(n_times, 1)))).astype(np.float32)
-    kept = words.heavy() & (n_times > 1)[words.said]
-    ends = np.concatenate([[0], np.cumsum(kept)])[words.starts]
-    said, starts = words.said[kept], ends[:-1]
-    place = np.arange(len(said)) - np.repeat(starts, np.diff(ends))
-    early = place < _WORDS_AT_START
-    first_ends = np.concatenate([[0], np.cumsum(early)])[ends]
-    for band in range(_BANDS):
-        yield _band(said, ends, hashes, rate, band)[rows]
-    for band in range(_BANDS, _BANDS + _BANDS_AT_START):
-        yield _band(said[early], first_ends, hashes, rate, band)[rows]
-
-
-def _band(
-    said: NDArray[np.int32], ends: Rows, hashes: Hashes, rate: NDArray[np.float32], band: int
-) -> Hashes:
-    filled = ends[1:] > ends[:-1]
-    key = np.zeros(int(filled.sum()), np.uint64)
-    for number in range(band * _ROWS_A_BAND, (band + 1) * _ROWS_A_BAND):
-        waits = _waits(hashes, number, rate)
-        first = np.minimum.reduceat(waits[said], ends[:-1][filled]) if len(said) else waits[:0]
-        key = _mixed(key ^ first.view(np.uint32))
-    keys = np.zeros(len(ends) - 1, np.uint64)
-    keys[filled] = key | np.uint64(1)
-    return keys
-
-
-def _waits(hashes: Hashes, number: int, rate: NDArray[np.float32]) -> NDArray[np.float32]:
-    """How long each word waits for its turn: exponential, so that the first of a text is drawn by weight."""
-    seed = np.uint64((number + 1) * _GOLDEN % 2**64)
-    uniform = (_mixed(hashes + seed) >> np.uint64(40)).astype(np.float32)
-    waits: NDArray[np.float32] = -np.log((uniform + np.float32(0.5)) * np.float32(2.0**-24)) / rate
-    return waits
-
-
-def _mixed(values: Hashes) -> Hashes:
-    """The finaliser of splitmix64."""
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))

@@ -10,11 +10,12 @@ from typing import NamedTuple
 import pandas as pd
 from rapidfuzz.distance import Levenshtein
 
-from memframe.audit.clusters import Clusters, Pair
+from memframe.audit.clusters import Clusters
 from memframe.audit.evidence import is_delicate, shown
 from memframe.audit.findings import findings_frame
 from memframe.audit.keeper import age_order
 from memframe.audit.lexicon import DECIMAL, MINUTES
+from memframe.audit.pairs import Pair
 from memframe.audit.similar import SimilarPairs, similar_pairs
 from memframe.audit.words import without_accents
 

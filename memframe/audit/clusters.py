@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
 
-from memframe.audit.difference import Difference
+import numpy as np
+from numpy.typing import NDArray
+
+from memframe.audit.pairs import Pairs
 from memframe.audit.reader import Reader
 
-_PARTIAL = frozenset({"truncated", "extended"})
+_PARTIAL = "truncated", "extended"
 _AS_MUCH = 0.02
 _MOST_RIVALS = 3
-
-
-class Pair(NamedTuple):
-    """Two texts and what they differ in."""
-
-    left: int
-    right: int
-    difference: Difference
 
 
 class Clusters:
@@ -38,6 +32,10 @@ class Clusters:
     def groups(self) -> Iterator[list[int]]:
         """The clusters of more than one row."""
         yield from self._members.values()
+
+    def numbers(self) -> NDArray[np.int64]:
+        """The number of the cluster of each row."""
+        return np.array(self._of, np.int64)
 
     def of(self, row: int) -> int:
         """The number of the cluster of a row."""
@@ -59,7 +57,7 @@ class Clusters:
             self._of[member] = number
 
 
-def near_clusters(reader: Reader, pairs: Sequence[Pair], n_rows: int) -> Clusters:
+def near_clusters(reader: Reader, pairs: Pairs, n_rows: int) -> Clusters:
     """Texts that say the same, none of them beside one that has another value.
 
     First come pairs that say all of each other, the likest first; two of them stay apart where as many texts of their
@@ -68,31 +66,43 @@ def near_clusters(reader: Reader, pairs: Sequence[Pair], n_rows: int) -> Cluster
     else; one that is as much a part of two such joins the larger cluster, since it adds nothing to either; a stump of
     three or more joins none.
     """
-    clusters, links = Clusters(n_rows), _Links(pairs)
-    near = [pair for pair in pairs if pair.difference.verdict == "near"]
-    whole = (pair for pair in near if pair.difference.kind not in _PARTIAL)
-    for pair in sorted(whole, key=lambda pair: (-pair.difference.score, pair.left, pair.right)):
-        if links.agree(clusters, pair):
-            clusters.join(pair.left, pair.right)
-    _join_parts(reader, clusters, links, [pair for pair in near if pair.difference.kind in _PARTIAL])
+    clusters, links = Clusters(n_rows), _Links(pairs, n_rows)
+    near = pairs.that_are("near")
+    is_part = near.are("near", *_PARTIAL)
+    for left, right, _ in _likest_first(near.those(~is_part)).each():
+        if links.agree(clusters, left, right):
+            clusters.join(left, right)
+    _join_parts(reader, clusters, links, near.those(is_part))
     return clusters
 
 
-class _Links:
-    """Which texts say the same as a text, and which have another number or date, or deny it."""
+def _likest_first(pairs: Pairs) -> Pairs:
+    return pairs.those(np.lexsort((pairs.right, pairs.left, -pairs.score)))
 
-    def __init__(self, pairs: Iterable[Pair]) -> None:
+
+class _Links:
+    """Which texts say the same as a text, and which have another number or date, or deny it.
+
+    Only texts that another one is near can come to a cluster, and are linked.
+    """
+
+    def __init__(self, pairs: Pairs, n_rows: int) -> None:
         self._near: dict[int, list[int]] = defaultdict(list)
         self._changed: dict[int, list[int]] = defaultdict(list)
-        for left, right, difference in pairs:
-            if difference.kind != "word":  # which may be a synonym
-                links = self._near if difference.verdict == "near" else self._changed
-                links[left].append(right)
-                links[right].append(left)
+        near = pairs.are("near")
+        is_near = np.zeros(n_rows, bool)
+        is_near[pairs.left[near]] = is_near[pairs.right[near]] = True
+        linked = is_near[pairs.left] & is_near[pairs.right]
+        linked &= ~pairs.are("changed", "word")  # which may be a synonym
+        for left, right, difference in pairs.those(linked).each():
+            links = self._near if difference.verdict == "near" else self._changed
+            links[left].append(right)
+            links[right].append(left)
 
-    def agree(self, clusters: Clusters, pair: Pair) -> bool:
+    def agree(self, clusters: Clusters, row: int, other: int) -> bool:
         """Whether more texts of the two clusters say the same than have another value."""
-        return self._n(self._changed, clusters, *pair[:2]) < max(1, self._n(self._near, clusters, *pair[:2]))
+        n_near, n_changed = (self._n(links, clusters, row, other) for links in (self._near, self._changed))
+        return n_changed < max(1, n_near)
 
     def contradict(self, clusters: Clusters, row: int, other: int) -> bool:
         """Whether any text of the two clusters has another value."""
@@ -104,7 +114,7 @@ class _Links:
         return sum(clusters.of(linked) == number for member in few for linked in links.get(member, ()))
 
 
-def _join_parts(reader: Reader, clusters: Clusters, links: _Links, partial: Iterable[Pair]) -> None:
+def _join_parts(reader: Reader, clusters: Clusters, links: _Links, partial: Pairs) -> None:
     """Let each part stand with a text that it is a part of."""
     wholes: dict[int, int] = {}
     for part, whole, _ in _decided(reader, clusters, partial):
@@ -119,10 +129,10 @@ def _join_parts(reader: Reader, clusters: Clusters, links: _Links, partial: Iter
             wholes[clusters.of(whole)] = stands_with
 
 
-def _decided(reader: Reader, clusters: Clusters, partial: Iterable[Pair]) -> Iterator[tuple[int, int, float]]:
+def _decided(reader: Reader, clusters: Clusters, partial: Pairs) -> Iterator[tuple[int, int, float]]:
     """Parts with the texts that they are parts of and how much of those they are, the likest first."""
     wholes: dict[int, list[tuple[int, int, float]]] = defaultdict(list)
-    for left, right, difference in partial:
+    for left, right, difference in partial.each():
         part, whole = sorted((left, right), key=reader.fullness)
         wholes[part].append((part, whole, difference.score))
     chosen: list[tuple[int, int, float]] = []

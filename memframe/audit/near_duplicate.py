@@ -148,7 +148,8 @@ class _Differences:
 
     def __init__(self, pairs: SimilarPairs) -> None:
         self._reader = pairs.reader
-        self._known = {(left, right): difference for left, right, difference in pairs.pairs}
+        near = pairs.pairs.that_are("near").each()
+        self._known = {(left, right): difference for left, right, difference in near}
 
     def of(self, place: int, other: int) -> Difference:
         both = min(place, other), max(place, other)
@@ -179,9 +180,8 @@ def _preferred(
 def _best_links(pairs: SimilarPairs) -> dict[int, tuple[str, float]]:
     """For each text its likest near one: what it is to its cluster where the keeper is not it."""
     best: dict[int, tuple[str, float]] = {}
-    for left, right, difference in pairs.pairs:
-        if difference.verdict == "near":
-            for place in (left, right):
-                if place not in best or difference.score > best[place][1]:
-                    best[place] = difference.kind, difference.score
+    for left, right, difference in pairs.pairs.that_are("near").each():
+        for place in (left, right):
+            if place not in best or difference.score > best[place][1]:
+                best[place] = difference.kind, difference.score
     return best

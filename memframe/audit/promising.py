@@ -2,90 +2,123 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rapidfuzz import process
-from rapidfuzz.distance import LCSseq
 
+from memframe.audit.bags import Bags
+from memframe.audit.bands import Rows
+from memframe.audit.candidates import Candidates
 from memframe.audit.lexicon import MONTHS
-from memframe.audit.reader import lettered
 from memframe.audit.resemblance import class_of
 from memframe.audit.words import Words
 
-_PAIRS_AT_ONCE = 250_000
 _MOST_PARTNERS = 3
+_LOOSE_AT_MOST = 1 << 21
 _MONTHS = frozenset(map(class_of, MONTHS))
 
-Rows = NDArray[np.int64]
+
+class _Counted(NamedTuple):
+    """Pairs of texts, and what the numbers of their words tell."""
+
+    left: Rows
+    right: Rows
+    holds: NDArray[np.bool_]
+    """Whether the one may hold the other one."""
+    changed: NDArray[np.bool_]
+    """Whether they may be the same text with another value."""
+    alike: NDArray[np.float64]
+
+    def those(self, chosen: NDArray[np.bool_]) -> _Counted:
+        return _Counted._make(column[chosen] for column in self)
 
 
-def promising_pairs(words: Words, left: Rows, right: Rows, place: Rows) -> Rows:
-    """Which pairs may be one text that holds the other one, or the same text with another value.
+_NONE = _Counted(*(np.zeros(0, dtype) for dtype in (np.int64, np.int64, bool, bool, np.float64)))
+
+
+def promising_pairs(words: Words, candidates: Candidates) -> tuple[Rows, Rows]:
+    """Pairs that may be one text that holds the other one, or the same text with another value; in order.
 
     Only words that carry a value are counted: in both, and in one only. A word of a single text may be a typing
-    error, and does not count against a pair.
-
-    Parameters
-    ----------
-    place
-        The place of each text among all in an order that hangs on the texts alone.
+    error, and does not count against a pair. Of texts with another value each has its closest few, as thousands may
+    share a template.
     """
-    bags, sizes, rare = _heavy_bags(words)
-    less, more = np.minimum(sizes[left], sizes[right]), np.maximum(sizes[left], sizes[right])
-    kept = np.flatnonzero(more <= 1 + 2.5 * less + rare[left] + rare[right])
-    left, right, less, more = left[kept], right[kept], less[kept], more[kept]
-    shared = _in_both(bags, left, right)
-    slips = rare[left] + rare[right]
-    less_left, more_left = less - shared - slips, more - shared - slips
-    holds = (less_left <= 1 + shared / 20) & (more_left <= 1 + 1.5 * shared)
-    dated = _dated(words)
-    changed = ~holds & (more_left <= 2.5 + 0.5 * (dated[left] & dated[right]) + shared / 8)
-    alike = shared / (shared + np.maximum(more_left, 0) + 1)
-    changed[changed] = _closest(left[changed], right[changed], alike[changed], place)
-    promising: Rows = kept[holds | changed]
-    return promising
+    counting, closest = _Counting(words), _Closest(candidates.place)
+    found = []
+    for left, right in candidates.pairs():
+        counted = counting.promising(left, right)
+        found.append(counted.those(counted.holds)[:2])
+        closest.add(counted.those(counted.changed))
+    found.append(closest.pairs())
+    left, right = (np.concatenate(side) for side in zip(*found, strict=True))
+    order = np.lexsort((right, left))
+    return left[order], right[order]
 
 
-def _heavy_bags(words: Words) -> tuple[list[str], Rows, Rows]:
-    """The heavy words of each text as characters in the order of their classes, how many, how many of them rare."""
-    heavy = words.heavy()
-    said, rows = words.said[heavy], words.rows()[heavy]
-    n_times = np.bincount(words.said, minlength=len(words.classes))
-    sizes = np.bincount(rows, minlength=len(words))
-    rare = np.bincount(rows[n_times[said] == 1], minlength=len(words))
-    size = max(len(words.classes), 1)
-    letters = lettered(np.sort(rows * size + said) % size)
-    starts = np.concatenate([[0], np.cumsum(sizes)]).tolist()
-    return [letters[start:end] for start, end in pairwise(starts)], sizes, rare
+class _Counting:
+    """Tells by numbers of words whether two texts may say the same."""
+
+    def __init__(self, words: Words) -> None:
+        self._bags, self._dated = Bags(words), _dated(words)
+
+    def promising(self, left: Rows, right: Rows) -> _Counted:
+        """Those of the pairs that may be told as near or changed."""
+        left, right = self._of_like_size(left, right)
+        for n_in_both in (self._bags.most_in_both, self._bags.n_in_both):
+            counted = self._counted(left, right, n_in_both(left, right))
+            counted = counted.those(counted.holds | counted.changed)
+            left, right = counted[:2]
+        return counted
+
+    def _of_like_size(self, left: Rows, right: Rows) -> tuple[Rows, Rows]:
+        a, b = self._bags.sizes[left], self._bags.sizes[right]
+        kept = np.maximum(a, b) <= 1 + 2.5 * np.minimum(a, b) + self._n_rare(left, right)
+        return left[kept], right[kept]
+
+    def _counted(self, left: Rows, right: Rows, shared: Rows) -> _Counted:
+        """The more words are taken to be in both, the more pairs hold or are changed."""
+        a, b = self._bags.sizes[left], self._bags.sizes[right]
+        known = shared + self._n_rare(left, right)
+        less_left, more_left = np.minimum(a, b) - known, np.maximum(a, b) - known
+        holds = (less_left <= 1 + shared / 20) & (more_left <= 1 + 1.5 * shared)
+        dated = self._dated[left] & self._dated[right]
+        changed = ~holds & (more_left <= 2.5 + 0.5 * dated + shared / 8)
+        return _Counted(left, right, holds, changed, shared / (shared + np.maximum(more_left, 0) + 1))
+
+    def _n_rare(self, left: Rows, right: Rows) -> Rows:
+        n_rare: Rows = self._bags.n_rare[left] + self._bags.n_rare[right]
+        return n_rare
+
+
+class _Closest:
+    """Pairs as they are found; those stay that are among the closest few of one of their texts."""
+
+    def __init__(self, place: Rows) -> None:
+        self._place = place
+        self._found = [_NONE]
+        """First those that stay so far."""
+
+    def add(self, pairs: _Counted) -> None:
+        self._found.append(pairs)
+        if sum(len(some.left) for some in self._found[1:]) > _LOOSE_AT_MOST:
+            self._tidy()
+
+    def pairs(self) -> tuple[Rows, Rows]:
+        self._tidy()
+        return self._found[0].left, self._found[0].right
+
+    def _tidy(self) -> None:
+        pairs = _Counted._make(map(np.concatenate, zip(*self._found, strict=True)))
+        stays = np.zeros(len(pairs.left), bool)
+        for row, other in ((pairs.left, pairs.right), (pairs.right, pairs.left)):
+            order = np.lexsort((self._place[other], -pairs.alike, row))
+            first = np.searchsorted(row[order], row[order])
+            stays[order[np.arange(len(order)) - first < _MOST_PARTNERS]] = True
+        self._found = [pairs.those(stays)]
 
 
 def _dated(words: Words) -> NDArray[np.bool_]:
     """Which texts name a month, so that three words may be one value."""
     months = np.array([name in _MONTHS for name in words.classes], bool)
-    dated = np.zeros(len(words), bool)
-    dated[words.rows()[months[words.said]]] = True
-    return dated
-
-
-def _in_both(bags: list[str], left: Rows, right: Rows) -> NDArray[Any]:
-    """How many words two bags have in common: of sorted bags that is their longest common subsequence."""
-    counts = [np.zeros(0, np.int32)]
-    for start in range(0, len(left), _PAIRS_AT_ONCE):
-        a, b = (
-            [bags[row] for row in side[start : start + _PAIRS_AT_ONCE].tolist()] for side in (left, right)
-        )
-        counts.append(process.cpdist(a, b, scorer=LCSseq.similarity, dtype=np.int32))
-    return np.concatenate(counts)
-
-
-def _closest(left: Rows, right: Rows, alike: NDArray[np.float64], place: Rows) -> NDArray[np.bool_]:
-    """Pairs that are among the closest few of one of their rows: where thousands share a template, not all."""
-    kept = np.zeros(len(left), bool)
-    for row, other in ((left, right), (right, left)):
-        order = np.lexsort((place[other], -alike, row))
-        first = np.searchsorted(row[order], row[order])
-        kept[order[np.arange(len(order)) - first < _MOST_PARTNERS]] = True
-    return kept
+    return words.n_of(months) > 0

@@ -13,14 +13,18 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from memframe.audit.candidates import candidate_pairs
-from memframe.audit.clusters import Clusters, Pair, near_clusters
+from memframe.audit.candidates import Candidates
+from memframe.audit.clusters import Clusters, near_clusters
 from memframe.audit.exact_duplicate import copies_of, owners_of
+from memframe.audit.pairs import Pair, Pairs, compared
 from memframe.audit.promising import promising_pairs
 from memframe.audit.reader import Reader
 from memframe.audit.templates import changed_pairs
+from memframe.audit.texts import text_column
 from memframe.audit.words import words_of
 from memframe.collector import collector_paused
+
+_TEXTS_AT_ONCE = 50_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,15 +35,16 @@ class SimilarPairs:
     """The row of the frame for each text. Of memories with the same text it is the one to keep."""
     owners: NDArray[np.int64]
     """A number for the user of each text."""
-    pairs: list[Pair]
-    """Pairs of places in ``rows``."""
+    pairs: Pairs
+    """Of places in ``rows``."""
     clusters: Clusters
     reader: Reader
 
     @cached_property
     def changed(self) -> list[Pair]:
-        """Of the pairs those that differ in a value, one for each two clusters."""
-        return changed_pairs(self.reader.words, self.owners, self.pairs, self.clusters)
+        """Of the pairs those that differ in a value, one for each two clusters, with the words in which they do."""
+        changed = changed_pairs(self.reader.words, self.owners, self.pairs, self.clusters)
+        return [Pair(left, right, self.reader.difference(left, right)) for left, right, _ in changed]
 
 
 def similar_pairs(memories: pd.DataFrame) -> SimilarPairs:
@@ -53,19 +58,23 @@ def similar_pairs(memories: pd.DataFrame) -> SimilarPairs:
     memories : DataFrame
         Columns as `load_memories` has them; rows without content are left out.
     """
-    kept = copies_of(memories)
-    rows = np.flatnonzero(kept == np.arange(len(memories)))
-    owners = owners_of(memories)
-    contents = memories["content"].to_numpy(object)
-    rows = rows[np.lexsort((pd.util.hash_array(contents[rows]), owners[rows]))]
+    column = text_column(memories, "content")
+    rows = np.flatnonzero(copies_of(memories) == np.arange(len(memories)))
+    owners = owners_of(memories)[rows]
+    order = np.lexsort((_hashes(column, rows), owners))
+    rows, owners = rows[order], owners[order]
+    texts = column.take(pa.array(rows))
     with collector_paused():
-        words = words_of(pa.array(contents[rows], pa.large_string()))
-        left, right, place = candidate_pairs(words, owners[rows])
-        promising = promising_pairs(words, left, right, place)
-        reader = Reader(words, contents[rows])
-        found = (
-            Pair(a, b, reader.difference(a, b))
-            for a, b in zip(left[promising].tolist(), right[promising].tolist(), strict=True)
-        )
-        pairs = [pair for pair in found if pair.difference.verdict != "apart"]
-        return SimilarPairs(rows, owners[rows], pairs, near_clusters(reader, pairs, len(rows)), reader)
+        words = words_of(texts)
+        reader = Reader(words, texts)
+        pairs = compared(reader, *promising_pairs(words, Candidates(words, owners)))
+        return SimilarPairs(rows, owners, pairs, near_clusters(reader, pairs, len(rows)), reader)
+
+
+def _hashes(texts: pa.Array, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """A number for each of some texts."""
+    hashes = [np.zeros(0, np.uint64)]
+    for start in range(0, len(rows), _TEXTS_AT_ONCE):
+        some = texts.take(pa.array(rows[start : start + _TEXTS_AT_ONCE]))
+        hashes.append(pd.util.hash_array(some.to_numpy(zero_copy_only=False)))
+    return np.concatenate(hashes)

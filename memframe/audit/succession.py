@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from math import fsum, log2
 from typing import NamedTuple
 
-import numpy as np
-
 from memframe.audit.cues import Cue, cue_in, has_cue, hints_in
 from memframe.audit.resemblance import class_of
 from memframe.audit.statements import (
@@ -79,10 +77,8 @@ class Weights(dict[str, float]):
     """How much each class of words tells: the less, the more often the store has it."""
 
     def __init__(self, words: Words) -> None:
-        counts = np.bincount(words.said, minlength=len(words.classes)).tolist()
-        super().__init__(
-            (name, 1.0 / (1.0 + log2(n))) for name, n in zip(words.classes, counts, strict=True) if n
-        )
+        counted = zip(words.classes, words.n_times().tolist(), strict=True)
+        super().__init__((name, 1.0 / (1.0 + log2(n))) for name, n in counted if n)
         self.update(dict.fromkeys(TOPICS.values(), _TOPIC_WEIGHT))
 
     def __missing__(self, name: str) -> float:

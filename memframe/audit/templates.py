@@ -7,15 +7,15 @@ What tells them apart is how many memories share all that the two have in common
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memframe.audit.candidates import distinct
-from memframe.audit.clusters import Clusters, Pair
+from memframe.audit.clusters import Clusters
 from memframe.audit.lexicon import CALENDAR
+from memframe.audit.pairs import Pair, Pairs
 from memframe.audit.resemblance import class_of
 from memframe.audit.words import Words
 
@@ -28,34 +28,38 @@ _ALMOST_ALL = 0.8
 _DAYS = frozenset(map(class_of, CALENDAR))
 
 
-def changed_pairs(
-    words: Words, owners: NDArray[np.int64], pairs: Sequence[Pair], clusters: Clusters
-) -> list[Pair]:
+def changed_pairs(words: Words, owners: NDArray[np.int64], pairs: Pairs, clusters: Clusters) -> list[Pair]:
     """Pairs of texts that differ in a value, one for each two clusters, and of each text the closest few.
 
     A sentence that many memories fill in their own way is a list, a log or a template, and no changed fact; what a
     memory denies is one all the same. Where values differ in more than one place the pair counts only if almost all
     else is the same, neither text has a closer partner, and no other memory has that sentence.
     """
-    closest: dict[tuple[int, int], Pair] = {}
-    for pair in pairs:
-        if pair.difference.verdict == "changed":
-            a, b = clusters.of(pair.left), clusters.of(pair.right)
-            key = (min(a, b), max(a, b))
-            if a != b and (key not in closest or _closeness(pair) < _closeness(closest[key])):
-                closest[key] = pair
+    closest = _closest(pairs.that_are("changed"), clusters.numbers())
     templates = _Templates(words, owners, clusters)
-    single = {place for pair in closest.values() if pair.difference.n_places == 1 for place in pair[:2]}
-    return _best_of_each([pair for pair in closest.values() if _counts(pair, single, templates)])
+    in_one_place = closest.n_places == 1
+    single = np.zeros(len(words), bool)
+    single[closest.left[in_one_place]] = single[closest.right[in_one_place]] = True
+    return _best_of_each([pair for pair in closest.each() if _counts(pair, single, templates)])
 
 
-def _counts(pair: Pair, single: set[int], templates: _Templates) -> bool:
+def _closest(pairs: Pairs, cluster: NDArray[np.int64]) -> Pairs:
+    """Of the pairs between the same two clusters the closest."""
+    a, b = cluster[pairs.left], cluster[pairs.right]
+    one, other = np.minimum(a, b), np.maximum(a, b)
+    order = np.lexsort((pairs.right, pairs.left, -pairs.score, pairs.n_places, other, one))
+    one, other = one[order], other[order]
+    is_first = (np.diff(one, prepend=-1) != 0) | (np.diff(other, prepend=-1) != 0)
+    return pairs.those(order[is_first & (one != other)])
+
+
+def _counts(pair: Pair, single: NDArray[np.bool_], templates: _Templates) -> bool:
     if pair.difference.kind in {"polarity", "order"}:
         return True
     if pair.difference.n_places == 1:
         return templates.n_filling(pair) <= _MOST_FILLING
-    is_long = pair.difference.score >= _ALMOST_ALL
-    return is_long and single.isdisjoint(pair[:2]) and templates.n_filling(pair, values=False) == 2
+    is_close = pair.difference.score >= _ALMOST_ALL and not (single[pair.left] or single[pair.right])
+    return is_close and templates.n_filling(pair, values=False) == 2
 
 
 def _closeness(pair: Pair) -> tuple[int, float, int, int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -51,8 +51,46 @@ class Words(NamedTuple):
 
     def heavy(self) -> NDArray[np.bool_]:
         """Which of ``tokens`` carry a value."""
-        light = np.fromiter((name in LIGHT for name in self.classes), bool, len(self.classes))
-        return ~light[self.said]
+        return self.heavy_classes()[self.said]
+
+    def heavy_classes(self) -> NDArray[np.bool_]:
+        """Which of ``classes`` carry a value."""
+        return np.fromiter((name not in LIGHT for name in self.classes), bool, len(self.classes))
+
+    def n_times(self) -> NDArray[np.int64]:
+        """How often each of ``classes`` stands in the texts."""
+        n_times = np.zeros(len(self.classes), np.int64)
+        for part in self.parts():
+            n_times += np.bincount(part.said, minlength=len(self.classes))
+        return n_times
+
+    def n_of(self, chosen: NDArray[np.bool_], *, by: Literal["said", "tokens"] = "said") -> NDArray[np.int64]:
+        """How many words of each text are of the chosen classes, or of the chosen ones of the vocabulary."""
+        return self._folded(np.add, chosen.astype(np.int64), by)
+
+    def sums(self, values: NDArray[Any]) -> NDArray[Any]:
+        """For each text the sum of a value that each class has; of no words it is zero."""
+        return self._folded(np.add, values, "said")
+
+    def unions(self, bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """For each text the bits that any of the classes of its words has."""
+        return self._folded(np.bitwise_or, bits, "said")
+
+    def _folded(self, fold: np.ufunc, values: NDArray[Any], by: str) -> NDArray[Any]:
+        parts = []
+        for part in self.parts():
+            filled = np.diff(part.starts) > 0
+            parts.append(np.zeros(len(part), values.dtype))
+            if filled.any():
+                parts[-1][filled] = fold.reduceat(values[getattr(part, by)], part.starts[:-1][filled])
+        return np.concatenate(parts)
+
+    def parts(self) -> Iterator[Words]:
+        """The same texts, some at a time: for work that would take much memory if it were done on all at once."""
+        for first in range(0, max(len(self), 1), _ROWS_AT_ONCE):
+            starts = self.starts[first : first + _ROWS_AT_ONCE + 1]
+            here = slice(starts[0], starts[-1])
+            yield Words(self.tokens[here], self.said[here], starts - starts[0], self.vocabulary, self.classes)
 
 
 def words_of(texts: pa.Array) -> Words:

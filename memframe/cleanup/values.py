@@ -89,8 +89,7 @@ class Texts:
         self._texts = texts
         self._place = {key: place for place, key in enumerate(texts)}
         self._words = words_of(pa.array(list(texts.values()), pa.large_string()))
-        heavy = np.concatenate([[0], np.cumsum(self._words.heavy())])
-        self._n_heavy = heavy[self._words.starts[1:]] - heavy[self._words.starts[:-1]]
+        self._n_heavy = self._words.n_of(self._words.heavy_classes())
         self._said: dict[Key, Said] = {}
 
     def n_values(self, key: Key) -> int:

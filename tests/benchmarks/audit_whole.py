@@ -1,6 +1,7 @@
 """The whole audit: seconds, peak memory, and what each check has of it, beside the near-duplicates alone.
 
     python tests/benchmarks/audit_whole.py
+    python tests/benchmarks/audit_whole.py --million      # near-duplicates alone, up to a million rows
 
 Each size runs in fresh processes, the audit as it is, that in one process, and the near-duplicates taking turns; the
 median of the rounds counts. Seconds are of the clock, and in brackets those of all processors together, which hang
@@ -26,6 +27,8 @@ MAX_RATIO = 6
 PROCESSES = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
 CHUNK = 10_000
 """Rows of one made-up store; larger ones are several of them."""
+
+MILLION = 10_000, 100_000, 1_000_000
 
 TAGS = ["work", "home", "family", "Family", "health", "travel", "recipes", "recipe", "music", "garden"]
 
@@ -88,8 +91,12 @@ def timed(check, find, seconds, memories):
 def near(memories):
     """Near-duplicates alone."""
     from memframe.audit.near_duplicate import find_near_duplicates
+    from memframe.audit.similar import similar_pairs
 
-    return {"findings": len(find_near_duplicates(memories))}
+    pairs = similar_pairs(memories)
+    findings = find_near_duplicates(memories, pairs=pairs)
+    n_groups = int(findings["group"].nunique())
+    return {"findings": len(findings), "pairs": len(pairs.pairs.left), "groups": n_groups}
 
 
 WAYS = {"whole": whole, "alone": alone, "near": near, "parts": parts}
@@ -141,6 +148,20 @@ def report(n_rows, rounds):
     print(" " * 10 + ", ".join(f"{name} {value / total:.0%}" for name, value in ranked), flush=True)
 
 
+def report_million():
+    """Near-duplicates of stores up to a million rows, once each: what a row costs, and how that grows."""
+    print(
+        f"{'rows':>9} {'seconds':>10} {'(of cpu)':>10} {'peak':>9} {'pairs':>11} {'groups':>9} {'cpu a row':>10}"
+    )
+    for n_rows in MILLION:
+        done = in_fresh_process("near", n_rows)
+        print(
+            f"{n_rows:>9,} {times(done)} {done['mb']:6,.0f} MB {done['pairs']:>11,} {done['groups']:>9,} "
+            f"{done['cpu_s'] / n_rows * 1e6:7.0f} us",
+            flush=True,
+        )
+
+
 def times(done):
     return f"{done['s']:7.2f} s ({done['cpu_s']:6.2f})"
 
@@ -152,6 +173,7 @@ def options():
     )
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--million", action="store_true", help="near-duplicates alone, up to 1,000,000 rows")
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -159,6 +181,9 @@ def options():
 def main():
     if options().way:
         print(json.dumps(measured(options().way, options().rows[0])))
+        return
+    if options().million:
+        report_million()
         return
     print(f"{'rows':>9} {'seconds':>9} {'(of cpu)':>8} {'peak':>11}")
     for n_rows in options().rows:
