@@ -26,7 +26,7 @@ from memframe.service.problems import (
     answer_http_error,
     answer_service_error,
 )
-from memframe.service.server import end_with_parent
+from memframe.service.server import end_with_parent, freeze_what_stays
 from memframe.service.site import Site, is_for_people, lost_page
 
 MAX_BODY_BYTES = 1_000_000
@@ -45,6 +45,7 @@ class AppMaker(NamedTuple):
             log_as_json()
         end_with_parent()
         app = create_app(self.place.open(), self.addresses)
+        freeze_what_stays()
         return RequestLog(app, seconds=time.perf_counter) if self.log_json else app
 
 
