@@ -76,6 +76,7 @@ class Queries:
 
     Attributes
     ----------
+    dialect : Dialect
     broken : bool
         Whether the connection was lost.
     """
@@ -83,7 +84,7 @@ class Queries:
     def __init__(self, connection: DBAPIConnection, dialect: Dialect, *, remembers: bool = False) -> None:
         self._connection = connection
         self._cursor = connection.cursor()
-        self._dialect = dialect
+        self.dialect = dialect
         self._memory: dict[tuple[str, ...], Any] | None = {} if remembers else None
         self.broken = False
 
@@ -122,18 +123,18 @@ class Queries:
         """A statement once for each row."""
         if rows:
             with self._naming_errors():
-                self._cursor.executemany(statement.compiled(self._dialect).text, rows)
+                self._cursor.executemany(statement.compiled(self.dialect).text, rows)
 
     def _execute(self, statement: Statement, parameters: dict[str, Any]) -> None:
-        text, constants = statement.compiled(self._dialect)
+        text, constants = statement.compiled(self.dialect)
         with self._naming_errors():
             self._cursor.execute(text, {**constants, **parameters} if constants else parameters)
 
     @contextmanager
     def _naming_errors(self) -> Iterator[None]:
-        driver = self._dialect.loaded_dbapi
+        driver = self.dialect.loaded_dbapi
         try:
             yield
         except driver.Error as error:
-            self.broken = self._dialect.is_disconnect(error, self._connection, self._cursor)
+            self.broken = self.dialect.is_disconnect(error, self._connection, self._cursor)
             raise DBAPIError.instance(None, None, error, driver.Error, hide_parameters=True) from None
