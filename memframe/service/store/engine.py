@@ -19,12 +19,13 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
 from threading import Lock
 from typing import Any, TypeVar
 
 from msgspec import Struct
 from sqlalchemy import URL, Connection, Engine, Select, create_engine, event, func, insert, make_url, select
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, NoSuchModuleError, OperationalError
 
 from memframe.errors import ConfigError
 from memframe.service.store.schema import SCHEMA_VERSION, meta, metadata
@@ -176,6 +177,18 @@ def _prepare_postgresql(engine: Engine) -> None:
     def set_up(connection: Any, record: object) -> None:  # noqa: ARG001 - the event's signature
         connection.execute(f"SET lock_timeout = {BUSY_TIMEOUT_MS}")
         connection.commit()
+
+    @event.listens_for(engine, "checkout")
+    def check(connection: Any, record: object, proxy: object) -> None:  # noqa: ARG001 - the event's signature
+        if _is_readable(connection):
+            raise DisconnectionError  # the pool makes another one
+
+
+def _is_readable(connection: Any) -> bool:
+    """Whether the server has said something on an idle connection, which it does when it takes its leave."""
+    with DefaultSelector() as selector:
+        selector.register(connection, EVENT_READ)
+        return bool(selector.select(timeout=0))
 
 
 def _create_tables(engine: Engine) -> None:

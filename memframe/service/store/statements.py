@@ -19,6 +19,9 @@ Row = tuple[Any, ...]
 Clause = Select[Any] | Insert | Update | Delete
 Found = TypeVar("Found")
 
+SHUTDOWNS = "57P"
+"""How the codes begin of errors with which PostgreSQL takes its leave, told to stop or crashed."""
+
 
 class Compiled(NamedTuple):
     """A statement in one dialect: its text, and the constants in it by the names that they were given."""
@@ -68,9 +71,8 @@ class Queries:
 
     Parameters
     ----------
-    connection : DBAPIConnection
-        The driver's.
-    dialect : Dialect
+    connection : Connection
+        SQLAlchemy's, in whatever transaction it is.
     remembers : bool
         Whether what is read stays true as long as this lives: in a transaction that has locked it.
 
@@ -81,19 +83,15 @@ class Queries:
         Whether the connection was lost.
     """
 
-    def __init__(self, connection: DBAPIConnection, dialect: Dialect, *, remembers: bool = False) -> None:
-        self._connection = connection
-        self._cursor = connection.cursor()
-        self.dialect = dialect
+    def __init__(self, connection: Connection, *, remembers: bool = False) -> None:
+        self.dialect = connection.dialect
         self._memory: dict[tuple[str, ...], Any] | None = {} if remembers else None
-        self.broken = False
+        self._use(connection)
 
-    @classmethod
-    def of(cls, connection: Connection, *, remembers: bool = False) -> Queries:
-        """On a connection of SQLAlchemy's, inside its transaction."""
-        driver = connection.connection.dbapi_connection
-        assert driver is not None, "a connection that is in use has one"  # noqa: S101 - for the types
-        return cls(driver, connection.dialect, remembers=remembers)
+    def _use(self, connection: Connection) -> None:
+        self._connection = driver_connection(connection)
+        self._cursor = self._connection.cursor()
+        self.broken = False
 
     def remembered(self, key: tuple[str, ...], find: Callable[[], Found]) -> Found:
         """What `find` found the first time, where what is read stays true; else what it finds now."""
@@ -136,5 +134,19 @@ class Queries:
         try:
             yield
         except driver.Error as error:
-            self.broken = self.dialect.is_disconnect(error, self._connection, self._cursor)
+            self.broken = _is_leave(error) or self.dialect.is_disconnect(
+                error, self._connection, self._cursor
+            )
             raise DBAPIError.instance(None, None, error, driver.Error, hide_parameters=True) from None
+
+
+def driver_connection(connection: Connection) -> DBAPIConnection:
+    """The driver's own below one of SQLAlchemy's."""
+    driver = connection.connection.dbapi_connection
+    assert driver is not None, "a connection that is in use has one"  # noqa: S101 - for the types
+    return driver
+
+
+def _is_leave(error: Exception) -> bool:
+    """Whether PostgreSQL has said that it ends the connection, which may not have been seen to end yet."""
+    return str(getattr(error, "sqlstate", None)).startswith(SHUTDOWNS)
