@@ -10,6 +10,7 @@ class Sqlite:
     """A file in the data folder: what a service takes unless it is told otherwise."""
 
     name = "sqlite"
+    lock_timeout = "memframe.service.store.sqlite.BUSY_TIMEOUT_MS"
 
     def new_database(self):
         return None
@@ -30,6 +31,7 @@ class Postgresql:
     """A database of a server that the tests have started."""
 
     name = "postgresql"
+    lock_timeout = "memframe.service.store.postgresql.LOCK_TIMEOUT_MS"
 
     def __init__(self, server):
         self.new_database = server.new_database

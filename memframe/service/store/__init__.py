@@ -16,7 +16,6 @@ from memframe.service.store.engine import (
     open_engine,
     read_meta,
     snapshots_of,
-    sqlite_url,
     write_meta,
     writing,
 )
@@ -25,6 +24,7 @@ from memframe.service.store.memories import Memories, granted_memory
 from memframe.service.store.readers import Readers
 from memframe.service.store.requests import AccessRequests, StoredRequest, granted_key_version
 from memframe.service.store.sessions import Sessions
+from memframe.service.store.sqlite import sqlite_url
 from memframe.service.store.statements import Queries
 from memframe.service.store.writers import Writers
 from memframe.service.times import Clock, utc_now

@@ -15,12 +15,11 @@ from sqlalchemy import Connection, Delete, Dialect, Insert, Select, Update
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
 
+from memframe.service.store.postgresql import is_leave
+
 Row = tuple[Any, ...]
 Clause = Select[Any] | Insert | Update | Delete
 Found = TypeVar("Found")
-
-SHUTDOWNS = "57P"
-"""How the codes begin of errors with which PostgreSQL takes its leave, told to stop or crashed."""
 
 
 class Compiled(NamedTuple):
@@ -134,9 +133,7 @@ class Queries:
         try:
             yield
         except driver.Error as error:
-            self.broken = _is_leave(error) or self.dialect.is_disconnect(
-                error, self._connection, self._cursor
-            )
+            self.broken = is_leave(error) or self.dialect.is_disconnect(error, self._connection, self._cursor)
             raise DBAPIError.instance(None, None, error, driver.Error, hide_parameters=True) from None
 
 
@@ -145,8 +142,3 @@ def driver_connection(connection: Connection) -> DBAPIConnection:
     driver = connection.connection.dbapi_connection
     assert driver is not None, "a connection that is in use has one"  # noqa: S101 - for the types
     return driver
-
-
-def _is_leave(error: Exception) -> bool:
-    """Whether PostgreSQL has said that it ends the connection, which may not have been seen to end yet."""
-    return str(getattr(error, "sqlstate", None)).startswith(SHUTDOWNS)
