@@ -46,7 +46,7 @@ def prepare_postgresql(engine: Engine) -> None:
 
     @event.listens_for(engine, "checkout")
     def look(connection: Any, record: object, proxy: object) -> None:  # noqa: ARG001 - the event's signature
-        if _is_readable(connection):
+        if connection.closed or _is_readable(connection):
             raise DisconnectionError  # the pool makes another one
 
 
