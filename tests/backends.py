@@ -10,6 +10,7 @@ class Sqlite:
     """A file in the data folder: what a service takes unless it is told otherwise."""
 
     name = "sqlite"
+    lock_timeout = "memframe.service.store.sqlite.BUSY_TIMEOUT_MS"
 
     def new_database(self):
         return None
@@ -30,6 +31,7 @@ class Postgresql:
     """A database of a server that the tests have started."""
 
     name = "postgresql"
+    lock_timeout = "memframe.service.store.postgresql.LOCK_TIMEOUT_MS"
 
     def __init__(self, server):
         self.new_database = server.new_database
@@ -47,9 +49,29 @@ class Postgresql:
         with engine.connect() as connection:
             return connection.scalar(waiting) > 0
 
-    def drop_database(self, engine):
-        """Take a database away from those who use it."""
+    @contextmanager
+    def away(self, engine):
+        """A block in which the database ends every connection and takes no new one."""
+        name = engine.url.database
+        with self._beside(engine) as connection:
+            connection.execute(text(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false"))
+            self._end_connections(connection, name)
+            yield
+            connection.execute(text(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true"))
+
+    def end_connections(self, engine):
+        """What a restart does to connections."""
+        with self._beside(engine) as connection:
+            self._end_connections(connection, engine.url.database)
+
+    def _end_connections(self, connection, name):
+        ended = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = :name"
+        connection.execute(text(ended), {"name": name})
+
+    @contextmanager
+    def _beside(self, engine):
+        """A connection to another database of the same server."""
         other = create_engine(engine.url.set(database="postgres"), isolation_level="AUTOCOMMIT")
         with other.connect() as connection:
-            connection.execute(text(f"DROP DATABASE {engine.url.database} WITH (FORCE)"))
+            yield connection
         other.dispose()

@@ -9,7 +9,7 @@ from litestar import Litestar, Request, Response
 from litestar.datastructures import MutableScopeHeaders, State
 from litestar.exceptions import HTTPException
 from litestar.types import ASGIApp, Message, Scope
-from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 
 from memframe.errors import ServiceError
 from memframe.service.api import api_router
@@ -26,10 +26,13 @@ from memframe.service.problems import (
     answer_http_error,
     answer_service_error,
 )
-from memframe.service.server import end_with_parent
+from memframe.service.server import end_with_parent, freeze_what_stays
 from memframe.service.site import Site, is_for_people, lost_page
 
 MAX_BODY_BYTES = 1_000_000
+
+UNAVAILABLE = (OperationalError, InterfaceError, InternalError)
+"""Errors of a database that is away, busy, full or, as a replica, read-only: it will be well again."""
 
 
 class AppMaker(NamedTuple):
@@ -45,6 +48,7 @@ class AppMaker(NamedTuple):
             log_as_json()
         end_with_parent()
         app = create_app(self.place.open(), self.addresses)
+        freeze_what_stays()
         return RequestLog(app, seconds=time.perf_counter) if self.log_json else app
 
 
@@ -64,8 +68,7 @@ def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
         exception_handlers={
             ServiceError: answer_service_error,
             HTTPException: _answer_http_error,
-            OperationalError: answer_database_error,
-            InterfaceError: answer_database_error,
+            **dict.fromkeys(UNAVAILABLE, answer_database_error),
             Exception: answer_failure,
         },
         before_send=[_forbid_sniffing],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -89,6 +90,16 @@ def end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         Thread(target=_stop_after, args=(parent.join,), daemon=True).start()
+
+
+def freeze_what_stays() -> None:
+    """In a process that serves and does nothing else: whatever is there by now stays, and is no garbage.
+
+    A full round of Python's collector walks all objects, and every request waits for it. Some hundred thousand
+    belong to the libraries and the application, which made that 60 ms; what requests leave behind takes 2.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def _stop_after(wait: Callable[[], None]) -> None:

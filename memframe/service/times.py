@@ -24,7 +24,7 @@ def instant_text(when: datetime) -> str:
     >>> instant_text(datetime(2026, 3, 1, 8, 30, tzinfo=UTC))
     '2026-03-01T08:30:00.000000Z'
     """
-    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return when.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def parse_instant(text: str) -> datetime:

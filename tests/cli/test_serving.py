@@ -18,7 +18,7 @@ from memframe.service.deployment import Addresses, NewDeveloper, open_deployment
 from memframe.service.local import LocalService
 from tests.backends import Sqlite
 from tests.cli.test_serve import run, serving
-from tests.service.conftest import Caller, Grant
+from tests.service.conftest import Caller, Grant, ask
 
 AT_ANY_PORT = ("--port", "0")
 
@@ -80,6 +80,29 @@ def test_several_processes_serve_together_replace_each_other_and_stop_together(p
         rest, errors = process.communicate(timeout=20)
         assert (process.returncode, rest) == (0, "")
         assert {json.loads(line)["level"] for line in errors.splitlines()} == {"info"}
+
+
+def test_a_revocation_holds_in_every_process_from_the_next_request_on(place):
+    with (
+        serving(*place, *AT_ANY_PORT, "--workers", "2") as (process, shown),
+        opened(place) as deployment,
+        ThreadPoolExecutor(8) as pool,
+    ):
+        grant = granted(deployment, process, shown)
+        url = f"{shown['base_url']}/memory-blobs/{grant.create()['id']}?user_id={grant.user_id}"
+        headers = {"Authorization": f"Bearer {grant.call.token}"}
+
+        def asked(n_times):  # each on a connection of its own, that some process takes
+            return [pool.submit(requests.get, url, headers=headers, timeout=20) for _ in range(n_times)]
+
+        for _ in range(5):
+            open_to_all, under_way = asked(16), asked(16)
+            assert {answer.result().status_code for answer in open_to_all} == {200}
+            deployment.store.requests.decide(grant.request_id, "revoked")
+            assert {answer.result().status_code for answer in asked(32)} == {403}
+            assert {answer.result().status_code for answer in under_way} <= {200, 403}
+            grant.request_id = ask(grant.call, grant.memory_key)["id"]
+            deployment.store.requests.decide(grant.request_id, "approved")
 
 
 def test_no_process_goes_on_without_the_one_that_watches_over_it(tmp_path):

@@ -6,11 +6,14 @@ import re
 import socket
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 import requests
 from sqlalchemy import insert
+from sqlalchemy.dialects import registry
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.exc import DBAPIError
 
 from memframe.errors import ConfigError, ConflictError
@@ -116,6 +119,25 @@ def test_a_damaged_key_file_is_refused(tmp_path, damage):
 def test_a_database_that_cannot_be_opened_is_named(tmp_path, url):
     with pytest.raises(ConfigError, match="database"):
         open_deployment(tmp_path, database_url=url)
+
+
+def test_a_kind_of_database_that_was_never_tried_is_refused(tmp_path, monkeypatch):
+    class Other(SQLiteDialect_pysqlite):
+        name = "other"
+
+    monkeypatch.setitem(registry.impls, "other", lambda: Other)
+    with pytest.raises(ConfigError, match="in SQLite or PostgreSQL, not in other"):
+        open_deployment(tmp_path, database_url="other:///x.db")
+
+
+def test_a_silent_network_is_not_waited_for_longer_than_the_address_says(backend):
+    if backend.name == "sqlite":
+        pytest.skip("a file needs no network")
+    address = backend.new_database()
+    for own, waited in (("", {"connect_timeout": "10"}), ("&connect_timeout=7", {"connect_timeout": "7"})):
+        with closing(Store(address + own)) as store, store._engine.connect() as connection:
+            parameters = connection.connection.driver_connection.info.get_parameters()
+            assert parameters.items() >= {**waited, "tcp_user_timeout": "10000"}.items()
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
@@ -262,7 +284,7 @@ def test_small_answers_are_not_held_back():
 
 
 def test_a_locked_database_is_answered_with_come_again(backend, service, grant, refused, monkeypatch):
-    monkeypatch.setattr("memframe.service.store.engine.BUSY_TIMEOUT_MS", 1)
+    monkeypatch.setattr(backend.lock_timeout, 1)
     engine = grant_engine(service)
     engine.dispose()  # new connections do not wait
     with backend.holding_writes(engine, grant.user_id):

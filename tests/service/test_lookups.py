@@ -4,6 +4,7 @@ from contextlib import closing, contextmanager
 
 import psycopg
 import pytest
+from msgspec import DecodeError
 from sqlalchemy import create_engine, event, text
 from sqlalchemy.exc import OperationalError
 
@@ -37,14 +38,20 @@ class Desk(Line):
     @contextmanager
     def gathering(self, backend):
         """A block whose lookups wait until it ends, for one that is under way."""
+        with self.holding_one(backend) as (first, _):
+            yield
+        assert first.result().title == "u-2"
+
+    @contextmanager
+    def holding_one(self, backend):
+        """A block in which a lookup is under way, and a way to the database beside it."""
         other = create_engine(self.store._engine.url)
         with other.begin() as connection:
             connection.execute(text("LOCK TABLE memories IN ACCESS EXCLUSIVE MODE"))
             first = self.look("u-2")
             while not backend.is_somebody_waiting(other):
                 pass
-            yield
-        assert first.result().title == "u-2"
+            yield first, connection
         other.dispose()
 
 
@@ -100,10 +107,41 @@ def test_whoever_comes_after_a_revocation_finds_nothing_of_that_user(backend, de
     assert answers[1].result().title == "u-2"
 
 
-def test_a_lost_connection_costs_those_who_were_waiting_and_nobody_else(desk):
-    ended = text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+def test_a_lost_connection_is_replaced_and_nobody_is_told(backend, desk):
+    backend.end_connections(desk.store._engine)
+    assert [desk.look("u-1").result().title for _ in range(2)] == ["u-1"] * 2
+
+
+def test_a_statement_that_is_cancelled_costs_nobody_who_did_not_share_it(backend, desk):
+    cancelled = text("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+    with desk.holding_one(backend) as (first, connection):
+        answers = [desk.look(user) for user in ("u-1", "u-2")]
+        connection.execute(cancelled)
+        with pytest.raises(OperationalError):
+            first.result()
+    assert [answer.result().title for answer in answers] == ["u-1", "u-2"]
+
+
+def test_a_memory_that_cannot_be_read_costs_only_whoever_asked_for_it(backend, desk):
     with desk.store._engine.begin() as connection:
-        connection.execute(ended)
-    with pytest.raises(OperationalError):
-        desk.look("u-1").result()
-    assert desk.look("u-1").result().title == "u-1"
+        connection.execute(text("UPDATE memories SET tags = 'no JSON' WHERE user_id = 'u-1'"))
+    with desk.gathering(backend):
+        answers = [desk.look("u-2"), desk.look("u-1"), desk.look("u-2")]
+    with pytest.raises(DecodeError):
+        answers[1].result()
+    assert [answers[place].result().title for place in (0, 2)] == ["u-2", "u-2"]
+
+
+def test_whoever_was_waiting_when_a_grant_was_revoked_finds_nothing_of_that_user(backend, desk):
+    with desk.gathering(backend):
+        answers = [desk.look("u-1"), desk.look("u-2")]
+        desk.store.requests.decide(desk.requests["u-1"], "revoked")
+    assert answers[0].result() is None
+    assert answers[1].result().title == "u-2"
+
+
+def test_whoever_leaves_while_waiting_leaves_the_others_in_line(backend, desk):
+    with desk.gathering(backend):
+        answers = [desk.look("u-1"), desk.look("u-2"), desk.look("u-1")]
+        assert answers[1].cancel()
+    assert [answers[place].result().title for place in (0, 2)] == ["u-1", "u-1"]

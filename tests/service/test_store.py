@@ -198,7 +198,7 @@ def test_a_user_connected_twice_at_the_same_moment_is_connected_once(store, deve
 
 
 def test_of_many_writers_in_one_process_none_waits_for_the_lock_in_vain(store, developer, user, monkeypatch):
-    monkeypatch.setattr("memframe.service.store.engine.BUSY_TIMEOUT_MS", 0)
+    monkeypatch.setattr("memframe.service.store.sqlite.BUSY_TIMEOUT_MS", 0)
     pair = {"user_id": user.id, "developer_id": developer.id}
     store.accounts.connect(**pair, memory_key_hash="c" * 64)
     with ThreadPoolExecutor(16) as pool:

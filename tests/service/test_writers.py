@@ -9,7 +9,7 @@ from sqlalchemy.exc import OperationalError
 
 from memframe.errors import NotFoundError
 from memframe.service.cursors import Filter
-from memframe.service.store import Store, engine, sqlite_url, writers
+from memframe.service.store import Store, sqlite_url, writers
 
 
 class Line:
@@ -54,7 +54,7 @@ class Line:
 @pytest.fixture
 def line(backend, tmp_path, monkeypatch):
     monkeypatch.setattr(writers, "LANES", dict.fromkeys(writers.LANES, 1))
-    monkeypatch.setattr(engine, "BUSY_TIMEOUT_MS", 200)
+    monkeypatch.setattr(backend.lock_timeout, 200)
     line = Line(backend.new_database() or sqlite_url(tmp_path / "service.db"))
     with closing(line.store):
         yield line

@@ -16,7 +16,6 @@ from memframe.service.store.engine import (
     open_engine,
     read_meta,
     snapshots_of,
-    sqlite_url,
     write_meta,
     writing,
 )
@@ -25,6 +24,7 @@ from memframe.service.store.memories import Memories, granted_memory
 from memframe.service.store.readers import Readers
 from memframe.service.store.requests import AccessRequests, StoredRequest, granted_key_version
 from memframe.service.store.sessions import Sessions
+from memframe.service.store.sqlite import sqlite_url
 from memframe.service.store.statements import Queries
 from memframe.service.store.writers import Writers
 from memframe.service.times import Clock, utc_now
@@ -107,7 +107,7 @@ class Store:
     def snapshot(self, *, developer_id: str, user_id: str) -> Iterator[Memories]:
         """The same for several statements that are to see one moment."""
         with self._snapshots.connect() as connection, connection.begin():
-            yield self._granted(Queries.of(connection), developer_id, user_id)
+            yield self._granted(Queries(connection), developer_id, user_id)
 
     def write(self, do: Callable[[Memories], Result], *, developer_id: str, user_id: str) -> Future[Result]:
         """Have something done to one user's memories, if the grant holds then; all of it or nothing."""
@@ -125,7 +125,7 @@ class Store:
         """
         with writing(self._engine) as connection:
             key_version = lock_user(connection, user_id)
-            yield self._memories(Queries.of(connection, remembers=True), "", user_id, key_version)
+            yield self._memories(Queries(connection, remembers=True), "", user_id, key_version)
 
     def naming_errors(self) -> AbstractContextManager[None]:
         """A block in which an error of the database becomes a `ConfigError`, for whoever runs the service."""

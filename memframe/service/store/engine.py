@@ -1,59 +1,49 @@
 """The database behind the store: how it is opened, and which transactions it runs.
 
-PostgreSQL serves several processes and machines. A write there locks the user's row first, so that writes of
-one user come one after the other.
-
-SQLite writes ahead (WAL) and sees every commit through to the disk (``synchronous=FULL``). Its write
-transactions take the lock at their beginning: what was read inside one still holds when it is written.
-Whoever waits for SQLite's lock looks again from time to time, and of many who do some may never find it
-free; so threads of one process wait in line for a lock of their own, and only processes compete, who look
-often.
-
 Queries that every call needs are built once, as constants beside the code that runs them: building
 one costs more than SQLite takes to answer it.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from pathlib import Path
-from threading import Lock
 from typing import Any, TypeVar
 
 from msgspec import Struct
-from sqlalchemy import URL, Connection, Engine, Select, create_engine, event, func, insert, make_url, select
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+from sqlalchemy import Connection, Engine, Select, create_engine, insert, make_url, select
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from memframe.errors import ConfigError
+from memframe.service.store.postgresql import lock_schema, prepare_postgresql, with_driver
 from memframe.service.store.schema import SCHEMA_VERSION, meta, metadata
+from memframe.service.store.sqlite import prepare_sqlite
 
-BUSY_TIMEOUT_MS = 10_000
-BUSY_ROUND_MS = 3
-SCHEMA_LOCK = 0x6D656D66
-"""Any number will do that nobody else locks in the same database."""
+_PREPARE = {"sqlite": prepare_sqlite, "postgresql": prepare_postgresql}
 
 Record = TypeVar("Record", bound=Struct)
 Parameters = Mapping[str, Any]
 
 
-def sqlite_url(path: Path) -> str:
-    """The address of a SQLite file."""
-    return f"sqlite:///{path}"
-
-
 def open_engine(url: str) -> Engine:
     """The engine for a database address; its tables are made or checked."""
+    engine = _engine_for(url)
+    try:
+        with naming_database_errors(engine):
+            _create_tables(engine)
+    except BaseException:  # whatever it was, the database is let go
+        engine.dispose()
+        raise
+    return engine
+
+
+def _engine_for(url: str) -> Engine:
     try:
         engine = create_engine(
-            _with_driver(url),
+            with_driver(make_url(url)),
             hide_parameters=True,  # an error must not quote what was to be stored
             max_overflow=-1,  # the web framework's threads are the bound
         )
-        prepare = {"sqlite": _prepare_sqlite, "postgresql": _prepare_postgresql}
-        if engine.dialect.name in prepare:
-            prepare[engine.dialect.name](engine)
     except ModuleNotFoundError as error:
         install = "'memframe[postgres]'" if error.name == "psycopg" else error.name
         raise ConfigError(
@@ -64,12 +54,9 @@ def open_engine(url: str) -> Engine:
             f"the database address is not understood ({type(error).__name__}): write it as SQLAlchemy does, "
             "such as sqlite:////folder/file.db"
         ) from None
-    try:
-        with naming_database_errors(engine):
-            _create_tables(engine)
-    except BaseException:  # whatever it was, the database is let go
-        engine.dispose()
-        raise
+    if engine.dialect.name not in _PREPARE:
+        raise ConfigError(f"the service keeps its data in SQLite or PostgreSQL, not in {engine.dialect.name}")
+    _PREPARE[engine.dialect.name](engine)
     return engine
 
 
@@ -83,14 +70,6 @@ def naming_database_errors(engine: Engine) -> Iterator[None]:
         cause = str(error.orig).partition("\n")[0]  # further lines may quote what was to be stored
         message = f"the database {place} cannot be opened or used: {cause}; if it is busy, try again"
         raise ConfigError(message) from None
-
-
-def _with_driver(url: str) -> URL:
-    """An address as it is, but PostgreSQL's, as other programs write it, with the driver that is ours."""
-    address = make_url(url)
-    if address.drivername in {"postgres", "postgresql"}:
-        return address.set(drivername="postgresql+psycopg")
-    return address
 
 
 def snapshots_of(engine: Engine) -> Engine:
@@ -131,57 +110,10 @@ def columns_of(record: Struct) -> dict[str, Any]:
     return {name: getattr(record, name) for name in record.__struct_fields__}
 
 
-def _prepare_sqlite(engine: Engine) -> None:
-    engine.update_execution_options(turn=Lock())
-
-    @event.listens_for(engine, "connect")
-    def set_up(connection: Any, record: object) -> None:  # noqa: ARG001 - the event's signature
-        connection.isolation_level = None  # the driver's own BEGIN comes too late for our transactions
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
-            connection.execute(f"PRAGMA {pragma}")
-        connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        if connection.get_execution_options().get("writes", False):
-            _begin_to_write(connection)
-        else:
-            connection.exec_driver_sql("BEGIN")
-
-
-def _begin_to_write(connection: Connection) -> None:
-    """Take SQLite's lock, asking often: by itself it waits longer and longer, while others come and go."""
-    connection.exec_driver_sql(f"PRAGMA busy_timeout={BUSY_ROUND_MS}")
-    try:
-        for _ in range(BUSY_TIMEOUT_MS // BUSY_ROUND_MS):
-            if _has_begun(connection):
-                return
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-    finally:
-        connection.exec_driver_sql(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
-
-
-def _has_begun(connection: Connection) -> bool:
-    try:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-    except OperationalError as error:
-        if getattr(error.orig, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY:
-            raise
-        return False
-    return True
-
-
-def _prepare_postgresql(engine: Engine) -> None:
-    @event.listens_for(engine, "connect")
-    def set_up(connection: Any, record: object) -> None:  # noqa: ARG001 - the event's signature
-        connection.execute(f"SET lock_timeout = {BUSY_TIMEOUT_MS}")
-        connection.commit()
-
-
 def _create_tables(engine: Engine) -> None:
     with writing(engine) as connection:
-        if engine.dialect.name == "postgresql":  # of several processes that start, one makes the tables
-            connection.execute(select(func.pg_advisory_xact_lock(SCHEMA_LOCK)))
+        if engine.dialect.name == "postgresql":
+            lock_schema(connection)
         metadata.create_all(connection)
         version = read_meta(connection, "schema_version")
         if version is None:

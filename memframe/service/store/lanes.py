@@ -22,6 +22,15 @@ class Waiting(Protocol):
 
 
 Item = TypeVar("Item", bound=Waiting)
+Result = TypeVar("Result")
+
+
+def settle(answer: Future[Result], find: Callable[[], Result]) -> None:
+    """Answer with what is found, or with the error that came instead."""
+    try:
+        answer.set_result(find())
+    except Exception as error:  # whatever it is, it is for whoever waits for this answer alone
+        answer.set_exception(error)
 
 
 class Lanes(Generic[Item]):
@@ -32,7 +41,7 @@ class Lanes(Generic[Item]):
     name : str
         Of the threads.
     work : callable
-        Does some items, at most `MAX_BATCH`, and answers each of them.
+        Does some items, at most `MAX_BATCH`, and answers each of them; an error answers those that are left.
     n_lanes : int
     """
 
@@ -74,7 +83,15 @@ class _Lane(Generic[Item]):
             goes_on = None not in waiting
             due = [item for item in waiting if item and item.answer.set_running_or_notify_cancel()]
             if due:
-                self._work(due)
+                self._do(due)
+
+    def _do(self, due: list[Item]) -> None:
+        try:
+            self._work(due)
+        except Exception as error:  # whatever it is, whoever waits is told, and the thread goes on
+            for item in due:
+                if not item.answer.done():
+                    item.answer.set_exception(error)
 
     def _waiting(self) -> list[Item | None]:
         """The next item, and what else waits already."""

@@ -11,12 +11,13 @@ once. With arrays, whose length it knows, it plans each time anew, which takes l
 from __future__ import annotations
 
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import JSON, Integer, Text, bindparam, column, func, select, true
 
-from memframe.service.store.lanes import Lanes
+from memframe.service.store.lanes import Lanes, settle
 from memframe.service.store.memories import COLUMNS, as_memory
 from memframe.service.store.readers import Readers
 from memframe.service.store.requests import grant_of
@@ -72,18 +73,16 @@ class Lookups:
         self._lanes.close()
 
     def _answer(self, lookups: list[Lookup]) -> None:
-        try:
-            found = self._rows(lookups)
-        except Exception as error:  # whatever it is, whoever waits is told
-            for lookup in lookups:
-                lookup.answer.set_exception(error)
-            return
+        found = self._rows(lookups)
         for place, lookup in enumerate(lookups):
-            row = found.get(place)
-            lookup.answer.set_result(None if row is None else as_memory(row))
+            settle(lookup.answer, partial(_memory_of, found.get(place)))
 
     def _rows(self, lookups: list[Lookup]) -> dict[int, Row]:
         """What was found, by its place in the line."""
         looks = [{"place": place, **lookup.keys} for place, lookup in enumerate(lookups)]
         rows = self._readers.queries().rows(_FOUND, looks=msgspec.json.encode(looks).decode())
         return {row[0]: row[1:] for row in rows}
+
+
+def _memory_of(row: Row | None) -> MemoryBlob | None:
+    return None if row is None else as_memory(row)

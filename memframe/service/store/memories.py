@@ -20,10 +20,11 @@ from sqlalchemy import bindparam, delete, insert, select, update
 
 from memframe.errors import NotFoundError
 from memframe.service.cursors import Filter
+from memframe.service.store.links import LINK, UNLINK, adding
 from memframe.service.store.listings import listing
 from memframe.service.store.replays import Replays, spent
 from memframe.service.store.requests import GRANT
-from memframe.service.store.schema import memories, memory_tags, users
+from memframe.service.store.schema import memories, users
 from memframe.service.store.statements import Queries, Row, Statement
 from memframe.service.store.tags import Tags
 from memframe.service.store.user_keys import UserKeys
@@ -56,23 +57,13 @@ _GRANTED = Statement(
         memories, (memories.c.user_id == users.c.id) & (memories.c.id == bindparam("memory_id"))
     )
 )
-_ADD = Statement(
-    insert(memories).values({name: bindparam(name) for name in _STORED}).returning(memories.c.seq)
-)
+_ADD = adding(insert(memories).values({name: bindparam(name) for name in _STORED}))
 _DELETE = Statement(delete(memories).where(_THIS))
-_UNLINK = Statement(delete(memory_tags).where(memory_tags.c.memory_seq == bindparam("place")))
 _RESEAL = Statement(
     update(memories).where(memories.c.seq == bindparam("place")).values(content=bindparam("sealed"))
 )
 
 _texts = msgspec.json.Decoder(tuple[str, ...]).decode
-
-
-@cache  # of the numbers of tags that a memory can have
-def _links(n_tags: int) -> Statement:
-    place = bindparam("place", type_=memory_tags.c.memory_seq.type)
-    rows = [{"memory_seq": place, "tag_id": bindparam(f"tag_{number}")} for number in range(n_tags)]
-    return Statement(insert(memory_tags).values(rows))
 
 
 @cache  # of the sets of fields that a write can change
@@ -134,8 +125,8 @@ class Memories:
             "id": str(uuid4()),
             "user_id": self._user_id,
         }
-        ((place,),) = self._queries.rows(_ADD, **new)
-        self._link(place, tag_ids)
+        for statement in _ADD[self._queries.dialect.name]:
+            self._queries.run(statement, **new)
         return _as_added(new, tag_ids)
 
     def as_added(
@@ -165,8 +156,8 @@ class Memories:
         if row is None:
             raise _unknown()
         if tag_ids is not None:
-            self._queries.run(_UNLINK, place=row[0])
-            self._link(row[0], tag_ids)
+            self._queries.run(UNLINK, place=row[0])
+            self._queries.run(LINK, place=row[0], tag_ids=new["tag_ids"])
         return without_content(as_memory(row[1:]))
 
     def delete(self, memory_id: str) -> None:
@@ -192,11 +183,6 @@ class Memories:
             return []
         statement, parameters = listing(columns, chosen, tag_ids)
         return self._queries.rows(statement, after=after, limit=limit, **parameters)
-
-    def _link(self, place: int, tag_ids: Mapping[str, str]) -> None:
-        if tag_ids:
-            tags = {f"tag_{number}": tag_id for number, tag_id in enumerate(tag_ids.values())}
-            self._queries.run(_links(len(tags)), place=place, **tags)
 
 
 def granted_memory(queries: Queries, memory_id: str, *, developer_id: str, user_id: str) -> MemoryBlob | None:

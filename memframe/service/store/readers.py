@@ -6,14 +6,16 @@ giving it back would cost several times the statement.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock, local
 from typing import Any
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import DBAPIError
 
-from memframe.service.store.statements import Queries
+from memframe.service.store.statements import Queries, Statement, driver_connection
 
 N_THREADS = 4
 
@@ -36,10 +38,10 @@ class Readers:
         self._lock = Lock()
 
     def queries(self) -> Queries:
-        """This thread's; one whose connection was lost is replaced."""
+        """This thread's."""
         queries: Queries | None = getattr(self._of_thread, "queries", None)
-        if queries is None or queries.broken:
-            queries = self._of_thread.queries = self._connected()
+        if queries is None:
+            queries = self._of_thread.queries = _Reading(self._connected)
         return queries
 
     def close(self) -> None:
@@ -47,17 +49,34 @@ class Readers:
         if self.threads:
             self.threads.shutdown()
         with self._lock:
-            lost, self._open = self._open, []
+            done, self._open = self._open, []
             self._of_thread = local()
-        for connection in lost:
+        for connection in done:
             connection.close()
 
-    def _connected(self) -> Queries:
-        pooled = self._engine.raw_connection()
-        connection: Any = pooled.dbapi_connection
-        pooled.detach()  # it stays with its thread
-        if self._engine.dialect.name == "postgresql":
-            connection.autocommit = True
+    def _connected(self) -> Connection:
+        connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        connection.detach()  # from the pool: it stays with its thread
         with self._lock:
-            self._open.append(connection)
-        return Queries(connection, self._engine.dialect)
+            self._open.append(driver_connection(connection))
+        return connection
+
+
+class _Reading(Queries):
+    """Queries that ask once more, on a new connection, when theirs turns out to be lost.
+
+    They only read, and a statement at a time, so that nothing happens twice.
+    """
+
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        super().__init__(connect())
+        self._connect = connect
+
+    def _execute(self, statement: Statement, parameters: dict[str, Any]) -> None:
+        try:
+            super()._execute(statement, parameters)
+        except DBAPIError:
+            if not self.broken:
+                raise
+            self._use(self._connect())
+            super()._execute(statement, parameters)

@@ -15,6 +15,8 @@ from sqlalchemy import Connection, Delete, Dialect, Insert, Select, Update
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
 
+from memframe.service.store.postgresql import is_leave
+
 Row = tuple[Any, ...]
 Clause = Select[Any] | Insert | Update | Delete
 Found = TypeVar("Found")
@@ -68,31 +70,27 @@ class Queries:
 
     Parameters
     ----------
-    connection : DBAPIConnection
-        The driver's.
-    dialect : Dialect
+    connection : Connection
+        SQLAlchemy's, in whatever transaction it is.
     remembers : bool
         Whether what is read stays true as long as this lives: in a transaction that has locked it.
 
     Attributes
     ----------
+    dialect : Dialect
     broken : bool
         Whether the connection was lost.
     """
 
-    def __init__(self, connection: DBAPIConnection, dialect: Dialect, *, remembers: bool = False) -> None:
-        self._connection = connection
-        self._cursor = connection.cursor()
-        self._dialect = dialect
+    def __init__(self, connection: Connection, *, remembers: bool = False) -> None:
+        self.dialect = connection.dialect
         self._memory: dict[tuple[str, ...], Any] | None = {} if remembers else None
-        self.broken = False
+        self._use(connection)
 
-    @classmethod
-    def of(cls, connection: Connection, *, remembers: bool = False) -> Queries:
-        """On a connection of SQLAlchemy's, inside its transaction."""
-        driver = connection.connection.dbapi_connection
-        assert driver is not None, "a connection that is in use has one"  # noqa: S101 - for the types
-        return cls(driver, connection.dialect, remembers=remembers)
+    def _use(self, connection: Connection) -> None:
+        self._connection = driver_connection(connection)
+        self._cursor = self._connection.cursor()
+        self.broken = False
 
     def remembered(self, key: tuple[str, ...], find: Callable[[], Found]) -> Found:
         """What `find` found the first time, where what is read stays true; else what it finds now."""
@@ -122,18 +120,25 @@ class Queries:
         """A statement once for each row."""
         if rows:
             with self._naming_errors():
-                self._cursor.executemany(statement.compiled(self._dialect).text, rows)
+                self._cursor.executemany(statement.compiled(self.dialect).text, rows)
 
     def _execute(self, statement: Statement, parameters: dict[str, Any]) -> None:
-        text, constants = statement.compiled(self._dialect)
+        text, constants = statement.compiled(self.dialect)
         with self._naming_errors():
             self._cursor.execute(text, {**constants, **parameters} if constants else parameters)
 
     @contextmanager
     def _naming_errors(self) -> Iterator[None]:
-        driver = self._dialect.loaded_dbapi
+        driver = self.dialect.loaded_dbapi
         try:
             yield
         except driver.Error as error:
-            self.broken = self._dialect.is_disconnect(error, self._connection, self._cursor)
+            self.broken = is_leave(error) or self.dialect.is_disconnect(error, self._connection, self._cursor)
             raise DBAPIError.instance(None, None, error, driver.Error, hide_parameters=True) from None
+
+
+def driver_connection(connection: Connection) -> DBAPIConnection:
+    """The driver's own below one of SQLAlchemy's."""
+    driver = connection.connection.dbapi_connection
+    assert driver is not None, "a connection that is in use has one"  # noqa: S101 - for the types
+    return driver

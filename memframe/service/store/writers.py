@@ -64,7 +64,7 @@ class Writers:
         writes = sorted(writes, key=lambda write: write.user_id)
         try:
             with writing(self._engine) as connection:
-                results = _results(Queries.of(connection, remembers=True), writes)
+                results = _results(Queries(connection, remembers=True), writes)
         except _WriteFailedError as failed:
             self._commit_around(failed, writes)
         except Exception as error:  # of the transaction as a whole; it may even have happened

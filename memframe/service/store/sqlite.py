@@ -1,0 +1,66 @@
+"""SQLite as the store uses it: one file, written ahead (WAL), every commit seen through to the disk.
+
+Write transactions take the lock at their beginning: what was read inside one still holds when it is written.
+Whoever waits for SQLite's lock looks again from time to time, and of many who do some may never find it
+free; so threads of one process wait in line for a lock of their own, and only processes compete, who look
+often.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.exc import OperationalError
+
+BUSY_TIMEOUT_MS = 10_000
+BUSY_ROUND_MS = 3
+
+
+def sqlite_url(path: Path) -> str:
+    """The address of a SQLite file."""
+    return f"sqlite:///{path}"
+
+
+def prepare_sqlite(engine: Engine) -> None:
+    """Have every connection set up, and every transaction begin as it is to go on."""
+    engine.update_execution_options(turn=Lock())
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, record: object) -> None:  # noqa: ARG001 - the event's signature
+        connection.isolation_level = None  # the driver's own BEGIN comes too late for our transactions
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+        connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        if connection.get_execution_options().get("writes", False):
+            _begin_to_write(connection)
+        else:
+            connection.exec_driver_sql("BEGIN")
+
+
+def _begin_to_write(connection: Connection) -> None:
+    """Take SQLite's lock, asking often: by itself it waits longer and longer, while others come and go."""
+    connection.exec_driver_sql(f"PRAGMA busy_timeout={BUSY_ROUND_MS}")
+    try:
+        for _ in range(BUSY_TIMEOUT_MS // BUSY_ROUND_MS):
+            if _has_begun(connection):
+                return
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    finally:
+        connection.exec_driver_sql(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
+
+
+def _has_begun(connection: Connection) -> bool:
+    try:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    except OperationalError as error:
+        if getattr(error.orig, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY:
+            raise
+        return False
+    return True
