@@ -82,8 +82,10 @@ class Listing:
                 left -= len(blobs)
                 is_whole = not page.next_cursor and len(blobs) == len(fresh)
                 n_empty = _refuse_endless(0 if blobs else n_empty + 1)
+                is_odd = _may_hold_surrogates(body)
+                del body
                 if blobs:
-                    yield blobs, _may_hold_surrogates(body)
+                    yield blobs, is_odd
                 # the next page is decoded into the memory of this one, warm in the processor's cache
                 del page, fresh, blobs
         self.complete = is_whole

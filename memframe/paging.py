@@ -98,6 +98,7 @@ def _chain(ask: Callable[[str], Asked], page: SecretBytes, n_sure: int) -> Gener
         with ask(cursor) as following:
             if is_sure:
                 yield page
+            del page  # the next one is read into its memory, which is at hand already
             page = following()
 
 
