@@ -38,6 +38,8 @@ class _Cursor(msgspec.Struct):
     next_cursor: str | None = None
 
 
+_NONE = SecretBytes(b"")
+
 _CURSOR_AT_END = re.compile(rb'[,{]\s*"next_cursor"\s*:\s*(null|"(?:[^"\\]|\\.)*")\s*}\s*$')
 
 
@@ -98,7 +100,7 @@ def _chain(ask: Callable[[str], Asked], page: SecretBytes, n_sure: int) -> Gener
         with ask(cursor) as following:
             if is_sure:
                 yield page
-            del page  # the next one is read into its memory, which is at hand already
+            page = _NONE  # so that the next one is read into the memory of this one, which is at hand already
             page = following()
 
 
