@@ -13,6 +13,7 @@ takes the next fault of its script; when there are none left, requests pass.
 import json
 import re
 import socket
+import sys
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
@@ -150,7 +151,7 @@ class FaultProxy:
         self.requests: list[Request] = []
         self.ports: set[int] = set()
         """Of all connections that were opened to it."""
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = False
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), name="fault-proxy")
 
@@ -253,6 +254,14 @@ class FaultProxy:
             do_GET = do_POST = do_PATCH = do_DELETE = answer  # noqa: N815 - the names that http.server calls
 
         return Handler
+
+
+class _Server(ThreadingHTTPServer):
+    """Does not complain of clients that hang up, as those do who need no more pages."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 def _shut(connection: socket.socket) -> None:

@@ -132,7 +132,9 @@ def test_ctrl_c_leaves_nothing(machine):
             break
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=SECONDS)
-    assert (process.returncode, errors.strip()) == (1, "Aborted!")
+    assert errors.strip() == "Aborted!"
+    # the second where Ctrl-C meets an exec of text, as in the making of a dataclass: then Python ends by the signal
+    assert process.returncode in {1, -signal.SIGINT}
     assert left_on(machine) == set()
     assert not any(machine["cwd"].iterdir())
     assert not any((machine["cwd"].parent / "tmp").iterdir())

@@ -198,7 +198,11 @@ def reading(path, vault):
 def test_a_journal_that_was_cut_short_is_refused(journal, path):
     journal.close()
     whole = path.read_bytes()
-    for length in (100, 5000, len(whole) - 16):  # SQLite reads zeros for what is missing, and one byte may be one
+    for length in (
+        100,
+        5000,
+        len(whole) - 16,
+    ):  # SQLite reads zeros for what is missing, and one byte may be one
         path.write_bytes(whole[:length])
         with pytest.raises(mf.JournalError):
             reading(path, VAULT)
