@@ -91,7 +91,8 @@ def test_an_answer_that_breaks_http_is_one_that_broke_off(answer):
     with raw_server(answer) as (port, heads):
         attempt = tags_at(f"http://127.0.0.1:{port}/api/v1")
         assert_clear(no_answer(attempt, f"127.0.0.1:{port}", "broke off in the middle", "Try again"))
-        assert len(heads) == READ_ATTEMPTS  # the call for a token writes nothing
+        # the call for a token writes nothing; one may go to a connection that is closed already, and not arrive
+        assert len(heads) in {READ_ATTEMPTS, READ_ATTEMPTS - 1}
 
 
 NOTHING_THERE = b'{"items": [], "token": "t", "expires_at": "2031-01-01T00:00:00Z"}'
