@@ -208,6 +208,14 @@ def test_a_journal_that_was_cut_short_is_refused(journal, path):
             reading(path, VAULT)
 
 
+def test_a_file_of_no_whole_number_of_pages_is_refused_whatever_is_in_the_last(journal, path):
+    journal.close()
+    with path.open("ab") as file:
+        file.write(bytes(4095))
+    with pytest.raises(mf.JournalError, match="cut short"):
+        reading(path, VAULT)
+
+
 def test_a_change_that_is_missing_is_noticed(journal, path):
     journal.close()
     with sqlite3.connect(path) as database:

@@ -76,6 +76,8 @@ def checked_header(database: sqlite3.Connection, path: Path) -> Header:
         raise JournalError(
             f"{path} is a journal of format {marks[1]}, this memframe reads {FORMAT}: use the version that wrote it"
         )
+    if path.stat().st_size % database.execute("PRAGMA page_size").fetchone()[0]:
+        raise damaged(path, "cut short")  # SQLite reads zeros for what is missing of its last page
     found = database.execute("PRAGMA quick_check(1)").fetchone()[0]
     if found != "ok":
         raise damaged(path, found)
