@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import signal
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,9 @@ os.environ["XDG_STATE_HOME"] = STATE = tempfile.mkdtemp(prefix="memframe-tests-"
 atexit.register(shutil.rmtree, STATE, ignore_errors=True)
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 """Journals and data keys of tests stay out of the state folder and the keyring of whoever runs them."""
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as jobs in the background begin, and all they start
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 hypothesis.settings.register_profile("memframe", deadline=None)  # machines are busy, and time is no law here
 hypothesis.settings.load_profile("memframe")

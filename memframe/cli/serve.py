@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from ipaddress import ip_network
 
 import click
@@ -62,9 +63,8 @@ def run_service(
     """
     own_url = _checked_public_url(host, public_url)
     proxies = _networks(trusted_proxy)
-    with listen(host, port) as listening:
+    with listen(host, port) as listening, _stopped_by_signals():
         addresses = Addresses(own_url or url_of(listening))
-        _stop_on_signals()
         with closing(place.open(may_create=True)) as deployment, deployment.store.naming_errors():
             shown = _shown_at_start(deployment, addresses)
         show_secrets(shown, as_json=as_json)
@@ -72,10 +72,16 @@ def run_service(
         serve_with(maker.make, listening, workers=workers, trusted_proxies=proxies)
 
 
-def _stop_on_signals() -> None:
+@contextmanager
+def _stopped_by_signals() -> Iterator[None]:
     """Ctrl-C and a supervisor's SIGTERM are the ordinary ways to stop: close everything, exit with 0."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: sys.exit(0))
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda *_: sys.exit(0)) for number in numbers]
+    try:
+        yield
+    finally:  # whoever called this as a function goes on with what was there
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _checked_public_url(host: str, url: str | None) -> str | None:

@@ -143,9 +143,6 @@ def test_what_breaks_a_task_breaks_the_run():
 
 
 WRITER = """
-import signal
-
-signal.signal(signal.SIGINT, signal.default_int_handler)  # which jobs in the background begin without
 import sys
 import pandas as pd
 import memframe as mf

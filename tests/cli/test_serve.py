@@ -91,6 +91,14 @@ def test_errors_are_messages_without_a_traceback(data):
     assert "Traceback" not in answer.output
 
 
+def test_signals_are_left_as_they_were(data):
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.getsignal(number) for number in numbers]
+    (data / "master.key").unlink()
+    assert run("serve", "--data", data, "--port", "0").exit_code == 1
+    assert [signal.getsignal(number) for number in numbers] == before
+
+
 def test_a_locked_or_broken_database_is_a_message(data, monkeypatch):
     monkeypatch.setattr("memframe.service.store.sqlite.BUSY_TIMEOUT_MS", 0)
     database = data / "memframe.db"
