@@ -34,11 +34,14 @@ def test_nothing_is_lost_and_nothing_is_there_twice_after_two_faults():
 
 def test_a_scenario_plays_the_same_way_each_time():
     scenario = Scenario("creates", ("reset_after", "gateway_before"), (13,))
-    one, other = (scenario.ending() for _ in range(2))
-    assert one.world.log == other.world.log or [x[:3] for x in one.world.log] == [
-        x[:3] for x in other.world.log
-    ]
+    _, one, other = (scenario.ending() for _ in range(3))  # the first of a process also asks for a token
+    assert asked(one) == asked(other)
     assert one.run.results == other.run.results
+
+
+def asked(ending):
+    """When and what, without bodies: those are sealed anew each time."""
+    return [(logged.at, logged.method, logged.path) for logged in ending.world.log]
 
 
 # Services of other kinds
