@@ -24,6 +24,7 @@ COMMANDS = {
     "apply": "memframe.cli.running:carry_out",
     "resume": "memframe.cli.running:go_on",
     "undo": "memframe.cli.planning:plan_back",
+    "reseal": "memframe.cli.resealing:plan_newest_seal",
     "runs": "memframe.cli.running:show_runs",
     "fleet": "memframe.cli.fleet:on_every_user",
     "audit": "memframe.cli.audit:audit_all",
