@@ -28,6 +28,12 @@ _FINDERS: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "secret": find_secrets,
     "personal_data": find_personal_data,
 }
+TEXTS = ("title", "summary", "content")
+"""Those of them that are searched."""
+
+Memories = Mapping[str, Mapping[str, Value]]
+"""The fields of memories, by id."""
+
 _MOST_ROUNDS = 5
 _MIN_ALONE = 4
 """Characters from which on a secret without a digit is looked for in the rest of its memory, too."""
@@ -85,12 +91,39 @@ def _whole(text: str, end: int) -> int:
     return end
 
 
+Found = Mapping[str, Sequence["Stretch"]]
+"""What was found in a memory, by field."""
+
+
+class Search:
+    """Looks for what should not be seen in the open; in the same texts once."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[Value, ...], Found] = {}
+
+    def open_in(self, memories: Memories, checks: Iterable[str]) -> dict[str, Found]:
+        """What stands in the open in each of some memories, in which there is any."""
+        found: defaultdict[str, dict[str, list[Stretch]]] = defaultdict(dict)
+        for check in checks:
+            key_of = {i: (check, *map(memory.get, TEXTS)) for i, memory in memories.items()}
+            self._look({i: memories[i] for i, key in key_of.items() if key not in self._found}, check)
+            for memory_id, key in key_of.items():
+                for field, stretches in self._found[key].items():
+                    found[memory_id].setdefault(field, []).extend(stretches)
+        return dict(found)
+
+    def _look(self, memories: Memories, check: str) -> None:
+        found = _open(searched_in(memories, [check]), memories)
+        self._found |= {(check, *map(memory.get, TEXTS)): found.get(i, {}) for i, memory in memories.items()}
+
+
 def redact(
     findings: pd.DataFrame,
-    memories: Mapping[str, Mapping[str, Value]],
+    memories: Memories,
     *,
     apart: Iterable[frozenset[str]] = (),
     searched: pd.DataFrame | None = None,
+    search: Search | None = None,
 ) -> dict[str, Redacted]:
     """Cut out what was found.
 
@@ -109,6 +142,8 @@ def redact(
         Pairs of memories that are known to differ in a value.
     searched : DataFrame, optional
         What `searched_in` has found in these memories, and maybe others, where it was asked before.
+    search : Search, optional
+        That has looked at some of what becomes of them before.
 
     Returns
     -------
@@ -122,14 +157,14 @@ def redact(
     spared = {i: _secrets(by_field, memories[i]) for i, by_field in _open(known, memories).items()}
     for alike in _alike(cuttings, apart):
         _number(alike)  # before the next rounds, whose places are those behind these marks
+    search, left = search or Search(), set(cuttings)
     for _ in range(_MOST_ROUNDS):
-        values = {i: cutting.values() for i, cutting in cuttings.items()}
-        found = _open(searched_in(values, checks), values)
-        left = {i: new for i in found if (new := _without(found[i], values[i], spared.get(i, {})))}
-        for i, new in left.items():
-            cuttings[i].rounds.append(Round(new, _secrets(new, values[i])))
-        if not left:
-            break
+        values = {i: cuttings[i].values() for i in sorted(left)}
+        found = search.open_in(values, checks)
+        new = {i: some for i in found if (some := _without(found[i], values[i], spared.get(i, {})))}
+        for i, some in new.items():
+            cuttings[i].rounds.append(Round(some, _secrets(some, values[i])))
+        left = set(new)  # the others are done
     done = {i: cutting.redacted() for i, cutting in cuttings.items()}
     return {i: some for i, some in done.items() if some.values}
 
@@ -200,9 +235,7 @@ def _number(alike: Sequence[Cutting]) -> None:
                     some.names[secret] = f"{kind} {numbers[kind][secret]}"
 
 
-def _stretches(
-    findings: pd.DataFrame, memories: Mapping[str, Mapping[str, Value]]
-) -> dict[str, dict[str, list[Stretch]]]:
+def _stretches(findings: pd.DataFrame, memories: Memories) -> dict[str, dict[str, list[Stretch]]]:
     """What was found by memory and field, as far as it lies within a text."""
     found: defaultdict[str, dict[str, list[Stretch]]] = defaultdict(dict)
     spans = findings.dropna(subset=["start", "end"])
@@ -247,23 +280,19 @@ def _again(text: str, secrets: Mapping[str, str]) -> Iterator[Stretch]:
             yield from (Stretch(match.start(), match.end(), kind) for match in re.finditer(pattern, text))
 
 
-def searched_in(
-    memories: Mapping[str, Mapping[str, Value]], checks: Iterable[str] = tuple(_FINDERS)
-) -> pd.DataFrame:
+def searched_in(memories: Memories, checks: Iterable[str] = tuple(_FINDERS)) -> pd.DataFrame:
     """What an audit finds in titles, summaries and contents of memories that may have to be cut out."""
     if not memories:
         return findings_frame(id=[])
-    texts = {name: _column(name, memories) for name in ("title", "summary", "content")}
+    texts = {name: _column(name, memories) for name in TEXTS}
     frame = pd.DataFrame({"id": pd.Series(list(memories), dtype="str"), **texts})
     return joined(_FINDERS[check](frame) for check in checks)
 
 
-def _open(
-    found: pd.DataFrame, memories: Mapping[str, Mapping[str, Value]]
-) -> dict[str, dict[str, list[Stretch]]]:
+def _open(found: pd.DataFrame, memories: Memories) -> dict[str, dict[str, list[Stretch]]]:
     """What should not be seen in the open, by memory and field."""
     return _stretches(found[found["action"] != "none"], memories)
 
 
-def _column(name: str, memories: Mapping[str, Mapping[str, Value]]) -> pd.Series[str]:
+def _column(name: str, memories: Memories) -> pd.Series[str]:
     return pd.Series([memory.get(name) for memory in memories.values()], dtype="str")
