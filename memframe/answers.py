@@ -44,8 +44,10 @@ _NEXT_STEP: Mapping[int, str] = {
     404: "Check the id, and that base_url is the address of the API, with /api/v1.",
     409: "Read the thing again, as it changed meanwhile.",
     412: "Read the thing again, as it changed meanwhile.",
-    413: "It is too large for this service: send less at once.",
+    413: "It is too large for this service: send less at once, or ask for smaller pages with page_size=.",
+    414: "The address became too long for it: search for a shorter text, or for fewer tags.",
     422: "Check what was passed against the specification of the service.",
+    431: "The token or a cookie is too long for it, or for a proxy before it: tell the operator of the service.",
     429: "Wait a minute and try again.",
 }
 

@@ -11,21 +11,26 @@ import math
 import operator
 import re
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Container, Generator
 from contextlib import AbstractContextManager
-from functools import partial
 from itertools import count
 from typing import Literal, SupportsIndex, TypeGuard
 
 import msgspec
 
 from memframe.answers import decoded
-from memframe.errors import ConfigError, InvalidError, ProtocolError
+from memframe.errors import ConfigError, ProtocolError, ServiceError
 from memframe.secret import SecretBytes
 from memframe.wire import LIST_MEMORIES
 
 PAGE_SIZES = (1000, 500, 250, 100, 50, 20, 10)
 """What "auto" asks for, from the top, until the service does not refuse."""
+
+FEW_AT_A_TIME = (5, 2, 1)
+"""The same where ten memories are too large for one answer."""
+
+TOO_LARGE = 413
+"""Refuses a page for its size, whichever of the listing it is; 400 and 422 may mean that of the first."""
 
 Asked = AbstractContextManager[Callable[[], SecretBytes]]
 """A page that is under way within the block; calling what it gives reads its JSON."""
@@ -70,7 +75,8 @@ def iter_pages(
         Asks for one page.
     page_size : int or "auto"
         Memories a page. "auto" asks for 1,000 and for less where the service refuses; where it clamps,
-        the pages are simply smaller.
+        the pages are simply smaller. It asks for less also where a later page is too large (413), as its memories
+        are longer.
     limit : int, optional
         How many memories are wanted in all; it makes a short listing's page no larger than that.
 
@@ -81,12 +87,48 @@ def iter_pages(
     """
     size = PAGE_SIZES[0] if page_size == "auto" else _checked_size(page_size)
     size = size if limit is None else min(size, limit)
-    size, first = _first_page(ask, size, may_shrink=page_size == "auto")
-    n_sure = sys.maxsize if limit is None else math.ceil(limit / size)
-    yield from _chain(partial(ask, size), first, n_sure)
+    pages = _Pages(ask, size, may_shrink=page_size == "auto")
+    first = pages.read(None, refusals={400, TOO_LARGE, 422})
+    n_sure = sys.maxsize if limit is None else math.ceil(limit / pages.size)
+    yield from _chain(pages, first, n_sure)
 
 
-def _chain(ask: Callable[[str], Asked], page: SecretBytes, n_sure: int) -> Generator[SecretBytes]:
+class _Pages:
+    """Pages by their cursors, of a size that the service does not refuse.
+
+    Attributes
+    ----------
+    size : int
+    """
+
+    def __init__(self, ask: AskPage, size: int, *, may_shrink: bool) -> None:
+        self._ask = ask
+        self._may_shrink = may_shrink
+        self.size = size
+
+    def ahead(self, cursor: str) -> Asked:
+        """A page that will be needed next."""
+        return self._ask(self.size, cursor)
+
+    def read(self, cursor: str | None, *, refusals: Container[int | None]) -> SecretBytes:
+        """A page, which is asked for until it is of a size that is not refused."""
+        while True:
+            try:
+                with self._ask(self.size, cursor) as page:
+                    return page()
+            except ServiceError as refused:
+                self.shrink(refused, refusals=refusals)
+
+    def shrink(self, refused: ServiceError, *, refusals: Container[int | None]) -> None:
+        """Take the next smaller size; where it is not about that, or there is none, the refusal is raised."""
+        is_about_size = self._may_shrink and refused.status in refusals
+        smaller = _smaller(self.size, refused.status, refused.detail or "") if is_about_size else None
+        if smaller is None:
+            raise refused
+        self.size = smaller
+
+
+def _chain(pages: _Pages, page: SecretBytes, n_sure: int) -> Generator[SecretBytes]:
     """The pages one after the other, from the first; beyond those sure to be wanted only as they are asked for."""
     seen: set[str] = set()
     for n_pages in count(1):
@@ -97,11 +139,20 @@ def _chain(ask: Callable[[str], Asked], page: SecretBytes, n_sure: int) -> Gener
         if cursor is None:
             return
         _refuse_repeated(cursor, seen)
-        with ask(cursor) as following:
+        with pages.ahead(cursor) as following:
             if is_sure:
                 yield page
             page = _NONE  # so that the next one is read into the memory of this one, which is at hand already
-            page = following()
+            page = _following(following, cursor, pages)
+
+
+def _following(following: Callable[[], SecretBytes], cursor: str, pages: _Pages) -> SecretBytes:
+    """The page that was asked for ahead; where it is too large for the service, a smaller one in its place."""
+    try:
+        return following()
+    except ServiceError as refused:
+        pages.shrink(refused, refusals={TOO_LARGE})
+    return pages.read(cursor, refusals={TOO_LARGE})
 
 
 def _refuse_repeated(cursor: str, seen: set[str]) -> None:
@@ -113,30 +164,21 @@ def _refuse_repeated(cursor: str, seen: set[str]) -> None:
     seen.add(cursor)
 
 
-def _first_page(ask: AskPage, size: int, *, may_shrink: bool) -> tuple[int, SecretBytes]:
-    """The first page, and its size, which is one that the service does not refuse."""
-    while True:
-        try:
-            with ask(size, None) as page:
-                return size, page()
-        except InvalidError as refused:
-            smaller = _smaller(size, refused.detail or "") if may_shrink else None
-            if smaller is None:
-                raise
-            size = smaller
-
-
-def _smaller(size: int, said: str) -> int | None:
+def _smaller(size: int, status: int | None, said: str) -> int | None:
     """The next size to try: the one that the refusal speaks of ("at most 200"), else the next of ours.
 
-    >>> _smaller(1000, "limit must be between 1 and 200"), _smaller(500, "too many"), _smaller(10, "no")
+    >>> _smaller(1000, 400, "limit must be between 1 and 200"), _smaller(500, 422, "too many"), _smaller(10, 400, "no")
     (200, 250, None)
-    >>> _smaller(1000, "at most 5"), _smaller(10, "at most 5")  # below 10, the API's default, it must be said
+    >>> _smaller(1000, 400, "at most 5"), _smaller(10, 400, "at most 5")  # below 10, the default, it must be said
     (500, 5)
+    >>> _smaller(10, 413, "413 Content Too Large")  # bytes, of which ten memories may have too many
+    5
     """
     least = PAGE_SIZES[-1] if size > PAGE_SIZES[-1] else 1
-    spoken_of = [number for number in map(int, re.findall(r"\b\d{1,4}\b", said)) if least <= number < size]
-    return max(spoken_of or [ours for ours in PAGE_SIZES if ours < size], default=None)
+    numbers = {int(number) for number in re.findall(r"\b\d{1,4}\b", said)} - {status}
+    spoken_of = [number for number in numbers if least <= number < size]
+    ours = PAGE_SIZES + FEW_AT_A_TIME if status == TOO_LARGE else PAGE_SIZES
+    return max(spoken_of or [number for number in ours if number < size], default=None)
 
 
 def _checked_size(page_size: object) -> int:

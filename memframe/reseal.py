@@ -9,7 +9,7 @@ from memframe.access import Access
 from memframe.change import Change
 from memframe.current import Stored, iter_stored
 from memframe.envelope import Envelope
-from memframe.errors import PlanError
+from memframe.errors import PlanError, SealError
 from memframe.plan import Plan, plan_of
 from memframe.plan.plan import Clock, utc_now
 from memframe.secret import Secret, as_secret
@@ -88,7 +88,7 @@ class _Ring:
         self._keys = [*_with_versions(old_keys)]
         self._opened: dict[tuple[int, int], Envelope] = {}
         for number in range(len(self._keys)):
-            self._under(number, 0)  # a key that is none is said before anything is read
+            self._check(number)  # a key that is none is said before anything is read
 
     @property
     def said(self) -> str:
@@ -104,6 +104,12 @@ class _Ring:
             if plain is not None:
                 return plain.decode()
         return None
+
+    def _check(self, number: int) -> None:
+        try:
+            self._under(number, 0)
+        except SealError as refused:
+            raise SealError(f"number {number + 1} of the older keys: {refused}") from None
 
     def _under(self, number: int, version: int) -> Envelope:
         if (number, version) not in self._opened:

@@ -101,12 +101,18 @@ def require_setting(name: Name, argument: str | Secret | None, sources: Sources)
     """The setting from the first source that has it, or an error that says where to put it."""
     found = find_setting(name, argument, sources)
     if found is None:
-        keep = f"write it in {sources.config}" if name in FILE_ENTRIES else "keep it with `memframe login`"
         raise ConfigError(
             f"{name} is not set: pass {name}=..., set the variable {variable_of(name)} in the environment, "
-            f"or {keep}.{_fault_of_keyring(name, sources)}"
+            f"{_or_kept(name, sources)}.{_fault_of_keyring(name, sources)}"
         )
     return found
+
+
+def _or_kept(name: Name, sources: Sources) -> str:
+    """The places where a setting can stay."""
+    places = ["keep it with `memframe login`"] if name in KEYRING_ENTRIES else []
+    places += [f"write it in {sources.config}"] if name in FILE_ENTRIES else []
+    return ", ".join([*places[:-1], f"or {places[-1]}"])
 
 
 def find_setting(name: Name, argument: str | Secret | None, sources: Sources) -> Found | None:

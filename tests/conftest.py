@@ -86,12 +86,8 @@ class User:
         settings = {"auth_url": service.auth_url, "redirect_uri": service.redirect_uri} | options
         return memframe.OAuthFlow(service.client_id, service.client_secret, **settings)
 
-    def memory_key(self):
-        flow = self.flow()
-        return flow.exchange(self.person.authorize(flow.authorization_url())).memory_key
-
     def ask(self, reason="a test"):
-        return self.client.create_access_request(self.memory_key(), reason)
+        return self.client.create_access_request(self.service.memory_key(self.user_id), reason)
 
     def access(self, **options):
         request = self.ask()

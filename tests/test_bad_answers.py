@@ -298,6 +298,11 @@ REFUSALS = {
     "413": refused(
         413, mf.ServiceError, RuntimeError, create_one, wire.CREATE_MEMORY, "POST", "send less at once"
     ),
+    "413: to a listing": refused(
+        413, mf.ServiceError, RuntimeError, load, LIST, "GET", "smaller pages with page_size="
+    ),
+    "414": refused(414, mf.ServiceError, RuntimeError, load, LIST, "GET", "search for a shorter text"),
+    "431": refused(431, mf.ServiceError, RuntimeError, load, LIST, "GET", "tell the operator"),
     "422": refused(
         422, mf.InvalidError, RuntimeError, create_one, wire.CREATE_MEMORY, "POST", "Check what was"
     ),

@@ -10,7 +10,7 @@ HERE = Path(__file__).with_name("benchmarks")
 
 SMALL = {
     "load": "--memories 20 --rounds 1 --page-size 10 --delay-ms 0 --way libraries",
-    "plan": "--memories 500 --rounds 1",
+    "plan": "--memories 500 --findings 50 --rounds 1",
     "write": "--rounds 1",
     "scale": "--memories 60000 --rounds 1",
     "fleet": "--rounds 1",

@@ -166,7 +166,7 @@ def caption_of(room):
 
 
 def test_the_map_in_the_readme_shows_every_room_with_its_caption():
-    readme = (PACKAGE.parent / "README.md").read_text()
+    _, _, readme = (PACKAGE.parent / "README.md").read_text().partition("\n## The house\n")
     rooms = sorted({room_of(path) for path in MODULES}, key=LAYERS.split().index)
     shown = [line for line in readme.splitlines() if line.startswith("| `")]
     assert shown == [f"| `{room}` | {caption_of(room)} |" for room in rooms]

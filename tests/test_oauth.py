@@ -19,6 +19,9 @@ def test_the_whole_redirected_address_is_exchanged_for_tokens(user):
     flow = user.flow()
     tokens = flow.exchange(user.person.authorize(flow.authorization_url()))
     assert tokens.memory_key.reveal()
+    assert tokens.memory_key == user.service.memory_key(user.user_id), (
+        "what a test may take without the exchange"
+    )
     assert tokens.token_type == "bearer"
     assert "Secret(••••••)" in repr(tokens)
     assert tokens.memory_key.reveal() not in repr(tokens)

@@ -309,12 +309,19 @@ def test_pages_smaller_than_asked_for_are_all_loaded(access, proxy):
     assert pages_asked(proxy) == 7
 
 
-@pytest.mark.parametrize("status", [400, 422])
+@pytest.mark.parametrize("status", [400, 413, 422])
 def test_auto_takes_the_size_that_the_refusal_names(access, proxy, status):
     proxy.always(LIST_MEMORIES, refused_above(20, status))
     assert_whole(mf.load_memories(access, progress=False))
     sizes = [int(request.query["limit"]) for request in proxy.requests_to(LIST_MEMORIES)]
     assert sizes == [1000, 20, 20]  # the refusal names its limit
+
+
+def test_a_page_size_that_is_too_large_is_an_error_that_says_what_to_do(access, proxy):
+    proxy.always(LIST_MEMORIES, refused_above(5, 413))
+    with pytest.raises(mf.ServiceError, match=r"answered 413: .* ask for smaller pages with page_size="):
+        load(access)
+    assert pages_asked(proxy) == 1
 
 
 def test_auto_asks_for_a_big_page_at_once(access, proxy):

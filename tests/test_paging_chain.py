@@ -4,7 +4,7 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 
-from memframe.errors import ConfigError, InvalidError, ProtocolError
+from memframe.errors import ConfigError, InvalidError, ProtocolError, ServiceError
 from memframe.paging import cursor_of, iter_pages
 from memframe.secret import SecretBytes
 
@@ -17,8 +17,9 @@ def page(cursor):
 class Pages:
     """Pages 1 to n; remembers what it was asked, read, and let go of."""
 
-    def __init__(self, n_pages, largest=10_000, detail=None):
+    def __init__(self, n_pages, largest=10_000, detail=None, error=InvalidError, status=400):
         self.n_pages, self.largest, self.detail = n_pages, largest, detail
+        self.error, self.status = error, status
         self.asked, self.events = [], []
 
     @contextmanager
@@ -30,7 +31,7 @@ class Pages:
         def body():
             self.events.append(f"read {number}")
             if size > self.largest:
-                raise InvalidError("refused", status=400, detail=self.detail)
+                raise self.error("refused", status=self.status, detail=self.detail)
             return page(str(number + 1) if number < self.n_pages else None)
 
         try:
@@ -106,6 +107,51 @@ def test_a_limit_below_the_default_is_found_where_the_refusal_names_it():
     pages = Pages(2, largest=5, detail="limit must be at most 5")
     list(iter_pages(pages))
     assert [size for size, _ in pages.asked][-3:] == [10, 5, 5]
+
+
+def too_large(n_pages, largest):
+    """Pages of a service that can answer with so many memories at a time, and says so by 413."""
+    return Pages(n_pages, largest, "413 Content Too Large", ServiceError, 413)
+
+
+@pytest.mark.parametrize(("largest", "taken"), [(200, 100), (10, 10), (7, 5), (1, 1)])
+def test_too_large_an_answer_is_asked_for_in_smaller_pages(largest, taken):
+    pages = too_large(3, largest)
+    assert len(list(iter_pages(pages))) == 3
+    assert [size for size, _ in pages.asked][-3:] == [taken] * 3
+
+
+def test_a_later_page_may_be_too_large_and_comes_smaller():
+    pages = too_large(5, 1000)
+    chain = iter_pages(pages)
+    first = [next(chain), next(chain)]  # the third is under way
+    pages.largest = 300
+    bodies = first + list(chain)
+    assert [cursor_of(body) for body in bodies] == ["2", "3", "4", "5", None]
+    assert pages.asked[2:] == [(1000, "3"), (500, "3"), (250, "3"), (250, "4"), (250, "5")]
+
+
+def test_a_later_page_that_is_refused_otherwise_ends_the_chain():
+    pages = Pages(5)
+    chain = iter_pages(pages)
+    next(chain)
+    pages.largest = 300
+    with pytest.raises(InvalidError):
+        list(chain)
+    assert pages.asked == [(1000, None), (1000, "2")]
+
+
+@pytest.mark.parametrize("largest", [0, 300])
+def test_too_large_a_page_of_a_size_that_was_given_is_an_error(largest):
+    pages = too_large(3, largest)
+    with pytest.raises(ServiceError):
+        list(iter_pages(pages, page_size=500))
+    assert pages.asked == [(500, None)]
+
+
+def test_what_is_too_large_in_whatever_size_is_an_error():
+    with pytest.raises(ServiceError):
+        list(iter_pages(too_large(3, 0)))
 
 
 def test_a_size_that_was_given_is_not_stepped_down():

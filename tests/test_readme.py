@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 import memframe
+from memframe.cli import COMMANDS, main
+from memframe.cli.group import MAX_SENTENCE
 from memframe.sample import load_sample
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
@@ -83,6 +85,12 @@ def test_in_a_notebook(environment):
     assert names["panel"].wait(20)
     assert names["panel"].way.client.base_url == environment.service.base_url
     names["panel"].close()
+
+
+def test_the_table_of_commands_shows_each_with_the_first_line_of_its_help():
+    shown = [line for line in README.splitlines() if line.startswith("| `memframe ")]
+    said = {name: main.get_command(None, name).get_short_help_str(MAX_SENTENCE) for name in COMMANDS}
+    assert shown == [f"| `memframe {name}` | {text} |" for name, text in said.items()]
 
 
 def test_there_are_no_other_blocks():

@@ -12,7 +12,7 @@ from msgspec import Struct
 from memframe.audit.scores import rescaled
 from memframe.change import FIELDS, Value
 from memframe.cleanup.merging import Copy, Merge, Merging
-from memframe.cleanup.redaction import redact, searched_in
+from memframe.cleanup.redaction import Memories, Search, redact, searched_in
 from memframe.cleanup.retagging import retagged, retaggings
 from memframe.cleanup.rows import Row
 from memframe.plan.cells import sendable
@@ -83,7 +83,8 @@ def draft_of(
     apart = frozenset(apart)
     now = {i: row.now for i, row in rows.items() if row.stored is not None}
     searched = searched_in(now)
-    values, secrets = _edited(findings, before, apart, searched)
+    search = Search()
+    values, secrets = _edited(findings, before, apart, searched, search)
     deletes = _deletes(findings, open_rows)
     staying = {i: some for i, some in values.items() if i not in deletes}
     merging = Merging(memories, staying, taken=frozenset(taken), apart=apart)
@@ -91,7 +92,7 @@ def draft_of(
     for merge in merges:
         staying[merge.keeper] = merge.values
     gone = {copy for merge in merges for copy in merge.copies}
-    hidden = _hidden(now, searched)
+    hidden = _hidden(now, searched, search)
     return Draft(
         rows=rows,
         values={i: some for i, some in staying.items() if i not in gone},
@@ -128,10 +129,12 @@ def _edited(
     before: Mapping[str, dict[str, Value]],
     apart: Iterable[frozenset[str]],
     searched: pd.DataFrame,
+    search: Search,
 ) -> tuple[dict[str, dict[str, Value]], dict[str, frozenset[str]]]:
     """Memories without their secrets, with the tags and on the scale that the audit proposes; and the secrets."""
     findings = findings[findings["id"].isin(before.keys())]
-    redacted = redact(findings[findings["action"] == "redact"], before, apart=apart, searched=searched)
+    chosen = findings[findings["action"] == "redact"]
+    redacted = redact(chosen, before, apart=apart, searched=searched, search=search)
     values = {i: dict(some) for i, some in before.items()}
     for memory_id, found in redacted.items():
         values[memory_id] |= {
@@ -172,7 +175,8 @@ def _copies(findings: pd.DataFrame) -> list[Copy]:
     return [Copy(*some) for some in zip(*(found[name] for name in columns), strict=True)]
 
 
-def _hidden(memories: Mapping[str, Mapping[str, Value]], searched: pd.DataFrame) -> dict[str, frozenset[str]]:
+def _hidden(memories: Memories, searched: pd.DataFrame, search: Search) -> dict[str, frozenset[str]]:
     """What an audit would have redacted, whatever was looked for and whatever is planned."""
-    redacted = redact(searched[searched["action"] == "redact"], memories, searched=searched)
+    found = searched[searched["action"] == "redact"]
+    redacted = redact(found, memories, searched=searched, search=search)
     return {memory_id: some.secrets for memory_id, some in redacted.items()}

@@ -6,91 +6,60 @@ its fields: a password in the content stands in the title, or as a tag, as often
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 import pandas as pd
 
 from memframe.audit.clusters import Clusters
 from memframe.audit.findings import findings_frame, joined
-from memframe.audit.masks import redacted
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secret import find_secrets
 from memframe.change import Value
-
-FIELDS = ("title", "summary", "content", "source", "tags")
-"""Fields in which a secret may stand."""
+from memframe.cleanup.cutting import Cutting, Found, Redacted, Stretch, secrets_in
 
 _FINDERS: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "secret": find_secrets,
     "personal_data": find_personal_data,
 }
+TEXTS = ("title", "summary", "content")
+"""Those of them that are searched."""
+
+Memories = Mapping[str, Mapping[str, Value]]
+"""The fields of memories, by id."""
+
 _MOST_ROUNDS = 5
-_MIN_ALONE = 4
-"""Characters from which on a secret without a digit is looked for in the rest of its memory, too."""
 
 
-class Stretch(NamedTuple):
-    """Part of a text that is to go, up to and without ``end``."""
+class Search:
+    """Looks for what should not be seen in the open; in the same texts once."""
 
-    start: int
-    end: int
-    kind: str
-    score: float = 1.0
+    def __init__(self) -> None:
+        self._found: dict[tuple[Value, ...], Found] = {}
 
+    def open_in(self, memories: Memories, checks: Iterable[str]) -> dict[str, Found]:
+        """What stands in the open in each of some memories, in which there is any."""
+        found: defaultdict[str, dict[str, list[Stretch]]] = defaultdict(dict)
+        for check in checks:
+            key_of = {i: (check, *map(memory.get, TEXTS)) for i, memory in memories.items()}
+            self._look({i: memories[i] for i, key in key_of.items() if key not in self._found}, check)
+            for memory_id, key in key_of.items():
+                for field, stretches in self._found[key].items():
+                    found[memory_id].setdefault(field, []).extend(stretches)
+        return dict(found)
 
-class Redacted(NamedTuple):
-    """A memory without its secrets."""
-
-    values: dict[str, Value]
-    """The fields that have changed."""
-    secrets: frozenset[str]
-    """What was cut out."""
-
-
-def cut(text: str, stretches: Iterable[Stretch]) -> str:
-    """The text with a mark in the place of each stretch; such as share characters become one.
-
-    >>> cut("pin 4711, or 4711#", [Stretch(4, 8, "pin"), Stretch(13, 17, "pin"), Stretch(13, 18, "access_code", 0.5)])
-    'pin [redacted: pin], or [redacted: pin]'
-    """
-    done, place = [], 0
-    for stretch in _merged(text, stretches):
-        done += [text[place : stretch.start], redacted(stretch.kind)]
-        place = stretch.end
-    return "".join([*done, text[place:]])
-
-
-def _merged(text: str, stretches: Iterable[Stretch]) -> list[Stretch]:
-    """Stretches that share no character, each under the name of the surest that it is made of."""
-    merged: list[Stretch] = []
-    for stretch in sorted(stretches):
-        whole = stretch._replace(end=_whole(text, stretch.end))
-        merged.append(_joined(merged.pop(), whole) if merged and whole.start < merged[-1].end else whole)
-    return merged
-
-
-def _joined(one: Stretch, other: Stretch) -> Stretch:
-    surest = max(one, other, key=lambda stretch: (stretch.score, stretch.end - stretch.start))
-    return surest._replace(start=one.start, end=max(one.end, other.end))
-
-
-def _whole(text: str, end: int) -> int:
-    """The end of a stretch, behind the accents and variants that belong to its last character."""
-    while end < len(text) and (unicodedata.category(text[end])[0] == "M" or text[end] == "\u200d"):
-        end += 1
-    return end
+    def _look(self, memories: Memories, check: str) -> None:
+        found = _open(searched_in(memories, [check]), memories)
+        self._found |= {(check, *map(memory.get, TEXTS)): found.get(i, {}) for i, memory in memories.items()}
 
 
 def redact(
     findings: pd.DataFrame,
-    memories: Mapping[str, Mapping[str, Value]],
+    memories: Memories,
     *,
     apart: Iterable[frozenset[str]] = (),
     searched: pd.DataFrame | None = None,
+    search: Search | None = None,
 ) -> dict[str, Redacted]:
     """Cut out what was found.
 
@@ -109,6 +78,8 @@ def redact(
         Pairs of memories that are known to differ in a value.
     searched : DataFrame, optional
         What `searched_in` has found in these memories, and maybe others, where it was asked before.
+    search : Search, optional
+        That has looked at some of what becomes of them before.
 
     Returns
     -------
@@ -119,59 +90,28 @@ def redact(
     checks = [check for check in _FINDERS if (findings["check"] == check).any()]
     known = searched_in({i: memories[i] for i in cuttings}, checks) if searched is None else searched
     known = known[known["check"].isin(checks) & known["id"].isin(cuttings)]
-    spared = {i: _secrets(by_field, memories[i]) for i, by_field in _open(known, memories).items()}
+    spared = {i: secrets_in(by_field, memories[i]) for i, by_field in _open(known, memories).items()}
     for alike in _alike(cuttings, apart):
         _number(alike)  # before the next rounds, whose places are those behind these marks
+    search, left = search or Search(), set(cuttings)
     for _ in range(_MOST_ROUNDS):
-        values = {i: cutting.values() for i, cutting in cuttings.items()}
-        found = _open(searched_in(values, checks), values)
-        left = {i: new for i in found if (new := _without(found[i], values[i], spared.get(i, {})))}
-        for i, new in left.items():
-            cuttings[i].rounds.append(Round(new, _secrets(new, values[i])))
-        if not left:
-            break
+        values = {i: cuttings[i].values() for i in sorted(left)}
+        found = search.open_in(values, checks)
+        new = {i: some for i in found if (some := _without(found[i], values[i], spared.get(i, {})))}
+        for i, some in new.items():
+            cuttings[i].go_on(some)
+        left = set(new)  # the others are done
     done = {i: cutting.redacted() for i, cutting in cuttings.items()}
     return {i: some for i, some in done.items() if some.values}
 
 
-def _without(
-    found: Mapping[str, Sequence[Stretch]], memory: Mapping[str, Value], spared: Container[str]
-) -> dict[str, list[Stretch]]:
+def _without(found: Found, memory: Mapping[str, Value], spared: Container[str]) -> dict[str, list[Stretch]]:
     """What was found but for some texts."""
     new = {
         field: [one for one in stretches if str(memory[field])[one.start : one.end] not in spared]
         for field, stretches in found.items()
     }
     return {field: stretches for field, stretches in new.items() if stretches}
-
-
-class Round(NamedTuple):
-    """What goes from a memory at once."""
-
-    found: Mapping[str, Sequence[Stretch]]
-    """By field."""
-    names: dict[str, str]
-    """Of each text that goes, what its mark calls it."""
-
-
-class Cutting:
-    """A memory on its way to be without its secrets."""
-
-    def __init__(self, memory: Mapping[str, Value], found: Mapping[str, Sequence[Stretch]]) -> None:
-        self.memory = memory
-        self.rounds = [Round(found, _secrets(found, memory))]
-
-    def values(self) -> dict[str, Value]:
-        """All fields, without what was found in them, and without the same wherever else it stands."""
-        values = dict(self.memory)
-        for some in self.rounds:
-            values = _cut_all(values, some)
-        return values
-
-    def redacted(self) -> Redacted:
-        """The fields that have changed, and what was cut out."""
-        changed = {name: value for name, value in self.values().items() if value != self.memory[name]}
-        return Redacted(changed, frozenset(secret for some in self.rounds for secret in some.names))
 
 
 def _alike(cuttings: Mapping[str, Cutting], apart: Iterable[frozenset[str]]) -> list[list[Cutting]]:
@@ -194,15 +134,10 @@ def _number(alike: Sequence[Cutting]) -> None:
         for secret, kind in some.names.items():
             numbers[kind].setdefault(secret, len(numbers[kind]) + 1)
     for cutting in alike:
-        for some in cutting.rounds:
-            for secret, kind in some.names.items():
-                if len(numbers[kind]) > 1:
-                    some.names[secret] = f"{kind} {numbers[kind][secret]}"
+        cutting.number(numbers)
 
 
-def _stretches(
-    findings: pd.DataFrame, memories: Mapping[str, Mapping[str, Value]]
-) -> dict[str, dict[str, list[Stretch]]]:
+def _stretches(findings: pd.DataFrame, memories: Memories) -> dict[str, dict[str, list[Stretch]]]:
     """What was found by memory and field, as far as it lies within a text."""
     found: defaultdict[str, dict[str, list[Stretch]]] = defaultdict(dict)
     spans = findings.dropna(subset=["start", "end"])
@@ -214,56 +149,19 @@ def _stretches(
     return dict(found)
 
 
-def _secrets(found: Mapping[str, Sequence[Stretch]], memory: Mapping[str, Value]) -> dict[str, str]:
-    """The texts that are to go, and of which kind each is."""
-    stretches = [(stretch, str(memory[field])) for field, some in found.items() for stretch in some]
-    return {
-        text[stretch.start : stretch.end]: stretch.kind
-        for stretch, text in sorted(stretches, key=lambda pair: pair[0].score)
-    }
-
-
-def _cut_all(memory: Mapping[str, Value], some: Round) -> dict[str, Value]:
-    new: dict[str, Value] = dict(memory)
-    for name in FIELDS:
-        value = memory.get(name)
-        if isinstance(value, str):
-            found = (
-                stretch._replace(kind=some.names[value[stretch.start : stretch.end]])
-                for stretch in some.found.get(name, ())
-            )
-            new[name] = cut(value, [*found, *_again(value, some.names)])
-        elif isinstance(value, tuple):
-            new[name] = tuple(dict.fromkeys(cut(tag, _again(tag, some.names)) for tag in value))
-    return new
-
-
-def _again(text: str, secrets: Mapping[str, str]) -> Iterator[Stretch]:
-    """Where secrets stand in a text by themselves, not as a part of other words."""
-    for secret, kind in secrets.items():
-        bare = secret.strip()
-        if len(bare) >= _MIN_ALONE or any(map(str.isdecimal, bare)):
-            pattern = rf"(?<!\w){re.escape(bare)}(?!\w)"
-            yield from (Stretch(match.start(), match.end(), kind) for match in re.finditer(pattern, text))
-
-
-def searched_in(
-    memories: Mapping[str, Mapping[str, Value]], checks: Iterable[str] = tuple(_FINDERS)
-) -> pd.DataFrame:
+def searched_in(memories: Memories, checks: Iterable[str] = tuple(_FINDERS)) -> pd.DataFrame:
     """What an audit finds in titles, summaries and contents of memories that may have to be cut out."""
     if not memories:
         return findings_frame(id=[])
-    texts = {name: _column(name, memories) for name in ("title", "summary", "content")}
+    texts = {name: _column(name, memories) for name in TEXTS}
     frame = pd.DataFrame({"id": pd.Series(list(memories), dtype="str"), **texts})
     return joined(_FINDERS[check](frame) for check in checks)
 
 
-def _open(
-    found: pd.DataFrame, memories: Mapping[str, Mapping[str, Value]]
-) -> dict[str, dict[str, list[Stretch]]]:
+def _open(found: pd.DataFrame, memories: Memories) -> dict[str, dict[str, list[Stretch]]]:
     """What should not be seen in the open, by memory and field."""
     return _stretches(found[found["action"] != "none"], memories)
 
 
-def _column(name: str, memories: Mapping[str, Mapping[str, Value]]) -> pd.Series[str]:
+def _column(name: str, memories: Memories) -> pd.Series[str]:
     return pd.Series([memory.get(name) for memory in memories.values()], dtype="str")

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from rapidfuzz.distance import OSA
 
 from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT
 from memframe.audit.resemblance import class_of, is_number
@@ -27,6 +28,8 @@ from memframe.audit.words import without_accents, words_of
 Key = Hashable
 
 _LETTERS = re.compile(r"[^\W\d_]+")
+_CAPITALISED = re.compile(r"(?<![^\W\d_])[^\W\d_a-z][^\W\d_]*")
+"""Words of letters that do not begin with one of the small ones that are most frequent."""
 _STARTS_SENTENCE = re.compile(r"(?:^|[.!?:;\n\u2026\u2013\u2014-]\s*|[\"'\u201c\u00ab(\[*#>]\s*)$")
 
 _NAMES_TOO = frozenset({"will", "ella", "elle", "per", "das", "ai", "dal", "my"})
@@ -107,20 +110,20 @@ def _said(text: str, words: Sequence[str]) -> Said:
     names: set[str] = set()
     first: set[str] = set()
     known = set(words)  # what wraps a text, such as "User said that", is not known
-    letters = list(_LETTERS.finditer(text))
-    for match in letters:
+    for match in _CAPITALISED.finditer(text):
         word = _plain(match[0])
         if match[0][0].isupper() and word in known:
             is_first = _STARTS_SENTENCE.search(text[max(0, match.start() - 4) : match.start()])
             (first if is_first else names).add(word)
+    letters = [_plain(word) for word in _LETTERS.findall(text)]
     return Said(
         words=tuple(words),
-        classes=frozenset(class_of(word) for word in words if word not in LIGHT),
-        written=frozenset([*words, *(_plain(match[0]) for match in letters)]),
-        names=frozenset(name for name in names if len(name) > 1 and name not in CLASSES),
-        first=frozenset(name for name in first if name not in CLASSES and name not in LIGHT - _NAMES_TOO),
+        classes=frozenset([class_of(word) for word in known - LIGHT]),
+        written=frozenset(known.union(letters)),
+        names=frozenset([name for name in names if len(name) > 1 and name not in CLASSES]),
+        first=frozenset([name for name in first if name not in CLASSES and name not in LIGHT - _NAMES_TOO]),
         signs=frozenset() if text.isascii() else frozenset(filter(_is_sign, text)),
-        last=frozenset(_plain(match[0]) for match in letters[-1:]),
+        last=frozenset(letters[-1:]),
     )
 
 
@@ -158,7 +161,8 @@ def lost(doomed: Said, kept: Said, store: Store, *, breaks_off: bool = False) ->
         return []
     held = _joined(doomed.words, kept.words) | (_halves(doomed, kept) if breaks_off else set())
     names = (word for word in capitals - held if word in doomed.names or _may_be_name(word, store))
-    words = (word for word in values if word not in held and not _is_slip(word, doomed, kept, store))
+    others = dict.fromkeys(kept.words).keys() - doomed.words
+    words = (word for word in values if word not in held and not _is_slip(word, others, store))
     return list(dict.fromkeys([*sorted(names), *words, *sorted(signs)]))
 
 
@@ -172,13 +176,14 @@ def _halves(doomed: Said, kept: Said) -> set[str]:
     return {word for word in doomed.last if any(whole.startswith(word) for whole in kept.written)}
 
 
-def _is_slip(word: str, doomed: Said, kept: Said, store: Store) -> bool:
-    """Whether a word stands in the others with a typing error; a number never does."""
+def _is_slip(word: str, others: Iterable[str], store: Store) -> bool:
+    """Whether a word is one of others with a typing error; a number never is."""
     if is_number(word) or word in CALENDAR:
         return False
-    n_word = store.n_times.get(word, 1)
-    others = (other for other in dict.fromkeys(kept.words) if other not in doomed.words)
-    return any(is_slip(word, n_word, other, store.n_times.get(other, 1)) for other in others)
+    near = (other for other in others if OSA.distance(word, other, score_cutoff=2) <= 2)
+    return any(
+        is_slip(word, store.n_times.get(word, 1), other, store.n_times.get(other, 1)) for other in near
+    )
 
 
 def _joined(doomed: Sequence[str], kept: Sequence[str]) -> set[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from memframe.cli.group import Group
 from memframe.errors import AccessError, AuthError, ConfigError, MemframeError, StalePlanError
 
 COMMANDS = {
@@ -24,6 +25,7 @@ COMMANDS = {
     "apply": "memframe.cli.running:carry_out",
     "resume": "memframe.cli.running:go_on",
     "undo": "memframe.cli.planning:plan_back",
+    "reseal": "memframe.cli.resealing:plan_newest_seal",
     "runs": "memframe.cli.running:show_runs",
     "fleet": "memframe.cli.fleet:on_every_user",
     "audit": "memframe.cli.audit:audit_all",
@@ -34,7 +36,7 @@ COMMANDS = {
 """Each command, and the module and name that are loaded once it is asked for."""
 
 
-class Commands(click.Group):
+class Commands(Group):
     """A group that loads a command only when it is asked for, and turns our errors into messages."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
@@ -80,6 +82,9 @@ _FOR_A_SHELL = {
     r"\bresume_run\(\)": "memframe resume",
     r"\blist_runs\(\)": "memframe runs",
     r"\bwait_for_decision\(\)": "memframe request wait",
+    r"\bpass (\w+)=\.\.\., ": "",
+    r"\bpass the address that is registered for this client_id, or set": "set",
+    r"\bno audit that to_json\(\) wrote": "no audit that `memframe audit --out` wrote",
 }
 """What messages advise in Python, and the same on a command line."""
 
@@ -89,6 +94,8 @@ def for_a_shell(text: str) -> str:
 
     >>> for_a_shell("resume_run(access, 'a.journal') goes on with it; list_runs() shows others")
     'memframe resume a.journal goes on with it; memframe runs shows others'
+    >>> for_a_shell("api_key is not set: pass api_key=..., set the variable MEMFRAME_API_KEY")
+    'api_key is not set: set the variable MEMFRAME_API_KEY'
     """
     for in_python, command in _FOR_A_SHELL.items():
         text = re.sub(in_python, command, text)
@@ -112,4 +119,15 @@ def _without_extra(name: str, missing: str) -> click.Command:
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="memframe")
 def main() -> None:
-    """The memories of an AI as data: serve, load, audit, plan, write back, undo."""
+    """The memories of an AI as data: serve, load, audit, plan, write back, undo.
+
+    Address and key come from MEMFRAME_BASE_URL and MEMFRAME_API_KEY, or from what `memframe login` has kept.
+
+    \b
+    Ends with 0 done, 1 error, 2 wrong usage, 3 conflicts or rejected rows,
+    4 rows of which nobody knows, 5 access refused, 6 what --fail-on names.
+
+    \b
+    Example:
+        memframe demo
+    """

@@ -9,6 +9,7 @@ from typing import Any
 import click
 from msgspec.structs import asdict
 
+from memframe.cli.group import Group
 from memframe.cli.place import at_a_place, opened
 from memframe.cli.showing import as_json, secrets_of, show, show_secrets
 from memframe.errors import ConfigError
@@ -26,7 +27,7 @@ password_stdin = click.option(
 enabling = click.option("--enable", is_flag=True, help="The other way round.")
 
 
-@click.group()
+@click.group(cls=Group)
 def service() -> None:
     """Look after the accounts of a service, also while it runs.
 

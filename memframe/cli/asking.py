@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 import click
 
@@ -21,3 +22,14 @@ def ask_secret(name: str) -> Secret:
     if not line.strip():
         raise ConfigError(f"{name}: standard input has no line with it; give one, or run this in a terminal")
     return Secret(line.strip())
+
+
+def ask_secrets(name: str) -> list[Secret]:
+    """As many as a person types, up to an empty one; or all lines that a script pipes in, blank ones apart."""
+    if sys.stdin.isatty():
+        return [*iter(partial(_next_secret, f"{name} (empty: no more)"), Secret(""))]
+    return [Secret(line.strip()) for line in sys.stdin if line.strip()]
+
+
+def _next_secret(name: str) -> Secret:
+    return Secret(click.prompt(name, default="", show_default=False, hide_input=True, err=True))

@@ -12,6 +12,7 @@ import click
 import pandas as pd
 
 from memframe.audit.findings import SEVERITIES
+from memframe.cli.group import Group
 from memframe.cli.opening import as_json
 from memframe.client import Client
 from memframe.connecting import connect
@@ -26,7 +27,7 @@ MAX_ERRORS = 10
 """Users whose trouble is shown; ``outcomes.parquet`` has all."""
 
 
-@click.group("fleet")
+@click.group("fleet", cls=Group)
 def on_every_user() -> None:
     """Every user who has approved: audit or export them all into one folder.
 

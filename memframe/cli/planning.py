@@ -101,7 +101,7 @@ def plan_edits(
     _show(plan, as_json=as_json)
     has_conflicts = "conflict" in plan.counts
     if out is not None and not (has_conflicts and on_conflict == "raise"):
-        _keep(plan, out, request_id)
+        keep(plan, out, request_id)
     if has_conflicts:
         sys.exit(CONFLICTS)
 
@@ -124,7 +124,7 @@ def plan_back(journal: Path, request_id: str, out: Path | None, as_json: bool) -
         plan = plan_undo(access, journal)
     _show(plan, as_json=as_json)
     if out is not None:
-        _keep(plan, out, request_id)
+        keep(plan, out, request_id)
     if "conflict" in plan.counts:
         sys.exit(CONFLICTS)
 
@@ -190,7 +190,8 @@ def _show(plan: Plan, *, as_json: bool) -> None:
     click.echo(plan.to_json() if as_json else plan.diff())
 
 
-def _keep(plan: Plan, path: Path, request_id: str) -> None:
+def keep(plan: Plan, path: Path, request_id: str) -> None:
+    """Write a plan to a file, and tell how to carry it out."""
     plan.save(path)
     n_deletes = plan.counts.get("delete", 0)
     confirm = f" --confirm {n_deletes}" if n_deletes else ""

@@ -9,6 +9,7 @@ import click
 
 from memframe.access import wait_for_decision
 from memframe.cli.asking import ask_secret
+from memframe.cli.group import Group
 from memframe.cli.opening import as_json
 from memframe.client import Client
 from memframe.connecting import connect
@@ -20,7 +21,7 @@ from memframe.wire import AccessRequest
 DEFAULT_WAIT_S = 300.0
 
 
-@click.group("request")
+@click.group("request", cls=Group)
 def access_requests() -> None:
     """Ask a user for access to their memories, and see what they decided.
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Hashable
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
+import pandas as pd
 
 from memframe.apply import Run, apply_plan, resume_run
 from memframe.cli.opening import as_json, on_request, opened
 from memframe.errors import AccessError, AuthError
-from memframe.journal import list_runs, purge_runs
+from memframe.journal import STATUSES, list_runs, purge_runs
 from memframe.plan import Plan
 
 NOT_ALL_WRITTEN, UNKNOWN_LEFT = 3, 4
@@ -119,7 +122,15 @@ def show_runs(days: float | None, as_json: bool) -> None:
     if as_json:
         click.echo(runs.astype({"journal": "str"}).to_json(orient="records", date_format="iso"))
     else:
-        click.echo("no runs" if runs.empty else runs.to_string(index=False))
+        click.echo("\n".join(map(_line, runs.to_dict("records"))) or "no runs")
+
+
+def _line(run: dict[Hashable, Any]) -> str:
+    """One run: when it began, how far it is, what became of its changes, and where its journal is."""
+    known = {name: value for name, value in run.items() if pd.notna(value)}  # of an unreadable one little is
+    counts = ", ".join(f"{known[name]:,} {name}" for name in STATUSES if known.get(name))
+    began = f"{known['created_at']:%Y-%m-%d %H:%M}" if "created_at" in known else " " * 16
+    return f"{began}  {run['state']:<10}  {counts or '-':<8}  {run['journal']}"
 
 
 def _tell(run: Run, request_id: str, *, as_json: bool) -> None:

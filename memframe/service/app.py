@@ -20,6 +20,7 @@ from memframe.service.health import HEALTH_ROUTES
 from memframe.service.hosts import HostGuard
 from memframe.service.logs import RequestLog, log_as_json
 from memframe.service.openapi import get_openapi_document
+from memframe.service.outage import Outage
 from memframe.service.problems import (
     answer_database_error,
     answer_failure,
@@ -54,6 +55,8 @@ class AppMaker(NamedTuple):
 
 def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
     """The service at its public addresses, as an ASGI application."""
+    outage = Outage(deployment.store.name, now=deployment.now)
+    deployment.store.when_connected(outage.connected)
     app = Litestar(
         [api_router(), get_openapi_document, site_router(), *HEALTH_ROUTES],
         state=State(
@@ -62,6 +65,7 @@ def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
                 "addresses": addresses,
                 "bearer_tokens": deployment.bearer_tokens(addresses),
                 "in_flight": InFlight(),
+                "outage": outage,
                 "site": Site(deployment, addresses),
             }
         ),

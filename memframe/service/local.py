@@ -50,6 +50,7 @@ class LocalService:
     def __init__(self, deployment: Deployment, addresses: Addresses, developer: NewDeveloper) -> None:
         self._deployment = deployment
         self._addresses = addresses
+        self._developer_id = developer.id
         self.base_url = addresses.base_url
         self.auth_url = addresses.auth_url
         self.dashboard_url = addresses.dashboard_url
@@ -64,6 +65,31 @@ class LocalService:
     def add_user(self, email: str, password: str) -> str:
         """A new user, who can sign in; the user's id."""
         return self._deployment.add_user(email, Secret(password))
+
+    def memory_key(self, user_id: str) -> Secret:
+        """The user's memory key for this run's developer, as the OAuth exchange would give it.
+
+        It takes the user's consent for given, and connects the two as the consent page does. Where signing in and
+        consent are what is tried out, walk there instead: `memframe.OAuthFlow`.
+
+        Parameters
+        ----------
+        user_id : str
+            As `add_user` gave it.
+
+        Raises
+        ------
+        NotFoundError
+            There is no such user.
+
+        Examples
+        --------
+        >>> with run_local() as local:
+        ...     user_id = local.add_user("ada@example.org", "a long password")
+        ...     local.memory_key(user_id) == local.memory_key(user_id)  # it stays the same
+        True
+        """
+        return self._deployment.memory_key(user_id=user_id, developer_id=self._developer_id)
 
     def import_memories(self, user_id: str, memories: Iterable[object], tags: Iterable[object] = ()) -> None:
         """Give a user memories and tags from elsewhere, with the times that they had there.
@@ -123,9 +149,19 @@ def run_local(
     Examples
     --------
     >>> with run_local() as local:
-    ...     user_id = local.add_user("ada@example.org", "a long password")
     ...     print(local.base_url)
     http://127.0.0.1:.../api/v1
+
+    A user who has approved, with a memory, in a few lines:
+
+    >>> import memframe as mf, pandas as pd
+    >>> with run_local() as local, mf.connect(local.base_url, api_key=local.api_key) as client:
+    ...     user_id = local.add_user("ada@example.org", "a long password")
+    ...     request = client.create_access_request(local.memory_key(user_id), "a test")
+    ...     status = local.decide(request.id, "approved")
+    ...     access = mf.open_access(client, request.id)
+    ...     mf.create_memories(access, pd.DataFrame({"content": ["Likes tea"]}))
+    <memframe.Run: 1 done; 1 read back: all as written>
     """
     with ExitStack() as stack:
         folder = Path(data) if data else Path(stack.enter_context(TemporaryDirectory(prefix="memframe-")))

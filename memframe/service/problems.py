@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError
 
 from memframe import wire
 from memframe.errors import ServiceError
+from memframe.service.outage import Outage
 from memframe.service.throttle import TooManyCallsError
 
 PROBLEM_TYPE = "application/problem+json"
@@ -52,7 +53,8 @@ def answer_http_error(_: Request[Any, Any, Any], error: HTTPException) -> Respon
 
 def answer_database_error(request: Request[Any, Any, Any], error: DBAPIError) -> Response[bytes]:
     """The database is locked, full or away. If that was in the middle of a commit, nobody knows what became of it."""
-    _log_failure(request, error)
+    outage: Outage = request.app.state.outage
+    outage.refused(error)
     detail = "the database does not answer at the moment; try again, a create under the same Idempotency-Key"
     return problem_response(503, "database_unavailable", detail, {"Retry-After": "1"})
 

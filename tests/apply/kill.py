@@ -23,7 +23,6 @@ import pandas as pd
 from argon2 import PasswordHasher
 
 import memframe as mf
-from memframe.demo.person import Person
 from memframe.service import run_local
 
 PASSWORD = "a password for torture"
@@ -55,16 +54,10 @@ def prepared(data):
     """A user who has approved a request: what a client needs."""
     hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     with run_local(data, password_hasher=hasher) as local:
-        local.add_user("ada@example.org", PASSWORD)
-        person = Person("ada@example.org", PASSWORD)
+        user_id = local.add_user("ada@example.org", PASSWORD)
         client = mf.connect(local.base_url, api_key=local.api_key, auth_url=local.auth_url)
-        flow = mf.OAuthFlow(
-            local.client_id, local.client_secret, auth_url=local.auth_url, redirect_uri=local.redirect_uri
-        )
-        tokens = flow.exchange(person.authorize(flow.authorization_url()))
-        request = client.create_access_request(tokens.memory_key, "torture")
+        request = client.create_access_request(local.memory_key(user_id), "torture")
         local.decide(request.id, "approved")
-        person.close()
         return local.api_key, request.id
 
 

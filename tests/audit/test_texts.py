@@ -1,5 +1,6 @@
 """Checks that read one memory at a time: figures on corpora that others could have written, and exact places."""
 
+import timeit
 from importlib.resources import files
 
 import pandas as pd
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memframe.audit import find_junk, find_personal_data, find_secrets
+from memframe.audit.secret.values import Value, is_amount
 from tests.audit import adversarial, junk_corpus, personal_corpus, secret_corpus, seen, unseen
 from tests.audit.figures import frame_of, record_figures, span_figures
 from tests.pairs.corpus import corpus as facts
@@ -176,3 +178,13 @@ def test_long_texts_take_time_in_proportion():
         frame = frame_of([piece * 3_000])
         for find in (find_secrets, find_personal_data, find_junk):
             find(frame)
+
+
+def test_a_gap_behind_a_secret_takes_time_in_proportion():
+    def seconds(n_blanks):
+        value = Value(" " * n_blanks + "x", None, "is", "password", "", "")
+        return min(timeit.repeat(lambda: is_amount(value, 0), number=10, repeat=3))
+
+    assert seconds(240) < 50 * seconds(24), (
+        "twice as many would take eight times as long, if all ways were tried"
+    )

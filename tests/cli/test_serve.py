@@ -184,6 +184,13 @@ def test_every_command_has_help_with_an_example(name):
         assert command.help
 
 
+@pytest.mark.parametrize("path", [(), ("service",), ("request",), ("fleet",)])
+def test_help_lists_commands_with_whole_sentences(path):
+    _, _, listed = run(*path, "--help").output.partition("Commands:\n")
+    assert listed.rstrip().endswith(".")
+    assert "..." not in listed
+
+
 def test_usage_errors_exit_with_2(tmp_path):
     assert run("serve", "--port", "seventy").exit_code == 2
     assert run("nonsense").exit_code == 2

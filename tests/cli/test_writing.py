@@ -1,6 +1,7 @@
 """`memframe plan`, `apply`, `resume`, `undo` and `runs`, as a script calls them."""
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -127,6 +128,12 @@ def test_runs_are_listed_and_purged(call, access, memories):
     journal = json.loads(call("apply", "edits.plan", *request, "--json").stdout)["journal"]
     listed = json.loads(call("runs", "--json").stdout)
     assert journal in {run["journal"] for run in listed}
+    lines = call("runs").stdout.splitlines()
+    (shown,) = [line for line in lines if line.endswith(f"  {journal}")]
+    assert shown[16:].startswith("  finished    1 done    ")
+    Path(journal).with_name("torn.journal").write_text("no journal")
+    assert "  unreadable  -  " in call("runs").stdout
+    Path(journal).with_name("torn.journal").unlink()
     assert call("resume", journal, *request).exit_code == 0, "a run that is through has nothing left to do"
     assert json.loads(call("runs", "--purge", "0", "--json").stdout) == []
 

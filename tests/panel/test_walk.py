@@ -182,7 +182,10 @@ def test_memories_that_cannot_be_opened_are_counted(connected, user, stranger):
     user.service.import_memories(user.user_id, load_sample()[:3])
     approve(connected, user)
     user.client.create_memory_blob(
-        user.user_id, memory_key=user.memory_key(), content="bWVtZnJhbWU" * 8, title="no seal of ours"
+        user.user_id,
+        memory_key=user.service.memory_key(user.user_id),
+        content="bWVtZnJhbWU" * 8,
+        title="no seal of ours",
     )
     connected.click("Load the memories")
     damaged = int(connected.panel.memories.content_error.notna().sum())

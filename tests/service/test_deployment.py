@@ -16,7 +16,7 @@ from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.exc import DBAPIError
 
-from memframe.errors import ConfigError, ConflictError
+from memframe.errors import ConfigError, ConflictError, NotFoundError
 from memframe.secret import Secret
 from memframe.service import run_local
 from memframe.service.deployment import DATABASE_FILE, Deployment, open_deployment
@@ -177,6 +177,11 @@ def test_a_temporary_service_leaves_nothing_behind():
     assert not folder.exists()
     with pytest.raises(requests.ConnectionError):
         requests.get(url, timeout=1)
+
+
+def test_nobody_has_no_memory_key(service):
+    with pytest.raises(NotFoundError, match="there is no user nobody@example"):
+        service.memory_key("nobody@example.org")
 
 
 def test_a_taken_port_is_named(service):

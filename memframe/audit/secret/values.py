@@ -38,13 +38,14 @@ LOOSE = frozenset({"beside", "dash", "named", "reversed"})
 """Links after which words of all kinds may stand, so that a secret must show by itself that it is one."""
 
 _UNIT = re.compile(
-    r"\s*\+?\s*(?:(?:or|to|bis|oder)\s+(?:more|[0-9]+|mehr)\s*)?-?\s*(?:char|digit|letter|symbol|word|day"
+    r"\s*+(?:\+\s*+)?(?:(?:or|to|bis|oder)\s++(?:more|[0-9]+|mehr)\s*+)?(?:-\s*+)?(?:char|digit|letter|symbol|word|day"
     r"|week|month"
     r"|year|minute|hour|time|bit|attempt|tries|people|user|zeichen|stellen|ziffern|tage|caract|tekens"
     r"|dollars?|m\b|mm\b|cm\b|km\b|kg\b"
     r"|euros?|%)",
     re.IGNORECASE,
 )
+"""Blanks are taken once and not given back: of many, the ways to share them out would be without number."""
 
 
 def is_amount(value: Value, end: int) -> bool:

@@ -8,10 +8,14 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from sqlalchemy import event
+
 from memframe.errors import AccessError, ConfigError, ServiceError
 from memframe.service.store.accounts import Accounts, Developer, User, lock_user
 from memframe.service.store.authorizations import AuthorizationCode, Authorizations, UserToken
 from memframe.service.store.engine import (
+    cause_of,
+    name_of,
     naming_database_errors,
     open_engine,
     read_meta,
@@ -21,6 +25,7 @@ from memframe.service.store.engine import (
 )
 from memframe.service.store.lookups import Lookups
 from memframe.service.store.memories import Memories, granted_memory
+from memframe.service.store.postgresql import is_away
 from memframe.service.store.readers import Readers
 from memframe.service.store.requests import AccessRequests, StoredRequest, granted_key_version
 from memframe.service.store.sessions import Sessions
@@ -43,6 +48,8 @@ __all__ = [
     "StoredRequest",
     "User",
     "UserToken",
+    "cause_of",
+    "is_away",
     "sqlite_url",
 ]
 
@@ -130,6 +137,15 @@ class Store:
     def naming_errors(self) -> AbstractContextManager[None]:
         """A block in which an error of the database becomes a `ConfigError`, for whoever runs the service."""
         return naming_database_errors(self._engine)
+
+    @property
+    def name(self) -> str:
+        """What the database is called in messages."""
+        return name_of(self._engine)
+
+    def when_connected(self, do: Callable[[], None]) -> None:
+        """Have something done whenever a new connection to the database was made."""
+        event.listen(self._engine, "connect", lambda *_: do())
 
     @property
     def reading_threads(self) -> Executor | None:

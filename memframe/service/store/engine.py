@@ -66,10 +66,18 @@ def naming_database_errors(engine: Engine) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        place = engine.url.render_as_string(hide_password=True)
-        cause = str(error.orig).partition("\n")[0]  # further lines may quote what was to be stored
-        message = f"the database {place} cannot be opened or used: {cause}; if it is busy, try again"
+        message = f"{name_of(engine)} cannot be opened or used: {cause_of(error)}; if it is busy, try again"
         raise ConfigError(message) from None
+
+
+def name_of(engine: Engine) -> str:
+    """What a database is called in messages: by its address, without a password."""
+    return f"the database {engine.url.render_as_string(hide_password=True)}"
+
+
+def cause_of(error: DBAPIError) -> str:
+    """What the database says of an error, in one line: further ones may quote what was to be stored."""
+    return str(error.orig).partition("\n")[0]
 
 
 def snapshots_of(engine: Engine) -> Engine:

@@ -11,7 +11,7 @@ from selectors import EVENT_READ, DefaultSelector
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, event, func, select
-from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.exc import DBAPIError, DisconnectionError
 
 LOCK_TIMEOUT_MS = 10_000
 NETWORK_TIMEOUTS = {"connect_timeout": 10, "tcp_user_timeout": 10_000}
@@ -22,6 +22,10 @@ SCHEMA_LOCK = 0x6D656D66
 
 _SHUTDOWNS = "57P"
 """How the codes begin of errors with which the server takes its leave, told to stop or crashed."""
+
+
+_NO_CONNECTION = (_SHUTDOWNS, "08", "53300")
+"""The same of errors without a connection: it is lost, or the server has too many already."""
 
 
 def with_driver(address: URL) -> URL:
@@ -60,6 +64,12 @@ def _is_readable(connection: Any) -> bool:
 def is_leave(error: Exception) -> bool:
     """Whether the server has said that it ends the connection, which may not have been seen to end yet."""
     return str(getattr(error, "sqlstate", None)).startswith(_SHUTDOWNS)
+
+
+def is_away(error: DBAPIError) -> bool:
+    """Whether there is no connection to be had: the driver says so with no code at all, or with one of these."""
+    code = getattr(error.orig, "sqlstate", "")  # which errors of SQLite have not
+    return code is None or code.startswith(_NO_CONNECTION)
 
 
 def lock_schema(connection: Connection) -> None:
