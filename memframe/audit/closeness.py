@@ -9,6 +9,7 @@ the sentence around.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from memframe.audit.difference import APART, Difference, heavy, weight_of
 from memframe.audit.exchanges import is_amount, kind_of, n_light, n_values, valued
@@ -258,6 +259,8 @@ class Comparison:
         is_start = n_left == 0 or (n_left == 1 and not self._settled.isdisjoint(self._layout.ends))
         if share < (0.4 if is_start and self._shared > 4 else needed) or self._shared < 1:
             return APART
+        if not is_start and self._goes_to_number(more):
+            return APART
         return Difference("near", "truncated" if is_start else "extended", share)
 
     def _tells_of_change(self, more: list[str]) -> bool:
@@ -266,6 +269,11 @@ class Comparison:
         if any(self._layout.ends) and max(len(heavy(side)) for side in places[-1]) > _SHORT:
             places = places[:-1]
         return any(word in _TELLING and word in more for place in places for side in place for word in side)
+
+    def _goes_to_number(self, more: list[str]) -> bool:
+        """Whether the text that says more goes on to another number: «from 900 to 960»."""
+        pairs = (pair for place in self._layout.places for side in place for pair in pairwise(side))
+        return any(word == "to" and is_number(number) and number in more for word, number in pairs)
 
 
 def _end_of_join(parts: Sequence[str], start: int, whole: str) -> int:

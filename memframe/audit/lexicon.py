@@ -189,7 +189,7 @@ _OPPOSITES = """
     safe/dangerous full/empty married/single alive/dead present/absent alone/together fewer/more less/most
     maximum/minimum max/min buy/sell bought/sold lend/borrow lent/borrowed arrive/depart arrives/departs first/last
     loud/quiet near/far right/wrong healthy/ill success/failure friend/enemy own/rent owns/rents approve/reject
-    trust/doubt support/oppose
+    trust/doubt support/oppose with/for with/near with/from for/from in/near at/near
 """
 
 _CHANGING = """
@@ -212,6 +212,8 @@ NEGATIONS = frozenset(_NEGATIONS.split())
 LIGHT = frozenset(" ".join(_LIGHT.values()).split()) - NEGATIONS
 ARTICLES = frozenset(_ARTICLES.split())
 """Light words that say «one» where the other text has a number."""
+USERS = frozenset({"user", "users"})
+"""Light words that stand where other texts have a name."""
 CHANGING = frozenset(_CHANGING.split())
 """Words that tell of a change: a text that has one of them more is no copy."""
 INTENDING = frozenset(_INTENDING.split())

@@ -6,12 +6,13 @@ import numpy as np
 import pyarrow as pa
 
 from memframe.audit.closeness import Comparison
-from memframe.audit.difference import APART, LIGHT_WEIGHT, Difference
+from memframe.audit.difference import APART, LIGHT_WEIGHT, PARTIAL, Difference
 from memframe.audit.known_words import is_known
 from memframe.audit.layout import denies_another, exchanged_values, in_both, lay_out
 from memframe.audit.letters import Letters
 from memframe.audit.lexicon import LIGHT
 from memframe.audit.punctuation import ends_sentence, is_enumerated
+from memframe.audit.subjects import speaks_of_another
 from memframe.audit.words import Words
 
 _MOST_OF_IT = 0.6
@@ -45,7 +46,8 @@ class Reader:
         difference = Comparison(layout, self._weights[row], self.n_times).judged()
         if difference.verdict == "near" and layout.n_moved:
             difference = self._in_another_order(row, other) or difference
-        return APART if self._is_sentence(difference, row, other) else difference
+        is_other = self._is_sentence(difference, row, other) or self._is_of_another(difference, row, other)
+        return APART if is_other else difference
 
     def _in_another_order(self, row: int, other: int) -> Difference | None:
         """What two texts are if the order of the words that both have turns around what they say."""
@@ -63,6 +65,13 @@ class Reader:
             return False
         part, whole = sorted((row, other), key=lambda place: len(self._letters.of(place)))
         return ends_sentence(self._written(part), self._written(whole))
+
+    def _is_of_another(self, difference: Difference, row: int, other: int) -> bool:
+        """Whether the longer text says of what is somebody's what the other one says of him."""
+        if difference.kind not in PARTIAL:
+            return False
+        part, whole = sorted((row, other), key=self.fullness)
+        return speaks_of_another(self._written(part), self._written(whole))
 
     def _written(self, row: int) -> str:
         """A text as it stands in the store."""
