@@ -62,6 +62,7 @@ _CLOSE, _BESIDE = 60, 16
 _GROUP = re.compile(r"[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{3,12}){0,12}")
 _AND = re.compile(r"\s*(?:[,;|/]|\band\b)?\s*")
 _ONCE = re.compile(r"(?:[A-Z]-)?[0-9]{4,8}(?![\w-])|[0-9]{3}[ -][0-9]{3}(?![\w-])")
+_SHARED = re.compile(r"(?:[A-Za-z2-7]{4}[ -]?){3,15}[A-Za-z2-7]{4}(?!\w)")
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
 _SPELLED = re.compile(
     r"(?:zero|oh|one|two|three|four|five|six|seven|eight|nine)"
@@ -132,6 +133,14 @@ def one_time_code(value: Value) -> Judged | None:
     if match is None or value.link == "reversed" or is_amount(value, match.end()):
         return None
     return Judged(0, match.end(), 0.7)
+
+
+def shared_secret(value: Value) -> Judged | None:
+    """What an authenticator makes its codes of: base 32, often in groups of four."""
+    match = _SHARED.match(value.rest)
+    letters = re.sub("[ -]", "", match[0]) if match else ""
+    is_base32 = letters.isupper() or (letters.islower() and any(map(str.isdecimal, letters)))
+    return Judged(0, match.end(), 0.9) if match and is_base32 else None
 
 
 def _spelled(value: Value) -> re.Match[str] | None:

@@ -73,7 +73,8 @@ GROUPS = {
         (?:alarm|mitarbeiter|zugangs|zutritts|eingangs|garagen|tresor)\pL{0,9}codes?, alarmanlage, garagentor""",
         french=r"porte, portail, coffre\pL*, immeuble, cadenas, digicode, boîte_à_clés?",
         spanish=r"puerta, a?l_portal, caja_fuerte, garaje, alarma, candado, taquilla",
-        opening=r"building, combination, combo, opens?, opened",
+        opening=r"building, combination, combo, opens?, opened, (?:protects?|locks?|secures?|secured|locked)",
+        entering=r"gets? into the (?:flat|house|building|office|garage|cellar|basement|garden|courtyard|stairwell)",
     ),
     "code": _group(
         "access_code",
@@ -84,7 +85,7 @@ GROUPS = {
     "login": _group(
         "password",
         1,
-        english=r"""log_?ins?, log(?:s|ged|ging)?_(?:in|on), sign(?:s|ed)?_in, gets?_in, credentials?, creds,
+        english=r"""log_?ins?, log(?:s|ged|ging)?_(?:into|in|on), sign(?:s|ed)?_in, gets?_in, credentials?, creds,
         accounts?, portal, protected""",
         german=r"zugang, zugangsdaten, anmelde\pL+, geschützt, konto",
         romance=r"identifiants?, credenciales",
