@@ -175,15 +175,13 @@ def find_nearby(text: str) -> Iterator[Span]:
 
 def _without_names(small: str, places: list[Place]) -> list[Place]:
     """Places without the name of a network that stands right before its password: 'hotspot: "Heron" tiger18'."""
-    kept = []
+    kept: list[Place] = []
     for place in places:
-        if (
-            kept
-            and _NETWORK.search(kept[-1].before)
-            and _SIDE_BY_SIDE.fullmatch(small, kept[-1].end, place.start)
-        ):
-            place = place._replace(before=kept.pop().before)
-        kept.append(place)
+        is_second = kept and _NETWORK.search(kept[-1].before) is not None
+        if is_second and _SIDE_BY_SIDE.fullmatch(small, kept[-1].end, place.start):
+            kept.append(place._replace(before=kept.pop().before))
+        else:
+            kept.append(place)
     return kept
 
 
