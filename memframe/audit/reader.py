@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from memframe.audit.closeness import Comparison
 from memframe.audit.difference import APART, LIGHT_WEIGHT, PARTIAL, Difference
@@ -12,7 +13,7 @@ from memframe.audit.layout import denies_another, exchanged_values, in_both, lay
 from memframe.audit.letters import Letters
 from memframe.audit.lexicon import LIGHT
 from memframe.audit.punctuation import ends_sentence, is_enumerated
-from memframe.audit.subjects import speaks_of_another
+from memframe.audit.subjects import OWNING, speaks_of_another
 from memframe.audit.words import Words
 
 _MOST_OF_IT = 0.6
@@ -33,6 +34,7 @@ class Reader:
         self._weights = words.sums(np.where(words.heavy_classes(), 1.0, LIGHT_WEIGHT)).tolist()
         heavy = np.fromiter((word not in LIGHT for word in words.vocabulary), bool, len(words.vocabulary))
         kept = heavy, heavy & (counts > 1)
+        self._owns = pc.match_substring_regex(texts, OWNING).to_pylist()
         self._fullness = np.column_stack([words.n_of(some, by="tokens") for some in kept])
 
     def difference(self, row: int, other: int) -> Difference:
@@ -67,11 +69,15 @@ class Reader:
         return ends_sentence(self._written(part), self._written(whole))
 
     def _is_of_another(self, difference: Difference, row: int, other: int) -> bool:
-        """Whether the longer text says of what is somebody's what the other one says of him."""
-        if difference.kind not in PARTIAL:
-            return False
-        part, whole = sorted((row, other), key=self.fullness)
-        return speaks_of_another(self._written(part), self._written(whole))
+        """Whether one text says of what is somebody's what the other one says, or denies, of him."""
+        if difference.kind in PARTIAL:
+            orders = [sorted((row, other), key=self.fullness)]
+        else:
+            orders = [[row, other], [other, row]] if difference.verdict == "changed" else []
+        return any(
+            self._owns[whole] and speaks_of_another(self._written(part), self._written(whole))
+            for part, whole in orders
+        )
 
     def _written(self, row: int) -> str:
         """A text as it stands in the store."""

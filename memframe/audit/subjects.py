@@ -10,10 +10,14 @@ import re
 from collections import Counter
 
 _OWNER = re.compile(r"\b(?P<owner>\w+)['’]s?\s+(?P<owned>[^\W_]+)(?:\s+(?P<next>[^\W_]+))?", re.IGNORECASE)
-_WORD = re.compile(r"[^\W_]+(?:['’]s?\b)?")
-_OPENING = re.compile(r"\W*(?:the\s+)?(?P<first>[^\W_]+)(?:\s+(?P<second>[^\W_]+))?", re.IGNORECASE)
 _OF_MINE = {"my": "i", "our": "we", "his": "he", "her": "she", "their": "they", "mein": "ich", "meine": "ich"}
 """Whose the first word of «my wife works from home» is."""
+
+OWNING = rf"['\x{{2019}}]s?\s|(?i)^\W*(?:the\s)?(?:{'|'.join(_OF_MINE)})\s"
+"""A pattern of RE2 that every text matches that says whose something is."""
+
+_WORD = re.compile(r"[^\W_]+(?:['’]s?\b)?")
+_OPENING = re.compile(r"\W*(?:the\s+)?(?P<first>[^\W_]+)(?:\s+(?P<second>[^\W_]+))?", re.IGNORECASE)
 
 
 def speaks_of_another(part: str, whole: str) -> bool:
