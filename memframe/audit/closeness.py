@@ -15,7 +15,7 @@ from memframe.audit.difference import APART, Difference, heavy, weight_of
 from memframe.audit.exchanges import is_amount, kind_of, n_light, n_values, valued
 from memframe.audit.known_words import is_known
 from memframe.audit.layout import Layout, Places
-from memframe.audit.lexicon import CHANGING, INTENDING, LIGHT, MINUTES, NEGATIONS
+from memframe.audit.lexicon import CHANGING, INTENDING, LIGHT, LIMITING, MINUTES, NEGATIONS
 from memframe.audit.opposites import are_opposed
 from memframe.audit.resemblance import is_digits, is_number, same_moment
 from memframe.audit.slips import is_slip, may_deny
@@ -26,7 +26,9 @@ _LONG = 8
 _SHORT = 3
 """Words that may tell of a change as an end of the sentence, rather than of something else."""
 
-_TELLING = CHANGING | INTENDING
+_TELLING = CHANGING | INTENDING | LIMITING
+_MODALS = frozenset({"should", "could", "might", "ought"})
+_AUXILIARIES = frozenset({"is", "are", "was", "were", "been", "be", "got"})
 
 
 class Comparison:
@@ -60,6 +62,8 @@ class Comparison:
         opposites = self._opposites()
         if opposites or self._denied():
             return self._turned(left, right, opposites)
+        if self._is_other_voice():
+            return APART
         if not left and not right:
             return Difference(
                 "near", self._way, self._shared / (self._shared + weight_of(self._left + self._right))
@@ -162,6 +166,13 @@ class Comparison:
                     others = [word for word in heavy(added) if word not in NEGATIONS]
                     return len(others) - len(heavy(replaced)) <= 1
         return False
+
+    def _is_other_voice(self) -> bool:
+        """Whether one text says what should be, or what was done by somebody rather than by whom it names."""
+        return any(
+            not _MODALS.isdisjoint(side) or ("by" in side and not _AUXILIARIES.isdisjoint(side))
+            for side in (self._left, self._right)
+        ) and not any(map(heavy, (self._left, self._right)))
 
     def _exchanges(self) -> Places:
         """Of the places those where both texts have words that carry a value and are not the same."""

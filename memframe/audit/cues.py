@@ -127,6 +127,12 @@ RULES: tuple[Rule, ...] = (
         "replaced", 1.0, "replaced", rf"\breplaced (?:the |his |her |their |my )?{_OLD} (?:with|by) {_NEW}"
     ),
     _rule("replaced", 1.0, " replaced ", rf"(?P<new>[^.,;:!?\n]+?) (?:has )?replaced {_OLD} as\b"),
+    _rule(
+        "replaced",
+        1.0,
+        "replaced by|replaced with",
+        rf"(?P<old>[^.,;:!?\n]+?) (?:was|were|has been|have been|got) replaced (?:by|with) {_NEW}",
+    ),
     _rule("replaced", 1.0, "replaced", r"\b(?:was|were|has been|have been|got) replaced\b"),
     _rule(
         "ended",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +15,7 @@ from memframe.audit.layout import denies_another, exchanged_values, in_both, lay
 from memframe.audit.letters import Letters
 from memframe.audit.lexicon import LIGHT
 from memframe.audit.punctuation import ends_sentence, is_enumerated
-from memframe.audit.subjects import OWNING, speaks_of_another
+from memframe.audit.subjects import OWNING, speaks_of_another, speaks_of_what_another_has
 from memframe.audit.words import Words
 
 _MOST_OF_IT = 0.6
@@ -71,13 +73,17 @@ class Reader:
     def _is_of_another(self, difference: Difference, row: int, other: int) -> bool:
         """Whether one text says of what is somebody's what the other one says, or denies, of him."""
         if difference.kind in PARTIAL:
-            orders = [sorted((row, other), key=self.fullness)]
-        else:
-            orders = [[row, other], [other, row]] if difference.verdict == "changed" else []
-        return any(
-            self._owns[whole] and speaks_of_another(self._written(part), self._written(whole))
-            for part, whole in orders
+            part, whole = sorted((row, other), key=self.fullness)
+            is_extended = difference.kind == "extended"
+            return self._speaks(speaks_of_another, part, whole) or (
+                is_extended and self._speaks(speaks_of_what_another_has, part, whole)
+            )
+        return difference.verdict == "changed" and (
+            self._speaks(speaks_of_another, row, other) or self._speaks(speaks_of_another, other, row)
         )
+
+    def _speaks(self, of_another: Callable[[str, str], bool], part: int, whole: int) -> bool:
+        return self._owns[whole] and of_another(self._written(part), self._written(whole))
 
     def _written(self, row: int) -> str:
         """A text as it stands in the store."""

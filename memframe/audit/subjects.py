@@ -8,8 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Container
 
-_OWNER = re.compile(r"\b(?P<owner>\w+)['’]s?\s+(?P<owned>[^\W_]+)(?:\s+(?P<next>[^\W_]+))?", re.IGNORECASE)
+from memframe.audit.lexicon import USERS
+
+_OWNER = re.compile(
+    r"\b(?P<owner>\w+)['’]s?(?=\s+(?P<owned>[^\W_]+)(?:\s+(?P<next>[^\W_]+))?)", re.IGNORECASE
+)
 _OF_MINE = {"my": "i", "our": "we", "his": "he", "her": "she", "their": "they", "mein": "ich", "meine": "ich"}
 """Whose the first word of «my wife works from home» is."""
 
@@ -25,14 +30,31 @@ def speaks_of_another(part: str, whole: str) -> bool:
 
     >>> speaks_of_another("Ada works from home", "Ada's wife works from home on Fridays")
     True
-    >>> speaks_of_another("Ada likes tea", "Ada likes Leo's tea"), speaks_of_another("Works here", "My son works here")
-    (False, True)
+    >>> speaks_of_another("Ada likes tea", "Ada likes tea and Leo's cake")
+    False
+    >>> speaks_of_another("Works here", "My son works here")
+    True
     """
     words, more = Counter(_words(part)), Counter(_words(whole))
     return any(
         owned not in words and (more[owner] < words[owner] or _begins_with(part, following))
         for owner, owned, following in _owned(whole)
     )
+
+
+def speaks_of_what_another_has(part: str, whole: str) -> bool:
+    """Whether a longer text says of somebody's thing what a shorter one says of the thing alone.
+
+    >>> speaks_of_what_another_has("User's flat is small", "User's parents' flat is small")
+    True
+    """
+    words = set(_words(part))
+    return any(owned in words and _is_new_owner(owner, words) for owner, owned, _ in _owned(whole))
+
+
+def _is_new_owner(owner: str, words: Container[str]) -> bool:
+    """Whether what the other text speaks of as well is somebody's of whom it does not."""
+    return owner not in USERS and not any(f"{owner}{sign}" in words for sign in ("", "'", "’", "'s", "’s"))
 
 
 def _words(text: str) -> list[str]:

@@ -19,6 +19,7 @@ _WHO = (
     r"(?:users?|assistant|agent|ai|bot|model|nutzer(?:in)?|usuari[oa]|utilisat\w+)\b"
 )
 _IS_NOW = rf"{_WHO}(?: is| was| has been)?(?: now| currently| just| still)?"
+_SOON = one_of("send, check, report, create, run, try, return, finish, prepare, look, notify, retry")
 _BEGIN = r"\A\W{0,6}"
 _DEEDS = (
     Signal.of(2, rf"{_WHO} (?:just |also |now |then |has )?{ASKS}\b"),
@@ -44,6 +45,7 @@ _DEEDS = (
         4,
         rf"\A\W{{0,3}}(?:the )?(?:sub-?)?(?:assistant|agent|ai|bot|model) (?:is|was) (?:now |currently )?{BUSY}\b",
         r"\A\W{0,3}(?:the )?(?:sub-?)?(?:assistant|agent|ai|bot|model) (?:will now|is about to|is going to)\b",
+        rf"\A\W{{0,3}}(?:the )?(?:assistant|agent|ai|bot) will {_SOON}\b",
         r"\A\W{0,3}(?:left|still|remaining|things?) to (?:do|fix|finish)\b\s?:",
     ),
     Signal.of(  # "Still debugging ...", "Pushed ..."
@@ -59,7 +61,7 @@ _DEEDS = (
             going="""continue, need to, going to, about to, let['’]?s, let me, we['’]?re going to, i['’]?m going to,
             i am going to""",
             errors="merge conflict, compile error, error, type error",
-            steps=r"step [0-9]+, half (?:done|of), just \w+ed",
+            steps=r"step [0-9]+, half ?way (?:through|into|done), half (?:done|of), just \w+ed",
             others="en cours, gerade",
         )
         + r"\b",
@@ -110,6 +112,8 @@ _OBJECTS = (
         r"\b(?:proceed|go ahead|go on|continue|try again)\W*\Z",
         r"\b(?:the|its) (?:cause|wording|spelling)\W*\Z",
         r"\b(?:in|on) the (?:open|current|other|active) (?:tab|file|window|page|document|editor)\b",
+        r"\boption [A-Z0-9]\b",
+        rf"{_WHO} wants (?:the|this|that) [^.]{{0,24}}\b\w+ed\W*\Z",
         rf"\bthis {SAID}\b|\banother {SAID}\b|\b(?:shorter|longer|simpler|different) {SAID}\b",
         r"\b(?:ci-dessus|oben|de arriba)\b",
         r"\b(?:last|letzte|última|dernière) (?:answer|antwort|respuesta|réponse)",

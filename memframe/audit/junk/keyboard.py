@@ -38,8 +38,8 @@ ON_SCREEN = one_of(
     import, lockfile, migrations?, server, endpoints?, deploy(?:ment)?, staging, dataset, download, file, files, module,
     function, variable, readme, changelog, linter, lint, compiler, package, dependenc\w+, config, repo, diff, merge
     conflict, parser, lexer, header, footer, database, pipeline, container, typo, spinner, popup, dialog, settings,
-    login screen, error, warnings?, exception, flag, package[.-]lock, docker, queue, code, api, crash, heap,
-    null pointer, breakpoint, computer"""
+    login screen, error, warnings?, exception, flag, package[.-]lock, docker, queue, code, api, crash, heap, job,
+    refactor, null pointer, breakpoint, computer"""
 )
 """What there is at a keyboard."""
 
@@ -61,6 +61,9 @@ COMMAND = one_of(
     set (?:an?|the) (?:reminder|countdown)""",
     media="play (?!in|with|for|the (?:role|piano|guitar|violin))\\w+, pause, skip, mute, unmute,"
     " (?:take|make) a screenshot",
+    calling="""call (?!it|him|her|them|an?|the|his|that )\\w+, text \\w+, look up, google, search for, read out,
+    order (?:a|an|some) \\w+,
+    add (?:\\w+ ){1,3}to (?:the|his|her|my) (?:\\w+ )?list""",
     checking="check (?:the |its |this |for )?(?:spelling|grammar|typos|the text), proceed, hurry, wait, be quicker",
 )
 """What is told to a machine that does it at once."""
@@ -71,7 +74,8 @@ TOPICS = one_of(
     (?:about |for )?(?:the|today['’]s|tomorrow['’]s|a) (?:weather|news|forecast|headlines|traffic|score)(?: forecast)?,
     for directions, (?:the assistant |it )?to {COMMAND},
     to {TO_DO},
-    to know (?:{WHICH}|if|the),
+    to know (?:{WHICH}|if|the), (?:me|you|the assistant) to {TO_DO},
+    for an? (?:shorter|longer|simpler|better|different|funnier|nicer|clearer|new|stronger|softer) \w+,
     for (?:\w+ )?more (?:\w+ )?(?:{SAID}|name|idea|synonym|word)s?,
     for (?:help|another|the|more|ideas|names|suggestions|advice on|(?:an? )?{ASKED_FOR}),
     (?:an? )?{ASKED_FOR}"""

@@ -64,6 +64,7 @@ LIFE = (
         )
         + r"\b(?! to be \w+ed\b)",
     ),
+    Signal.of(3, r"\bbefore (?:the|any|each|every) [^.\n]{2,40}\b(?:or (?:they|it) fails?|must|needs?)\b"),
     Signal.of(3, r"\b(?:wants|likes) (?!th[eio]|that|an? |to |it |his |her |more |another )[a-z]+ ?\w*s\b"),
     Signal.of(3, r"\b(?:before (?:you|we)|how we|everything|in (?:this|our|my) (?:project|repo))\b"),
     Signal.of(2, r"\b(?:from now on|in future|please remember|remember:|don['’]t|do not|must(?: not)?)\b"),

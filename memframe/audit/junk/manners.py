@@ -33,6 +33,11 @@ _OF_USER = (
     + one_of(
         r"""said (?:hello|hi|hey|goodbye|bye|good \w+|thanks|thank you|ok|okay|yes|no),
         says? (?:goodbye|hello|hi|thanks|ok|yes|no|brb), replied \w{2,5}, typed ['"]?\w{1,8}['"]?,
+        said (?:thanks|bye|goodbye|hello|hi) and \w+(?: off| out)?, said never ?mind,
+        sent an? (?:\w+ )?(?:message|image|photo|file|gif),
+        logged in from [\w ]{3,30}, opened an? (?:new )?(?:chat|session|conversation|tab), typed an? [\w ]{3,20},
+        jok(?:ed|es) about the (?:weather|delay|assistant|answer), greeted with \W?\w+\W?,
+        seems? to (?:enjoy|like|follow|understand|appreciate) (?:the )?(?:conversation|chat|answer|assistant|joke)s?,
         (?:said|typed|wrote) ['"“](?:ok(?:ay)?|yes|no|continue|go (?:on|ahead)|brb|thanks)\b[^'"”]{0,20}\W{0,2},
         (?:greeted|thanked)(?: the)?(?: assistant| ai| agent| bot)?, acknowledged(?: the (?:response|answer|message))?,
         logged (?:in|out|on|off), signed (?:in|out), (?:wants|needs) help, is chatting(?: with the (?:assistant|ai))?,

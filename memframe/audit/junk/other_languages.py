@@ -63,7 +63,8 @@ _GOOD = one_of(
 _MANNERS = re.compile(
     rf"\W{{0,3}}{_WHO} "
     + one_of(
-        german=rf"(?:hat|sagte?) {_GOOD}(?: gesagt)?, hat sich (?:bedankt|verabschiedet), bedankte? sich, grüßte?",
+        german=rf"(?:hat|sagte?) {_GOOD}(?: gesagt)?, hat sich (?:bedankt|verabschiedet), grüßte?",
+        leaving="(?:bedankte?|verabschiedete?) sich",
         french=rf"a dit {_GOOD}, a remercié, remercie, salue, a salué",
         spanish=rf"dio (?:las )?gracias, dijo {_GOOD}, saludó, se despidió, agradeció",
     )

@@ -33,18 +33,20 @@ _BEGINNING = re.compile(
         javascript=rf"\AError: [A-Z][^.\n]{{3,80}}(?:\n|\Z), {_LINE}Uncaught \w+Error\b",
         crashes=rf"{_LINE}(?:npm (?:ERR!|WARN)|error\[E[0-9]+\]|panic: |Segmentation fault|fatal: |make: \*\*\* )",
         programs=rf"{_LINE}(?:-)?{_SHELL}: (?:\([0-9]+\) )?(?:line [0-9]+: )?[^\n]{{3,120}}\Z",
+        prefixes=rf"{_LINE}(?:warning|error|remote|hint|sudo|note): [^\n]{{3,160}}\Z, \AE: [A-Z],"
+        r" \A\[[0-9]{2}:[0-9]{2}:[0-9]{2}\][ ], \AW: [A-Z], \ATraceback: ",
         http=r"^HTTP/[0-9.]+ [0-9]{3}, \AHTTP (?:error )?[1-5][0-9]{2}(?: [A-Z][a-z]+){0,3}\W*\Z",
         shells=rf"{_LINE}\$ [a-z]+[ ], \APermission denied \(",
         pages=r"\A\s*<(?:!(?:doctype|DOCTYPE) html|html|head|body|\?xml)\b",
         results=r"\A\s*</?(?:tool_result|function_results?|tool_response|stdout|stderr|result)>",
         git=rf"{_LINE}diff --git a/, \AOn branch \S+\n, {_LINE}\[[\w/.-]+ [0-9a-f]{{7,12}}\][ ],"
-        rf" ^[ \t]*[0-9]+ files? changed\, [0-9]+",
+        rf" ^[ \t]*[0-9]+ files? changed,[ ][0-9]+",
         listings=rf"{_LINE}[dl-](?:[r-][w-][xsStT-]){{3}}[@+.]?\s+[0-9], \Atotal [0-9]+\n",
-        compilers=rf"{_LINE}{_PATH}\.\w{{1,5}}[:(][0-9]+(?:[:\, ][0-9]+)?\)?[: -]+(?:fatal )?(?:error|warning|note)\b",
+        compilers=rf"{_LINE}{_PATH}\.\w{{1,5}}[:(][0-9]+(?:[:,\s][0-9]+)?\)?[: -]+(?:fatal )?(?:error|warning|note)\b",
         testers=rf"{_LINE}(?:FAILED|PASSED|ERROR|PASS|FAIL) {_PATH}\.\w+(?:::\S+)?(?:[ ]\(|[ ]-[ ]|\s*$), ^={{6}}=*[ ]",
         bars=r"[█▉▊▋▌▍▎▏#=]{4,}[>.\s]{0,40}\]?\|?\s*[0-9], [0-9]{1,3}%\|[^|\n]{3}",
         pings=r"\APING \S+ \(, ^[0-9]+ bytes from[ ]",
-    ).replace(r"\,", ","),
+    ),
     re.MULTILINE,
 )
 """With what a line begins that nobody writes by hand."""
@@ -58,6 +60,14 @@ _DID = one_of(
     "read, wrote, written, edited, fetched, downloaded, saved, created, loaded, found, listed, searched,"
     " patched, updated, deleted, moved, copied, opened, parsed, returned, generated, scanned, extracted"
 )
+_ELEMENT = one_of(
+    "element, selector, button, field, link, input, page, form, tab, menu, checkbox, bottom, top"
+)
+_HANDLED = one_of("clicked, typed, navigated, scrolled, hovered, pressed, filled, submitted, tapped")
+_PRINTED = one_of("screenshot, output, page, response, file, image, snapshot, document")
+_DONE = one_of(
+    "taken, captured, truncated, omitted, loaded, saved, returned, received, rendered, generated, closed"
+)
 _FILE = rf"{_PATH}[/.]\w+"
 _PLACE = rf"(?:{_FILE}|{_N}\s{_COUNTED}|https?://\S+|[\"'`][^\"'`\n]{{1,60}}[\"'`])"
 _TOOLS = r"(?:[a-z]+_[a-z_]+|(?:the )?(?:tool(?: call)?|command|process|exec|search|script))"
@@ -68,16 +78,23 @@ _WHOLE = re.compile(
         nothing=r"no (?:results?|matches|files) (?:were )?found(?: (?:for|in)\b[^\n]{0,80})?",
         calls=rf"{_TOOLS} ['\"`]?[\w ./:-]{{0,60}}['\"`]? ?(?:returned|failed|timed out|exited|succeeded|completed)"
         r"\b[^\n]{0,120}",
+        requests=r"(?:api |http |tool |function |network )?(?:call|request|fetch|query|connection) (?:failed|succeeded"
+        r"|returned|timed out|refused|reset)\b[^\n]{0,80}",
+        pages=rf"{_HANDLED} (?:on |to |into |in |over )?"
+        rf"(?:the )?(?:{_ELEMENT}|https?://\S+|[#.][\w-]+)[^\n]{{0,80}}",
+        states=rf"{_PRINTED} (?:was )?{_DONE}(?:[:,( ][^\n]{{0,80}})?",
+        builders=r"(?:removing|creating|pulling|pushing|resolving|unpacking|enumerating|counting|fetching) [a-z]+"
+        r" [a-z]* ?[0-9a-f]{6}[0-9a-f]*, step [0-9]+/[0-9]+ : [A-Z]+ [^\n]{1,80}, ok\s+\S+/\S+\s+[0-9.]+s",
         ends=r"(?:exec|command|process) \w+ \([^()\n]{3,80}\), killed(?: by \w+)?, terminated, aborted"
         r"(?: \(core dumped\))?, (?:tool|function) (?:result|output|response): [^\n]{0,120}",
-        counts=rf"(?:[\w ]{{2,24}}: )?{_N}\s{_COUNTED}(?:\, {_N}\s{_COUNTED}){{1,4}}",
-        tests=r"=*[ ]?[0-9]+ (?:passed|failed)(?:\, [0-9]+ \w+){0,4} in [0-9.]+ ?s(?:econds)?[ ]?=*",
+        counts=rf"(?:[\w ]{{2,24}}: )?{_N}\s{_COUNTED}(?:,[ ]{_N}\s{_COUNTED}){{1,4}}",
+        tests=r"=*[ ]?[0-9]+ (?:passed|failed)(?:,[ ][0-9]+ \w+){0,4} in [0-9.]+ ?s(?:econds)?[ ]?=*",
         packages=r"successfully installed [\w. -]+, added [0-9]+ packages[^\n]{0,80}, requirement already satisfied"
         r"[^\n]{0,120}, collecting [\w.-]+\n[^\0]{0,2000},"
         r" (?:compiling|downloading|installing|building) [\w.-]+ v?[0-9][^\0]{0,2000}",
         training=r"epoch [0-9]+/[0-9]+\b[^\n]{0,120}",
         searches=r"search results(?: for [^:\n]{1,60})?: 1[.)] [^\0]{0,2000}",
-    ).replace(r"\,", ","),
+    ),
     re.IGNORECASE,
 )
 """What a tool says when it is done, and nothing else."""
@@ -101,7 +118,10 @@ MARKS = one_of(
     tests=r"\b(?:FAILED|PASSED|PASS|FAIL)\b, [0-9] (?:passed|failed)",
     bars=r"%\|, [█#=]{4}, bytes from",
     work=rf"(?i:^\W*(?:{_DID}|{_TOOLS}|no|killed|terminated|aborted|added|collecting|compiling|downloading|installing"
-    r"|building|epoch|successfully|requirement|search)\s)",
+    r"|building|epoch|successfully|requirement|search|api|http|call|request|query|connection|clicked|typed|navigated"
+    r"|scrolled|hovered|pressed|filled|submitted|tapped|screenshot|output|page|response|file|image|snapshot|document"
+    r"|removing|creating|pulling|pushing|resolving|unpacking|enumerating|counting|fetching|step|ok)\s)",
+    prefixes=r"(?i:^\s*(?:warning|error|remote|hint|sudo|note|e|w|traceback)): , ^\[[0-9]{2}:",
     counts=rf"(?i:[0-9] (?:{_COUNTED}))",
     columns=r"[A-Z][A-Za-z%]+[ ]{2}[^\n]*[ ]{2}[A-Z]",
 )

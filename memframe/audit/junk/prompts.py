@@ -61,7 +61,7 @@ _SUPPOSED = re.compile(rf"\b{_WHEN} (?:the |a )?users?\b", re.IGNORECASE)
 
 _FOR_SOMEBODY = re.compile(
     r"\b(?:as|because|since|that) (?:the user|they|he|she) "
-    r"(?:is|has|uses|can(?:no|['’])t|suffers|lives|works|was|writes|speaks|reads|owns|needs|prefers|finds)\b"
+    r"(?:is|has|uses|can(?:no|['’])t|suffers|lives|works|was|had|writes|speaks|reads|owns|needs|prefers|finds)\b"
     r"|[,;:–—-]\s(?:the user|they|he|she) (?:finds|hates|loves|prefers|dislikes|feels|gets|has)\b",
     re.IGNORECASE,
 )
@@ -77,6 +77,7 @@ _PARTICULAR = re.compile(
     rf"\b(?i:because|since) (?!(?i:{_NO_PERSON})\b)\w+"
     rf"|\b(?i:users?)['’]s (?!(?i:{_THEIR_OWN})\b)\w+ (?i:is|are|has|was)\b"
     r"|\b(?i:in|on|for) this (?i:repo|repository|project|machine|laptop|computer|house|family|team)\b"
+    r"|\b(?i:his|her|their|my) (?i:wife|husband|mother|father|sister|brother|son|daughter|child(?:ren)?|birthday)\b"
     r"|\b(?i:as|call|named) (?:Mrs?|Ms|Dr|Frau|Herr|Madame|Señora?)\b"
 )
 """A reason, a place or a person of somebody's own: such a rule was made for one user, and is his wish."""

@@ -57,7 +57,9 @@ _PEOPLE = re.compile(
     re.IGNORECASE,
 )
 _ADVICE = re.compile(
-    r"\A\W*(?:the )?user['’]s\b|\b(?:if|when|whenever|unless|must|should|because|instead of)\b", re.IGNORECASE
+    r"\A\W*(?:the )?user['’]s\b|\b(?:if|when|whenever|unless|must|should|because|instead of"
+    r"|twins?|bab(?:y|ies)|f(?:o?e)tus|child(?:ren)?|patient|wife|husband|mother|father|dog|cat)\b",
+    re.IGNORECASE,
 )
 """What is told to be heeded another time, in whatever words."""
 

@@ -27,7 +27,8 @@ _MAXIM = one_of(
     speak, you(?:['’]re| are) not (?:the user|their|your human)['’]?s? (?:voice|proxy)""",
     doubt="when in doubt,? ask(?: before| first|$)",
 )
-MAXIMS = rf"{_HARM}|{_MAXIM}|\A\W*(?:decline|refuse)\b"
+MAXIMS = r"\A\W*(?:if|when) (?:you are )?(?:unsure|uncertain|not sure)|per (?:message|reply)"
+MAXIMS += rf"|\A\W*(?:tool|memory|format)|{_HARM}|{_MAXIM}|\A\W*(?:decline|refuse)\b"
 """A pattern of RE2 that every text with such a saying matches."""
 
 _FILE = r"(?:soul|agents?|user|tools?|memory|identity|bootstrap|heartbeat|boot)\.md"
@@ -37,6 +38,23 @@ _SERVES = one_of(
 )
 SAYINGS = (
     Signal.of(3, rf"\b{_HARM}"),
+    Signal.of(
+        5,
+        r"\A\W{0,4}(?:never|do not|don['’]t|always) use [^.\n]{0,40}\b(?:per|in (?:each|every|your)) "
+        r"(?:message|reply|response|answer|repl(?:y|ies))\b",
+    ),
+    Signal.of(5, r"\A\W{0,4}(?:respond|reply|answer|write) in the (?:same )?language (?:as|of) the user\b"),
+    Signal.of(
+        5,
+        r"\A\W{0,4}(?:if|when) (?:you are )?(?:unsure|uncertain|not sure|in doubt),? (?:say|ask|state|admit|tell)\b",
+    ),
+    Signal.of(5, r"\Ayou have access to an? \w+"),
+    Signal.of(
+        5,
+        r"\A\W{0,4}(?:tools?|tool (?:usage|use|policy)|memory policy|formatting|style guide)\s?:"
+        r" (?:prefer|use|never|always|avoid|do not)\b",
+    ),
+    Signal.of(5, r"\A\W{0,4}be (?:careful|bold|cautious) with (?:external|internal|destructive) actions\b"),
     Signal.of(5, rf"(?:^|[.:;]\s|\A\W{{0,4}}){_MAXIM}"),
     Signal.of(2, rf"\b{_FILE}\b[^.\n]*\b(?:should|must|is to) be (?:deleted|updated|read)\b"),
     Signal.of(4, rf"\b(?:call|use|run|invoke)s? `?{_TOOL_NAME}"),

@@ -41,7 +41,8 @@ KEYWORD = re.compile(
     |(?P<loose>(?:clave|pass(?=\s(?:for|to)\s))(?!\w))
     |(?P<login>(?:log-?in\ (?:details|data)|logins?|credentials?|creds|(?:zugangs|anmelde|login)daten
         |credenciales|identifiants|credenziali|inloggegevens)(?!\w))
-    |(?P<pin>(?:pins?|puk|pincode|geheimzahl|geheimnummer|cvv2?|cvc2?)(?!\w)(?:[ -]?(?:codes?|number|nummer|no\.?))?)
+    |(?P<pin>(?:pins?2?|puk2?|pincode|geheimzahl|geheimnummer|cvv2?|cvc2?)(?!\w)
+        (?:[ -]?(?:codes?|number|nummer|no\.?))?)
     |(?P<code>(?:codes?|c[oó]digos?|codic[ei]|combinations?|combos?|combinaci[oó]n|combinaison|combinazione|combinatie
         |(?:zahlen)?kombination|(?:toegangs|deur)code
         |(?:(?:haus)?tür|zugangs|entsperr|sperr|alarm|garagen|eingangs|tor|tresor|safe|schloss|zutritts|zahlen)codes?
@@ -70,7 +71,7 @@ MARKS = "(?i)" + one_of(
     scripts="пароль, 密码, 密碼, パスワード, 비밀번호",
     networks=rf"{_WIFI}[ -]?(?:pass|key|schl|code)",
     words=r"(?:secret|code|magic|safe|memorable|family|security|pickup)[ -]?word, codew, credential, \bcreds\b",
-    numbers=r"\bpins?\b, \bpuk\b, pincode, \bcv[vc], codes?\b, c[oó]digo, \botp\b",
+    numbers=r"\bpins?2?\b, \bpuk2?\b, pincode, \bcv[vc], codes?\b, c[oó]digo, \botp\b",
     keys=r"(?:backup|recovery|rescue|scratch|restore|emergency)[ -]?key, (?:\b|_)(?:key|token|secret|authtoken)s?\b",
     tokens=r"bearer, \bpat\b",
     masters=r"\bmaster\b",
@@ -88,6 +89,7 @@ _ABOUT = one_of(
     amounts="limits?, usage, counts?, budget, expir\\w+, length, strength, timeout, less",
     events="rotations?, history, reuse, leaks?, breach\\w*, shar\\w+, review\\w*, freeze, replacement, assignment",
     texts="hints?, lists?, books?, sheets?, emails?, links?, words?, snippets?, examples?, names?, lookups?",
+    queries=r"from \w+ where",
     others="hash\\w*, smell\\w*, base, style, cov\\w+, formats?, types?",
 )
 ABOUT = re.compile(rf"[ -]?{_ABOUT}\b(?![*!@#$%&_0-9])")

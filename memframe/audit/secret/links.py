@@ -36,7 +36,8 @@ _LATER = (
     r"(?:(?:it|that|which)(?:['’]s|\s+is|\s+was)|c['’]est)(?:\s+now)?"
 )
 _LINK = re.compile(
-    rf"(?P<set>(?:{_SET})\s+)|(?P<colon>\s*(?:=>|->|→|[:=：])\s*(?:{BE}\s+)?)|(?P<is>(?:\s+{BE}|['’]s):?\s+|\s*は\s*"
+    rf"(?P<set>(?:{_SET})\s+)|(?P<colon>\s*(?:[=-]{{1,3}}>|→|[:=：])\s*(?:{BE}\s+)?)"
+    rf"|(?P<is>(?:\s+{BE}|['’]s):?\s+|\s*は\s*"
     rf"|\s*是\s*)"
     rf"|(?P<dash>\s+[-–—]\s+|\?\s+)|(?P<later>{_LATER}\s+)|(?P<comma>,\s+)|(?P<to>\s+(?:from|to|auf|en|à|a)\s+)"
     rf"|(?P<given>\s+as\s+)",
@@ -70,7 +71,9 @@ _GIVEN = re.compile(r"\b(?:gave|given|told|chose|picked|named|has|had|set)\s+(?:
 _CHANGED = re.compile(
     r"\b(?:chang|set|reset|updat|switch|rotat|renew|mak|made|geänder|cambi|cambié|mis\b|puse)\w*\s+(?:[\w’']+\s+){0,6}\Z"
 )
-_BESIDE = re.compile(r"\s{1,3}\(?(?=\S)|(?=[\"“„«`‘'])")
+_BESIDE = re.compile(
+    r"(?:\s\((?:rw|ro|test|live|prod|staging|read|write|admin)\))?\s{1,3}\(?(?=\S)|(?=[\"“„«`‘'])"
+)
 
 
 _GENITIVE = ("'", "’")
