@@ -9,7 +9,7 @@ must say more.
 
 from __future__ import annotations
 
-from memframe.audit.junk.keyboard import ASKS, BUSY, COMMAND, DONE, ON_SCREEN, SAID, TOPICS, TRIFLE
+from memframe.audit.junk.keyboard import ASKS, BUSY, COMMAND, DONE, ON_SCREEN, PIECE, SAID, TOPICS, TRIFLE
 from memframe.audit.junk.life import LIFE
 from memframe.audit.junk.signs import Sign, Signal, quoted, weight_of
 from memframe.audit.vocabulary import one_of
@@ -113,7 +113,7 @@ _OBJECTS = (
         r"\b(?:the|its) (?:cause|wording|spelling)\W*\Z",
         r"\b(?:in|on) the (?:open|current|other|active) (?:tab|file|window|page|document|editor)\b",
         r"\boption [A-Z0-9]\b",
-        rf"{_WHO} wants (?:the|this|that) [^.]{{0,24}}\b\w+ed\W*\Z",
+        rf"{_WHO} wants (?:the|this|that) (?:{SAID}|{PIECE})s? (?:to be )?\w+ed\W*\Z",
         rf"\bthis {SAID}\b|\banother {SAID}\b|\b(?:shorter|longer|simpler|different) {SAID}\b",
         r"\b(?:ci-dessus|oben|de arriba)\b",
         r"\b(?:last|letzte|última|dernière) (?:answer|antwort|respuesta|réponse)",

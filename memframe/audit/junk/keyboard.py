@@ -55,15 +55,24 @@ ASKED_FOR = one_of(
     outline, \w+ (?:version|list|summary|answer)"""
 )
 WHICH = one_of("what, how, who, when, why, where, which, whether")
+PIECE = one_of(
+    words="intro, introduction, ending, conclusion, wording, tone, headline, phrasing, paragraph, caption, word",
+    looks="colou?rs?, labels?, fonts?, columns?, rows?, margins?, bars?, axes, axis, background, spacing, layout, size",
+)
+"""Parts of what is written or drawn at the moment."""
+
+_DEVICE = one_of(
+    "lights?, lamps?, tv, television, music, radio, fan, heating, heater, ac, alarm, volume, speaker, vacuum"
+)
 COMMAND = one_of(
-    devices="""turn (?:on|off|up|down), switch (?:on|off), dim,
-    (?:set|start|cancel|stop) (?:an?|the|\\w+) (?:alarm|timer),
+    devices=rf"""(?:turn|switch) (?:(?:on|off|up|down) )?(?:the )?(?:\w+ )?{_DEVICE}\b, dim,
+    (?:set|start|cancel|stop) (?:an?|the|\w+) (?:alarm|timer),
     set (?:an?|the) (?:reminder|countdown)""",
-    media="play (?!in|with|for|the (?:role|piano|guitar|violin))\\w+, pause, skip, mute, unmute,"
+    media=r"play (?!in|with|for|the (?:role|piano|guitar|violin))\w+, pause, skip, mute, unmute,"
     " (?:take|make) a screenshot",
-    calling="""call (?!it|him|her|them|an?|the|his|that )\\w+, text \\w+, look up, google, search for, read out,
-    order (?:a|an|some) \\w+,
-    add (?:\\w+ ){1,3}to (?:the|his|her|my) (?:\\w+ )?list""",
+    calling=r"""call (?!(?:it|him|her|them|an?|the|his|that)\b)\w+, text \w+, look up, google, search for, read out,
+    order (?:a|an|some) \w+,
+    add (?:\w+ ){1,3}to (?:the|his|her|my) (?:\w+ )?list""",
     checking="check (?:the |its |this |for )?(?:spelling|grammar|typos|the text), proceed, hurry, wait, be quicker",
 )
 """What is told to a machine that does it at once."""
@@ -75,7 +84,7 @@ TOPICS = one_of(
     for directions, (?:the assistant |it )?to {COMMAND},
     to {TO_DO},
     to know (?:{WHICH}|if|the), (?:me|you|the assistant) to {TO_DO},
-    for an? (?:shorter|longer|simpler|better|different|funnier|nicer|clearer|new|stronger|softer) \w+,
+    for an? (?:shorter|longer|simpler|better|different|funnier|nicer|clearer|new|stronger|softer) (?:{SAID}|{PIECE}),
     for (?:\w+ )?more (?:\w+ )?(?:{SAID}|name|idea|synonym|word)s?,
     for (?:help|another|the|more|ideas|names|suggestions|advice on|(?:an? )?{ASKED_FOR}),
     (?:an? )?{ASKED_FOR}"""

@@ -35,7 +35,7 @@ LIFE = (
             events=r"pregnan\w+, wedding, marri\w+, divorc\w+, custody, adoption, visa, asylum, green card",
             helpers="doctor, therapist, lawyer, landlord, boss for",
             health=r"""patient, transplant, chemo\w*, surgery, diagnos\w+, kidney, heart, sober, diet, eye, blood,
-            medical""",
+            medical, antibiotics?, medication, pills?, treatment, life support, hospice""",
             learning="degree, thesis, phd, novel, university, school, exam, certificate, driving",
             living="house, flat, garden, job, career, club, church, band, choir",
         )
