@@ -44,7 +44,7 @@ _BEGINNING = re.compile(
         listings=rf"{_LINE}[dl-](?:[r-][w-][xsStT-]){{3}}[@+.]?\s+[0-9], \Atotal [0-9]+\n",
         compilers=rf"{_LINE}{_PATH}\.\w{{1,5}}[:(][0-9]+(?:[:,\s][0-9]+)?\)?[: -]+(?:fatal )?(?:error|warning|note)\b",
         testers=rf"{_LINE}(?:FAILED|PASSED|ERROR|PASS|FAIL) {_PATH}\.\w+(?:::\S+)?(?:[ ]\(|[ ]-[ ]|\s*$), ^={{6}}=*[ ]",
-        bars=r"[█▉▊▋▌▍▎▏#=]{4,}[>.\s]{0,40}\]?\|?\s*[0-9], [0-9]{1,3}%\|[^|\n]{3}",
+        bars=r"(?<![█▉▊▋▌▍▎▏#=])[█▉▊▋▌▍▎▏#=]{4,}+[>.\s]{0,40}\]?\|?\s*[0-9], [0-9]{1,3}%\|[^|\n]{3}",
         pings=r"\APING \S+ \(, ^[0-9]+ bytes from[ ]",
     ),
     re.MULTILINE,
