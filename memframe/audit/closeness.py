@@ -9,12 +9,13 @@ the sentence around.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from memframe.audit.difference import APART, Difference, heavy, weight_of
 from memframe.audit.exchanges import is_amount, kind_of, n_light, n_values, valued
 from memframe.audit.known_words import is_known
 from memframe.audit.layout import Layout, Places
-from memframe.audit.lexicon import CHANGING, INTENDING, LIGHT, MINUTES, NEGATIONS
+from memframe.audit.lexicon import CHANGING, INTENDING, LIGHT, LIMITING, MINUTES, NEGATIONS
 from memframe.audit.opposites import are_opposed
 from memframe.audit.resemblance import is_digits, is_number, same_moment
 from memframe.audit.slips import is_slip, may_deny
@@ -25,7 +26,9 @@ _LONG = 8
 _SHORT = 3
 """Words that may tell of a change as an end of the sentence, rather than of something else."""
 
-_TELLING = CHANGING | INTENDING
+_TELLING = CHANGING | INTENDING | LIMITING
+_MODALS = frozenset({"should", "could", "might", "ought"})
+_AUXILIARIES = frozenset({"is", "are", "was", "were", "been", "be", "got"})
 
 
 class Comparison:
@@ -59,6 +62,8 @@ class Comparison:
         opposites = self._opposites()
         if opposites or self._denied():
             return self._turned(left, right, opposites)
+        if self._is_other_voice():
+            return APART
         if not left and not right:
             return Difference(
                 "near", self._way, self._shared / (self._shared + weight_of(self._left + self._right))
@@ -162,6 +167,13 @@ class Comparison:
                     return len(others) - len(heavy(replaced)) <= 1
         return False
 
+    def _is_other_voice(self) -> bool:
+        """Whether one text says what should be, or what was done by somebody rather than by whom it names."""
+        return any(
+            not _MODALS.isdisjoint(side) or ("by" in side and not _AUXILIARIES.isdisjoint(side))
+            for side in (self._left, self._right)
+        ) and not any(map(heavy, (self._left, self._right)))
+
     def _exchanges(self) -> Places:
         """Of the places those where both texts have words that carry a value and are not the same."""
         loose = (
@@ -258,6 +270,8 @@ class Comparison:
         is_start = n_left == 0 or (n_left == 1 and not self._settled.isdisjoint(self._layout.ends))
         if share < (0.4 if is_start and self._shared > 4 else needed) or self._shared < 1:
             return APART
+        if not is_start and self._goes_to_number(more):
+            return APART
         return Difference("near", "truncated" if is_start else "extended", share)
 
     def _tells_of_change(self, more: list[str]) -> bool:
@@ -266,6 +280,11 @@ class Comparison:
         if any(self._layout.ends) and max(len(heavy(side)) for side in places[-1]) > _SHORT:
             places = places[:-1]
         return any(word in _TELLING and word in more for place in places for side in place for word in side)
+
+    def _goes_to_number(self, more: list[str]) -> bool:
+        """Whether the text that says more goes on to another number: «from 900 to 960»."""
+        pairs = (pair for place in self._layout.places for side in place for pair in pairwise(side))
+        return any(word == "to" and is_number(number) and number in more for word, number in pairs)
 
 
 def _end_of_join(parts: Sequence[str], start: int, whole: str) -> int:

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from memframe.audit.difference import PARTIAL
 from memframe.audit.pairs import Pairs
 from memframe.audit.reader import Reader
 
-_PARTIAL = "truncated", "extended"
 _AS_MUCH = 0.02
 _MOST_RIVALS = 3
 
@@ -68,7 +68,7 @@ def near_clusters(reader: Reader, pairs: Pairs, n_rows: int) -> Clusters:
     """
     clusters, links = Clusters(n_rows), _Links(pairs, n_rows)
     near = pairs.that_are("near")
-    is_part = near.are("near", *_PARTIAL)
+    is_part = near.are("near", *PARTIAL)
     for left, right, _ in _likest_first(near.those(~is_part)).each():
         if links.agree(clusters, left, right):
             clusters.join(left, right)

@@ -55,7 +55,7 @@ _STOP_EARLY = r"(?=$|[,;!?\n(]|[.:](?!\d)| (?:and|but|now|since|to|for|in|on|at|
 
 _TO_CHANGE = (
     "switch|chang|mov|migrat|grad|transfer|transferr|convert|rais|increas|lower|reduc|cut|rebook|"
-    "transition|shift"
+    "transition|shift|relocat|rewritten|rewrote"
 )
 _CHANGED = rf"(?:{_TO_CHANGE.replace('grad', 'upgrad|downgrad')})(?:e|es|ed|d|s|ing)?"
 _HAS_MOVED = (
@@ -66,6 +66,7 @@ _HAS_ENDED = (
     "quit|dropped|ditched|abandoned|called off|lost interest in|"
     "cancelled|canceled|sold|gave up|given up|stopped|resigned from|retired from|ended|gave away"
 )
+_DISMISSED = "laid off|fired|let go|made redundant|dismissed|sacked|expelled"
 _IS_OVER = "sold|cancelled|canceled|closed|out of use|abandoned|discontinued|terminated"
 _OVER = "(?:used|valid|needed|in use|available|active|true|required|supported|relevant|offered|correct)"
 _PARTED = (
@@ -126,6 +127,12 @@ RULES: tuple[Rule, ...] = (
         "replaced", 1.0, "replaced", rf"\breplaced (?:the |his |her |their |my )?{_OLD} (?:with|by) {_NEW}"
     ),
     _rule("replaced", 1.0, " replaced ", rf"(?P<new>[^.,;:!?\n]+?) (?:has )?replaced {_OLD} as\b"),
+    _rule(
+        "replaced",
+        1.0,
+        "replaced by|replaced with",
+        rf"(?P<old>[^.,;:!?\n]+?) (?:was|were|has been|have been|got) replaced (?:by|with) {_NEW}",
+    ),
     _rule("replaced", 1.0, "replaced", r"\b(?:was|were|has been|have been|got) replaced\b"),
     _rule(
         "ended",
@@ -141,6 +148,7 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule("ended", 0.8, "after leaving", rf"\bafter leaving {_OLD}{_STOP_EARLY}"),
     _rule("ended", 0.9, _IS_OVER, rf"\b(?:is|are|was|were|been|got) (?:{_IS_OVER})\b"),
+    _rule("ended", 0.9, _DISMISSED, rf"\b(?:was|were|been|got|is) (?:{_DISMISSED})\b"),
     _rule(
         "ended",
         0.9,

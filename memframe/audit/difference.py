@@ -9,6 +9,9 @@ from memframe.audit.lexicon import LIGHT
 
 Verdict = Literal["near", "changed", "apart"]
 
+PARTIAL = "truncated", "extended"
+"""Kinds of near texts of which one is a part of the other one."""
+
 LIGHT_WEIGHT = 0.25
 """What a word that carries no value counts beside one that does."""
 

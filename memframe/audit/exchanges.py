@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memframe.audit.difference import heavy
-from memframe.audit.lexicon import ARTICLES, CALENDAR, LIGHT, MONTH, NEGATIONS, TIMES, UNITS
+from memframe.audit.lexicon import ARTICLES, CALENDAR, LIGHT, MONTH, NEGATIONS, TIMES, UNITS, USERS
 from memframe.audit.resemblance import is_number
 
-_USERS = frozenset({"user", "users"})
-_STANDING_IN = ARTICLES | _USERS | {"i"}
+_STANDING_IN = ARTICLES | USERS | {"i"}
 _TITLES = frozenset({"mr", "mrs", "ms", "dr"})
 
 
@@ -19,7 +18,7 @@ def valued(side: list[str], other: list[str]) -> list[str]:
     if words:
         return words
     beside_letter = any(is_number(word) or (len(word) == 1 and word not in LIGHT) for word in other)
-    standing_in = _STANDING_IN if beside_letter else _USERS if heavy(other) else frozenset()
+    standing_in = _STANDING_IN if beside_letter else USERS if heavy(other) else frozenset()
     return [word for word in side if word in standing_in]
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein, Opcode
 
 from memframe.audit.difference import heavy
-from memframe.audit.lexicon import LIGHT, NEGATIONS, TIMES
+from memframe.audit.lexicon import LIGHT, NEGATIONS, TIMES, USERS
 from memframe.audit.resemblance import class_of, is_number
 
 Places = list[tuple[list[str], list[str]]]
@@ -126,6 +126,8 @@ def _exchanged_places(a: Sequence[str], b: Sequence[str]) -> Exchanged | None:
 
 def _is_value(words: Sequence[str]) -> bool:
     """Whether words may be a value, rather than a phrase that may stand anywhere: «since 2019», «in Graz»."""
+    if len(words) == 1 and words[0] in USERS:
+        return True
     return bool(heavy(words)) and (len(words) == 1 or words[0] not in LIGHT or words[0] in _DETERMINERS)
 
 

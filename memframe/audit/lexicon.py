@@ -189,7 +189,8 @@ _OPPOSITES = """
     safe/dangerous full/empty married/single alive/dead present/absent alone/together fewer/more less/most
     maximum/minimum max/min buy/sell bought/sold lend/borrow lent/borrowed arrive/depart arrives/departs first/last
     loud/quiet near/far right/wrong healthy/ill success/failure friend/enemy own/rent owns/rents approve/reject
-    trust/doubt support/oppose
+    trust/doubt support/oppose with/for with/near with/from for/from in/near at/near
+    on/under in/under in/behind on/behind
 """
 
 _CHANGING = """
@@ -212,10 +213,16 @@ NEGATIONS = frozenset(_NEGATIONS.split())
 LIGHT = frozenset(" ".join(_LIGHT.values()).split()) - NEGATIONS
 ARTICLES = frozenset(_ARTICLES.split())
 """Light words that say «one» where the other text has a number."""
+USERS = frozenset({"user", "users"})
+"""Light words that stand where other texts have a name."""
 CHANGING = frozenset(_CHANGING.split())
 """Words that tell of a change: a text that has one of them more is no copy."""
 INTENDING = frozenset(_INTENDING.split())
 """Words that tell of what has not happened: likewise."""
+LIMITING = frozenset(
+    ["only", "solely", "exclusively", "less", "nur", "weniger", "seulement", "solo", "solamente"]
+)
+"""Words that take something back: likewise."""
 CALENDAR = frozenset(word for group in _groups(_CALENDAR) for word in group)
 """Months and days of the week."""
 UNITS = frozenset(word for group in _groups(_UNITS) for word in group)

@@ -61,7 +61,9 @@ def find_near_duplicates(
     It finds copies that differ in case, punctuation, accents, spelling, common abbreviations and synonyms, typing
     errors, wrappers («The user said that»), order of clauses or words, fillers, and copies that break off. Two
     texts that differ in a number, a date, a name or any other word that may be a value, or of which one denies the
-    other, are never in one cluster: `find_changed_values` has them. A part that belongs as well to one text as to
+    other, are never in one cluster: `find_changed_values` has them. Nor are what is said of somebody and what is said
+    of his wife or his things, what holds and what holds only on Mondays, what somebody did and what was done by him. A
+    part that belongs as well to one text as to
     another, different one is left alone.
 
     On 10,000 memories of which a quarter are copies, of nine kinds, precision is 0.999 and recall 0.977 by pairs of

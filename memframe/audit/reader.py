@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from memframe.audit.closeness import Comparison
-from memframe.audit.difference import APART, LIGHT_WEIGHT, Difference
+from memframe.audit.difference import APART, LIGHT_WEIGHT, PARTIAL, Difference
 from memframe.audit.known_words import is_known
 from memframe.audit.layout import denies_another, exchanged_values, in_both, lay_out
 from memframe.audit.letters import Letters
 from memframe.audit.lexicon import LIGHT
 from memframe.audit.punctuation import ends_sentence, is_enumerated
+from memframe.audit.subjects import OWNING, speaks_of_another, speaks_of_what_another_has
 from memframe.audit.words import Words
 
 _MOST_OF_IT = 0.6
@@ -32,6 +36,7 @@ class Reader:
         self._weights = words.sums(np.where(words.heavy_classes(), 1.0, LIGHT_WEIGHT)).tolist()
         heavy = np.fromiter((word not in LIGHT for word in words.vocabulary), bool, len(words.vocabulary))
         kept = heavy, heavy & (counts > 1)
+        self._owns = pc.match_substring_regex(texts, OWNING).to_pylist()
         self._fullness = np.column_stack([words.n_of(some, by="tokens") for some in kept])
 
     def difference(self, row: int, other: int) -> Difference:
@@ -45,7 +50,8 @@ class Reader:
         difference = Comparison(layout, self._weights[row], self.n_times).judged()
         if difference.verdict == "near" and layout.n_moved:
             difference = self._in_another_order(row, other) or difference
-        return APART if self._is_sentence(difference, row, other) else difference
+        is_other = self._is_sentence(difference, row, other) or self._is_of_another(difference, row, other)
+        return APART if is_other else difference
 
     def _in_another_order(self, row: int, other: int) -> Difference | None:
         """What two texts are if the order of the words that both have turns around what they say."""
@@ -63,6 +69,21 @@ class Reader:
             return False
         part, whole = sorted((row, other), key=lambda place: len(self._letters.of(place)))
         return ends_sentence(self._written(part), self._written(whole))
+
+    def _is_of_another(self, difference: Difference, row: int, other: int) -> bool:
+        """Whether one text says of what is somebody's what the other one says, or denies, of him."""
+        if difference.kind in PARTIAL:
+            part, whole = sorted((row, other), key=self.fullness)
+            is_extended = difference.kind == "extended"
+            return self._speaks(speaks_of_another, part, whole) or (
+                is_extended and self._speaks(speaks_of_what_another_has, part, whole)
+            )
+        return difference.verdict == "changed" and (
+            self._speaks(speaks_of_another, row, other) or self._speaks(speaks_of_another, other, row)
+        )
+
+    def _speaks(self, of_another: Callable[[str, str], bool], part: int, whole: int) -> bool:
+        return self._owns[whole] and of_another(self._written(part), self._written(whole))
 
     def _written(self, row: int) -> str:
         """A text as it stands in the store."""

@@ -21,9 +21,10 @@ def find_stale(memories: pd.DataFrame, *, now: pd.Timestamp, old_after_days: flo
     Kind ``expired``: an expression of time that lay ahead when the memory was created («tomorrow», «next week», «on
     Friday», «until March 2022», a day of the calendar) and is over now; ``start`` and ``end`` say where it stands,
     ``evidence`` which day it meant. Dates that begin something («from 1 May»), recur («every Friday», birthdays) or are
-    told of as past are left alone. Expressions are understood in English, weekdays, months and a few others also in
-    German, French and Spanish. The time of day and the zone in which somebody said «today» are not known: it counts in
-    UTC. It does not see that an event without any date is over.
+    told of as past are left alone. Expressions are understood in English, weekdays, months, «tomorrow» and a few
+    others also in German, French and Spanish; of «5/6/2024» the later one of the two days counts. Titles and sayings
+    between quotation marks are left alone. The time of day and the zone in which somebody said «today» are not known:
+    it counts in UTC. It does not see that an event without any date is over.
 
     Kind ``never_updated``: older than ``old_after_days`` and as it was written. That is no fault, and proposes nothing.
 

@@ -9,6 +9,7 @@ from math import fsum, log2
 from typing import NamedTuple
 
 from memframe.audit.cues import Cue, cue_in, has_cue, hints_in
+from memframe.audit.known_words import is_common, is_name
 from memframe.audit.resemblance import class_of
 from memframe.audit.statements import (
     TOPICS,
@@ -39,7 +40,14 @@ _OF_RELATIVE = re.compile(
     r"neighbou?r|colleague|roommate|flatmate|grandmother|grandfather|in-laws)s?\b(?! and)",
     re.IGNORECASE,
 )
-_OF_USER = re.compile(r"\W*(?:the )?(?:user|i|my|we|our)\b", re.IGNORECASE)
+_LABEL = re.compile(
+    r"\W*(?:correction|update|edit|erratum|note|korrektur|corrección|correction)\W+", re.IGNORECASE
+)
+_OF_USER = re.compile(
+    r"\W*(?:the |der |die |el |la |l['\u2019])?"
+    r"(?:user|i|my|we|our|nutzer(?:in)?|benutzer(?:in)?|ich|wir|utilisat(?:eur|rice)|je|nous|usuari[oa]|yo)\b",
+    re.IGNORECASE,
+)
 
 
 class Succession(NamedTuple):
@@ -107,7 +115,8 @@ def claims_of(text: str) -> list[Claim]:
 def _claim(cue: Cue, statement: Statement, everything: frozenset[str]) -> Claim:
     old = said_in(cue.old) & statement.said
     new = frozenset(name for name in said_in(cue.new) & statement.said if name[0] != "@") - old
-    return Claim(cue, statement, old, new, statement.said - old - new, everything - statement.said)
+    own = said_in(cue.quote) if cue.kind == "used_to" else frozenset()
+    return Claim(cue, statement, old, new, statement.said - old - new - own, everything - statement.said)
 
 
 class _Newer(NamedTuple):
@@ -186,7 +195,9 @@ class Judge:
         self, claim: Claim, values: frozenset[str], statement: Statement, shared: frozenset[str]
     ) -> float:
         """How likely a claim is about a statement, from 0 to 1, by the words that both have."""
-        trust = _BY_TELLING[min(_n_telling(shared - values | shared & claim.old), 2)]
+        is_end = claim.cue.kind == "ended" and not claim.old  # «Sam died»: of whom is told by his name alone
+        telling = shared if is_end else shared - values | shared & claim.old
+        trust = _BY_TELLING[min(_n_telling(telling), 2)]
         if trust * claim.cue.strength < LEAST_SCORE:
             return 0.0
         weights, old_values = self._weights, statement.values(self._common_classes)
@@ -207,8 +218,14 @@ class Judge:
         return score * claim.cue.strength * trust
 
     def _names(self, text: str) -> list[str]:
+        label = _LABEL.match(text)
+        text = text[label.end() :] if label else text
         user = ["user"] if _OF_USER.match(text) else []
-        return [*user, *(name for name in names_in(text) if name not in self._common)]
+        return [*user, *filter(self._may_be_name, names_in(text))]
+
+    def _may_be_name(self, word: str) -> bool:
+        """Whether a word is no common one that only begins a sentence."""
+        return word not in self._common and (is_name(word) or not is_common(word))
 
 
 def _n_telling(names: frozenset[str]) -> int:

@@ -66,7 +66,7 @@ def find_superseded(
     It looks at what the newer one says was so before («no longer X», «from X to Y»), at what both are about, the
     rarer a word the more, and at whom they name.
 
-    Of updates that say so precision is 0.88 and recall 0.93 of those for ``review``, and the replaced memory is among
+    Of updates that say so precision is 0.90 and recall 0.93 of those for ``review``, and the replaced memory is among
     the three in 97 to 99 of 100 (`tests/benchmarks/audit_pairs.py`). In voices with cues of their own («overtaken»,
     «is history»), among facts that look like them, precision was 0.71 to 0.90, recall 0.67 to 0.88, and 85 to 91 of 100
     were among the three. Without a cue none is proposed for ``review``, and a quarter at most is named at all. It does

@@ -107,6 +107,14 @@ def _calendar_day(match: re.Match[str], day: date) -> date | None:
     return None if found == day else found
 
 
+def _day_in_digits(match: re.Match[str], day: date) -> date | None:
+    """A day as «15/04/2024»; of the two days that it may be in Europe and in America the later one."""
+    year, one, other = (int(match[name]) for name in ("year", "day", "month"))
+    may_be = (_dated(year, other, str(one)), _dated(year, one, str(other)))
+    found = max((date_ for date_ in may_be if date_ is not None), default=None)
+    return None if found == day else found
+
+
 def _dated(year: int, month: int, day: str | None) -> date | None:
     if not 1 <= month <= 12:
         return None
@@ -132,8 +140,20 @@ _UNITS = (
 )
 _THIS = "this|next|the coming|nächste[ns]?|dieses?|kommende[ns]?|cette|ce|esta|este|la próxima|el próximo"
 RULES: tuple[Rule, ...] = (
-    _rule(r"\b(?:the day after tomorrow|übermorgen|après-demain|pasado mañana)\b", 0.95, _in_days(2)),
+    _rule(r"(?:\bthe day after tomorrow|übermorgen|\baprès-demain|\bpasado mañana)\b", 0.95, _in_days(2)),
     _rule(r"\b(?:tomorrow|demain)\b", 0.95, _in_days(1), before="(?<!day after )(?<!après-)"),
+    _rule(  # not «guten Morgen», «am Morgen», «por la mañana»
+        r"(?-i:\bmorgen\b)|(?:^|[.!?] )morgen\b",
+        0.9,
+        _in_days(1),
+        before=r"(?<!guten )(?<!am )(?<!jeden )(?<!der )(?<!den )",
+    ),
+    _rule(
+        r"\bmañana\b",
+        0.9,
+        _in_days(1),
+        before="(?<!la )(?<!esta )(?<!cada )(?<!una )(?<!media )(?<!pasado )(?<!las )",
+    ),
     _rule(
         r"\b(?:tonight|later today|this (?:morning|afternoon|evening)|heute abend|ce soir|esta noche)\b",
         0.95,
@@ -151,7 +171,21 @@ RULES: tuple[Rule, ...] = (
         rf"\b(?P<which>on|by|until|till|before|this|next|am|bis|nächsten|le|el|ce) (?P<weekday>{_WEEKDAY})\b",
         0.8,
         _next_weekday,
-        after=r"(?! ?(?:to|through|bis|[-\u2013/]) ?\w)",
+        after=r"(?! ?(?:to|through|bis|[-\u2013/]) ?\w)(?! (?:morning|evening|afternoon|night)s\b)",
+    ),
+    _rule(rf"\b(?P<weekday>{_WEEKDAY}) (?P<which>prochaine?|que viene|próximo)\b", 0.85, _next_weekday),
+    _rule(
+        rf"\b(?:due|expected|planned|scheduled|booked) (?:back )?(?:in|for|on) (?P<month>{_MONTH})\b",
+        0.8,
+        _calendar_day,
+        after=r"(?! ?\d)",
+    ),
+    _rule(
+        rf"\b(?P<day>[0-3]?\d)(?:[./])(?P<month>[0-3]?\d)[./]{_YEAR}\b",
+        0.85,
+        _day_in_digits,
+        before=r"(?<![\d./])",
+        after=r"(?![\d/])",
     ),
     _rule(rf"\b{_DAY} (?:of |de )?(?P<month>{_MONTH})\b(?:\.?,? (?:de )?{_YEAR}\b)?", 0.85, _calendar_day),
     _rule(rf"\b(?P<month>{_MONTH})\.? {_DAY}\b(?:,? {_YEAR}\b)?", 0.85, _calendar_day, after="(?!:)"),
@@ -176,6 +210,7 @@ _OPEN_ENDED = re.compile(
 )
 _RECURRING = re.compile(
     r"\b(?:every|each|annual|annually|yearly|weekly|monthly|daily|birthday|born|anniversary|always|usually|jede[nrs]?|"
+    r"never|nie|jamais|nunca|any other day|"
     r"geburtstag|geboren|chaque|anniversaire|cada|cumpleaños|nacid[oa]|recurring|tradition)\b",
     re.IGNORECASE,
 )
@@ -192,6 +227,7 @@ _AHEAD = re.compile(
     r"until|by|before)\b",
     re.IGNORECASE,
 )
+_OPENING_MARKS, _CLOSING_MARKS = "“„«", "”“»"
 _SENTENCE_MARKS = (". ", "! ", "? ", "; ", "\n")
 
 
@@ -212,7 +248,9 @@ def expiries(text: str, written: date, rules: Iterable[Rule] = RULES) -> Iterato
     for rule in rules:
         for match in rule.pattern.finditer(text):
             day = rule.until(match, written)
-            if day is not None and day >= written and not _is_open_ended(text, match.start()):
+            if day is None or day < written or _is_quoted(text, match.start()):
+                continue
+            if not _is_open_ended(text, match.start()):
                 trust = _trust(_sentence(text, match))
                 if trust:
                     yield Expiry(match.start(), match.end(), day, rule.score * trust)
@@ -221,6 +259,13 @@ def expiries(text: str, written: date, rules: Iterable[Rule] = RULES) -> Iterato
 def _is_open_ended(text: str, start: int) -> bool:
     """Whether what begins there goes on: «from 1 September»."""
     return _OPEN_ENDED.search(text, max(0, start - 20), start) is not None
+
+
+def _is_quoted(text: str, start: int) -> bool:
+    """Whether what begins there is part of a title or a saying, between quotation marks after other words."""
+    before = text[:start]
+    opened = before.rfind('"') if before.count('"') % 2 else max(map(before.rfind, _OPENING_MARKS))
+    return opened > 0 and not any(mark in text[opened + 1 : start] for mark in _CLOSING_MARKS)
 
 
 def _sentence(text: str, match: re.Match[str]) -> str:

@@ -90,6 +90,56 @@ def test_a_time_that_passed_is_stale():
     assert "m1" not in set(found.id[found.severity != "info"])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Morgen Zahnarzt um neun",
+        "Übermorgen kommt der Klempner",
+        "Mañana cita con la pediatra",
+        "Jeudi prochain, visite chez le notaire",
+        "The voucher is good until 30.06.2026",
+        "Passport photos are due in June",
+        "Grant deadline 15/06/2026",
+    ],
+)
+def test_times_to_come_are_understood_in_some_languages_and_in_digits(text):
+    later = NOW + pd.Timedelta(days=400)
+    assert set(find_stale(memories(text), now=later).kind) == {"expired"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Guten Morgen sagt sie auf Dänisch",
+        "Por la mañana corre",
+        "On Saturday mornings she bakes",
+        'His motto is "tomorrow we sail"',
+        "Never leaves for tomorrow what can wait until Friday",
+    ],
+)
+def test_what_recurs_or_is_a_saying_does_not_expire(text):
+    later = NOW + pd.Timedelta(days=400)
+    assert find_stale(memories(text), now=later).kind.tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("User's landlord is Mr. Okoro", "Correction: user's landlord is not Mr. Okoro but Mrs. Reyes"),
+        ("Ich arbeite bei Siemens", "Ich arbeite nicht mehr bei Siemens, sondern bei Bosch"),
+        ("User has a tortoise named Hektor", "Hektor, the tortoise, died in March"),
+        ("The workshop is in Hull", "The workshop has relocated to Leeds from Hull"),
+    ],
+)
+def test_what_was_so_before_is_suggested_for_review(older, newer):
+    found = find_superseded(memories(older, UNRELATED, newer))
+    assert found.loc[found.id == "m0", "action"].tolist() == ["review"]
+
+
+def test_a_former_habit_replaces_no_use_of_something_else():
+    assert find_superseded(memories("User uses a Framework 13", UNRELATED, "User used to be shy")).empty
+
+
 def test_nothing_is_related_across_users():
     frame = memories("Likes tea", "Likes tea").assign(user_id=["u1", "u2"])
     assert find_exact_duplicates(frame).empty

@@ -103,6 +103,12 @@ def test_junk_is_told_from_good_memories_that_look_like_it(module):
     assert not gone & {row for row, (_, junk) in enumerate(store) if not junk}
 
 
+@pytest.mark.parametrize("name", ["output", "manners", "elsewhere", "sayings", "asked"])
+def test_what_machines_print_and_people_say_in_passing_is_junk(name):
+    texts = LISTS[f"junk_{name}"]
+    assert found_in(find_junk, texts) == set(texts)
+
+
 def test_good_memories_close_to_junk_survive():
     assert found_in(find_junk, LISTS["good"]) == set()
 

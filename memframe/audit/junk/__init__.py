@@ -16,6 +16,8 @@ from memframe.audit.junk import (
     loops,
     manners,
     moments,
+    other_languages,
+    outputs,
     prompts,
     recitals,
     reports,
@@ -28,10 +30,11 @@ from memframe.columns import texts
 _JUDGES: tuple[tuple[str, Callable[[str], Sign | None]], ...] = (
     (emptiness.MARKS, emptiness.judge_emptiness),
     (reports.MARKS, reports.judge_report),
-    (reports.MARKS_OF_OUTPUT, reports.judge_output),
+    (outputs.MARKS, outputs.judge_output),
     (errands.MARKS, errands.judge_errand),
     (moments.MARKS, moments.judge_moment),
     (manners.MARKS, manners.judge_manners),
+    (other_languages.MARKS, other_languages.judge_other_languages),
     (prompts.MARKS, prompts.judge_prompt),
     (recitals.MARKS, recitals.judge_recital),
 )

@@ -47,7 +47,7 @@ _DETAIL = one_of("name, age, location, preferences?, details, information, job, 
 _NO_VALUE = re.compile(
     one_of(
         field=rf"\b{_FIELD}s?\s*(?:is|are|:|=|was)\s*{_NO_VALUE_AT_ALL}\W*$",
-        objects=r"\[object Object\]",
+        objects=r"\[object Object\], ^\W*(?:undefined|null|nan) \w+s\b",
         printers=r"\blorem ipsum dolor\b, ^\W*lorem ipsum\W*$, \bdolor sit amet\b",
         untold=rf"\b{_HAS_NOT}{_TOLD} {_WHOSE} {_DETAIL}\W*$",
         forms=r"^\W*(?:\w+(?: \w+)?\s*:\s*(?:null|none|unknown|n/a|-)?\s*[,;|/\n]?\s*){2,}$",
@@ -103,7 +103,8 @@ def _is_hollow(words: list[str]) -> bool:
     if len(words) > _MAX_HOLLOW or not _HOLLOW.issuperset(words):
         return False
     is_denied = not _NEGATIONS.isdisjoint(words)
-    return not (is_denied and not _WORDS["classes"].isdisjoint(words)) and not _BETWEEN.issuperset(words)
+    tells = _WORDS["classes"] | _WORDS["wishes"]
+    return not (is_denied and not tells.isdisjoint(words)) and not _BETWEEN.issuperset(words)
 
 
 def _is_filler(words: list[str]) -> bool:

@@ -9,6 +9,7 @@ must say more.
 
 from __future__ import annotations
 
+from memframe.audit.junk.keyboard import ASKS, BUSY, COMMAND, DONE, ON_SCREEN, PIECE, SAID, TOPICS, TRIFLE
 from memframe.audit.junk.life import LIFE
 from memframe.audit.junk.signs import Sign, Signal, quoted, weight_of
 from memframe.audit.vocabulary import one_of
@@ -17,64 +18,11 @@ _WHO = (
     r"\A\W{0,3}(?:\[\w+\]\s)?(?:the |der |die |el |la |l['’])?"
     r"(?:users?|assistant|agent|ai|bot|model|nutzer(?:in)?|usuari[oa]|utilisat\w+)\b"
 )
-_ASKS = one_of(
-    r"""asked, asks, is asking, was asking, requested, requests, wants, wanted, would like, needs, needed, said, says,
-    sent, pasted, uploaded, attached, shared, opened, clicked, pressed, selected, typed, tapped, confirmed, approved,
-    rejected, accepted, thanked, complained, replied, responded, answered, checked, tried, reported, provided, showed,
-    gave, picked, chose, ran, ended, started, has (?:just )?(?:asked|uploaded|pasted|sent|opened|confirmed|approved)"""
-)
-_BUSY = one_of(
-    r"""fixing, refactoring, editing, debugging, investigating, looking (?:at|into|for), checking, running, rerunning,
-    working on, opening, testing, resolving, migrating, installing, updating, downloading, uploading, retrying,
-    rebuilding, restarting, implementing, renaming, moving on, deploying, converting, generating, translating,
-    reviewing, reading, drafting, searching, trying, pushing, merging, committing, cleaning up, viewing, scrolling,
-    deciding, rewriting, loading, compiling, rebasing, writing (?:an?|the|tests?|this)"""
-)
-_DONE = one_of(
-    r"""opened, committed, pushed, installed, deployed, created, fixed, merged, updated, started, finished,
-    renamed, reverted, reran, added, removed, refactored, implemented, generated,
-    converted, completed, done"""
-)
-_SAID = one_of(
-    """answer, reply, response, output, step, paragraph, sentence, wording, draft, version, option, suggestion,
-    picture, image, table, question, result, list, text, message, summary, translation, article, recipe, email, letter,
-    plan, code, snippet, error, command, prompt, file, attachment, document, chart, logo, slide, title, one, change,
-    choice, edit, explanation, example, poem, story, search"""
-)
-"""What there is in a conversation."""
-
-_ON_SCREEN = one_of(
-    r"""button, page, form, tab, menu, screen, link, screenshot, traceback, stack trace, logs?, terminal, console,
-    notebook, cell, csv, spreadsheet, script, tests?, test suite, builds?, branch, pull request, bug, issue, commit,
-    import, lockfile, migrations?, server, endpoints?, deploy(?:ment)?, staging, dataset, download, file, files, module,
-    function, variable, readme, changelog, linter, lint, compiler, package, dependenc\w+, config, repo, diff, merge
-    conflict, parser, lexer, header, footer, database, pipeline, container, typo, spinner, popup, dialog, settings,
-    login screen, error, warnings?, exception, flag, package[.-]lock, docker, queue, code, api, crash, heap, computer"""
-)
-"""What there is at a keyboard."""
-
-_TO_DO = one_of(
-    """undo, redo, retry, repeat, continue, rename, summari[sz]e, translate, rewrite, rephrase, shorten, fix, explain,
-    see the, (?:make|change|move|add|remove) (?:the|it|this|that), run, stop, try, generate, list, compare, convert,
-    proofread, go ahead, go on"""
-)
-_ASKED_FOR = one_of(
-    r"""list, joke, poem, story, summary, synonym, recipe, translation, bar chart, chart, table, follow-?up, word,
-    example, explanation, name, \w+ (?:version|list|summary|answer)"""
-)
-_WHICH = one_of("what, how, who, when, why, where, which, whether")
-_TOPICS = one_of(
-    rf"""{_WHICH}, (?:about )?the (?:weather|time|date|capital|meaning|definition|difference|price|answer),
-    to {_TO_DO},
-    to know (?:{_WHICH}|if|the),
-    for (?:\w+ )?more {_SAID}s?, for (?:help|another|the|more|ideas|names|suggestions|advice on|an? {_ASKED_FOR}),
-    (?:an? )?{_ASKED_FOR}"""
-)
-
 _IS_NOW = rf"{_WHO}(?: is| was| has been)?(?: now| currently| just| still)?"
+_SOON = one_of("send, check, report, create, run, try, return, finish, prepare, look, notify, retry")
 _BEGIN = r"\A\W{0,6}"
 _DEEDS = (
-    Signal.of(2, rf"{_WHO} (?:just |also |now |then |has )?{_ASKS}\b"),
+    Signal.of(2, rf"{_WHO} (?:just |also |now |then |has )?{ASKS}\b"),
     Signal.of(  # somebody is about to return, cannot decide, or is at a task
         2,
         rf"{_WHO} (?:will (?:be back|return|check|report|test|try)|wants? help)\b",
@@ -86,13 +34,23 @@ _DEEDS = (
     ),
     Signal.of(  # somebody is at it
         2,
-        rf"{_IS_NOW} (?:trying to|about to|going to|in the middle of|stuck|{_BUSY})\b",
+        rf"{_IS_NOW} (?:trying to|about to|going to|in the middle of|stuck|{BUSY})\b",
         rf"{_IS_NOW} on (?:step|page|slide|line|cell|chapter|the)\b",
     ),
-    Signal.of(3, rf"\A\W{{0,3}}(?:the )?(?:assistant|agent|ai|bot|model) (?:has |just |has just )?{_DONE}\b"),
+    Signal.of(
+        3,
+        rf"\A\W{{0,3}}(?:the )?(?:sub-?)?(?:assistant|agent|ai|bot|model) (?:has |just |has just )?{DONE}\b",
+    ),
+    Signal.of(  # a machine at its work, or about to do it
+        4,
+        rf"\A\W{{0,3}}(?:the )?(?:sub-?)?(?:assistant|agent|ai|bot|model) (?:is|was) (?:now |currently )?{BUSY}\b",
+        r"\A\W{0,3}(?:the )?(?:sub-?)?(?:assistant|agent|ai|bot|model) (?:will now|is about to|is going to)\b",
+        rf"\A\W{{0,3}}(?:the )?(?:assistant|agent|ai|bot) will {_SOON}\b",
+        r"\A\W{0,3}(?:left|still|remaining|things?) to (?:do|fix|finish)\b\s?:",
+    ),
     Signal.of(  # "Still debugging ...", "Pushed ..."
         3,
-        rf"{_BEGIN}(?:now |still |currently |just |next |also |in progress\W+|wip\W+)?(?:{_BUSY}|{_DONE})\b",
+        rf"{_BEGIN}(?:now |still |currently |just |next |also |in progress\W+|wip\W+)?(?:{BUSY}|{DONE})\b",
     ),
     Signal.of(  # headings of lists of tasks, and what is said at work
         2,
@@ -103,7 +61,7 @@ _DEEDS = (
             going="""continue, need to, going to, about to, let['’]?s, let me, we['’]?re going to, i['’]?m going to,
             i am going to""",
             errors="merge conflict, compile error, error, type error",
-            steps=r"step [0-9]+, half (?:done|of), just \w+ed",
+            steps=r"step [0-9]+, half ?way (?:through|into|done), half (?:done|of), just \w+ed",
             others="en cours, gerade",
         )
         + r"\b",
@@ -140,24 +98,35 @@ _CHANGED = one_of(
 )
 _SOURCE = one_of("py, [jt]sx?, rs, go, java, cpp, rb, sh, md, json, ya?ml, toml, csv, lock")
 _OBJECTS = (
-    Signal.of(3, rf"{_WHO}[^.;]{{0,20}} {_ASKS} (?:the (?:assistant|ai|agent|bot|model) )?{_TOPICS}\b"),
+    Signal.of(3, rf"{_WHO}[^.;]{{0,20}} {ASKS} (?:the (?:assistant|ai|agent|bot|model) )?{TOPICS}\b"),
+    Signal.of(  # what is over at once, whatever it is about
+        3,
+        rf"{_WHO} {ASKS} (?:(?:about|for) )?(?:the|today['’]s|a) (?:weather|news|forecast|headlines|traffic)\b",
+        rf"{_WHO} {ASKS} (?:the assistant )?to {COMMAND}\b",
+        rf"{_WHO} {ASKS} for an? {TRIFLE}\b",
+    ),
     Signal.of(  # what the conversation itself holds: "the paragraph above", "a shorter version"
         3,
-        rf"\bthe {_WHICH_ONE}(?: \w+)? {_SAID}s?\b",
-        rf"\b{_SAID}s? (?:above|below|they pasted|from the list)\b",
-        rf"\bthis {_SAID}\b|\banother {_SAID}\b|\b(?:shorter|longer|simpler|different) {_SAID}\b",
+        rf"\bthe {_WHICH_ONE}(?: \w+)? {SAID}s?\b",
+        rf"\b{SAID}s? (?:above|below|they pasted|from the list)\b",
+        r"\b(?:proceed|go ahead|go on|continue|try again)\W*\Z",
+        r"\b(?:the|its) (?:cause|wording|spelling)\W*\Z",
+        r"\b(?:in|on) the (?:open|current|other|active) (?:tab|file|window|page|document|editor)\b",
+        r"\boption [A-Z0-9]\b",
+        rf"{_WHO} wants (?:the|this|that) (?:{SAID}|{PIECE})s? (?:to be )?\w+ed\W*\Z",
+        rf"\bthis {SAID}\b|\banother {SAID}\b|\b(?:shorter|longer|simpler|different) {SAID}\b",
         r"\b(?:ci-dessus|oben|de arriba)\b",
         r"\b(?:last|letzte|última|dernière) (?:answer|antwort|respuesta|réponse)",
         r"\b(?:second|first|third|other|last) (?:search result|option|one)\b",
         r"\bstep (?:is|done)\b",
         r"\bthe assistant (?:just )?(?:made|wrote|gave|sent|suggested)\b",
     ),
-    Signal.of(3, rf"{_WHO} {_ASKS} (?:the|this|that|it) [^.]{{0,30}}\b{_CHANGED}\b", r"\bPR #?[0-9]+"),
-    Signal.of(1, rf"\bthe {_SAID}\b", rf"\ban? {_SAID}\b"),
-    Signal.of(2, rf"\b{_ON_SCREEN}\b"),
+    Signal.of(3, rf"{_WHO} {ASKS} (?:the|this|that|it) [^.]{{0,30}}\b{_CHANGED}\b", r"\bPR #?[0-9]+"),
+    Signal.of(1, rf"\bthe {SAID}\b", rf"\ban? {SAID}\b"),
+    Signal.of(2, rf"\b{ON_SCREEN}\b"),
     Signal.of(  # two things at a keyboard, or one by its name
         1,
-        rf"\b{_ON_SCREEN}\b.*\b{_ON_SCREEN}\b",
+        rf"\b{ON_SCREEN}\b.*\b{ON_SCREEN}\b",
         rf"\bline [0-9]+|\b[\w-]+\.{_SOURCE}\b|\blocalhost",
         r"\b(?:npm|pip|git|yarn|pytest|docker) \w|`[^`]+`",
         r"\b[A-Z]\w+Error\b|\bv[0-9]+\.[0-9]",
@@ -226,7 +195,9 @@ MARKS = (
     r"(?is)^\W{0,6}"
     + one_of(
         who=r"(?:\[\w+\] )?(?:the |der |die |el |la |l['’])?"
-        + one_of("users?, assistant, agent, ai, bot, model, nutzer, nutzerin, usuari[oa], utilisat\\w+")
+        + one_of(
+            "users?, sub-?agent, left to, assistant, agent, ai, bot, model, nutzer, nutzerin, usuari[oa], utilisat\\w+"
+        )
         + r"\b",
         deeds=r"\w+ing\b, \w+ed\b",
         headings="next, todo, wip, in progress, on hold, progress, status, pending, current, task, queue, step",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memframe.audit.junk.charters import BEGIN, CHARTERS, MACHINE
+from memframe.audit.junk.sayings import SAYINGS
 from memframe.audit.junk.signs import Signal
 from memframe.audit.vocabulary import one_of
 
@@ -252,6 +253,7 @@ SIGNALS = (
     *_ANSWERS,
     *_TOOLS,
     *CHARTERS,
+    *SAYINGS,
     *_OTHER_LANGUAGES,
 )
 """All of them; what those that a text shows come to is its weight."""

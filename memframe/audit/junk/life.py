@@ -35,7 +35,7 @@ LIFE = (
             events=r"pregnan\w+, wedding, marri\w+, divorc\w+, custody, adoption, visa, asylum, green card",
             helpers="doctor, therapist, lawyer, landlord, boss for",
             health=r"""patient, transplant, chemo\w*, surgery, diagnos\w+, kidney, heart, sober, diet, eye, blood,
-            medical""",
+            medical, antibiotics?, medication, pills?, treatment, life support, hospice""",
             learning="degree, thesis, phd, novel, university, school, exam, certificate, driving",
             living="house, flat, garden, job, career, club, church, band, choir",
         )
@@ -53,6 +53,19 @@ LIFE = (
         + r"\b",
         r"\b(?:works? (?:as|at|for|in)|lives?|moved|plans to|learn(?:s|ing)?|teaches|studies|owns?|collects?)\b",
     ),
+    Signal.of(  # how a program always behaves, and what it takes: of no user and no assistant, and of no moment
+        3,
+        r"\A\W{0,3}(?!(?:the )?(?:users?|assistant|agent|bot|ai|model)\b)[^.:;\n]{2,60}?\b"
+        + one_of(
+            takes="needs?, must, requires?, depends on, works only, expects, supports",
+            lives="lives? in, live under, is kept in, are kept in, is built from, belongs to, is owned by",
+            happens="happens? (?:on|when|if|automatically), appears? (?:when|if|on), fails? (?:on|if|when|with)",
+            means="means, is caused by, because of, instead of, rather than, only (?:on|in|with|when|if|after)",
+        )
+        + r"\b(?! to be \w+ed\b)",
+    ),
+    Signal.of(3, r"\bbefore (?:the|any|each|every) [^.\n]{2,40}\b(?:or (?:they|it) fails?|must|needs?)\b"),
+    Signal.of(3, r"\b(?:wants|likes) (?!th[eio]|that|an? |to |it |his |her |more |another )[a-z]+ ?\w*s\b"),
     Signal.of(3, r"\b(?:before (?:you|we)|how we|everything|in (?:this|our|my) (?:project|repo))\b"),
     Signal.of(2, r"\b(?:from now on|in future|please remember|remember:|don['’]t|do not|must(?: not)?)\b"),
 )

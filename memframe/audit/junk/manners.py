@@ -33,11 +33,16 @@ _OF_USER = (
     + one_of(
         r"""said (?:hello|hi|hey|goodbye|bye|good \w+|thanks|thank you|ok|okay|yes|no),
         says? (?:goodbye|hello|hi|thanks|ok|yes|no|brb), replied \w{2,5}, typed ['"]?\w{1,8}['"]?,
+        said (?:thanks|bye|goodbye|hello|hi) and \w+(?: off| out)?, said never ?mind,
+        sent an? (?:\w+ )?(?:message|image|photo|file|gif),
+        logged in from [\w ]{3,30}, opened an? (?:new )?(?:chat|session|conversation|tab), typed an? [\w ]{3,20},
+        jok(?:ed|es) about the (?:weather|delay|assistant|answer), greeted with \W?\w+\W?,
+        seems? to (?:enjoy|like|follow|understand|appreciate) (?:the )?(?:conversation|chat|answer|assistant|joke)s?,
         (?:said|typed|wrote) ['"“](?:ok(?:ay)?|yes|no|continue|go (?:on|ahead)|brb|thanks)\b[^'"”]{0,20}\W{0,2},
         (?:greeted|thanked)(?: the)?(?: assistant| ai| agent| bot)?, acknowledged(?: the (?:response|answer|message))?,
         logged (?:in|out|on|off), signed (?:in|out), (?:wants|needs) help, is chatting(?: with the (?:assistant|ai))?,
         started (?:a |the )?(?:new )?(?:conversation|session|chat), ended (?:the )?(?:conversation|session|chat),
-        (?:opened|closed|left) the (?:app|chat|conversation), asked (?:a|another|the|some) questions?,
+        (?:opened|closed|left|joined) the (?:app|chat|conversation), asked (?:a|another|the|some) questions?,
         asked (?:the )?(?:assistant|ai|me|you) to (?:remember|save|store|note) (?:something|this|that|it),
         sent (?:a|an|another) (?:image|message|file|photo), did not (?:respond|reply|answer),
         (?:is )?wait(?:s|ing),
@@ -45,6 +50,44 @@ _OF_USER = (
     )
     + rf"(?: (?:to|with|at|from|on|for|again|about)(?: (?:{_OF_TALKING}|[0-9][\w:.-]*)){{1,4}})?"
 )
+_FEELING = one_of(
+    good="gratitude, thanks, satisfaction, appreciation, agreement, interest, approval, excitement, amusement",
+    bad="frustration, confusion, surprise, impatience, disappointment, annoyance, doubts?, concern",
+)
+_MOOD = one_of(
+    good="satisfied, happy, pleased, content, fine, amused, in a good mood, excited, relieved, impressed, grateful",
+    bad="confused, frustrated, unhappy, annoyed, surprised, unsure, in a bad mood, tired, impatient, disappointed",
+)
+_HOW = r"(?:(?:briefly|politely|again|also|then|just|suddenly|already) )?"
+_AT_WHAT = (
+    rf"(?: (?:to|with|at|from|by|about|for|of|in|over|on)(?: (?:{_OF_TALKING}|last|first|previous)){{1,4}})"
+)
+_NOW = r"(?: (?:today|now|right now|at the moment|tonight|late at night|this morning|again|currently)){0,2}"
+_SIGN_OF_FACE = one_of("emojis?, smileys?, smile, thumbs[- ]up, wink, stickers?, gifs?")
+_WITH_A_SIGN = rf"(?: (?:with|by|using) (?:an? )?(?:[\w-]+ )?{_SIGN_OF_FACE})"
+_ASSISTANT = rf"(?:(?:to )?(?:the )?{_MACHINE}(?:['’]s (?:joke|answer|reply|work|help|response))?)"
+_REACTION = rf"(?:the )?users? (?:has |have |had )?{_HOW}" + one_of(
+    feels=rf"(?:expressed|expresses|voiced|showed) {_FEELING}{_AT_WHAT}?{_NOW}{_WITH_A_SIGN}?",
+    seems=rf"(?:seems|seemed|appears|appeared)(?: to be)? {_MOOD}{_AT_WHAT}?{_NOW}, (?:is|was) {_MOOD}{_AT_WHAT}",
+    signs=rf"(?:reacted|replied|responded|answered|sent|(?:ended|closed) {_TALK}){_WITH_A_SIGN}",
+    emoji=rf"sent an? (?:[\w-]+ ){{0,2}}{_SIGN_OF_FACE}",
+    says=r"(?:said|replied|answered|confirmed|wrote|typed|responded)(?: with)? [\"“'‘][^\"”'’\n]{1,24}[\"”'’]",
+    back=r"said (?:that )?(?:they|he|she)(?: would|['’]d| will|['’]ll| is| are) be (?:right )?back(?: soon)?",
+    praises=rf"(?:complimented|praised|teased|interrupted|corrected|congratulated) {_ASSISTANT}",
+    laughs=rf"(?:laughed|smiled|chuckled)(?: at {_ASSISTANT})?, told {_ASSISTANT} a joke",
+    wishes=rf"(?:wished|wishes) {_ASSISTANT} (?:a )?\w+(?: \w+)?, (?:agreed|disagreed) with {_ASSISTANT}",
+    asks=rf"asked (?:how {_ASSISTANT} (?:is|was)(?: doing)?|if {_ASSISTANT} (?:is|was) (?:still )?(?:there|ready|ok))",
+    moves="""(?:switched|changed|moved on) (?:to )?(?:another|a different|a new|the) topic, changed the subject,
+        came back(?: after a (?:short )?break)?, took a (?:short )?break, joined the (?:voice )?(?:channel|call)""",
+    pauses=r"paused (?:the )?(?:conversation|chat|session)(?: for [\w ]{3,20})?, repeated the question,"
+    r" apologi[sz]ed for the (?:late reply|delay|typo|confusion|interruption|late answer),"
+    r" (?:made|corrected) a typo(?: and corrected it)?(?: in the previous message)?",
+    writes=rf"is (?:typing|chatting|writing|talking)(?: (?:from|on|via) (?:the|their|his|her|a) (?:phone|laptop|"
+    rf"mobile|desktop|tablet))?{_NOW}, is (?:now |currently )(?:online|offline|away|idle|active|typing)",
+    silent=r"did not (?:respond|reply|answer|react)(?: to the (?:last )?\w+)?",
+)
+"""What somebody showed of himself to an assistant, and is over with the conversation."""
+
 _OF_ASSISTANT = (
     rf"(?:the )?{_MACHINE} (?:has )?"
     + one_of("answered, responded, replied, helped, greeted, apologi[sz]ed, acknowledged, thanked")
@@ -61,9 +104,10 @@ _SAID_TO_ALL = one_of(
     anything else, (?:i['’]m )?glad (?:i could|to) help, i can(?:no|['’])t (?:help|assist) with (?:that|this),
     as mentioned (?:earlier|above|before), feel free to ask[^.!?\n]{0,40}"""
 )
+_EDGE = one_of("start, end, beginning")
 _EVENT = re.compile(
     rf"(?:(?:{_POLITE}[!,. ]*)?{_SAID_TO_ALL}[.!?]*\s*)+"
-    rf"|\W{{0,3}}(?:(?:{_OF_TALK}|{_OF_USER}|{_OF_ASSISTANT}|{one_of('start, end, beginning')} of {_TALK}){_END})+",
+    rf"|\W{{0,3}}(?:(?:{_OF_TALK}|{_OF_USER}|{_REACTION}|{_OF_ASSISTANT}|{_EDGE} of {_TALK}){_END})+",
     re.IGNORECASE,
 )
 _LONGEST = 400

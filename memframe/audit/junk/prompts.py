@@ -11,7 +11,9 @@ from __future__ import annotations
 import re
 
 from memframe.audit.junk.instructions import SIGNALS
+from memframe.audit.junk.sayings import MAXIMS
 from memframe.audit.junk.signs import Sign, quoted, weight_of
+from memframe.audit.known_words import is_name
 from memframe.audit.vocabulary import one_of
 
 _TRADE = re.compile(
@@ -31,16 +33,18 @@ _WISHES = one_of(
     wishes="prefers?, wants?, likes?, wishes, hates, loves, needs, insists, dislikes, enjoys",
     says="asked, said, says, told, complained, mentioned",
     thinks="decided, thinks, believes",
-    does="keeps, reads, uses, writes, edits, wrote, created, is (?:learning|writing|building|working)",
+    does="""keeps, reads, uses, writes, edits, wrote, created, is (?:learning|writing|building|working), finds, has,
+    works, lives, suffers, owns, speaks""",
 )
 _OF_A_PROMPT = one_of("will be, must, should, message, instruct, query, prompt, input, request")
 _HEADING = one_of(
     machines="System, Assistant, Agent, Tool, Memory, Skill, Persona",
     rules="Rules, Instruct, Safety, Important, Constraint, Guideline, Available",
 )
+_SUPPOSING = r"(?:When|If|Once|Unless|Until|As|Whenever)\b"
 _OWN = re.compile(
     r"\A(?:Prefers|Wants|Likes|Asks|Asked|Requests|Requested|Uses|Keeps|Needs|Has|Is|Works|Writes|Reads)\b"
-    rf"|\b(?:[Tt]he user|[Uu]sers?|[Ss]he|[Hh]e|[Tt]hey|I|[Ww]e|[A-Z][a-z]+) {_WISHES}\b"
+    rf"|\b(?:[Tt]he user|[Uu]sers?|[Ss]he|[Hh]e|[Tt]hey|I|[Ww]e|(?!{_SUPPOSING})[A-Z][a-z]+) {_WISHES}\b"
     r"|\b(?:[Mm]y|I['’]m|I am(?! an AI)|I have)\b"
     r"|\b(?:says|said) [A-Z]"
     rf"|\A(?:The user|User)(?:['’]s)? (?!{_OF_A_PROMPT})\w"
@@ -57,10 +61,28 @@ _SUPPOSED = re.compile(rf"\b{_WHEN} (?:the |a )?users?\b", re.IGNORECASE)
 
 _FOR_SOMEBODY = re.compile(
     r"\b(?:as|because|since|that) (?:the user|they|he|she) "
-    r"(?:is|has|uses|can(?:no|['’])t|suffers|lives|works|was)\b",
+    r"(?:is|has|uses|can(?:no|['’])t|suffers|lives|works|was|had|writes|speaks|reads|owns|needs|prefers|finds)\b"
+    r"|[,;:–—-]\s(?:the user|they|he|she) (?:finds|hates|loves|prefers|dislikes|feels|gets|has)\b",
     re.IGNORECASE,
 )
 """What is asked of an assistant for the sake of its user."""
+
+_NO_PERSON = one_of(
+    "the (?:model|assistant|agent|ai|user), you, your, it, this, that, they, these, users?, an? "
+)
+_THEIR_OWN = one_of(
+    "language, requests?, message, quer(?:y|ies), prompt, inputs?, instructions?, questions?, intent, permission"
+)
+_PARTICULAR = re.compile(
+    rf"\b(?i:because|since) (?!(?i:{_NO_PERSON})\b)\w+"
+    rf"|\b(?i:users?)['’]s (?!(?i:{_THEIR_OWN})\b)\w+ (?i:is|are|has|was)\b"
+    r"|\b(?i:in|on|for) this (?i:repo|repository|project|machine|laptop|computer|house|family|team)\b"
+    r"|\b(?i:his|her|their|my) (?i:wife|husband|mother|father|sister|brother|son|daughter|child(?:ren)?|birthday)\b"
+    r"|\b(?i:as|call|named) (?:Mrs?|Ms|Dr|Frau|Herr|Madame|Señora?)\b"
+)
+"""A reason, a place or a person of somebody's own: such a rule was made for one user, and is his wish."""
+
+_NAME = re.compile(r"\b(?:for|with|about|of|to|from|as) (?P<name>[A-Z][a-z]{2,})\b")
 
 _OWN_WEIGHT, _WEIGHT_FOR_SOMEBODY = 4, 8
 """What somebody's own wish or deed takes away, and what is asked for somebody's sake."""
@@ -69,6 +91,9 @@ _ENOUGH, _SURE = 5, 7
 """What signals come to in a prompt, and in one beyond doubt."""
 
 _SCORE, _SCORE_OF_SURE = 0.9, 0.95
+
+_LONGEST_OF_ONE = 200
+"""Characters of a single rule; a whole prompt may name somebody."""
 
 _LONGEST = 4000
 """Characters of a text that are looked at; a prompt shows what it is at once."""
@@ -88,6 +113,7 @@ MARKS = "(?i)" + one_of(
     given=r"\bcontext\b, conversation[,], conversation\b.{0,40}extract",
     begins=r"^\W*(?:du bist|sie sind|eres|tu es|vous [êe]tes|die ki|l['’]ia|la ia|el asistente)\b",
     assistants="assistent, asistente",
+    maxims=MAXIMS,
 )
 """A pattern of RE2 that every such text matches."""
 
@@ -104,9 +130,17 @@ def judge_prompt(text: str) -> Sign | None:
     weight = weight_of(SIGNALS, text) + min(n_trade, _MAX_TRADE)
     if weight >= _ENOUGH and _OWN.search(_SUPPOSED.sub("", text)):
         weight -= _OWN_WEIGHT
-    if weight >= _ENOUGH and _FOR_SOMEBODY.search(text):
+    if weight >= _ENOUGH and (_FOR_SOMEBODY.search(text) or _is_particular(text)):
         weight -= _WEIGHT_FOR_SOMEBODY
     if weight < _ENOUGH:
         return None
     score = _SCORE_OF_SURE if weight >= _SURE else _SCORE
     return Sign("system_prompt", score, f"written to an assistant: {quoted(text)}")
+
+
+def _is_particular(text: str) -> bool:
+    """Whether a short rule was made for somebody: it names a person, or gives a reason that holds for few."""
+    if len(text) > _LONGEST_OF_ONE:
+        return False
+    names = (match["name"].lower() for match in _NAME.finditer(text))
+    return _PARTICULAR.search(text) is not None or any(map(is_name, names))

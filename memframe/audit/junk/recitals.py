@@ -13,6 +13,7 @@ from memframe.audit.vocabulary import one_of, read_vocabulary
 
 _WORDS = read_vocabulary(__package__, "machine_words.txt")
 _RECITAL, _KNOWN = _WORDS["recital"], _WORDS["recital"] | _WORDS["recited"]
+_ASKED_FOR = re.compile(r"\b(?:for|about|query|matching)[: ]{1,2}[\"“'‘][^\"”'’\n]{1,60}[\"”'’]")
 _TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W\d_]+)*")
 _TOOL = one_of("assistant, ai, agent, bot, model, system")
 _RECALLS = r"re(?:call|member|trieve|peat|state)(?:s|ed)?\b"
@@ -56,7 +57,7 @@ MARKS = "(?i)" + one_of(
     saving=r"\bstored\b, \bsaved?\b, \bnoted\b, \bfacts?\b",
     telling="you(?:['’]ve| have)? (?:mentioned|told), here(?:['’]s| is) what, previous (?:conv|chat|disc)",
     german="gemerkt, notizen, erinnerung",
-    romance="guardado, noté, enregistré, mémoire",
+    romance="guardado, noté, enregistré, mémoire, recuerdos?, souvenirs?",
 )
 """A pattern of RE2 that every such text matches."""
 
@@ -77,7 +78,7 @@ def judge_recital(text: str) -> Sign | None:
 
 def is_nothing_else(text: str) -> bool:
     """Whether a text holds only words of remembering."""
-    words = [word.lower().replace("’", "'") for word in _TOKEN.findall(text)]
+    words = [word.lower().replace("’", "'") for word in _TOKEN.findall(_ASKED_FOR.sub("", text))]
     return not _RECITAL.isdisjoint(words) and all(word in _KNOWN or word.isdecimal() for word in words)
 
 

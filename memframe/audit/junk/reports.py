@@ -1,4 +1,4 @@
-"""Reports of machines: heartbeats, scheduled jobs, lines of logs, tracebacks, what tools print.
+"""Reports of machines: heartbeats, scheduled jobs, how a service is.
 
 A report is told by its words: nearly all of them, numbers and identifiers aside, are those that machines use of
 themselves. A memory that speaks of machines has words of its own: "Ilka backs up her photos every night".
@@ -6,7 +6,6 @@ themselves. A memory that speaks of machines has words of its own: "Ilka backs u
 
 from __future__ import annotations
 
-import json
 import re
 
 from memframe.audit.junk.signs import Sign, quoted
@@ -57,6 +56,13 @@ _PEOPLE = re.compile(
     r"|\A\W*(?:the )?user['’]s|\b(?!UTC|GMT|[A-Z]{2,4}\b)[A-Z][a-z]+['’]s\b",
     re.IGNORECASE,
 )
+_ADVICE = re.compile(
+    r"\A\W*(?:the )?user['’]s\b|\b(?:if|when|whenever|unless|must|should|because|instead of"
+    r"|twins?|bab(?:y|ies)|f(?:o?e)tus|child(?:ren)?|patient|wife|husband|mother|father|dog|cat)\b",
+    re.IGNORECASE,
+)
+"""What is told to be heeded another time, in whatever words."""
+
 _TIME = one_of("date, time, day, datetime, timestamp")
 _NOW = re.compile(
     rf"\W*(?:the )?(?:current |today['’]s )?{_TIME}(?: (?:and|/) time)?(?: is|:|=)\W{{0,3}}"
@@ -72,32 +78,14 @@ _PULSES = _WORDS["pulses"]
 MIN_KNOWN, MIN_KNOWN_TIMED = 0.86, 0.7
 """Share of tokens that must be words of machines, numbers or identifiers; and where a machine is named with a time."""
 
-_LOG_LINE = re.compile(
-    r"\s*\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2})?\S{0,12}\]?\s+(?:\S{1,40}\s+)?\W?"
-    r"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\b"
-    r"|\s*\[?(?:TRACE|DEBUG|ERROR|FATAL)\]?\s?[:|-]\s"
-)
-_LINE = r"^[ \t]{0,16}"
-_TRACEBACK = re.compile(
-    one_of(
-        python=rf"{_LINE}Traceback \(most recent call last\), {_LINE}[\w.]+(?:Error|Exception):[ ]",
-        java=rf"{_LINE}Exception in thread[ ], {_LINE}at [\w.$<>]+\([\w.]+:[0-9]+\)",
-        others=rf"{_LINE}(?:npm ERR!|error\[E[0-9]+\]|panic: |Segmentation fault)",
-        http=r"^HTTP/[0-9.]+ [0-9]{3}, \AHTTP (?:error )?[1-5][0-9]{2}(?: [A-Z][a-z]+){0,3}\W*\Z",
-        shells=rf"{_LINE}\$ [a-z]+[ ]",
-    ),
-    re.MULTILINE,
-)
-_FORMULA = re.compile(r"\s*=[A-Z]{2,}\([^\n]*\)\s*")
-_MACHINE_KEYS = _WORDS["keys"]
-
 MARKS = r"(?i)\b" + one_of(
     pulses="heartbeat, ping, pong, keep-?alive, health ?check, watchdog, no_reply, liveness, readiness, uptime",
     silence="still, nothing",
-    schedules="cron, tarea, tâche, scheduler, timer, trigger, batch, poll, polling, poller, monitor, loop, event",
+    schedules="cron, tarea, tâche, scheduler, timer, trigger, batch, poll, polling, poller",
+    watching="monitor(?:ing)?, loop, event",
     work=r"job, task, bot\b, agent, script, run, build, pipeline, process, worker, queue, check, status, scan",
-    programs="daemon, service, server, system, systemd, container, deploy, rollout, failover, gateway",
-    stores="database, db, storage, backup, sync, rsync, snapshot, autosave, replication, vacuum, migration",
+    programs="daemon, service, server, systems?, systemd, container, deploy, rollout, failover, gateway",
+    stores="database, db, storage, backup, sync, rsync, snapshot, autosave, replication, vacuum, migration, cache",
     changes="update, import, export, index, reindex, indexer, cleanup, rotation, refresh, compact, flush",
     machines="memory, context, cache, lock, cpu, ram, disk, network, node, cluster, usage, rate limit",
     connections="socket, websocket, webhook, endpoint, api, token, session, connection, telemetry, log",
@@ -105,14 +93,6 @@ MARKS = r"(?i)\b" + one_of(
     told=r"price, weather, current (?:date|time), today is, \bnote\b",
 )
 """A pattern of RE2 that every report matches."""
-
-MARKS_OF_OUTPUT = one_of(
-    tracebacks=r"Traceback \(, (?:Error|Exception): , Exception in thread, \.java:, npm ERR!, error\[E",
-    crashes="panic: , Segmentation fault, HTTP[/ ][0-9e]",
-    beginnings=r"^\s*\$ , ^\s*[{\[], ^\s*=[A-Z]",
-    levels="TRACE, DEBUG, INFO, NOTICE, WARN, ERROR, FATAL, CRITICAL",
-)
-"""The same for what tools print."""
 
 
 def judge_report(text: str) -> Sign | None:
@@ -122,7 +102,7 @@ def judge_report(text: str) -> Sign | None:
     'heartbeat'
     >>> judge_report("Ilka's backup runs every night at 03:00")
     """
-    if len(text) > _LONGEST:
+    if len(text) > _LONGEST or _ADVICE.search(text):
         return None
     if _NOW.fullmatch(text):
         return Sign("heartbeat", 0.9, f"tells what time it was: {quoted(text)}")
@@ -164,23 +144,3 @@ def _is_of_now(text: str) -> bool:
 
 def _is_known(token: str) -> bool:
     return token in _KNOWN or token.removesuffix("s") in _KNOWN or _NUMBER.fullmatch(token) is not None
-
-
-def judge_output(text: str) -> Sign | None:
-    """What a tool printed: a traceback, a line of a log, an answer in JSON, a formula."""
-    if _TRACEBACK.search(text) or _LOG_LINE.match(text) or _FORMULA.fullmatch(text) or _is_answer(text):
-        return Sign("tool_output", 0.9, f"printed by a tool: {quoted(text)}")
-    return None
-
-
-def _is_answer(text: str) -> bool:
-    """Whether a text is JSON that says how a call went, and nothing about anybody."""
-    if not text.lstrip().startswith(("{", "[")):
-        return False
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    while isinstance(value, list) and value:
-        value = value[0]
-    return isinstance(value, dict) and bool(value) and _MACHINE_KEYS.issuperset(map(str.lower, value))

@@ -22,6 +22,14 @@ _SAID_SSN = re.compile(r"\b(?:ssn|social security|soc\.? sec|social)\b[^0-9]{0,4
 _SAID_CARD = re.compile(
     r"card|visa|mastercard|amex|american express|maestro|karte|carte|tarjeta|carta|cartão", re.IGNORECASE
 )
+_OF_A_THING = re.compile(
+    r"\b(?:ean|gtin|upc|isbn|issn|imei|iccid|bar ?code|strichcode|sku|asin|order|tracking|parcel|serial|invoice"
+    r"|membership|member|contract|policy|meter)\b[^0-9]{0,16}\Z",
+    re.IGNORECASE,
+)
+"""What says of a number that some thing or paper has it, whatever its check digit."""
+
+_GOES_ON = re.compile(r"-\w")
 _BEHIND, _AHEAD = 48, 32
 
 MARKS = r"[0-9](?:[ \x{a0}().\-–/]{0,3}[0-9]){6}"
@@ -47,9 +55,16 @@ def find_numbers(text: str) -> Iterator[Span]:
 def _number(text: str, start: int, end: int) -> Span | None:
     number = text[start:end]
     before, after = text[max(0, start - _BEHIND) : start], text[end : end + _AHEAD]
-    if len(number) >= SHORTEST_CARD and is_card(number, is_told=_SAID_CARD.search(before) is not None):
+    is_of_a_thing = _OF_A_THING.search(before) is not None
+    if (
+        not is_of_a_thing
+        and len(number) >= SHORTEST_CARD
+        and is_card(number, is_told=_SAID_CARD.search(before) is not None)
+    ):
         return Span("card", start, end, 0.95)
-    if _SSN.fullmatch(number) and ("-" in number or _SAID_SSN.search(before)):
+    is_told_ssn = _SAID_SSN.search(before) is not None
+    may_be_ssn = "-" in number and not is_of_a_thing and not _GOES_ON.match(after)
+    if _SSN.fullmatch(number) and (is_told_ssn or may_be_ssn):
         return Span("ssn", start, end, 0.9)
     extension = _EXTENSION.match(text, end)
     score = phone_score(number, before, "" if extension else after)

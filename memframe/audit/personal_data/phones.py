@@ -27,7 +27,11 @@ _TRUNKLESS = re.compile(
     r"|\(?[0-9]{2}\)?(?:[0-9]{2})?[/ -][0-9]{3}[/-][0-9]{4}|[0-9]{2}-[0-9]/[0-9]{3}[ -][0-9]{4}"  # Hungary
 )
 _BRACKETED = re.compile(r"\([0-9]{2,5}\) ?[0-9]{2,4}[ -]?[0-9]{2,5}(?:[ -][0-9]{2,5})?")
-_GROUPED = re.compile(r"\(?[0-9]{2,5}\)?(?:[ .-][0-9]{2,8}){1,4}|[0-9]{7,11}|\([0-9]{2,5}\)[ -]?[0-9]{4,8}")
+_GROUPED = re.compile(r"\(?[0-9]{2,5}\)?(?:[ .-][0-9]{2,8}){1,4}|[0-9]{7,12}|\([0-9]{2,5}\)[ -]?[0-9]{4,8}")
+_PAIRS = re.compile(r"0[1-9](?: [0-9]{2}){5,}")
+"""Of digits in pairs French numbers have five; more are a row of numbers."""
+
+_SHORTEST_PREFIXED = 11
 _NO_PHONE = re.compile(
     r"[0-9]{5}-[0-9]{4}|\+[0-9]{1,2}\.[0-9]+|"  # an American postal code, a decimal
     r"(?:19|20)[0-9]{2}[-./ ](?:0?[1-9]|1[0-2])[-./ ](?:0?[1-9]|[12][0-9]|3[01])(?:[ -].*)?"
@@ -113,7 +117,9 @@ def phone_score(number: str, before: str, after: str) -> float | None:
     (0.7, None)
     """
     n_digits = sum(map(str.isdecimal, number))
-    if _NO_PHONE.fullmatch(number):
+    if _NO_PHONE.fullmatch(number) or _PAIRS.fullmatch(number):
+        return None
+    if _PREFIXED.fullmatch(number) and n_digits < _SHORTEST_PREFIXED:
         return None
     if _INTERNATIONAL.fullmatch(number):
         return SURE if MIN_DIGITS < n_digits <= MAX_DIGITS + 1 else None

@@ -32,6 +32,7 @@ _ASKED = re.compile(
         (?:\s+(?:to|for|on|there|zu|a|à)\b[^.:;\n]{{0,60}}?)?{_IS}
     |\)?\s*[:=]\s+[^:\n]{{0,80}}?                       # ": first pet? ...", ": first pet -> ..."
         (?:\s*(?:->|→|=>|=)\s*|\?\s+)
+    |[ ]?["“„'«][^"”»'\n]{{3,60}}["”“»'][ ]?[:=,–-][ ]+  # '"first pet": ...'
     |\)\s*[:=]\s+)                                      # "(security question): ..."
     """,
     re.IGNORECASE | re.VERBOSE,

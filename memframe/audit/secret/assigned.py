@@ -17,7 +17,8 @@ from memframe.audit.vocabulary import one_of
 
 _ASSIGNED = re.compile(
     r"""(?<![\w.-])(?P<name>_?[A-Za-z][\w.-]{1,60})["'`]?\s{0,3}(?:=>|:=|[:=])\s{0,3}(?:(?:Bearer|Basic|Token)\s+)?"""
-    r"""(?:(?P<mark>["'`])(?P<quoted>[^"'`\n]{4,400})(?P=mark)|(?P<bare>[^\s"'`,;<>(){}\[\]]{6,400}))""",
+    r"""(?:(?P<mark>["'`])(?P<quoted>[^"'`\n]{4,400})(?P=mark)|(?P<bare>[a-z]{4}(?:\ [a-z]{4}){3}(?![\w ])"""
+    r"""|[^\s"'`,;<>(){}\[\]]{6,400}))""",
     re.IGNORECASE,
 )
 _PASSWORD = re.compile(

@@ -14,6 +14,7 @@ _ELECTRONICS = re.compile(
 _POSTAL = re.compile(
     r"address|street|road|\bst\b|nagar|district|india|city|state|postal|deliver|ship|village|lives|,\s*-?\s*$"
 )
+_POSTCODE = re.compile(r"\b(?:post(?:al)? ?codes?|zip|pin ?codes?)\b")
 _POSTAL_DIGITS = 6
 _OF_A_CARD = re.compile(
     r"card|karte|carte|tarjeta|bank|sim\b|phone|handy|account|login|app\b|alarm|door|lock"
@@ -59,9 +60,14 @@ _END_OF_CLAUSE = re.compile(r"[.;!?\n]")
 _CLOSE, _BESIDE = 60, 16
 """Characters before a code in which a door, an alarm, a safe makes it theirs; and a house, a phone, an office."""
 
+_MIN_DIGITS_OF_ROW = 3
 _GROUP = re.compile(r"[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{3,12}){0,12}")
+_ROWS = re.compile(r"[A-Z0-9]{4,6}(?:[ -][A-Z0-9]{4,6}){3,11}(?![\w-])")
+"""Groups of one length or nearly so: a key of a backup; some of them have no digit."""
+
 _AND = re.compile(r"\s*(?:[,;|/]|\band\b)?\s*")
 _ONCE = re.compile(r"(?:[A-Z]-)?[0-9]{4,8}(?![\w-])|[0-9]{3}[ -][0-9]{3}(?![\w-])")
+_SHARED = re.compile(r"(?:[A-Za-z2-7]{4}[ -]?){3,15}[A-Za-z2-7]{4}(?!\w)")
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
 _SPELLED = re.compile(
     r"(?:zero|oh|one|two|three|four|five|six|seven|eight|nine)"
@@ -88,6 +94,8 @@ def _is_postal(value: Value, before: str) -> bool:
     """Whether six digits are an Indian postal code, which is called PIN, too."""
     if _OF_A_CARD.search(before + value.purpose):
         return False
+    if _POSTCODE.search(value.rest[:_CLOSE].lower()):
+        return True
     is_called_code = "code" in value.keyword and value.link != "colon"
     return is_called_code or (value.link == "beside" and _POSTAL.search(before) is not None)
 
@@ -119,6 +127,9 @@ def speaks_of_lock(text: str) -> bool:
 
 def recovery_code(value: Value) -> Judged | None:
     """Codes that let somebody in who has lost the usual way: groups with digits, often several."""
+    row = _ROWS.match(value.rest)
+    if row and sum(map(str.isdecimal, row[0])) >= _MIN_DIGITS_OF_ROW:
+        return Judged(0, row.end(), 0.9)
     begin = end = 0
     while (group := _GROUP.match(value.rest, begin)) and _is_code(group[0]):
         end = group.end()
@@ -132,6 +143,14 @@ def one_time_code(value: Value) -> Judged | None:
     if match is None or value.link == "reversed" or is_amount(value, match.end()):
         return None
     return Judged(0, match.end(), 0.7)
+
+
+def shared_secret(value: Value) -> Judged | None:
+    """What an authenticator makes its codes of: base 32, often in groups of four."""
+    match = _SHARED.match(value.rest)
+    letters = re.sub("[ -]", "", match[0]) if match else ""
+    is_base32 = letters.isupper() or (letters.islower() and any(map(str.isdecimal, letters)))
+    return Judged(0, match.end(), 0.9) if match and is_base32 else None
 
 
 def _spelled(value: Value) -> re.Match[str] | None:

@@ -42,13 +42,32 @@ _AFTER_MAIL = re.compile(
 _AFTER_NAME = re.compile(
     r"(?:^|[.;\n]\s*)[A-Z][\w.+ ]{1,24}: [A-Za-z][\w.@+-]{1,40} / (?P<word>(?=\S*[a-z])(?=\S*[0-9])\S{8,64})"
 )
+_AFTER_ADMIN = re.compile(
+    r"(?<![\w./-])(?:admin|administrator|root|pi|ubuntu|postgres)\s?(?:[/:]\s?|\|\s)"
+    r"(?P<word>[^\s\"'<>/|,;:]{8,64})(?![\w/])"
+)
+_BESIDE_ADMIN = re.compile(
+    r"(?<![\w./-])(?:admin|administrator|root),\s(?P<word>[^\s\"'<>/|,;]{8,64})(?![\w/])"
+)
+_BESIDE_USER = re.compile(
+    r"(?<!\w)u(?:ser(?:name)?|sr|n)?\s?[:=]\s?[^\s,;|/]{2,64}[\s,;|/]{1,3}"
+    r"p(?:ass(?:word)?|wd?)?\s?[:=]\s?(?P<word>[^\s\"'<>,;|]{4,64})",
+    re.IGNORECASE,
+)
+_OF_A_WALLET = re.compile(
+    r"\b(?:private|priv|secret|signing)[ _-]?keys?\b[^\n]{0,60}?(?<!\w)"
+    r"(?P<word>(?:0x)?[0-9a-fA-F]{64}|[5KL][1-9A-HJ-NP-Za-km-z]{50,51})(?!\w)",
+    re.IGNORECASE,
+)
 
 MARKS = (
     r"://[^\s:@/]{0,100}:[^\s@/]{1,200}@|(AccountKey|SharedAccessKey|SharedSecret|Password|Pwd)\s?=|\s(-u"
     r"|--user)[ =]"
     r"|sshpass|redis-cli|mysql|auth\s?=\s?\(|(?i:[?&](sig|X-Amz-Signature|access_token|api_?key|key|token"
     r"|auth)=)"
-    r"|A[KS]IA[A-Z2-7]{16}|@[\w.-]+(\s?[:|]| /)|: [A-Za-z][\w.@+-]{1,40} / \S{8}"
+    r"|A[KS]IA[A-Z2-7]{16}|@[\w.-]+(\s?[:|]| /)|\b(admin|administrator|root|pi|ubuntu|postgres)\s?[/:|,]"
+    r"|(?i:\bp(ass(word)?|wd?)?\s?[:=])"
+    r"|(?i:\b(private|priv|secret|signing)[ _-]?key)|: [A-Za-z][\w.@+-]{1,40} / \S{8}"
 )
 """A pattern of RE2 that every text with such a password matches."""
 
@@ -69,6 +88,10 @@ _PASSES: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
     ("key", _AFTER_AWS_ID, _is_key),
     ("password", _AFTER_MAIL, is_strong),
     ("password", _AFTER_NAME, is_strong),
+    ("password", _AFTER_ADMIN, is_strong),
+    ("password", _BESIDE_USER, is_strong),
+    ("password", _BESIDE_ADMIN, _is_key),
+    ("key", _OF_A_WALLET, _is_password),
 )
 
 

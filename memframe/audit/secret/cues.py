@@ -52,7 +52,9 @@ GROUPS = {
     "once": _group(
         "one_time_code",
         2,
-        names=r"otp, tan, one_time_(?:code|pass\pL+|pin), one_time, authenticator, 2fa, sms_code",
+        sent="sms[^.:;]{0,20}: (?:your )?code",
+        tans="(?:m|push|photo|sms|i|chip)?-?tan",
+        names=r"otp, one_time_(?:code|pass\pL+|pin), one_time, authenticator, 2fa, sms_code",
         purposes=r"verification_(?:codes?|number|pin), (?:login|confirmation|sign-?in)_(?:code|pin)",
         german=r"best[äa]tigungscode",
     ),
@@ -73,7 +75,9 @@ GROUPS = {
         (?:alarm|mitarbeiter|zugangs|zutritts|eingangs|garagen|tresor)\pL{0,9}codes?, alarmanlage, garagentor""",
         french=r"porte, portail, coffre\pL*, immeuble, cadenas, digicode, boîte_à_clés?",
         spanish=r"puerta, a?l_portal, caja_fuerte, garaje, alarma, candado, taquilla",
-        opening=r"building, combination, combo, opens?, opened",
+        coming="(?:gets?|got|comes?|lets? (?:him|her|them)sel(?:f|ves)) in with (?:the |a )?(?:code|pin|number)",
+        opening=r"building, combination, combo, opens?, opened, (?:protects?|locks?|secures?|secured|locked)",
+        entering=r"gets? into the (?:flat|house|building|office|garage|cellar|basement|garden|courtyard|stairwell)",
     ),
     "code": _group(
         "access_code",
@@ -84,7 +88,7 @@ GROUPS = {
     "login": _group(
         "password",
         1,
-        english=r"""log_?ins?, log(?:s|ged|ging)?_(?:in|on), sign(?:s|ed)?_in, gets?_in, credentials?, creds,
+        english=r"""log_?ins?, log(?:s|ged|ging)?_(?:into|in|on), sign(?:s|ed)?_in, gets?_in, credentials?, creds,
         accounts?, portal, protected""",
         german=r"zugang, zugangsdaten, anmelde\pL+, geschützt, konto",
         romance=r"identifiants?, credenciales",

@@ -18,6 +18,9 @@ KEYWORD = re.compile(
         |(?:wiederherstellungs|notfall|backup-)(?:codes?|schlüssel)|herstelcodes?
         |c[oó](?:digos?|des?)\ de\ (?:recuperaci[oó]n|respaldo|r[ée]cup[ée]ration|secours|recuperação)
         |codic[ei]\ di\ (?:recupero|backup))(?!\w))
+    |(?P<totp>
+        (?:totp|2fa|mfa|otp|authenticator|two-factor)[ -]?(?:app\ )?(?:setup[ -]|shared[ -])?
+        (?:seed|secret|keys?)(?!\w))
     |(?P<once>
         (?:(?:verification|one[ -]time|otp|sms|2fa|two[ -]factor|authentication|authenticator|activation|sign-?in
         |log-?in)[ -](?:(?:pass)?codes?|passwords?|pin)
@@ -33,16 +36,19 @@ KEYWORD = re.compile(
         |{_WIFI}[ -]?(?:pass|key|schlüssel|code|psk)(?!\w)
         |(?:clave|cl[ée]|chiave|chave|code|c[óo]digo|codice)\ (?:(?:del?|du|da|do|della?)\ )?(?:la\ )?
             (?:{_WIFI}|red|réseau|internet)(?!\w)
+        |(?:1password|bitwarden|lastpass|keepass\w{{0,2}}|dashlane|enpass|vault)(?:['’]s)?\ master(?!\ pass)(?!\w)
         |pass(?=\s?[:=](?!\w))|pw(?=\s*[:=]|\s+(?:is|for|to)\b))
     |(?P<loose>(?:clave|pass(?=\s(?:for|to)\s))(?!\w))
     |(?P<login>(?:log-?in\ (?:details|data)|logins?|credentials?|creds|(?:zugangs|anmelde|login)daten
         |credenciales|identifiants|credenziali|inloggegevens)(?!\w))
-    |(?P<pin>(?:pins?|puk|pincode|geheimzahl|geheimnummer|cvv2?|cvc2?)(?!\w)(?:[ -]?(?:codes?|number|nummer|no\.?))?)
+    |(?P<pin>(?:pins?2?|puk2?|pincode|geheimzahl|geheimnummer|cvv2?|cvc2?)(?!\w)
+        (?:[ -]?(?:codes?|number|nummer|no\.?))?)
     |(?P<code>(?:codes?|c[oó]digos?|codic[ei]|combinations?|combos?|combinaci[oó]n|combinaison|combinazione|combinatie
         |(?:zahlen)?kombination|(?:toegangs|deur)code
         |(?:(?:haus)?tür|zugangs|entsperr|sperr|alarm|garagen|eingangs|tor|tresor|safe|schloss|zutritts|zahlen)codes?
         )(?!\w))
-    |(?P<lock>(?:lock\ ?box|key\ ?(?:pad|safe)|padlock|digicode|cadenas|candado|lucchetto|schlüsselsafe)(?!\w))
+    |(?P<lock>(?:(?:luggage|suitcase|bike|bicycle|koffer|fahrrad)\ ?(?:locks?|schlo(?:ss|ß))
+        |lock\ ?box|key\ ?(?:pad|safe)|padlock|digicode|cadenas|candado|lucchetto|schlüsselsafe)(?!\w))
     |(?P<key>(?:keys?|bearer|(?:auth)?tokens?|secrets?|pat|(?:api-)?schlüssel|cl[ée]|chiave|chave)(?!\w))
     |(?P<answer>(?:mother|mum|mom)['’]?s\ maiden\ name|maiden\ name\ of\ (?:my|his|her|their|your|the)\ mother
         |mädchenname\ (?:meiner|seiner|ihrer|der)\ mutter|nom\ de\ jeune\ fille\ de\ (?:ma|sa|la)\ mère
@@ -65,9 +71,12 @@ MARKS = "(?i)" + one_of(
     scripts="пароль, 密码, 密碼, パスワード, 비밀번호",
     networks=rf"{_WIFI}[ -]?(?:pass|key|schl|code)",
     words=r"(?:secret|code|magic|safe|memorable|family|security|pickup)[ -]?word, codew, credential, \bcreds\b",
-    numbers=r"\bpins?\b, \bpuk\b, pincode, \bcv[vc], codes?\b, c[oó]digo, \botp\b",
+    numbers=r"\bpins?2?\b, \bpuk2?\b, pincode, \bcv[vc], codes?\b, c[oó]digo, \botp\b",
     keys=r"(?:backup|recovery|rescue|scratch|restore|emergency)[ -]?key, (?:\b|_)(?:key|token|secret|authtoken)s?\b",
     tokens=r"bearer, \bpat\b",
+    masters=r"\bmaster\b",
+    authenticators=r"totp, 2fa, \bmfa, authenticator, two-factor",
+    bags="(?:luggage|suitcase|bike|bicycle|koffer|fahrrad) ?(?:lock|schlo)",
     locks="combina, kombination, combo, lock ?box, key ?(?:pad|safe), padlock, digicode, cadenas, candado, lucchetto",
     answers="maiden name, answer",
 )
@@ -75,12 +84,13 @@ MARKS = "(?i)" + one_of(
 
 _ABOUT = one_of(
     programs="managers?, generators?, vaults?, storage, stores?, apps?, tools?, providers?, windows?",
-    forms="fields?, prompts?, screens?, forms?, pages?, input, entry, headers?, layout, boards?, diodes?",
+    forms="backups?, fields?, prompts?, screens?, forms?, pages?, input, entry, headers?, layout, boards?, diodes?",
     rules="polic(?:y|ies), hygiene, protect\\w*, rules?, requirements?, management, managing, of conduct",
     amounts="limits?, usage, counts?, budget, expir\\w+, length, strength, timeout, less",
     events="rotations?, history, reuse, leaks?, breach\\w*, shar\\w+, review\\w*, freeze, replacement, assignment",
     texts="hints?, lists?, books?, sheets?, emails?, links?, words?, snippets?, examples?, names?, lookups?",
+    queries=r"from \w+ where",
     others="hash\\w*, smell\\w*, base, style, cov\\w+, formats?, types?",
 )
-ABOUT = re.compile(rf"[ -]?{_ABOUT}\b")
+ABOUT = re.compile(rf"[ -]?{_ABOUT}\b(?![*!@#$%&_0-9])")
 """What is about passwords, PINs or codes and is none: a password manager, a token limit, a PIN diode."""

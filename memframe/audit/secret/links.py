@@ -36,9 +36,11 @@ _LATER = (
     r"(?:(?:it|that|which)(?:['’]s|\s+is|\s+was)|c['’]est)(?:\s+now)?"
 )
 _LINK = re.compile(
-    rf"(?P<set>(?:{_SET})\s+)|(?P<colon>\s*(?:=>|->|→|[:=：])\s*(?:{BE}\s+)?)|(?P<is>(?:\s+{BE}|['’]s):?\s+|\s*は\s*"
+    rf"(?P<set>(?:{_SET})\s+)|(?P<colon>\s*(?:[=-]{{1,3}}>|→|[:=：])\s*(?:{BE}\s+)?)"
+    rf"|(?P<is>(?:\s+{BE}|['’]s):?\s+|\s*は\s*"
     rf"|\s*是\s*)"
-    rf"|(?P<dash>\s+[-–—]\s+|\?\s+)|(?P<later>{_LATER}\s+)|(?P<comma>,\s+)|(?P<to>\s+to\s+)",
+    rf"|(?P<dash>\s+[-–—]\s+|\?\s+)|(?P<later>{_LATER}\s+)|(?P<comma>,\s+)|(?P<to>\s+(?:from|to|auf|en|à|a)\s+)"
+    rf"|(?P<given>\s+as\s+)",
 )
 _KINDS: dict[str, Link] = {
     "set": "set",
@@ -48,6 +50,7 @@ _KINDS: dict[str, Link] = {
     "later": "named",
     "comma": "comma",
     "to": "set",
+    "given": "is",
 }
 _PURPOSE = re.compile(
     r"(?:\s{0,3}\([^()\n]{1,40}\))?"
@@ -60,11 +63,20 @@ _PURPOSE = re.compile(
     r"[^;!?\n]{0,80})?",
 )
 _NAMED = re.compile(r"(?:\s{1,3}[\w'’.-]{1,30}){1,3}")
-_DESCRIBED = re.compile(rf"\s+{BE}[^.;:,\n]{{3,60}}")
+_DESCRIBED = re.compile(rf"(?:\s+{BE}|['’]s|\s?:)[^.;:,\n]{{3,60}}")
 """What a password is, before it is told: "is my dog's name, ..."."""
 
-_CHANGED = re.compile(r"\b(?:chang|set|reset|updat|switch|rotat|renew|mak|made)\w*\s+(?:[\w’']+\s+){0,6}\Z")
-_BESIDE = re.compile(r"\s{1,3}\(?(?=\S)|(?=[\"“„«`‘'])")
+_MAY_BE_DESCRIBED = frozenset({"password", "pin", "code"})
+_GIVEN = re.compile(r"\b(?:gave|given|told|chose|picked|named|has|had|set)\s+(?:[\w’']+\s+){0,3}\Z")
+_CHANGED = re.compile(
+    r"\b(?:chang|set|reset|updat|switch|rotat|renew|mak|made|geänder|cambi|cambié|mis\b|puse)\w*\s+(?:[\w’']+\s+){0,6}\Z"
+)
+_BESIDE = re.compile(
+    r"(?:\s\((?:rw|ro|test|live|prod|staging|read|write|admin)\))?\s{1,3}\(?(?=\S)|(?=[\"“„«`‘'])"
+)
+
+
+_GENITIVE = ("'", "’")
 
 
 class Place(NamedTuple):
@@ -114,9 +126,13 @@ def _kind_of(link: re.Match[str], small: str, end: int, *, group: str, before: s
     """What a link is worth after the words that stand before it; None where it does not belong to the keyword."""
     name = str(link.lastgroup)
     if name == "comma" and group != "answer":
-        is_described = group == "password" and _DESCRIBED.fullmatch(small, end, link.start())
+        is_described = group in _MAY_BE_DESCRIBED and _DESCRIBED.fullmatch(small, end, link.start())
         return "named" if is_described else None
-    if name == "to" and not _CHANGED.search(before):
+    if (name == "to" and not _CHANGED.search(before)) or (name == "given" and not _GIVEN.search(before)):
+        return None
+    if (
+        link[0].startswith(_GENITIVE) and ":" not in link[0] and link.start() > end
+    ):  # "the password is on the router's label"
         return None
     if name == "later" or _PURPOSE.fullmatch(small, end, link.start()):
         return _KINDS[name]

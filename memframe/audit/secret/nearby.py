@@ -31,6 +31,7 @@ _SENTENCE = re.compile(
     (?:[.!?]+
         (?:(?=\S)               # a dot within a word, a number or an address
         |(?<=i\.e\.)
+        |(?<=\s(?:no|nr)\.)(?=\s)
         |(?<=\?)(?=\s)          # a question, and its answer
         |(?=\s\()
         |(?=\s+{_GOES_ON.replace(" ", "[ ]")}\b))
@@ -43,7 +44,7 @@ _OPENING = r"[\"“„«`'(*]*\Z"
 _PRESSING = one_of(
     typing="type, enter, entering, punch in, press, dial, key in",
     using="try, use, using, says?, code, pin, wants, takes, now, auf",
-    joining="with, mit, con, avec, pon, then",
+    joining="with, w/, mit, con, avec, pon, then, with the (?:number|code|pin|digits|combination)",
 )
 """What is done with a code, as well as with a password."""
 
@@ -72,6 +73,9 @@ _DEED = one_of(
     working="needs, accepts, opens",
     naming="combination, combo, combinaison, kombination",
 )
+_THEN = re.compile(r"[\s,]+(?:and )?then (?:turn|push|press|pull|lift|star|hash|#|\*)")
+"""What is done behind a code."""
+
 _DOES = re.compile(rf"(?:^|\s)(?:{_DEED}|{_PRESSING})[\s:,]*{_OPENING}|[:=→]\s*\Z|->\s*\Z")
 """What is done with a code, or a colon."""
 
@@ -87,6 +91,8 @@ _WHOSE = one_of(english="the, my, a, his, her, their, our, new, old, one", other
 _BEHIND = re.compile(rf"[\s\"”»'),.!;:(–—-]{{0,5}}(?:{_LINK_BACK}\s?)?(?:{_WHOSE} ?){{0,3}}[\w'’]*[\s(\"“]*")
 """What stands between a secret and its name, where the secret comes first."""
 
+_NETWORK = re.compile(r"\b(?:wi-?fi|wlan|hotspot|ssid|network|netz\w*|réseau|red)\b[^.]{0,40}\Z")
+_SIDE_BY_SIDE = re.compile(r"[\"”»']?\s?[/,]?\s[\"“«'(]?")
 _SECOND = re.compile(r"\s(?:and|und|et|y|/)\s\Z")
 _WITH_NAME = re.compile(r"\s(?:with|as|using|mit|als|avec|con)\s")
 """What somebody signs in with first is a name, and second a password."""
@@ -105,6 +111,7 @@ _MEANT_FOR = re.compile(r"\s(?:for|of|from|für|zu[rm]?|vo[mn]|pour|de|du|del|pa
 _CODED = re.compile("code|comb")
 """A lock that names its code itself: "alarm code"."""
 
+_ENTER = one_of("type, enter, press, punch, use, dial")
 _DENIED = re.compile(
     r"\b"
     + one_of(
@@ -116,7 +123,7 @@ _DENIED = re.compile(
         machines="error, status, serial, model, version, gpio, diode, connector, source, python, cve-",
         signs="qr, bar ?code, morse, tax, course, exam",
         travel=r"flight, boarding, licen[sc]e plate, kennzeichen",
-        clocks=r"alarm (?:is |was )?set (?:to|for|at), clock, rings?, rang, wakes?, goes off, went off",
+        clocks=rf"alarm (?:is |was )?set (?:to|for|at), clock, rings?, rang, wakes?, goes off(?!,? {_ENTER}), went off",
         writings="novel, essay, review",
     )
     + r"\b"
@@ -154,7 +161,7 @@ def find_nearby(text: str) -> Iterator[Span]:
     small = text.translate(SMALL)
     for sentence in _SENTENCE.finditer(small):
         begin, end = sentence.start(), min(sentence.end(), sentence.start() + _LONGEST)
-        places = list(find_places(text, small, begin, end))
+        places = _without_names(small, list(find_places(text, small, begin, end)))
         cues = list(find_cues(small, begin, end)) if places else []
         doubt = _DOUBT if cues and _DENIED.search(small, begin, end) else 0
         for place in places if cues else ():
@@ -164,6 +171,18 @@ def find_nearby(text: str) -> Iterator[Span]:
             best = max(told, default=None, key=itemgetter(0))
             if best and place.weight + best[0] - doubt >= _ENOUGH:
                 yield Span(GROUPS[best[1].group].kind, place.start, place.end, _SCORE)
+
+
+def _without_names(small: str, places: list[Place]) -> list[Place]:
+    """Places without the name of a network that stands right before its password: 'hotspot: "Heron" tiger18'."""
+    kept: list[Place] = []
+    for place in places:
+        is_second = kept and _NETWORK.search(kept[-1].before) is not None
+        if is_second and _SIDE_BY_SIDE.fullmatch(small, kept[-1].end, place.start):
+            kept.append(place._replace(before=kept.pop().before))
+        else:
+            kept.append(place)
+    return kept
 
 
 def _fits(cue: Cue, place: Place, small: str) -> bool:
@@ -190,7 +209,8 @@ def _weight_of_cue(cue: Cue, cues: list[Cue], small: str, place: Place) -> int:
     weight = GROUPS[cue.group].weight + _is_supported(cue, cues, small)
     is_lone_lock = cue.group == "lock" and weight == GROUPS["lock"].weight
     if cue.end <= place.start:
-        link = _weight_of_link(between, place, is_lone_lock=is_lone_lock)
+        is_used = is_lone_lock and _THEN.match(small, place.end) is not None
+        link = _LED if is_used else _weight_of_link(between, place, is_lone_lock=is_lone_lock)
     else:
         leads = _DOES.search(place.before) or (_OPENS if is_lone_lock else _BEHIND).fullmatch(between)
         link = _LED if leads else _APART

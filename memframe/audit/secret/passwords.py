@@ -11,7 +11,7 @@ from memframe.audit.secret.values import LOOSE, Judged, Value, is_amount
 _BARE = re.compile(r"[^\s\"“”«»`<>]{1,200}")
 _CLOSED = re.compile(
     r"[\"”»`']?\s*(?:[.,;:!?)\]}|]|$|\n|[–—-]\s|\((?!\w+\))"
-    r"|(?:and|but|so|on|for|in|which|und|aber|et|mais|y|pero|en|e|ma)\b)"
+    r"|(?:and|but|so|on|for|in|as|which|und|aber|et|mais|y|pero|en|e|ma)\b)"
 )
 """What comes after a password that is a word: the end of a clause."""
 
@@ -28,7 +28,7 @@ _AMOUNT = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*!?")
-_PHRASE = re.compile(r"[^\W\d_]{2,}(?:[ -][^\W\d_]{2,}){2,11}(?=[\"”»`']?\s*(?:[.,;!?)\n]|$))")
+_PHRASE = re.compile(r"[^\W\d_]{2,}(?:[ -][^\W\d_]{2,}){1,11}(?=[\"”»`']?\s*(?:[.,;!?)\n]|$))")
 _PAIR = re.compile(
     r"[\"'`]?[^\s\"'`/|,;]{2,64}?[\"'`]?(?:\s*[/|:]\s*|,\s*|\s+(?:and|with|und)\s+"
     r"|\s+)[\"'`]?(?P<word>[^\s\"'`]{4,128})"
@@ -57,6 +57,8 @@ _HIDDEN = frozenset("*•·.xX-_?")
 _LONGEST_WORD, _LONGEST_PASSWORD = 32, 100
 _MIN_DIGITS, _MIN_DIGITS_LOOSE, _SHORTEST_KEY = 4, 6, 10
 _KEY_ENTROPY = 2.5
+_SHORTEST_SENTENCE = 4
+_NAMES_PHRASE = re.compile(r"pass[ -]?phrase")
 _CLOSE = 40
 """Characters before a key in which a network makes it the key of one."""
 
@@ -74,7 +76,9 @@ def password(value: Value) -> Judged | None:
     is_loose = value.link in LOOSE
     if _NETWORK.match(value.keyword) and (digits := _DIGIT_GROUPS.match(value.rest)):
         return Judged(0, digits.end(), 0.9)
-    if not is_loose and (phrase := _passphrase(value.rest)):
+    if not is_loose and (
+        phrase := _passphrase(value.rest, is_named=_NAMES_PHRASE.match(value.keyword) is not None)
+    ):
         return phrase
     if not _may_be_password(text):
         return None
@@ -184,10 +188,15 @@ def _is_word(text: str, tail: str) -> bool:
     return is_short and _WORD.fullmatch(text) is not None and _CLOSED.match(tail) is not None
 
 
-def _passphrase(rest: str) -> Judged | None:
-    """Three words or more up to the end of a clause, none of which holds a sentence together."""
+def _passphrase(rest: str, *, is_named: bool) -> Judged | None:
+    """Two words or more up to the end of a clause, none of which holds a sentence together.
+
+    Where it is called a phrase, such words may stand within it, but do not begin it.
+    """
     match = _PHRASE.match(rest)
     words = re.split(r"[ -]", match[0]) if match else []
-    if match is None or any(map(is_function, words)) or sum(map(is_plain, words)) > len(words) - 2:
+    if match and is_named and len(words) >= _SHORTEST_SENTENCE and not is_plain(words[0]):
+        return Judged(0, match.end(), 0.8)
+    if match is None or any(map(is_function, words)) or sum(map(is_plain, words)) > max(0, len(words) - 3):
         return None
     return Judged(0, match.end(), 0.8)

@@ -30,14 +30,14 @@ _CANDIDATE = re.compile(
     |(?P<spaced>                            # "4 7 1 1"
         [0-9](?:[ -][0-9]){{3,7}}(?![\w-]))
     |(?P<digits>                            # "4711", "#4711*", "471 147"
-        [\#*]?[0-9]{{4,8}}[\#*]?(?![\w-])(?![.,:/][0-9])
+        (?<![0-9]\s)[\#*]?[0-9]{{4,8}}[\#*]?(?![\w-])(?![.,:/][0-9])
         |[0-9]{{3}}[ -][0-9]{{3}}(?![\w-])(?![ -][0-9]))
     |(?P<sent>                              # "G-471147", as some senders write it
         [A-Z]-[0-9]{{4,8}}(?![\w-]))
     |(?P<blocks>                            # "7FQ2-88KD-A1"
         (?=[A-Z-]*[0-9])(?:[A-Z0-9]{{4,8}}-){{1,8}}[A-Z0-9]{{2,8}}(?![\w-]))
     |(?P<short>                             # "7FQ2"
-        (?=[A-Z]*[0-9])[A-Z0-9]{{4,7}}(?![\w-]))
+        (?<![0-9]\s)(?=[A-Z]*[0-9])[A-Z0-9]{{4,7}}(?![\w-]))
     |(?P<word>                              # "Rechnung!0815": anything that holds a digit or a sign
         (?={_NO_DIGIT_OR_SIGN}{{0,40}}{_DIGIT_OR_SIGN})[^\s\"“”„«»`(),;]{{5,64}})
     )""",
@@ -122,9 +122,12 @@ _OTHER = re.compile(
             "user, username, user name, network, network name, ssid, name, version, model, id, account, handle"
         )
         + " is",
-        people="user, users, username, user name, login, name, account, acct, call, called, named, heißt, born",
+        people="user, users, username, user name, login, name, nick, nickname",
+        called="account, acct, call, called, named, born",
+        elsewhere="heißt, heisst, nennt sich, s['’]appelle, se llama, si chiama",
         networks="ssid, network, port, host, channel",
-        numbered="id, room, flight, order, no, nr, number, part, ticket, serial, invoice, case, claim, tracking",
+        numbered="s?id, meeting, room, flight, order, no, nr, number, part, ticket, serial",
+        filed="invoice, case, claim, tracking",
         travel="bus, line, street, floor, extension, ext",
         writings="page, section, article, chapter, episode, level",
         software="version, model, error, status, build, release",

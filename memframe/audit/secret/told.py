@@ -26,9 +26,14 @@ _THE = r"(?:the|my|his|her|their|our|your|its|a|an|mein|meine|sein|ihr|das|die|m
 _BEFORE = re.compile(
     r"(?:^|[\s(,;:])(?:[\"“„«`‘'](?P<quoted>[^\"“”„«»`\n]{1,80})[\"”“»`’']"
     r"|(?P<bare>[0-9]{1,2}(?:[ -][0-9]{1,2}){2,3}|[^\s\"“”«»`]{3,80}))\s+"
-    rf"(?:(?:{BE}(?:\s+also)?|[-–—]?\s?(?:that|it|which)(?:['’]s|\sis)|for|as|als|como"
+    rf"(?:(?:{BE}(?:\s+also)?(?:\s+what\s+(?:i|we|he|she|they)\s+(?:chose|use|set|picked|took)\s+(?:as|for))?|[-–—]?\s?(?:that|it|which)(?:['’]s|\sis)|for|as|als|como"
     rf"|comme)\s+{_THE}\s+(?:[\w'’-]+\s+){{0,4}}|(?:as|als|como|comme)\s+)\Z",
 )
+_CHOSEN = re.compile(
+    r"\b(?:keeps?|kept|chose|chosen|picked|agreed on|settled on|took|as|with|decided on)\s+\Z(?<!such as )"
+)
+"""What people do with a word that becomes their password: such a word need not look like one."""
+
 _OF_ALL = re.compile(
     r"\s+(?:anyone|anybody|people|you can|one (?:can|could)|of all|ever|in the world|there is)\b"
 )
@@ -47,6 +52,7 @@ _JUDGES: dict[str, tuple[str, Callable[[Value], Judged | None]]] = {
     "lock": ("access_code", codes.access_code),
     "recovery": ("recovery_code", codes.recovery_code),
     "once": ("one_time_code", codes.one_time_code),
+    "totp": ("key", codes.shared_secret),
 }
 """Group of keywords -> kind of the finding, and what tells whether a value is one."""
 
@@ -119,6 +125,7 @@ def _ahead_of(keyword: _Keyword) -> Iterator[Span]:
         return
     offset = keyword.start - len(before)
     value = "bare" if match["bare"] else "quoted"
-    span = keyword.judged(offset + match.start(value) - (value == "quoted"), "reversed", "")
+    link: Link = "is" if _CHOSEN.search(before, 0, match.start(value)) else "reversed"
+    span = keyword.judged(offset + match.start(value) - (value == "quoted"), link, "")
     if span is not None and span.end == offset + match.end(value):
         yield span
