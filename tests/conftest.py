@@ -47,14 +47,17 @@ def pytest_xdist_auto_num_workers(config):
     return (os.cpu_count() or 1) * 3 // 2
 
 
+@pytest.fixture(scope="session")
+def postgres():
+    """A server for all tests of this process: started for the first, there until the last."""
+    with running_postgres() as server:
+        yield server
+
+
 @pytest.fixture(scope="session", params=["sqlite", "postgresql"])
 def backend(request):
     """A database for a service; the tests of a service's own folders run once with each."""
-    if request.param == "sqlite":
-        yield Sqlite()
-        return
-    with running_postgres() as server:
-        yield Postgresql(server)
+    return Sqlite() if request.param == "sqlite" else Postgresql(request.getfixturevalue("postgres"))
 
 
 @contextmanager
