@@ -1,9 +1,10 @@
 """A quick start: what the tests would pay for in each of their processes, and nobody needs."""
 
-import gc
 import sys
 
 import pytest
+
+from memframe.collector import collector_paused
 
 sys.modules["rfc3987_syntax"] = None
 """jsonschema, which comes with nbval, does without; it builds a grammar of addresses that no notebook holds."""
@@ -11,10 +12,6 @@ sys.modules["rfc3987_syntax"] = None
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Half a million objects come and none goes: the collector of garbage looks at them neither now nor later."""
-    gc.disable()
-    try:
+    """Half a million objects come, and none goes."""
+    with collector_paused():
         return (yield)
-    finally:
-        gc.freeze()
-        gc.enable()
