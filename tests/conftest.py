@@ -47,14 +47,45 @@ def pytest_xdist_auto_num_workers(config):
     return (os.cpu_count() or 1) * 3 // 2
 
 
+LONGEST = (
+    "tests/browser/test_panel.py",
+    "tests/cli/test_serving.py",
+    "tests/test_notebooks.py",
+    "tests/apply/test_kills.py",
+    "tests/cleanup/test_cleanup.py",
+    "tests/test_demo.py",
+    "tests/panel/test_batch.py",
+    "tests/audit/test_audit.py",
+    "notebooks/",
+    "tests/test_fleet_dask.py",
+    "tests/cli/",
+    "tests/test_plot.py",
+    "tests/audit/",
+)
+"""Begun first and in this order, as one of them that is begun last would keep everybody waiting."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    def place(item):
+        return next(
+            (place for place, path in enumerate(LONGEST) if item.nodeid.startswith(path)), len(LONGEST)
+        )
+
+    items.sort(key=place)
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A server for all tests of this process: started for the first, there until the last."""
+    with running_postgres() as server:
+        yield server
+
+
 @pytest.fixture(scope="session", params=["sqlite", "postgresql"])
 def backend(request):
     """A database for a service; the tests of a service's own folders run once with each."""
-    if request.param == "sqlite":
-        yield Sqlite()
-        return
-    with running_postgres() as server:
-        yield Postgresql(server)
+    return Sqlite() if request.param == "sqlite" else Postgresql(request.getfixturevalue("postgres"))
 
 
 @contextmanager

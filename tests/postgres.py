@@ -66,7 +66,7 @@ def running_postgres(settings=QUICK):
 
 
 START_AND_STOP = """
-trap '' INT TERM # what ends the tests does not end this: they are cleaned up after
+trap '' INT TERM PIPE # what ends the tests does not end this, whoever is there to read: they are cleaned up after
 test -x "$1/initdb" || { echo unreachable; exit; }
 export PGDATA="$2/data"
 common="-U $3 -A trust -E UTF8 --locale=C --no-sync"

@@ -103,23 +103,34 @@ def name_of(path):
     return str(path.relative_to(PACKAGE))
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_imports_point_down(path):
-    room = room_of(path)
-    assert room in RANK, f"{room} has no place in LAYERS"
-    for other in rooms_imported(path) - {room}:
-        assert RANK[other] < RANK[room], f"{room} must not import {other}"
+def breaches(law):
+    """Of each module that breaks a law: what it has too much."""
+    return {name_of(path): found for path in MODULES if (found := set(law(path)))}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_client_and_service_know_nothing_of_each_other(path):
-    others = rooms_imported(path) - {room_of(path)}
-    if room_of(path) == "service":
-        assert others <= SERVICE_IMPORTS
-    elif room_of(path) not in KNOW_BOTH_ENDS:
-        assert "service" not in others
+def test_every_room_has_a_place():
+    assert {room_of(path) for path in MODULES} <= RANK.keys()
 
 
+def test_imports_point_down():
+    def upward(path):
+        rank = RANK[room_of(path)]
+        return {other for other in rooms_imported(path) - {room_of(path)} if RANK[other] >= rank}
+
+    assert breaches(upward) == {}
+
+
+def test_client_and_service_know_nothing_of_each_other():
+    def beyond(path):
+        others = rooms_imported(path) - {room_of(path)}
+        if room_of(path) == "service":
+            return others - SERVICE_IMPORTS
+        return () if room_of(path) in KNOW_BOTH_ENDS else others & {"service"}
+
+    assert breaches(beyond) == {}
+
+
+@cache
 def rooms_imported(path):
     names = (name.split(".") for name in imports(path))
     return {rest[0] for package, *rest in names if package == "memframe" and rest}
@@ -144,20 +155,26 @@ def body_lines(function):
     return body[-1].end_lineno - body[0].lineno + 1 if body else 0
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_heavy_libraries_stay_in_their_rooms(path):
-    for name in imports(path):
-        rooms = ROOM_OF_LIBRARY.get(name.split(".")[0])
-        assert rooms is None or room_of(path) in rooms, f"{name} does not belong here"
+def test_heavy_libraries_stay_in_their_rooms():
+    def out_of_place(path):
+        libraries = {name.split(".")[0] for name in imports(path)} & ROOM_OF_LIBRARY.keys()
+        return {library for library in libraries if room_of(path) not in ROOM_OF_LIBRARY[library]}
+
+    assert breaches(out_of_place) == {}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_no_function_has_its_modules_name_and_every_module_says_what_it_is(path):
-    tree = tree_of(path)
-    assert ast.get_docstring(tree)
-    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    assert path.stem not in functions
-    assert path.stem not in {"utils", "helpers", "core", "base", "manager", "common", "misc"}
+def test_no_function_has_its_modules_name():
+    def namesakes(path):
+        functions = {node.name for node in tree_of(path).body if isinstance(node, ast.FunctionDef)}
+        return functions & {path.stem}
+
+    assert breaches(namesakes) == {}
+
+
+def test_every_module_says_what_it_is():
+    assert [name_of(path) for path in MODULES if not ast.get_docstring(tree_of(path))] == []
+    vague = {"utils", "helpers", "core", "base", "manager", "common", "misc"}
+    assert vague.isdisjoint(path.stem for path in MODULES)
 
 
 def caption_of(room):

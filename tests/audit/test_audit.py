@@ -42,6 +42,15 @@ def audit(sample):
     return mf.audit_memories(sample)
 
 
+@pytest.fixture(scope="module")
+def files(audit, tmp_path_factory):
+    """The folder of what it writes."""
+    folder = tmp_path_factory.mktemp("audit")
+    audit.to_html(folder / "audit.html")
+    audit.to_json(folder / "audit.json")
+    return folder
+
+
 def rows(*contents, **columns):
     ids = [f"m{place}" for place in range(len(contents))]
     return pd.DataFrame({"id": ids, "content": list(contents)} | columns)
@@ -147,19 +156,16 @@ def test_an_analyzer_of_names_can_be_plugged_in():
 # Files and comparisons
 
 
-def test_files_are_for_their_owner_alone_and_whole(audit, tmp_path):
-    for name, write in {"audit.html": audit.to_html, "audit.json": audit.to_json}.items():
-        write(tmp_path / name)
-        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
-    saved = json.loads((tmp_path / "audit.json").read_bytes())
+def test_files_are_for_their_owner_alone_and_whole(audit, files, tmp_path):
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files.iterdir()} == {0o600}
+    saved = json.loads((files / "audit.json").read_bytes())
     assert len(saved["findings"]) == len(audit.findings)
     with pytest.raises(FrameError, match="cannot be written"):
         audit.to_html(tmp_path / "no" / "such" / "folder.html")
 
 
-def test_an_audit_compares_with_itself_and_with_its_file(audit, tmp_path):
-    audit.to_json(tmp_path / "audit.json")
-    for previous in (audit, tmp_path / "audit.json", str(tmp_path / "audit.json")):
+def test_an_audit_compares_with_itself_and_with_its_file(audit, files):
+    for previous in (audit, files / "audit.json", str(files / "audit.json")):
         comparison = audit.compare(previous)
         assert isinstance(comparison, Comparison)
         assert len(comparison.stayed) == len(audit.findings)
@@ -184,9 +190,8 @@ def test_another_file_is_no_audit(audit, tmp_path, text):
         audit.compare(tmp_path / "absent")
 
 
-def test_a_page_loads_nothing_and_runs_nothing(audit, tmp_path):
-    audit.to_html(tmp_path / "audit.html")
-    page = (tmp_path / "audit.html").read_text()
+def test_a_page_loads_nothing_and_runs_nothing(files):
+    page = (files / "audit.html").read_text()
     assert "default-src 'none'" in page
     for word in ("<script", "<link", "http://", "https://", "onload", "javascript:"):
         assert word not in page.replace("http://www.w3.org", "")

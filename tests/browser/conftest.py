@@ -1,6 +1,7 @@
 """A browser, and a JupyterLab for it: started once, for the tests that look through real eyes."""
 
 import json
+import os
 import shutil
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -64,9 +65,15 @@ def lab(chromium, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def shots(tmp_path_factory):
-    """Where pictures go, for people to look at: run with ``--basetemp=DIR``."""
-    return tmp_path_factory.mktemp("shots")
+def shoot():
+    """Takes a picture, for people to look at: into the folder that ``SHOTS`` names, else not at all."""
+    folder = os.environ.get("SHOTS")
+
+    def shoot(seen, name, **options):
+        if folder:
+            seen.screenshot(path=Path(folder, f"{name}.png"), **options)
+
+    return shoot
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,8 @@ panel = mf.Panel(client, flow=mf.OAuthFlow(**named), poll_s=0.3, **options)
 panel
 """
 
+TWO_FRAMES = "() => new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+
 
 class Shown:
     """A panel on the screen."""
@@ -36,6 +38,11 @@ class Shown:
 
     def click(self, name):
         self.button(name).click()
+
+    def resize(self, width):
+        """Another width of the window, to which what is in it has come."""
+        self.page.set_viewport_size({"width": width, "height": 1100})
+        self.page.evaluate(TWO_FRAMES)
 
     def says(self, words):
         expect(self.box).to_contain_text(words)

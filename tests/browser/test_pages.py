@@ -19,7 +19,7 @@ def page(chromium):
 
 
 @pytest.fixture
-def look(page, shots):
+def look(page, shoot):
     """Look at the page as it is read on a desk and on a phone, by day and by night."""
 
     def look(name):
@@ -28,7 +28,7 @@ def look(page, shots):
             for width in (900, 320):
                 page.set_viewport_size({"width": width, "height": 800})
                 if (scheme == "light") == (width == 900):  # two pictures show what four would
-                    page.screenshot(path=shots / f"page-{name}-{scheme}-{width}.png", full_page=True)
+                    shoot(page, f"page-{name}-{scheme}-{width}", full_page=True)
                 body = page.locator("body")
                 assert (faint(body), too_wide(body)) == ([], []), f"{name}, {scheme}, {width}"
 

@@ -61,7 +61,7 @@ def allow(shown, visit, user):
 
 
 def test_the_whole_walk_in_one_browser_leaves_no_secret(
-    notebook, open_panel, developer, user, visit, shots, lab, spoken
+    notebook, open_panel, developer, user, visit, shoot, lab, spoken
 ):
     developer.import_memories(user.user_id, load_sample(), load_sample_tags())
     secrets = {"api key": developer.api_key, "client secret": developer.client_secret}
@@ -69,7 +69,7 @@ def test_the_whole_walk_in_one_browser_leaves_no_secret(
     shown = open_panel(BARE)
 
     def look(moment):
-        shown.box.screenshot(path=shots / f"walk-{len(kept)}-{moment}.png")
+        shoot(shown.box, f"walk-{len(kept)}-{moment}")
         kept[moment] = notebook.save()
 
     shown.paste("Address of the API", developer.base_url)
@@ -165,13 +165,13 @@ def focused(page):
     )
 
 
-def test_what_goes_wrong_is_told_and_there_is_a_way_out(open_panel, developer, user, visit, shots):
+def test_what_goes_wrong_is_told_and_there_is_a_way_out(open_panel, developer, user, visit, shoot):
     person = user.person
     shown = open_panel(BARE)
 
     def fails(words, name):
         expect(shown.box.get_by_role("alert")).to_contain_text(words)
-        shown.box.screenshot(path=shots / f"side-{name}.png")
+        shoot(shown.box, f"side-{name}")
 
     shown.paste("Address of the API", "http://127.0.0.1:9/api/v1")
     shown.paste("API key", "mf_live_wrong")
@@ -212,7 +212,7 @@ def test_what_goes_wrong_is_told_and_there_is_a_way_out(open_panel, developer, u
     fails("The user declined", "rejected")
     shown.click("Choose again")
     shown.says("Rejected")
-    shown.box.screenshot(path=shots / "side-list.png")
+    shoot(shown.box, "side-list")
     shown.click("Connect a user")
     answer(person.authorize(shown.link.get_attribute("href")))
     shown.click("Send the request")
@@ -225,7 +225,7 @@ def test_what_goes_wrong_is_told_and_there_is_a_way_out(open_panel, developer, u
     fails("The user took the approval back", "revoked")
 
 
-def test_a_busy_service_is_shown_calmly_until_it_has_time(open_panel, developer, user, settings, shots):
+def test_a_busy_service_is_shown_calmly_until_it_has_time(open_panel, developer, user, settings, shoot):
     with FaultProxy(developer.base_url) as proxy:
         told = json.loads(settings.read_text())
         settings.write_text(json.dumps(told | {"base_url": proxy.base_url}))
@@ -233,7 +233,7 @@ def test_a_busy_service_is_shown_calmly_until_it_has_time(open_panel, developer,
         proxy.script(GET_REQUEST, answered(429, Retry_After="60"))
         ask(shown, user)
         shown.says("The service is busy. Next check")
-        shown.box.screenshot(path=shots / "side-busy.png")
+        shoot(shown.box, "side-busy")
         expect(shown.box.get_by_role("alert")).to_have_count(0)
         shown.click("Check now")
         expect(shown.box).not_to_contain_text("busy")
@@ -265,7 +265,13 @@ def test_a_page_that_is_loaded_again_shows_the_same_and_goes_on(notebook, known,
 
 
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
-def test_it_can_be_read_in_light_and_dark_and_on_a_phone(notebook, known, user, theme, shots, developer):
+def test_it_can_be_read_in_light_and_dark_and_on_a_phone(notebook, known, user, theme, shoot, developer):
+    def look(moment):
+        for width in (320, 900):
+            known.resize(width)
+            shoot(known.box, f"{theme}-{width}-{moment}")
+            assert (faint(known.box), too_wide(known.box)) == ([], []), f"{moment}, {width}"
+
     notebook.command("apputils:change-theme", {"theme": f"JupyterLab {theme}"})
     known.page.wait_for_function(
         "name => document.body.dataset.jpThemeName === name", arg=f"JupyterLab {theme}"
@@ -273,24 +279,14 @@ def test_it_can_be_read_in_light_and_dark_and_on_a_phone(notebook, known, user, 
     known.click("Continue")
     known.box.get_by_role("alert").wait_for()
     known.box.locator("summary").click()
-    for width in (900, 320):
-        known.page.set_viewport_size({"width": width, "height": 1100})
-        known.box.screenshot(path=shots / f"{theme}-{width}-link.png")
-        assert faint(known.box) == []
-        assert too_wide(known.box) == []
-    known.page.set_viewport_size({"width": 900, "height": 1100})
+    look("link")
     assert faint(notebook.run("client").locator(".jp-OutputArea-output")) == []
     ask(known, user)
     user.service.decide(user.ask("Once before").id, "approved")
     user.ask("Something else, with a reason that goes on for longer than there is room for on one line")
     known.click("Back")
     known.says("goes on for longer")
-    for width in (900, 320):
-        known.page.set_viewport_size({"width": width, "height": 1100})
-        known.box.screenshot(path=shots / f"{theme}-{width}-list.png")
-        assert faint(known.box) == []
-        assert too_wide(known.box) == []
-    known.page.set_viewport_size({"width": 900, "height": 1100})
+    look("list")
 
 
 def test_the_answer_comes_by_itself_where_the_browser_is_on_the_same_computer(
@@ -315,11 +311,11 @@ def test_progress_is_a_bar_while_it_lasts_and_gone_in_the_saved_file(notebook):
     assert "<progress" not in notebook.save()
 
 
-def test_after_a_restart_of_the_kernel_the_panel_tells_of_when_it_is(notebook, known, user, shots):
+def test_after_a_restart_of_the_kernel_the_panel_tells_of_when_it_is(notebook, known, user, shoot):
     """The last test of this file, as those before share the kernel."""
     ask(known, user)
     notebook.restart()
-    known.page.screenshot(path=shots / "restarted.png")
+    shoot(known.page, "restarted")
     assert re.search(r"Checked at \d\d:\d\d:\d\d UTC", known.box.inner_text())
     known.click("Check now")
     notebook.run("import json\nfrom pathlib import Path\nimport memframe as mf")
