@@ -81,6 +81,11 @@ def test_a_cluster_is_given_to_the_command_by_its_address(tmp_path, village, das
     assert json.loads(CliRunner().invoke(main, arguments).stdout)["n_rows"] == 3 * N_ROWS
 
 
+def test_dask_does_not_read_the_stacks_of_tasks_that_wait(client, dask_client):
+    load(client, scheduler=dask_client)
+    assert dask_client.profile(key="carried_out")["count"] == 0
+
+
 # Trouble
 
 
