@@ -15,10 +15,11 @@ from memframe.audit.difference import APART, Difference, heavy, weight_of
 from memframe.audit.exchanges import is_amount, kind_of, n_light, n_values, valued
 from memframe.audit.known_words import is_known
 from memframe.audit.layout import Layout, Places
-from memframe.audit.lexicon import CHANGING, INTENDING, LIGHT, LIMITING, MINUTES, NEGATIONS
+from memframe.audit.lexicon import CHANGING, INTENDING, LIGHT, LIMITING, MINUTES, NEGATIONS, UNLIKE
 from memframe.audit.opposites import are_opposed
 from memframe.audit.resemblance import is_digits, is_number, same_moment
 from memframe.audit.slips import is_slip, may_deny
+from memframe.audit.voice import is_other_voice, is_over_in_one
 
 _MOST_SLIPS, _MOST_EXCHANGED = 2, 2.5
 _LONG = 8
@@ -26,9 +27,7 @@ _LONG = 8
 _SHORT = 3
 """Words that may tell of a change as an end of the sentence, rather than of something else."""
 
-_TELLING = CHANGING | INTENDING | LIMITING
-_MODALS = frozenset({"should", "could", "might", "ought"})
-_AUXILIARIES = frozenset({"is", "are", "was", "were", "been", "be", "got"})
+_TELLING = CHANGING | INTENDING | LIMITING | UNLIKE
 
 
 class Comparison:
@@ -62,7 +61,7 @@ class Comparison:
         opposites = self._opposites()
         if opposites or self._denied():
             return self._turned(left, right, opposites)
-        if self._is_other_voice():
+        if is_other_voice(self._left, self._right) or is_over_in_one(self._layout.places):
             return APART
         if not left and not right:
             return Difference(
@@ -166,13 +165,6 @@ class Comparison:
                     others = [word for word in heavy(added) if word not in NEGATIONS]
                     return len(others) - len(heavy(replaced)) <= 1
         return False
-
-    def _is_other_voice(self) -> bool:
-        """Whether one text says what should be, or what was done by somebody rather than by whom it names."""
-        return any(
-            not _MODALS.isdisjoint(side) or ("by" in side and not _AUXILIARIES.isdisjoint(side))
-            for side in (self._left, self._right)
-        ) and not any(map(heavy, (self._left, self._right)))
 
     def _exchanges(self) -> Places:
         """Of the places those where both texts have words that carry a value and are not the same."""

@@ -200,6 +200,11 @@ _CHANGING = """
     expired closed discontinued
 """
 
+_UNLIKE = """
+    ex law step half acting interim deputy vice assistant alleged supposed potential future fake mock imitation
+    artificial decaf decaffeinated vegan substitute non anti semi pseudo
+"""
+
 
 def _groups(text: str) -> list[list[str]]:
     return [group.split("/") for group in text.split()]
@@ -223,6 +228,8 @@ LIMITING = frozenset(
     ["only", "solely", "exclusively", "less", "nur", "weniger", "seulement", "solo", "solamente"]
 )
 """Words that take something back: likewise."""
+UNLIKE = frozenset(_UNLIKE.split())
+"""Words beside which a thing is another one: decaf coffee, an ex-wife, a sister-in-law, a deputy head. Likewise."""
 CALENDAR = frozenset(word for group in _groups(_CALENDAR) for word in group)
 """Months and days of the week."""
 UNITS = frozenset(word for group in _groups(_UNITS) for word in group)

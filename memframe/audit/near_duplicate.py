@@ -71,8 +71,9 @@ def find_near_duplicates(
     0.979, and merges none of 1,873 changed values (`tests/benchmarks/audit_pairs.py`). It misses the same said in
     other words, for which there is ``embed``, and a synonym that is not in its short list; a typing error that makes
     another word («house», «hose») or falls on a name, and two in a short word; a copy that is mistyped, reworded and
-    cut at once; one that was cut to less than 0.6 just where a sentence ends, since that is a text of its own. Tense
-    makes no difference to it («has», «had», «runs», «ran»), and «the oven» counts as a part of «the bread oven».
+    cut at once; one that was cut to less than 0.6 just where a sentence ends, since that is a text of its own. The
+    tense of a deed makes no difference to it («runs», «ran»), though what is and what was are two facts, and «the
+    oven» counts as a part of «the bread oven».
 
     Parameters
     ----------

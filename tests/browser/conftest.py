@@ -30,8 +30,9 @@ OPTIONS = (
 )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
+    """Gone with the last test of a file, as Playwright leaves an event loop running that others trip over."""
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="no Playwright here: pip install '.[test]'"
     )
@@ -54,7 +55,7 @@ def own_of(playwright):
     return own if own.exists() else None
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def lab(chromium, tmp_path_factory):
     lab = Lab(tmp_path_factory.mktemp("lab"))
     try:

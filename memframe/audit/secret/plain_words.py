@@ -16,7 +16,7 @@ _FUNCTION_WORDS = _WORDS["function"] | _WORDS["elsewhere"]
 _ALL_WORDS = frozenset().union(*(words for name, words in _WORDS.items() if name != "placeholders"))
 
 _ENDING = re.compile(
-    r".{2,}(?:ed|ing|able|ible|less|ful|ive|ous|ly|ised|ized|ary|ory|ical|proof|bound|based|only|free|iert"
+    r"(?:[^\W\d_]|['’-]){2,}(?:ed|ing|able|ible|less|ful|ive|ous|ly|ised|ized|ary|ory|ical|proof|bound|based|only|free|iert"
     r"|lich)"
 )
 
@@ -33,8 +33,8 @@ def is_function(word: str) -> bool:
 def is_plain(word: str) -> bool:
     """Whether a word describes passwords rather than being one.
 
-    >>> [is_plain(word) for word in ("expired", "on", "top-secret", "Bitwarden", "swordfish")]
-    [True, True, True, True, False]
+    >>> [is_plain(word) for word in ("expired", "on", "top-secret", "Bitwarden", "swordfish", "x7!king")]
+    [True, True, True, True, False, False]
     """
     word = word.lower()
     last = word.rpartition("-")[2]
