@@ -121,7 +121,7 @@ def _array(name: str, column: pd.Series[Any]) -> pa.Array:
 
 def tuples_of(column: pa.ChunkedArray) -> list[tuple[str, ...]]:
     """Cells of a list column; all names at once, as Arrow makes a Python object of each cell slowly."""
-    names = (name for chunk in column.chunks for name in chunk.flatten().to_pylist())
+    names = iter(pc.list_flatten(column).to_numpy().tolist())
     lengths = pc.list_value_length(column).fill_null(0).to_pylist()
     return [tuple(islice(names, length)) for length in lengths]
 

@@ -36,7 +36,7 @@ T = TypeVar("T")
 BATCH = 10_000
 """Tasks that the scheduler holds at a time."""
 
-FETCHED = 16
+FETCHED = 32
 """Hauls that are fetched at once: a turn costs a few milliseconds, as much as the work for a small user."""
 
 MAX_IN_FLIGHT = 64

@@ -44,7 +44,7 @@ class Haul(Struct, frozen=True):
 
 def joined(tables: Iterable[pa.Table]) -> pa.Table:
     """Tables of memories as one, of none an empty one."""
-    return pa.concat_tables([pa.schema(ARCHIVE_SCHEMA).empty_table(), *tables])
+    return pa.concat_tables([*tables] or [pa.schema(ARCHIVE_SCHEMA).empty_table()])
 
 
 def packed(haul: Haul) -> bytes:
