@@ -129,7 +129,7 @@ class Way(HTTPAdapter):
                 connection.request(
                     str(request.method), target, headers=request.headers, preload_content=False
                 )
-        except BaseException:
+        except BaseException:  # Ctrl-C as well: the pool gets its connection back
             sent.close()
             raise
         connection.timeout = silence.READ_TIMEOUT_S

@@ -23,7 +23,7 @@ _FINDERS: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "personal_data": find_personal_data,
 }
 TEXTS = ("title", "summary", "content")
-"""Those of them that are searched."""
+"""Fields that are searched; what is found there is cut out of all."""
 
 Memories = Mapping[str, Mapping[str, Value]]
 """The fields of memories, by id."""

@@ -27,8 +27,10 @@ _MAXIM = one_of(
     speak, you(?:['’]re| are) not (?:the user|their|your human)['’]?s? (?:voice|proxy)""",
     doubt="when in doubt,? ask(?: before| first|$)",
 )
-MAXIMS = r"\A\W*(?:if|when) (?:you are )?(?:unsure|uncertain|not sure)|per (?:message|reply)"
-MAXIMS += rf"|\A\W*(?:tool|memory|format)|{_HARM}|{_MAXIM}|\A\W*(?:decline|refuse)\b"
+MAXIMS = (
+    r"\A\W*(?:(?:if|when) (?:you are )?(?:unsure|uncertain|not sure)|tool|memory|format|(?:decline|refuse)\b)"
+    rf"|per (?:message|reply)|{_HARM}|{_MAXIM}"
+)
 """A pattern of RE2 that every text with such a saying matches."""
 
 _FILE = r"(?:soul|agents?|user|tools?|memory|identity|bootstrap|heartbeat|boot)\.md"
