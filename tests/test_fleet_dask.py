@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import threading
 from datetime import UTC, datetime
 
 import cloudpickle
@@ -17,7 +18,9 @@ from memframe import wire
 from memframe.cli import main
 from memframe.errors import ConfigError
 from memframe.fleet import cluster
-from tests.faults import FaultProxy
+from memframe.fleet.members import approved_and_revoked
+from memframe.fleet.work import Work
+from tests.faults import FaultProxy, passed
 from tests.rows import assert_same
 from tests.test_fleet import N_ROWS, by_user, load, village
 
@@ -87,6 +90,29 @@ def test_dask_does_not_read_the_stacks_of_tasks_that_wait(client, dask_client):
 
 
 # Trouble
+
+
+def test_who_is_done_is_brought_home_while_others_are_at_work(village, dask_client):
+    """However long those take: a run that breaks off keeps what was done."""
+    others_are_home = threading.Event()
+    waited = []
+
+    def held(request, forward):
+        waited.append(others_are_home.wait(timeout=20))
+        return forward(request)
+
+    with (
+        FaultProxy(village.base_url) as proxy,
+        mf.connect(proxy.base_url, api_key=village.api_key) as client,
+    ):
+        proxy.script(wire.LIST_MEMORIES, passed, passed, held)
+        approved, _ = approved_and_revoked(client.access_requests())
+        hauls = cluster.on_cluster(dask_client, client, approved[:3], Work(table=True))
+        home = [next(hauls), next(hauls)]
+        others_are_home.set()
+        home += hauls
+    assert [haul.status for haul in home] == ["done"] * 3
+    assert waited == [True]
 
 
 def test_a_task_that_dies_is_a_row_of_a_user_who_failed(client, dask_client, monkeypatch):
