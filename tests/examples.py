@@ -22,10 +22,22 @@ def service_of_examples():
 
 
 @pytest.fixture
-def example(service_of_examples, tmp_path):
+def service_of_example(request):
+    """One for all examples, but for those of fleets: a fleet is all users of a developer."""
+    from tests.conftest import serving_tests  # noqa: PLC0415 - as above
+
+    if "memframe.fleet." in request.node.name:
+        with serving_tests() as local:
+            yield local
+    else:
+        yield request.getfixturevalue("service_of_examples")
+
+
+@pytest.fixture
+def example(service_of_example, tmp_path):
     from tests.conftest import User  # noqa: PLC0415 - as above
 
-    local = service_of_examples
+    local = service_of_example
     user = User(local, f"{tmp_path.name}@example.org")
     local.import_memories(user.user_id, load_sample(), load_sample_tags())
     access = user.access()
