@@ -10,13 +10,14 @@ import cloudpickle
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from distributed import CancelledError, LocalCluster
 from distributed import Client as DaskClient
-from distributed import LocalCluster
+from distributed.comm import CommClosedError
 
 import memframe as mf
 from memframe import wire
 from memframe.cli import main
-from memframe.errors import ConfigError
+from memframe.errors import ConfigError, NoAnswerError
 from memframe.fleet import cluster
 from memframe.fleet.members import approved_and_revoked
 from memframe.fleet.work import Work
@@ -113,6 +114,26 @@ def test_who_is_done_is_brought_home_while_others_are_at_work(village, dask_clie
         home += hauls
     assert [haul.status for haul in home] == ["done"] * 3
     assert waited == [True]
+
+
+@pytest.mark.parametrize("gone", [OSError("Timed out"), CommClosedError("reset"), CancelledError("lost")])
+def test_a_scheduler_that_goes_away_is_told_of(client, dask_client, monkeypatch, gone):
+    def gather(dask_client, *futures, **options):
+        raise gone
+
+    monkeypatch.setattr(DaskClient, "gather", gather)
+    with pytest.raises(
+        NoAnswerError, match=r"scheduler of the cluster, tcp://127\.0\.0\.1:\d+, does not answer"
+    ):
+        load(client, scheduler=dask_client)
+
+
+def test_a_client_that_is_closed_is_refused(client):
+    with LocalCluster(n_workers=0, dashboard_address=None) as local:
+        closed = DaskClient(local.scheduler_address)
+        closed.close()
+    with pytest.raises(ConfigError, match="is closed: make a new one"):
+        load(client, scheduler=closed)
 
 
 def test_a_task_that_dies_is_a_row_of_a_user_who_failed(client, dask_client, monkeypatch):

@@ -13,7 +13,8 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from concurrent.futures import CancelledError
+from contextlib import ExitStack, contextmanager, suppress
 from ipaddress import ip_address
 from itertools import islice
 from queue import Empty, SimpleQueue
@@ -26,7 +27,7 @@ from distributed import Future, get_worker
 
 from memframe.client import Client
 from memframe.connecting import connect
-from memframe.errors import ConfigError, MemframeError
+from memframe.errors import ConfigError, MemframeError, NoAnswerError
 from memframe.fleet.haul import Haul, packed, unpacked
 from memframe.fleet.letterbox import Letterbox, sealed_for
 from memframe.fleet.members import Member
@@ -60,11 +61,29 @@ def on_cluster(
     ------
     ConfigError
         The cluster speaks over a network without TLS, or its workers cannot sign in.
+    NoAnswerError
+        The cluster's scheduler went away.
     """
-    _refuse_open_network(dask_client)
-    _refuse_workers_without_key(dask_client, client.base_url)
-    for batch in batched(members, BATCH):
-        yield from _hauls(dask_client, client.base_url, batch, work)
+    with _still_there(dask_client):
+        _refuse_open_network(dask_client)
+        _refuse_workers_without_key(dask_client, client.base_url)
+        for batch in batched(members, BATCH):
+            yield from _hauls(dask_client, client.base_url, batch, work)
+
+
+@contextmanager
+def _still_there(dask_client: DaskClient) -> Iterator[None]:
+    """What Dask raises when its scheduler is gone, in words of ours."""
+    if dask_client.scheduler is None:
+        raise ConfigError("This client of a Dask cluster is closed: make a new one.")
+    address = dask_client.scheduler.address
+    try:
+        yield
+    except (OSError, CancelledError) as gone:
+        raise NoAnswerError(
+            f"The scheduler of the cluster, {address}, does not answer any more "
+            f"({type(gone).__name__}): its logs say why. Start it, and run this again; what is in a folder is kept."
+        ) from None
 
 
 def _hauls(dask_client: DaskClient, base_url: str, members: Sequence[Member], work: Work) -> Iterator[Haul]:
