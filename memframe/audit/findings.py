@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 import pandas as pd
+from pandas.api.extensions import ExtensionArray
 
 Check = Literal[
     "exact_duplicate",
@@ -77,10 +78,16 @@ def findings_frame(**columns: Sequence[Any] | str | float | None) -> pd.DataFram
 
 
 def _frame(columns: Mapping[str, Any], n_rows: int) -> pd.DataFrame:
-    rows = pd.RangeIndex(n_rows)
     return pd.DataFrame(
-        {name: pd.Series(columns.get(name), index=rows, dtype=dtype) for name, dtype in DTYPES.items()}
+        {name: _column(columns.get(name), n_rows, dtype) for name, dtype in DTYPES.items()}, copy=False
     )
+
+
+def _column(cells: Any, n_rows: int, dtype: str) -> ExtensionArray:
+    """As an array: a Series has an index of its own, which costs a small audit more than what it looks for."""
+    is_single = cells is None or isinstance(cells, str | float)
+    given: Any = [cells] * n_rows if is_single else cells
+    return pd.array(given, dtype=dtype)
 
 
 @functools.cache
