@@ -39,10 +39,17 @@ def service() -> None:
 
 @service.command("add-developer")
 @click.argument("name")
-@click.option("--redirect-uri", required=True, help="Where users are sent back to after they consented.")
+@click.option(
+    "--redirect-uri",
+    "redirect_uris",
+    metavar="URI",
+    required=True,
+    multiple=True,
+    help="Where users are sent back to after they consented; may be given several times.",
+)
 @at_a_place
 @as_json
-def add_developer(name: str, redirect_uri: str, place: Place, as_json: bool) -> None:
+def add_developer(name: str, redirect_uris: tuple[str, ...], place: Place, as_json: bool) -> None:
     """Add an application; its secrets are printed this once.
 
     \b
@@ -50,7 +57,7 @@ def add_developer(name: str, redirect_uri: str, place: Place, as_json: bool) -> 
         memframe service add-developer "Notes" --redirect-uri https://notes.example.org/callback
     """
     with opened(place) as deployment:
-        show_secrets(secrets_of(deployment.add_developer(name, redirect_uri)), as_json=as_json)
+        show_secrets(secrets_of(deployment.add_developer(name, *redirect_uris)), as_json=as_json)
 
 
 @service.command("add-user")

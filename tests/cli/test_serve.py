@@ -146,6 +146,14 @@ def test_unsafe_redirect_addresses_are_refused(data, uri, reason):
     assert reason in answer.stderr
 
 
+def test_every_redirect_address_is_kept(data):
+    uris = ["https://a.example.org/cb", "http://127.0.0.1/cb"]
+    options = [option for uri in uris for option in ("--redirect-uri", uri)]
+    assert run("service", "add-developer", "Notes", *options, "--data", data).exit_code == 0
+    (developer,) = json.loads(run("service", "list", "--data", data, "--json").output)["developers"]
+    assert developer["redirect_uris"] == uris
+
+
 def test_names_do_not_command_the_terminal(data):
     hostile = "Notes\x1b[2J\u202e"
     run("service", "add-developer", hostile, "--redirect-uri", "https://a.example.org/", "--data", data)

@@ -344,3 +344,10 @@ def test_a_developer_is_found_by_what_was_given_out(service):
     assert stored.id == developer.id
     assert stored.redirect_uris == ("https://notes.example.org/cb",)
     assert isinstance(developer.api_key, Secret)
+
+
+def test_an_application_may_have_several_addresses(service):
+    deployment = service._deployment
+    uris = ("https://notes.example.org/cb", "http://127.0.0.1/cb")
+    developer = deployment.add_developer("Notes", *uris, uris[0])
+    assert deployment.store.accounts.developer_by_client_id(developer.client_id).redirect_uris == uris
