@@ -57,6 +57,10 @@ class Commands(Group):
             return super().invoke(ctx)
         except MemframeError as error:
             raise Failed(error) from None
+        except KeyboardInterrupt as stopped:
+            if advice := getattr(stopped, "__notes__", None):
+                raise click.ClickException(f"stopped. {for_a_shell(' '.join(advice))}") from None
+            raise  # click itself ends with a word
         except BrokenPipeError:
             raise  # click itself ends quietly where the reader of a pipe has gone
         except OSError as error:

@@ -1,6 +1,8 @@
 """`memframe plan`, `apply`, `resume`, `undo` and `runs`, as a script calls them."""
 
 import json
+import signal
+import threading
 from pathlib import Path
 
 import pandas as pd
@@ -167,6 +169,19 @@ def notes(through, folder):
     pd.DataFrame({"content": [f"note {n}" for n in range(12)]}).to_csv("notes.csv", index=False)
     assert through("plan", "notes.csv", "--out", "notes.plan").exit_code == 0
     return "notes.plan"
+
+
+def test_a_run_that_is_stopped_says_how_to_go_on(call, through, notes, access):
+    def interrupted(request, forward):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        return forward(request)
+
+    call.proxy.script(CREATE_MEMORY, passed, interrupted)
+    stopped = through("apply", notes, "--journal", "notes.journal", "--workers", "1")
+    way_on = "The run stands in its journal: memframe resume notes.journal goes on with it."
+    assert (stopped.exit_code, stopped.stderr) == (1, f"Error: stopped. {way_on}\n")
+    assert through("resume", "notes.journal").exit_code == 0
+    assert contents(access) == {"tea", "coffee", "water", *(f"note {n}" for n in range(12))}
 
 
 def test_rows_that_were_refused_are_told_with_the_reason_and_the_way_back(call, through, notes, access):
