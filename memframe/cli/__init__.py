@@ -82,6 +82,11 @@ class Failed(click.ClickException):
 _FOR_A_SHELL = {
     r"pass confirm=([\d,]+)": r"give --confirm \1",
     r"\bconfirm=(\d+)": r"--confirm \1",
+    r"\blook at plan\.changes": "look at the plan",
+    r"\bmax_changes=([\d,]+)": r"--max-changes \1",
+    r"\bon_conflict='(\w+)'": r"--on-conflict \1",
+    r"\bon_null= what that means, or write memframe\.NULL to clear it": "--on-null what that means",
+    r"\bencrypt=False\b": "--plaintext",
     r"\bresume_run\(access, (?:'(.+?)'|path)\)": r"memframe resume \1",
     r"\bresume_run\(\)": "memframe resume",
     r"\blist_runs\(\)": "memframe runs",

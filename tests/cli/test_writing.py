@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import memframe as mf
+from memframe.cli import for_a_shell
 from memframe.wire import CREATE_MEMORY, LIST_MEMORIES
 from tests.faults import FaultProxy, answered, lost, passed
 
@@ -121,6 +122,31 @@ def test_a_kept_plan_is_shown_without_the_service(call, access, memories):
     shown = call("plan", "--show", "edits.plan", "--json")
     assert json.loads(shown.stdout)["changes"][0]["after"] == {"content": "green tea"}
     assert call("plan", edited).exit_code == 2, "neither --request nor --show"
+
+
+def test_advice_is_in_the_words_of_the_command_line(call, access, memories, folder):
+    mf.push_memories(access, memories.assign(source="mail"), progress=False)
+    loaded = mf.load_memories(access, progress=False)
+    mf.export_memories(loaded.assign(source=None), "emptied.jsonl")
+    refused = call("plan", "emptied.jsonl", "--request", access.request_id)
+    assert refused.exit_code == 1
+    assert refused.stderr.endswith("source was emptied: say by --on-null what that means\n")
+
+
+@pytest.mark.parametrize(
+    ("in_python", "in_a_shell"),
+    [
+        (
+            "confirm=3, but it deletes 4: look at plan.changes",
+            "--confirm 3, but it deletes 4: look at the plan",
+        ),
+        ("with on_conflict='mark', or 'mine'", "with --on-conflict mark, or 'mine'"),
+        ("3 rows, max_changes=1,000: allow more", "3 rows, --max-changes 1,000: allow more"),
+        ("plain text with encrypt=False where", "plain text with --plaintext where"),
+    ],
+)
+def test_every_advice_has_a_form_for_shells(in_python, in_a_shell):
+    assert for_a_shell(in_python) == in_a_shell
 
 
 def test_runs_are_listed_and_purged(call, access, memories):
