@@ -22,7 +22,9 @@ from memframe.service.times import instant_text
 from memframe.showing import printable
 
 password_stdin = click.option(
-    "--password-stdin", is_flag=True, help="Read the password as one line of standard input."
+    "--password-stdin",
+    is_flag=True,
+    help="Read the password as one line of standard input, as is done wherever that is no terminal.",
 )
 enabling = click.option("--enable", is_flag=True, help="The other way round.")
 
@@ -205,7 +207,7 @@ def list_accounts(place: Place, as_json: bool) -> None:
 
 
 def _password(*, from_stdin: bool) -> Secret:
-    if not from_stdin:
+    if not from_stdin and sys.stdin.isatty():
         return Secret(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
     try:
         return Secret(sys.stdin.buffer.readline().decode().rstrip("\r\n"))
