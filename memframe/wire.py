@@ -203,7 +203,10 @@ class MemoryBlob(MemoryBlobResponse, frozen=True, gc=False, kw_only=True):
 
 
 class MemoryPage(Struct, frozen=True, gc=False):
-    """Answer of `LIST_MEMORIES`; an empty cursor, as some services end a listing, is read as None."""
+    """Answer of `LIST_MEMORIES`.
+
+    An empty cursor, as some services end a listing, is read as None.
+    """
 
     memory_blobs: list[MemoryBlob] = field(name="memoryBlobs")
     next_cursor: str | None = None
@@ -250,7 +253,7 @@ class MemoryPatch(MemoryFields, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Deleted(Struct, frozen=True):
-    """Answer of `DELETE_MEMORY`, where there is a body; one that does not say so is no success."""
+    """Answer of `DELETE_MEMORY`, where there is a body; ``success`` is then true."""
 
     success: bool
 

@@ -57,6 +57,10 @@ class Commands(Group):
             return super().invoke(ctx)
         except MemframeError as error:
             raise Failed(error) from None
+        except KeyboardInterrupt as stopped:
+            if advice := getattr(stopped, "__notes__", None):
+                raise click.ClickException(f"stopped. {for_a_shell(' '.join(advice))}") from None
+            raise  # click itself ends with a word
         except BrokenPipeError:
             raise  # click itself ends quietly where the reader of a pipe has gone
         except OSError as error:
@@ -78,6 +82,11 @@ class Failed(click.ClickException):
 _FOR_A_SHELL = {
     r"pass confirm=([\d,]+)": r"give --confirm \1",
     r"\bconfirm=(\d+)": r"--confirm \1",
+    r"\blook at plan\.changes": "look at the plan",
+    r"\bmax_changes=([\d,]+)": r"--max-changes \1",
+    r"\bon_conflict='(\w+)'": r"--on-conflict \1",
+    r"\bon_null= what that means, or write memframe\.NULL to clear it": "--on-null what that means",
+    r"\bencrypt=False\b": "--plaintext",
     r"\bresume_run\(access, (?:'(.+?)'|path)\)": r"memframe resume \1",
     r"\bresume_run\(\)": "memframe resume",
     r"\blist_runs\(\)": "memframe runs",

@@ -22,7 +22,9 @@ from memframe.service.times import instant_text
 from memframe.showing import printable
 
 password_stdin = click.option(
-    "--password-stdin", is_flag=True, help="Read the password as one line of standard input."
+    "--password-stdin",
+    is_flag=True,
+    help="Read the password as one line of standard input, as is done wherever that is no terminal.",
 )
 enabling = click.option("--enable", is_flag=True, help="The other way round.")
 
@@ -39,10 +41,17 @@ def service() -> None:
 
 @service.command("add-developer")
 @click.argument("name")
-@click.option("--redirect-uri", required=True, help="Where users are sent back to after they consented.")
+@click.option(
+    "--redirect-uri",
+    "redirect_uris",
+    metavar="URI",
+    required=True,
+    multiple=True,
+    help="Where users are sent back to after they consented; may be given several times.",
+)
 @at_a_place
 @as_json
-def add_developer(name: str, redirect_uri: str, place: Place, as_json: bool) -> None:
+def add_developer(name: str, redirect_uris: tuple[str, ...], place: Place, as_json: bool) -> None:
     """Add an application; its secrets are printed this once.
 
     \b
@@ -50,7 +59,7 @@ def add_developer(name: str, redirect_uri: str, place: Place, as_json: bool) -> 
         memframe service add-developer "Notes" --redirect-uri https://notes.example.org/callback
     """
     with opened(place) as deployment:
-        show_secrets(secrets_of(deployment.add_developer(name, redirect_uri)), as_json=as_json)
+        show_secrets(secrets_of(deployment.add_developer(name, *redirect_uris)), as_json=as_json)
 
 
 @service.command("add-user")
@@ -198,7 +207,7 @@ def list_accounts(place: Place, as_json: bool) -> None:
 
 
 def _password(*, from_stdin: bool) -> Secret:
-    if not from_stdin:
+    if not from_stdin and sys.stdin.isatty():
         return Secret(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
     try:
         return Secret(sys.stdin.buffer.readline().decode().rstrip("\r\n"))

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import click
 import pandas as pd
+from click.core import ParameterSource
 
 from memframe.archive import load_archive
 from memframe.audit import CHECKS, SEVERITIES, Audit, audit_memories
@@ -58,6 +59,8 @@ def on_memories(command: Command) -> Command:
     ) -> None:
         if archive is None and request_id is None:
             raise click.UsageError("Say which memories: --request ID, or --archive PATH.")
+        if archive is not None and _is_typed("request_id"):  # that of the environment may stand behind
+            raise click.UsageError("Give --request ID or --archive PATH, not both.")
         run = partial(
             audit_memories,
             checks=checks or None,
@@ -66,6 +69,11 @@ def on_memories(command: Command) -> Command:
         command(audit=_audit(request_id, archive, run), **others)
 
     return with_audit
+
+
+def _is_typed(name: str) -> bool:
+    """Whether a parameter was given on the command line itself."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 @click.command("audit")

@@ -128,8 +128,8 @@ def _tell(folder: FleetFolder, as_json: bool, **counts: int) -> None:
     if as_json:
         click.echo(json.dumps(told))
         return
-    numbers = [f"{told[name]:,} {words}" for name, words in _WORDS.items() if name in told]
-    before = f"; {folder.n_before:,} users were done before" if folder.n_before else ""
+    numbers = [f"{told[name]:,} {nouns[told[name] != 1]}" for name, nouns in _NOUNS.items() if name in told]
+    before = f"; done before: {folder.n_before:,}" if folder.n_before else ""
     click.echo(f"{', '.join(numbers)}; in {folder.path}, readable by you alone{before}")
     for line in _trouble(folder, outcomes):
         click.echo(printable(line), err=True)
@@ -147,12 +147,12 @@ def _trouble(folder: FleetFolder, outcomes: pd.DataFrame) -> Iterator[str]:
             yield f"{user_id}: approval is revoked; delete what is left in {' and '.join(map(str, kept))}"
 
 
-_WORDS = {
-    "done": "users done",
-    "failed": "failed",
-    "revoked": "revoked",
-    "n_rows": "memories",
-    "n_findings": "findings",
+_NOUNS = {
+    "done": ("user done", "users done"),
+    "failed": ("failed", "failed"),
+    "revoked": ("revoked", "revoked"),
+    "n_rows": ("memory", "memories"),
+    "n_findings": ("finding", "findings"),
 }
 
 

@@ -10,7 +10,13 @@ from memframe.settings import store_settings
 
 
 @click.command("login")
-@click.option("--base-url", prompt="Address of the API", help="With /api/v1.")
+@click.option(
+    "--base-url",
+    prompt="Address of the API",
+    envvar="MEMFRAME_BASE_URL",
+    show_envvar=True,
+    help="Address of the API, with /api/v1.",
+)
 @click.option("--auth-url", help="Address of the OAuth server.")
 @click.option("--client-id", help="Of your application, with --auth-url.")
 def log_in(base_url: str, auth_url: str | None, client_id: str | None) -> None:

@@ -38,7 +38,7 @@ def at_a_place(command: Command) -> Command:
         metavar="URL",
         envvar="MEMFRAME_DATABASE",
         show_envvar=True,
-        help="Another database, as a SQLAlchemy address: postgresql+psycopg://memframe@db.example/memframe.",
+        help="Another database, as a SQLAlchemy address: postgresql://memframe@db.example/memframe.",
     )
     @click.option(
         "--master-key-file",

@@ -58,7 +58,14 @@ def ask_user(reason: str, local: bool, wait_s: float | None, as_json: bool) -> N
 
 @access_requests.command("wait")
 @click.argument("request_id")
-@click.option("--timeout", "timeout_s", default=DEFAULT_WAIT_S, show_default=True, help="Seconds.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    default=DEFAULT_WAIT_S,
+    show_default=True,
+    type=click.FloatRange(min=0),
+    help="Seconds to wait.",
+)
 @as_json
 def wait(request_id: str, timeout_s: float, as_json: bool) -> None:
     """Wait until the user has decided; prints the request, whatever the decision.
@@ -98,8 +105,8 @@ def list_requests(as_json: bool) -> None:
         requests = _newest_first(client)
     if as_json:
         click.echo(json.dumps([_public(each) for each in requests]))
-    for each in () if as_json else requests:
-        click.echo(_line(each))
+    else:
+        click.echo("\n".join(map(_line, requests)) or "no requests")
 
 
 def _redirected(flow: OAuthFlow) -> Secret:

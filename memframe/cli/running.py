@@ -103,7 +103,11 @@ def go_on(journal: Path, request_id: str, workers: int, settle_s: float, as_json
 
 @click.command("runs")
 @click.option(
-    "--purge", "days", type=click.FloatRange(min=0), help="Remove finished runs that are older, in days."
+    "--purge",
+    "days",
+    metavar="DAYS",
+    type=click.FloatRange(min=0),
+    help="Remove runs that are older, also those that broke off.",
 )
 @as_json
 def show_runs(days: float | None, as_json: bool) -> None:
@@ -117,7 +121,7 @@ def show_runs(days: float | None, as_json: bool) -> None:
         memframe runs --purge 30
     """
     if days is not None:
-        purge_runs(older_than_days=days)
+        click.echo(f"{len(purge_runs(older_than_days=days)):,} removed", err=True)
     runs = list_runs()
     if as_json:
         click.echo(runs.astype({"journal": "str"}).to_json(orient="records", date_format="iso"))

@@ -137,7 +137,7 @@ def _section(found: pd.DataFrame, count: Count) -> str:
     words = words_of(count.check)
     rows = "".join(map(_row, found.head(MAX_SHOWN).astype(object).to_dict("records")))
     n_more = len(found) - MAX_SHOWN
-    more = f'<p class="soft">and {n_more:,} more; to_json has all of them</p>' if n_more > 0 else ""
+    more = f'<p class="soft">and {n_more:,} more in the JSON of the audit</p>' if n_more > 0 else ""
     heads = "<th>severity</th><th>kind</th><th>memory</th><th>evidence</th><th>proposed</th>"
     return (
         f'<h2>{escaped(words.title)}</h2><p class="about">{escaped(words.about)}</p>'

@@ -19,6 +19,7 @@ from memframe.service.deployment import Addresses, Deployment, Place
 from memframe.service.health import HEALTH_ROUTES
 from memframe.service.hosts import HostGuard
 from memframe.service.logs import RequestLog, log_as_json
+from memframe.service.methods import HeadAsGet
 from memframe.service.openapi import get_openapi_document
 from memframe.service.outage import Outage
 from memframe.service.problems import (
@@ -81,7 +82,7 @@ def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
         openapi_config=None,
         logging_config=None,
     )
-    return HostGuard(app, public_url=addresses.public_url)
+    return HostGuard(HeadAsGet(app), public_url=addresses.public_url)
 
 
 def _answer_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:

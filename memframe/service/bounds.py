@@ -32,6 +32,20 @@ OF_FIELD: dict[str, Bounds] = {
 }
 """Of the fields of a body."""
 
+NULLABLE = {"title", "summary", "importance", "confidence", "source", "next_cursor"}
+"""Fields that may be null in an answer: what nobody has set, and the cursor after the last page."""
+
+NEVER_SENT = {"type"}
+"""Fields of answers that other services may have: problems of ours have no page of their own."""
+
+_TIME: Bounds = {"format": "date-time"}
+
+FORMAT_OF: dict[str, Bounds] = {
+    "user_id": {"format": "uuid"},
+    **dict.fromkeys(("created_at", "updated_at", "createdAt", "updatedAt", "expires_at"), _TIME),
+}
+"""Of the fields of an answer."""
+
 OF_PARAMETER: dict[str, Bounds] = {
     "user_id": {**ANY_TEXT, "minLength": 1},
     "limit": {"minimum": 1},

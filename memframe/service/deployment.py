@@ -140,15 +140,19 @@ class Deployment:
             now=self.now,
         )
 
-    def add_developer(self, name: str, redirect_uri: str = DEFAULT_REDIRECT_URI) -> NewDeveloper:
-        """A new application, with secrets that are shown this once."""
+    def add_developer(self, name: str, *redirect_uris: str) -> NewDeveloper:
+        """A new application, with secrets that are shown this once.
+
+        Users are sent back to one of its addresses, without any to a program on their own machine.
+        """
+        addresses = dict.fromkeys(redirect_uris or [DEFAULT_REDIRECT_URI])
         api_key, client_secret = new_secret(API_KEY_PREFIX), new_secret(CLIENT_SECRET_PREFIX)
         developer = self.store.accounts.add_developer(
             name=rules.developer_name(name),
             api_key_hash=secret_hash(api_key),
             client_id=CLIENT_ID_PREFIX + uuid4().hex,
             client_secret_hash=secret_hash(client_secret),
-            redirect_uris=(check_redirect_uri("the redirect address", redirect_uri),),
+            redirect_uris=tuple(check_redirect_uri("the redirect address", uri) for uri in addresses),
         )
         return NewDeveloper(developer.id, api_key, developer.client_id, client_secret)
 

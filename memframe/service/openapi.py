@@ -14,15 +14,18 @@ from litestar import MediaType, Response, get
 from msgspec import Struct
 
 from memframe import wire
-from memframe.secret import Secret
 from memframe.service import bounds
 from memframe.service.api.exchange import ApiRequest
 from memframe.service.problems import PROBLEM_TYPE
 from memframe.service.rules import MAX_LIMIT
+from memframe.service.schemas import REFERENCE, path_of, schemas_of
 
 OPENAPI_PATH = "/schema/openapi.json"
 
-_REFERENCE = "#/components/schemas/{name}"
+ABOUT = (
+    "Long-term memories of AI tools about a person, for applications that this person lets read them. "
+    "The OAuth endpoints are described by /.well-known/oauth-authorization-server (RFC 8414)."
+)
 
 
 class Parameter(Struct, frozen=True):
@@ -170,11 +173,11 @@ def openapi_document(base_url: str) -> dict[str, Any]:
     """The whole document, for a service at this address."""
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
-        path = paths.setdefault(_path(operation.endpoint), {})
+        path = paths.setdefault(path_of(operation.endpoint), {})
         path[operation.endpoint.method.lower()] = _described(operation)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Memory Access Service", "version": "1.0.0"},
+        "info": {"title": "Memory Access Service", "version": "1.0.0", "description": ABOUT},
         "servers": [{"url": base_url}],
         "security": [{"bearer": []}],
         "paths": paths,
@@ -183,14 +186,6 @@ def openapi_document(base_url: str) -> dict[str, Any]:
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
         },
     }
-
-
-_SPELLED = {"{request_id}": "{requestId}", "{memory_id}": "{blobId}", "{tag_id}": "{tagId}"}
-"""Parameters of a path by the names of the specification, which generated clients take over."""
-
-
-def _path(endpoint: wire.Endpoint) -> str:
-    return "/".join(_SPELLED.get(segment, segment) for segment in endpoint.path.split("/"))
 
 
 def _described(operation: Operation) -> dict[str, Any]:
@@ -220,11 +215,11 @@ def _responses(operation: Operation) -> dict[str, Any]:
 
 
 def _content(kind: type[Struct], media_type: str = "application/json") -> dict[str, Any]:
-    return {media_type: {"schema": {"$ref": _REFERENCE.format(name=kind.__name__)}}}
+    return {media_type: {"schema": {"$ref": REFERENCE.format(name=kind.__name__)}}}
 
 
 def _path_parameters(endpoint: wire.Endpoint) -> list[dict[str, Any]]:
-    names = [segment[1:-1] for segment in _path(endpoint).split("/") if segment.startswith("{")]
+    names = [segment[1:-1] for segment in path_of(endpoint).split("/") if segment.startswith("{")]
     return [_parameter(Parameter(name, "string", "Its id.", required=True, place="path")) for name in names]
 
 
@@ -239,27 +234,8 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
 
 
 def _schemas() -> dict[str, Any]:
-    kinds = {wire.Problem, *(operation.answers for operation in OPERATIONS)}
-    kinds |= {operation.body for operation in OPERATIONS if operation.body}
-    _, schemas = msgspec.json.schema_components(
-        sorted(kinds, key=lambda kind: kind.__name__), schema_hook=_secret_schema, ref_template=_REFERENCE
-    )
-    for operation in OPERATIONS:
-        if operation.body:
-            _bound(schemas[operation.body.__name__]["properties"])
-    return schemas
-
-
-def _bound(fields: dict[str, Any]) -> None:
-    """Write the bounds of its fields into the schema of a body."""
-    for name in fields.keys() & bounds.OF_FIELD.keys():
-        fields[name] |= bounds.OF_FIELD[name]
-
-
-def _secret_schema(kind: type) -> dict[str, Any]:
-    if kind is Secret:
-        return {"type": "string"}
-    raise NotImplementedError(f"no schema for {kind.__name__}")
+    bodies = {operation.body for operation in OPERATIONS if operation.body}
+    return schemas_of(bodies, {wire.Problem, *(operation.answers for operation in OPERATIONS)})
 
 
 @cache

@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError
 
 from memframe import wire
 from memframe.errors import ServiceError
+from memframe.service.methods import completed
 from memframe.service.outage import Outage
 from memframe.service.throttle import TooManyCallsError
 
@@ -48,7 +49,8 @@ def answer_http_error(_: Request[Any, Any, Any], error: HTTPException) -> Respon
     """A refusal of the web framework: no such path, another method, too long a body."""
     status = error.status_code
     code = _CODES.get(status, "invalid_request")
-    return problem_response(status, code, HTTPStatus(status).description or error.detail, error.headers)
+    detail = HTTPStatus(status).description or error.detail
+    return problem_response(status, code, detail, completed(error.headers))
 
 
 def answer_database_error(request: Request[Any, Any, Any], error: DBAPIError) -> Response[bytes]:

@@ -23,6 +23,7 @@ from memframe.errors import AccessError, ServiceError
 from memframe.secret import Secret
 from memframe.service.deployment import Addresses, Deployment
 from memframe.service.forms import read_form
+from memframe.service.methods import completed
 from memframe.service.oauth_server import AuthorizationServer
 from memframe.service.pages import page_headers, render_page
 from memframe.service.store import User
@@ -202,7 +203,7 @@ def lost_page(request: WebRequest, error: HTTPException) -> Response[str]:
     known = error.status_code in {404, 405}
     said = "this address has no page" if known else HTTPStatus(error.status_code).description
     page = _notice(request, error.status_code, said)
-    page.headers |= error.headers or {}
+    page.headers |= completed(error.headers)
     return page
 
 

@@ -102,6 +102,14 @@ def test_what_is_new_since_the_audit_is_not_planned(call, access, request_of):
     assert json.loads(planned.stdout)["counts"] == {"patch": 2, "delete": 2}
 
 
+def test_one_source_of_memories_is_named(call, access, request_of, monkeypatch):
+    call("export", "mine.csv", *request_of)
+    both = call("audit", "--archive", "mine.csv", *request_of)
+    assert (both.exit_code, "not both" in both.stderr) == (2, True)
+    monkeypatch.setenv("MEMFRAME_REQUEST", access.request_id)
+    assert call("audit", "--archive", "mine.csv").exit_code == 0, "the one of the environment gives way"
+
+
 def test_what_cannot_be_is_said(call, request_of, tmp_path):
     (tmp_path / "none.json").write_text("{}")
     assert call("plan", "--from-audit", "none.json", *request_of).exit_code == 1
@@ -117,4 +125,4 @@ def test_what_cannot_be_is_said(call, request_of, tmp_path):
     assert mixed.exit_code == 2
     most = call("plan", "--from-audit", "audit.json", *request_of, "--max-changes", "1")
     assert most.exit_code == 1
-    assert "max_changes=1" in most.output
+    assert "--max-changes 1:" in most.output

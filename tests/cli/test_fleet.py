@@ -34,7 +34,7 @@ def test_all_users_are_exported_and_told(village, settings, tmp_path):
     assert (done.exit_code, json.loads(done.stdout)) == (0, {"path": str(tmp_path / "fleet"), **counts})
     again = call("export", tmp_path / "fleet", "--workers", "2")
     assert "3 users done, 0 failed, 1 revoked, 36 memories; in " in again.stdout
-    assert again.stdout.endswith("readable by you alone; 3 users were done before\n")
+    assert again.stdout.endswith("readable by you alone; done before: 3\n")
     assert mf.load_archive(next((tmp_path / "fleet" / "memories").iterdir()), columns=["id"]).shape == (
         N_ROWS,
         1,

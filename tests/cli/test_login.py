@@ -38,6 +38,14 @@ def test_a_good_key_is_kept_and_found_again(service, backend):
     assert backend.get_password("memframe", "client_secret") == service.client_secret
 
 
+def test_the_address_of_the_environment_is_not_asked_for(service, backend, monkeypatch):
+    monkeypatch.setenv("MEMFRAME_BASE_URL", service.base_url)
+    done = log_in(typed=[service.api_key])
+    assert done.exit_code == 0, done.output
+    assert "Address" not in done.output
+    assert backend.get_password("memframe", "base_url") == service.base_url
+
+
 def test_a_refused_key_is_not_kept(service, backend):
     done = log_in("--base-url", service.base_url, typed=["mfk_wrong_canary"])
     assert done.exit_code == 5

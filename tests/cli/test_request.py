@@ -30,6 +30,17 @@ def test_a_decision_is_waited_for_and_shown(service, user, call):
     assert "rejected" in call("request", "show", request.id).stdout
 
 
+def test_a_wait_of_no_possible_length_is_wrong_usage(user, call):
+    assert call("request", "wait", user.ask("x").id, "--timeout", "-5").exit_code == 2
+
+
+def test_who_has_asked_nobody_is_told_so(service, call, monkeypatch):
+    developer = service._deployment.add_developer("A beginner")
+    monkeypatch.setenv("MEMFRAME_API_KEY", developer.api_key.reveal())
+    assert call("request", "list").stdout == "no requests\n"
+    assert call("request", "list", "--json").stdout == "[]\n"
+
+
 def test_requests_are_listed_newest_first_and_fit_to_print(user, call):
     older, newer = user.ask("older \x1b[2J"), user.ask("newer")
     lines = call("request", "list").stdout.splitlines()

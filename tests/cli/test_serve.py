@@ -1,5 +1,6 @@
 """`memframe serve` and `memframe service`, as a shell or a supervisor runs them."""
 
+import io
 import json
 import signal
 import socket
@@ -8,6 +9,7 @@ import subprocess
 import sys
 from contextlib import closing, contextmanager
 
+import pexpect
 import pytest
 import requests
 from click.testing import CliRunner
@@ -129,12 +131,23 @@ def test_a_user_is_added_once_and_with_a_good_password(data):
     assert "choose another e-mail" in again.stderr
 
 
-def test_the_password_is_asked_for_twice_and_not_echoed(data):
-    asked = run(
-        "service", "add-user", "a@b.example", "--data", data, "--json", input="long enough\nlong enough\n"
-    )
-    assert asked.exit_code == 0
-    assert "long enough" not in asked.output
+def test_the_password_is_asked_for_twice_at_a_terminal_and_not_echoed(data):
+    command = ["-m", "memframe", "service", "add-user", "a@b.example", "--data", str(data)]
+    with pexpect.spawn(sys.executable, command, encoding="utf-8", timeout=20) as terminal:
+        terminal.logfile_read = seen = io.StringIO()
+        for prompt in ("Password: ", "Repeat for confirmation: "):
+            terminal.expect_exact(prompt)
+            terminal.sendline("long enough")
+        terminal.expect(pexpect.EOF)
+    assert terminal.exitstatus == 0
+    assert "long enough" not in seen.getvalue()
+
+
+def test_a_script_without_a_terminal_is_not_asked(data):
+    add = ("service", "add-user", "a@b.example", "--data", data)
+    nothing = run(*add, input="")
+    assert (nothing.exit_code, "8 to 1024 characters" in nothing.stderr) == (1, True)
+    assert run(*add, input="long enough\n").exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -144,6 +157,14 @@ def test_unsafe_redirect_addresses_are_refused(data, uri, reason):
     answer = run("service", "add-developer", "Notes", "--redirect-uri", uri, "--data", data)
     assert answer.exit_code == 1
     assert reason in answer.stderr
+
+
+def test_every_redirect_address_is_kept(data):
+    uris = ["https://a.example.org/cb", "http://127.0.0.1/cb"]
+    options = [option for uri in uris for option in ("--redirect-uri", uri)]
+    assert run("service", "add-developer", "Notes", *options, "--data", data).exit_code == 0
+    (developer,) = json.loads(run("service", "list", "--data", data, "--json").output)["developers"]
+    assert developer["redirect_uris"] == uris
 
 
 def test_names_do_not_command_the_terminal(data):

@@ -1,12 +1,15 @@
 """`memframe plan`, `apply`, `resume`, `undo` and `runs`, as a script calls them."""
 
 import json
+import signal
+import threading
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import memframe as mf
+from memframe.cli import for_a_shell
 from memframe.wire import CREATE_MEMORY, LIST_MEMORIES
 from tests.faults import FaultProxy, answered, lost, passed
 
@@ -121,6 +124,31 @@ def test_a_kept_plan_is_shown_without_the_service(call, access, memories):
     assert call("plan", edited).exit_code == 2, "neither --request nor --show"
 
 
+def test_advice_is_in_the_words_of_the_command_line(call, access, memories, folder):
+    mf.push_memories(access, memories.assign(source="mail"), progress=False)
+    loaded = mf.load_memories(access, progress=False)
+    mf.export_memories(loaded.assign(source=None), "emptied.jsonl")
+    refused = call("plan", "emptied.jsonl", "--request", access.request_id)
+    assert refused.exit_code == 1
+    assert refused.stderr.endswith("source was emptied: say by --on-null what that means\n")
+
+
+@pytest.mark.parametrize(
+    ("in_python", "in_a_shell"),
+    [
+        (
+            "confirm=3, but it deletes 4: look at plan.changes",
+            "--confirm 3, but it deletes 4: look at the plan",
+        ),
+        ("with on_conflict='mark', or 'mine'", "with --on-conflict mark, or 'mine'"),
+        ("3 rows, max_changes=1,000: allow more", "3 rows, --max-changes 1,000: allow more"),
+        ("plain text with encrypt=False where", "plain text with --plaintext where"),
+    ],
+)
+def test_every_advice_has_a_form_for_shells(in_python, in_a_shell):
+    assert for_a_shell(in_python) == in_a_shell
+
+
 def test_runs_are_listed_and_purged(call, access, memories):
     edited = edit(memories, "edited.parquet", "tea", "green tea")
     request = ("--request", access.request_id)
@@ -135,7 +163,8 @@ def test_runs_are_listed_and_purged(call, access, memories):
     assert "  unreadable  -  " in call("runs").stdout
     Path(journal).with_name("torn.journal").unlink()
     assert call("resume", journal, *request).exit_code == 0, "a run that is through has nothing left to do"
-    assert json.loads(call("runs", "--purge", "0", "--json").stdout) == []
+    purged = call("runs", "--purge", "0", "--json")
+    assert (json.loads(purged.stdout), purged.stderr) == ([], "2 removed\n")
 
 
 def test_refused_access_ends_with_5(call, service, access, memories):
@@ -166,6 +195,19 @@ def notes(through, folder):
     pd.DataFrame({"content": [f"note {n}" for n in range(12)]}).to_csv("notes.csv", index=False)
     assert through("plan", "notes.csv", "--out", "notes.plan").exit_code == 0
     return "notes.plan"
+
+
+def test_a_run_that_is_stopped_says_how_to_go_on(call, through, notes, access):
+    def interrupted(request, forward):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        return forward(request)
+
+    call.proxy.script(CREATE_MEMORY, passed, interrupted)
+    stopped = through("apply", notes, "--journal", "notes.journal", "--workers", "1")
+    way_on = "The run stands in its journal: memframe resume notes.journal goes on with it."
+    assert (stopped.exit_code, stopped.stderr) == (1, f"Error: stopped. {way_on}\n")
+    assert through("resume", "notes.journal").exit_code == 0
+    assert contents(access) == {"tea", "coffee", "water", *(f"note {n}" for n in range(12))}
 
 
 def test_rows_that_were_refused_are_told_with_the_reason_and_the_way_back(call, through, notes, access):

@@ -33,6 +33,17 @@ def test_a_new_folder_is_closed_to_others(tmp_path):
     open_deployment(folder).close()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE((folder / KEY_FILE).stat().st_mode) == 0o600
+    assert stat.S_IMODE((folder / DATABASE_FILE).stat().st_mode) == 0o600
+
+
+def test_a_database_elsewhere_is_closed_to_others_with_all_that_stands_beside_it(tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o755)
+    deployment = open_deployment(tmp_path / "data", database_url=sqlite_url(elsewhere / "notes.db"))
+    with closing(deployment):
+        deployment.add_developer("Notes")
+        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in elsewhere.iterdir()}
+    assert modes == dict.fromkeys(["notes.db", "notes.db-wal", "notes.db-shm"], 0o600)
 
 
 def test_an_empty_folder_is_closed_and_a_full_one_refused(tmp_path):
@@ -333,3 +344,10 @@ def test_a_developer_is_found_by_what_was_given_out(service):
     assert stored.id == developer.id
     assert stored.redirect_uris == ("https://notes.example.org/cb",)
     assert isinstance(developer.api_key, Secret)
+
+
+def test_an_application_may_have_several_addresses(service):
+    deployment = service._deployment
+    uris = ("https://notes.example.org/cb", "http://127.0.0.1/cb")
+    developer = deployment.add_developer("Notes", *uris, uris[0])
+    assert deployment.store.accounts.developer_by_client_id(developer.client_id).redirect_uris == uris

@@ -2,6 +2,7 @@
 
 import re
 
+import jsonschema
 import pytest
 import requests
 
@@ -42,6 +43,51 @@ def test_secrets_are_strings_and_the_wires_names_are_used(document):
     assert schemas["Credentials"]["properties"]["encryption_key"] == {"type": "string"}
     assert {"user_id", "memoryKey", "content"} == set(schemas["MemoryCreate"]["required"])
     assert schemas["MemoryPage"]["properties"]["memoryBlobs"]["type"] == "array"
+
+
+def keeps(document, name, answer):
+    """Asserts that an answer keeps what the document promises of its kind."""
+    schema = {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
+    checker = jsonschema.Draft202012Validator.FORMAT_CHECKER
+    jsonschema.validate(answer, schema, jsonschema.Draft202012Validator, format_checker=checker)
+
+
+def test_answers_keep_what_the_document_promises(document, call, grant):
+    bare, full = grant.create(), grant.create(title="T", tags=["tea"], importance=1, confidence=0, source="s")
+    given = {"user_id": grant.user_id}
+    tags = call.get("/tags", **given).json()
+    for name, answer in (
+        ("MemoryBlobResponse", bare),
+        ("MemoryBlobResponse", full),
+        ("MemoryBlobResponse", grant.patch(full["id"], title=None).json()),
+        ("MemoryBlob", call.get(f"/memory-blobs/{bare['id']}", **given).json()),
+        ("MemoryPage", grant.list(limit=1).json()),
+        ("MemoryPage", grant.list().json()),
+        ("AccessRequest", call.get(f"/access-requests/{grant.request_id}").json()),
+        ("AccessRequestList", call.get("/access-requests").json()),
+        ("Credentials", grant.credentials()),
+        ("TagList", tags),
+        ("Tag", call.get(f"/tags/{tags['items'][0]['id']}", **given).json()),
+        ("Problem", call.get("/tags/unknown", **given).json()),
+        ("Deleted", call("DELETE", f"/memory-blobs/{bare['id']}", params=given).json()),
+    ):
+        keeps(document, name, answer)
+
+
+def test_what_is_always_there_is_promised_and_nothing_else(document):
+    schemas = document["components"]["schemas"]
+    assert set(schemas["MemoryBlob"]["required"]) == set(schemas["MemoryBlob"]["properties"])
+    assert schemas["MemoryBlob"]["properties"]["created_at"] == {"type": "string", "format": "date-time"}
+    assert schemas["MemoryBlob"]["properties"]["user_id"] == {"type": "string", "format": "uuid"}
+    assert {"type": "null"} in schemas["MemoryBlob"]["properties"]["title"]["anyOf"]
+    assert "type" not in schemas["Problem"]["required"]
+    assert schemas["TokenRequest"]["required"] == ["api_key"]
+
+
+def test_descriptions_are_for_those_who_only_know_the_document(document):
+    told = [schema["description"] for schema in document["components"]["schemas"].values()]
+    assert "Body of PATCH /memory-blobs/{blobId}: only fields that are set are modified." in told
+    assert not [words for words in told if "`" in words or "----" in words or "None" in words]
 
 
 def test_every_answer_is_described(document):

@@ -304,7 +304,7 @@ def test_an_unknown_path_is_a_problem_too(call, refused, path):
         ("GET", "/auth/token", {"POST"}),
         ("PUT", "/memory-blobs", {"GET", "POST"}),
         ("POST", "/memory-blobs/x", {"GET", "PATCH", "DELETE"}),
-        ("DELETE", "/tags/x", {"GET"}),
+        ("DELETE", "/tags/x", {"GET", "HEAD"}),
         ("PATCH", "/access-requests/x", {"GET"}),
     ],
 )
@@ -317,17 +317,31 @@ def test_another_method_is_told_which_are_allowed(call, refused, method, path, a
 @pytest.mark.parametrize(
     ("path", "allowed"),
     [
-        ("/api/v1/memory-blobs", "GET, OPTIONS, POST"),
-        ("/api/v1/memory-blobs/x", "DELETE, GET, OPTIONS, PATCH"),
-        ("/api/v1/access-requests", "GET, OPTIONS, POST"),
+        ("/api/v1/memory-blobs", "GET, HEAD, OPTIONS, POST"),
+        ("/api/v1/memory-blobs/x", "DELETE, GET, HEAD, OPTIONS, PATCH"),
+        ("/api/v1/access-requests", "GET, HEAD, OPTIONS, POST"),
         ("/api/v1/auth/token", "OPTIONS, POST"),
-        ("/oauth/authorize", "GET, OPTIONS, POST"),
-        ("/login", "GET, OPTIONS, POST"),
+        ("/oauth/authorize", "GET, HEAD, OPTIONS, POST"),
+        ("/login", "GET, HEAD, OPTIONS, POST"),
     ],
 )
 def test_options_names_every_method_of_a_path(service, path, allowed):
     answer = requests.options(service.auth_url + path, timeout=5)
     assert (answer.status_code, answer.headers["allow"], answer.content) == (204, allowed, b"")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/healthz", "/readyz", "/login", "/dashboard", "/schema/openapi.json", "/api/v1/access-requests", "/no"],
+)
+def test_head_answers_what_get_would_without_a_body(service, call, path):
+    """Whoever watches a service, and previews of links, ask so."""
+    given = {"headers": {"Authorization": f"Bearer {call.token}"}, "allow_redirects": False}
+    head = requests.head(service.auth_url + path, timeout=5, **given)
+    got = requests.get(service.auth_url + path, timeout=5, **given)
+    assert (head.status_code, head.content) == (got.status_code, b"")
+    for name in ("content-type", "content-length", "cache-control"):
+        assert head.headers.get(name) == got.headers.get(name)
 
 
 @pytest.mark.parametrize(

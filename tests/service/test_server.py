@@ -19,4 +19,4 @@ def test_a_round_of_the_collector_leaves_out_what_was_there_when_it_began_to_ser
     open_deployment(tmp_path).close()
     app = AppMaker(Place(tmp_path), Addresses("http://127.0.0.1:8765"), log_json=False).make()
     assert len(gc.get_objects()) < 1000 < gc.get_freeze_count()
-    app._app.state.deployment.close()
+    app._app._app.state.deployment.close()  # behind who guards the host, and who answers HEAD

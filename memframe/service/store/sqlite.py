@@ -9,11 +9,12 @@ often.
 from __future__ import annotations
 
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import URL, Connection, Engine, event
 from sqlalchemy.exc import OperationalError
 
 BUSY_TIMEOUT_MS = 10_000
@@ -28,6 +29,7 @@ def sqlite_url(path: Path) -> str:
 def prepare_sqlite(engine: Engine) -> None:
     """Have every connection set up, and every transaction begin as it is to go on."""
     engine.update_execution_options(turn=Lock())
+    _make_private(engine.url)
 
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, record: object) -> None:  # noqa: ARG001 - the event's signature
@@ -42,6 +44,13 @@ def prepare_sqlite(engine: Engine) -> None:
             _begin_to_write(connection)
         else:
             connection.exec_driver_sql("BEGIN")
+
+
+def _make_private(url: URL) -> None:
+    """A new file is closed to other users, wherever it is; SQLite gives the files beside it the same mode."""
+    if url.database and url.database != ":memory:" and "uri" not in url.query:
+        with suppress(OSError):  # it is there already, or SQLite meets the same and names it
+            Path(url.database).touch(mode=0o600, exist_ok=False)
 
 
 def _begin_to_write(connection: Connection) -> None:
