@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from memframe.access import Access
+from memframe.address import same_service
+from memframe.answers import same_id
 from memframe.apply import Run, StrPath, Surroundings, path_in
 from memframe.apply.start import refuse_elsewhere
 from memframe.change import FIELDS, Action, Change, Label, Value, same_value
 from memframe.current import Stored, read_stored
 from memframe.errors import JournalError, PlanError
-from memframe.journal import WRITTEN, Journal, Operation, Shelf
+from memframe.journal import WRITTEN, Header, Journal, Operation, Shelf
 from memframe.plan import Plan, plan_of
 from memframe.plan.sheet import label_of
 from memframe.plan.wording import listed, name_of
@@ -182,20 +184,28 @@ def _without_repeats(access: Access, changes: Iterable[Change], surroundings: Su
     """The changes but those that an earlier undo has made, of deletes that are there again under new ids."""
     changes = list(changes)
     reasons = {change.reason for change in changes if change.action == "create"}
-    made = {op.change.reason: op.id for op in _earlier_creates(surroundings) if op.change.reason in reasons}
+    creates = _earlier_creates(access, surroundings)
+    made = {op.change.reason: op.id for op in creates if op.change.reason in reasons}
     there = read_stored(access, [memory_id for memory_id in made.values() if memory_id])
     return [change for change in changes if made.get(change.reason) not in there]
 
 
-def _earlier_creates(surroundings: Surroundings) -> Iterator[Operation]:
-    """All memories that runs of this user have made, as far as their journals are kept."""
+def _earlier_creates(access: Access, surroundings: Surroundings) -> Iterator[Operation]:
+    """All memories that runs of this user have made, as far as their journals are kept.
+
+    Of no other user or service: where ids are mere numbers, one id is a memory of each.
+    """
     vault = surroundings.open_vault()
     for path in Shelf(surroundings.folder).journals():
         try:
             with Journal.open(path, vault) as journal:
-                operations = journal.operations()
+                operations = journal.operations() if _is_of(access, journal.header) else []
         except (
             JournalError
         ):  # damaged or in use: it says nothing, and another run's journal is not what was asked for
             continue
         yield from (op for op in operations if op.action == "create" and op.state in WRITTEN)
+
+
+def _is_of(access: Access, header: Header) -> bool:
+    return same_id(header.user_id, access.user_id) and same_service(header.base_url, access.client.base_url)
