@@ -110,7 +110,7 @@ def _unpatched(operation: Operation, now: Stored | None, _: Journal) -> Change |
         return _conflict(done, {}, old, "deleted since the run by somebody else")
     old = {name: value for name, value in old.items() if not _holds(now, name, value)}
     present = {name: now.value(name) for name in old}
-    moved = [name for name in old if not _holds(now, name, done.after[name])]
+    moved = [name for name in old if not _is_of_the_run(operation, now, name)]
     if moved:
         return _conflict(done, present, old, _since_the_run(moved))
     return _inverse(done, "patch", present, old, "takes a patch back", id=done.id) if old else None
@@ -122,7 +122,7 @@ def _uncreated(operation: Operation, now: Stored | None, _: Journal) -> Change |
     if now is None:
         return None
     held = {name: now.value(name) for name in FIELDS if name != "content" or now.error is None}
-    moved = [name for name, value in done.legible.items() if not _holds(now, name, value)]
+    moved = [name for name in done.legible if not _is_of_the_run(operation, now, name)]
     if moved:
         return _conflict(done, held, {}, _since_the_run(moved), made=now.id)
     sealed = None if now.error is None else now.sealed_digest
@@ -174,6 +174,12 @@ def _made_anew(memory_id: str | None) -> str:
 
 def _holds(now: Stored, name: str, value: Value) -> bool:
     return same_value(name, now.value(name), value)
+
+
+def _is_of_the_run(operation: Operation, now: Stored, name: str) -> bool:
+    """Whether a field holds what the run has written, or what the service then answered that it made of it."""
+    kept = operation.standing.kept
+    return _holds(now, name, operation.change.after[name]) or (name in kept and _holds(now, name, kept[name]))
 
 
 def _since_the_run(moved: list[str]) -> str:

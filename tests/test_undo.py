@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import memframe as mf
 from memframe.change import FIELDS
-from memframe.wire import CREATE_MEMORY, DELETE_MEMORY, GET_MEMORY, LIST_MEMORIES
+from memframe.wire import CREATE_MEMORY, DELETE_MEMORY, GET_MEMORY, LIST_MEMORIES, UPDATE_MEMORY
 from tests.conftest import User
 from tests.faults import FaultProxy, changed
 
@@ -106,6 +106,31 @@ def test_another_field_that_others_changed_is_left_alone(access, memories):
     after = mf.load_memories(access, progress=False)
     assert set(after.source) == {"phone"}
     assert sorted(after.title.fillna("-")) == ["-", "a", "c"]
+
+
+def in_small_letters(request, forward):
+    """A service that keeps titles and tags in its own way."""
+    body = json.loads(request.body)
+    body |= {"title": body["title"].lower().strip(), "tags": [tag.lower() for tag in body["tags"]]}
+    return forward(request._replace(body=json.dumps(body).encode()))
+
+
+def test_what_the_service_made_of_it_is_not_taken_for_somebody_elses_change(service, access, memories):
+    before = held(access)
+    new = pd.DataFrame({"content": ["juice"], "title": ["Juice "], "tags": [("Drink",)]})
+    both = pd.concat([memories.assign(title="New ", tags=[("Hot",)] * 3), new], ignore_index=True)
+    with FaultProxy(service.base_url) as proxy, mf.connect(proxy.base_url, api_key=service.api_key) as client:
+        for endpoint in (CREATE_MEMORY, UPDATE_MEMORY):
+            proxy.always(endpoint, in_small_letters)
+        run = mf.push_memories(mf.open_access(client, access.request_id), both, **QUIET)
+    assert len(run.verification.unlike) == 4
+    mf.push_memories(
+        access, mf.load_memories(access, progress=False).iloc[:1].assign(title="theirs"), **QUIET
+    )
+    assert mf.plan_undo(access, run).counts == {"patch": 2, "delete": 1, "conflict": 1}
+    mf.push_memories(access, mf.load_memories(access, progress=False).iloc[:1].assign(title="new"), **QUIET)
+    undone(access, run)
+    assert held(access) == before
 
 
 def test_a_memory_that_somebody_deleted_since_is_not_recreated_by_undoing_a_patch(access, memories):
