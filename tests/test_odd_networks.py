@@ -123,6 +123,10 @@ ODD_BUT_RIGHT = {
     "chunks of gzip": JSON_HEAD + b"Content-Encoding: gzip\r\n" + chunked(gzip.compress(NOTHING_THERE)),
     "HTTP/1.0, to the end": b"HTTP/1.0 200 OK\r\n\r\n" + NOTHING_THERE,
     "an interim answer before": b"HTTP/1.1 100 Continue\r\n\r\n" + JSON_HEAD + measured(NOTHING_THERE),
+    "hints and news of its progress before": b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+    + b"HTTP/1.1 102 Processing\r\n\r\n" * 2
+    + JSON_HEAD
+    + measured(NOTHING_THERE),
     "a mark of its encoding": JSON_HEAD + measured(b"\xef\xbb\xbf" + NOTHING_THERE),
     "another type": b"HTTP/1.1 200\r\nContent-Type: text/plain\r\n" + measured(NOTHING_THERE),
 }
