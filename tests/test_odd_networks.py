@@ -225,6 +225,19 @@ def test_a_certificate_that_signed_itself_is_not_trusted_and_gets_nothing(tls_se
     assert not any(heads)
 
 
+def test_a_service_that_speaks_no_tls_is_not_blamed_for_its_certificate():
+    def taken_aback(connection):
+        with connection:
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            while connection.recv(4096):
+                pass
+        raise ConnectionError
+
+    with raw_server(b"", taken_aback) as (port, _):
+        words = (f"TLS with 127.0.0.1:{port} failed", "may have an address with http://", "Try again later")
+        assert_clear(no_answer(tags_at(f"https://127.0.0.1:{port}"), *words))
+
+
 def test_a_certificate_that_the_user_names_is_trusted(tls_server, certificate, monkeypatch):
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
     assert tags_at(tls_server[0])() == []
