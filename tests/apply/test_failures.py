@@ -420,7 +420,7 @@ def test_20_a_listing_that_lags_behind_does_not_prove_absence(fault):
 )
 def test_21_a_listing_that_does_not_come_to_its_end_proves_nothing(broken):
     play = Play(creates, faults.reset)
-    play.world.read_faults.extend([faults.ok, *[broken] * 9])  # a 400 may also mean that pages are too large
+    play.world.read_faults.extend([faults.ok, *[broken] * 12])  # a 400 may also mean that pages are too large
     run = play.run()
     play.world.read_faults.clear()
     assert statuses(run) == ["unknown", "done"]
