@@ -65,7 +65,16 @@ class Sent:
 
 
 class FinalAnswer(HTTPResponse):
-    """An answer of http.client that passes over those before it: of these (RFC 9110, 15.2) it knows 100 alone."""
+    """An answer of http.client that passes over those before it: of these (RFC 9110, 15.2) it knows 100 alone.
+
+    Header lines that are none are passed over, too: urllib3 would warn of them with the whole address, and with it
+    the user's id and search text.
+    """
+
+    def begin(self) -> None:
+        super().begin()
+        self.msg.defects.clear()
+        self.msg.set_payload("")
 
     def _read_status(self) -> tuple[str, int, str]:
         while True:

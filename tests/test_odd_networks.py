@@ -313,6 +313,15 @@ def test_another_machine_is_reached_through_the_proxy_and_its_failure_is_told(mo
         assert [head.split()[:2] for head in heads] == [[b"CONNECT", b"api.example:443"]] * READ_ATTEMPTS
 
 
+def test_a_header_line_that_is_none_warns_nobody_of_what_was_searched_for(caplog, capfd):
+    page = b'{"memoryBlobs": [], "token": "t", "expires_at": "2031-01-01T00:00:00Z"}'
+    with raw_server(JSON_HEAD + b"no header at all\r\n\r\n" + page) as (port, _):
+        client_of(f"http://127.0.0.1:{port}/api/v1").memory_blobs(USER_ID, search="canary")
+    shown = caplog.text + "".join(capfd.readouterr())
+    assert "canary" not in shown
+    assert USER_ID not in shown
+
+
 def test_a_broken_connection_warns_nobody_of_what_was_searched_for(stranger, caplog, capfd):
     client = stranger.client()
     client.sign_in()
