@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import Any
 
 import requests
@@ -21,10 +22,18 @@ from memframe.wire import ISSUE_TOKEN, TokenRequest, TokenResponse, encode
 
 
 class BearerAuth(AuthBase):
-    """Puts the token on a request; as an auth object it cannot be overridden by a netrc file."""
+    """Puts the token on a request; as an auth object it cannot be overridden by a netrc file.
 
-    def __init__(self, token: Secret) -> None:
+    Attributes
+    ----------
+    token : Secret
+    n_takers : int
+        Requests that were given it.
+    """
+
+    def __init__(self, token: Secret, n_takers: int = 0) -> None:
         self.token = token
+        self.n_takers = n_takers
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         request.headers["Authorization"] = f"Bearer {self.token.reveal()}"
@@ -52,6 +61,11 @@ class Tokens:
 
     def issue(self) -> TokenResponse:
         """Exchange the key for a fresh token, which is used from now on."""
+        token = self._issued()
+        self._bearer = BearerAuth(token.token)
+        return token
+
+    def _issued(self) -> TokenResponse:
         body = encode(self._request)
         try:
             answer = self._transport.exchange("POST", self._url, data=body, headers=JSON_BODY, repeats=True)
@@ -60,7 +74,6 @@ class Tokens:
         token = decoded(self._transport.checked(answer, ISSUE_TOKEN), TokenResponse, what=ISSUE_TOKEN)
         self._transport.keep_out(token.token)
         _refuse_unfit(token.token)
-        self._bearer = BearerAuth(token.token)
         return token
 
     def exchange(self, method: str, url: str, *, transport: Transport, **request: Any) -> Answer:
@@ -90,9 +103,18 @@ class Tokens:
         under_way: Sent | None = None,
         **request: Any,
     ) -> Answer:
+        """Renew what has expired; a token that nobody else was given is refused for another reason.
+
+        Where a token is good for a few requests only, the others in flight may have used up the renewed one.
+        """
         answer = transport.exchange(method, url, auth=bearer, under_way=under_way, **request)
-        if answer.status == 401:
-            answer = transport.exchange(method, url, auth=self.bearer(refused=bearer), **request)
+        if answer.status == HTTPStatus.UNAUTHORIZED:
+            bearer = self.bearer(refused=bearer)
+            answer = transport.exchange(method, url, auth=bearer, **request)
+        if answer.status == HTTPStatus.UNAUTHORIZED and bearer.n_takers > 1:
+            bearer = BearerAuth(self._issued().token, n_takers=1)
+            answer = transport.exchange(method, url, auth=bearer, **request)
+            self._bearer = bearer
         return answer
 
     def bearer(self, *, refused: BearerAuth | None = None) -> BearerAuth:
@@ -101,6 +123,7 @@ class Tokens:
             if self._bearer is None or self._bearer is refused:
                 self.issue()
             assert self._bearer is not None  # noqa: S101 - for the type checker: issue sets it or raises
+            self._bearer.n_takers += 1
             return self._bearer
 
 

@@ -21,13 +21,10 @@ import msgspec
 from memframe.answers import decoded
 from memframe.errors import ConfigError, ProtocolError, ServiceError
 from memframe.secret import SecretBytes
-from memframe.wire import LIST_MEMORIES
+from memframe.wire import DEFAULT_LIMIT, LIST_MEMORIES
 
-PAGE_SIZES = (1000, 500, 250, 100, 50, 20, 10)
+PAGE_SIZES = (1000, 500, 250, 100, 50, 20, 10, 5, 2, 1)
 """What "auto" asks for, from the top, until the service does not refuse."""
-
-FEW_AT_A_TIME = (5, 2, 1)
-"""The same where ten memories are too large for one answer."""
 
 TOO_LARGE = 413
 """Refuses a page for its size, whichever of the listing it is; 400 and 422 may mean that of the first."""
@@ -168,17 +165,14 @@ def _smaller(size: int, status: int | None, said: str) -> int | None:
     """The next size to try: the one that the refusal speaks of ("at most 200"), else the next of ours.
 
     >>> _smaller(1000, 400, "limit must be between 1 and 200"), _smaller(500, 422, "too many"), _smaller(10, 400, "no")
-    (200, 250, None)
-    >>> _smaller(1000, 400, "at most 5"), _smaller(10, 400, "at most 5")  # below 10, the default, it must be said
-    (500, 5)
-    >>> _smaller(10, 413, "413 Content Too Large")  # bytes, of which ten memories may have too many
-    5
+    (200, 250, 5)
+    >>> _smaller(1000, 400, "at most 5"), _smaller(10, 400, "at most 3")  # below 10, the default, nothing is skipped
+    (500, 3)
     """
-    least = PAGE_SIZES[-1] if size > PAGE_SIZES[-1] else 1
+    least = DEFAULT_LIMIT if size > DEFAULT_LIMIT else 1
     numbers = {int(number) for number in re.findall(r"\b\d{1,4}\b", said)} - {status}
     spoken_of = [number for number in numbers if least <= number < size]
-    ours = PAGE_SIZES + FEW_AT_A_TIME if status == TOO_LARGE else PAGE_SIZES
-    return max(spoken_of or [number for number in ours if number < size], default=None)
+    return max(spoken_of or [number for number in PAGE_SIZES if number < size], default=None)
 
 
 def _checked_size(page_size: object) -> int:

@@ -46,8 +46,17 @@ def _causes(broken: BaseException | None) -> Iterator[BaseException]:
         broken = next((cause for cause in inner if isinstance(cause, BaseException)), None)
 
 
+def _is_distrusted(broken: Exception) -> bool:
+    return any(isinstance(cause, ssl.SSLCertVerificationError) for cause in _causes(broken))
+
+
 def _told(host: str, broken: Exception, advice: str) -> str:
     cause = getattr(broken, "reason", broken)
+    if isinstance(cause, SSLError) and not _is_distrusted(broken):
+        return (
+            f"TLS with {host} failed or broke. Check the port, and that it speaks https: a service on this machine "
+            f"may have an address with http://. {advice}"
+        )
     if isinstance(cause, SSLError):
         return (
             f"cannot trust {host}: its TLS certificate does not verify. If your organisation signs its own, "

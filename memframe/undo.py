@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from memframe.access import Access
+from memframe.address import same_service
+from memframe.answers import same_id
 from memframe.apply import Run, StrPath, Surroundings, path_in
 from memframe.apply.start import refuse_elsewhere
 from memframe.change import FIELDS, Action, Change, Label, Value, same_value
 from memframe.current import Stored, read_stored
 from memframe.errors import JournalError, PlanError
-from memframe.journal import WRITTEN, Journal, Operation, Shelf
+from memframe.journal import WRITTEN, Header, Journal, Operation, Shelf
 from memframe.plan import Plan, plan_of
 from memframe.plan.sheet import label_of
 from memframe.plan.wording import listed, name_of
@@ -108,7 +110,7 @@ def _unpatched(operation: Operation, now: Stored | None, _: Journal) -> Change |
         return _conflict(done, {}, old, "deleted since the run by somebody else")
     old = {name: value for name, value in old.items() if not _holds(now, name, value)}
     present = {name: now.value(name) for name in old}
-    moved = [name for name in old if not _holds(now, name, done.after[name])]
+    moved = [name for name in old if not _is_of_the_run(operation, now, name)]
     if moved:
         return _conflict(done, present, old, _since_the_run(moved))
     return _inverse(done, "patch", present, old, "takes a patch back", id=done.id) if old else None
@@ -120,7 +122,7 @@ def _uncreated(operation: Operation, now: Stored | None, _: Journal) -> Change |
     if now is None:
         return None
     held = {name: now.value(name) for name in FIELDS if name != "content" or now.error is None}
-    moved = [name for name, value in done.legible.items() if not _holds(now, name, value)]
+    moved = [name for name in done.legible if not _is_of_the_run(operation, now, name)]
     if moved:
         return _conflict(done, held, {}, _since_the_run(moved), made=now.id)
     sealed = None if now.error is None else now.sealed_digest
@@ -174,6 +176,12 @@ def _holds(now: Stored, name: str, value: Value) -> bool:
     return same_value(name, now.value(name), value)
 
 
+def _is_of_the_run(operation: Operation, now: Stored, name: str) -> bool:
+    """Whether a field holds what the run has written, or what the service then answered that it made of it."""
+    kept = operation.standing.kept
+    return _holds(now, name, operation.change.after[name]) or (name in kept and _holds(now, name, kept[name]))
+
+
 def _since_the_run(moved: list[str]) -> str:
     return f"changed since the run by somebody else: {', '.join(moved)}"
 
@@ -182,20 +190,28 @@ def _without_repeats(access: Access, changes: Iterable[Change], surroundings: Su
     """The changes but those that an earlier undo has made, of deletes that are there again under new ids."""
     changes = list(changes)
     reasons = {change.reason for change in changes if change.action == "create"}
-    made = {op.change.reason: op.id for op in _earlier_creates(surroundings) if op.change.reason in reasons}
+    creates = _earlier_creates(access, surroundings)
+    made = {op.change.reason: op.id for op in creates if op.change.reason in reasons}
     there = read_stored(access, [memory_id for memory_id in made.values() if memory_id])
     return [change for change in changes if made.get(change.reason) not in there]
 
 
-def _earlier_creates(surroundings: Surroundings) -> Iterator[Operation]:
-    """All memories that runs of this user have made, as far as their journals are kept."""
+def _earlier_creates(access: Access, surroundings: Surroundings) -> Iterator[Operation]:
+    """All memories that runs of this user have made, as far as their journals are kept.
+
+    Of no other user or service: where ids are mere numbers, one id is a memory of each.
+    """
     vault = surroundings.open_vault()
     for path in Shelf(surroundings.folder).journals():
         try:
             with Journal.open(path, vault) as journal:
-                operations = journal.operations()
+                operations = journal.operations() if _is_of(access, journal.header) else []
         except (
             JournalError
         ):  # damaged or in use: it says nothing, and another run's journal is not what was asked for
             continue
         yield from (op for op in operations if op.action == "create" and op.state in WRITTEN)
+
+
+def _is_of(access: Access, header: Header) -> bool:
+    return same_id(header.user_id, access.user_id) and same_service(header.base_url, access.client.base_url)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.client import HTTPException
+from http import HTTPStatus
+from http.client import HTTPException, HTTPResponse, parse_headers
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -61,6 +62,26 @@ class Sent:
         if self._is_under_way:
             self._connection.close()
         self._pool._put_conn(self._connection)  # noqa: SLF001 - as the class says
+
+
+class FinalAnswer(HTTPResponse):
+    """An answer of http.client that passes over those before it: of these (RFC 9110, 15.2) it knows 100 alone.
+
+    Header lines that are none are passed over, too: urllib3 would warn of them with the whole address, and with it
+    the user's id and search text.
+    """
+
+    def begin(self) -> None:
+        super().begin()
+        self.msg.defects.clear()
+        self.msg.set_payload("")
+
+    def _read_status(self) -> tuple[str, int, str]:
+        while True:
+            told: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]  # the stubs leave it out
+            if not HTTPStatus.SWITCHING_PROTOCOLS < told[1] < HTTPStatus.OK:
+                return told
+            parse_headers(self.fp)
 
 
 @contextmanager
@@ -151,9 +172,16 @@ class Way(HTTPAdapter):
         verify, cert = options["verify"], options["cert"]
         request = requests.PreparedRequest()
         request.prepare_url(origin, None)
-        pool = self.get_connection_with_tls_context(request, verify, proxies=options["proxies"], cert=cert)
+        found = self.get_connection_with_tls_context(request, verify, proxies=options["proxies"], cert=cert)
+        pool = cast("HTTPConnectionPool", found)
         self.cert_verify(pool, origin, verify, cert)  # type: ignore[no-untyped-call]  # the stubs forgot it
-        return cast("HTTPConnectionPool", pool)
+        pool.ConnectionCls = _waiting_for_the_end(pool.ConnectionCls)
+        return pool
+
+
+@functools.cache
+def _waiting_for_the_end(kind: type[HTTPConnection]) -> type[HTTPConnection]:
+    return type(kind.__name__, (kind,), {"response_class": FinalAnswer})
 
 
 def options_of(origin: str, *, trust_env: bool, ca_bundle: str | None) -> dict[str, Any]:

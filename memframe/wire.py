@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Literal, NamedTuple, TypedDict, get_args
+from typing import Annotated, Literal, NamedTuple, TypedDict, get_args
 from urllib.parse import quote
 
 import msgspec
@@ -170,10 +170,10 @@ class Credentials(Shown, frozen=True):
     key_version : int
     """
 
-    user_id: str
+    user_id: Annotated[str, msgspec.Meta(min_length=1)]
     memory_key: Secret
     encryption_key: Secret
-    key_version: int
+    key_version: Annotated[int, msgspec.Meta(ge=0)]
 
 
 class MemoryBlobResponse(Struct, frozen=True, gc=False, kw_only=True):

@@ -154,6 +154,22 @@ ANSWERS = {
         r"`int`, got `str` - at `\$\.key_version`",
         TELL,
     ),
+    "credentials: version below 0": broken(
+        wire.GET_CREDENTIALS,
+        answered(200, {**CREDENTIALS, "key_version": -1}),
+        load,
+        "credentials",
+        r"`int` >= 0 - at `\$\.key_version`",
+        TELL,
+    ),
+    "credentials: of nobody": broken(
+        wire.GET_CREDENTIALS,
+        answered(200, {**CREDENTIALS, "user_id": ""}),
+        load,
+        "credentials",
+        r"`str` of length >= 1 - at `\$\.user_id`",
+        TELL,
+    ),
     "request: another": broken(
         wire.GET_REQUEST,
         answered(200, {"id": "r2", "status": "approved"}),

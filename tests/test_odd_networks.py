@@ -123,6 +123,10 @@ ODD_BUT_RIGHT = {
     "chunks of gzip": JSON_HEAD + b"Content-Encoding: gzip\r\n" + chunked(gzip.compress(NOTHING_THERE)),
     "HTTP/1.0, to the end": b"HTTP/1.0 200 OK\r\n\r\n" + NOTHING_THERE,
     "an interim answer before": b"HTTP/1.1 100 Continue\r\n\r\n" + JSON_HEAD + measured(NOTHING_THERE),
+    "hints and news of its progress before": b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+    + b"HTTP/1.1 102 Processing\r\n\r\n" * 2
+    + JSON_HEAD
+    + measured(NOTHING_THERE),
     "a mark of its encoding": JSON_HEAD + measured(b"\xef\xbb\xbf" + NOTHING_THERE),
     "another type": b"HTTP/1.1 200\r\nContent-Type: text/plain\r\n" + measured(NOTHING_THERE),
 }
@@ -221,6 +225,19 @@ def test_a_certificate_that_signed_itself_is_not_trusted_and_gets_nothing(tls_se
     assert not any(heads)
 
 
+def test_a_service_that_speaks_no_tls_is_not_blamed_for_its_certificate():
+    def taken_aback(connection):
+        with connection:
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            while connection.recv(4096):
+                pass
+        raise ConnectionError
+
+    with raw_server(b"", taken_aback) as (port, _):
+        words = (f"TLS with 127.0.0.1:{port} failed", "may have an address with http://", "Try again later")
+        assert_clear(no_answer(tags_at(f"https://127.0.0.1:{port}"), *words))
+
+
 def test_a_certificate_that_the_user_names_is_trusted(tls_server, certificate, monkeypatch):
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
     assert tags_at(tls_server[0])() == []
@@ -294,6 +311,15 @@ def test_another_machine_is_reached_through_the_proxy_and_its_failure_is_told(mo
         words = (r"cannot reach api\.example", "through the proxy", "Check that variable")
         assert_clear(no_answer(tags_at("https://api.example/api/v1"), *words))
         assert [head.split()[:2] for head in heads] == [[b"CONNECT", b"api.example:443"]] * READ_ATTEMPTS
+
+
+def test_a_header_line_that_is_none_warns_nobody_of_what_was_searched_for(caplog, capfd):
+    page = b'{"memoryBlobs": [], "token": "t", "expires_at": "2031-01-01T00:00:00Z"}'
+    with raw_server(JSON_HEAD + b"no header at all\r\n\r\n" + page) as (port, _):
+        client_of(f"http://127.0.0.1:{port}/api/v1").memory_blobs(USER_ID, search="canary")
+    shown = caplog.text + "".join(capfd.readouterr())
+    assert "canary" not in shown
+    assert USER_ID not in shown
 
 
 def test_a_broken_connection_warns_nobody_of_what_was_searched_for(stranger, caplog, capfd):

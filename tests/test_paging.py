@@ -317,6 +317,15 @@ def test_auto_takes_the_size_that_the_refusal_names(access, proxy, status):
     assert sizes == [1000, 20, 20]  # the refusal names its limit
 
 
+@pytest.mark.parametrize("status", [400, 422])
+def test_auto_goes_below_the_default_where_the_service_does_not_say_its_limit(access, proxy, status):
+    def above_seven(request, forward):
+        return (answered(status) if int(request.query["limit"]) > 7 else passed)(request, forward)
+
+    proxy.always(LIST_MEMORIES, above_seven)
+    assert_whole(mf.load_memories(access, progress=False))
+
+
 def test_a_page_size_that_is_too_large_is_an_error_that_says_what_to_do(access, proxy):
     proxy.always(LIST_MEMORIES, refused_above(5, 413))
     with pytest.raises(mf.ServiceError, match=r"answered 413: .* ask for smaller pages with page_size="):

@@ -1,5 +1,6 @@
 """Runs are taken back: patches restore, deletes are made anew, creates go; what others changed stays."""
 
+import functools
 import json
 
 import pandas as pd
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 import memframe as mf
 from memframe.change import FIELDS
-from memframe.wire import CREATE_MEMORY, GET_MEMORY, LIST_MEMORIES
+from memframe.wire import CREATE_MEMORY, DELETE_MEMORY, GET_MEMORY, LIST_MEMORIES, UPDATE_MEMORY
 from tests.conftest import User
 from tests.faults import FaultProxy, changed
 
@@ -107,6 +108,31 @@ def test_another_field_that_others_changed_is_left_alone(access, memories):
     assert sorted(after.title.fillna("-")) == ["-", "a", "c"]
 
 
+def in_small_letters(request, forward):
+    """A service that keeps titles and tags in its own way."""
+    body = json.loads(request.body)
+    body |= {"title": body["title"].lower().strip(), "tags": [tag.lower() for tag in body["tags"]]}
+    return forward(request._replace(body=json.dumps(body).encode()))
+
+
+def test_what_the_service_made_of_it_is_not_taken_for_somebody_elses_change(service, access, memories):
+    before = held(access)
+    new = pd.DataFrame({"content": ["juice"], "title": ["Juice "], "tags": [("Drink",)]})
+    both = pd.concat([memories.assign(title="New ", tags=[("Hot",)] * 3), new], ignore_index=True)
+    with FaultProxy(service.base_url) as proxy, mf.connect(proxy.base_url, api_key=service.api_key) as client:
+        for endpoint in (CREATE_MEMORY, UPDATE_MEMORY):
+            proxy.always(endpoint, in_small_letters)
+        run = mf.push_memories(mf.open_access(client, access.request_id), both, **QUIET)
+    assert len(run.verification.unlike) == 4
+    mf.push_memories(
+        access, mf.load_memories(access, progress=False).iloc[:1].assign(title="theirs"), **QUIET
+    )
+    assert mf.plan_undo(access, run).counts == {"patch": 2, "delete": 1, "conflict": 1}
+    mf.push_memories(access, mf.load_memories(access, progress=False).iloc[:1].assign(title="new"), **QUIET)
+    undone(access, run)
+    assert held(access) == before
+
+
 def test_a_memory_that_somebody_deleted_since_is_not_recreated_by_undoing_a_patch(access, memories):
     run = mf.push_memories(access, memories.assign(title=["A", "B", "C"]), **QUIET)
     applied(access, mf.plan_deletes(access, memories.id[0]))
@@ -174,6 +200,41 @@ def test_a_run_of_another_user_is_refused(access, memories, service):
     with pytest.raises(mf.PlanError, match="for the user"):
         mf.plan_undo(stranger.access(), run)
     stranger.close()
+
+
+def test_what_another_users_run_made_anew_is_not_taken_for_ones_own(service, access, memories):
+    run = applied(access, mf.plan_deletes(access, memories.id[0]))
+    (made,) = undone(access, run).outcomes.id
+    namesake = User(service, "namesake@example.org")
+    mf.create_memories(
+        namesake.access(), pd.DataFrame({"content": ["bread", "cake"]}), **QUIET
+    ).raise_for_failures()
+    named = dict(
+        zip(mf.load_memories(namesake.access(), progress=False).id, (memories.id[0], made), strict=True)
+    )
+    with (
+        FaultProxy(service.base_url) as proxy,
+        mf.connect(proxy.base_url, api_key=service.api_key) as client,
+    ):
+        for endpoint in (LIST_MEMORIES, GET_MEMORY, DELETE_MEMORY):
+            proxy.always(endpoint, renamed(named))
+        reader = mf.open_access(client, namesake.access().request_id)
+        before = held(reader)
+        undone(reader, applied(reader, mf.plan_deletes(reader, memories.id[0])))
+        assert held(reader) == before
+    namesake.close()
+
+
+def renamed(named):
+    """A service with other ids, as two services that count theirs have the same."""
+
+    def fault(request, forward):
+        path = functools.reduce(lambda path, pair: path.replace(*pair[::-1]), named.items(), request.path)
+        reply = forward(request._replace(path=path))
+        body = functools.reduce(lambda body, pair: body.replace(*pair), named.items(), reply.body.decode())
+        return reply._replace(body=body.encode())
+
+    return fault
 
 
 texts = st.none() | st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)

@@ -86,6 +86,7 @@ class Dispatch:
         self._ids = {*traces.before, *(op.standing.id for op in books if op.standing.id)}
         self._throttled: Counter[int] = Counter()
         self._failed: Counter[int] = Counter()
+        self._paid: Counter[int] = Counter()
         self._news: dict[int, Standing] = {}
         self._backups: dict[int, MemoryBlob] = {}
         self.stopped: MemframeError | None = None
@@ -179,6 +180,8 @@ class Dispatch:
                 self._read_at[n] = self._clock()
                 self._backups[n] = result.stored.blob
                 return move
+            if move == "recovered":
+                self._is_through(n)
         else:
             result = self._believed(operation, result)
             move, standing = after_answer(operation, result)
@@ -199,7 +202,7 @@ class Dispatch:
 
     def _keep_pace(self, n: int, seen: Seen, move: Move) -> None:
         if move in {"done", "recovered"}:
-            self._pace.succeeded(self._throttled.pop(n, 0), self._failed.pop(n, 0))
+            self._is_through(n)
         elif move == "stop":
             self.stop(seen.error, barred=seen.sign != "rekeyed")
         elif seen.sign == "throttled":
@@ -207,7 +210,13 @@ class Dispatch:
             self._stop_unless(self._pace.throttled(seen.wait_s), seen)
         elif move in {"again", "unknown"}:
             self._failed[n] += 1
-            self._stop_unless(self._pace.failed(seen.wait_s), seen)
+            if seen.is_trouble:
+                self._paid[n] += 1
+                self._stop_unless(self._pace.failed(seen.wait_s), seen)
+
+    def _is_through(self, n: int) -> None:
+        self._failed.pop(n, None)
+        self._pace.succeeded(self._throttled.pop(n, 0), self._paid.pop(n, 0))
 
     def _stop_unless(self, in_budget: bool, seen: Seen) -> None:
         if not in_budget:

@@ -6,7 +6,10 @@ The first half of a decision, without any effect; the second is `memframe.apply.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
 
 from memframe.answers import Answer, decoded, same_id
 from memframe.change import Action
@@ -31,6 +34,7 @@ Sign = Literal[
     "taken",  # 409: not in a state for this
     "spent",  # 409: an earlier request with the same idempotency key made a memory that is gone since
     "refused",  # any other 4xx: not carried out, and never will be
+    "unread",  # a refusal of the reading before a write, which says nothing about what was sent earlier
     "barred",  # the account, the address or the request for access: not carried out, nor will others be
     "rekeyed",  # not carried out: content is sealed under another key by now
     "foreign",  # an answer about something else: perhaps carried out, and nothing more is sent there
@@ -50,6 +54,8 @@ class Seen(NamedTuple):
         In words for people; None where all is well.
     wait_s : float or None
         How long the service asks to be left alone.
+    record : MemoryBlobResponse or None
+        The memory as the answer has it, whole.
     """
 
     sign: Sign
@@ -57,6 +63,16 @@ class Seen(NamedTuple):
     http_status: int | None = None
     error: MemframeError | None = None
     wait_s: float | None = None
+    record: MemoryBlobResponse | None = None
+
+    @property
+    def is_trouble(self) -> bool:
+        """Whether the service has trouble; one that answers with a success in words of its own has none."""
+        return self.http_status is None or not _is_success(self.http_status)
+
+
+def _is_success(status: int) -> bool:
+    return 200 <= status < 300
 
 
 _OF_STATUS: Mapping[int, Sign] = {
@@ -74,7 +90,7 @@ _OF_CODE: Mapping[str | None, Sign] = {"key_version_changed": "rekeyed", "idempo
 
 _SUCCESSES: Mapping[Action, frozenset[int]] = {
     "create": frozenset({200, 201}),
-    "patch": frozenset({200, 201}),
+    "patch": frozenset({200, 201, 204}),
     "delete": frozenset({200, 204}),
 }
 """What means that it is done: another 2xx, such as 202, promises it at most."""
@@ -99,17 +115,17 @@ def seen_in(
     ('done', 'unclear', 'unclear')
     """
     wait_s = retry_after_s(answer.headers)
-    if not 200 <= answer.status < 300:
+    if not _is_success(answer.status):
         error = error_of(answer)
         return Seen(_sign_of_refusal(answer.status, error), None, answer.status, error, wait_s)
     try:
-        sign, written = _read_success(answer, action)
+        sign, written = _read_success(answer, action, id)
     except ProtocolError as broken:
         return Seen("unclear", None, answer.status, broken)
     if written and not (same_id(written.user_id, user_id) and (id is None or same_id(written.id, id))):
         return Seen("foreign", None, answer.status, _foreign(answer, action, id))
     doubt = _promised(answer, action) if sign == "unclear" else None
-    return Seen(sign, written.id if written else id, answer.status, doubt)
+    return Seen(sign, written.id if written else id, answer.status, doubt, record=written)
 
 
 def _sign_of_refusal(status: int, error: MemframeError) -> Sign:
@@ -117,15 +133,43 @@ def _sign_of_refusal(status: int, error: MemframeError) -> Sign:
     return _OF_CODE.get(code) or _OF_STATUS.get(status) or _OF_CLASS.get(status // 100, "unclear")
 
 
-def _read_success(answer: Answer, action: Action) -> tuple[Sign, MemoryBlobResponse | None]:
+def _read_success(
+    answer: Answer, action: Action, asked: str | None
+) -> tuple[Sign, MemoryBlobResponse | None]:
     what = f"the {action}"
     if answer.status not in _SUCCESSES[action]:
         return "unclear", None
     if action == "delete":
         is_done = not answer.body.reveal().strip() or decoded(answer.body, Deleted, what=what).success
         return ("done" if is_done else "unclear"), None
+    if action == "patch" and _says_patched(answer, str(asked)):
+        return "done", None
     written = decoded(answer.body, MemoryBlobResponse, what=what)
     return ("done", written) if written.id.strip() else ("unclear", None)
+
+
+class _Part(Struct, frozen=True):
+    """As much of a record as some services answer a patch with."""
+
+    id: str | None = None
+    user_id: str | None = None
+    success: bool | None = None
+
+
+def _says_patched(answer: Answer, asked: str) -> bool:
+    """Whether a patch is answered with less than the whole record, but with enough to believe it.
+
+    That is no content at all, ``success``, or the id with the fields that were sent.
+    """
+    if answer.status == HTTPStatus.NO_CONTENT:
+        return True
+    try:
+        part = decoded(answer.body, _Part, what="the patch")
+    except ProtocolError:
+        return False
+    if part.user_id is not None or part.success is False:
+        return False
+    return part.success is True if part.id is None else same_id(part.id, asked)
 
 
 def _promised(answer: Answer, action: Action) -> ProtocolError:
@@ -167,4 +211,6 @@ def _sign_of_error(error: MemframeError, wrote: bool) -> Sign:
         return "unsent"
     if isinstance(error, ProtocolError):
         return "foreign" if wrote else "barred"
-    return "barred" if wrote and isinstance(error, ServiceError) else "refused"
+    if not wrote:
+        return "unread"
+    return "barred" if isinstance(error, ServiceError) else "refused"

@@ -13,8 +13,10 @@ from msgspec.structs import replace
 from memframe.apply.signs import Seen, Sign
 from memframe.change import Action, Change, Value, same_value
 from memframe.current import Stored
+from memframe.frames import mended
 from memframe.journal import Operation, Standing, State
 from memframe.plan import differs
+from memframe.wire import MemoryBlobResponse
 
 Move = Literal[
     "done",
@@ -36,6 +38,7 @@ MOVES: Mapping[Sign, Mapping[Action, Move]] = {
     "taken": {"create": "rejected", "patch": "rejected", "delete": "rejected"},
     "spent": {"create": "conflict", "patch": "rejected", "delete": "rejected"},
     "refused": {"create": "rejected", "patch": "rejected", "delete": "rejected"},
+    "unread": {"create": "rejected", "patch": "rejected", "delete": "rejected"},
     "barred": {"create": "stop", "patch": "stop", "delete": "stop"},
     "rekeyed": {"create": "stop", "patch": "stop", "delete": "stop"},
     "foreign": {"create": "stop", "patch": "stop", "delete": "stop"},
@@ -45,6 +48,8 @@ MOVES: Mapping[Sign, Mapping[Action, Move]] = {
 MOVES_IN_DOUBT: Mapping[tuple[Sign, Action], Move] = {
     ("missing", "delete"): "recovered",
     ("taken", "create"): "unknown",  # the same key may still be at work
+    ("unread", "patch"): "unknown",
+    ("unread", "delete"): "unknown",
 }
 """The same where an earlier request of the operation may have been carried out."""
 
@@ -88,8 +93,8 @@ def after_answer(operation: Operation, seen: Seen) -> tuple[Move, Standing]:
     --------
     >>> from memframe.errors import NoAnswerError
     >>> sent = Operation(0, Change(action="delete", id="m1"), Standing(state="sending", attempts=1))
-    >>> after_answer(sent, Seen("unclear", error=NoAnswerError("broke off")))
-    ('unknown', Standing(state='unknown', id=None, attempts=1, in_doubt=True, http_status=None, error='broke off'))
+    >>> after_answer(sent, Seen("unclear", error=NoAnswerError("broke off")))  # doctest: +ELLIPSIS
+    ('unknown', Standing(state='unknown', id=None, attempts=1, in_doubt=True, http_status=None, error='broke off', ...)
     """
     action, standing = operation.action, operation.standing
     move = MOVES[seen.sign][action]
@@ -104,7 +109,21 @@ def after_answer(operation: Operation, seen: Seen) -> tuple[Move, Standing]:
         in_doubt=in_doubt,
         http_status=seen.http_status,
         error=None if is_written else _told(operation, seen),
+        kept=_kept(operation.change, seen.record) if is_written else {},
     )
+
+
+def _kept(change: Change, record: MemoryBlobResponse | None) -> dict[str, Value]:
+    """What the service has made of the fields that were sent, where that is something else.
+
+    Null tells nothing: it may stand for a field that the answer leaves out, and all of them do that with content.
+    """
+    said = {name: mended(getattr(record, name, None)) for name in change.after if name != "content"}
+    return {
+        name: value
+        for name, value in said.items()
+        if value is not None and not same_value(name, value, change.after[name])
+    }
 
 
 def released(in_doubt: bool) -> State:

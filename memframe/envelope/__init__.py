@@ -10,7 +10,7 @@ from typing import NamedTuple
 from memframe.envelope.alphabets import is_utf8, utf8_of
 from memframe.envelope.detect import looks_sealed, reason_for
 from memframe.envelope.formats import LAYOUTS, OWN, PLAIN, Codec, bind, every_layout, read_format
-from memframe.envelope.keys import check_key
+from memframe.envelope.keys import check_key, is_fit
 from memframe.envelope.layouts import Authenticated, Layout
 from memframe.errors import ConfigError, SealError
 from memframe.secret import Secret
@@ -62,7 +62,8 @@ class Envelope:
     Parameters
     ----------
     key : Secret
-        The ``encryption_key`` of the credentials: 64 hexadecimal characters.
+        The ``encryption_key`` of the credentials: 64 hexadecimal characters. A codec of your own, and reading
+        plain text, need none of it.
     user_id : str
         Bound to what is sealed in our own layout; so is ``key_version``.
     key_version : int
@@ -115,12 +116,12 @@ class Envelope:
     ) -> None:
         self.content_format = content_format
         self._key, self._user_id, self._key_version = key, user_id, key_version
-        check_key(key)
         _check_version(key_version)
         reading = read_format(content_format)
+        if write_format is not None or any(isinstance(layout, str) for layout in reading.layouts):
+            check_key(key)
         self._auto = reading.auto
         self._plain = reading.plain
-        self._own = self._writable(OWN)
         readers = [self._reader(layout) for layout in reading.layouts]
         provable = [reader for reader in readers if isinstance(reader, Authenticated)]
         self._readers = provable if self._auto else readers
@@ -238,7 +239,7 @@ class Envelope:
                 self._locked = self._locked or layout
                 if self._locked is not layout:
                     return False
-            if isinstance(layout, Authenticated) and self._read in (None, self._own):
+            if isinstance(layout, Authenticated) and (self._read is None or self._read.name == OWN):
                 self._read = layout
             self._hot = _Hot(layout, text)
             self._likes[layout.name] = text
@@ -257,7 +258,12 @@ class Envelope:
 
     @cached_property
     def _known(self) -> list[Layout]:
-        return [self._bind(name) for name in every_layout()]
+        return [self._bind(name) for name in every_layout()] if is_fit(self._key) else []
+
+    @cached_property
+    def _own(self) -> Authenticated:
+        check_key(self._key)
+        return self._writable(OWN)
 
     def _reader(self, layout: str | Layout) -> Layout:
         if isinstance(layout, Layout):

@@ -47,6 +47,11 @@ def check_key(key: Secret) -> None:
         raise SealError(f"the encryption key {fault}")
 
 
+def is_fit(key: Secret) -> bool:
+    """Whether `check_key` has nothing against it."""
+    return _fault(key.reveal()) is None
+
+
 def _fault(text: str) -> str | None:
     if not text:
         return f"is empty; {_ADVICE}"

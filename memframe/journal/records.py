@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
-from memframe.change import Action, Change
+from memframe.change import Action, Change, Value
 from memframe.wire import MemoryBlob
 
 Status = Literal["done", "recovered", "rejected", "conflict", "unknown", "planned"]
@@ -75,6 +75,8 @@ class Standing(Struct, frozen=True, kw_only=True, omit_defaults=True):
         Of the last answer.
     error : str or None
         Why it is not done, in words for people.
+    kept : dict of str to value
+        Fields that the service stores in its own way, such as tags in small letters, as it answered.
     """
 
     state: State = "planned"
@@ -83,6 +85,7 @@ class Standing(Struct, frozen=True, kw_only=True, omit_defaults=True):
     in_doubt: bool = False
     http_status: int | None = None
     error: str | None = None
+    kept: dict[str, Value] = {}
 
 
 class Operation(Struct, frozen=True):

@@ -420,7 +420,7 @@ def test_20_a_listing_that_lags_behind_does_not_prove_absence(fault):
 )
 def test_21_a_listing_that_does_not_come_to_its_end_proves_nothing(broken):
     play = Play(creates, faults.reset)
-    play.world.read_faults.extend([faults.ok, *[broken] * 9])  # a 400 may also mean that pages are too large
+    play.world.read_faults.extend([faults.ok, *[broken] * 12])  # a 400 may also mean that pages are too large
     run = play.run()
     play.world.read_faults.clear()
     assert statuses(run) == ["unknown", "done"]
@@ -556,6 +556,58 @@ def test_25_an_unknown_patch_that_reads_as_neither_is_a_conflict():
     assert statuses(run) == ["conflict", "done"]
     assert "title" in run.results[0].error
     assert play.world.rows["m0"]["title"] == "by somebody else"
+
+
+def test_25_a_refused_reading_does_not_make_an_unknown_patch_a_rejected_one():
+    def and_then_illegible(n_times):
+        def fault(world, do):
+            world.get_faults += [answered(422)] * n_times
+            return faults.reset_after(world, do)
+
+        return fault
+
+    assert statuses(Play(patches, and_then_illegible(1)).run()) == ["recovered", "done"]
+    run = Play(patches, and_then_illegible(99)).run()
+    assert statuses(run) == ["unknown", "done"]
+    assert "no (422)" in run.results[0].error
+
+
+def patched(status, change):
+    """A patch is carried out, and answered in the service's own way."""
+
+    def fault(world, do):
+        return status, change(do()[1])
+
+    return fault
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        patched(204, lambda record: ""),
+        patched(200, lambda record: {"id": record["id"], "title": record["title"]}),
+        patched(200, lambda record: {"success": True}),
+    ],
+)
+def test_25_a_patch_may_be_answered_with_part_of_the_record(broken):
+    play = Play(patches, broken)
+    run = play.run()
+    assert statuses(run) == ["done", "done"]
+    assert run.verification.is_clean
+    assert len(play.world.sent("PATCH")) == 2
+
+
+@pytest.mark.parametrize("body", [{}, {"id": "m9"}, {"success": False}, {"error": "not now"}, ["m0"]])
+def test_25_an_answer_that_does_not_say_so_is_looked_at(body):
+    assert statuses(Play(patches, patched(200, lambda record: body)).run()) == ["recovered", "done"]
+    assert statuses(Play(patches, answered(200, body)).run()) == ["done", "done"]
+
+
+def test_25_a_service_that_answers_in_its_own_way_is_not_taken_for_one_in_trouble():
+    play = Play(lambda world: patches(world, 60), *[faults.empty] * 60)
+    run = play.run()
+    assert set(statuses(run)) == {"recovered"}
+    assert play.world.now < 5, "nothing was waited for"
 
 
 def test_26_what_was_read_long_ago_is_read_again_and_somebody_elses_change_is_not_overwritten():

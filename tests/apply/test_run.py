@@ -133,7 +133,7 @@ def test_what_may_have_been_carried_out_is_never_planned_again_as_if_nothing_had
         (mf.AccessError("no", status=403), False, "barred"),
         (mf.ServiceError("down", status=503), True, "unsent"),  # of the token: nothing else is raised
         (mf.InvalidError("no", status=400), True, "barred"),
-        (mf.InvalidError("no", status=400), False, "refused"),
+        (mf.InvalidError("no", status=400), False, "unread"),
         (mf.ProtocolError("too large"), True, "foreign"),
         (mf.ProtocolError("another user's"), False, "barred"),
         (mf.ConfigError("an id that cannot travel"), True, "refused"),

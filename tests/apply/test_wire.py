@@ -129,6 +129,36 @@ def test_a_service_that_throttles_has_fewer_in_flight_afterwards(access, user):
     assert sorted(run.outcomes.attempts) == [1] * 8 + [2] * 4
 
 
+class Once(Gate):
+    """Takes each token once, after letting the first few requests in together."""
+
+    def __init__(self, n):
+        super().__init__(n)
+        self._left = n
+        self._tokens = set()
+        self._lock = threading.Lock()
+
+    def __call__(self, request, forward):
+        with self._lock:
+            self._left -= 1
+            is_among_the_first = self._left >= 0
+        if is_among_the_first:
+            self._together.wait()
+        with self._lock:
+            token = request.headers["Authorization"]
+            is_new = token not in self._tokens
+            self._tokens.add(token)
+        return (passed if is_new else answered(401))(request, forward)
+
+
+def test_a_token_that_others_in_flight_have_used_up_is_renewed_once_more(access, user):
+    with FaultProxy(access.client.base_url) as proxy:
+        proxy.always(wire.CREATE_MEMORY, Once(4))
+        run = mf.create_memories(through(proxy, access, user), new_rows(12), workers=4, **QUIET)
+    run.raise_for_failures()
+    assert run.counts["done"] == 12
+
+
 def test_what_breaks_a_task_breaks_the_run():
     def broken():
         raise ZeroDivisionError

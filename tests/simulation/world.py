@@ -48,13 +48,15 @@ class Logged(NamedTuple):
 class World:
     """The service, the wire to it, and time.
 
-    `faults` are taken by the writes to come, one each, and `read_faults` by the listings. `kills` are the steps
+    `faults` are taken by the writes to come, one each, `read_faults` by the listings and `get_faults` by the readings
+    of single memories. `kills` are the steps
     at which the client dies, one for each of its lives: every request is a step before it leaves and one after
     it was carried out, every commit of the journal one before and one after, and every sleep is one.
     """
 
     faults: deque = field(default_factory=deque)
     read_faults: deque = field(default_factory=deque)
+    get_faults: deque = field(default_factory=deque)
     kills: deque = field(default_factory=deque)
     lag_s: float = 0.0
     honours_keys: bool = False
@@ -136,10 +138,7 @@ class World:
             Logged(self.now, request.method, path, request.body, request.headers.get("Idempotency-Key"))
         )
         if path == "/auth/token" or request.method == "GET":
-            faults, do = (
-                self.read_faults if path == "/memory-blobs" else (),
-                partial(self._read, request.method, path),
-            )
+            faults, do = self._read_faults(path), partial(self._read, request.method, path)
         else:
             faults, do = self.faults, partial(self._write, request, path, query)
         answer = (faults.popleft() if faults else ok)(self, do)
@@ -152,6 +151,11 @@ class World:
             (lambda path: path == "/memory-blobs") if method == "GET" else (lambda path: "blobs" in path)
         )
         return [one for one in self.log if one.method == method and is_meant(one.path)]
+
+    def _read_faults(self, path):
+        if path == "/memory-blobs":
+            return self.read_faults
+        return self.get_faults if path.startswith("/memory-blobs/") else ()
 
     def _read(self, method, path):
         if path == "/auth/token":
