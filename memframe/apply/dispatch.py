@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from memframe.apply.books import Books
 from memframe.apply.crew import Crew
 from memframe.apply.groups import Groups
+from memframe.apply.interrupts import Interrupts
 from memframe.apply.reconcile import Traces
 from memframe.apply.sender import Found, Sender
 from memframe.apply.signs import Seen
@@ -57,6 +58,7 @@ class Dispatch:
         When the memories of operations were read, by that clock.
     watch : callable
         Called again and again, `WATCH_S` apart: looks for what ends a run.
+    interrupts : Interrupts
 
     Attributes
     ----------
@@ -78,10 +80,12 @@ class Dispatch:
         clock: Callable[[], float],
         read_at: dict[int, float],
         watch: Callable[[], None],
+        interrupts: Interrupts,
     ) -> None:
         self._books, self._groups, self._sender = books, groups, sender
         self._pace, self._crew, self._clock = pace, crew, clock
         self._read_at, self._watch, self._watched_at = read_at, watch, clock()
+        self._interrupts = interrupts
         self._sealed = traces.digest_of.keys()
         self._ids = {*traces.before, *(op.standing.id for op in books if op.standing.id)}
         self._throttled: Counter[int] = Counter()
@@ -108,26 +112,30 @@ class Dispatch:
         its way. A second one does not wait.
         """
         queue = deque(operation.n for operation in due)
-        try:
-            while queue or self._crew.n_busy:
-                self._round(queue)
-        except KeyboardInterrupt:
-            self._drain()
-            self._write({})
-            raise
-        except JournalError:
-            self._drain()  # whoever goes on with the run must not meet these on the way
-            raise
+        with self._interrupts.put_off():
+            try:
+                while queue or self._crew.n_busy:
+                    self._interrupts.heed()
+                    self._round(queue)
+            except KeyboardInterrupt:
+                self._drain()
+                self._write({})
+                raise
+            except JournalError:
+                self._drain()  # whoever goes on with the run must not meet these on the way
+                raise
 
     def _round(self, queue: deque[int]) -> None:
         self._take_in(queue, self._patience(queue))
         if self._clock() - self._watched_at >= WATCH_S:
-            self._watch()
+            with self._interrupts.welcome():
+                self._watch()
             self._watched_at = self._clock()
         if self.stopped:
             queue.clear()
         elif queue and not self._crew.n_busy:
-            self._pace.wait()
+            with self._interrupts.welcome():
+                self._pace.wait()
         leaving = list(self._leaving(queue))
         intents = {n: self._intent(n) for n in leaving if self._is_fresh(n)}
         self._write(intents)

@@ -13,6 +13,7 @@ from memframe.apply.books import Books
 from memframe.apply.crew import Crew
 from memframe.apply.dispatch import Dispatch
 from memframe.apply.groups import Groups
+from memframe.apply.interrupts import Interrupts
 from memframe.apply.reconcile import Reconciliation, Traces, described
 from memframe.apply.run import Verification
 from memframe.apply.sender import Found, Sender
@@ -88,6 +89,7 @@ class Engine:
             clock=clock,
             read_at={} if job.read_at is None else dict.fromkeys((op.n for op in job.books), job.read_at),
             watch=self._watch_key,
+            interrupts=Interrupts(puts_off=job.workers > 1),
         )
         self._left_unknown: set[int] = set()
         self._moved: StalePlanError | None = None
