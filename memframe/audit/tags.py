@@ -135,7 +135,7 @@ def _against_list(users: _Users, tags: pd.DataFrame) -> Iterator[pd.DataFrame]:
     listed = tags["name"].tolist()
     disabled = tags["name"][~tags["is_enabled"].astype(bool)].tolist()
     said = {
-        name: (1.0, f"{name!r} is disabled, and {_n_memories(counts[name])} carry it") for name in disabled
+        name: (1.0, f"{name!r} is disabled, and still on {_n_memories(counts[name])}") for name in disabled
     }
     yield users.findings(said, kind="disabled", severity="low", action="retag")
     unknown = {name: (1.0, f"{name!r} is not among the user's tags") for name in counts.keys() - set(listed)}

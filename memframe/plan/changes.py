@@ -143,12 +143,12 @@ class Settling:
             if cell.is_null and self.on_null == "skip":
                 continue
             value, fault, _ = sendable(name, cell.value)
-            if cell.is_null and self.on_null == "raise":
+            if name == "content" and value is None:
+                fault = "content cannot be cleared: put the text back, or delete the memory instead"
+            elif cell.is_null and self.on_null == "raise":
                 fault = (
                     f"{name} was emptied: say by on_null= what that means, or write memframe.NULL to clear it"
                 )
-            elif name == "content" and value is None:
-                fault = "content cannot be cleared; delete the memory instead"
             if fault and not cell.fault:
                 self.faults.add(row, fault)
             settled[name] = value
