@@ -170,9 +170,9 @@ _FORMS = """
 """Forms of verbs that no ending tells."""
 
 _PASTS = """
-    ate became began bought brought built came caught chose drank drew drove fed felt flew fought found gave grew hung
-    heard held hid kept led lent lost paid ran rang rode said sang sat saw sent slept spent spoke stole stood swam taught
-    thought threw told took went woke won wore wrote
+    ate became began bought brought built came caught chose drank drew drove fed felt flew fought found gave grew
+    hung heard held hid kept led lent lost paid ran rang rode said sang sat saw sent slept spent spoke stole stood swam
+    taught thought threw told took went woke won wore wrote
 """
 
 _INTENDING = """
