@@ -262,9 +262,9 @@ def _may_end(text: str, cue: Cue) -> bool:
 
 
 def _is_same_field(text: str, other: str) -> bool:
-    """Whether two texts begin with the same label: «city: Hull», «city: Leeds, was Hull»."""
-    label, other_label = _FIELD.match(text), _FIELD.match(other)
-    return label is not None and other_label is not None and label[1].lower() == other_label[1].lower()
+    """Whether two texts begin with the name of the same field: «city: Hull», «city: Leeds, was Hull»."""
+    field, other_field = (None if _LABEL.match(one) else _FIELD.match(one) for one in (text, other))
+    return field is not None and other_field is not None and field[1].lower() == other_field[1].lower()
 
 
 def _n_telling(names: frozenset[str]) -> int:
