@@ -40,12 +40,30 @@ _OF_RELATIVE = re.compile(
     r"neighbou?r|colleague|roommate|flatmate|grandmother|grandfather|in-laws)s?\b(?! and)",
     re.IGNORECASE,
 )
+_OF_THE_PAST = re.compile(
+    r"\bfrom (?:19|20)\d\d (?:to|until|till) (?:19|20)\d\d\b|\b(?:19|20)\d\d ?[–-] ?(?:19|20)\d\d\b",
+    re.IGNORECASE,
+)
+"""What an older memory tells of as over, so that nothing replaces it."""
+
+_INTENDED = re.compile(
+    r"\b(?:will|going to|plans?|planning|wants?|hop(?:es|ing)|intends?|looking for|search(?:es|ing) for"
+    r"|appl(?:ies|ying) for|waiting|sav(?:es|ing) for|training for|stud(?:ies|ying) for|engaged|pregnant"
+    r"|expecting|due|upcoming|next)\b",
+    re.IGNORECASE,
+)
+"""What is still to come, and is over once it was done."""
+
+_FIELD = re.compile(r"\W{0,3}([^\W_][\w .'’-]{0,30}?)\s?[:=]")
+_OF_ONE_FIELD = 0.7
+"""How likely the value of a field replaces an older one of the same field, where a cue says so."""
+
 _LABEL = re.compile(
     r"\W*(?:correction|update|edit|erratum|note|korrektur|corrección|correction)\W+", re.IGNORECASE
 )
 _OF_USER = re.compile(
     r"\W*(?:the |der |die |el |la |l['\u2019])?"
-    r"(?:user|i|my|we|our|nutzer(?:in)?|benutzer(?:in)?|ich|wir|utilisat(?:eur|rice)|je|nous|usuari[oa]|yo)\b",
+    r"(?:user|customer|client|i|my|we|our|nutzer(?:in)?|benutzer(?:in)?|ich|wir|utilisat(?:eur|rice)|je|nous|usuari[oa]|yo)\b",
     re.IGNORECASE,
 )
 
@@ -171,7 +189,10 @@ class Judge:
         ]
         names = self._names(text) if reasons else []
         for newer, (score, cue, shared) in reasons:
-            is_same = newer.relative in text.lower() and _may_be_same(names, _besides(newer.names, cue))
+            is_field = any(_is_same_field(claim.statement.text, text) for claim, _ in newer.claims)
+            is_same = is_field or (
+                newer.relative in text.lower() and _may_be_same(names, _besides(newer.names, cue))
+            )
             likely = score * (1.0 if is_same else _ANOTHER_PERSON)
             if likely >= LEAST_SCORE:
                 rarest = tuple(sorted(shared, key=lambda name: (-self._weights[name], name)))
@@ -183,11 +204,13 @@ class Judge:
         topic = claim.old | claim.about
         for statement in statements:
             shared = topic & statement.said
-            if shared:
+            if shared and _may_end(statement.text, claim.cue):
                 score = self._likely(claim, values, statement, shared)
                 is_weak = score >= LEAST_SCORE and claim.cue.kind in _WEAK
                 if is_weak and has_cue(statement.text, claim.cue.kind):
                     score /= 2  # what both say the same way is no change between them
+                if _is_same_field(claim.statement.text, statement.text):
+                    score = max(score, _OF_ONE_FIELD * claim.cue.strength)
                 if score >= LEAST_SCORE:
                     yield score, claim.cue, shared
 
@@ -201,6 +224,9 @@ class Judge:
         if trust * claim.cue.strength < LEAST_SCORE:
             return 0.0
         weights, old_values = self._weights, statement.values(self._common_classes)
+        if claim.cue.kind == "fulfilled":  # that it was to come is what has changed
+            said_before = said_in(" ".join(_INTENDED.findall(statement.text)))
+            statement = statement._replace(said=statement.said - said_before)
         # values that only one of them has are what has changed, not what they are about
         about = claim.about - (values - statement.said)
         said = statement.said - (old_values - claim.statement.said - claim.beside)
@@ -226,6 +252,19 @@ class Judge:
     def _may_be_name(self, word: str) -> bool:
         """Whether a word is no common one that only begins a sentence."""
         return word not in self._common and (is_name(word) or not is_common(word))
+
+
+def _may_end(text: str, cue: Cue) -> bool:
+    """Whether what a text says may be over by what a cue tells of: nothing that is past, and only plans by a deed."""
+    if cue.kind == "fulfilled" and not _INTENDED.search(text):
+        return False
+    return not _OF_THE_PAST.search(text)
+
+
+def _is_same_field(text: str, other: str) -> bool:
+    """Whether two texts begin with the name of the same field: «city: Hull», «city: Leeds, was Hull»."""
+    field, other_field = (None if _LABEL.match(one) else _FIELD.match(one) for one in (text, other))
+    return field is not None and other_field is not None and field[1].lower() == other_field[1].lower()
 
 
 def _n_telling(names: frozenset[str]) -> int:

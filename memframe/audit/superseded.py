@@ -60,8 +60,8 @@ def find_superseded(
     newer memory, the likest first and at most three; ``score`` is how likely it is. From 0.45 on the action is
     ``review``; the others, from 0.25 on, are there to be ranked. An older memory is named once, with what replaces it
     best. The kind is that of the cue: ``no_longer``, ``used_to``, ``instead``, ``replaced``, ``switched``, ``moved``,
-    ``ended``, ``correction``, ``denied``, ``now``; or ``uncued``: the same statement with another value and nothing
-    that says so, at half the score.
+    ``ended``, ``fulfilled`` (what was to come), ``correction``, ``denied``, ``now``; or ``uncued``: the same statement
+    with another value and nothing that says so, at half the score.
 
     It looks at what the newer one says was so before («no longer X», «from X to Y»), at what both are about, the
     rarer a word the more, and at whom they name.

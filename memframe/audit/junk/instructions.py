@@ -13,6 +13,9 @@ _ROLES = (
     Signal.of(3, rf"\b{_ROLE}"),
     Signal.of(2, rf"{BEGIN}(?:[\w ]{{1,20}}[:>\]]\s*)?{_ROLE}"),
     Signal.of(
+        5, rf"{BEGIN}you(?: are|['’]re) an? (?:\w+[ -]){{0,2}}(?:expert|senior|specialist|professional)\b"
+    ),
+    Signal.of(
         3,
         r"\byou(?: are|['’]re) (?:claude|chatgpt|gpt|gemini|llama|mistral|deepseek|grok)\b",
         r"\bas an ai\b",
@@ -71,6 +74,8 @@ _HEADINGS = (
     ),
     Signal.of(1, r"^#{1,6} \w"),
     Signal.of(1, rf"</?{_TAG}>"),
+    Signal.of(5, r"<(?:system-reminder|system_reminder|user_memory|core_memory)\b"),
+    Signal.of(3, r"^#{1,3} tools?\s*$", r"\bthe \W?\w+\W? tool (?:allows|lets|enables) you\b"),
     Signal.of(3, r"</?(?:system|persona|human|instructions?|rules?|identity)>"),
     Signal.of(2, rf"{BEGIN}{_HEADING}\b\s?:"),
     Signal.of(5, rf"{BEGIN}(?:available (?:skills|tools|functions|agents)|(?:skills|tools) available)\s?:"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from memframe.audit.vocabulary import one_of
 
 ASKS = one_of(
-    r"""asked, asks, is asking, was asking, requested, requests, wants, wanted, would like, needs, needed, said, says,
+    r"""asked, asks, inquired, enquired, is asking, was asking, requested, requests, wants, wanted, would like,
+    needs, needed,
+    said, says,
     sent, pasted, uploaded, attached, shared, opened, clicked, pressed, selected, typed, tapped, confirmed, approved,
     rejected, accepted, thanked, invited, told, instructed, complained, replied, responded, answered,
     checked, tried, reported, provided, showed,
@@ -22,7 +24,7 @@ BUSY = one_of(
 DONE = one_of(
     r"""opened, committed, pushed, installed, deployed, created, fixed, merged, updated, started, finished,
     renamed, reverted, reran, added, removed, refactored, implemented, generated,
-    converted, completed, done"""
+    converted, completed, done, moved on"""
 )
 SAID = one_of(
     """answer, reply, response, output, step, paragraph, sentence, wording, draft, version, option, suggestion,
@@ -39,7 +41,7 @@ ON_SCREEN = one_of(
     function, variable, readme, changelog, linter, lint, compiler, package, dependenc\w+, config, repo, diff, merge
     conflict, parser, lexer, header, footer, database, pipeline, container, typo, spinner, popup, dialog, settings,
     login screen, error, warnings?, exception, flag, package[.-]lock, docker, queue, code, api, crash, heap, job,
-    refactor, null pointer, breakpoint, computer"""
+    refactor, null pointer, breakpoint, computer, pr, code review, checklist"""
 )
 """What there is at a keyboard."""
 

@@ -33,9 +33,10 @@ LIFE = (
             family=r"""wife, husband, partner, son, daughter, mother, father, mum, dad, kids?, child(?:ren)?, brother,
             sister, grand\w+, family, baby, friends?, dog, cat""",
             events=r"pregnan\w+, wedding, marri\w+, divorc\w+, custody, adoption, visa, asylum, green card",
+            losses="funeral, burial, grave, tombstone, rehab",
             helpers="doctor, therapist, lawyer, landlord, boss for",
             health=r"""patient, transplant, chemo\w*, surgery, diagnos\w+, kidney, heart, sober, diet, eye, blood,
-            medical, antibiotics?, medication, pills?, treatment, life support, hospice""",
+            medical, hospital, dos(?:e|age), antibiotics?, medication, pills?, treatment, life support, hospice""",
             learning="degree, thesis, phd, novel, university, school, exam, certificate, driving",
             living="house, flat, garden, job, career, club, church, band, choir",
         )

@@ -66,7 +66,7 @@ _ADVICE = re.compile(
 _TIME = one_of("date, time, day, datetime, timestamp")
 _NOW = re.compile(
     rf"\W*(?:the )?(?:current |today['’]s )?{_TIME}(?: (?:and|/) time)?(?: is|:|=)\W{{0,3}}"
-    r"(?:[a-z]{3,9},? |[0-9]).{0,60}"
+    r"(?:[a-z]{3,9},? |[0-9]|[a-z]{3,6}day\W*$).{0,60}"
     r"|\W*today is \w+(?:day)?[,;.][^\n]{0,80}",
     re.IGNORECASE,
 )
@@ -81,7 +81,7 @@ MIN_KNOWN, MIN_KNOWN_TIMED = 0.86, 0.7
 MARKS = r"(?i)\b" + one_of(
     pulses="heartbeat, ping, pong, keep-?alive, health ?check, watchdog, no_reply, liveness, readiness, uptime",
     silence="still, nothing",
-    schedules="cron, tarea, tâche, scheduler, timer, trigger, batch, poll, polling, poller",
+    schedules="cron, tick\\b, briefing, tarea, tâche, schedule[rd], timer, trigger, batch, poll, polling, poller",
     watching="monitor(?:ing)?, loop, event",
     work=r"job, task, bot\b, agent, script, run, build, pipeline, process, worker, queue, check, status, scan",
     programs="daemon, service, server, systems?, systemd, container, deploy, rollout, failover, gateway",
