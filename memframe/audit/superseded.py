@@ -17,11 +17,12 @@ from memframe.audit.exact_duplicate import owners_of
 from memframe.audit.findings import findings_frame
 from memframe.audit.keeper import age_order
 from memframe.audit.older import Older, Search
-from memframe.audit.similar import SimilarPairs, similar_pairs
+from memframe.audit.similar import Relations, SimilarPairs, similar_pairs
 from memframe.audit.statements import common_words, words_said
 from memframe.audit.succession import Asked, Claim, Judge, Succession, Weights, claims_of
 from memframe.audit.texts import text_column
 from memframe.audit.timewords import looks_back
+from memframe.audit.words import Words
 
 Rows = NDArray[np.int64]
 
@@ -92,8 +93,15 @@ def find_superseded(
     0  no_longer  m1         m2  review
     """
     pairs = similar_pairs(memories) if pairs is None else pairs
-    chosen = memories.iloc[pairs.rows]
-    found = [*_cued(chosen, pairs), *_uncued(chosen, pairs)]
+    return superseded_among(memories, relations=pairs.relations, now=now)
+
+
+def superseded_among(
+    memories: pd.DataFrame, *, relations: Relations, now: pd.Timestamp | None = None
+) -> pd.DataFrame:
+    """What `find_superseded` finds, by what is known of the texts already."""
+    chosen = memories.iloc[relations.rows]
+    found = [*_cued(chosen, relations), *_uncued(chosen, relations)]
     if now is not None:
         known = (chosen["created_at"].isna() | (chosen["created_at"] <= now)).to_numpy()
         found = [suggestion for suggestion in found if known[suggestion.newer]]
@@ -117,9 +125,9 @@ def find_superseded(
     )
 
 
-def _cued(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Suggestion]:
+def _cued(chosen: pd.DataFrame, relations: Relations) -> Iterator[_Suggestion]:
     contents, age = chosen["content"].tolist(), age_order(chosen)
-    for older, newer, score, cue, shared in _once_each(successions(chosen, pairs), age):
+    for older, newer, score, cue, shared in _once_each(successions(chosen, relations), age):
         if is_delicate(contents[older]) or is_delicate(contents[newer]):
             evidence = "the newer one says that something has changed"
         else:
@@ -139,10 +147,10 @@ def _once_each(found: Iterable[Succession], age: Rows) -> Iterator[Succession]:
         yield min(good, key=lambda succession: age[succession.newer])
 
 
-def _uncued(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Suggestion]:
+def _uncued(chosen: pd.DataFrame, relations: Relations) -> Iterator[_Suggestion]:
     """The older of two memories that state the same with another value, where no others do and neither looks back."""
     contents, age = chosen["content"].tolist(), age_order(chosen)
-    found = pairs.changed
+    found = relations.changed
     n_partners = Counter(place for pair in found for place in pair[:2])
     for left, right, difference in found:
         older, newer = sorted((left, right), key=age.__getitem__)
@@ -159,18 +167,18 @@ def _states(text: str) -> bool:
     return not looks_back(text) and not _STATES.isdisjoint(text.lower().split())
 
 
-def successions(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[Succession]:
+def successions(chosen: pd.DataFrame, relations: Relations) -> Iterator[Succession]:
     """For each memory with a cue the older ones that it may replace, the likest first and at most three.
 
     Parameters
     ----------
     chosen
-        The rows of the frame that the pairs are of.
+        The rows of the frame that the relations are of.
     """
     age, contents = age_order(chosen), chosen["content"].tolist()
-    first = _oldest_alike(pairs, age)
-    weights = Weights(pairs.reader.words)
-    asked = list(_asked(chosen, pairs, weights, age, first))
+    first = _oldest_alike(relations, age)
+    weights = Weights(relations.words)
+    asked = list(_asked(chosen, relations.words, weights, age, first))
     involved = {row for one in asked for row in (one.newer, *one.older)}
     judge = Judge(weights, common_words(contents[row] for row in involved))
     found: dict[int, list[Succession]] = {one.newer: [] for one in asked}
@@ -181,9 +189,7 @@ def successions(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[Successio
         yield from [one for one in several if one.score >= several[0].score / 2][:_SUGGESTIONS]
 
 
-def _asked(
-    chosen: pd.DataFrame, pairs: SimilarPairs, weights: Weights, age: Rows, first: Rows
-) -> Iterator[Asked]:
+def _asked(chosen: pd.DataFrame, words: Words, weights: Weights, age: Rows, first: Rows) -> Iterator[Asked]:
     """Memories that say that something has changed, from the oldest, and the older ones that they may mean."""
     plain = pc.utf8_lower(text_column(chosen, "content"))
     hinted, cued = (
@@ -192,7 +198,7 @@ def _asked(
     )
     # what only repeats an older memory replaces nothing
     hinted, cued = (rows[first[rows] == rows] for rows in (hinted, cued))
-    older = Older(pairs.reader.words, age, owners_of(chosen), hinted)
+    older = Older(words, age, owners_of(chosen), hinted)
     contents = chosen["content"].tolist()
     cued = cued[np.argsort(age[cued])]
     claimed = [(newer, claims) for newer in cued.tolist() if (claims := claims_of(contents[newer]))]
@@ -215,8 +221,8 @@ def _wanted(claims: list[Claim], weights: Weights) -> dict[str, float]:
     return wanted
 
 
-def _oldest_alike(pairs: SimilarPairs, age: Rows) -> Rows:
+def _oldest_alike(relations: Relations, age: Rows) -> Rows:
     """For each text the oldest that says the same."""
     return np.array(
-        [min(pairs.clusters.members(row), key=age.__getitem__) for row in range(len(age))], np.int64
+        [min(relations.clusters.members(row), key=age.__getitem__) for row in range(len(age))], np.int64
     )
