@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from memframe.audit.cues import ANY_CUE, ANY_HINT, cue_in
-from memframe.audit.evidence import is_delicate, shown
+from memframe.audit.evidence import Delicate, shown
 from memframe.audit.exact_duplicate import owners_of
 from memframe.audit.findings import findings_frame
 from memframe.audit.keeper import age_order
@@ -127,8 +127,9 @@ def superseded_among(
 
 def _cued(chosen: pd.DataFrame, relations: Relations) -> Iterator[_Suggestion]:
     contents, age = chosen["content"].tolist(), age_order(chosen)
+    delicate = Delicate(text_column(chosen, "content"))
     for older, newer, score, cue, shared in _once_each(successions(chosen, relations), age):
-        if is_delicate(contents[older]) or is_delicate(contents[newer]):
+        if delicate.any_of(older, newer):
             evidence = "the newer one says that something has changed"
         else:
             about = shown(words_said(contents[older], shared), delicate=False)
