@@ -27,11 +27,11 @@ _BEYOND_ASCII = r"[^\t\n\r -~]"
 
 
 def sieve_of(*patterns: re.Pattern[str]) -> str:
-    """A pattern of RE2 that matches every text in which any of some patterns is found, and others.
+    r"""A pattern of RE2 that matches every text in which any of some patterns is found, and others.
 
-    >>> import pyarrow.compute as pc
+    >>> import pyarrow as pa, pyarrow.compute as pc
     >>> sieve = sieve_of(re.compile(r"(?<!no )\bTEA\b", re.IGNORECASE), re.compile("coffee"))
-    >>> pc.match_substring_regex(["Tea for two", "no tea", "cocoa", "C\u00e9cile"], sieve).to_pylist()
+    >>> pc.match_substring_regex(pa.array(["Tea for two", "no tea", "cocoa", "C\u00e9cile"]), sieve).to_pylist()
     [True, True, False, True]
     """
     return "|".join([_BEYOND_ASCII, *dict.fromkeys(map(_translated, patterns))])
