@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, compress, islice
 from math import fsum, log2
 from typing import NamedTuple
 
-from memframe.audit.cues import Cue, cue_in, has_cue, hints_in
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from memframe.audit.cues import ANY_CUE, Cue, cue_in, has_cue
 from memframe.audit.known_words import is_common, is_name
 from memframe.audit.resemblance import class_of
 from memframe.audit.statements import (
@@ -17,12 +21,12 @@ from memframe.audit.statements import (
     names_in,
     said_in,
     sentences_of,
-    statement_of,
     statements_of,
 )
 from memframe.audit.words import Words, without_accents
 
 _CLAIMS = 3
+_TEXTS_AT_ONCE = 4096
 LEAST_SCORE = 0.25
 """What is less likely is not told."""
 
@@ -101,14 +105,21 @@ class Weights(dict[str, float]):
         return self.sum(part & whole) / self.sum(part) if part else 0.0
 
 
-def claims_of(text: str) -> list[Claim]:
-    """What the statements of a text claim to have changed, the surest few."""
-    hints = hints_in(text)
-    cued = [
-        (sentence, cue) for sentence in sentences_of(text) if (cue := cue_in(sentence, hints)) is not None
-    ]
+def claims_of(texts: Sequence[str]) -> Iterator[list[Claim]]:
+    """What the statements of each text claim to have changed, the surest few."""
+    for start in range(0, len(texts), _TEXTS_AT_ONCE):
+        some = texts[start : start + _TEXTS_AT_ONCE]
+        sentences = list(map(sentences_of, some))
+        lower = pc.utf8_lower(pa.array(chain.from_iterable(sentences), pa.large_string()))
+        may_be_cued = iter(pc.match_substring_regex(lower, ANY_CUE).to_pylist())
+        for text, several in zip(some, sentences, strict=True):
+            yield _claims_of(text, compress(several, islice(may_be_cued, len(several))))
+
+
+def _claims_of(text: str, sentences: Iterable[str]) -> list[Claim]:
+    cued = [(sentence, cue) for sentence in sentences if (cue := cue_in(sentence)) is not None]
     everything = said_in(text) if cued else frozenset()
-    claims = [_claim(cue, statement_of(sentence), everything) for sentence, cue in cued]
+    claims = [_claim(cue, Statement(sentence), everything) for sentence, cue in cued]
     return sorted(claims, key=lambda claim: -claim.cue.strength)[:_CLAIMS]
 
 
@@ -123,8 +134,8 @@ class _Newer(NamedTuple):
     """A newer text, as it is compared with one older text after the other."""
 
     row: int
-    claims: list[tuple[Claim, frozenset[str]]]
-    """Each with the values of its statement."""
+    claims: list[tuple[Claim, frozenset[str], frozenset[str]]]
+    """Each with all that it is about, and the values of its statement."""
     names: list[str]
     relative: str
     """Of whom the text speaks: sister, brother."""
@@ -157,7 +168,10 @@ class Judge:
             yield from self._replacing(row, contents[row], several)
 
     def _newer(self, asked: Asked, text: str) -> _Newer:
-        claims = [(claim, claim.statement.values(self._common_classes)) for claim in asked.claims]
+        claims = [
+            (claim, claim.old | claim.about, claim.statement.values(self._common_classes))
+            for claim in asked.claims
+        ]
         relative = _OF_RELATIVE.match(text)
         return _Newer(asked.newer, claims, self._names(text), relative[1].lower() if relative else "")
 
@@ -178,12 +192,11 @@ class Judge:
                 yield Succession(row, newer.row, likely, cue, rarest)
 
     def _reasons(
-        self, claim: Claim, values: frozenset[str], statements: Sequence[Statement]
+        self, claim: Claim, topic: frozenset[str], values: frozenset[str], statements: Sequence[Statement]
     ) -> Iterator[tuple[float, Cue, frozenset[str]]]:
-        topic = claim.old | claim.about
         for statement in statements:
-            shared = topic & statement.said
-            if shared:
+            if not topic.isdisjoint(statement.said):
+                shared = topic & statement.said
                 score = self._likely(claim, values, statement, shared)
                 is_weak = score >= LEAST_SCORE and claim.cue.kind in _WEAK
                 if is_weak and has_cue(statement.text, claim.cue.kind):

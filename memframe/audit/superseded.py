@@ -202,7 +202,8 @@ def _asked(chosen: pd.DataFrame, words: Words, weights: Weights, age: Rows, firs
     older = Older(words, age, owners_of(chosen), hinted)
     contents = chosen["content"].tolist()
     cued = cued[np.argsort(age[cued])]
-    claimed = [(newer, claims) for newer in cued.tolist() if (claims := claims_of(contents[newer]))]
+    all_claims = claims_of([contents[newer] for newer in cued.tolist()])
+    claimed = [(newer, claims) for newer, claims in zip(cued.tolist(), all_claims, strict=True) if claims]
     searches = [Search(newer, _wanted(claims, weights), _n_candidates(claims)) for newer, claims in claimed]
     for (newer, claims), likest in zip(claimed, older.likest(searches), strict=True):
         yield Asked(newer, claims, [row for row in likest if first[row] != newer])
