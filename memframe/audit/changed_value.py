@@ -40,9 +40,9 @@ def find_changed_values(memories: pd.DataFrame, *, pairs: SimilarPairs | None = 
 
     One row a pair: ``id`` is the older memory, ``related_id`` the newer one, ``start`` and ``end`` where in the older
     one the value stands, ``group`` all that differ from each other in values. Kinds are ``number``, ``date``, ``name``,
-    ``word`` (a colour, a place, a thing), ``polarity`` (one denies what the other says) and ``order`` (the same values
-    in exchanged places: «from Leeds to Ghent»). Nothing is proposed but to look: the newer one may replace the older,
-    or both are true.
+    ``word`` (a colour, a place, a thing, a tense), ``polarity`` (one denies what the other says) and ``order`` (the
+    same values in exchanged places: «from Leeds to Ghent»). Nothing is proposed but to look: the newer one may replace
+    the older, or both are true.
 
     It finds one exchanged value, or few in a sentence that no other memory shares, also beside typing errors and
     other spellings. Of two clusters of near-duplicates it names the closest pair, and each memory with at most

@@ -15,11 +15,19 @@ from memframe.audit.difference import APART, Difference, heavy, weight_of
 from memframe.audit.exchanges import is_amount, kind_of, n_light, n_values, valued
 from memframe.audit.known_words import is_known
 from memframe.audit.layout import Layout, Places
-from memframe.audit.lexicon import CHANGING, INTENDING, LIGHT, LIMITING, MINUTES, NEGATIONS, UNLIKE
+from memframe.audit.lexicon import (
+    CHANGING,
+    INTENDING,
+    LIGHT,
+    LIMITING,
+    MINUTES,
+    NEGATIONS,
+    UNLIKE,
+)
 from memframe.audit.opposites import are_opposed
 from memframe.audit.resemblance import is_digits, is_number, same_moment
 from memframe.audit.slips import is_slip, may_deny
-from memframe.audit.voice import is_other_voice, is_over_in_one
+from memframe.audit.voice import is_on_terms, is_other_voice, is_over_in_one
 
 _MOST_SLIPS, _MOST_EXCHANGED = 2, 2.5
 _LONG = 8
@@ -262,7 +270,7 @@ class Comparison:
         is_start = n_left == 0 or (n_left == 1 and not self._settled.isdisjoint(self._layout.ends))
         if share < (0.4 if is_start and self._shared > 4 else needed) or self._shared < 1:
             return APART
-        if not is_start and self._goes_to_number(more):
+        if not is_start and (self._goes_to_number(more) or is_on_terms(self._layout)):
             return APART
         return Difference("near", "truncated" if is_start else "extended", share)
 

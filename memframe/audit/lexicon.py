@@ -25,7 +25,7 @@ _LIGHT = {
     "de": """
         aber als auch auf aus bei beim bis bist da damit dann das dass dem den der dessen deren die dies diese diesem
         diesen dieser dieses doch du durch ein eine einem einen einer eines er es etwa etwas euch fur habe haben hatte
-        ich ihm ihn ihr ihre ihren im ist jede jedem jeden jeder jedes kann mehr mein meine mich mir mit nach noch nur
+        ich ihm ihn ihr ihre ihren im ist jede jedem jeden jeder jedes kann mehr mein meine mich mir mit nach noch
         ob oder schon sehr seine seinen sich sie sind soll sondern uber um und uns unser vom von vor waren wenn wer
         werden wie wieder wir wird wo wurde zu zum zur
     """,
@@ -154,6 +154,7 @@ _SAME = """
     aluminum/aluminium mold/mould mustache/moustache skeptical/sceptical defense/defence catalog/catalogue
     dialog/dialogue tumor/tumour anemia/anaemia leukemia/leukaemia pediatrician/paediatrician
     gynecologist/gynaecologist orthopedic/orthopaedic
+    fils fille/filles amie/amies voisine/voisines cousine/cousines
 """
 """Of which it does not matter which one stands there: spellings, abbreviations, units, everyday synonyms."""
 
@@ -166,18 +167,26 @@ _FORMS = """
     throw/throws/threw/thrown wake/wakes/woke/woken wear/wears/wore/worn win/wins/won write/writes/wrote/written
     draw/draws/drew/drawn
 """
-"""Forms of verbs that no ending tells: a sentence in another tense."""
+"""Forms of verbs that no ending tells."""
+
+_PASTS = """
+    ate became began bought brought built came caught chose drank drew drove fed felt flew fought found gave grew
+    hung heard held hid kept led lent lost paid ran rang rode said sang sat saw sent slept spent spoke stole stood swam
+    taught thought threw told took went woke won wore wrote
+"""
 
 _INTENDING = """
     plan plans planned planning intend intends intended hope hopes hoping wish wishes consider considers considering
     maybe perhaps almost nearly try tries tried attempt attempts attempted refuse refuses refused fail fails failed
-    might dreams wants wanted
+    might dreams wants wanted going
 """
 
 _OPPOSITES = """
     before/after in/out on/off up/down over/under above/below more/less most/least all/none everything/nothing
     everyone/nobody everybody/nobody always/never yes/no with/without can/cannot from/to inside/outside many/few
-    both/neither must/may into/out against/for until/from early/late might/will may/will all/some every/some
+    both/neither must/may into/out against/for until/from since/until since/before until/after by/after as/with
+    vor/nach auf/unter avant/apres antes/despues
+    early/late might/will may/will all/some every/some
     this/next this/last next/last next/previous previous/following north/south east/west left/right top/bottom
     like/hate love/hate like/dislike love/dislike enjoy/hate want/refuse adore/loathe like/loathe like/detest
     accept/decline accept/reject accept/refuse pass/fail win/lose remember/forget agree/refuse allow/forbid
@@ -199,6 +208,12 @@ _CHANGING = """
     stopped resigned retired ended instead longer anymore previously formerly broke divorced separated died correction
     expired closed discontinued
 """
+
+_LIMITING = """
+    only solely exclusively less more fewer least most mostly alternate nur weniger mehr seulement solo solamente
+"""
+
+_CONDITIONS = "if when whenever would could should will shall wenn falls si cuando"
 
 _UNLIKE = """
     ex law step half acting interim deputy vice assistant alleged supposed potential future fake mock imitation
@@ -224,10 +239,12 @@ CHANGING = frozenset(_CHANGING.split())
 """Words that tell of a change: a text that has one of them more is no copy."""
 INTENDING = frozenset(_INTENDING.split())
 """Words that tell of what has not happened: likewise."""
-LIMITING = frozenset(
-    ["only", "solely", "exclusively", "less", "nur", "weniger", "seulement", "solo", "solamente"]
-)
+PASTS = frozenset(_PASTS.split())
+"""Verbs in the past that no ending tells."""
+LIMITING = frozenset(_LIMITING.split())
 """Words that take something back: likewise."""
+CONDITIONS = frozenset(_CONDITIONS.split())
+"""Light words that say on what terms something is: likewise, where they stand before the rest of it."""
 UNLIKE = frozenset(_UNLIKE.split())
 """Words beside which a thing is another one: decaf coffee, an ex-wife, a sister-in-law, a deputy head. Likewise."""
 CALENDAR = frozenset(word for group in _groups(_CALENDAR) for word in group)

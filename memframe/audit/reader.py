@@ -16,6 +16,7 @@ from memframe.audit.letters import Letters
 from memframe.audit.lexicon import LIGHT
 from memframe.audit.punctuation import ends_sentence, is_enumerated
 from memframe.audit.subjects import OWNING, speaks_of_another, speaks_of_what_another_has
+from memframe.audit.voice import is_past_in_one
 from memframe.audit.words import Words
 
 _MOST_OF_IT = 0.6
@@ -41,6 +42,13 @@ class Reader:
 
     def difference(self, row: int, other: int) -> Difference:
         """What two texts differ in."""
+        difference = self._compared(row, other)
+        if difference.verdict != "near" or not is_past_in_one(self.words.of(row), self.words.of(other)):
+            return difference
+        return self._in_another_tense(row, other) or APART
+
+    def _compared(self, row: int, other: int) -> Difference:
+        """What two texts differ in, whatever their tenses."""
         a, b = self._letters.of(row), self._letters.of(other)
         if a == b:
             return Difference("near", "spelling", 1.0)
@@ -52,6 +60,14 @@ class Reader:
             difference = self._in_another_order(row, other) or difference
         is_other = self._is_sentence(difference, row, other) or self._is_of_another(difference, row, other)
         return APART if is_other else difference
+
+    def _in_another_tense(self, row: int, other: int) -> Difference | None:
+        """What two texts are whose words differ in their forms alone."""
+        if self._letters.of(row) != self._letters.of(other):
+            return None
+        pairs = zip(self.words.of(row), self.words.of(other), strict=True)
+        left, right = zip(*((word, there) for word, there in pairs if word != there), strict=True)
+        return Difference("changed", "word", 0.9, 1, left, right)
 
     def _in_another_order(self, row: int, other: int) -> Difference | None:
         """What two texts are if the order of the words that both have turns around what they say."""

@@ -71,6 +71,8 @@ def _are_two_words(a: str, b: str) -> bool:
     """Whether two words, the rarer first, are never each other's slip: light ones, numbers, days, opposites."""
     if a in LIGHT or a in NEGATIONS or a in CALENDAR or (b in NEGATIONS and len(b) < 5):
         return True
+    if a[:-1] == b[:-1] and {a[-1], b[-1]} == {"o", "a"}:
+        return True  # «hijo», «hija»
     return (is_number(a) and is_number(b)) or are_opposed(a, b)
 
 

@@ -38,24 +38,31 @@ _SIGNS = (
     (r"\b(ab|[abo])\+", r"\1 positive "),
     (r"\b(ab|[abo])[\x{2212}-]($|[^\pL\pN])", r"\1 negative\2"),
     (r"\bused to (\pL)", r"formerly \1"),
+    (r"([,;(]) ?(?:was|were|previously) (\pL)", r"\1 formerly \2"),
+    (r"\babout to (\pL)", r"going to \1"),
+    (r"\b(each|every) (?:other|second) ", r"\1 alternate "),
     (r"\b(ex|non|step|half|foster|grand|great|god|pre|post|anti|semi|vice)-(\pL)", r"\1\2"),
 )
 _FILLING = (
     r"\b(?:of course|as far as (?:i know|we know|is known|known)|in fact|by the way|you know|kind of|sort of|"
     r"to be honest|for sure|in general|at the moment|right now|as of now|as it happens|it seems(?: that)?|i think)\b"
 )
+_WHOLE = r"(?:all|none|no|(?:any|every|no)(?:thing|one|body|where)?)"
+_EXCEPT = r"(?:but(?: not)?|bar|apart from|aside from|other than|except for|excluding|save for)"
 _CONTRACTIONS = (
     (_FILLING, " "),
+    (rf"\b({_WHOLE}(?: (?:of )?(?:the |his |her |their |my )?\pL+)?),? {_EXCEPT} ", r"\1 except "),
     (r"\bcan(?:'t|not)\b", "can not"),
     (r"\b(do|does|did|is|are|was|were|would|should|could|have|has|had|ai|wo)n'?t\b", r"\1 not"),
     (r"'(?:s|re|ve|ll|d|m)\b", ""),
     (r"\bn(?:e |')(\pL+) plus\b", r"not \1"),
     (r"\b[cdjlmnst]'(\pL\pL)", r"\1"),
     (r"\bany more(\W*$|[.,;!?])", r"anymore\1"),
-    (r"\bno more than\b", "at most"),
+    (r"\b(?:no more than|up to)\b", "at most"),
     (r"\bno (?:less|fewer) than\b", "at least"),
 )
 _MOMENTS = (
+    (r"(\d|\b[ap]\.?m\.?) ?(cet|est)\b", r"\1 \2zone"),  # which are light words of French
     (r"\b(\d{4})-(\d\d)-(\d\d)\b", rf"\3 {MONTH}\2 \1"),
     (r"\b(\d\d?)\. ?(\d\d?)\. ?(\d{4})\b", rf"\1 {MONTH}\2 \3"),
     (r"\b(1[3-9]|2\d|3[01])/(0?[1-9]|1[0-2])/(\d{4})\b", rf"\1 {MONTH}\2 \3"),

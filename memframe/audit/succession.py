@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, compress, islice
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from math import fsum, log2
 from typing import NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from memframe.audit.cues import ANY_CUE, Cue, cue_in, has_cue
+from memframe.audit.claims import Claim
+from memframe.audit.cues import Cue, has_cue
 from memframe.audit.known_words import is_common, is_name
 from memframe.audit.resemblance import class_of
 from memframe.audit.statements import (
@@ -20,13 +18,10 @@ from memframe.audit.statements import (
     Statement,
     names_in,
     said_in,
-    sentences_of,
     statements_of,
 )
 from memframe.audit.words import Words, without_accents
 
-_CLAIMS = 3
-_TEXTS_AT_ONCE = 4096
 LEAST_SCORE = 0.25
 """What is less likely is not told."""
 
@@ -44,12 +39,30 @@ _OF_RELATIVE = re.compile(
     r"neighbou?r|colleague|roommate|flatmate|grandmother|grandfather|in-laws)s?\b(?! and)",
     re.IGNORECASE,
 )
+_OF_THE_PAST = re.compile(
+    r"\bfrom (?:19|20)\d\d (?:to|until|till) (?:19|20)\d\d\b|\b(?:19|20)\d\d ?[–-] ?(?:19|20)\d\d\b",
+    re.IGNORECASE,
+)
+"""What an older memory tells of as over, so that nothing replaces it."""
+
+_INTENDED = re.compile(
+    r"\b(?:will|going to|plans?|planning|wants?|hop(?:es|ing)|intends?|looking for|search(?:es|ing) for"
+    r"|appl(?:ies|ying) for|waiting|sav(?:es|ing) for|training for|stud(?:ies|ying) for|engaged|pregnant"
+    r"|expecting|due|upcoming|next)\b",
+    re.IGNORECASE,
+)
+"""What is still to come, and is over once it was done."""
+
+_FIELD = re.compile(r"\W{0,3}([^\W_][\w .'’-]{0,30}?)\s?[:=]")
+_OF_ONE_FIELD = 0.7
+"""How likely the value of a field replaces an older one of the same field, where a cue says so."""
+
 _LABEL = re.compile(
     r"\W*(?:correction|update|edit|erratum|note|korrektur|corrección|correction)\W+", re.IGNORECASE
 )
 _OF_USER = re.compile(
     r"\W*(?:the |der |die |el |la |l['\u2019])?"
-    r"(?:user|i|my|we|our|nutzer(?:in)?|benutzer(?:in)?|ich|wir|utilisat(?:eur|rice)|je|nous|usuari[oa]|yo)\b",
+    r"(?:user|customer|client|i|my|we|our|nutzer(?:in)?|benutzer(?:in)?|ich|wir|utilisat(?:eur|rice)|je|nous|usuari[oa]|yo)\b",
     re.IGNORECASE,
 )
 
@@ -63,18 +76,6 @@ class Succession(NamedTuple):
     cue: Cue
     shared: tuple[str, ...]
     """Classes of words that both have, the rarest first."""
-
-
-class Claim(NamedTuple):
-    """What a statement with a cue says: of before, of now, and what it is about."""
-
-    cue: Cue
-    statement: Statement
-    old: frozenset[str]
-    new: frozenset[str]
-    about: frozenset[str]
-    beside: frozenset[str]
-    """What the rest of the memory speaks of."""
 
 
 class Asked(NamedTuple):
@@ -103,31 +104,6 @@ class Weights(dict[str, float]):
     def share(self, part: frozenset[str], whole: frozenset[str]) -> float:
         """How much of the part is in the whole; of nothing it is nothing."""
         return self.sum(part & whole) / self.sum(part) if part else 0.0
-
-
-def claims_of(texts: Sequence[str]) -> Iterator[list[Claim]]:
-    """What the statements of each text claim to have changed, the surest few."""
-    for start in range(0, len(texts), _TEXTS_AT_ONCE):
-        some = texts[start : start + _TEXTS_AT_ONCE]
-        sentences = list(map(sentences_of, some))
-        lower = pc.utf8_lower(pa.array(chain.from_iterable(sentences), pa.large_string()))
-        may_be_cued = iter(pc.match_substring_regex(lower, ANY_CUE).to_pylist())
-        for text, several in zip(some, sentences, strict=True):
-            yield _claims_of(text, compress(several, islice(may_be_cued, len(several))))
-
-
-def _claims_of(text: str, sentences: Iterable[str]) -> list[Claim]:
-    cued = [(sentence, cue) for sentence in sentences if (cue := cue_in(sentence)) is not None]
-    everything = said_in(text) if cued else frozenset()
-    claims = [_claim(cue, Statement(sentence), everything) for sentence, cue in cued]
-    return sorted(claims, key=lambda claim: -claim.cue.strength)[:_CLAIMS]
-
-
-def _claim(cue: Cue, statement: Statement, everything: frozenset[str]) -> Claim:
-    old = said_in(cue.old) & statement.said
-    new = frozenset(name for name in said_in(cue.new) & statement.said if name[0] != "@") - old
-    own = said_in(cue.quote) if cue.kind == "used_to" else frozenset()
-    return Claim(cue, statement, old, new, statement.said - old - new - own, everything - statement.said)
 
 
 class _Newer(NamedTuple):
@@ -185,7 +161,10 @@ class Judge:
         ]
         names = self._names(text) if reasons else []
         for newer, (score, cue, shared) in reasons:
-            is_same = newer.relative in text.lower() and _may_be_same(names, _besides(newer.names, cue))
+            is_field = any(_is_same_field(claim.statement.text, text) for claim, *_ in newer.claims)
+            is_same = is_field or (
+                newer.relative in text.lower() and _may_be_same(names, _besides(newer.names, cue))
+            )
             likely = score * (1.0 if is_same else _ANOTHER_PERSON)
             if likely >= LEAST_SCORE:
                 rarest = tuple(sorted(shared, key=lambda name: (-self._weights[name], name)))
@@ -195,12 +174,14 @@ class Judge:
         self, claim: Claim, topic: frozenset[str], values: frozenset[str], statements: Sequence[Statement]
     ) -> Iterator[tuple[float, Cue, frozenset[str]]]:
         for statement in statements:
-            if not topic.isdisjoint(statement.said):
-                shared = topic & statement.said
+            shared = topic & statement.said
+            if shared and _may_end(statement.text, claim.cue):
                 score = self._likely(claim, values, statement, shared)
                 is_weak = score >= LEAST_SCORE and claim.cue.kind in _WEAK
                 if is_weak and has_cue(statement.text, claim.cue.kind):
                     score /= 2  # what both say the same way is no change between them
+                if _is_same_field(claim.statement.text, statement.text):
+                    score = max(score, _OF_ONE_FIELD * claim.cue.strength)
                 if score >= LEAST_SCORE:
                     yield score, claim.cue, shared
 
@@ -214,18 +195,22 @@ class Judge:
         if trust * claim.cue.strength < LEAST_SCORE:
             return 0.0
         weights, old_values = self._weights, statement.values(self._common_classes)
+        old_said = statement.said
+        if claim.cue.kind == "fulfilled":  # that it was to come is what has changed
+            old_said -= said_in(" ".join(_INTENDED.findall(statement.text)))
         # values that only one of them has are what has changed, not what they are about
-        about = claim.about - (values - statement.said)
-        said = statement.said - (old_values - claim.statement.said - claim.beside)
-        covered = min(1.0, (weights.sum(shared) + weights.sum(claim.beside & said) / 2) / weights.sum(said))
-        of_about = weights.share(about, statement.said)
+        about = claim.about - (values - old_said)
+        said = old_said - (old_values - claim.statement.said - claim.beside)
+        told = weights.sum(shared) + weights.sum(claim.beside & said) / 2
+        covered = min(1.0, told / weights.sum(said)) if said else 1.0  # of a mere plan nothing else is left
+        of_about = weights.share(about, old_said)
         if claim.old:
-            score = 0.45 * weights.share(claim.old, statement.said) + 0.25 * of_about + 0.3 * covered
+            score = 0.45 * weights.share(claim.old, old_said) + 0.25 * of_about + 0.3 * covered
         else:
             score = 0.5 * of_about + 0.5 * covered
         if claim.cue.kind == "denied":
             score *= covered
-        score -= 0.3 * weights.share(claim.new, statement.said)
+        score -= 0.3 * weights.share(claim.new, old_said)
         if all(name[0] == "@" for name in shared) and covered < _HALF:
             score /= 2  # a mere topic, of which the older one says something else
         return score * claim.cue.strength * trust
@@ -239,6 +224,30 @@ class Judge:
     def _may_be_name(self, word: str) -> bool:
         """Whether a word is no common one that only begins a sentence."""
         return word not in self._common and (is_name(word) or not is_common(word))
+
+
+def _may_end(text: str, cue: Cue) -> bool:
+    """Whether what a text says may be over by what a cue tells of: nothing that is past, and only plans by a deed."""
+    if cue.kind == "fulfilled" and not _INTENDED.search(text):
+        return False
+    return not _is_past(text)
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_past(text: str) -> bool:
+    return _OF_THE_PAST.search(text) is not None
+
+
+def _is_same_field(text: str, other: str) -> bool:
+    """Whether two texts begin with the same label: «city: Hull», «city: Leeds, was Hull»."""
+    label = _label_of(text)
+    return bool(label) and label == _label_of(other)
+
+
+@lru_cache(maxsize=1 << 15)
+def _label_of(text: str) -> str:
+    label = _FIELD.match(text)
+    return label[1].lower() if label else ""
 
 
 def _n_telling(names: frozenset[str]) -> int:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from memframe.audit.claims import Claim, claims_of
 from memframe.audit.cues import ANY_CUE, ANY_HINT, cue_in
 from memframe.audit.evidence import Delicate, shown
 from memframe.audit.exact_duplicate import owners_of
@@ -20,7 +21,7 @@ from memframe.audit.keeper import age_order
 from memframe.audit.older import Older, Search
 from memframe.audit.similar import Relations, SimilarPairs, similar_pairs
 from memframe.audit.statements import common_words, words_said
-from memframe.audit.succession import Asked, Claim, Judge, Succession, Weights, claims_of
+from memframe.audit.succession import Asked, Judge, Succession, Weights
 from memframe.audit.texts import text_column
 from memframe.audit.timewords import looks_back
 from memframe.audit.words import Words
@@ -71,8 +72,8 @@ def find_superseded(
     newer memory, the likest first and at most three; ``score`` is how likely it is. From 0.45 on the action is
     ``review``; the others, from 0.25 on, are there to be ranked. An older memory is named once, with what replaces it
     best. The kind is that of the cue: ``no_longer``, ``used_to``, ``instead``, ``replaced``, ``switched``, ``moved``,
-    ``ended``, ``correction``, ``denied``, ``now``; or ``uncued``: the same statement with another value and nothing
-    that says so, at half the score.
+    ``ended``, ``fulfilled`` (what was to come), ``correction``, ``denied``, ``now``; or ``uncued``: the same statement
+    with another value and nothing that says so, at half the score.
 
     It looks at what the newer one says was so before («no longer X», «from X to Y»), at what both are about, the
     rarer a word the more, and at whom they name.

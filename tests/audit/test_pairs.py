@@ -129,6 +129,13 @@ def test_what_recurs_or_is_a_saying_does_not_expire(text):
         ("Ich arbeite bei Siemens", "Ich arbeite nicht mehr bei Siemens, sondern bei Bosch"),
         ("User has a tortoise named Hektor", "Hektor, the tortoise, died in March"),
         ("The workshop is in Hull", "The workshop has relocated to Leeds from Hull"),
+        ("phone: Pixel 6", "phone: Pixel 9, replaced Pixel 6"),
+        ("city: Hull", "city: Leeds, was Hull"),
+        ("manager: Dana", "manager: Ulf (Dana left)"),
+        ("User is on the waiting list for a flat.", "User is off the waiting list."),
+        ("User is on the free plan.", "Customer upgraded to the Pro plan from the free plan."),
+        ("User will start at Acme in June.", "User started at Acme."),
+        ("User is looking for a flat in Ghent.", "User found a flat in Ghent and signed the lease."),
     ],
 )
 def test_what_was_so_before_is_suggested_for_review(older, newer):
@@ -136,8 +143,24 @@ def test_what_was_so_before_is_suggested_for_review(older, newer):
     assert found.loc[found.id == "m0", "action"].tolist() == ["review"]
 
 
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("User likes the marathon of Berlin.", "User finished the marathon of Berlin."),
+        ("User worked at Nokia from 2001 to 2008.", "User works at Ericsson now."),
+    ],
+)
+def test_no_deed_ends_a_liking_and_nothing_ends_the_past(older, newer):
+    found = find_superseded(memories(older, UNRELATED, newer))
+    assert "review" not in set(found["action"])
+
+
 def test_a_former_habit_replaces_no_use_of_something_else():
     assert find_superseded(memories("User uses a Framework 13", UNRELATED, "User used to be shy")).empty
+
+
+def test_a_mere_plan_is_superseded_when_it_is_done():
+    assert find_superseded(memories("Engaged.", UNRELATED, "Got married."))["kind"].tolist() == ["fulfilled"]
 
 
 def test_nothing_is_related_across_users():

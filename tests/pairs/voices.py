@@ -70,7 +70,7 @@ def pairs(name, seed, n=400):
 
 def _same(rng, said, sentence, values, rest):
     text = _joined([_filled(sentence.form, values), *rest])
-    how = rng.choice((reordered, mistyped_twice, in_the_past, unseen, wrapped, cased))
+    how = rng.choice((reordered, mistyped_twice, unseen, wrapped, cased))
     if how is reordered:
         forms = [form for form in sentence.same if " " in form]
         return forms and Pair("same", "reordered", text, _joined([_filled(rng.choice(forms), values), *rest]))
@@ -79,7 +79,9 @@ def _same(rng, said, sentence, values, rest):
 
 def _changed(rng, said, sentence, values, rest):
     slots = list(dict.fromkeys(SLOT.findall(sentence.form)))
-    if sentence.opposites and rng.random() < 0.3:
+    if any(word in TENSES for word in sentence.form.split()) and rng.random() < 0.3:
+        how, other = "tense", _in_the_past(_filled(sentence.form, values))
+    elif sentence.opposites and rng.random() < 0.3:
         how, other = "polarity", _filled(rng.choice(sentence.opposites), values)
     elif slots:
         how = rng.choice(slots)
@@ -128,7 +130,7 @@ def mistyped_twice(rng, said, text):
     return edits.mistyped(edits.mistyped(text, rng, None), rng, None)
 
 
-def in_the_past(rng, said, text):
+def _in_the_past(text):
     return re.sub("|".join(rf"\b{now}\b" for now in TENSES), lambda match: TENSES[match[0]], text, count=1)
 
 

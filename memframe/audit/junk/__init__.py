@@ -21,6 +21,8 @@ from memframe.audit.junk import (
     prompts,
     recitals,
     reports,
+    silences,
+    states,
 )
 from memframe.audit.junk.repeats import find_repeats
 from memframe.audit.junk.signs import Kind, Sign, quoted
@@ -29,6 +31,8 @@ from memframe.columns import texts
 
 _JUDGES: tuple[tuple[Callable[[str], Sign | None], tuple[str, ...]], ...] = (
     (emptiness.judge_emptiness, (emptiness.MARKS,)),
+    (silences.judge_silence, (silences.MARKS,)),
+    (states.judge_state, (states.MARKS,)),
     (reports.judge_report, (reports.MARKS,)),
     (outputs.judge_output, (outputs.MARKS, outputs.SIEVE)),
     (errands.judge_errand, (errands.MARKS,)),
@@ -192,6 +196,8 @@ def _looped(
         words = f"the memory tool's own words: {quoted(contents[row] or '')}"
         sign = Sign("feedback_loop", 0.95 if not inner or depth > 1 else 0.8, words)
         keeper = elsewhere.get(row)
+        if keeper is None and inner and loops.is_labelled(contents[row] or "", depth):
+            continue  # a plain label before a fact that no other memory tells
         if keeper is None and inner:
             keeper = keepers.setdefault((owners[row], echoes.words_told(inner)), row)
         if keeper is None or keeper == row:

@@ -58,7 +58,8 @@ _DEEDS = (
         + one_of(
             headings="next(?: session| steps?)?, todo, wip, in progress, progress, status, current task, task, queue",
             waiting="eta, on hold, currently on hold, blocked, pending, stopped",
-            going="""continue, need to, going to, about to, let['’]?s, let me, we['’]?re going to, i['’]?m going to,
+            going="""continue, (?:i |we )?need to, going to, about to, let['’]?s, let me,
+            we['’]?re going to, i['’]?m going to,
             i am going to""",
             errors="merge conflict, compile error, error, type error",
             steps=r"step [0-9]+, half ?way (?:through|into|done), half (?:done|of), just \w+ed",
@@ -83,6 +84,7 @@ _DEEDS = (
     Signal.of(  # "Build failed", "Waiting on ..."
         2,
         rf"{_BEGIN}(?:branch|pr|ci|tests?|builds?|tasks?(?: [0-9]+)?|server|deploy(?:ment|ing)?|refactoring)\b",
+        rf"{_BEGIN}all (?:[0-9]+ )?(?:tests?|checks?) (?:pass|passed|are|failed|succeed)\b",
         rf"{_BEGIN}(?:waiting on|working on it|[\w.-]+ (?:failed|passed|is up))\b",
     ),
 )
@@ -104,7 +106,9 @@ _OBJECTS = (
         rf"{_WHO} {ASKS} (?:(?:about|for) )?(?:the|today['’]s|a) (?:weather|news|forecast|headlines|traffic)\b",
         rf"{_WHO} {ASKS} (?:the assistant )?to {COMMAND}\b",
         rf"{_WHO} {ASKS} for an? {TRIFLE}\b",
+        rf"{_WHO} (?:clicked|pressed|selected|tapped|picked) [\"“'‘][^\"”’\n]{{1,30}}[\"”'’]\W*\Z",
     ),
+    Signal.of(4, rf"{_WHO} {ASKS} (?:for )?(?:an?|another) {TRIFLE} (?:about|on|in the style of)\b"),
     Signal.of(  # what the conversation itself holds: "the paragraph above", "a shorter version"
         3,
         rf"\bthe {_WHICH_ONE}(?: \w+)? {SAID}s?\b",
@@ -123,7 +127,7 @@ _OBJECTS = (
     ),
     Signal.of(3, rf"{_WHO} {ASKS} (?:the|this|that|it) [^.]{{0,30}}\b{_CHANGED}\b", r"\bPR #?[0-9]+"),
     Signal.of(1, rf"\bthe {SAID}\b", rf"\ban? {SAID}\b"),
-    Signal.of(2, rf"\b{ON_SCREEN}\b"),
+    Signal.of(2, rf"\b{ON_SCREEN}\b", r"\b(?:reply|input|answer|response) from (?:the )?user\b"),
     Signal.of(  # two things at a keyboard, or one by its name
         1,
         rf"\b{ON_SCREEN}\b.*\b{ON_SCREEN}\b",
@@ -142,6 +146,7 @@ _TIMES = (
         r"\bin (?:the next|an?|about an?) (?:hour|minute|moment)s?",
         r"\bin [0-9]+ (?:min|minutes|hours|secs?)\b|\b[0-9]+ min\b",
         r"\b[0-9]+ (?:min|minutes|hours|seconds) (?:to go|left|remaining)",
+        r"\b(?:see|check) (?:if|whether) (?:that|it|this) (?:helps|works)\b|\basked for help\W*\Z",
         r"\b(?:brb|eta|so far|report back|yet\b|gerade|momentan)",
     ),
     Signal.of(  # away for a moment
@@ -169,10 +174,11 @@ _TIMES = (
         + one_of(
             failed="failed, failing, fails, fail, red, broken, crashed, complains, gets? an? error",
             stopped="stuck, stopped at, on hold",
+            succeeded="(?:completed|finished|done) successfully, successfully (?:completed|finished)",
             passed="pass(?:es|ing)? now, green, up on",
             again=r"loading, retry\w*, re-?run\w*, undo, go ahead",
             denied="does(?:n['’]t| not) (?:work|load|compile|open), cannot (?:see|find|read|open)",
-            waiting="waiting (?:for|on), wartet, esperando, attend",
+            waiting="(?:waiting|waits) (?:for|on), wartet, esperando, attend",
             others="ergebnis, descarga",
         )
         + r"\b",
@@ -200,8 +206,10 @@ MARKS = (
         )
         + r"\b",
         deeds=r"\w+ing\b, \w+ed\b",
-        headings="next, todo, wip, in progress, on hold, progress, status, pending, current, task, queue, step",
-        going="""continue, need to, going to, let['’]?s , let me, we['’]?re going, about to, i['’]m going to,
+        headings="next, todo, wip, in progress, on hold, blocked, progress, status, pending",
+        tasks="current, task, queue, step",
+        all_of="all [0-9]*",
+        going="""continue, (?:i |we )?need to, going to, let['’]?s , let me, we['’]?re going, about to, i['’]m going to,
         i am going to""",
         states=r"currently, in the process, done, eta\b, half, still, now, just \w+ed, en cours, gerade",
         things=r"branch, pr\b, ci\b, tests?\b, build, compile, server, deploy, bug, merge",

@@ -71,6 +71,8 @@ _HEADINGS = (
     ),
     Signal.of(1, r"^#{1,6} \w"),
     Signal.of(1, rf"</?{_TAG}>"),
+    Signal.of(5, r"<(?:system-reminder|system_reminder|user_memory|core_memory)\b"),
+    Signal.of(3, r"^#{1,3} tools?\s*$", r"\bthe \W?\w+\W? tool (?:allows|lets|enables) you\b"),
     Signal.of(3, r"</?(?:system|persona|human|instructions?|rules?|identity)>"),
     Signal.of(2, rf"{BEGIN}{_HEADING}\b\s?:"),
     Signal.of(5, rf"{BEGIN}(?:available (?:skills|tools|functions|agents)|(?:skills|tools) available)\s?:"),

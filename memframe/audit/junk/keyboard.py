@@ -22,7 +22,7 @@ BUSY = one_of(
 DONE = one_of(
     r"""opened, committed, pushed, installed, deployed, created, fixed, merged, updated, started, finished,
     renamed, reverted, reran, added, removed, refactored, implemented, generated,
-    converted, completed, done"""
+    converted, completed, done, moved on"""
 )
 SAID = one_of(
     """answer, reply, response, output, step, paragraph, sentence, wording, draft, version, option, suggestion,
@@ -39,7 +39,7 @@ ON_SCREEN = one_of(
     function, variable, readme, changelog, linter, lint, compiler, package, dependenc\w+, config, repo, diff, merge
     conflict, parser, lexer, header, footer, database, pipeline, container, typo, spinner, popup, dialog, settings,
     login screen, error, warnings?, exception, flag, package[.-]lock, docker, queue, code, api, crash, heap, job,
-    refactor, null pointer, breakpoint, computer"""
+    refactor, null pointer, breakpoint, computer, pr, code review, checklist"""
 )
 """What there is at a keyboard."""
 

@@ -33,6 +33,7 @@ LIFE = (
             family=r"""wife, husband, partner, son, daughter, mother, father, mum, dad, kids?, child(?:ren)?, brother,
             sister, grand\w+, family, baby, friends?, dog, cat""",
             events=r"pregnan\w+, wedding, marri\w+, divorc\w+, custody, adoption, visa, asylum, green card",
+            losses="funeral, burial, grave, tombstone, rehab",
             helpers="doctor, therapist, lawyer, landlord, boss for",
             health=r"""patient, transplant, chemo\w*, surgery, diagnos\w+, kidney, heart, sober, diet, eye, blood,
             medical, antibiotics?, medication, pills?, treatment, life support, hospice""",

@@ -60,7 +60,11 @@ _WRAPPINGS = (
         r"(?:says?|states?|indicates?|contains?|shows?|includes?|notes?)(?: that)?"
     ),
     # Recalled memory: Saved:
-    r"(?:recalled|retrieved|stored|saved|relevant|new|updated|existing) (?:memory|memories|fact)",
+    (
+        r"(?:recalled|retrieved|stored|saved|relevant|new|updated|existing) (?:memory|memories|fact)"
+        r"(?: (?:from|about|for) [\w ]{1,40}(?=:))?"
+    ),
+    "model set context updated",
     # Memory consolidation complete
     (
         r"memory (?:consolidation|clean-?up|flush|compaction|sync|search|extraction|update)(?: is| has)? "
@@ -105,6 +109,7 @@ _GAINED = (
     r"|provided|detected|identified|match(?:ed)?|returned)"
 )
 _NOTHING_GAINED = re.compile(
+    r"(?![^\n]*\b(?:his|her|their|my|our)\b)"
     rf"\W{{0,3}}(?:there (?:is|are|was|were) )?(?:no {_KIND}{_WHAT}|nothing(?: new)?) (?:(?:was|were|is|are"
     rf"|could be|to be|to) )?"
     rf"(?:{_GAINED}|about the user)\b[^\n]{{0,60}}"
@@ -115,7 +120,8 @@ _NOTHING_GAINED = re.compile(
 )
 
 MARKS = (
-    r"(?i)memor(?:y|ies)|\b(?:assistant|ai|agent|bot) (?:has )?(?:stored|saved|recalled|remembered|noted)"
+    r"(?i)memor(?:y|ies)|model set context"
+    r"|\b(?:assistant|ai|agent|bot) (?:has )?(?:stored|saved|recalled|remembered|noted)"
     r"|\b(?:stored|saved|added|retrieved|recalled|found) (?:[0-9]+ )?(?:new )?(?:facts?|notes?)"
     r"|^\W*(?:there (?:is|are|was"
     r"|were) )?no(?:thing)? |n[o'’]t \w+ any |\b(?:facts?|notes?) (?:was |were |has been |have been |is "
@@ -165,3 +171,19 @@ def unwrap(text: str) -> Wrapped | None:
         return None
     inner = inner.strip(_ENDS)
     return Wrapped("" if _NO_FACT.fullmatch(inner) else inner, depth + max(0, n_said - 1))
+
+
+_LABEL = re.compile(
+    r"\W{0,4}(?:(?:(?:the )?(?:user['’]?s |new )?(?:memory|fact)(?: (?:updated|saved|added|stored))?|saved|stored|noted"
+    r"|remembered)\s?[:–-]|i(?:['’]ll| will) remember that\b)",
+    re.IGNORECASE,
+)
+
+
+def is_labelled(text: str, depth: int) -> bool:
+    """Whether the only wrapping is a word for a memory, as tools and people put it before what they keep.
+
+    >>> is_labelled("Saved: prefers aisle seats", 1), is_labelled("Retrieved memory: prefers aisle seats", 1)
+    (True, False)
+    """
+    return depth == 1 and _LABEL.match(text) is not None

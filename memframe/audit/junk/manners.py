@@ -45,8 +45,14 @@ _OF_USER = (
         (?:opened|closed|left|joined) the (?:app|chat|conversation), asked (?:a|another|the|some) questions?,
         asked (?:the )?(?:assistant|ai|me|you) to (?:remember|save|store|note) (?:something|this|that|it),
         sent (?:a|an|another) (?:image|message|file|photo), did not (?:respond|reply|answer),
+
+               (?:is )?(?:testing|tests|tested) (?:the |this )?(?:assistant|bot|ai|agent|chat|memory),
+        (?:is )?testing (?:whether|if) (?:the )?memory works,
         (?:is )?wait(?:s|ing),
-        is (?:now )?(?:online|offline|active|idle|typing|away|here), replied, responded, confirmed, agreed"""
+        is (?:now )?(?:online|offline|active|idle|typing|away|here), replied, responded, confirmed,
+        agreed(?: to (?:proceed|continue|go (?:on|ahead)))?,
+        (?:re(?:plied|acted|sponded)|answered)
+        with an? [\w -]{0,16}(?:emoji|smiley|thumbs?[ -]up|yes|no|nod|smile|sticker|gif)"""
     )
     + rf"(?: (?:to|with|at|from|on|for|again|about)(?: (?:{_OF_TALKING}|[0-9][\w:.-]*)){{1,4}})?"
 )
@@ -102,19 +108,45 @@ _SAID_TO_ALL = one_of(
     (?:i can|i['’]d be happy to|happy to) (?:help|assist)(?: you)?(?: with (?:that|this|anything else))?,
     let me know if (?:you (?:need|have)|there['’]s) any[^.!?\n]{0,40}, is there anything else[^.!?\n]{0,40},
     anything else, (?:i['’]m )?glad (?:i could|to) help, i can(?:no|['’])t (?:help|assist) with (?:that|this),
-    as mentioned (?:earlier|above|before), feel free to ask[^.!?\n]{0,40}"""
+    (?:but )?i can(?:no|['’])t help with (?:that|this)(?: request)?, (?:oops[,!] )?something went wrong,
+    please try again(?: later)?,
+    an error occurred(?: while processing (?:your|the) request)?, as mentioned (?:earlier|above|before),
+    feel free to ask[^.!?\n]{0,40}"""
 )
+_FRIENDLY = one_of(
+    """thx, ty, thanks(?: so much| a lot)?, thank you(?: so much| very much)?, ok(?:ay)?, hi, hello, hey, bye, yes,
+    no, great,
+    cool, perfect, nice, got it, good (?:morning|night|evening), sounds good, you['’]re welcome, my pleasure,
+    no worries"""
+)
+_SAID_BY = r"\W{0,4}(?:user|human|assistant|ai|bot|agent|customer)\s?:\s*"
+_EXCHANGE = rf"(?:{_SAID_BY}(?:(?:{_FRIENDLY}|{_POLITE}|{_SAID_TO_ALL})[!,.?\s]*)+)+"
+_EXPLAINED = one_of(
+    said="""explained, described, answered, clarified, summari[sz]ed, told, showed, listed, provided, gave, offered,
+    suggested,
+    recommended""",
+    asked="asked (?:the )?user (?:for|to|if|whether|about|what|which|how), requested",
+    wrote="wrote, drafted, generated, translated, corrected, rephrased, rewrote, repeated, proposed",
+)
+_ANSWERED = rf"(?:the )?{_MACHINE} (?:has |then |also |just |had )?{_EXPLAINED}\b[^\n]{{0,140}}"
+_AFTERMATH = re.compile(
+    r"[0-9]|\b(?:agreed|decided|chose|accepted|booked|ordered|will|wants?|likes?|liked|prefers?|because|always|never|every"
+    r"|allerg\w+|diagnos\w+)\b|(?<!\A)(?<![.!?]\s)\b(?!AI\b|I\b)[A-Z]"
+)
+"""What speaks for something in an answer that somebody may want to know later: a name, a number, what came of it."""
+
 _EDGE = one_of("start, end, beginning")
 _EVENT = re.compile(
-    rf"(?:(?:{_POLITE}[!,. ]*)?{_SAID_TO_ALL}[.!?]*\s*)+"
+    rf"(?:(?:{_POLITE}[!,. ]*)?{_SAID_TO_ALL}[.!?]*\s*)+|{_EXCHANGE}"
     rf"|\W{{0,3}}(?:(?:{_OF_TALK}|{_OF_USER}|{_REACTION}|{_OF_ASSISTANT}|{_EDGE} of {_TALK}){_END})+",
     re.IGNORECASE,
 )
+_ANSWER = re.compile(rf"\W{{0,3}}{_ANSWERED}", re.IGNORECASE)
 _LONGEST = 400
 
 MARKS = (
     r"(?i)conversation|session|\bchat|dialogue|\bcall\b|\buser|assistant|\bai\b|agent|\bbot\b|how (?:can|may) i|help"
-    r"|let me know|anything else|as mentioned|feel free"
+    r"|let me know|anything else|as mentioned|feel free|went wrong|try again|human:|error occurred|can(?:no|['’])t help"
 )
 """A pattern of RE2 that every such text matches."""
 
@@ -126,6 +158,11 @@ def judge_manners(text: str) -> Sign | None:
     'session_noise'
     >>> judge_manners("User said hello to the neighbours and was invited to the summer party")
     """
-    if len(text) > _LONGEST or not _EVENT.fullmatch(text):
+    if len(text) > _LONGEST or not (_EVENT.fullmatch(text) or _is_answer(text)):
         return None
     return Sign("session_noise", 0.95, f"an event of a conversation: {quoted(text)}")
+
+
+def _is_answer(text: str) -> bool:
+    """Whether it is only said that an assistant answered, or asked in turn."""
+    return _ANSWER.fullmatch(text) is not None and not _AFTERMATH.search(text)

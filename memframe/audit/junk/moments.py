@@ -140,7 +140,7 @@ _TECHNICAL = (
 
 _LASTING = _sign(
     r"\b(?:prefers?|always|usually|every|each|never|because|wants?|likes?|decided|since (?:19|20)[0-9]{2}"
-    r"|for (?:\w+ )?(?:years|months)|before (?:you|we)|or (?:they|it) (?:will )?fails?"
+    r"|for (?:\w+ )?(?:years|months)|before (?:you|we|\w+ing)|means|whenever|or (?:they|it) (?:will )?fails?"
     r"|how we|in (?:this|our|my) (?:project|repo))\b"
 )
 _ANY_PROCESS, _OF_A_MACHINE = _sign(rf"\b(?:{_PROCESS}|deployment)\b"), _sign(rf"\b{_OF_MACHINES}(?!\w)")

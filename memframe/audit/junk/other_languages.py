@@ -19,20 +19,24 @@ _WHO = one_of(
 _DEED = one_of(
     german="""fragt(?:e)?, möchte, will, wollte, bittet, bat, braucht, wünscht(?: sich)?, wartet, hat(?: gerade)?""",
     french=r"demande, a demandé, veut(?: savoir)?, voudrait, souhaite, attend, a (?:envoyé|collé|partagé|téléversé)",
-    spanish=r"""pide, pidió, quiere(?: saber)?, quisiera, pregunta, preguntó, espera, necesita, subió, envió, pegó,
+    spanish=r"""pide, pidió, quiere(?: saber)?, quisiera, pregunta, preguntó,
+    (?:está )?esper(?:a|ando)(?: que termine)?, necesita, subió, envió, pegó,
     compartió, ha (?:subido|enviado|pedido|pegado)""",
 )
 _GERMAN_THING = one_of(
     """text, absatz, satz, antwort, bild, datei, pdf, code, screenshot, artikel, e-?mail, mail, brief, liste, tabelle,
-    titel, überschrift, vorschlag, version, fehlermeldung, zusammenfassung, übersetzung, gedicht, witz, rezept"""
+    titel, überschrift, vorschlag, tests?, build, version, fehlermeldung, zusammenfassung, übersetzung, gedicht,
+    witz, rezept"""
 )
 _FRENCH_THING = one_of(
     """texte, phrase, paragraphe, réponse, image, fichier, pdf, code, capture d['’]écran, article, e-?mail, courriel,
-    lettre, liste, tableau, titre, version, résumé, traduction, poème, blague, recette, orthographe"""
+    lettre, liste, tableau, compilation, tests, titre, version, résumé, traduction, poème, blague, recette,
+    orthographe"""
 )
 _SPANISH_THING = one_of(
     """texto, frase, párrafo, respuesta, imagen, archivo, fichero, pdf, código, captura de pantalla, artículo, correo,
-    carta, lista, tabla, título, versión, resumen, traducción, poema, chiste, receta, ortografía"""
+    carta, lista, tabla, compilación, pruebas, título, versión, resumen, traducción, poema, chiste, receta,
+    ortografía"""
 )
 _THING = rf"(?:{_GERMAN_THING}(?:e?[ns]|e)?|{_FRENCH_THING}s?|{_SPANISH_THING}(?:e?s)?)"
 _OF_THE_MOMENT = one_of(

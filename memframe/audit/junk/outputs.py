@@ -70,6 +70,15 @@ _DONE = one_of(
     "taken, captured, truncated, omitted, loaded, saved, returned, received, rendered, generated, closed"
 )
 _FILE = rf"{_PATH}[/.]\w+"
+_MEASURED = one_of(
+    who="session(?:_id)?, request_id, trace_id, run_id, job_id, pid, worker, agent_id",
+    time=r"turns?, latency(?:_ms)?, duration(?:_ms)?, elapsed, uptime",
+    amounts=r"(?:\w+_)?tokens, retries, attempts?, cpu, rss",
+)
+_MEASURE = one_of(
+    _MEASURED,
+    "cost(?:_usd)?, model, status, exit(?:_code)?, code, level, event, ts, timestamp, mem, load, ms",
+)
 _PLACE = rf"(?:{_FILE}|{_N}\s{_COUNTED}|https?://\S+|[\"'`][^\"'`\n]{{1,60}}[\"'`])"
 _TOOLS = r"(?:[a-z]+_[a-z_]+|(?:the )?(?:tool(?: call)?|command|process|exec|search|script))"
 _WHOLE = re.compile(
@@ -95,7 +104,10 @@ _WHOLE = re.compile(
         r" (?:compiling|downloading|installing|building) [\w.-]+ v?[0-9][^\0]{0,2000}",
         training=r"epoch [0-9]+/[0-9]+\b[^\n]{0,120}",
         searches=r"search results(?: for [^:\n]{1,60})?: 1[.)] [^\0]{0,2000}",
-    ),
+        codes=r"(?:command |process )?exit(?:ed)?(?: with)? (?:code|status)[: ] ?[0-9]{1,3}, tool_\w+: [^\n]{0,120}",
+        measures=rf"(?=[^\n]*\b{_MEASURED}=)(?:{_MEASURE}=[^\s=]+[\s,;]{{0,3}}){{2,12}}",
+    )
+    + r"[.!\s]*\Z",
     re.IGNORECASE,
 )
 """What a tool says when it is done, and nothing else."""
@@ -105,7 +117,6 @@ _TABLE = re.compile(
 )
 _FORMULA = re.compile(r"\s*=[A-Z]{2,}\([^\n]*\)\s*")
 _FENCE = re.compile(r"\A\s*```\w*\s*\n(?P<inside>[^\0]*?)(?:\n```\s*)?\Z")
-_END = re.compile(r"[.!\s]*\Z")
 _SCORE = 0.9
 
 MARKS = one_of(
@@ -124,6 +135,8 @@ MARKS = one_of(
     r"|removing|creating|pulling|pushing|resolving|unpacking|enumerating|counting|fetching|step|ok)\s)",
     prefixes=r"(?i:^\s*(?:warning|error|remote|hint|sudo|note|e|w|traceback)): , ^\[[0-9]{2}:",
     counts=rf"(?i:[0-9] (?:{_COUNTED}))",
+    codes=r"(?i:^\W*(?:command |process )?exit(?:ed)? |^tool_)",
+    measures=rf"(?i:^\s*{_MEASURE}=)",
     columns=r"[A-Z][A-Za-z%]+[ ]{2}[^\n]*[ ]{2}[A-Z]",
 )
 """A pattern of RE2 that every output matches."""
@@ -149,8 +162,7 @@ def judge_output(text: str) -> Sign | None:
 def _has_form(text: str) -> bool:
     if _BEGINNING.search(text) or _LOG_LINE.match(text) or _FORMULA.fullmatch(text) or _TABLE.match(text):
         return True
-    whole = _WHOLE.match(text.lstrip())
-    return whole is not None and _END.match(text.lstrip(), whole.end()) is not None
+    return _WHOLE.match(text.lstrip()) is not None
 
 
 def _is_answer(text: str) -> bool:

@@ -63,7 +63,8 @@ _SUPPOSED = re.compile(rf"\b{_WHEN} (?:the |a )?users?\b", re.IGNORECASE)
 _FOR_SOMEBODY = re.compile(
     r"\b(?:as|because|since|that) (?:the user|they|he|she) "
     r"(?:is|has|uses|can(?:no|['’])t|suffers|lives|works|was|had|writes|speaks|reads|owns|needs|prefers|finds)\b"
-    r"|[,;:–—-]\s(?:the user|they|he|she) (?:finds|hates|loves|prefers|dislikes|feels|gets|has)\b",
+    r"|[,;:–—-]\s(?:the user|they|he|she) (?:finds|hates|loves|prefers|dislikes|feels|gets|has)\b"
+    r"|\b(?:call|address) (?:the user|him|her|them|me) (?:by |as )?\W?[a-z]+\b|\b(?:his|her|their) (?:own )?wish\b",
     re.IGNORECASE,
 )
 """What is asked of an assistant for the sake of its user."""
@@ -78,7 +79,8 @@ _PARTICULAR = re.compile(
     rf"\b(?i:because|since) (?!(?i:{_NO_PERSON})\b)\w+"
     rf"|\b(?i:users?)['’]s (?!(?i:{_THEIR_OWN})\b)\w+ (?i:is|are|has|was)\b"
     r"|\b(?i:in|on|for) this (?i:repo|repository|project|machine|laptop|computer|house|family|team)\b"
-    r"|\b(?i:his|her|their|my) (?i:wife|husband|mother|father|sister|brother|son|daughter|child(?:ren)?|birthday)\b"
+    r"|\b(?i:his|her|their|my) (?i:late |ex-?|new |first )?"
+    r"(?i:wife|husband|mother|father|sister|brother|son|daughter|child(?:ren)?|birthday)\b"
     r"|\b(?i:as|call|named) (?:Mrs?|Ms|Dr|Frau|Herr|Madame|Señora?)\b"
 )
 """A reason, a place or a person of somebody's own: such a rule was made for one user, and is his wish."""
@@ -105,6 +107,7 @@ MARKS = "(?i)" + one_of(
     models=r"language model, \bmodel\b, sub-?agent",
     prompts=r"""system(?: prompt| message| instructions?)?\s?[:>\]|], system (?:message|prompt), instructions?\b,
     \brules?\b, guidelines, \bpersona\b, output format, important:""",
+    reminders="<(?:system.reminder|user_memory|core_memory)",
     tags=r"<(?:system|instructions?|rules?)>, <(?:persona|human)>, ^\W*#{2,} ?\w, ^\W*available",
     files=r"\.md\b, cursorrules, this file to persist, mental notes, core memory, first run, sessions\b",
     tools=r"\btools?\b, tool policy, heartbeat_ok, no_reply, knowledge cutoff, hallucinate, destructive,"

@@ -43,7 +43,8 @@ _TO_USER = re.compile(
 """How a tool or an assistant begins that tells what it knows."""
 
 _JSON = re.compile(
-    r"\W{0,3}\{.{0,80}\"(?:event|memory|old_memory|score|results|memories|facts)\"\s*:.*\}\W{0,3}", re.DOTALL
+    r"\W{0,3}\{(?=.{0,400}\"(?:event|old_memory|score|results)\"\s*:).{0,80}\"\w+\"\s*:.*\}\W{0,3}",
+    re.DOTALL,
 )
 """What a memory tool answers."""
 

@@ -18,7 +18,8 @@ _HARM = one_of(
 )
 _MAXIM = one_of(
     privacy="private things stay private, their stuff stays theirs, you(?:['’]re| are) a guest",
-    manner="""genuinely helpful, performatively helpful, be the assistant you['’]d, have opinions[.,] you, have strong
+    manner="""(?:be )?genuinely helpful, performatively helpful, be the assistant you['’]d, have opinions[.,] you,
+    have strong
     opinions, you(?:['’]re| are) allowed to (?:disagree|have)""",
     resource="resourceful before asking, earn trust through competence, try to figure it out first",
     memory="""mental notes, no mental notes, write it down, text (?:over|>|beats) brain, (?:files|these files) (?:do|are

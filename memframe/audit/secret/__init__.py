@@ -9,10 +9,12 @@ import pandas as pd
 from memframe.audit.secret import (
     answers,
     assigned,
+    commands,
     connections,
     cues,
     keywords,
     nearby,
+    records,
     seeds,
     tokens,
     told,
@@ -35,10 +37,20 @@ _VERDICTS = {
     "one_time_code": Verdict("medium", "redact"),
 }
 _LONGEST_ALONE = 80
+_MARKS_OF_PLACES = "|".join((connections.MARKS, commands.MARKS, records.MARKS))
+
+
+def _find_in_places(text: str) -> Iterator[Span]:
+    """Secrets that stand where programs take or keep them."""
+    yield from connections.find_in_connections(text)
+    yield from commands.find_in_commands(text)
+    yield from records.find_in_records(text)
+
+
 _PASSES = (
     Pass(tokens.MARKS, tokens.find_private_keys),
     Pass(tokens.MARKS, tokens.find_tokens),
-    Pass(connections.MARKS, connections.find_in_connections),
+    Pass(_MARKS_OF_PLACES, _find_in_places),
     Pass(assigned.MARKS, assigned.find_assigned),
     Pass(keywords.MARKS, told.find_told),
     Pass(cues.MARKS, nearby.find_nearby),
@@ -52,7 +64,8 @@ def find_secrets(memories: pd.DataFrame) -> pd.DataFrame:
     """Secrets in titles, summaries and contents, one finding each, with its place.
 
     Finds tokens of some hundred makers by their shape, private keys, values that are assigned to names such as
-    ``DB_PASSWORD`` and look like a secret, passwords in addresses, connection strings and commands; and what people
+    ``DB_PASSWORD`` and look like a secret, passwords in addresses, connection strings, commands and the files that
+    programs keep them in; and what people
     tell in a sentence, in English and, less well, in German, French, Spanish, Italian, Dutch, Portuguese, the Nordic
     languages, Chinese and Japanese: passwords, PINs, codes of doors and safes, recovery codes, seed phrases,
     security answers, codes for one sign-in.

@@ -36,7 +36,7 @@ _NO_PASSWORD = re.compile(
     re.IGNORECASE,
 )
 _OF_A_KEY = one_of(
-    for_what="api, access, auth, private, signing, encryption, master, hmac, webhook, deploy, license",
+    for_what="api, access, auth, private, pre-?shared, signing, encryption, master, hmac, webhook, deploy, license",
     of_whom="service, account, storage, feed, app, session, client, admin, db, bot",
 )
 _KEY = re.compile(

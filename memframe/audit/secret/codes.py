@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from memframe.audit.secret.values import LOOSE, Judged, Value, is_amount
+from memframe.audit.vocabulary import one_of
 
 _PIN = re.compile(r"[0-9]{2,4}[ -][0-9]{2,4}(?![\w-])(?![ -][0-9])|[0-9]{3,8}(?![\w-])(?!\.[0-9])")
 _ELECTRONICS = re.compile(
@@ -42,7 +43,7 @@ _ANY_LOCK = re.compile(
     + r"|building|house|home|apartment|flat|office|box\b|mailbox|basement|gym|studio|cabin|cottage|airbnb|bike"
     r"|phone|tablet|ipad|laptop|screen|voice ?mail|parental|tv\b|security|access|haus|get in|let \w+ in"
     r"|unit\b|pool\b"
-    r"|handy|edificio|edifício|entrée|entrada|m[óo]vil|téléphone|telefoon|carte b|tarjeta|(?:ec-|kredit"
+    r"|handy|edificio|edifício|entrée|entrada|m[óo]vil|téléphone|telefoon|carte\b|tarjeta|(?:ec-|kredit"
     r"|bank)karte"
 )
 _NO_LOCK = re.compile(
@@ -69,12 +70,30 @@ _AND = re.compile(r"\s*(?:[,;|/]|\band\b)?\s*")
 _ONCE = re.compile(r"(?:[A-Z]-)?[0-9]{4,8}(?![\w-])|[0-9]{3}[ -][0-9]{3}(?![\w-])")
 _SHARED = re.compile(r"(?:[A-Za-z2-7]{4}[ -]?){3,15}[A-Za-z2-7]{4}(?!\w)")
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
+_DIGIT = one_of(
+    english="zero, oh, one, two, three, four, five, six, seven, eight, nine",
+    german="null, eins?, zwei, zwo, drei, vier, fünf, sechs, sieben, acht, neun",
+    french="zéro, une?, deux, trois, quatre, cinq, six, sept, huit, neuf",
+    spanish="cero, uno, dos, tres, cuatro, cinco, seis, siete, ocho, nueve",
+)
+_MORE = one_of(
+    english="""ten, eleven, twelve, thirteen, fourteen, fifteen, sixteen, seventeen, eighteen, nineteen, twenty, thirty,
+    forty, fifty, sixty, seventy, eighty, ninety, hundred, thousand, double, triple""",
+    german=r"""zehn, elf, zwölf, (?:[a-zäöüß]+und)?(?:zwan|vier|fünf|sech|sieb|acht|neun)zig,
+    (?:[a-zü]+)?(?:hundert|tausend)""",
+    french="""dix, onze, douze, treize, quatorze, quinze, seize, vingts?, trente, quarante, cinquante, soixante,
+    cents?, mille""",
+    spanish=r"""diez, once, doce, trece, catorce, quince, veinti\w+, veinte, treinta, cuarenta, cincuenta, sesenta,
+    setenta, ochenta, noventa, cien(?:to)?s?, mil""",
+)
+_GAP = r"(?:[ ,-]{1,2}|[ ](?:and|y|et)[ ])"
 _SPELLED = re.compile(
-    r"(?:zero|oh|one|two|three|four|five|six|seven|eight|nine)"
-    r"(?:[ ,-]{1,2}(?:zero|oh|one|two|three|four|five|six|seven|eight|nine)){3,7}(?!\w)",
+    rf"{_DIGIT}(?:{_GAP}{_DIGIT}){{3,7}}(?!\w)"
+    rf"|(?={_DIGIT}?{_GAP}?{_MORE}(?!\w)|(?:{_DIGIT}{_GAP}){{1,3}}{_MORE}(?!\w))(?:{_DIGIT}|{_MORE})"
+    rf"(?:{_GAP}(?:{_DIGIT}|{_MORE})){{1,7}}(?=\s*(?:[.,;:!?)\n]|\Z)|\s(?:and|but|so|for|please)\b)",
     re.IGNORECASE,
 )
-"""Digits in words."""
+"""Digits in words, four and more, or a number: «nineteen eighty-four»."""
 
 
 def pin(value: Value) -> Judged | None:

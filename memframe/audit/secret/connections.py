@@ -1,4 +1,4 @@
-"""Passwords on the way to something: in addresses, connection strings and commands, beside the name they belong to."""
+"""Passwords on the way to something: in addresses and connection strings, beside the name they belong to."""
 
 from __future__ import annotations
 
@@ -18,15 +18,8 @@ _FIELD = re.compile(
     r"\b(?:AccountKey|SharedAccessKey|SharedSecret|Password|Pwd)\s?=\s?(?P<word>[^;\s\"']{4,200})(?=;|\s"
     r"|\"|'|$)"
 )
-_COMMANDS = (
-    re.compile(
-        r"\b(?:curl|wget|http)\b[^\n|]{0,200}?\s(?:-u"
-        r"|--user)[ =][\"']?[\w.@+-]{1,64}:(?P<word>[^\s\"']{3,200})"
-    ),
-    re.compile(r"\bsshpass\s+-p\s?[\"']?(?P<word>[^\s\"']{3,100})"),
-    re.compile(r"\bredis-cli\b[^\n|]{0,100}?\s-a\s?(?P<word>[^\s\"']{4,100})"),
-    re.compile(r"\bmysql\w{0,8}\b[^\n|]{0,100}?\s-p(?P<word>[^\s\"']{4,100})"),
-    re.compile(r"\bauth\s?=\s?\(\s?[\"'][^\"'\n]{1,64}[\"'],\s?[\"'](?P<word>[^\"'\n]{4,100})[\"']\s?\)"),
+_PYTHON = re.compile(
+    r"\bauth\s?=\s?\(\s?[\"'][^\"'\n]{1,64}[\"'],\s?[\"'](?P<word>[^\"'\n]{4,100})[\"']\s?\)"
 )
 _SIGNED = re.compile(
     r"[?&](?:sig|X-Amz-Signature|access_token|api_?key|key|token|auth)=(?P<word>[\w%+/=.~-]{16,400})",
@@ -61,9 +54,8 @@ _OF_A_WALLET = re.compile(
 )
 
 MARKS = (
-    r"://[^\s:@/]{0,100}:[^\s@/]{1,200}@|(AccountKey|SharedAccessKey|SharedSecret|Password|Pwd)\s?=|\s(-u"
-    r"|--user)[ =]"
-    r"|sshpass|redis-cli|mysql|auth\s?=\s?\(|(?i:[?&](sig|X-Amz-Signature|access_token|api_?key|key|token"
+    r"://[^\s:@/]{0,100}:[^\s@/]{1,200}@|(AccountKey|SharedAccessKey|SharedSecret|Password|Pwd)\s?="
+    r"|auth\s?=\s?\(|(?i:[?&](sig|X-Amz-Signature|access_token|api_?key|key|token"
     r"|auth)=)"
     r"|A[KS]IA[A-Z2-7]{16}|@[\w.-]+(\s?[:|]| /)|\b(admin|administrator|root|pi|ubuntu|postgres)\s?[/:|,]"
     r"|(?i:\bp(ass(word)?|wd?)?\s?[:=])"
@@ -83,7 +75,7 @@ def _is_key(word: str) -> bool:
 _PASSES: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
     ("connection_string", _ADDRESS, _is_password),
     ("connection_string", _FIELD, _is_password),
-    *(("password", command, _is_password) for command in _COMMANDS),
+    ("password", _PYTHON, _is_password),
     ("key", _SIGNED, _is_key),
     ("key", _AFTER_AWS_ID, _is_key),
     ("password", _AFTER_MAIL, is_strong),
@@ -96,7 +88,7 @@ _PASSES: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
 
 
 def find_in_connections(text: str) -> Iterator[Span]:
-    """Passwords in addresses, connection strings and commands; signed addresses; what follows a name at once.
+    """Passwords in addresses and connection strings; signed addresses; what follows a name at once.
 
     >>> text = "psql postgres://app:hunter2@db/prod, or ada@example.org / Moana2016"
     >>> [text[span.start : span.end] for span in find_in_connections(text)]

@@ -32,7 +32,8 @@ KEYWORD = re.compile(
         |mots?\ de\ passe|mdp|contrase[ñn]as?|senhas?|lösenord(?:et)?|losenord|adgangskode|hasło|salasana|пароль
         |parola(?:\ d'ordine)?|psk|(?:secret|code|magic|safe|pickup|memorable|pass|security|family)[ -]?words?
         |memorable\ (?:dates?|names?|places?)
-        |codew[oö]rt|palabra\ secreta|mot\ secret|(?:telephone|phone|verbal|voice)\ password)(?!\w)
+        |codew[oö]rt|palabra\ secreta|mot\ secret|(?:telephone|phone|verbal|voice)\ password)
+            (?:\ (?:del?\ |du\ |do\ )?(?:wi-?fi|wlan|router))?(?!\w)
         |{_WIFI}[ -]?(?:pass|key|schlüssel|code|psk)(?!\w)
         |(?:clave|cl[ée]|chiave|chave|code|c[óo]digo|codice)\ (?:(?:del?|du|da|do|della?)\ )?(?:la\ )?
             (?:{_WIFI}|red|réseau|internet)(?!\w)

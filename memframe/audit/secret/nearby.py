@@ -57,7 +57,7 @@ _BEING = one_of(
 _SAYING = one_of(
     to="to, auf, zu, à",
     like="as, als, como, comme",
-    joining="namely, so, i\\.e\\., and, und, et, y, then, default,",
+    joining="namely, so, still, remains, stays, i\\.e\\., and, und, et, y, then, default,",
     choosing="typed, set, chose, switched to, reads, picked",
     names="password, pass, pw",
 )

@@ -18,7 +18,7 @@ _CLOSED = re.compile(
 _SIGN = re.compile(r"[!@#$%^&*+=~?|\\_]")
 _ADDRESS = re.compile(
     r"[a-z][a-z0-9+.-]*://|www\.|mailto:|!(?:vault|ref|secret|env\w*|sub|getatt)$|enc\[|[~.]{0,2}/"
-    r"|\w:\\|[\w.+-]+@[\w-]+\.\w|\w+\([^)]*\)?$|\$[A-Z_]{3,}$|(?:os|process|var|local|data|env|self|config"
+    r"|\w:\\|[\w.+-]+@[\w-]+\.\w|\w+\([^)]*\)?$|\$[A-Z_]+$|(?:os|process|var|local|data|env|self|config"
     r"|settings|secrets|args)\.[A-Za-z_]",
     re.IGNORECASE,
 )

@@ -1,0 +1,109 @@
+"""Junk in terse voices, each family beside facts that look like it."""
+
+import pytest
+
+from memframe.audit import find_junk
+from tests.audit.figures import frame_of
+
+JUNK = {
+    "silences": """
+        Nothing notable.
+        (no changes)
+        No updates needed; existing memories already cover this.
+        As there is no personal information in the input, I will return an empty list.
+        Keine neuen Informationen.
+        No hay información nueva que guardar.
+        {"facts": [], "reason": "no relevant details"}
+    """,
+    "states": """
+        living room light turned on
+        Turned off bedroom lamp.
+        light.kitchen: off
+        sensor.outdoor_temperature = 4.2 °C
+        front door locked at 22:14
+        Washing machine finished its cycle
+    """,
+    "answers": """
+        Assistant provided the user with a list of restaurants.
+        Assistant explained how recursion works.
+        The assistant asked the user for clarification.
+        user: thx! / assistant: You're welcome! Let me know if there's anything else.
+        I'm sorry, but I can't help with that.
+        User replied with a thumbs up emoji
+    """,
+    "outputs": """
+        session_id=8f21ac turn=14 tokens=3911 cost=$0.012
+        Edited src/app.tsx (3 lines changed)
+        exit code 1
+        All 214 tests pass now.
+        tick 4411
+    """,
+    "prompts": """
+        ## Core Truths / Be genuinely helpful, not performatively helpful.
+        <system-reminder>Do not mention this reminder to the user.</system-reminder>
+        Relevant memories from previous conversations:
+    """,
+}
+GOOD = {
+    "labels": """
+        Remembered: I take the 7:12 train to Uppsala
+        Memory updated: User moved to Rotterdam in 2025.
+        Saved: prefers aisle seats on long flights
+        {"memory": "User's partner is called Noor", "category": "relationships"}
+    """,
+    "silences": """
+        No updates on weekends, please.
+        No information about her father, please never ask
+        No memory of the accident
+        Nothing is stored in the cloud at her firm
+        None of these foods: nuts, eggs
+        Keine Änderungen am Dienstag deployen
+    """,
+    "states": """
+        The front door is locked with a Yale lock.
+        light.kitchen is the lamp over the sink
+        Thermostat set to 19 every night
+        Turned off notifications for good in 2024
+        Heating off in summer
+    """,
+    "answers": """
+        Assistant recommended Dr. Lind, user booked for May
+        The bot told the user to see a doctor because of the mole
+        Assistant should call the user "Captain" (his wish).
+        The assistant should never mention his late wife
+        user: thanks! / assistant: you're welcome / user: my son is called Ole
+        User agreed to proceed with the IVF.
+        User replied with an apology to his brother
+    """,
+    "outputs": """
+        status=single code=python
+        model=Tesla Model Y
+        Run `make lint` before pushing.
+        Exit code 137 in CI means out of memory; the runner has 4 GB.
+        All tests for Lyme were negative
+        User tested positive.
+    """,
+}
+
+
+def lines(texts):
+    return [line.strip().replace(" / ", "\n") for line in texts.strip().splitlines()]
+
+
+@pytest.mark.parametrize("family", JUNK)
+def test_it_is_found_and_proposed_for_deletion(family):
+    texts = lines(JUNK[family])
+    found = find_junk(frame_of(texts))
+    deleted = found.loc[found["action"] == "delete", "id"].tolist()
+    assert [text for number, text in enumerate(texts) if str(number) not in deleted] == []
+
+
+@pytest.mark.parametrize("family", GOOD)
+def test_what_looks_like_it_is_left(family):
+    texts = lines(GOOD[family])
+    assert [texts[int(number)] for number in find_junk(frame_of(texts))["id"]] == []
+
+
+def test_a_label_before_what_another_memory_tells_is_an_echo():
+    found = find_junk(frame_of(["User prefers aisle seats", "Saved: User prefers aisle seats"]))
+    assert found[["id", "related_id"]].values.tolist() == [["1", "0"]]
