@@ -58,12 +58,19 @@ my pin is ⟦nineteen eighty-four⟧, tell nobody
 Die PIN der Karte lautet ⟦vier vier eins sieben⟧.
 Le code de la carte est ⟦quatre mille deux cent onze⟧.
 mdp wifi: ⟦chaton-bleu⟧
+house alarm pin ⟦eight eight one zero⟧
+keybox: ⟦0417⟧
+disarm code ⟦5471⟧
+2fa backup: ⟦829104 554821 003917⟧
 the password has not changed, still ⟦kolibri77⟧
 """
 NOT_SPELLED = """
 The PIN is four digits
 The PIN is one hundred percent safe
 the code is two thousand lines long
+2fa backup phone is mum's
+key box for the fuse: second door
+disarm code is known to Dana
 """
 
 

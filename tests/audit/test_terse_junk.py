@@ -22,6 +22,8 @@ JUNK = {
         sensor.outdoor_temperature = 4.2 °C
         front door locked at 22:14
         Washing machine finished its cycle
+        Playing music in the living room
+        Timer set for 10 minutes
     """,
     "answers": """
         Assistant provided the user with a list of restaurants.
@@ -30,11 +32,19 @@ JUNK = {
         user: thx! / assistant: You're welcome! Let me know if there's anything else.
         I'm sorry, but I can't help with that.
         User replied with a thumbs up emoji
+        User responded affirmatively.
+        Let me check that for you.
+        Assistant searched the web.
     """,
     "outputs": """
         session_id=8f21ac turn=14 tokens=3911 cost=$0.012
         Edited src/app.tsx (3 lines changed)
         exit code 1
+        Session ID: 8f21ac
+        Tokens: 3,911 in, 512 out
+        404 Not Found
+        User is editing main.py
+        User restarted the server.
         All 214 tests pass now.
         tick 4411
     """,
@@ -65,6 +75,7 @@ GOOD = {
         Thermostat set to 19 every night
         Turned off notifications for good in 2024
         Heating off in summer
+        Playing chess in the park on Sundays
     """,
     "answers": """
         Assistant recommended Dr. Lind, user booked for May
@@ -73,10 +84,18 @@ GOOD = {
         The assistant should never mention his late wife
         user: thanks! / assistant: you're welcome / user: my son is called Ole
         User agreed to proceed with the IVF.
+        AI responded wrongly about dosage, user went to hospital
+        The agent checked the flat: mould in the bath
+        User declined chemotherapy.
+        I'll check in with Dana every Monday
         User replied with an apology to his brother
     """,
     "outputs": """
         status=single code=python
+        Model: Fairphone 5
+        404 Market Street is the office
+        User restarted the medication
+        User saved the house from fire in 2011
         model=Tesla Model Y
         Run `make lint` before pushing.
         Exit code 137 in CI means out of memory; the runner has 4 GB.

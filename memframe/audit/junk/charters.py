@@ -46,6 +46,7 @@ CHARTERS = (
         rf"{BEGIN}{_SUBJECT} "
         + one_of(
             has="knows how, has been, has access, has (?:the )?(?:following )?(?:tools|skills)",
+            has_one=r"has an? (?:\w+ )?(?:tool|skill) (?:and|to|for|that|called)",
             does="reads, uses, checks, keeps, acts, plays, speaks, follows, responds, lives, runs",
         )
         + r"\b",

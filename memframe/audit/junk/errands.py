@@ -20,6 +20,10 @@ _WHO = (
 )
 _IS_NOW = rf"{_WHO}(?: is| was| has been)?(?: now| currently| just| still)?"
 _SOON = one_of("send, check, report, create, run, try, return, finish, prepare, look, notify, retry")
+_SOURCE = one_of("py, [jt]sx?, rs, go, java, cpp, rb, sh, md, json, ya?ml, toml, csv, lock")
+_HANDLED = one_of(
+    "committed, pushed, merged, restarted, rebooted, reran, rebuilt, redeployed, reloaded, saved"
+)
 _BEGIN = r"\A\W{0,6}"
 _DEEDS = (
     Signal.of(2, rf"{_WHO} (?:just |also |now |then |has )?{ASKS}\b"),
@@ -37,6 +41,10 @@ _DEEDS = (
         rf"{_IS_NOW} (?:trying to|about to|going to|in the middle of|stuck|{BUSY})\b",
         rf"{_IS_NOW} on (?:step|page|slide|line|cell|chapter|the)\b",
     ),
+    Signal.of(
+        3, rf"{_IS_NOW} (?:editing|running|opening|reading|compiling|debugging) [\w./-]{{1,60}}\.{_SOURCE}\b"
+    ),
+    Signal.of(5, rf"{_WHO} (?:has |just )?{_HANDLED} (?:the |an? |his |her )?(?:{ON_SCREEN}|changes)\W*\Z"),
     Signal.of(
         3,
         rf"\A\W{{0,3}}(?:the )?(?:sub-?)?(?:assistant|agent|ai|bot|model) (?:has |just |has just )?{DONE}\b",
@@ -98,7 +106,6 @@ _CHANGED = one_of(
     deeds="sorted, translated, rewritten, formatted, changed, fixed, removed, moved",
     looks=r"shorter, longer, bigger, smaller, brighter, darker, to be \w+(?:ed|en)",
 )
-_SOURCE = one_of("py, [jt]sx?, rs, go, java, cpp, rb, sh, md, json, ya?ml, toml, csv, lock")
 _OBJECTS = (
     Signal.of(3, rf"{_WHO}[^.;]{{0,20}} {ASKS} (?:the (?:assistant|ai|agent|bot|model) )?{TOPICS}\b"),
     Signal.of(  # what is over at once, whatever it is about

@@ -13,6 +13,9 @@ _ROLES = (
     Signal.of(3, rf"\b{_ROLE}"),
     Signal.of(2, rf"{BEGIN}(?:[\w ]{{1,20}}[:>\]]\s*)?{_ROLE}"),
     Signal.of(
+        5, rf"{BEGIN}you(?: are|['’]re) an? (?:\w+[ -]){{0,2}}(?:expert|senior|specialist|professional)\b"
+    ),
+    Signal.of(
         3,
         r"\byou(?: are|['’]re) (?:claude|chatgpt|gpt|gemini|llama|mistral|deepseek|grok)\b",
         r"\bas an ai\b",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from memframe.audit.vocabulary import one_of
 
 ASKS = one_of(
-    r"""asked, asks, is asking, was asking, requested, requests, wants, wanted, would like, needs, needed, said, says,
+    r"""asked, asks, inquired, enquired, is asking, was asking, requested, requests, wants, wanted, would like,
+    needs, needed,
+    said, says,
     sent, pasted, uploaded, attached, shared, opened, clicked, pressed, selected, typed, tapped, confirmed, approved,
     rejected, accepted, thanked, invited, told, instructed, complained, replied, responded, answered,
     checked, tried, reported, provided, showed,

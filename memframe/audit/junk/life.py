@@ -36,7 +36,7 @@ LIFE = (
             losses="funeral, burial, grave, tombstone, rehab",
             helpers="doctor, therapist, lawyer, landlord, boss for",
             health=r"""patient, transplant, chemo\w*, surgery, diagnos\w+, kidney, heart, sober, diet, eye, blood,
-            medical, antibiotics?, medication, pills?, treatment, life support, hospice""",
+            medical, hospital, dos(?:e|age), antibiotics?, medication, pills?, treatment, life support, hospice""",
             learning="degree, thesis, phd, novel, university, school, exam, certificate, driving",
             living="house, flat, garden, job, career, club, church, band, choir",
         )

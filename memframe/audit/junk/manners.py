@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from memframe.audit.junk.signs import Sign, quoted
+from memframe.audit.junk.life import LIFE
+from memframe.audit.junk.signs import Sign, quoted, weight_of
 from memframe.audit.vocabulary import one_of
 
 _TALK = "(?:the )?" + one_of("conversation, chat session, session, chat, dialogue, call")
@@ -51,6 +52,9 @@ _OF_USER = (
         (?:is )?wait(?:s|ing),
         is (?:now )?(?:online|offline|active|idle|typing|away|here), replied, responded, confirmed,
         agreed(?: to (?:proceed|continue|go (?:on|ahead)))?,
+        (?:responded|replied|answered|nodded) (?:affirmative|positive|negative|brief|polite)ly, declined, nodded,
+        (?:shared|posted|pasted) (?:an?|some) (?:link|text|code|url|snippet|log),
+        asked for (?:clarification|an explanation|more (?:details|information|info|context)),
         (?:re(?:plied|acted|sponded)|answered)
         with an? [\w -]{0,16}(?:emoji|smiley|thumbs?[ -]up|yes|no|nod|smile|sticker|gif)"""
     )
@@ -108,6 +112,8 @@ _SAID_TO_ALL = one_of(
     (?:i can|i['’]d be happy to|happy to) (?:help|assist)(?: you)?(?: with (?:that|this|anything else))?,
     let me know if (?:you (?:need|have)|there['’]s) any[^.!?\n]{0,40}, is there anything else[^.!?\n]{0,40},
     anything else, (?:i['’]m )?glad (?:i could|to) help, i can(?:no|['’])t (?:help|assist) with (?:that|this),
+    i(?:['’]ll| will| can) (?:help (?:you )?with|take care of|look into|check) (?:that|this|it)(?: for you)?,
+    let me (?:check|look(?: into)?|see|think about)(?: (?:that|this|it))?(?: for you)?,
     (?:but )?i can(?:no|['’])t help with (?:that|this)(?: request)?, (?:oops[,!] )?something went wrong,
     please try again(?: later)?,
     an error occurred(?: while processing (?:your|the) request)?, as mentioned (?:earlier|above|before),
@@ -126,9 +132,12 @@ _EXPLAINED = one_of(
     suggested,
     recommended""",
     asked="asked (?:the )?user (?:for|to|if|whether|about|what|which|how), requested",
+    looked="searched, looked up, fetched, responded, replied, calculated",
     wrote="wrote, drafted, generated, translated, corrected, rephrased, rewrote, repeated, proposed",
 )
-_ANSWERED = rf"(?:the )?{_MACHINE} (?:has |then |also |just |had )?{_EXPLAINED}\b[^\n]{{0,140}}"
+_ANSWERED = (
+    rf"(?:the )?(?:assistant|ai|(?:chat)?bot) (?:has |then |also |just |had )?{_EXPLAINED}\b[^\n]{{0,140}}"
+)
 _AFTERMATH = re.compile(
     r"[0-9]|\b(?:agreed|decided|chose|accepted|booked|ordered|will|wants?|likes?|liked|prefers?|because|always|never|every"
     r"|allerg\w+|diagnos\w+)\b|(?<!\A)(?<![.!?]\s)\b(?!AI\b|I\b)[A-Z]"
@@ -146,7 +155,8 @@ _LONGEST = 400
 
 MARKS = (
     r"(?i)conversation|session|\bchat|dialogue|\bcall\b|\buser|assistant|\bai\b|agent|\bbot\b|how (?:can|may) i|help"
-    r"|let me know|anything else|as mentioned|feel free|went wrong|try again|human:|error occurred|can(?:no|['’])t help"
+    r"|let me know|anything else|as mentioned|feel free|let me"
+    r"|i(?:['’]| wi)ll|went wrong|try again|human:|error occurred|can(?:no|['’])t help"
 )
 """A pattern of RE2 that every such text matches."""
 
@@ -165,4 +175,5 @@ def judge_manners(text: str) -> Sign | None:
 
 def _is_answer(text: str) -> bool:
     """Whether it is only said that an assistant answered, or asked in turn."""
-    return _ANSWER.fullmatch(text) is not None and not _AFTERMATH.search(text)
+    is_told = _ANSWER.fullmatch(text) is not None and not _AFTERMATH.search(text)
+    return is_told and not weight_of(LIFE, text)

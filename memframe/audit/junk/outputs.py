@@ -46,6 +46,7 @@ _BEGINNING = re.compile(
         compilers=rf"{_LINE}{_PATH}\.\w{{1,5}}[:(][0-9]+(?:[:,\s][0-9]+)?\)?[: -]+(?:fatal )?(?:error|warning|note)\b",
         testers=rf"{_LINE}(?:FAILED|PASSED|ERROR|PASS|FAIL) {_PATH}\.\w+(?:::\S+)?(?:[ ]\(|[ ]-[ ]|\s*$), ^={{6}}=*[ ]",
         bars=r"(?<![█▉▊▋▌▍▎▏#=])[█▉▊▋▌▍▎▏#=]{4,}+[>.\s]{0,40}\]?\|?\s*[0-9], [0-9]{1,3}%\|[^|\n]{3}",
+        daemons=rf"{_LINE}[a-z][\w.-]{{2,20}}\[[0-9]+\]:[ ]",
         pings=r"\APING \S+ \(, ^[0-9]+ bytes from[ ]",
     ),
     re.MULTILINE,
@@ -104,6 +105,11 @@ _WHOLE = re.compile(
         r" (?:compiling|downloading|installing|building) [\w.-]+ v?[0-9][^\0]{0,2000}",
         training=r"epoch [0-9]+/[0-9]+\b[^\n]{0,120}",
         searches=r"search results(?: for [^:\n]{1,60})?: 1[.)] [^\0]{0,2000}",
+        numbers=r"(?:session|conversation|request|trace|run|thread|turn)[ _-]?id\s?[:=#]?\s?[\w-]{3,60},"
+        r" model\s?[:=]\s?(?:claude|gpt|gemini|llama|mistral|deepseek|qwen)[\w.:/-]{0,40},"
+        rf" tokens?\s?[:=]\s?{_N}[^\n]{{0,40}}",
+        answers=r"[1-5][0-9][0-9] (?:ok|created|no content|not found|forbidden|unauthori[sz]ed|bad (?:gateway|request)"
+        r"|internal server error|service unavailable|too many requests)",
         codes=r"(?:command |process )?exit(?:ed)?(?: with)? (?:code|status)[: ] ?[0-9]{1,3}, tool_\w+: [^\n]{0,120}",
         measures=rf"(?=[^\n]*\b{_MEASURED}=)(?:{_MEASURE}=[^\s=]+[\s,;]{{0,3}}){{2,12}}",
     )
@@ -137,6 +143,9 @@ MARKS = one_of(
     counts=rf"(?i:[0-9] (?:{_COUNTED}))",
     codes=r"(?i:^\W*(?:command |process )?exit(?:ed)? |^tool_)",
     measures=rf"(?i:^\s*{_MEASURE}=)",
+    numbers=r"(?i:^\W{0,3}(?:(?:session|conversation|request|trace|run|thread|turn)[ _-]?id|model|tokens?)\s?[:=# ])",
+    answers=r"(?i:^\W{0,3}[1-5][0-9][0-9] [a-z ]{2,24}\W*$)",
+    daemons=r"^[a-z][\w.-]{2,20}\[[0-9]+\]:",
     columns=r"[A-Z][A-Za-z%]+[ ]{2}[^\n]*[ ]{2}[A-Z]",
 )
 """A pattern of RE2 that every output matches."""

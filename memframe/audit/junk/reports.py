@@ -66,7 +66,7 @@ _ADVICE = re.compile(
 _TIME = one_of("date, time, day, datetime, timestamp")
 _NOW = re.compile(
     rf"\W*(?:the )?(?:current |today['’]s )?{_TIME}(?: (?:and|/) time)?(?: is|:|=)\W{{0,3}}"
-    r"(?:[a-z]{3,9},? |[0-9]).{0,60}"
+    r"(?:[a-z]{3,9},? |[0-9]|[a-z]{3,6}day\W*$).{0,60}"
     r"|\W*today is \w+(?:day)?[,;.][^\n]{0,80}",
     re.IGNORECASE,
 )

@@ -23,7 +23,8 @@ _EMPTY = re.compile(
 _LONGEST, _MAX_WORDS = 160, 24
 
 MARKS = (
-    r"(?i)^\W{0,4}(?:there |the |as there |i |no|none|nothing|nichts|keine?|aucune?|rien|ning[uú]n|nada|es gibt|hay "
+    r"(?i)^\W{0,4}(?:there |(?:the |this )?(?:input|message|conversation|user) |as there "
+    r"|i (?:could|found|have|did)|no|none|nothing|nichts|keine?|aucune?|rien|ning[uú]n|nada|es gibt|hay "
     r"|il n|without|unchanged|memor(?:y|ies)|all |already|sin )[^\n]{0,150}$"
     r"|^\s*\{\s*\"(?:facts|memor|pref)"
 )

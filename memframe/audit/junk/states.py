@@ -45,6 +45,9 @@ _STATE = re.compile(
         r"(?: ?(?:°?[CF]|%|W|kWh|lx|hPa|ppm))?",
         things=rf"{_THING}{_IS} {_BECAME}",
         deeds=rf"(?:just |i )?(?:turned|switched) (?:on|off|up|down) {_THING}",
+        timers=r"timer (?:was )?set (?:for|to) [\w.]{1,5} (?:s|sec|seconds|min|minutes?|hours?), alarm (?:was )?set"
+        r" (?:for|to) [0-9: apm]{1,8} (?:today|tomorrow|tonight)",
+        playing=rf"(?:now )?playing [\w' -]{{2,40}} (?:in|on) (?:the )?(?:{_PLACE}(?: speakers?)?|speakers?|tv)",
         motion=r"(?:motion|movement|person|smoke|leak) (?:was )?detected(?: (?:in|at|by|on) (?:the )?[\w ]{2,30}?)?",
     )
     + _WHEN
@@ -55,6 +58,7 @@ _LONGEST = 120
 
 MARKS = (
     rf"(?i)^\W{{0,3}}(?:{_DOMAIN}\.[a-z]|(?:just |i )?(?:turned|switched) |(?:motion|movement|person|smoke|leak) "
+    rf"|(?:now )?playing "
     rf"|(?:the )?(?:{_PLACE} ){{0,2}}{_DEVICE}\b)"
 )
 """A pattern of RE2 that every such text matches."""

@@ -28,7 +28,7 @@ _LOCK_CODE = re.compile(
     r"|(?=[A-Z]{0,6}[0-9])[A-Z0-9]{4,10}[#*]?(?![\w-])"
 )
 _LOCK = (
-    r"door|gate\b|garage|alarm|entry|entrance|lock|safe\b|vault|keypad|suitcase|luggage|shed\b|cellar"
+    r"door|gate\b|disarm|garage|alarm|entry|entrance|lock|safe\b|vault|keypad|suitcase|luggage|shed\b|cellar"
     r"|intercom|buzzer"
     r"|storage unit|elevator|\blift\b|tür|tresor|\btor\b|schlo[sß]|eingang|zugang|zutritt|sperr"
     r"|schließfach|spind"
@@ -173,7 +173,8 @@ def shared_secret(value: Value) -> Judged | None:
 
 
 def _spelled(value: Value) -> re.Match[str] | None:
-    return None if value.link in LOOSE else _SPELLED.match(value.rest)
+    is_loose = value.link in LOOSE and not (value.link == "beside" and value.keyword.startswith("p"))
+    return None if is_loose else _SPELLED.match(value.rest)
 
 
 def _is_code(group: str) -> bool:

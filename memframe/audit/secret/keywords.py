@@ -14,7 +14,7 @@ SMALL = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
 KEYWORD = re.compile(
     rf"""(?P<foreign>密码|密碼|パスワード|비밀번호)|(?<![^\W_])(?:
     (?P<recovery>
-        (?:(?:backup|recovery|rescue|scratch|restore|emergency)[ -]?(?:codes?|keys?)
+        (?:(?:backup|recovery|rescue|scratch|restore|emergency)[ -]?(?:codes?|keys?)|(?:2fa|mfa)\ (?:backup|recovery)s?
         |(?:wiederherstellungs|notfall|backup-)(?:codes?|schlüssel)|herstelcodes?
         |c[oó](?:digos?|des?)\ de\ (?:recuperaci[oó]n|respaldo|r[ée]cup[ée]ration|secours|recuperação)
         |codic[ei]\ di\ (?:recupero|backup))(?!\w))
@@ -49,7 +49,7 @@ KEYWORD = re.compile(
         |(?:(?:haus)?tür|zugangs|entsperr|sperr|alarm|garagen|eingangs|tor|tresor|safe|schloss|zutritts|zahlen)codes?
         )(?!\w))
     |(?P<lock>(?:(?:luggage|suitcase|bike|bicycle|koffer|fahrrad)\ ?(?:locks?|schlo(?:ss|ß))
-        |lock\ ?box|key\ ?(?:pad|safe)|padlock|digicode|cadenas|candado|lucchetto|schlüsselsafe)(?!\w))
+        |lock\ ?box|key\ ?(?:pad|safe|box)|padlock|digicode|cadenas|candado|lucchetto|schlüsselsafe)(?!\w))
     |(?P<key>(?:keys?|bearer|(?:auth)?tokens?|secrets?|pat|(?:api-)?schlüssel|cl[ée]|chiave|chave)(?!\w))
     |(?P<answer>(?:mother|mum|mom)['’]?s\ maiden\ name|maiden\ name\ of\ (?:my|his|her|their|your|the)\ mother
         |mädchenname\ (?:meiner|seiner|ihrer|der)\ mutter|nom\ de\ jeune\ fille\ de\ (?:ma|sa|la)\ mère
@@ -78,7 +78,8 @@ MARKS = "(?i)" + one_of(
     masters=r"\bmaster\b",
     authenticators=r"totp, 2fa, \bmfa, authenticator, two-factor",
     bags="(?:luggage|suitcase|bike|bicycle|koffer|fahrrad) ?(?:lock|schlo)",
-    locks="combina, kombination, combo, lock ?box, key ?(?:pad|safe), padlock, digicode, cadenas, candado, lucchetto",
+    locks="combina, kombination, combo, lock ?box, key ?(?:pad|safe|box), padlock",
+    locks_elsewhere="digicode, cadenas, candado, lucchetto",
     answers="maiden name, answer",
 )
 """A pattern of RE2 that every text with a secret of this kind matches."""
