@@ -239,15 +239,15 @@ def _is_past(text: str) -> bool:
 
 
 def _is_same_field(text: str, other: str) -> bool:
-    """Whether two texts begin with the same label: «city: Hull», «city: Leeds, was Hull»."""
-    label = _label_of(text)
-    return bool(label) and label == _label_of(other)
+    """Whether two texts begin with the name of the same field: «city: Hull», «city: Leeds, was Hull»."""
+    field = _field_of(text)
+    return bool(field) and field == _field_of(other)
 
 
 @lru_cache(maxsize=1 << 15)
-def _label_of(text: str) -> str:
-    label = _FIELD.match(text)
-    return label[1].lower() if label else ""
+def _field_of(text: str) -> str:
+    field = None if _LABEL.match(text) else _FIELD.match(text)
+    return field[1].lower() if field else ""
 
 
 def _n_telling(names: frozenset[str]) -> int:
