@@ -11,12 +11,13 @@ import pandas as pd
 from rapidfuzz.distance import Levenshtein
 
 from memframe.audit.clusters import Clusters
-from memframe.audit.evidence import is_delicate, shown
+from memframe.audit.evidence import Delicate, shown
 from memframe.audit.findings import findings_frame
 from memframe.audit.keeper import age_order
 from memframe.audit.lexicon import DECIMAL, MINUTES
 from memframe.audit.pairs import Pair
 from memframe.audit.similar import SimilarPairs, similar_pairs
+from memframe.audit.texts import text_column
 from memframe.audit.words import without_accents
 
 _RAW_WORD = re.compile(r"[^\W_]+(?:[.,:]\d+)*")
@@ -98,15 +99,18 @@ def find_changed_values(memories: pd.DataFrame, *, pairs: SimilarPairs | None = 
 def _changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Change]:
     chosen = memories.iloc[pairs.rows]
     contents, age = chosen["content"].tolist(), age_order(chosen)
+    delicate = Delicate(text_column(chosen, "content"))
     found = pairs.changed
     number = _group_numbers(found, chosen["id"].astype(str).tolist())
     for left, right, difference in found:
         older, newer = sorted((left, right), key=age.__getitem__)
         before, after = (difference.left, difference.right)[:: 1 if older == left else -1]
         written = _Written(contents[older], contents[newer], before, after)
-        delicate = is_delicate(contents[older]) or is_delicate(contents[newer])
+        is_delicate = delicate.any_of(older, newer)
         kind = "name" if difference.kind == "word" and written.are_names() else difference.kind
-        evidence = _told(kind, *(shown(words, delicate=delicate) for words in written.shown(before, after)))
+        evidence = _told(
+            kind, *(shown(words, delicate=is_delicate) for words in written.shown(before, after))
+        )
         yield _Change(older, newer, number[left], kind, difference.score, written.span(), evidence)
 
 

@@ -21,11 +21,12 @@ from memframe.audit.near_duplicate import find_near_duplicates
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.scores import find_scores
 from memframe.audit.sealed import find_sealed
-from memframe.audit.second_process import CheckFunction, beside, is_worthwhile
+from memframe.audit.second_process import CheckFunction, is_worthwhile
 from memframe.audit.secret import find_secrets
-from memframe.audit.similar import similar_pairs
+from memframe.audit.sharing import Related, made, made_by_two
+from memframe.audit.similar import Relations, similar_pairs
 from memframe.audit.stale import find_stale
-from memframe.audit.superseded import find_superseded
+from memframe.audit.superseded import superseded_among
 from memframe.audit.tags import find_tags
 from memframe.audit.texts import TEXT_FIELDS
 from memframe.audit.withholding import LOOKING, withhold
@@ -34,18 +35,6 @@ from memframe.errors import ConfigError, FrameError
 
 Workers = Literal["auto", 1, 2]
 """In how many processes an audit runs."""
-
-APART: tuple[Check, ...] = (
-    "stale",
-    "secret",
-    "personal_data",
-    "junk",
-    "missing",
-    "scores",
-    "tags",
-    "sealed",
-)
-"""Checks that do not need the pairs of similar memories, and can be made beside those that do."""
 
 
 def audit_memories(
@@ -70,10 +59,10 @@ def audit_memories(
     now : datetime, optional
         What "past" means for `stale`; by default the present.
     workers : {"auto", 1, 2}
-        Processes. With two, the checks that look at each text by itself run in a second one, beside those that relate
-        memories; what is found is the same. "auto" takes two from 5,000 memories on, where there are two processors
-        and this is no daemonic process. Functions of your own always run here. Memories travel through a pipe, and
-        are never written to a disk.
+        Processes. With two, checks that look at each text by itself run in a second one beside the search for similar
+        pairs, and what is left then is shared; what is found is the same. "auto" takes two from 5,000 memories on,
+        where there are two processors and this is no daemonic process. Functions of your own always run here. Memories
+        travel through a pipe, and are never written to a disk.
 
     Returns
     -------
@@ -96,13 +85,12 @@ def audit_memories(
     _check_frame(memories)
     own = all_checks(memories, tags=tags, now=now)
     functions = _chosen(own, checks)
-    apart = _apart(functions, own) if _are_two(workers, len(memories)) else {}
-    with collector_paused(), beside(apart, memories) as found_apart:
-        found = {check: find(memories) for check, find in functions.items() if check not in apart}
-        found |= found_apart()
-        parts = {
-            check: found[check] if check in found else find(memories) for check, find in functions.items()
-        }
+    with collector_paused():
+        parts = (
+            made_by_two(functions, own, memories)
+            if _are_two(workers, len(memories))
+            else made(functions, memories)
+        )
     known = [check for check, find in LOOKING.items() if functions.get(check) is find]
     findings = withhold(_worst_first(joined(parts.values())), memories, known=known)
     return Audit(
@@ -120,11 +108,12 @@ def all_checks(
     moment = pd.Timestamp(now or datetime.now(UTC))
     whole = with_all_columns(memories)
     pairs = cache(partial(similar_pairs, whole))
+    superseded = partial(_superseded, now=moment)
     return {
         "exact_duplicate": lambda _: find_exact_duplicates(whole),
         "near_duplicate": lambda _: find_near_duplicates(whole, pairs=pairs()),
         "changed_value": lambda _: find_changed_values(whole, pairs=pairs()),
-        "superseded": lambda _: find_superseded(whole, now=moment, pairs=pairs()),
+        "superseded": Related(superseded, relations=lambda: pairs().relations),
         "stale": partial(_stale, now=moment),
         "secret": find_secrets,
         "personal_data": find_personal_data,
@@ -136,6 +125,10 @@ def all_checks(
     }
 
 
+def _superseded(memories: pd.DataFrame, *, relations: Relations, now: pd.Timestamp) -> pd.DataFrame:
+    return superseded_among(with_all_columns(memories), relations=relations, now=now)
+
+
 def _stale(memories: pd.DataFrame, *, now: pd.Timestamp) -> pd.DataFrame:
     return find_stale(with_all_columns(memories), now=now)
 
@@ -144,14 +137,6 @@ def _are_two(workers: object, n_rows: int) -> bool:
     if workers not in ("auto", 1, 2):
         raise ConfigError(f"workers={workers!r}: there is 'auto', 1 and 2")
     return workers == 2 or (workers == "auto" and is_worthwhile(n_rows))
-
-
-def _apart(
-    functions: Mapping[Check, CheckFunction], own: Mapping[Check, CheckFunction]
-) -> dict[Check, CheckFunction]:
-    """What a second process can do, if it leaves something to do here."""
-    apart = {check: find for check, find in functions.items() if check in APART and own[check] is find}
-    return apart if len(apart) < len(functions) else {}
 
 
 def _chosen(

@@ -49,7 +49,7 @@ ANY_CUE = "|".join(dict.fromkeys(rule.sign for rule in RULES))
 """Matches, as RE2, every text in lower case in which `cue_in` finds a cue, and some others."""
 
 
-def cue_in(text: str, hints: Hints = _HINTS) -> Cue | None:
+def cue_in(text: str) -> Cue | None:
     """The strongest cue of a text, with all that its cues say about before and now.
 
     >>> cue_in("Ada switched from tea to coffee in May.")
@@ -57,7 +57,7 @@ def cue_in(text: str, hints: Hints = _HINTS) -> Cue | None:
     >>> cue_in("Ada likes tea.") is None
     True
     """
-    found = _found(text.lower(), hints)
+    found = _found(text.lower(), _HINTS)
     if not found:
         return None
     rule, match = max(found, key=lambda one: one[0].strength)
@@ -77,13 +77,9 @@ def has_cue(text: str, kind: str) -> bool:
     return bool(_found(text.lower(), _OF_KIND[kind]))
 
 
-def hints_in(text: str) -> Hints:
-    """The hints that a text has: all that there is to look for in its parts."""
-    lower = text.lower()
-    return [hint for hint in _HINTS if hint[0] in lower]
-
-
 def _found(lower: str, hints: Hints) -> list[tuple[Rule, re.Match[str]]]:
     hinted = {number for hint, numbers in hints if hint in lower for number in numbers}
+    if not hinted:
+        return []
     rules = [RULES[number] for number in sorted(hinted)]
     return [(rule, match) for rule in rules if (match := rule.pattern.search(lower)) is not None]

@@ -1,8 +1,11 @@
-"""A second process for checks that look at each text by itself, beside those that relate memories.
+"""A second process, which makes checks from a list that it shares with this one.
 
 It is a plain interpreter that reads what to do from its standard input and answers on its standard output. So
 nothing is written to a disk; the caller's script is not run again, as `multiprocessing` would do without a guard
 around its main part; and it works the same in a notebook, in a thread, and on every system.
+
+It takes the first check that waits, and this process the last one when it has nothing else to do: so neither stands
+idle, whatever a store is made of.
 """
 
 from __future__ import annotations
@@ -11,12 +14,13 @@ import os
 import pickle
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from multiprocessing import current_process
 from pathlib import Path
-from threading import Thread
-from typing import IO, cast
+from threading import Condition, Thread
+from typing import IO, Any, cast
 
 import pandas as pd
 
@@ -46,9 +50,9 @@ def is_worthwhile(n_rows: int) -> bool:
 
 
 class SecondProcess:
-    """A process that runs some checks. It is killed, if it still runs, when the block is left."""
+    """A process that makes checks as long as any wait. It is killed, if it still runs, when the block is left."""
 
-    def __init__(self, functions: Mapping[Check, CheckFunction], memories: pd.DataFrame) -> None:
+    def __init__(self, memories: pd.DataFrame) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - this interpreter, and a program of ours
             [sys.executable, "-P", "-c", _PROGRAM],
             stdin=subprocess.PIPE,
@@ -59,24 +63,63 @@ class SecondProcess:
         )
         pipes = self._process.stdin, self._process.stdout
         self._questions, self._answers = cast("tuple[IO[bytes], IO[bytes]]", pipes)
+        self._waiting: deque[tuple[Check, CheckFunction]] = deque()
+        self._is_all, self._changed = False, Condition()
         self._found: dict[Check, pd.DataFrame] = {}
-        self._exchange = Thread(target=self._ask, args=(dict(functions), memories), daemon=True)
+        self._exchange = Thread(target=self._ask, args=(memories,), daemon=True)
         self._exchange.start()
 
-    def _ask(self, functions: dict[Check, CheckFunction], memories: pd.DataFrame) -> None:
+    def _ask(self, memories: pd.DataFrame) -> None:
         # what it does not bring back is done here, where it fails, if it has to, before the caller's eyes
-        with suppress(OSError, EOFError, pickle.PickleError, AttributeError, TypeError, ValueError):
-            with self._questions:
-                pickle.dump((functions, memories), self._questions, pickle.HIGHEST_PROTOCOL)
-            self._found = pickle.load(self._answers)  # noqa: S301 - of a process of ours
+        broken = OSError, EOFError, pickle.PickleError, AttributeError, TypeError, ValueError
+        with suppress(*broken), self._questions:
+            self._send(memories)
+            for check, function in iter(self._first, None):
+                self._send(function)
+                self._found[check] = pickle.load(self._answers)  # noqa: S301 - of a process of ours
+
+    def _send(self, question: object) -> None:
+        pickle.dump(question, self._questions, pickle.HIGHEST_PROTOCOL)
+        self._questions.flush()
+
+    def _first(self) -> tuple[Check, CheckFunction] | None:
+        """The check to be made next, as soon as there is one; None where no more can come."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._is_all)
+            return self._waiting.popleft() if self._waiting else None
+
+    def put_last(self, functions: Mapping[Check, CheckFunction]) -> None:
+        """Let checks be made, which can be pickled, after those that wait."""
+        with self._changed:
+            self._waiting.extend(functions.items())
+            self._changed.notify()
+
+    def put_first(self, check: Check, function: CheckFunction) -> None:
+        """Let a check be made before all that wait."""
+        with self._changed:
+            self._waiting.appendleft((check, function))
+            self._changed.notify()
+
+    def taken_back(self) -> Iterator[Check]:
+        """Checks that still wait, the last one first: they are not made by the other process any more."""
+        while True:
+            with self._changed:
+                if not self._waiting:
+                    return
+                check, _ = self._waiting.pop()
+            yield check
 
     def found(self) -> Mapping[Check, pd.DataFrame]:
-        """What it found, by check; nothing if it failed."""
+        """What it found, by check, once nothing waits; nothing of those in which it failed."""
+        self._end_of_list()
         self._exchange.join()
         return self._found
 
     def end(self) -> None:
         """Leave no process behind."""
+        for _ in self.taken_back():
+            pass
+        self._end_of_list()
         self._process.kill()
         self._process.wait()
         self._exchange.join()
@@ -84,34 +127,35 @@ class SecondProcess:
             with suppress(OSError):  # what could not be sent any more
                 pipe.close()
 
+    def _end_of_list(self) -> None:
+        with self._changed:
+            self._is_all = True
+            self._changed.notify()
+
 
 @contextmanager
-def beside(
-    functions: Mapping[Check, CheckFunction], memories: pd.DataFrame
-) -> Iterator[Callable[[], Mapping[Check, pd.DataFrame]]]:
-    """Run checks in another process as long as the block lasts; what is given waits for their findings.
-
-    Parameters
-    ----------
-    functions
-        That can be pickled; of none no process is started.
-    memories
-        What they look at.
-    """
-    if not functions:
-        yield dict
-        return
-    second = SecondProcess(functions, memories)
+def beside(memories: pd.DataFrame) -> Iterator[SecondProcess]:
+    """A process that makes checks of some memories, as long as the block lasts."""
+    second = SecondProcess(memories)
     try:
-        yield second.found
+        yield second
     finally:
         second.end()
 
 
 def answer() -> None:
-    """What the second process does: run the checks that it is given, and tell what they found."""
+    """What the second process does: make the checks that it is given, and tell what they found."""
     with os.fdopen(os.dup(1), "wb") as answers, collector_paused():
         os.dup2(2, 1)  # nothing that is printed may stand among the findings
-        functions, memories = pickle.load(sys.stdin.buffer)  # noqa: S301 - of the process that started this one
-        found = {check: function(memories) for check, function in functions.items()}
-        pickle.dump(found, answers, pickle.HIGHEST_PROTOCOL)
+        questions = _read(sys.stdin.buffer)
+        memories = next(questions)
+        for function in questions:
+            pickle.dump(function(memories), answers, pickle.HIGHEST_PROTOCOL)
+            answers.flush()
+
+
+def _read(pipe: IO[bytes]) -> Iterator[Any]:
+    """What the process that started this one sends, until it has nothing more."""
+    with suppress(EOFError):
+        while True:
+            yield pickle.load(pipe)  # noqa: S301 - of the process that started this one

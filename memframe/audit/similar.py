@@ -21,10 +21,21 @@ from memframe.audit.promising import promising_pairs
 from memframe.audit.reader import Reader
 from memframe.audit.templates import changed_pairs
 from memframe.audit.texts import text_column
-from memframe.audit.words import words_of
+from memframe.audit.words import Words, words_of
 from memframe.collector import collector_paused
 
 _TEXTS_AT_ONCE = 50_000
+
+
+@dataclass(frozen=True, eq=False)
+class Relations:
+    """What texts are to each other, without what it takes to compare more of them: little enough to be sent."""
+
+    rows: NDArray[np.int64]
+    """As in `SimilarPairs`, as are the others."""
+    words: Words
+    clusters: Clusters
+    changed: list[Pair]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +56,11 @@ class SimilarPairs:
         """Of the pairs those that differ in a value, one for each two clusters, with the words in which they do."""
         changed = changed_pairs(self.reader.words, self.owners, self.pairs, self.clusters)
         return [Pair(left, right, self.reader.difference(left, right)) for left, right, _ in changed]
+
+    @property
+    def relations(self) -> Relations:
+        """What is known, for checks that compare nothing more."""
+        return Relations(self.rows, self.reader.words, self.clusters, self.changed)
 
 
 def similar_pairs(memories: pd.DataFrame) -> SimilarPairs:

@@ -56,6 +56,8 @@ class Pass(NamedTuple):
     marks: str
     """A pattern of RE2 that every text with such spans matches: the others are not looked at."""
     find: Callable[[str], Iterable[Span]]
+    sieve: str = ""
+    """Another one, for many texts."""
 
 
 def spans_found(
@@ -68,8 +70,8 @@ def spans_found(
     found: defaultdict[Text, list[Span]] = defaultdict(list)
     for text, span in also:
         found[text].append(span)
-    for marks, find in passes:
-        for text in texts_with(memories, marks):
+    for marks, find, sieve in passes:
+        for text in texts_with(memories, marks, *filter(None, [sieve])):
             found[text].extend(find(with_stand_ins(text.text)))
     return [
         (text, span)

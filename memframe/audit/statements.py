@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 from itertools import chain
-from typing import NamedTuple
 
 from memframe.audit.known_words import is_place
 from memframe.audit.lexicon import CALENDAR, CHANGING, LIGHT, NEGATIONS
@@ -52,14 +51,15 @@ _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _WORD = re.compile(r"[^\W_]+(?:[.,:]\d+)*")
 
 
-class Statement(NamedTuple):
+class Statement:
     """One sentence, and its words by class, with the topics that they speak of."""
 
-    text: str
-    said: frozenset[str]
-    dated: frozenset[str]
-    """Its numbers and dates."""
-    capitalised: frozenset[str]
+    __slots__ = "_common", "_values", "said", "text"
+
+    def __init__(self, text: str) -> None:
+        self.text, self.said = text, said_in(text)
+        self._common: frozenset[str] | None = None
+        self._values: frozenset[str] = frozenset()
 
     def values(self, common: frozenset[str]) -> frozenset[str]:
         """Numbers, dates and names among its words: what another memory may have otherwise.
@@ -69,7 +69,14 @@ class Statement(NamedTuple):
         common
             Classes of words that the store writes in lower case, and that are therefore no names.
         """
-        return self.dated | (self.capitalised - common)
+        if self._common is not common:  # most statements are never asked, the others many times
+            names = filter(None, map(_name_in, _WORD.findall(self.text)))
+            dated = frozenset(name for name in self.said if name[0].isdigit() or name in _CALENDAR)
+            self._common, self._values = (
+                common,
+                dated | (self.said & frozenset(map(class_of, names)) - common),
+            )
+        return self._values
 
 
 def statements_of(text: str) -> list[Statement]:
@@ -78,21 +85,12 @@ def statements_of(text: str) -> list[Statement]:
     >>> [sorted(statement.said) for statement in statements_of("Ada moved. She likes tea.")]
     [['@home', 'ada'], ['=like', 'tea']]
     """
-    return [statement_of(sentence) for sentence in sentences_of(text)]
+    return list(map(Statement, sentences_of(text)))
 
 
 def sentences_of(text: str) -> list[str]:
     """The sentences of a text, as they are written."""
     return [part for part in _SENTENCE.split(text) if part.strip()]
-
-
-def statement_of(text: str) -> Statement:
-    """One sentence, and what it says."""
-    words = _WORD.findall(text)
-    said = _said(words)
-    names = list(filter(None, map(_name_in, words)))
-    dated = frozenset(name for name in said if name[0].isdigit() or name in _CALENDAR)
-    return Statement(text, said, dated, said & frozenset(map(class_of, names)))
 
 
 def names_in(text: str) -> list[str]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from math import fsum, log2
 from typing import NamedTuple
 
-from memframe.audit.cues import Cue, cue_in, has_cue, hints_in
+from memframe.audit.claims import Claim
+from memframe.audit.cues import Cue, has_cue
 from memframe.audit.known_words import is_common, is_name
 from memframe.audit.resemblance import class_of
 from memframe.audit.statements import (
@@ -16,13 +18,10 @@ from memframe.audit.statements import (
     Statement,
     names_in,
     said_in,
-    sentences_of,
-    statement_of,
     statements_of,
 )
 from memframe.audit.words import Words, without_accents
 
-_CLAIMS = 3
 LEAST_SCORE = 0.25
 """What is less likely is not told."""
 
@@ -79,18 +78,6 @@ class Succession(NamedTuple):
     """Classes of words that both have, the rarest first."""
 
 
-class Claim(NamedTuple):
-    """What a statement with a cue says: of before, of now, and what it is about."""
-
-    cue: Cue
-    statement: Statement
-    old: frozenset[str]
-    new: frozenset[str]
-    about: frozenset[str]
-    beside: frozenset[str]
-    """What the rest of the memory speaks of."""
-
-
 class Asked(NamedTuple):
     """A newer text, what it claims to have changed, and the older ones that it may mean, the likest first."""
 
@@ -119,30 +106,12 @@ class Weights(dict[str, float]):
         return self.sum(part & whole) / self.sum(part) if part else 0.0
 
 
-def claims_of(text: str) -> list[Claim]:
-    """What the statements of a text claim to have changed, the surest few."""
-    hints = hints_in(text)
-    cued = [
-        (sentence, cue) for sentence in sentences_of(text) if (cue := cue_in(sentence, hints)) is not None
-    ]
-    everything = said_in(text) if cued else frozenset()
-    claims = [_claim(cue, statement_of(sentence), everything) for sentence, cue in cued]
-    return sorted(claims, key=lambda claim: -claim.cue.strength)[:_CLAIMS]
-
-
-def _claim(cue: Cue, statement: Statement, everything: frozenset[str]) -> Claim:
-    old = said_in(cue.old) & statement.said
-    new = frozenset(name for name in said_in(cue.new) & statement.said if name[0] != "@") - old
-    own = said_in(cue.quote) if cue.kind == "used_to" else frozenset()
-    return Claim(cue, statement, old, new, statement.said - old - new - own, everything - statement.said)
-
-
 class _Newer(NamedTuple):
     """A newer text, as it is compared with one older text after the other."""
 
     row: int
-    claims: list[tuple[Claim, frozenset[str]]]
-    """Each with the values of its statement."""
+    claims: list[tuple[Claim, frozenset[str], frozenset[str]]]
+    """Each with all that it is about, and the values of its statement."""
     names: list[str]
     relative: str
     """Of whom the text speaks: sister, brother."""
@@ -175,7 +144,10 @@ class Judge:
             yield from self._replacing(row, contents[row], several)
 
     def _newer(self, asked: Asked, text: str) -> _Newer:
-        claims = [(claim, claim.statement.values(self._common_classes)) for claim in asked.claims]
+        claims = [
+            (claim, claim.old | claim.about, claim.statement.values(self._common_classes))
+            for claim in asked.claims
+        ]
         relative = _OF_RELATIVE.match(text)
         return _Newer(asked.newer, claims, self._names(text), relative[1].lower() if relative else "")
 
@@ -189,7 +161,7 @@ class Judge:
         ]
         names = self._names(text) if reasons else []
         for newer, (score, cue, shared) in reasons:
-            is_field = any(_is_same_field(claim.statement.text, text) for claim, _ in newer.claims)
+            is_field = any(_is_same_field(claim.statement.text, text) for claim, *_ in newer.claims)
             is_same = is_field or (
                 newer.relative in text.lower() and _may_be_same(names, _besides(newer.names, cue))
             )
@@ -199,9 +171,8 @@ class Judge:
                 yield Succession(row, newer.row, likely, cue, rarest)
 
     def _reasons(
-        self, claim: Claim, values: frozenset[str], statements: Sequence[Statement]
+        self, claim: Claim, topic: frozenset[str], values: frozenset[str], statements: Sequence[Statement]
     ) -> Iterator[tuple[float, Cue, frozenset[str]]]:
-        topic = claim.old | claim.about
         for statement in statements:
             shared = topic & statement.said
             if shared and _may_end(statement.text, claim.cue):
@@ -224,21 +195,22 @@ class Judge:
         if trust * claim.cue.strength < LEAST_SCORE:
             return 0.0
         weights, old_values = self._weights, statement.values(self._common_classes)
+        old_said = statement.said
         if claim.cue.kind == "fulfilled":  # that it was to come is what has changed
-            said_before = said_in(" ".join(_INTENDED.findall(statement.text)))
-            statement = statement._replace(said=statement.said - said_before)
+            old_said -= said_in(" ".join(_INTENDED.findall(statement.text)))
         # values that only one of them has are what has changed, not what they are about
-        about = claim.about - (values - statement.said)
-        said = statement.said - (old_values - claim.statement.said - claim.beside)
-        covered = min(1.0, (weights.sum(shared) + weights.sum(claim.beside & said) / 2) / weights.sum(said))
-        of_about = weights.share(about, statement.said)
+        about = claim.about - (values - old_said)
+        said = old_said - (old_values - claim.statement.said - claim.beside)
+        told = weights.sum(shared) + weights.sum(claim.beside & said) / 2
+        covered = min(1.0, told / weights.sum(said)) if said else 1.0  # of a mere plan nothing else is left
+        of_about = weights.share(about, old_said)
         if claim.old:
-            score = 0.45 * weights.share(claim.old, statement.said) + 0.25 * of_about + 0.3 * covered
+            score = 0.45 * weights.share(claim.old, old_said) + 0.25 * of_about + 0.3 * covered
         else:
             score = 0.5 * of_about + 0.5 * covered
         if claim.cue.kind == "denied":
             score *= covered
-        score -= 0.3 * weights.share(claim.new, statement.said)
+        score -= 0.3 * weights.share(claim.new, old_said)
         if all(name[0] == "@" for name in shared) and covered < _HALF:
             score /= 2  # a mere topic, of which the older one says something else
         return score * claim.cue.strength * trust
@@ -258,13 +230,24 @@ def _may_end(text: str, cue: Cue) -> bool:
     """Whether what a text says may be over by what a cue tells of: nothing that is past, and only plans by a deed."""
     if cue.kind == "fulfilled" and not _INTENDED.search(text):
         return False
-    return not _OF_THE_PAST.search(text)
+    return not _is_past(text)
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_past(text: str) -> bool:
+    return _OF_THE_PAST.search(text) is not None
 
 
 def _is_same_field(text: str, other: str) -> bool:
     """Whether two texts begin with the name of the same field: «city: Hull», «city: Leeds, was Hull»."""
-    field, other_field = (None if _LABEL.match(one) else _FIELD.match(one) for one in (text, other))
-    return field is not None and other_field is not None and field[1].lower() == other_field[1].lower()
+    field = _field_of(text)
+    return bool(field) and field == _field_of(other)
+
+
+@lru_cache(maxsize=1 << 15)
+def _field_of(text: str) -> str:
+    field = None if _LABEL.match(text) else _FIELD.match(text)
+    return field[1].lower() if field else ""
 
 
 def _n_telling(names: frozenset[str]) -> int:

@@ -8,20 +8,23 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from memframe.audit.claims import Claim, claims_of
 from memframe.audit.cues import ANY_CUE, ANY_HINT, cue_in
-from memframe.audit.evidence import is_delicate, shown
+from memframe.audit.evidence import Delicate, shown
 from memframe.audit.exact_duplicate import owners_of
 from memframe.audit.findings import findings_frame
 from memframe.audit.keeper import age_order
 from memframe.audit.older import Older, Search
-from memframe.audit.similar import SimilarPairs, similar_pairs
+from memframe.audit.similar import Relations, SimilarPairs, similar_pairs
 from memframe.audit.statements import common_words, words_said
-from memframe.audit.succession import Asked, Claim, Judge, Succession, Weights, claims_of
+from memframe.audit.succession import Asked, Judge, Succession, Weights
 from memframe.audit.texts import text_column
 from memframe.audit.timewords import looks_back
+from memframe.audit.words import Words
 
 Rows = NDArray[np.int64]
 
@@ -49,6 +52,15 @@ class _Suggestion(NamedTuple):
     kind: str
     score: float
     evidence: str
+
+
+class _Told(NamedTuple):
+    """The memories that the relations are of."""
+
+    texts: pa.Array
+    contents: list[str]
+    age: Rows
+    owners: Rows
 
 
 def find_superseded(
@@ -92,8 +104,18 @@ def find_superseded(
     0  no_longer  m1         m2  review
     """
     pairs = similar_pairs(memories) if pairs is None else pairs
-    chosen = memories.iloc[pairs.rows]
-    found = [*_cued(chosen, pairs), *_uncued(chosen, pairs)]
+    return superseded_among(memories, relations=pairs.relations, now=now)
+
+
+def superseded_among(
+    memories: pd.DataFrame, *, relations: Relations, now: pd.Timestamp | None = None
+) -> pd.DataFrame:
+    """What `find_superseded` finds, by what is known of the texts already."""
+    chosen = memories.iloc[relations.rows]
+    told = _Told(
+        text_column(chosen, "content"), chosen["content"].tolist(), age_order(chosen), owners_of(chosen)
+    )
+    found = [*_cued(told, relations), *_uncued(told, relations)]
     if now is not None:
         known = (chosen["created_at"].isna() | (chosen["created_at"] <= now)).to_numpy()
         found = [suggestion for suggestion in found if known[suggestion.newer]]
@@ -117,13 +139,13 @@ def find_superseded(
     )
 
 
-def _cued(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Suggestion]:
-    contents, age = chosen["content"].tolist(), age_order(chosen)
-    for older, newer, score, cue, shared in _once_each(successions(chosen, pairs), age):
-        if is_delicate(contents[older]) or is_delicate(contents[newer]):
+def _cued(told: _Told, relations: Relations) -> Iterator[_Suggestion]:
+    delicate = Delicate(told.texts)
+    for older, newer, score, cue, shared in _once_each(_successions(told, relations), told.age):
+        if delicate.any_of(older, newer):
             evidence = "the newer one says that something has changed"
         else:
-            about = shown(words_said(contents[older], shared), delicate=False)
+            about = shown(words_said(told.contents[older], shared), delicate=False)
             evidence = f"the newer one says «{cue.quote}»; both speak of {about}"
         yield _Suggestion(older, newer, cue.kind, score, evidence)
 
@@ -139,10 +161,10 @@ def _once_each(found: Iterable[Succession], age: Rows) -> Iterator[Succession]:
         yield min(good, key=lambda succession: age[succession.newer])
 
 
-def _uncued(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Suggestion]:
+def _uncued(told: _Told, relations: Relations) -> Iterator[_Suggestion]:
     """The older of two memories that state the same with another value, where no others do and neither looks back."""
-    contents, age = chosen["content"].tolist(), age_order(chosen)
-    found = pairs.changed
+    contents, age = told.contents, told.age
+    found = relations.changed
     n_partners = Counter(place for pair in found for place in pair[:2])
     for left, right, difference in found:
         older, newer = sorted((left, right), key=age.__getitem__)
@@ -159,18 +181,12 @@ def _states(text: str) -> bool:
     return not looks_back(text) and not _STATES.isdisjoint(text.lower().split())
 
 
-def successions(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[Succession]:
-    """For each memory with a cue the older ones that it may replace, the likest first and at most three.
-
-    Parameters
-    ----------
-    chosen
-        The rows of the frame that the pairs are of.
-    """
-    age, contents = age_order(chosen), chosen["content"].tolist()
-    first = _oldest_alike(pairs, age)
-    weights = Weights(pairs.reader.words)
-    asked = list(_asked(chosen, pairs, weights, age, first))
+def _successions(told: _Told, relations: Relations) -> Iterator[Succession]:
+    """For each memory with a cue the older ones that it may replace, the likest first and at most three."""
+    age, contents = told.age, told.contents
+    first = _oldest_alike(relations, age)
+    weights = Weights(relations.words)
+    asked = list(_asked(told, relations.words, weights, first))
     involved = {row for one in asked for row in (one.newer, *one.older)}
     judge = Judge(weights, common_words(contents[row] for row in involved))
     found: dict[int, list[Succession]] = {one.newer: [] for one in asked}
@@ -181,24 +197,25 @@ def successions(chosen: pd.DataFrame, pairs: SimilarPairs) -> Iterator[Successio
         yield from [one for one in several if one.score >= several[0].score / 2][:_SUGGESTIONS]
 
 
-def _asked(
-    chosen: pd.DataFrame, pairs: SimilarPairs, weights: Weights, age: Rows, first: Rows
-) -> Iterator[Asked]:
+def _asked(told: _Told, words: Words, weights: Weights, first: Rows) -> Iterator[Asked]:
     """Memories that say that something has changed, from the oldest, and the older ones that they may mean."""
-    plain = pc.utf8_lower(text_column(chosen, "content"))
-    hinted, cued = (
-        np.flatnonzero(pc.match_substring_regex(plain, pattern).to_numpy(zero_copy_only=False))
-        for pattern in (ANY_HINT, ANY_CUE)
-    )
+    hinted, cued = _speaking(told.texts, ANY_HINT, ANY_CUE)
     # what only repeats an older memory replaces nothing
     hinted, cued = (rows[first[rows] == rows] for rows in (hinted, cued))
-    older = Older(pairs.reader.words, age, owners_of(chosen), hinted)
-    contents = chosen["content"].tolist()
-    cued = cued[np.argsort(age[cued])]
-    claimed = [(newer, claims) for newer in cued.tolist() if (claims := claims_of(contents[newer]))]
+    older = Older(words, told.age, told.owners, hinted)
+    cued = cued[np.argsort(told.age[cued])]
+    all_claims = claims_of([told.contents[newer] for newer in cued.tolist()])
+    claimed = [(newer, claims) for newer, claims in zip(cued.tolist(), all_claims, strict=True) if claims]
     searches = [Search(newer, _wanted(claims, weights), _n_candidates(claims)) for newer, claims in claimed]
     for (newer, claims), likest in zip(claimed, older.likest(searches), strict=True):
         yield Asked(newer, claims, [row for row in likest if first[row] != newer])
+
+
+def _speaking(texts: pa.Array, *patterns: str) -> Iterator[Rows]:
+    """For each pattern of RE2 the texts in which it occurs, once they are in lower case."""
+    lower = pc.utf8_lower(texts)
+    for pattern in patterns:
+        yield np.flatnonzero(pc.match_substring_regex(lower, pattern).to_numpy(zero_copy_only=False))
 
 
 def _n_candidates(claims: list[Claim]) -> int:
@@ -215,8 +232,8 @@ def _wanted(claims: list[Claim], weights: Weights) -> dict[str, float]:
     return wanted
 
 
-def _oldest_alike(pairs: SimilarPairs, age: Rows) -> Rows:
+def _oldest_alike(relations: Relations, age: Rows) -> Rows:
     """For each text the oldest that says the same."""
     return np.array(
-        [min(pairs.clusters.members(row), key=age.__getitem__) for row in range(len(age))], np.int64
+        [min(relations.clusters.members(row), key=age.__getitem__) for row in range(len(age))], np.int64
     )

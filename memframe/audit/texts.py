@@ -22,6 +22,9 @@ TEXT_FIELDS = ("title", "summary", "content")
 FEW = 1_000
 """Memories whose texts are searched all at once."""
 
+MANY = 100
+"""Texts that are worth a sieve: making one ready takes as long as looking at some dozens."""
+
 
 class Text(NamedTuple):
     """One text of a frame, and where it stands."""
@@ -51,9 +54,9 @@ def text_column(memories: pd.DataFrame, name: str) -> pa.Array:
 
 
 def texts_with(
-    memories: pd.DataFrame, pattern: str, *, fields: Iterable[str] = TEXT_FIELDS
+    memories: pd.DataFrame, pattern: str, *sieves: str, fields: Iterable[str] = TEXT_FIELDS
 ) -> Iterator[Text]:
-    """Texts of the frame in which a pattern of RE2 occurs.
+    """Texts of the frame in which a pattern of RE2 occurs; where they are many, those that pass some sieves as well.
 
     >>> frame = pd.DataFrame({"title": ["Tea", None], "content": ["likes it green", "the PIN is 4711"]})
     >>> list(texts_with(frame, r"[0-9]{4}"))
@@ -61,8 +64,13 @@ def texts_with(
     """
     columns = {name: text_column(memories, name) for name in fields if name in memories.columns}
     for names, texts in _together(columns, len(memories)):
-        hits = pc.indices_nonzero(pc.match_substring_regex(texts, pattern))
-        for place, text in zip(hits.to_pylist(), texts.take(hits).to_pylist(), strict=True):
+        places = pc.indices_nonzero(pc.match_substring_regex(texts, pattern))
+        found = texts.take(places)
+        for sieve in sieves:
+            if len(found) > MANY:
+                passed = pc.match_substring_regex(found, sieve)
+                places, found = places.filter(passed), found.filter(passed)
+        for place, text in zip(places.to_pylist(), found.to_pylist(), strict=True):
             which, row = divmod(place, len(memories))
             yield Text(row, names[which], text)
 

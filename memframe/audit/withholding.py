@@ -7,10 +7,12 @@ no choice among them, lets through what `find_secrets` and `find_personal_data` 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from memframe.audit.findings import Check
 from memframe.audit.masks import masked
@@ -52,8 +54,9 @@ def withhold(
     """
     findings = _with_names_masked(findings)
     rows = findings.index[findings["check"].isin(QUOTING) & findings["evidence"].notna()]
-    quoting = findings.loc[rows, ["id", "related_id", "evidence"]]
-    concerned = memories[memories["id"].isin({*quoting["id"], *quoting["related_id"]})]
+    quoting = findings.loc[rows]
+    ids, related_ids = (_ids(quoting[name]) for name in ("id", "related_id"))
+    concerned = memories[_are_among(memories["id"], {*ids, *related_ids})]
     spans = [
         findings[findings["check"] == check] if check in known else find(concerned)
         for check, find in LOOKING.items()
@@ -61,11 +64,21 @@ def withhold(
     hidden = _hidden_in(concerned, pd.concat(spans))
     if not hidden:
         return findings
-    evidence = [
-        _without(text, {*hidden.get(one, ()), *hidden.get(other, ())}) if isinstance(one, str) else WITHHELD
-        for one, other, text in quoting.itertuples(index=False)
-    ]  # of memories without ids nobody can say which of them holds what is hidden
-    return _with_evidence(findings, rows, evidence)
+    evidence = {
+        row: _without(text, {*hidden.get(one, ()), *hidden.get(other, ())}) if one is not None else WITHHELD
+        for row, one, other, text in zip(rows, ids, related_ids, quoting["evidence"].tolist(), strict=True)
+        if one is None or one in hidden or other in hidden
+    }  # of memories without ids nobody can say which of them holds what is hidden
+    return _with_evidence(findings, pd.Index(list(evidence), dtype="int64"), list(evidence.values()))
+
+
+def _ids(column: pd.Series[Any]) -> list[str | None]:
+    return [memory_id if isinstance(memory_id, str) else None for memory_id in column.tolist()]
+
+
+def _are_among(column: pd.Series[Any], wanted: Container[str | None]) -> NDArray[np.bool_]:
+    """Which ids are some of these; `Series.isin` takes twenty times as long for many."""
+    return np.array([memory_id in wanted for memory_id in _ids(column)], bool)
 
 
 def _with_names_masked(findings: pd.DataFrame) -> pd.DataFrame:
@@ -85,19 +98,19 @@ def _with_evidence(findings: pd.DataFrame, rows: pd.Index[Any], evidence: list[s
     return result
 
 
-def _hidden_in(memories: pd.DataFrame, spans: pd.DataFrame) -> dict[str, set[str]]:
+def _hidden_in(memories: pd.DataFrame, spans: pd.DataFrame) -> dict[str | None, set[str]]:
     """Texts that nobody shall see, by the id of the memory; of several with one id, those of all."""
-    spans = spans[~spans["kind"].isin(_OPEN_KINDS) & spans["id"].isin(memories["id"])]
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    for row, memory_id in enumerate(memories["id"]):
-        if isinstance(memory_id, str):
-            places[memory_id].append(row)
+    spans = spans[~spans["kind"].isin(_OPEN_KINDS)]
+    spans = spans[_are_among(spans["id"], set(_ids(memories["id"])))]
     columns = {name: memories[name].tolist() for name in spans["field"].unique()}
-    hidden: defaultdict[str, set[str]] = defaultdict(set)
-    for memory_id, field, start, end in zip(
-        *(spans[name] for name in ("id", "field", "start", "end")), strict=True
-    ):
-        texts = (columns[field][row] for row in places.get(memory_id, ()))
+    found = list(zip(_ids(spans["id"]), *(spans[name] for name in ("field", "start", "end")), strict=True))
+    places: dict[str | None, list[int]] = {memory_id: [] for memory_id, *_ in found}
+    for row, memory_id in enumerate(_ids(memories["id"])):
+        if memory_id is not None and memory_id in places:
+            places[memory_id].append(row)
+    hidden: defaultdict[str | None, set[str]] = defaultdict(set)
+    for memory_id, field, start, end in found:
+        texts = (columns[field][row] for row in places[memory_id])
         hidden[memory_id].update(
             text[start:end] for text in texts if isinstance(text, str) and text[start:end]
         )

@@ -159,6 +159,10 @@ def test_a_former_habit_replaces_no_use_of_something_else():
     assert find_superseded(memories("User uses a Framework 13", UNRELATED, "User used to be shy")).empty
 
 
+def test_a_mere_plan_is_superseded_when_it_is_done():
+    assert find_superseded(memories("Engaged.", UNRELATED, "Got married."))["kind"].tolist() == ["fulfilled"]
+
+
 def test_nothing_is_related_across_users():
     frame = memories("Likes tea", "Likes tea").assign(user_id=["u1", "u2"])
     assert find_exact_duplicates(frame).empty

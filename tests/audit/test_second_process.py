@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 import memframe as mf
+from memframe.audit.junk import find_junk
+from memframe.audit.missing import find_missing
 from memframe.audit.second_process import MIN_ROWS, beside, is_worthwhile
 from memframe.audit.secret import find_secrets
 from memframe.errors import ConfigError
@@ -49,8 +51,24 @@ def test_two_processes_find_what_one_finds(memories):
 
 
 def test_it_is_the_second_process_that_finds_them(memories):
-    with beside({"secret": find_secrets}, memories) as found:
-        pd.testing.assert_frame_equal(found()["secret"], find_secrets(memories))
+    with beside(memories) as second:
+        second.put_last({"secret": find_secrets})
+        pd.testing.assert_frame_equal(second.found()["secret"], find_secrets(memories))
+
+
+@pytest.mark.parametrize("checks", [["superseded", "junk", "near_duplicate"], ["secret", "superseded"]])
+def test_what_waits_for_the_pairs_is_shared(memories, checks):
+    assert same(audited(memories, checks=checks, workers=2), audited(memories, checks=checks, workers=1))
+
+
+def test_checks_wait_in_order_and_the_last_is_taken_back(memories):
+    with beside(memories) as second:
+        with second._changed:  # so that none is begun meanwhile
+            second.put_last({"missing": find_missing, "junk": find_junk})
+            second.put_first("secret", find_secrets)
+            assert [check for check, _ in second._waiting] == ["secret", "missing", "junk"]
+            assert next(second.taken_back()) == "junk"
+        assert list(second.found()) == ["secret", "missing"]
 
 
 def test_what_cannot_be_sent_is_done_here(memories):
@@ -74,8 +92,9 @@ def test_functions_of_ones_own_run_here(memories):
 @pytest.mark.parametrize("end", [KeyboardInterrupt, ValueError])
 def test_nothing_is_left_of_it_whatever_ends_the_audit(memories, end):
     def broken():
-        with beside({"secret": find_secrets}, memories) as found:
-            process.append(found.__self__)
+        with beside(memories) as second:
+            second.put_last({"secret": find_secrets})
+            process.append(second)
             raise end
 
     process = []

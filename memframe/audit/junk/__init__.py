@@ -29,19 +29,21 @@ from memframe.audit.junk.signs import Kind, Sign, quoted
 from memframe.audit.texts import text_column, texts_with
 from memframe.columns import texts
 
-_JUDGES: tuple[tuple[str, Callable[[str], Sign | None]], ...] = (
-    (emptiness.MARKS, emptiness.judge_emptiness),
-    (silences.MARKS, silences.judge_silence),
-    (states.MARKS, states.judge_state),
-    (reports.MARKS, reports.judge_report),
-    (outputs.MARKS, outputs.judge_output),
-    (errands.MARKS, errands.judge_errand),
-    (moments.MARKS, moments.judge_moment),
-    (manners.MARKS, manners.judge_manners),
-    (other_languages.MARKS, other_languages.judge_other_languages),
-    (prompts.MARKS, prompts.judge_prompt),
-    (recitals.MARKS, recitals.judge_recital),
+_JUDGES: tuple[tuple[Callable[[str], Sign | None], tuple[str, ...]], ...] = (
+    (emptiness.judge_emptiness, (emptiness.MARKS,)),
+    (silences.judge_silence, (silences.MARKS,)),
+    (states.judge_state, (states.MARKS,)),
+    (reports.judge_report, (reports.MARKS,)),
+    (outputs.judge_output, (outputs.MARKS, outputs.SIEVE)),
+    (errands.judge_errand, (errands.MARKS,)),
+    (moments.judge_moment, (moments.MARKS, moments.SIEVE)),
+    (manners.judge_manners, (manners.MARKS,)),
+    (other_languages.judge_other_languages, (other_languages.MARKS,)),
+    (prompts.judge_prompt, (prompts.MARKS, prompts.SIEVE)),
+    (recitals.judge_recital, (recitals.MARKS,)),
 )
+"""Each with patterns that all texts match which it has anything to say of."""
+
 _SEVERITIES: Mapping[Kind, Severity] = {"near_empty": "low", "template": "low", "session_noise": "low"}
 _THIN: frozenset[Kind] = frozenset({"near_empty", "template", "tool_output"})
 """Kinds in which a title may say what the content does not."""
@@ -127,8 +129,8 @@ def _found(memories: pd.DataFrame, contents: list[str | None]) -> Iterator[_Junk
     by_age = _by_age(memories, contents)
     owners = _owners(memories)
     yield from _repeated(by_age, contents, owners)
-    for marks, judge in _JUDGES:
-        for row, _, text in texts_with(memories, marks, fields=["content"]):
+    for judge, patterns in _JUDGES:
+        for row, _, text in texts_with(memories, *patterns, fields=["content"]):
             if sign := judge(text):
                 is_safe = sign.score >= _SURE and not (sign.kind in _THIN and _says_more(memories, row))
                 yield _Junk(row, sign, "delete" if is_safe else "review")

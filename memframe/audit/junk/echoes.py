@@ -19,8 +19,12 @@ def words_told(text: str) -> frozenset[str]:
     >>> sorted(words_told("The assistant remembers that the user likes window seats"))
     ['like', 'seat', 'window']
     """
-    words = (word.removesuffix("s") for word in _WORD.findall(text.casefold()) if word not in _EMPTY)
-    return frozenset(word for word in words if word)
+    words = frozenset(_WORD.findall(text.casefold())) - _EMPTY
+    return frozenset(map(_without_ending, words)) - {""}
+
+
+def _without_ending(word: str) -> str:
+    return word.removesuffix("s")
 
 
 def tellers(told: Mapping[int, frozenset[str]], others: Sequence[tuple[int, str]]) -> dict[int, int]:
@@ -34,9 +38,11 @@ def tellers(told: Mapping[int, frozenset[str]], others: Sequence[tuple[int, str]
         Where to look, in order.
     """
     wanted = frozenset[str]().union(*told.values())
+    forms = wanted.union(f"{word}s" for word in wanted) - _EMPTY
     holders: defaultdict[str, list[int]] = defaultdict(list)
     for row, text in others if wanted else ():
-        for word in words_told(text) & wanted:
+        said = forms.intersection(_WORD.findall(text.casefold()))
+        for word in wanted.intersection(map(_without_ending, said)):
             holders[word].append(row)
     found = {}
     for row, words in told.items():

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 
 from memframe.audit.junk.signs import Sign, quoted
+from memframe.audit.sieve import sieve_of
 from memframe.audit.vocabulary import one_of
 
 
@@ -157,6 +158,9 @@ MARKS = (
     r"|failed|passed|broken"
 )
 """A pattern of RE2 that every such text matches."""
+
+SIEVE = sieve_of(*_STRONG, *_WEAK)
+"""The same, and finer: one of these has to be there."""
 
 
 def judge_moment(text: str) -> Sign | None:

@@ -11,6 +11,7 @@ import json
 import re
 
 from memframe.audit.junk.signs import Sign, quoted
+from memframe.audit.sieve import sieve_of
 from memframe.audit.vocabulary import one_of, read_vocabulary
 
 _KEYS = read_vocabulary(__package__, "machine_words.txt")["keys"]
@@ -148,6 +149,9 @@ MARKS = one_of(
     columns=r"[A-Z][A-Za-z%]+[ ]{2}[^\n]*[ ]{2}[A-Z]",
 )
 """A pattern of RE2 that every output matches."""
+
+SIEVE = r"^\s*[{\[]|" + sieve_of(_BEGINNING, _LOG_LINE, _TABLE, _FORMULA, _FENCE, _WHOLE)
+"""The same, and finer: JSON, or one of these."""
 
 
 def judge_output(text: str) -> Sign | None:

@@ -14,6 +14,7 @@ from memframe.audit.junk.instructions import SIGNALS
 from memframe.audit.junk.sayings import MAXIMS
 from memframe.audit.junk.signs import Sign, quoted, weight_of
 from memframe.audit.known_words import is_name
+from memframe.audit.sieve import sieve_of
 from memframe.audit.vocabulary import one_of
 
 _TRADE = re.compile(
@@ -119,6 +120,9 @@ MARKS = "(?i)" + one_of(
     maxims=MAXIMS,
 )
 """A pattern of RE2 that every such text matches."""
+
+SIEVE = sieve_of(*(signal.pattern for signal in SIGNALS))
+"""The same, and finer: without a signal words of the trade are not enough."""
 
 
 def judge_prompt(text: str) -> Sign | None:

@@ -55,7 +55,8 @@ _PASSES = (
     Pass(keywords.MARKS, told.find_told),
     Pass(cues.MARKS, nearby.find_nearby),
     Pass(answers.MARKS, answers.find_answers),
-    Pass(seeds.MARKS, seeds.find_seeds),
+    Pass(seeds.MARKS, seeds.find_listed),
+    Pass(seeds.MARKS, seeds.find_announced, seeds.SIEVE),
 )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 
+from memframe.audit.sieve import sieve_of
 from memframe.audit.spans import Span
 
 MIN_WORDS, MIN_TOLD = 12, 10
@@ -36,22 +37,26 @@ MARKS = r"(?i)(?:\b[a-z]{3,8}\b[\s,;|0-9.):]{1,8}){9}[a-z]{3,8}"
 """A pattern of RE2 that every text with a seed phrase matches."""
 
 
-def find_seeds(text: str) -> Iterator[Span]:
-    """Seed phrases; numbers and commas between the words do not matter."""
+SIEVE = sieve_of(_SAID)
+"""The same, and finer, for phrases that are announced."""
+
+
+def find_listed(text: str) -> Iterator[Span]:
+    """Seed phrases by their words, which are in the list; numbers and commas between them do not matter."""
     if _has_run(text):
         yield from _listed_phrases(text)
+
+
+def find_announced(text: str) -> Iterator[Span]:
+    """What is called a seed phrase."""
     for said in _SAID.finditer(text):
         yield from _told_phrase(text, said.end())
 
 
 def _has_run(text: str) -> bool:
     """Whether as many words of the list as make a phrase follow each other; nearly no prose has so many."""
-    n_listed, listed = 0, _list()
-    for word in _WORD.findall(text.lower()):
-        n_listed = n_listed + 1 if word in listed else 0
-        if n_listed >= MIN_TOLD:
-            return True
-    return False
+    are_listed = bytes(map(_list().__contains__, _WORD.findall(text.lower())))
+    return bytes([True] * MIN_TOLD) in are_listed
 
 
 def _listed_phrases(text: str) -> Iterator[Span]:
