@@ -10,15 +10,15 @@ from typing import NamedTuple
 import pandas as pd
 from rapidfuzz.distance import Levenshtein
 
-from memframe.audit.clusters import Clusters
 from memframe.audit.evidence import Delicate, shown
 from memframe.audit.findings import findings_frame
 from memframe.audit.keeper import age_order
-from memframe.audit.lexicon import DECIMAL, MINUTES
-from memframe.audit.pairs import Pair
-from memframe.audit.similar import SimilarPairs, similar_pairs
+from memframe.audit.language.lexicon import DECIMAL, MINUTES
+from memframe.audit.language.words import without_accents
+from memframe.audit.likeness.clusters import Clusters
+from memframe.audit.likeness.pairs import Pair
+from memframe.audit.likeness.similar import SimilarPairs, similar_pairs
 from memframe.audit.texts import text_column
-from memframe.audit.words import without_accents
 
 _RAW_WORD = re.compile(r"[^\W_]+(?:[.,:]\d+)*")
 
@@ -177,7 +177,7 @@ def _those(matches: Iterable[re.Match[str]], words: Sequence[str]) -> list[re.Ma
 
 
 def _plain(word: str) -> str:
-    """A word as `memframe.audit.words` has it."""
+    """A word as `memframe.audit.language.words` has it."""
     plain = without_accents(unicodedata.normalize("NFKC", word).lower())
     return (
         re.sub(r"(?<=\d),(?=\d{3})", "", plain)

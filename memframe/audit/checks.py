@@ -16,6 +16,7 @@ from memframe.audit.completed import with_all_columns
 from memframe.audit.exact_duplicate import find_exact_duplicates
 from memframe.audit.findings import CHECKS, SEVERITIES, Check, joined
 from memframe.audit.junk import find_junk
+from memframe.audit.likeness.similar import Relations, similar_pairs
 from memframe.audit.missing import find_missing
 from memframe.audit.near_duplicate import find_near_duplicates
 from memframe.audit.personal_data import find_personal_data
@@ -24,7 +25,6 @@ from memframe.audit.sealed import find_sealed
 from memframe.audit.second_process import CheckFunction, is_worthwhile
 from memframe.audit.secret import find_secrets
 from memframe.audit.sharing import Related, made, made_by_two
-from memframe.audit.similar import Relations, similar_pairs
 from memframe.audit.stale import find_stale
 from memframe.audit.superseded import superseded_among
 from memframe.audit.tags import find_tags

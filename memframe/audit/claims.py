@@ -9,8 +9,8 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from memframe.audit.cues import ANY_CUE, Cue, cue_in
-from memframe.audit.statements import Statement, said_in, sentences_of
+from memframe.audit.language.cues import ANY_CUE, Cue, cue_in
+from memframe.audit.language.statements import Statement, said_in, sentences_of
 
 _CLAIMS = 3
 _TEXTS_AT_ONCE = 4096

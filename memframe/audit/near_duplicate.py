@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from memframe.audit.clusters import Clusters
-from memframe.audit.difference import Difference
 from memframe.audit.findings import findings_frame
 from memframe.audit.keeper import precedence
-from memframe.audit.paraphrase import with_paraphrases
-from memframe.audit.plainness import oddness
-from memframe.audit.similar import SimilarPairs, similar_pairs
+from memframe.audit.language.plainness import oddness
+from memframe.audit.likeness.clusters import Clusters
+from memframe.audit.likeness.difference import Difference
+from memframe.audit.likeness.paraphrase import with_paraphrases
+from memframe.audit.likeness.similar import SimilarPairs, similar_pairs
 
 _EVIDENCE: Mapping[str, str] = {
     "keeper": "kept: it says most of {n} that say the same",

@@ -9,8 +9,8 @@ from functools import partial
 import pandas as pd
 
 from memframe.audit.findings import Check
+from memframe.audit.likeness.similar import Relations
 from memframe.audit.second_process import CheckFunction, beside
-from memframe.audit.similar import Relations
 
 APART: tuple[Check, ...] = ("stale", "secret", "personal_data", "missing", "scores", "tags", "sealed")
 """Checks that do not need the pairs of similar memories, and are made beside the search for those."""

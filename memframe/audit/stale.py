@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from memframe.audit.findings import findings_frame, joined
+from memframe.audit.language.timewords import RULES, Expiry, Rule, expiries
 from memframe.audit.texts import text_column
-from memframe.audit.timewords import RULES, Expiry, Rule, expiries
 
 
 def find_stale(memories: pd.DataFrame, *, now: pd.Timestamp, old_after_days: float = 730.0) -> pd.DataFrame:

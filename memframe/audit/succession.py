@@ -10,17 +10,17 @@ from math import fsum, log2
 from typing import NamedTuple
 
 from memframe.audit.claims import Claim
-from memframe.audit.cues import Cue, has_cue
-from memframe.audit.known_words import is_common, is_name
-from memframe.audit.resemblance import class_of
-from memframe.audit.statements import (
+from memframe.audit.language.cues import Cue, has_cue
+from memframe.audit.language.known_words import is_common, is_name
+from memframe.audit.language.resemblance import class_of
+from memframe.audit.language.statements import (
     TOPICS,
     Statement,
     names_in,
     said_in,
     statements_of,
 )
-from memframe.audit.words import Words, without_accents
+from memframe.audit.language.words import Words, without_accents
 
 LEAST_SCORE = 0.25
 """What is less likely is not told."""

@@ -13,18 +13,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from memframe.audit.claims import Claim, claims_of
-from memframe.audit.cues import ANY_CUE, ANY_HINT, cue_in
 from memframe.audit.evidence import Delicate, shown
 from memframe.audit.exact_duplicate import owners_of
 from memframe.audit.findings import findings_frame
 from memframe.audit.keeper import age_order
-from memframe.audit.older import Older, Search
-from memframe.audit.similar import Relations, SimilarPairs, similar_pairs
-from memframe.audit.statements import common_words, words_said
+from memframe.audit.language.cues import ANY_CUE, ANY_HINT, cue_in
+from memframe.audit.language.statements import common_words, words_said
+from memframe.audit.language.timewords import looks_back
+from memframe.audit.language.words import Words
+from memframe.audit.likeness.older import Older, Search
+from memframe.audit.likeness.similar import Relations, SimilarPairs, similar_pairs
 from memframe.audit.succession import Asked, Judge, Succession, Weights
 from memframe.audit.texts import text_column
-from memframe.audit.timewords import looks_back
-from memframe.audit.words import Words
 
 Rows = NDArray[np.int64]
 

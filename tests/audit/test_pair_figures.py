@@ -4,8 +4,8 @@ import pytest
 
 from memframe.audit.changed_value import find_changed_values
 from memframe.audit.exact_duplicate import find_exact_duplicates
+from memframe.audit.likeness.similar import similar_pairs
 from memframe.audit.near_duplicate import find_near_duplicates
-from memframe.audit.similar import similar_pairs
 from memframe.audit.superseded import find_superseded
 from tests.pairs import scoring
 from tests.pairs.corpus import corpus

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memframe.audit.changed_value import find_changed_values
-from memframe.audit.cues import ANY_CUE, cue_in
 from memframe.audit.exact_duplicate import find_exact_duplicates
+from memframe.audit.language.cues import ANY_CUE, cue_in
+from memframe.audit.language.statements import sentences_of
+from memframe.audit.likeness.similar import similar_pairs
 from memframe.audit.near_duplicate import find_near_duplicates
-from memframe.audit.similar import similar_pairs
 from memframe.audit.stale import find_stale
-from memframe.audit.statements import sentences_of
 from memframe.audit.superseded import find_superseded
 from tests.pairs import edits, facts
 from tests.pairs.by_hand import of_one_user_each, pairs_by_hand, verdicts

@@ -7,14 +7,15 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from memframe.audit import candidates, pairs, promising, similar, words
-from memframe.audit.bags import Bags
-from memframe.audit.candidates import Candidates
 from memframe.audit.changed_value import find_changed_values
+from memframe.audit.language import words
+from memframe.audit.language.words import words_of
+from memframe.audit.likeness import candidates, pairs, promising, similar
+from memframe.audit.likeness.bags import Bags
+from memframe.audit.likeness.candidates import Candidates
+from memframe.audit.likeness.promising import promising_pairs
+from memframe.audit.likeness.similar import similar_pairs
 from memframe.audit.near_duplicate import find_near_duplicates
-from memframe.audit.promising import promising_pairs
-from memframe.audit.similar import similar_pairs
-from memframe.audit.words import words_of
 from tests.pairs.corpus import corpus
 
 STORE = corpus(600, 21).memories.assign(user_id=lambda frame: [f"u{row % 2}" for row in range(len(frame))])

@@ -3,8 +3,8 @@
 import pytest
 
 from memframe.audit.changed_value import find_changed_values
+from memframe.audit.likeness.similar import similar_pairs
 from memframe.audit.near_duplicate import find_near_duplicates
-from memframe.audit.similar import similar_pairs
 from tests.pairs.by_hand import of_one_user_each, verdicts
 from tests.pairs.corpus import frame_of
 from tests.pairs.voices import VOICES, pairs

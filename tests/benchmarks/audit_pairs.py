@@ -36,8 +36,8 @@ def found_pairs(half, n):
     """Figures of duplicates and changed values in stores of ``n`` memories, of all seeds together."""
     from memframe.audit.changed_value import find_changed_values
     from memframe.audit.exact_duplicate import find_exact_duplicates
+    from memframe.audit.likeness.similar import similar_pairs
     from memframe.audit.near_duplicate import find_near_duplicates
-    from memframe.audit.similar import similar_pairs
     from tests.audit.figures import Figures
     from tests.pairs import scoring
     from tests.pairs.corpus import corpus
@@ -123,8 +123,8 @@ def real_memories():
 
 def told(name, memories):
     from memframe.audit.changed_value import find_changed_values
+    from memframe.audit.likeness.similar import similar_pairs
     from memframe.audit.near_duplicate import find_near_duplicates
-    from memframe.audit.similar import similar_pairs
     from memframe.audit.superseded import find_superseded
 
     pairs = similar_pairs(memories)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memframe.audit.junk.signs import Signal
-from memframe.audit.vocabulary import one_of
+from memframe.audit.language.vocabulary import one_of
 
 BEGIN = r"\A\W{0,4}"
 """Where a text begins, whatever signs stand before its first word."""

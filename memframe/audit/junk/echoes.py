@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from memframe.audit.vocabulary import read_vocabulary
+from memframe.audit.language.vocabulary import read_vocabulary
 
 _WORDS = read_vocabulary(__package__, "machine_words.txt")
 _EMPTY = _WORDS["recital"] | _WORDS["recited"] | _WORDS["light"]

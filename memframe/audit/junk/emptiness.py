@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from memframe.audit.junk.signs import Sign, quoted
-from memframe.audit.vocabulary import one_of, read_vocabulary
+from memframe.audit.language.vocabulary import one_of, read_vocabulary
 
 _WORDS = read_vocabulary(__package__, "fillers.txt")
 _FILLERS, _BETWEEN = _WORDS["fillers"] | _WORDS["between"], _WORDS["between"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from memframe.audit.junk.keyboard import ASKS, BUSY, COMMAND, DONE, ON_SCREEN, PIECE, SAID, TOPICS, TRIFLE
 from memframe.audit.junk.life import LIFE
 from memframe.audit.junk.signs import Sign, Signal, quoted, weight_of
-from memframe.audit.vocabulary import one_of
+from memframe.audit.language.vocabulary import one_of
 
 _WHO = (
     r"\A\W{0,3}(?:\[\w+\]\s)?(?:the |der |die |el |la |l['’])?"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from memframe.audit.junk.charters import BEGIN, CHARTERS, MACHINE
 from memframe.audit.junk.sayings import SAYINGS
 from memframe.audit.junk.signs import Signal
-from memframe.audit.vocabulary import one_of
+from memframe.audit.language.vocabulary import one_of
 
 _ROLE = rf"you(?: are|['’]re) (?:now )?(?:(?:a|an|the|my)\s)?(?:[\w'’-]+,? ){{0,5}}{MACHINE}\b"
 _YOUR = one_of("role, task, job, purpose, goal, name, persona, tone, responses?, output, workspace")

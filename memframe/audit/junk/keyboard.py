@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memframe.audit.vocabulary import one_of
+from memframe.audit.language.vocabulary import one_of
 
 ASKS = one_of(
     r"""asked, asks, inquired, enquired, is asking, was asking, requested, requests, wants, wanted, would like,

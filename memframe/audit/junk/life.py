@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memframe.audit.junk.signs import Signal
-from memframe.audit.vocabulary import one_of
+from memframe.audit.language.vocabulary import one_of
 
 _MONTHS = one_of(
     "january, february, march, april, june, july, august, september, october, november, december"

@@ -6,7 +6,7 @@ import re
 
 from memframe.audit.junk.life import LIFE
 from memframe.audit.junk.signs import Sign, quoted, weight_of
-from memframe.audit.vocabulary import one_of
+from memframe.audit.language.vocabulary import one_of
 
 _TALK = "(?:the )?" + one_of("conversation, chat session, session, chat, dialogue, call")
 _MACHINE = one_of("assistant, ai, agent, bot")

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 
 from memframe.audit.junk.signs import Sign, quoted
+from memframe.audit.language.vocabulary import one_of
 from memframe.audit.sieve import sieve_of
-from memframe.audit.vocabulary import one_of
 
 
 def _sign(pattern: str) -> re.Pattern[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from memframe.audit.junk.signs import Sign, quoted
-from memframe.audit.vocabulary import one_of
+from memframe.audit.language.vocabulary import one_of
 
 _WHO = one_of(
     german=r"(?:der |die )?(?:be)?nutzer(?:in)?",

@@ -11,8 +11,8 @@ import json
 import re
 
 from memframe.audit.junk.signs import Sign, quoted
+from memframe.audit.language.vocabulary import one_of, read_vocabulary
 from memframe.audit.sieve import sieve_of
-from memframe.audit.vocabulary import one_of, read_vocabulary
 
 _KEYS = read_vocabulary(__package__, "machine_words.txt")["keys"]
 

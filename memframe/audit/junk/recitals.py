@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from memframe.audit.junk.signs import Sign, quoted
-from memframe.audit.vocabulary import one_of, read_vocabulary
+from memframe.audit.language.vocabulary import one_of, read_vocabulary
 
 _WORDS = read_vocabulary(__package__, "machine_words.txt")
 _RECITAL, _KNOWN = _WORDS["recital"], _WORDS["recital"] | _WORDS["recited"]

@@ -7,7 +7,7 @@ tells from a maxim of somebody's own; so that it takes words of that trade: tool
 from __future__ import annotations
 
 from memframe.audit.junk.signs import Signal
-from memframe.audit.vocabulary import one_of
+from memframe.audit.language.vocabulary import one_of
 
 _ASSISTED = one_of("the user(?:['’]s)?, users, people, your human, the human, humans?")
 _HARM = one_of(

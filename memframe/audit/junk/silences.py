@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from memframe.audit.junk.signs import Sign, quoted
-from memframe.audit.vocabulary import read_vocabulary
+from memframe.audit.language.vocabulary import read_vocabulary
 
 _WORDS = read_vocabulary(__package__, "silences.txt")
 _DENIALS, _NEWS = _WORDS["denials"], _WORDS["news"]

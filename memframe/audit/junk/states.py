@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from memframe.audit.junk.signs import Sign, quoted
-from memframe.audit.vocabulary import one_of
+from memframe.audit.language.vocabulary import one_of
 
 _DOMAIN = one_of(
     switched="light, switch, fan, lock, cover, valve, siren, humidifier, input_boolean, plug",

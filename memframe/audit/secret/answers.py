@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from memframe.audit.language.vocabulary import one_of
 from memframe.audit.secret.plain_words import is_plain
 from memframe.audit.spans import Span
-from memframe.audit.vocabulary import one_of
 
 _QUESTION = one_of(
     english="(?:security|secret|challenge|recovery) questions?",

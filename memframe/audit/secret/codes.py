@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from memframe.audit.language.vocabulary import one_of
 from memframe.audit.secret.values import LOOSE, Judged, Value, is_amount
-from memframe.audit.vocabulary import one_of
 
 _PIN = re.compile(r"[0-9]{2,4}[ -][0-9]{2,4}(?![\w-])(?![ -][0-9])|[0-9]{3,8}(?![\w-])(?!\.[0-9])")
 _ELECTRONICS = re.compile(

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from memframe.audit.language.vocabulary import one_of
 from memframe.audit.secret.passwords import is_strong
 from memframe.audit.secret.plain_words import is_plain
 from memframe.audit.secret.randomness import is_placeholder
 from memframe.audit.spans import Span
-from memframe.audit.vocabulary import one_of
 
 
 class _Grammar(NamedTuple):

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from memframe.audit.language.vocabulary import one_of
 from memframe.audit.secret.keywords import ABOUT
-from memframe.audit.vocabulary import one_of
 
 
 class CueGroup(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from memframe.audit.vocabulary import one_of
+from memframe.audit.language.vocabulary import one_of
 
 _WIFI = r"(?:wi-?fi|wlan|wireless|network|router|hotspot|wpa[23]?|wep)"
 

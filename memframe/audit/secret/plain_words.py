@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from memframe.audit.vocabulary import read_vocabulary
+from memframe.audit.language.vocabulary import read_vocabulary
 
 _WORDS = read_vocabulary(__package__, "plain_words.txt")
 _FUNCTION_WORDS = _WORDS["function"] | _WORDS["elsewhere"]

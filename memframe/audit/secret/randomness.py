@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from math import log2
 
-from memframe.audit.vocabulary import read_vocabulary
+from memframe.audit.language.vocabulary import read_vocabulary
 
 _PLACEHOLDER = re.compile(
     r"example|placeholder|redacted|change_?me|your[_ -]|xxxx|\*\*\*|\.\.\.|…|•••|fixme|goes[_ -]here"

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from memframe.audit.language.vocabulary import one_of
 from memframe.audit.personal_data.ibans import find_ibans
 from memframe.audit.secret.passwords import is_strong
 from memframe.audit.secret.plain_words import is_plain
 from memframe.audit.secret.randomness import is_placeholder
-from memframe.audit.vocabulary import one_of
 
 _SIDE = "(?:left|right|l|r)"
 _NO_DIGIT_OR_SIGN, _DIGIT_OR_SIGN = r"[^\s0-9!#$%^&*+=~_<>|@?]", r"[0-9!#$%^&*+=~_<>|@?]"

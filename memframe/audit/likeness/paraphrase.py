@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from memframe.audit.clusters import Clusters
 from memframe.audit.exact_duplicate import owners_of
-from memframe.audit.lexicon import NEGATIONS
-from memframe.audit.reader import Reader
-from memframe.audit.resemblance import class_of, is_number
-from memframe.audit.similar import SimilarPairs
+from memframe.audit.language.lexicon import NEGATIONS
+from memframe.audit.language.resemblance import class_of, is_number
+from memframe.audit.likeness.clusters import Clusters
+from memframe.audit.likeness.reader import Reader
+from memframe.audit.likeness.similar import SimilarPairs
 
 _ROWS_AT_ONCE = 1024
 _MOST_ALIKE = 5

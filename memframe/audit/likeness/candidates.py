@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memframe.audit.bands import Hashes, Rows, band_keys, hashes_of, mixed
-from memframe.audit.words import Words
+from memframe.audit.language.words import Words
+from memframe.audit.likeness.bands import Hashes, Rows, band_keys, hashes_of, mixed
 
 _NEAREST_IN_BAND = 8
 _NEAREST_IN_ORDER = 3

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from memframe.audit.difference import PARTIAL
-from memframe.audit.pairs import Pairs
-from memframe.audit.reader import Reader
+from memframe.audit.likeness.difference import PARTIAL
+from memframe.audit.likeness.pairs import Pairs
+from memframe.audit.likeness.reader import Reader
 
 _AS_MUCH = 0.02
 _MOST_RIVALS = 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from memframe.audit.lexicon import CLASSES, DECIMAL, LIGHT, MINUTES
+from memframe.audit.language.lexicon import CLASSES, DECIMAL, LIGHT, MINUTES
 
 _HALVES_OF_DAY = {"am": 0, "pm": 12}
 

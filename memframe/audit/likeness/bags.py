@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from rapidfuzz import process
 from rapidfuzz.distance import LCSseq
 
-from memframe.audit.bands import Rows, hashes_of
-from memframe.audit.letters import Letters
-from memframe.audit.words import Words
+from memframe.audit.language.letters import Letters
+from memframe.audit.language.words import Words
+from memframe.audit.likeness.bands import Rows, hashes_of
 
 _SKETCHES, _BITS = 2, 64
 """Enough bits a text that of ten pairs which share too little nine show it in them."""

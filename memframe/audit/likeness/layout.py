@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein, Opcode
 
-from memframe.audit.difference import heavy
-from memframe.audit.lexicon import LIGHT, NEGATIONS, TIMES, USERS
-from memframe.audit.resemblance import class_of, is_number
+from memframe.audit.language.lexicon import LIGHT, NEGATIONS, TIMES, USERS
+from memframe.audit.language.resemblance import class_of, is_number
+from memframe.audit.likeness.difference import heavy
 
 Places = list[tuple[list[str], list[str]]]
 

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Container
 
-from memframe.audit.lexicon import USERS
+from memframe.audit.language.lexicon import USERS
 
 _OWNER = re.compile(
     r"\b(?P<owner>\w+)['’]s?(?=\s+(?P<owned>[^\W_]+)(?:\s+(?P<next>[^\W_]+))?)", re.IGNORECASE

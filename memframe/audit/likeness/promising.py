@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memframe.audit.bags import Bags
-from memframe.audit.bands import Rows
-from memframe.audit.candidates import Candidates
-from memframe.audit.lexicon import MONTHS
-from memframe.audit.resemblance import class_of
-from memframe.audit.words import Words
+from memframe.audit.language.lexicon import MONTHS
+from memframe.audit.language.resemblance import class_of
+from memframe.audit.language.words import Words
+from memframe.audit.likeness.bags import Bags
+from memframe.audit.likeness.bands import Rows
+from memframe.audit.likeness.candidates import Candidates
 
 _MOST_PARTNERS = 3
 _LOOSE_AT_MOST = 1 << 21

@@ -12,12 +12,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from memframe.audit.candidates import distinct
-from memframe.audit.clusters import Clusters
-from memframe.audit.lexicon import CALENDAR
-from memframe.audit.pairs import Pair, Pairs
-from memframe.audit.resemblance import class_of
-from memframe.audit.words import Words
+from memframe.audit.language.lexicon import CALENDAR
+from memframe.audit.language.resemblance import class_of
+from memframe.audit.language.words import Words
+from memframe.audit.likeness.candidates import distinct
+from memframe.audit.likeness.clusters import Clusters
+from memframe.audit.likeness.pairs import Pair, Pairs
 
 _MOST_PARTNERS = 3
 _MOST_FILLING = 6

@@ -10,10 +10,10 @@ from functools import lru_cache
 
 from rapidfuzz.distance import OSA
 
-from memframe.audit.known_words import is_common, is_known, is_name
-from memframe.audit.lexicon import CALENDAR, LIGHT, NEGATIONS
-from memframe.audit.opposites import are_opposed
-from memframe.audit.resemblance import is_number
+from memframe.audit.language.known_words import is_common, is_known, is_name
+from memframe.audit.language.lexicon import CALENDAR, LIGHT, NEGATIONS
+from memframe.audit.language.opposites import are_opposed
+from memframe.audit.language.resemblance import is_number
 
 _KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _DENIALS = tuple(sorted(word for word in NEGATIONS if len(word) > 4))

@@ -10,8 +10,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from memframe.audit.lexicon import DECIMAL, MINUTES, MONTH
-from memframe.audit.wrappers import WRAPPER, WRAPPER_AFTER
+from memframe.audit.language.lexicon import DECIMAL, MINUTES, MONTH
+from memframe.audit.language.wrappers import WRAPPER, WRAPPER_AFTER
 
 Rules = tuple[tuple[str, str], ...]
 """Patterns, and what stands instead."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from memframe.audit.lexicon import LIGHT
+from memframe.audit.language.lexicon import LIGHT
 
 Verdict = Literal["near", "changed", "apart"]
 

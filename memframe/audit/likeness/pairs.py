@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memframe.audit.difference import Difference, Verdict
-from memframe.audit.reader import Reader
+from memframe.audit.likeness.difference import Difference, Verdict
+from memframe.audit.likeness.reader import Reader
 
 _PAIRS_AT_ONCE = 1 << 16
 

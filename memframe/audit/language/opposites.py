@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from memframe.audit.lexicon import LIGHT, NEGATIONS, OPPOSITES
-from memframe.audit.resemblance import class_of
+from memframe.audit.language.lexicon import LIGHT, NEGATIONS, OPPOSITES
+from memframe.audit.language.resemblance import class_of
 
 _DENYING_PREFIXES = frozenset({"un", "in", "im", "il", "ir", "dis", "non", "mis", "a", "de", "anti"})
 _PREFIXES = (

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from memframe.audit.lexicon import DECIMAL, LIGHT, MINUTES, MONTH
-from memframe.audit.resemblance import class_of
-from memframe.audit.spelling import plain
+from memframe.audit.language.lexicon import DECIMAL, LIGHT, MINUTES, MONTH
+from memframe.audit.language.resemblance import class_of
+from memframe.audit.language.spelling import plain
 
 _ROWS_AT_ONCE = 50_000
 

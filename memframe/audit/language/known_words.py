@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from importlib.resources import files
 
-from memframe.audit.lexicon import CLASSES, LIGHT
-from memframe.audit.vocabulary import read_vocabulary
+from memframe.audit.language.lexicon import CLASSES, LIGHT
+from memframe.audit.language.vocabulary import read_vocabulary
 
 
 @lru_cache(maxsize=1 << 16)

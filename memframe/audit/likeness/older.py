@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memframe.audit.candidates import distinct
-from memframe.audit.statements import TOPICS
-from memframe.audit.words import Words
+from memframe.audit.language.statements import TOPICS
+from memframe.audit.language.words import Words
+from memframe.audit.likeness.candidates import distinct
 
 _WORDS = 16
 _RECENT = 150

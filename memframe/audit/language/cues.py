@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from memframe.audit.cue_rules import RULES, Rule
+from memframe.audit.language.cue_rules import RULES, Rule
 
 
 class Cue(NamedTuple):

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from memframe.audit.wrappers import WRAPPER, WRAPPER_AFTER
+from memframe.audit.language.wrappers import WRAPPER, WRAPPER_AFTER
 
 _FILLER = (
     r"(?i)\b(?:really|also|indeed|presumably|currently|apparently|basically|actually|honestly|literally|obviously|just|"

@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from memframe.audit.closeness import Comparison
-from memframe.audit.difference import APART, LIGHT_WEIGHT, PARTIAL, Difference
-from memframe.audit.known_words import is_known
-from memframe.audit.layout import denies_another, exchanged_values, in_both, lay_out
-from memframe.audit.letters import Letters
-from memframe.audit.lexicon import LIGHT
-from memframe.audit.punctuation import ends_sentence, is_enumerated
-from memframe.audit.subjects import OWNING, speaks_of_another, speaks_of_what_another_has
-from memframe.audit.voice import is_past_in_one
-from memframe.audit.words import Words
+from memframe.audit.language.known_words import is_known
+from memframe.audit.language.letters import Letters
+from memframe.audit.language.lexicon import LIGHT
+from memframe.audit.language.punctuation import ends_sentence, is_enumerated
+from memframe.audit.language.words import Words
+from memframe.audit.likeness.closeness import Comparison
+from memframe.audit.likeness.difference import APART, LIGHT_WEIGHT, PARTIAL, Difference
+from memframe.audit.likeness.layout import denies_another, exchanged_values, in_both, lay_out
+from memframe.audit.likeness.subjects import OWNING, speaks_of_another, speaks_of_what_another_has
+from memframe.audit.likeness.voice import is_past_in_one
 
 _MOST_OF_IT = 0.6
 

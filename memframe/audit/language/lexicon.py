@@ -1,7 +1,7 @@
 """Words of closed classes: those that carry no value, that deny, that stand in for each other, that wrap.
 
 Everything else is taken for a word that carries a value. The lists are short on purpose, and without
-accents, as `memframe.audit.words` has them.
+accents, as `memframe.audit.language.words` has them.
 """
 
 from __future__ import annotations

@@ -11,11 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from memframe.audit.difference import APART, Difference, heavy, weight_of
-from memframe.audit.exchanges import is_amount, kind_of, n_light, n_values, valued
-from memframe.audit.known_words import is_known
-from memframe.audit.layout import Layout, Places
-from memframe.audit.lexicon import (
+from memframe.audit.language.known_words import is_known
+from memframe.audit.language.lexicon import (
     CHANGING,
     INTENDING,
     LIGHT,
@@ -24,10 +21,13 @@ from memframe.audit.lexicon import (
     NEGATIONS,
     UNLIKE,
 )
-from memframe.audit.opposites import are_opposed
-from memframe.audit.resemblance import is_digits, is_number, same_moment
-from memframe.audit.slips import is_slip, may_deny
-from memframe.audit.voice import is_on_terms, is_other_voice, is_over_in_one
+from memframe.audit.language.opposites import are_opposed
+from memframe.audit.language.resemblance import is_digits, is_number, same_moment
+from memframe.audit.language.slips import is_slip, may_deny
+from memframe.audit.likeness.difference import APART, Difference, heavy, weight_of
+from memframe.audit.likeness.exchanges import is_amount, kind_of, n_light, n_values, valued
+from memframe.audit.likeness.layout import Layout, Places
+from memframe.audit.likeness.voice import is_on_terms, is_other_voice, is_over_in_one
 
 _MOST_SLIPS, _MOST_EXCHANGED = 2, 2.5
 _LONG = 8

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 from itertools import chain
 
-from memframe.audit.known_words import is_place
-from memframe.audit.lexicon import CALENDAR, CHANGING, LIGHT, NEGATIONS
-from memframe.audit.resemblance import class_of
-from memframe.audit.words import without_accents
+from memframe.audit.language.known_words import is_place
+from memframe.audit.language.lexicon import CALENDAR, CHANGING, LIGHT, NEGATIONS
+from memframe.audit.language.resemblance import class_of
+from memframe.audit.language.words import without_accents
 
 _TOPICS = {
     "home": "live living lives lived move moved moving relocate relocated flat apartment house home address rent "

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memframe.audit.difference import heavy
-from memframe.audit.lexicon import ARTICLES, CALENDAR, LIGHT, MONTH, NEGATIONS, TIMES, UNITS, USERS
-from memframe.audit.resemblance import is_number
+from memframe.audit.language.lexicon import ARTICLES, CALENDAR, LIGHT, MONTH, NEGATIONS, TIMES, UNITS, USERS
+from memframe.audit.language.resemblance import is_number
+from memframe.audit.likeness.difference import heavy
 
 _STANDING_IN = ARTICLES | USERS | {"i"}
 _TITLES = frozenset({"mr", "mrs", "ms", "dr"})

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memframe.audit.difference import heavy
-from memframe.audit.layout import Layout, Places
-from memframe.audit.lexicon import CONDITIONS, PASTS
-from memframe.audit.resemblance import class_of
+from memframe.audit.language.lexicon import CONDITIONS, PASTS
+from memframe.audit.language.resemblance import class_of
+from memframe.audit.likeness.difference import heavy
+from memframe.audit.likeness.layout import Layout, Places
 
 _MODALS = frozenset({"should", "could", "might", "ought", "will", "shall"})
 _AUXILIARIES = frozenset({"is", "are", "was", "were", "been", "be", "got"})

@@ -13,15 +13,15 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from memframe.audit.candidates import Candidates
-from memframe.audit.clusters import Clusters, near_clusters
 from memframe.audit.exact_duplicate import copies_of, owners_of
-from memframe.audit.pairs import Pair, Pairs, compared
-from memframe.audit.promising import promising_pairs
-from memframe.audit.reader import Reader
-from memframe.audit.templates import changed_pairs
+from memframe.audit.language.words import Words, words_of
+from memframe.audit.likeness.candidates import Candidates
+from memframe.audit.likeness.clusters import Clusters, near_clusters
+from memframe.audit.likeness.pairs import Pair, Pairs, compared
+from memframe.audit.likeness.promising import promising_pairs
+from memframe.audit.likeness.reader import Reader
+from memframe.audit.likeness.templates import changed_pairs
 from memframe.audit.texts import text_column
-from memframe.audit.words import Words, words_of
 from memframe.collector import collector_paused
 
 _TEXTS_AT_ONCE = 50_000
