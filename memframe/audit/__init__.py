@@ -1,4 +1,10 @@
-"""The audit: what is wrong with the memories, with evidence, and what could be done about it."""
+"""The audit: what is wrong with the memories, with evidence, and what could be done about it.
+
+One file or room a check, from `exact_duplicate` to `stale`: memories to findings. Those that relate memories share one
+search for pairs (`likeness`), and all that read sentences what is known of words (`language`); what most texts are
+ruled out by is asked of RE2 (`texts`, `sieve`). `checks` makes them all, some in a second process (`sharing`), and
+`withholding` masks in the end what evidence would give away.
+"""
 
 from memframe.audit.audited import Audit
 from memframe.audit.checks import audit_memories
