@@ -42,7 +42,7 @@ BATCH = 10_000
 FETCHED = 32
 """Hauls that are fetched at once, at most: a turn costs a few milliseconds, as much as the work for a small user."""
 
-TOGETHER_S = 0.1
+TOGETHER_S = 0.25
 """How long a haul waits for others to be fetched with; a run that breaks off loses no more."""
 
 MAX_IN_FLIGHT = 64
