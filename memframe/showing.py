@@ -29,6 +29,15 @@ def printable(text: str) -> str:
     return line if len(line) <= MAX_PRINTED else f"{line[: MAX_PRINTED - 1]}…"
 
 
+def number_of(n_things: int, one: str, many: str) -> str:
+    """A count with its noun.
+
+    >>> number_of(2000, "memory", "memories"), number_of(1, "memory", "memories")
+    ('2,000 memories', '1 memory')
+    """
+    return f"{n_things:,} {one if n_things == 1 else many}"
+
+
 def moment(at: datetime) -> str:
     """A time as people read it.
 

@@ -25,6 +25,7 @@ from memframe.filters import refuse_unsendable
 from memframe.journal import Draft, Header, Journal, Shelf
 from memframe.plan import Plan
 from memframe.plan.wording import counted, listed, name_of
+from memframe.showing import number_of
 from memframe.vault import Vault
 
 MAX_WORKERS = 16
@@ -52,8 +53,8 @@ def check_plan(access: Access, plan: Plan, confirm: object) -> None:
         raise PlanError(f"the plan has {counted(plan.counts)}: settle these and plan anew: {told}")
     n_deletes = plan.counts.get("delete", 0)
     if confirm is None and n_deletes:
-        noun = "memory" if n_deletes == 1 else "memories"
-        raise PlanError(f"the plan deletes {n_deletes:,} {noun} for good: pass confirm={n_deletes} to go on")
+        told = number_of(n_deletes, "memory", "memories")
+        raise PlanError(f"the plan deletes {told} for good: pass confirm={n_deletes} to go on")
     if confirm is not None and (confirm != n_deletes or isinstance(confirm, bool)):
         raise PlanError(
             f"confirm={confirm!r}, but the plan deletes {n_deletes:,}: look at plan.changes once more"

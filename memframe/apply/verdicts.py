@@ -93,7 +93,7 @@ def after_answer(operation: Operation, seen: Seen) -> tuple[Move, Standing]:
     --------
     >>> from memframe.errors import NoAnswerError
     >>> sent = Operation(0, Change(action="delete", id="m1"), Standing(state="sending", attempts=1))
-    >>> after_answer(sent, Seen("unclear", error=NoAnswerError("broke off")))  # doctest: +ELLIPSIS
+    >>> after_answer(sent, Seen("unclear", error=NoAnswerError("broke off")))
     ('unknown', Standing(state='unknown', id=None, attempts=1, in_doubt=True, http_status=None, error='broke off', ...)
     """
     action, standing = operation.action, operation.standing

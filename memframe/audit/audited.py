@@ -15,6 +15,7 @@ from memframe.audit.saved import SavedAudit, read_findings, records_of, writing
 from memframe.errors import ConfigError
 from memframe.report.brief import brief_html
 from memframe.report.verdict import counts_of, details, headline
+from memframe.showing import number_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,8 +56,8 @@ class Audit:
     def __repr__(self) -> str:
         counts = self.findings["severity"].value_counts()
         found = ", ".join(f"{counts[name]:,} {name}" for name in reversed(SEVERITIES) if name in counts)
-        n = len(self.memories)
-        return f"<Audit of {n:,} {'memory' if n == 1 else 'memories'}: {found or 'no findings'}>"
+        n = number_of(len(self.memories), "memory", "memories")
+        return f"<Audit of {n}: {found or 'no findings'}>"
 
     @property
     def verdict(self) -> list[str]:

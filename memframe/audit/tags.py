@@ -15,6 +15,7 @@ import pandas as pd
 
 from memframe.audit.findings import Proposal, Severity, findings_frame, joined
 from memframe.columns import name_cells
+from memframe.showing import number_of
 
 MIN_LETTERS = 6
 """Of names in which one letter more, less or other may be a slip; in shorter ones it makes another word."""
@@ -209,4 +210,4 @@ def _counted(name: str, counts: Counter[str]) -> str:
 
 
 def _n_memories(n: int) -> str:
-    return f"{n:,} memory" if n == 1 else f"{n:,} memories"
+    return number_of(n, "memory", "memories")

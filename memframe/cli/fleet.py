@@ -18,7 +18,7 @@ from memframe.client import Client
 from memframe.connecting import connect
 from memframe.fleet import FleetFolder, audit_fleet, export_fleet
 from memframe.fleet.runs import dask_client_at
-from memframe.showing import printable
+from memframe.showing import number_of, printable
 
 SOME_FAILED, FOUND = 1, 6
 """Exit codes: a user failed; the audit found what it was told to fail on."""
@@ -118,17 +118,15 @@ def _scheduled(
 
 def _tell(folder: FleetFolder, as_json: bool, **counts: int) -> None:
     outcomes = folder.outcomes
-    told = {
-        "path": str(folder.path),
+    n_of = {
         **{status: int((outcomes["status"] == status).sum()) for status in ("done", "failed", "revoked")},
         "n_rows": int(outcomes["n_rows"].sum()),
         **counts,
-        "n_before": folder.n_before,
     }
     if as_json:
-        click.echo(json.dumps(told))
+        click.echo(json.dumps({"path": str(folder.path), **n_of, "n_before": folder.n_before}))
         return
-    numbers = [f"{told[name]:,} {nouns[told[name] != 1]}" for name, nouns in _NOUNS.items() if name in told]
+    numbers = [number_of(n_of[name], *nouns) for name, nouns in _NOUNS.items() if name in n_of]
     before = f"; done before: {folder.n_before:,}" if folder.n_before else ""
     click.echo(f"{', '.join(numbers)}; in {folder.path}, readable by you alone{before}")
     for line in _trouble(folder, outcomes):

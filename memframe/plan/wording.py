@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from memframe.change import FIELDS, Change
+from memframe.showing import number_of
 
 if TYPE_CHECKING:
     from memframe.plan.plan import Plan
@@ -33,7 +34,7 @@ def counted(n_of: Mapping[str, int]) -> str:
     >>> counted({})
     'nothing to do'
     """
-    parts = [f"{n_of[name]:,} {noun[n_of[name] != 1]}" for name, noun in _NOUNS.items() if n_of.get(name)]
+    parts = [number_of(n_of[name], *noun) for name, noun in _NOUNS.items() if n_of.get(name)]
     return ", ".join(parts) or "nothing to do"
 
 

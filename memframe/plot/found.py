@@ -23,7 +23,7 @@ from memframe.plot.paper import (
     note,
     prepare,
 )
-from memframe.plot.wording import number_of
+from memframe.showing import number_of
 
 SEVERITIES = {"high": VERMILION, "medium": SERIES[1], "low": BLUE, "info": GREY}
 """From the worst to the least, and the colour of each."""

@@ -10,7 +10,7 @@ from memframe.columns import times
 from memframe.plot.counts import sources, tags, timeline
 from memframe.plot.measures import lengths, scores
 from memframe.plot.paper import new_figure
-from memframe.plot.wording import number_of
+from memframe.showing import number_of
 
 
 def overview(memories: pd.DataFrame) -> Figure:

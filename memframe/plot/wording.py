@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from memframe.showing import number_of
+
 
 def nothing(memories: pd.DataFrame, why: str) -> str:
     """Why there is nothing to draw.
@@ -33,12 +35,3 @@ def more(n_hidden: int, thing: str) -> str:
     ('1 more tag', '')
     """
     return number_of(n_hidden, f"more {thing}", f"more {thing}s") if n_hidden else ""
-
-
-def number_of(n_things: int, one: str, many: str) -> str:
-    """A count with its noun.
-
-    >>> number_of(2000, "memory", "memories")
-    '2,000 memories'
-    """
-    return f"{n_things:,} {one if n_things == 1 else many}"

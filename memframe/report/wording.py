@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from memframe.showing import number_of
+
 
 class Words(NamedTuple):
     """A check in words for people."""
@@ -120,7 +122,7 @@ def memories(n: int) -> str:
     >>> memories(1), memories(1200)
     ('1 memory', '1,200 memories')
     """
-    return f"{n:,} memory" if n == 1 else f"{n:,} memories"
+    return number_of(n, "memory", "memories")
 
 
 def share(part: int, whole: int) -> str:
