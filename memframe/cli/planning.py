@@ -11,7 +11,7 @@ import click
 import pandas as pd
 
 from memframe.access import Access
-from memframe.archive import load_archive
+from memframe.archive import is_sealed, load_archive
 from memframe.archive.places import FORMATS, format_of
 from memframe.archive.table import ARCHIVE_SCHEMA
 from memframe.cleanup import audit_again, plan_cleanup
@@ -175,7 +175,7 @@ def _rows_in(path: Path, access: Access) -> pd.DataFrame:
     names = format_of(path).names(path) if path.is_file() else ARCHIVE_SCHEMA
     known = [name for name in ARCHIVE_SCHEMA if name in names]
     is_whole = len(known) == len(ARCHIVE_SCHEMA)
-    return load_archive(path, key=access, columns=None if is_whole else known)
+    return load_archive(path, key=access if is_sealed(path) else None, columns=None if is_whole else known)
 
 
 def _doomed(path: Path, access: Access) -> pd.DataFrame | list[str]:
