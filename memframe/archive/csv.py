@@ -2,8 +2,9 @@
 
 No text is left to them as such: one that begins with ``= + - @``, their full-width forms, a tab, a line
 end or NUL gets an apostrophe in front, and so does one that begins with an apostrophe, so that loading
-takes away exactly what was added. Text stands in quotes, which also keeps empty text (``""``) apart from
-a missing one. Lists are JSON.
+takes away exactly what was added. The same goes for what follows a semicolon, a tab or a line end inside a
+text: a spreadsheet that splits at semicolons heeds no quotes around cells that commas divide. Text stands in
+quotes, which also keeps empty text (``""``) apart from a missing one. Lists are JSON.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from memframe.errors import FrameError
 from memframe.frames import NAMES
 
 _LIVE = r"^(['=+\-@\t\r\n\x00＝＋－＠])"  # noqa: RUF001 - spreadsheets obey the full-width ones too
-_MARKED = "^'"
+_LIVE_INSIDE = r"([;\t\r\n])(['=+\-@＝＋－＠])"  # noqa: RUF001
+_MARKED, _MARKED_INSIDE = "^'", r"([;\t\r\n])'"
 
 _TEXT = pa.large_string()
 _MIN_BLOCK_BYTES, _MAX_BLOCK_BYTES = 1 << 20, 1 << 30
@@ -43,7 +45,7 @@ def _write(file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> int
 
 
 def _disarmed(table: pa.Table) -> pa.Table:
-    names = [re.sub(_LIVE, r"'\1", name) for name in table.column_names]
+    names = [_disarmed_name(name) for name in table.column_names]
     return pa.Table.from_arrays([_cells(column) for column in table.columns], names=names)
 
 
@@ -54,7 +56,12 @@ def _cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_nested(kind) or pa.types.is_binary(kind):
         cells = [None if cell is None else _json.encode(cell).decode() for cell in column.to_pylist()]
         column = pa.chunked_array([cells], type=_TEXT)
-    return pc.replace_substring_regex(column.cast(_TEXT), _LIVE, r"'\1")
+    inside = pc.replace_substring_regex(column.cast(_TEXT), _LIVE_INSIDE, r"\1'\2")
+    return pc.replace_substring_regex(inside, _LIVE, r"'\1")
+
+
+def _disarmed_name(name: str) -> str:
+    return re.sub(_LIVE, r"'\1", re.sub(_LIVE_INSIDE, r"\1'\2", name))
 
 
 def _names(path: Path) -> list[str]:
@@ -65,11 +72,11 @@ def _names(path: Path) -> list[str]:
         raise FrameError(
             f"{path} cannot be read as CSV in UTF-8: it is damaged, or something else."
         ) from None
-    return [re.sub(_MARKED, "", name) for name in header]
+    return [re.sub(_MARKED_INSIDE, r"\1", re.sub(_MARKED, "", name)) for name in header]
 
 
 def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
-    written = {name: re.sub(_LIVE, r"'\1", name) for name in columns}
+    written = {name: _disarmed_name(name) for name in columns}
     try:
         table = pa.csv.read_csv(
             path,
@@ -104,6 +111,7 @@ def _restored(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray
     if column.type != _TEXT:
         return column
     text = pc.replace_substring_regex(column, _MARKED, "", max_replacements=1)
+    text = pc.replace_substring_regex(text, _MARKED_INSIDE, r"\1")
     if ARCHIVE_SCHEMA.get(name) != NAMES.arrow:
         return text
     try:
