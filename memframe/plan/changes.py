@@ -114,10 +114,10 @@ def plan_changes(
     conflicts.refuse()
     records = [change for change in patches if change] + creates
     check_size(records, max_changes)
-    return plan_of(access, records, notes=_notes(sheet), clock=lambda: moment)
+    return plan_of(access, records, notes=_notes(sheet, merging), clock=lambda: moment)
 
 
-def _notes(sheet: Sheet) -> Iterator[str]:
+def _notes(sheet: Sheet, merging: Merging) -> Iterator[str]:
     """Name what the frame holds and no plan can write."""
     if sheet.unknown:
         yield f"Not written, as a memory has no such columns: {listed(sheet.unknown)}"
@@ -129,6 +129,9 @@ def _notes(sheet: Sheet) -> Iterator[str]:
         them = "it" if len(names) == 1 else "them"
         of_new = number_of(n_new, "new memory", "new memories")
         yield f"Not written, as the service sets {them}: {', '.join(names)} of {of_new}"
+    if merging.n_other_tag_ids:
+        of_memories = number_of(merging.n_other_tag_ids, "memory", "memories")
+        yield f"Not written, as the service sets it by the tags: tag_ids of {of_memories}"
 
 
 def check_size(records: Iterable[Change], max_changes: int | None) -> None:
@@ -199,6 +202,7 @@ class Merging:
         self._now = now
         self._settle = settle
         self._conflicts = conflicts
+        self.n_other_tag_ids = 0
         self._created_at, self._updated_at = (
             dict(zip(now, instants([getattr(stored.blob, name) for stored in now.values()]), strict=True))
             for name in ("created_at", "updated_at")
@@ -212,8 +216,10 @@ class Merging:
         theirs = {name: stored.value(name) for name in edit.cells}
         base: Mapping[str, Value] | None = edit.base
         if mine is None:
-            base = theirs if self._is_of_now(edit) else None
-            mine = self._strange_values(edit, theirs, is_of_now=base is not None)
+            is_of_now = self._is_of_now(edit)
+            base = theirs if is_of_now else None
+            self.n_other_tag_ids += is_of_now and _has_other_tag_ids(edit, stored)
+            mine = self._strange_values(edit, theirs, is_of_now=is_of_now)
         merged = three_way(mine, base, theirs)
         sent = merged.sent + (merged.conflicts if self._conflicts.winner == "mine" else ())
         if merged.conflicts and not self._conflicts.winner:
@@ -293,6 +299,13 @@ class Merging:
 def _as_held(said: np.datetime64 | None, held: np.datetime64) -> np.datetime64 | None:
     """The service's time where a row says it in whole milliseconds, which is all that some formats keep."""
     return held if said is not None and said == held.astype("datetime64[ms]") else said
+
+
+def _has_other_tag_ids(edit: Edit, stored: Stored) -> bool:
+    """Tell whether a row has other ids of tags than the very state which it says that it is of."""
+    if not isinstance(edit.tag_ids, tuple) or "updated_at" not in edit.times:
+        return False
+    return set(edit.tag_ids) != set(stored.blob.tag_ids or ())
 
 
 def _is_held(name: str, cell: Cell, held: Value) -> bool:

@@ -219,6 +219,15 @@ def test_the_time_of_creation_is_read_only_for_rows_that_were_not_loaded(writers
         mf.plan_changes(writers.stranger(), edited)
 
 
+def test_ids_of_tags_of_rows_that_were_not_loaded_are_named(writers):
+    plan = mf.plan_changes(writers.stranger(), writers.edited(tag_ids=("another",), title="Green tea"))
+    assert sent(plan) == {"a": {"title": "Green tea"}}
+    assert plan.notes == ("Not written, as the service sets it by the tags: tag_ids of 1 memory",)
+    assert mf.plan_changes(writers.stranger(), writers.edited(title="Green tea")).notes == ()
+    tagged = writers.edited(tags=["new"])[["id", "tags", "tag_ids"]]
+    assert mf.plan_changes(writers.stranger(), tagged).notes == ()
+
+
 @pytest.mark.parametrize("moment", ["2020-01-01T00:00:00Z", "2050-01-01T00:00:00Z"])
 @pytest.mark.parametrize("was_loaded", [True, False])
 def test_the_time_of_the_last_change_is_read_only(writers, moment, was_loaded):
