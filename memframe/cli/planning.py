@@ -76,6 +76,7 @@ def plan_edits(
 ) -> None:
     """Plan what EDITED asks to be written: an archive (.parquet, .jsonl, .csv) with edited or new rows.
 
+    EDITED may be what pandas wrote: to_parquet, to_csv, or to_json with orient="records" and lines=True.
     A table of one's own with some of an archive's columns will do, such as content and tags (JSON lists in
     .csv). Nothing is written. Rows that are not in EDITED are left alone; --delete plans to delete those that are,
     and then EDITED may also be a text file of ids, one a line, or - for standard input.
