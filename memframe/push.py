@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypedDict, Unpack
 
 import pandas as pd
+from msgspec.structs import replace
 
 from memframe.access import Access
 from memframe.apply import Run, StrPath, apply_plan
@@ -54,7 +55,8 @@ def push_memories(
     Returns
     -------
     Run
-        With one outcome for each row that was to be written, and none for the others.
+        With one outcome for each row that was to be written, and none for the others; its notes name the columns
+        that were not.
 
     Raises
     ------
@@ -71,7 +73,7 @@ def push_memories(
     >>> run.raise_for_failures()
     """
     plan = plan_changes(access, frame, on_null=on_null, on_conflict=on_conflict, max_changes=max_changes)
-    return apply_plan(access, plan, **options)
+    return replace(apply_plan(access, plan, **options), notes=plan.notes)
 
 
 def create_memories(access: Access, frame: pd.DataFrame, **options: Unpack[WriteOptions]) -> Run:

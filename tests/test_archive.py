@@ -6,6 +6,7 @@ import os
 import stat
 from datetime import UTC, datetime
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from memframe import archive
 from memframe.archive import export_memories, load_archive, parquet, places
+from memframe.archive.table import ARCHIVE_SCHEMA
 from memframe.errors import AccessError, FrameError
 from memframe.load import load_memories
 from memframe.sample import load_sample
@@ -227,6 +229,150 @@ def test_what_another_program_saved_with_other_types_is_loaded(tmp_path):
     table = table.set_column(2, "title", pa.array(["tea"]).dictionary_encode())
     pq.write_table(table.replace_schema_metadata(), tmp_path / "memories.parquet")
     assert_same(load_archive(tmp_path / "memories.parquet"), memories_of([ROW | {"title": "tea"}]))
+
+
+# What pandas wrote itself
+
+
+INDEXES = {
+    "a range": lambda m: m,
+    "a range that begins later": lambda m: m[1:],
+    "a range with steps": lambda m: m[::2],
+    "a range backwards": lambda m: m[::-1],
+    "what a filter left": lambda m: m[np.arange(len(m)) % 3 != 1],
+    "a sample": lambda m: m.sample(frac=1, random_state=1),
+    "two frames in one": lambda m: pd.concat([m[len(m) // 2 :], m[: len(m) // 2].reset_index(drop=True)]),
+    "texts": lambda m: m.set_axis([f"row {number}" for number in range(len(m))]),
+    "the same text twice": lambda m: m.set_axis([f"r{number // 2}" for number in range(len(m))]),
+    "numbers with a point": lambda m: m.set_axis([number + 0.5 for number in range(len(m))]),
+    "a name": lambda m: m.set_axis(pd.Index([f"p{number}" for number in range(len(m))], name="project")),
+    "a range with a name": lambda m: m.rename_axis("row"),
+    "the name of a column": lambda m: m.rename_axis("title"),
+    "times": lambda m: m.set_axis(pd.date_range("2026-01-01 09:30", periods=len(m), freq="h")),
+    "days with a name": lambda m: m.set_axis(pd.date_range("2026-01-01", periods=len(m), name="day")),
+    "times elsewhere": lambda m: m.set_axis(pd.date_range("2026-01-01", periods=len(m), tz="Asia/Tokyo")),
+    "months": lambda m: m.set_axis(pd.period_range("2026-01", periods=len(m), freq="M")),
+    "categories": lambda m: m.set_axis(pd.CategoricalIndex(["x"] * len(m))),
+    "several levels": lambda m: m.set_axis(
+        pd.MultiIndex.from_arrays([["a"] * len(m), range(len(m))], names=["part", "row"])
+    ),
+    "several levels without names": lambda m: m.set_axis(
+        pd.MultiIndex.from_arrays([["a"] * len(m), range(len(m))])
+    ),
+    "the id beside the column": lambda m: m.set_index("id", drop=False),
+    "the id": lambda m: m.set_index("id"),
+    "the id among levels": lambda m: m.set_index(["user_id", "id"]),
+    "the id beside a label": lambda m: m.set_index("id", append=True),
+    "a time of the memory": lambda m: m.set_index("created_at"),
+}
+"""Frames of the same memories, under every kind of index that pandas can write."""
+
+
+def written_by_pandas(memories, path, **options):
+    if path.suffix == ".parquet":
+        memories.to_parquet(path, **options)
+    elif path.suffix == ".csv":
+        memories.to_csv(path, **options)
+    else:
+        memories.to_json(path, orient="records", lines=True, **options)
+    return path
+
+
+def as_columns(frame):
+    """The frame with those levels of its index as columns that are columns of memories, and the labels left."""
+    levels = [name for name in frame.index.names if name in ARCHIVE_SCHEMA and name not in frame]
+    return frame.reset_index(levels)[[*ARCHIVE_SCHEMA]]
+
+
+def check_cells(loaded, frame, cut=lambda column: column):
+    assert loaded.dtypes.to_dict() == dict(zip(ARCHIVE_SCHEMA, memories_of([]).dtypes, strict=True))
+    for name in loaded:
+        was = cut(frame[name])
+        assert loaded[name].isna().tolist() == was.isna().tolist(), name
+        assert loaded[name].dropna().tolist() == was.dropna().tolist(), name
+
+
+@pytest.mark.parametrize("index", INDEXES)
+@given(rows=ROWS)
+@example(rows=[ROW | {"id": f"m{number}", "created_at": "2026-01-02T03:04:05Z"} for number in range(5)])
+@examples(5)
+def test_a_parquet_that_pandas_wrote_is_read_under_every_index(tmp_path, index, rows):
+    frame = INDEXES[index](memories_of(rows))
+    loaded = load_archive(written_by_pandas(frame, tmp_path / "mine.parquet"))
+    expected = as_columns(frame)
+    check_cells(loaded, expected)
+    assert loaded.index.tolist() == expected.index.tolist()
+    chosen = load_archive(tmp_path / "mine.parquet", columns=["id"])
+    assert (chosen.id.tolist(), chosen.index.tolist()) == (expected.id.tolist(), expected.index.tolist())
+
+
+PLAIN_ROWS = [
+    ROW | {"id": "m1", "tags": ("a b", "c'd", 'e"f', "g\\n", "h,i"), "title": "'tis", "content": "a\r\n'b"},
+    ROW | {"id": "m2", "tags": (), "content": "=1+1", "title": "''", "source": "'=x", "summary": "NA"},
+    ROW | {"id": "m3", "tags": ("猫", "('x',)", "['y']"), "title": "null", "importance": 1 / 3},
+    ROW | {"id": "m4", "created_at": "2026-01-02T03:04:05.123456Z", "updated_at": "2026-01-02T03:04:06Z"},
+    ROW | {"id": "m5", "created_at": "1965-01-02T03:04:05.000Z", "confidence": 1e-7},
+]
+
+
+@pytest.mark.parametrize("options", [{}, {"quoting": csv.QUOTE_ALL}, {"quoting": csv.QUOTE_NONNUMERIC}])
+@pytest.mark.parametrize("index", INDEXES)
+def test_a_csv_that_pandas_wrote_is_read_under_every_index(tmp_path, index, options):
+    frame = INDEXES[index](memories_of(PLAIN_ROWS))
+    loaded = load_archive(written_by_pandas(frame, tmp_path / "mine.csv", **options))
+    check_cells(loaded[[*ARCHIVE_SCHEMA]], as_columns(frame))
+    if frame.index.names == [None] and index not in {"months", "times elsewhere"}:  # there they are text
+        assert loaded.index.tolist() == frame.index.tolist()
+    assert not [name for name in loaded if name not in {*ARCHIVE_SCHEMA, *frame.index.names, ""}]
+
+
+@pytest.mark.parametrize("tags", [list, np.array, tuple])
+def test_a_csv_of_pandas_without_its_index_is_read_however_tags_are_held(tmp_path, tags):
+    memories = memories_of(PLAIN_ROWS)
+    frame = memories.assign(tags=memories.tags.map(lambda names: tags([*names])))
+    check_cells(load_archive(written_by_pandas(frame, tmp_path / "mine.csv", index=False)), memories)
+
+
+@pytest.mark.parametrize(
+    ("options", "unit"),
+    [
+        ({}, "ms"),
+        ({"date_unit": "s"}, "s"),
+        ({"date_unit": "us"}, "us"),
+        ({"date_unit": "ns"}, "us"),
+        ({"date_format": "iso"}, "ms"),
+        ({"date_format": "iso", "date_unit": "us"}, "us"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:The default formatting of datetime")  # pandas says what it will change
+def test_json_lines_that_pandas_wrote_are_read(tmp_path, options, unit):
+    def cut(column):
+        if column.name in ("created_at", "updated_at"):
+            return column.dt.floor(unit)
+        return column.round(10) if column.dtype == "float64" else column
+
+    memories = memories_of(PLAIN_ROWS[:4])
+    loaded = load_archive(written_by_pandas(memories[::2], tmp_path / "mine.jsonl", **options))
+    check_cells(loaded, memories[::2], cut)
+
+
+def test_own_columns_of_a_frame_that_pandas_wrote_stay_in_their_rows(tmp_path):
+    frame = memories_of(PLAIN_ROWS)[::-2].assign(n=[1, 2, 3])
+    frame.to_parquet(tmp_path / "mine.parquet")
+    loaded = load_archive(tmp_path / "mine.parquet")
+    assert loaded[["id", "n"]].equals(frame[["id", "n"]])
+    named = frame.set_axis(pd.Index(["x", "y", "z"], name="project"))
+    named.to_parquet(tmp_path / "mine.parquet")
+    assert load_archive(tmp_path / "mine.parquet").index.name == "project"
+    chosen = load_archive(tmp_path / "mine.parquet", columns=["project", "n"])
+    assert chosen.reset_index(drop=True).to_dict("list") == {"project": ["x", "y", "z"], "n": [1, 2, 3]}
+
+
+def test_fewer_bits_in_a_parquet_do_not_become_more_digits(tmp_path):
+    memories_of([ROW | {"importance": 0.3}]).astype({"importance": "float32"}).to_parquet(
+        tmp_path / "a.parquet"
+    )
+    assert load_archive(tmp_path / "a.parquet").importance.tolist() == [0.3]
 
 
 # Spreadsheets

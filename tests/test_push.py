@@ -41,6 +41,18 @@ def test_creates_give_the_new_ids_in_the_order_of_the_rows(access):
     assert list(loaded.content[run.outcomes.id]) == [f"memory {n}" for n in range(20)]
 
 
+def test_columns_that_were_not_written_are_named_by_the_run(access):
+    rows = pd.DataFrame({"content": ["juice"], "created_at": "2024-05-01T00:00:00Z", "n_chars": 5})
+    run = mf.create_memories(access, rows, **QUIET)
+    for shown in (repr(run), run._repr_html_()):
+        assert "Not written, as a memory has no such columns: n_chars" in shown
+        assert "Not written, as the service sets it: created_at of 1 new memory" in shown
+    run.raise_for_failures()
+    with pytest.raises(mf.PlanError, match="'contnet'"):
+        mf.push_memories(access, pd.DataFrame({"content": ["juice"], "contnet": "milk"}), **QUIET)
+    assert contents(access) == ["juice"]
+
+
 def test_creating_what_has_an_id_and_updating_what_has_none_is_refused(access, memories):
     with pytest.raises(mf.PlanError, match="update_memories"):
         mf.create_memories(access, memories, **QUIET)

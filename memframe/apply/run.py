@@ -12,6 +12,7 @@ from memframe.apply.outcome import Outcome
 from memframe.apply.table import html_of
 from memframe.errors import IncompleteRunError, MemframeError, StalePlanError
 from memframe.plan.wording import listed
+from memframe.showing import printable
 
 COLUMNS: Mapping[str, str] = {
     "row": "object",
@@ -79,6 +80,8 @@ class Run(Struct, frozen=True, kw_only=True):
     verification : Verification
     stopped : MemframeError or None
         What ended the run before its end.
+    notes : tuple of str
+        Those of a plan that nobody has seen, as `push_memories` made it and carried it out at once.
 
     Examples
     --------
@@ -90,6 +93,7 @@ class Run(Struct, frozen=True, kw_only=True):
     journal: Path | None
     verification: Verification = Verification()
     stopped: MemframeError | None = None
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<memframe.Run: {'; '.join(self._told())}>"
@@ -148,12 +152,12 @@ class Run(Struct, frozen=True, kw_only=True):
 
     def _told(self) -> list[str]:
         if not self.results:
-            return ["nothing to do"]
+            return ["nothing to do", *map(printable, self.notes)]
         counts = ", ".join(
             f"{n:,} {status}" for status, n in self.counts.items() if n and status != "attempted"
         )
         stopped = [f"stopped: {self.stopped}"] if self.stopped else []
-        return [counts, str(self.verification), *stopped]
+        return [counts, str(self.verification), *stopped, *map(printable, self.notes)]
 
     def _repr_html_(self) -> str:
         return html_of(self._told(), self._unwritten, self.journal)

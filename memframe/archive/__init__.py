@@ -9,6 +9,10 @@ Columns beside those of a memory are kept as well: in Parquet as they are, in JS
 goes (times come back as text), in CSV as text. Indexes and ``attrs`` are not kept; a missing list of
 tags becomes the empty tuple, as in every frame.
 
+What pandas itself wrote of such a frame, by ``to_parquet``, ``to_csv`` or ``to_json(orient="records",
+lines=True)``, loads too. There the index comes back, where the file has one: it names the rows in a plan. Levels
+of it that are columns of memories, such as ``id``, become columns again.
+
 An archive is the plaintext of people's memories in the open, unless it is sealed: then what people wrote
 opens only with the user's key (see `memframe.archive.sealing` for what that is, column by column). Either is
 readable by its owner alone (mode 0600), written beside its place and moved there when it is whole. It
@@ -99,7 +103,7 @@ def export_memories(
 def load_archive(
     path: str | PathLike[str], *, key: Key | None = None, columns: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """Read back what `export_memories` wrote.
+    """Read back what `export_memories` wrote, or pandas with all columns of a frame of memories.
 
     Parameters
     ----------
@@ -140,8 +144,11 @@ def load_archive(
     reader = Reader(Path(path).expanduser(), key)
     if key is not None:
         reader.require_sealed()
-    tables = [*reader.tables(columns)]
-    return frame_of(pa.concat_tables(tables, promote_options="permissive"))
+    labels = reader.labels()
+    tables = [*reader.tables(columns, labels)]
+    return frame_of(
+        pa.concat_tables(tables, promote_options="permissive"), labels, () if columns is None else columns
+    )
 
 
 def is_sealed(path: str | PathLike[str]) -> bool:

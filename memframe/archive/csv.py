@@ -5,28 +5,44 @@ end or NUL gets an apostrophe in front, and so does one that begins with an apos
 takes away exactly what was added. The same goes for what follows a semicolon, a tab or a line end inside a
 text: a spreadsheet that splits at semicolons heeds no quotes around cells that commas divide. Text stands in
 quotes, which also keeps empty text (``""``) apart from a missing one. Lists are JSON.
+
+What `DataFrame.to_csv` wrote is read as well. It is known by the index, which stands in front under no name, or
+by lists as Python shows them: ``('a', 'b')``. Its text is taken as it is, and what is empty is missing there, as
+pandas does not tell the two apart.
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from ast import literal_eval
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from memframe.archive.table import ARCHIVE_SCHEMA, ArchiveFormat, wrong_column
+from memframe.archive.table import ARCHIVE_SCHEMA, ArchiveFormat, Level, wrong_column
 from memframe.errors import FrameError
 from memframe.frames import NAMES
 
 _LIVE = r"^(['=+\-@\t\r\n\x00＝＋－＠])"  # noqa: RUF001 - spreadsheets obey the full-width ones too
 _LIVE_INSIDE = r"([;\t\r\n])(['=+\-@＝＋－＠])"  # noqa: RUF001
-_MARKED, _MARKED_INSIDE = "^'", r"([;\t\r\n])'"
+_MARKED, _MARKED_INSIDE = _LIVE.replace("^", "^'", 1), _LIVE_INSIDE.replace(")(", ")'(", 1)
+
+_WORD = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_PYTHON_LIST = re.compile(rf"[\[(]\s*(?:(?:{_WORD})\s*,?\s*)*[\])]", re.DOTALL)
+"""A list or tuple of texts as Python shows it, or an array as NumPy does, which sets no commas."""
+
+_OF_PYTHON = re.compile(r"""\(|\[\s*'""")
+"""How lists begin that are no JSON."""
+
+_SURE_ROWS = 1000
+"""Rows to look for a list in that is not empty."""
 
 _TEXT = pa.large_string()
 _MIN_BLOCK_BYTES, _MAX_BLOCK_BYTES = 1 << 20, 1 << 30
@@ -64,37 +80,107 @@ def _disarmed_name(name: str) -> str:
     return re.sub(_LIVE, r"'\1", re.sub(_LIVE_INSIDE, r"\1'\2", name))
 
 
-def _names(path: Path) -> list[str]:
+def _restored_name(name: str) -> str:
+    return re.sub(_MARKED_INSIDE, r"\1\2", re.sub(_MARKED, r"\1", name))
+
+
+class _Header(NamedTuple):
+    """The first row of a file, and who wrote it."""
+
+    fields: list[str]
+    """Names of all columns: those of an index that pandas wrote are ``__index_level_0__`` and so on."""
+    n_levels: int
+    is_of_pandas: bool
+
+
+def _header(path: Path) -> _Header:
+    limit = csv.field_size_limit()
     try:
+        csv.field_size_limit(path.stat().st_size + 1)  # Python's reader takes 128 KiB a cell otherwise
         with path.open(encoding="utf-8-sig", newline="") as file:
-            header = next(csv.reader(file), [])
+            rows = csv.reader(file)
+            names = next(rows, [])
+            _refuse_other_separator(path, names)
+            n_levels = _n_levels(names)
+            is_of_pandas = n_levels > 0 or _has_lists_of_python(names, rows)
+    except FrameError:  # a ValueError, too
+        raise
     except (OSError, ValueError, csv.Error):
         raise FrameError(
             f"{path} cannot be read as CSV in UTF-8: it is damaged, or something else."
         ) from None
-    return [re.sub(_MARKED_INSIDE, r"\1", re.sub(_MARKED, "", name)) for name in header]
+    finally:
+        csv.field_size_limit(limit)
+    fields = names if is_of_pandas else [_restored_name(name) for name in names]
+    return _Header([*_fields_of_index(n_levels), *fields[n_levels:]], n_levels, is_of_pandas)
+
+
+def _refuse_other_separator(path: Path, names: Sequence[str]) -> None:
+    found = re.search("[;\t|]", names[0]) if len(names) == 1 else None
+    if found and ARCHIVE_SCHEMA.keys() & names[0].split(found[0]):
+        raise FrameError(
+            f"The columns of {path} are separated by {found[0]!r}: write it with to_csv(path, sep=',')."
+        )
+
+
+def _n_levels(names: Sequence[str]) -> int:
+    """Count the columns in front that are an index: without a name, or with one that stands there again."""
+    n_levels = 0
+    while n_levels < len(names) and (not names[n_levels] or names[n_levels] in names[n_levels + 1 :]):
+        n_levels += 1
+    return n_levels
+
+
+def _fields_of_index(n_levels: int) -> list[str]:
+    return [f"__index_level_{level}__" for level in range(n_levels)]
+
+
+def _has_lists_of_python(names: Sequence[str], rows: Iterable[Sequence[str]]) -> bool:
+    """Look for the first list of which it is certain how it is written; nearly always that of the first row."""
+    places = [place for place, name in enumerate(names) if ARCHIVE_SCHEMA.get(name) == NAMES.arrow]
+    some = islice(rows, _SURE_ROWS if places else 0)
+    cells = (row[place].lstrip() for row in some for place in places if place < len(row))
+    first = next((cell for cell in cells if len(cell) > 2 or cell == "()"), "")
+    return _OF_PYTHON.match(first) is not None
+
+
+def _names(path: Path) -> list[str]:
+    header = _header(path)
+    return header.fields[header.n_levels :]
+
+
+def _labels(path: Path) -> list[Level]:
+    return [Level(field) for field in _fields_of_index(_header(path).n_levels)]
 
 
 def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
-    written = {name: _disarmed_name(name) for name in columns}
+    header = _header(path)
+    twice = [name for name in columns if header.fields.count(name) > 1]
+    if twice:
+        raise FrameError(
+            f"{path} has several columns named {twice[0]}: write it again with all but one renamed."
+        )
     try:
         table = pa.csv.read_csv(
             path,
-            read_options=pa.csv.ReadOptions(block_size=_block_bytes(path)),
+            read_options=pa.csv.ReadOptions(
+                block_size=_block_bytes(path), column_names=header.fields, skip_rows_after_names=1
+            ),
             parse_options=pa.csv.ParseOptions(newlines_in_values=True),
             convert_options=pa.csv.ConvertOptions(
-                column_types={written[name]: _type_in_file(name) for name in columns},
-                include_columns=list(written.values()),
+                column_types={name: _type_in_file(name) for name in header.fields[header.n_levels :]},
+                include_columns=columns,
                 null_values=[""],
                 true_values=["true"],
                 false_values=["false"],
                 strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
+                quoted_strings_can_be_null=header.is_of_pandas,
             ),
         )
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:  # its message quotes cells
         raise _damaged(path, str(error)) from None
-    yield pa.table({name: _restored(path, name, table[written[name]]) for name in columns})
+    restored = _as_pandas_wrote if header.is_of_pandas else _restored
+    yield pa.table({name: restored(path, name, table[name]) for name in columns})
 
 
 def _block_bytes(path: Path) -> int:
@@ -110,15 +196,35 @@ def _type_in_file(name: str) -> pa.DataType:
 def _restored(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     if column.type != _TEXT:
         return column
-    text = pc.replace_substring_regex(column, _MARKED, "", max_replacements=1)
-    text = pc.replace_substring_regex(text, _MARKED_INSIDE, r"\1")
-    if ARCHIVE_SCHEMA.get(name) != NAMES.arrow:
-        return text
+    text = pc.replace_substring_regex(column, _MARKED, r"\1", max_replacements=1)
+    text = pc.replace_substring_regex(text, _MARKED_INSIDE, r"\1\2")
+    return _lists(path, name, text) if ARCHIVE_SCHEMA.get(name) == NAMES.arrow else text
+
+
+def _as_pandas_wrote(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return _lists(path, name, column) if ARCHIVE_SCHEMA.get(name) == NAMES.arrow else column
+
+
+def _lists(path: Path, name: str, text: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
-        cells = [None if cell is None else _names_decoder.decode(cell) for cell in text.to_pylist()]
+        cells = [None if cell is None else _words_in(cell) for cell in text.to_pylist()]
     except msgspec.MsgspecError:  # its message may quote the cell
-        raise wrong_column(path, name, "text that is no JSON list") from None
+        raise wrong_column(
+            path, name, 'text that is no list, which is written ["tea", "home"] or as pandas does'
+        ) from None
     return pa.chunked_array([cells], type=NAMES.arrow)
+
+
+def _words_in(cell: str) -> list[str] | None:
+    """Return the texts of a list; two literals without a comma are two, as NumPy writes them, not one.
+
+    >>> _words_in('["tea"]'), _words_in("('tea',)"), _words_in("['a b' 'c']"), _words_in("()")
+    (['tea'], ['tea'], ['a b', 'c'], [])
+    """
+    if _OF_PYTHON.match(cell.lstrip()) and _PYTHON_LIST.fullmatch(cell.strip()):
+        return [literal_eval(word) for word in re.findall(_WORD, cell, re.DOTALL)]
+    names: list[str] | None = _names_decoder.decode(cell)
+    return names
 
 
 def _damaged(path: Path, message: str) -> FrameError:
@@ -127,4 +233,4 @@ def _damaged(path: Path, message: str) -> FrameError:
     return FrameError(f"{path} is not as it was exported ({place}): another program changed or cut it.")
 
 
-CSV = ArchiveFormat(_names, _read, _write)
+CSV = ArchiveFormat(_names, _read, _write, labels=_labels)

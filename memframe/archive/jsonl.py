@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,6 +18,11 @@ from memframe.frames import NAMES, TIME
 
 _CHUNK_LINES = 10_000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+_UNITS = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": inf}
+"""Of times as numbers, and where each ends: 1e11 seconds are the year 5138, 1e11 milliseconds 1973."""
+
+HOW_PANDAS_WRITES = "write it with to_json(path, orient='records', lines=True), one memory a line"
 
 _encoder = msgspec.json.Encoder(enc_hook=lambda moment: moment.isoformat())  # pandas' times to the nanosecond
 _decoder = msgspec.json.Decoder(dict[str, Any])
@@ -92,7 +98,8 @@ def _row(path: Path, number: int, line: bytes) -> dict[str, Any]:
         return _decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # their messages may quote the line
         raise FrameError(
-            f"Line {number} of {path} is no JSON object: it is damaged, or no archive of memories."
+            f"Line {number} of {path} is no JSON object: it is damaged, or no archive of memories; a frame: "
+            f"{HOW_PANDAS_WRITES}."
         ) from None
 
 
@@ -103,8 +110,10 @@ def _table(path: Path, rows: list[dict[str, Any]], columns: list[str]) -> pa.Tab
 
 def _column(path: Path, name: str, values: list[Any]) -> pa.Array:
     kind = ARCHIVE_SCHEMA.get(name)
+    if any(isinstance(value, dict) for value in values) and kind is not None:
+        raise FrameError(f"{path} has whole columns on one line: {HOW_PANDAS_WRITES}.")
     try:
-        array = TIME.chunk(values) if kind == TIME.arrow else array_of(values, kind)
+        array = _times(values) if kind == TIME.arrow else array_of(values, kind)
     except (pa.ArrowException, TypeError, ValueError):  # their messages quote cells
         if kind is None:
             raise FrameError(
@@ -114,6 +123,18 @@ def _column(path: Path, name: str, values: list[Any]) -> pa.Array:
     if kind == TIME.arrow and array.null_count > values.count(None):
         raise wrong_column(path, name, "text that is no time")
     return array
+
+
+def _times(values: list[Any]) -> pa.Array:
+    """Read times that are text, or numbers since 1970, as pandas writes them unless ``date_format="iso"`` is set.
+
+    The unit is told by the size: a number of milliseconds is that of another century as one of seconds.
+    """
+    most = max((abs(value) for value in values if isinstance(value, int)), default=0)
+    if not most:
+        return TIME.chunk(values)
+    unit = next(unit for unit, end in _UNITS.items() if most < end)
+    return pa.array(values, pa.timestamp(unit, "UTC")).cast(TIME.arrow, safe=False)
 
 
 JSONL = ArchiveFormat(_names, _read, _write)

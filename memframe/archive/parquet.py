@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from memframe.archive.header import HEADER, Header, header_in
-from memframe.archive.table import ArchiveFormat, cast_column
+from memframe.archive.table import PANDAS, ArchiveFormat, Level, cast_column
 from memframe.errors import FrameError, MemframeError
 
 GROUP_ROWS = 10_000
@@ -52,7 +53,52 @@ def column_names(path: Path) -> list[str]:
 def _names(path: Path) -> list[str]:
     """Those of the file; ``user_id`` is one also where the header alone says it, as beside ``user_id=...`` folders."""
     schema = _schema(path)
-    return schema.names if header_in(schema) is None else [*dict.fromkeys([*schema.names, "user_id"])]
+    nameless = {level.field for level in _levels(schema) if level.field != level.name}
+    names = [name for name in schema.names if name not in nameless]
+    return names if header_in(schema) is None else [*dict.fromkeys([*names, "user_id"])]
+
+
+def _labels(path: Path) -> list[Level]:
+    return _levels(_schema(path))
+
+
+def _levels(schema: pa.Schema) -> list[Level]:
+    """Return the levels of the index of a frame that pandas wrote; our own archives keep none."""
+    try:
+        found = msgspec.json.decode((schema.metadata or {}).get(PANDAS, b"{}"), type=_Described)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return []
+    name_of = {column.field_name: column.name for column in found.columns}
+    return [
+        Level(None, level.name, range(level.start, level.stop, level.step))
+        if isinstance(level, _Range)
+        else Level(level, name_of.get(level))
+        for level in found.index_columns
+        if isinstance(level, _Range) or level in schema.names
+    ]
+
+
+class _Column(msgspec.Struct):
+    """One column as pandas describes it."""
+
+    field_name: str | None = None
+    name: str | None = None
+
+
+class _Range(msgspec.Struct):
+    """An index that is a range, which has no column."""
+
+    start: int
+    stop: int
+    step: int
+    name: str | None = None
+
+
+class _Described(msgspec.Struct):
+    """pandas' description of a frame, as far as it is read here."""
+
+    index_columns: list[str | _Range] = []
+    columns: list[_Column] = []
 
 
 def _header(path: Path) -> Header | None:
@@ -149,4 +195,4 @@ def _until_full(first: pa.Table, others: Iterator[pa.Table], part_rows: int) -> 
         yield table
 
 
-PARQUET = ArchiveFormat(_names, _read, write, _header)
+PARQUET = ArchiveFormat(_names, _read, write, _header, _labels)

@@ -48,7 +48,8 @@ def format_of(path: Path) -> ArchiveFormat:
     found = FORMATS.get(path.suffix.lower())
     if found is None:
         raise FrameError(
-            f"{path} does not say by its extension what it is: use {', '.join(FORMATS)}, or a folder."
+            f"{path} does not say by its extension what it is: use {', '.join(FORMATS)}, or a folder. pandas writes "
+            "them with to_parquet, to_json(..., orient='records', lines=True) and to_csv."
         )
     return found
 

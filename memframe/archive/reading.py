@@ -11,7 +11,7 @@ from memframe.archive.header import Header
 from memframe.archive.key import Key
 from memframe.archive.places import format_of, is_folder, parts_of
 from memframe.archive.sealing import SEALED, Opener
-from memframe.archive.table import ARCHIVE_SCHEMA
+from memframe.archive.table import ARCHIVE_SCHEMA, Level
 from memframe.errors import FrameError, SealError
 
 
@@ -41,15 +41,24 @@ class Reader:
         header = self.header()
         return header is not None and header.seal is not None
 
-    def tables(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """All rows, file after file, in tables of the columns that were asked for, or of all."""
-        for part in self.parts:
-            yield from self.tables_of_part(part, columns)
+    def labels(self) -> Sequence[Level]:
+        """Return the index of the frame that pandas wrote to a file; files of a dataset have none together."""
+        return format_of(self.parts[0]).labels(self.parts[0]) if len(self.parts) == 1 else ()
 
-    def tables_of_part(self, part: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    def tables(
+        self, columns: Sequence[str] | None = None, labels: Iterable[Level] = ()
+    ) -> Iterator[pa.Table]:
+        """All rows, file after file, in tables of the columns that were asked for, or of all, and of labels."""
+        for part in self.parts:
+            yield from self.tables_of_part(part, columns, labels)
+
+    def tables_of_part(
+        self, part: Path, columns: Sequence[str] | None = None, labels: Iterable[Level] = ()
+    ) -> Iterator[pa.Table]:
         """The rows of one file."""
         found = format_of(part)
-        wanted = _checked(part, found.names(part), columns)
+        fields = [level.field for level in labels if level.field is not None]
+        wanted = [*dict.fromkeys([*_checked(part, found.names(part), columns), *fields])]
         needed = [*dict.fromkeys([*wanted, *_needed(wanted)])]
         header = found.header(part)
         if header is None or header.seal is None:
@@ -96,7 +105,8 @@ def _checked(path: Path, names: Sequence[str], columns: Sequence[str] | None) ->
         raise FrameError(
             f"{path} has no column {', '.join(missing)}: "
             + (
-                "it is no archive of memories; read it with pandas."
+                "it is no archive of memories; choose with columns=, or read it with pandas. Was id the index "
+                "of the frame, write frame.reset_index()."
                 if columns is None
                 else f"it has {', '.join(names)}."
             )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+import msgspec
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,9 +19,21 @@ from memframe.frames import MEMORY_KINDS, NAMES, TEXT
 ARCHIVE_SCHEMA: dict[str, pa.DataType] = {name: kind.arrow for name, kind in MEMORY_KINDS.items()}
 """Columns that every archive has, and their types."""
 
+PANDAS = b"pandas"
+"""Where the metadata of a schema has pandas' own description of a frame."""
+
+
+class Level(NamedTuple):
+    """One level of the index that a frame had when pandas wrote it."""
+
+    field: str | None
+    """The column of the file that holds it; None for a range of numbers, which no column holds."""
+    name: str | None = None
+    span: range = range(0)
+
 
 class ArchiveFormat(NamedTuple):
-    """One kind of file: three functions."""
+    """One kind of file: its functions."""
 
     names: Callable[[Path], list[str]]
     """Path -> names of the columns, from as little of the file as can be."""
@@ -30,6 +43,8 @@ class ArchiveFormat(NamedTuple):
     """File, schema, tables -> number of rows."""
     header: Callable[[Path], Header | None] = lambda _path: None
     """Path -> header, where such files have one."""
+    labels: Callable[[Path], Sequence[Level]] = lambda _path: ()
+    """Path -> the index of the frame, where the file keeps it beside the columns."""
 
 
 def table_of(frame: pd.DataFrame) -> pa.Table:
@@ -54,15 +69,53 @@ def _page_array(name: str, cells: Sequence[Any]) -> pa.Array:
     return pa.array([names or () for names in cells], NAMES.arrow) if kind is NAMES else kind.chunk(cells)
 
 
-def frame_of(table: pa.Table) -> pd.DataFrame:
-    """The frame that `table_of` was given, but for its index."""
+def frame_of(table: pa.Table, labels: Sequence[Level] = (), columns: Collection[str] = ()) -> pd.DataFrame:
+    """Return the frame that a table was made of.
+
+    Parameters
+    ----------
+    table : Table
+    labels : sequence of Level
+        The index. Levels that are columns of memories become columns again.
+    columns : collection of str
+        Levels that are asked for as columns.
+    """
     others = [name for name in table.column_names if name not in ARCHIVE_SCHEMA]
-    frame = table.select(others).to_pandas()
-    columns = {
+    frame = _without_index(table.select(others)).to_pandas().set_axis(others, axis="columns")
+    levels = [level for level in labels if level.field not in ARCHIVE_SCHEMA]
+    fields = {level.field for level in levels} - {*columns}
+    cells = {
         name: _series(name, table[name]) if name in ARCHIVE_SCHEMA else frame[name]
         for name in table.column_names
+        if name not in fields
     }
-    return pd.DataFrame(columns, index=pd.RangeIndex(len(table)), copy=False)
+    loaded = pd.DataFrame(cells, index=pd.RangeIndex(len(table)), copy=False)
+    loaded.index = _index(frame, levels, len(table))
+    return loaded
+
+
+def _without_index(table: pa.Table) -> pa.Table:
+    """Leave the columns of an index where they are: `DataFrame.set_index` would take them away."""
+    metadata = table.schema.metadata or {}
+    if PANDAS not in metadata:
+        return table
+    described = msgspec.json.encode(msgspec.json.decode(metadata[PANDAS]) | {"index_columns": []})
+    return table.replace_schema_metadata(metadata | {PANDAS: described})
+
+
+def _index(frame: pd.DataFrame, levels: Sequence[Level], n_rows: int) -> pd.Index[Any]:
+    """Return the index that a frame had, or a fresh one where labels are missing or too few."""
+    arrays: list[Any] = [
+        pd.RangeIndex(level.span) if level.field is None else frame[level.field] for level in levels
+    ]
+    is_whole = all(len(array) == n_rows and not array.isna().any() for array in arrays)
+    if not arrays or not is_whole:
+        return pd.RangeIndex(n_rows)
+    names = [None if level.name in ARCHIVE_SCHEMA else level.name for level in levels]
+    if len(arrays) > 1:
+        return pd.MultiIndex.from_arrays(arrays, names=names)
+    index: pd.Index[Any] = pd.Index(arrays[0]).rename(names[0])
+    return index
 
 
 def array_of(cells: Iterable[Any], kind: pa.DataType | None) -> pa.Array:
@@ -78,6 +131,8 @@ def cast_column(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArr
     if kind is None or column.type == kind:
         return column
     try:
+        if column.type == pa.float32():  # by its digits: wider bits would make 0.30000001192092896 of 0.3
+            column = column.cast(pa.string())
         return column.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # their messages quote cells
         raise wrong_column(path, name, column.type) from None

@@ -12,7 +12,7 @@ import pandas as pd
 
 from memframe.access import Access
 from memframe.archive import is_sealed, load_archive
-from memframe.archive.places import FORMATS, format_of
+from memframe.archive.places import FORMATS, format_of, parts_of
 from memframe.archive.table import ARCHIVE_SCHEMA
 from memframe.cleanup import audit_again, plan_cleanup
 from memframe.cleanup.asked import Actions, asked_for
@@ -76,6 +76,7 @@ def plan_edits(
 ) -> None:
     """Plan what EDITED asks to be written: an archive (.parquet, .jsonl, .csv) with edited or new rows.
 
+    EDITED may be what pandas wrote: to_parquet, to_csv, or to_json with orient="records" and lines=True.
     A table of one's own with some of an archive's columns will do, such as content and tags (JSON lists in
     .csv). Nothing is written. Rows that are not in EDITED are left alone; --delete plans to delete those that are,
     and then EDITED may also be a text file of ids, one a line, or - for standard input.
@@ -172,10 +173,12 @@ def _actions(text: str | None) -> Actions:
 
 def _rows_in(path: Path, access: Access) -> pd.DataFrame:
     """An archive, sealed or not; or a table of one's own that has some of the columns of one."""
-    names = format_of(path).names(path) if path.is_file() else ARCHIVE_SCHEMA
+    first, *_ = parts_of(path)
+    names = format_of(first).names(first)
     known = [name for name in ARCHIVE_SCHEMA if name in names]
-    is_whole = len(known) == len(ARCHIVE_SCHEMA)
-    return load_archive(path, key=access if is_sealed(path) else None, columns=None if is_whole else known)
+    rows = load_archive(path, key=access if is_sealed(path) else None, columns=known or None)
+    others = [name for name in names if name not in rows and name not in rows.index.names]
+    return rows.assign(**dict.fromkeys(others))  # their names are all that a plan looks at
 
 
 def _doomed(path: Path, access: Access) -> pd.DataFrame | list[str]:

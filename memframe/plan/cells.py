@@ -22,7 +22,7 @@ TOP_OF_SCORE = {"importance": 5.0, "confidence": 1.0}
 MAX_TAGS = 100
 MAX_TAG_CHARS = 200
 
-_LIST_TYPES = (tuple, list, np.ndarray, set, frozenset)
+LIST_TYPES = (tuple, list, np.ndarray, set, frozenset)
 
 
 FEWER_BITS = frozenset({"float32", "float16"})
@@ -74,7 +74,7 @@ def _read_text(field: str, cell: str) -> Cell:
 
 
 def _read_names(field: str, cell: Any) -> Cell:
-    if not isinstance(cell, _LIST_TYPES):
+    if not isinstance(cell, LIST_TYPES):
         if pd.isna(cell) is True:
             return Cell((), is_null=True)
         return Cell((), f"{field} is {_kind(cell)}, not a list of names")

@@ -13,7 +13,7 @@ from memframe.change import FIELDS, WRITES, Change, Label, Value, same_value
 from memframe.current import Stored, read_stored
 from memframe.errors import PlanError
 from memframe.plan.cells import Cell, sendable
-from memframe.plan.compare import instants
+from memframe.plan.compare import instants, is_cut
 from memframe.plan.conflicts import Conflicts, OnConflict
 from memframe.plan.edits import Edit, find_edits
 from memframe.plan.faults import Faults
@@ -21,6 +21,8 @@ from memframe.plan.merge import three_way
 from memframe.plan.options import check_option
 from memframe.plan.plan import Clock, Plan, plan_of, utc_now
 from memframe.plan.sheet import Sheet
+from memframe.plan.wording import listed
+from memframe.showing import number_of
 
 OnNull = Literal["raise", "null", "skip"]
 
@@ -52,7 +54,8 @@ def plan_changes(
     ----------
     access : Access
     edited : DataFrame
-        Any of the columns of `load_memories`; other columns are ignored.
+        Any of the columns of `load_memories`. Other columns are not written, and named in the notes of the plan;
+        one that is spelled nearly like a column of memories is an error.
     on_null : {"raise", "null", "skip"}
         What a cell means that was emptied: an error, that the field is cleared, or nothing. `NULL` in a cell
         always clears. Content cannot be cleared.
@@ -101,7 +104,7 @@ def plan_changes(
     edits = find_edits(sheet, states, faults)
     settle = Settling(on_null, faults)
     creates = list(_creates(sheet, settle))
-    mine = [None if edit.base is None else settle.values(edit.row, edit.cells) for edit in edits]
+    mine = [None if edit.base is None else settle.values(edit.row, edit.cells, edit.base) for edit in edits]
     faults.refuse("the frame")
     moment = clock()
     now = read_stored(access, [edit.id for edit in edits], n_known=len(states) or None)
@@ -111,7 +114,24 @@ def plan_changes(
     conflicts.refuse()
     records = [change for change in patches if change] + creates
     check_size(records, max_changes)
-    return plan_of(access, records, clock=lambda: moment)
+    return plan_of(access, records, notes=_notes(sheet, merging), clock=lambda: moment)
+
+
+def _notes(sheet: Sheet, merging: Merging) -> Iterator[str]:
+    """Name what the frame holds and no plan can write."""
+    if sheet.unknown:
+        yield f"Not written, as a memory has no such columns: {listed(sheet.unknown)}"
+    new = np.flatnonzero([memory_id is None for memory_id in sheet.ids])
+    given = {name: sheet.is_given(name, new) for name in (*sheet.read_only, "updated_at") if name in sheet}
+    names = [name for name, mask in given.items() if mask.any()]
+    if names:
+        n_new = int(np.logical_or.reduce([given[name] for name in names]).sum())
+        them = "it" if len(names) == 1 else "them"
+        of_new = number_of(n_new, "new memory", "new memories")
+        yield f"Not written, as the service sets {them}: {', '.join(names)} of {of_new}"
+    if merging.n_other_tag_ids:
+        of_memories = number_of(merging.n_other_tag_ids, "memory", "memories")
+        yield f"Not written, as the service sets it by the tags: tag_ids of {of_memories}"
 
 
 def check_size(records: Iterable[Change], max_changes: int | None) -> None:
@@ -136,11 +156,11 @@ class Settling:
         self.on_null = on_null
         self.faults = faults
 
-    def values(self, row: Label, cells: Mapping[str, Cell]) -> dict[str, Value]:
+    def values(self, row: Label, cells: Mapping[str, Cell], base: Mapping[str, Value]) -> dict[str, Value]:
         """Values to send; what cannot be sent is noted as a fault."""
         settled = {}
         for name, cell in cells.items():
-            if cell.is_null and self.on_null == "skip":
+            if cell.is_null and (self.on_null == "skip" or self._was_empty(base.get(name))):
                 continue
             value, fault, _ = sendable(name, cell.value)
             if name == "content" and value is None:
@@ -153,6 +173,10 @@ class Settling:
                 self.faults.add(row, fault)
             settled[name] = value
         return settled
+
+    def _was_empty(self, before: Value) -> bool:
+        """Tell text that had nothing in it, for which a CSV of pandas has a missing cell, from text that went."""
+        return before == "" and self.on_null == "raise"
 
 
 def _creates(sheet: Sheet, settle: Settling) -> Iterator[Change]:
@@ -168,7 +192,7 @@ def _creates(sheet: Sheet, settle: Settling) -> Iterator[Change]:
                 settle.faults.add(label, cell.fault)
         if "content" not in given:
             settle.faults.add(label, "a new memory needs content")
-        yield Change(action="create", row=label, after=_ordered(settle.values(label, given)))
+        yield Change(action="create", row=label, after=_ordered(settle.values(label, given, {})))
 
 
 class Merging:
@@ -178,6 +202,7 @@ class Merging:
         self._now = now
         self._settle = settle
         self._conflicts = conflicts
+        self.n_other_tag_ids = 0
         self._created_at, self._updated_at = (
             dict(zip(now, instants([getattr(stored.blob, name) for stored in now.values()]), strict=True))
             for name in ("created_at", "updated_at")
@@ -191,8 +216,10 @@ class Merging:
         theirs = {name: stored.value(name) for name in edit.cells}
         base: Mapping[str, Value] | None = edit.base
         if mine is None:
-            base = theirs if self._is_of_now(edit) else None
-            mine = self._strange_values(edit, theirs, is_of_now=base is not None)
+            is_of_now = self._is_of_now(edit)
+            base = theirs if is_of_now else None
+            self.n_other_tag_ids += is_of_now and _has_other_tag_ids(edit, stored)
+            mine = self._strange_values(edit, theirs, is_of_now=is_of_now)
         merged = three_way(mine, base, theirs)
         sent = merged.sent + (merged.conflicts if self._conflicts.winner == "mine" else ())
         if merged.conflicts and not self._conflicts.winner:
@@ -232,10 +259,10 @@ class Merging:
         cells = {
             name: cell
             for name, cell in edit.cells.items()
-            if not (same_value(name, cell.value, theirs[name]) or (cell.is_null and is_silent))
+            if not (_is_held(name, cell, theirs[name]) or (cell.is_null and is_silent))
         }
         if is_of_now or self._conflicts.winner == "mine":
-            return self._settle.values(edit.row, cells)
+            return self._settle.values(edit.row, cells, theirs)
         return {name: cell.value for name, cell in cells.items()}  # all of them conflicts
 
     def _gone(self, edit: Edit, mine: dict[str, Value] | None) -> Change | None:
@@ -272,6 +299,18 @@ class Merging:
 def _as_held(said: np.datetime64 | None, held: np.datetime64) -> np.datetime64 | None:
     """The service's time where a row says it in whole milliseconds, which is all that some formats keep."""
     return held if said is not None and said == held.astype("datetime64[ms]") else said
+
+
+def _has_other_tag_ids(edit: Edit, stored: Stored) -> bool:
+    """Tell whether a row has other ids of tags than the very state which it says that it is of."""
+    if not isinstance(edit.tag_ids, tuple) or "updated_at" not in edit.times:
+        return False
+    return set(edit.tag_ids) != set(stored.blob.tag_ids or ())
+
+
+def _is_held(name: str, cell: Cell, held: Value) -> bool:
+    is_score = isinstance(cell.value, float) and isinstance(held, float | int)
+    return same_value(name, cell.value, held) or (is_score and bool(is_cut(cell.value, held)))  # type: ignore[arg-type]
 
 
 def _ordered(values: Mapping[str, Value]) -> dict[str, Value]:

@@ -62,7 +62,17 @@ def _moved_scores(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask
     beside = base.to_numpy(dtype="float64")
     if str(mine.dtype) in FEWER_BITS:  # as exact as the column is, no more
         beside = beside.astype(str(mine.dtype)).astype("float64")
-    return _moved_numbers(numbers, beside)
+    return _moved_numbers(numbers, beside) & ~np.asarray(is_cut(numbers, beside))
+
+
+def is_cut(mine: NDArray[Any] | float, held: NDArray[Any] | float) -> Mask | np.bool:
+    """Find scores that are those held, cut to ten decimals: `DataFrame.to_json` writes no more.
+
+    >>> is_cut(np.array([0.3333333333, 0.333, 0.5]), np.array([1 / 3, 1 / 3, np.nan]))
+    array([ True, False, False])
+    """
+    cut: Mask | np.bool = (np.abs(np.subtract(mine, held)) < 1.01e-10) & (np.round(mine, 10) == mine)
+    return cut
 
 
 def _moved_texts(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:

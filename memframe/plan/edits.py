@@ -35,6 +35,8 @@ class Edit(Struct, frozen=True, kw_only=True):
         The same fields as they were last loaded; None where the row is of a state that was not loaded.
     times : dict of str to datetime64
         ``updated_at`` and ``created_at`` of such a row, where it has them.
+    tag_ids : tuple of str, optional
+        Of such a row, where it has them.
     """
 
     row: Label
@@ -42,6 +44,7 @@ class Edit(Struct, frozen=True, kw_only=True):
     cells: dict[str, Cell]
     base: dict[str, Value] | None = None
     times: dict[str, np.datetime64] = {}
+    tag_ids: Value = None
 
 
 class Beside(NamedTuple):
@@ -162,10 +165,12 @@ def _edits_of_strange(sheet: Sheet, rows: Rows) -> Iterator[Edit]:
     moments = {
         name: times(sheet.column(name, rows)) for name in ("created_at", "updated_at") if name in sheet
     }
-    for number, row in enumerate(rows.tolist()):
+    tag_ids = sheet.cells("tag_ids", rows) if "tag_ids" in sheet else [None] * len(rows)
+    for number, (row, cell) in enumerate(zip(rows.tolist(), tag_ids, strict=True)):
         yield Edit(
             row=sheet.label(row),
             id=sheet.ids[row],
             cells={name: column[number] for name, column in cells.items()},
             times={name: at[number] for name, at in moments.items() if not np.isnat(at[number])},
+            tag_ids=None if cell is None or cell.is_null else cell.value,
         )

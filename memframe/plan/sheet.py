@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from rapidfuzz.distance import OSA
 
 from memframe.access import Access
 from memframe.answers import same_id
@@ -19,7 +20,7 @@ from memframe.change import FIELDS, Label
 from memframe.errors import ConfigError, PlanError
 from memframe.filters import checked_id
 from memframe.frames import MEMORY_KINDS
-from memframe.plan.cells import Cell, cells_of, read_cell
+from memframe.plan.cells import LIST_TYPES, Cell, cells_of, read_cell
 from memframe.plan.faults import Faults
 
 _READ_ONLY = "created_at", "tag_ids", "content_error"
@@ -49,6 +50,7 @@ class Sheet:
         self._labelled = labelled
         self.fields = tuple(name for name in FIELDS if name in frame.columns)
         self.read_only = tuple(name for name in _READ_ONLY if name in frame.columns)
+        self.unknown = tuple(name for name in map(str, frame.columns) if name not in MEMORY_KINDS)
 
     def __contains__(self, name: str) -> bool:
         return name in self._frame.columns
@@ -69,6 +71,12 @@ class Sheet:
     def cells(self, name: str, rows: NDArray[Any] | Sequence[int]) -> list[Cell]:
         """What some cells of a column say."""
         return [read_cell(name, cell) for cell in cells_of(self.column(name, rows))]
+
+    def is_given(self, name: str, rows: NDArray[Any]) -> NDArray[np.bool]:
+        """Find the cells of a column that hold anything; an empty list is nothing."""
+        cells = cells_of(self.column(name, rows))
+        given = (len(cell) > 0 if isinstance(cell, LIST_TYPES) else not pd.isna(cell) for cell in cells)
+        return np.fromiter(given, dtype=bool, count=len(cells))
 
     @cached_property
     def ids(self) -> list[Any]:
@@ -133,9 +141,17 @@ def _check_columns(frame: pd.DataFrame, needed: Sequence[str]) -> None:
     if "id" not in names and "id" in frame.index.names:
         raise PlanError("id is the index of the frame, where a plan does not look: call reset_index() first")
     for name in names:
+        if name in MEMORY_KINDS:
+            continue
         meant = _meant(name, [known for known in needed if known not in names])
-        if meant and name not in MEMORY_KINDS:
+        if meant:
             raise PlanError(f"the frame has a column {name!r} and no {meant!r}: rename it, or drop it")
+        meant = _misspelled(name) if len(needed) > 1 else None
+        if meant:
+            raise PlanError(
+                f"the frame has a column {name!r}, which is not written; {meant!r} may be meant: put the values "
+                "there, and rename or drop this one"
+            )
 
 
 def _meant(name: str, missing: Sequence[str]) -> str | None:
@@ -147,3 +163,14 @@ def _meant(name: str, missing: Sequence[str]) -> str | None:
     plain = name.strip().lower().removesuffix("_x").removesuffix("_y").removeprefix("memory_")
     swapped = (known for known in missing if sorted(known) == sorted(plain))
     return next(swapped, None) or next(iter(get_close_matches(plain, missing, n=1, cutoff=0.85)), None)
+
+
+def _misspelled(name: str) -> str | None:
+    """Return the column of a memory that a name is but one letter away from, or two that changed places.
+
+    >>> _misspelled("titel"), _misspelled("Content"), _misspelled("tag"), _misspelled("title2"), _misspelled("n_tags")
+    ('title', 'content', 'tags', None, None)
+    """
+    plain = name.strip().lower()
+    near = (known for known in MEMORY_KINDS if len(known) > len("id") and OSA.distance(plain, known) <= 1)
+    return None if plain[-1:].isdigit() else next(near, None)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Protocol, runtime_checkable
 
 import msgspec
 from msgspec import Meta, Struct
 
+from memframe.errors import InvalidError
 from memframe.service import rules
 from memframe.service.deployment import Deployment
 from memframe.service.store.tags import TAG_COLOR
@@ -16,8 +20,6 @@ from memframe.service.times import instant_text
 
 Moment = Annotated[datetime, Meta(tz=True)]
 """A time that says which zone it is in: without one nobody knows when it was."""
-
-Record = TypeVar("Record", bound=Struct)
 
 
 class ForeignMemory(Struct, frozen=True, kw_only=True):
@@ -55,9 +57,12 @@ def import_memories(
     deployment : Deployment
     user_id : str
         Whose they become.
-    memories, tags : iterable of object
-        Mappings, or objects with attributes, named like the fields of `ForeignMemory` and `ForeignTag`;
-        others are ignored. Times are aware datetimes, or ISO 8601 text with a zone; none is now.
+    memories, tags : DataFrame, or iterable of object
+        Rows such as `memframe.load_memories` and `memframe.load_tags` give, the same as
+        ``frame.to_dict("records")``, or objects with attributes. They are named like the fields of `ForeignMemory` and
+        `ForeignTag`; others are ignored, as are ``id`` and ``user_id``: the memories get new ids, and become this
+        user's. Times are aware datetimes, or ISO 8601 text with a zone; none is now. What is missing in a frame (None,
+        NaN, NaT, NA) is missing.
 
     Raises
     ------
@@ -66,19 +71,69 @@ def import_memories(
     """
     with deployment.store.owned(user_id) as mine:
         envelope = deployment.keyring(user_id, mine).present.envelope
-        for tag in _checked(tags, ForeignTag, "tag"):
-            mine.tags.add(_tag_columns(tag, deployment.now()))
-        for memory in _checked(memories, ForeignMemory, "memory"):
-            sealed = {"content": envelope.seal(rules.checked_text(memory.content, "content"))}
-            mine.add(_columns(memory, deployment.now()) | sealed, rules.tag_names(memory.tags or ()))
+        for name, record in _records(tags, "tag"):
+            with _naming(name):
+                tag = msgspec.convert(record, ForeignTag, from_attributes=True)
+                mine.tags.add(_tag_columns(tag, deployment.now()))
+        for name, record in _records(memories, "memory"):
+            with _naming(name):
+                memory = msgspec.convert(record, ForeignMemory, from_attributes=True)
+                sealed = {"content": envelope.seal(rules.checked_text(memory.content, "content"))}
+                mine.add(_columns(memory, deployment.now()) | sealed, rules.tag_names(memory.tags or ()))
 
 
-def _checked(records: Iterable[object], kind: type[Record], name: str) -> Iterator[Record]:
-    for place, record in enumerate(records):
-        try:
-            yield msgspec.convert(record, kind, from_attributes=True)
-        except msgspec.ValidationError as error:
-            raise rules.invalid(f"{name} {place} cannot be taken over: {error}") from None
+def _records(given: Any, kind: str) -> Iterator[tuple[str, object]]:
+    """Return each record with what a message calls it: rows of a frame go by their labels."""
+    if hasattr(given, "to_pandas"):
+        raise rules.invalid(f"a {_type_of(given)} is no pandas frame: pass it on with .to_pandas()")
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise rules.invalid(
+            f"a {_type_of(given)} is no list of records: pass a DataFrame, or its to_dict('records')"
+        )
+    records: Iterable[object] = given
+    names: Iterable[str] = (f"{kind} {place}" for place in itertools.count())
+    if isinstance(given, _Frame):
+        names = (f"the {kind} in row {label}" for label in given.index)
+        records = given.to_dict("records")
+    for name, record in zip(names, records, strict=False):
+        yield name, _plain(record) if isinstance(record, Mapping) else record
+
+
+@runtime_checkable
+class _Frame(Protocol):
+    """A frame of pandas, which the service does without."""
+
+    index: Iterable[object]
+
+    def to_dict(self, orient: str) -> list[dict[str, Any]]:
+        """Return the rows."""
+
+
+def _type_of(given: object) -> str:
+    return f"{type(given).__module__.partition('.')[0]}.{type(given).__name__}".removeprefix("builtins.")
+
+
+def _plain(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return cells as Python's own types, without those that are missing; pandas is not needed to tell them."""
+    cells = {
+        name: cell.tolist() if hasattr(cell, "tolist") else cell  # of NumPy
+        for name, cell in record.items()
+        if type(cell).__name__ not in ("NaTType", "NAType")
+    }
+    return {
+        name: cell.to_pydatetime(warn=False) if hasattr(cell, "to_pydatetime") else cell
+        for name, cell in cells.items()
+        if not (isinstance(cell, float) and math.isnan(cell))
+    }
+
+
+@contextmanager
+def _naming(record: str) -> Iterator[None]:
+    """Say of which record an error is."""
+    try:
+        yield
+    except (msgspec.ValidationError, InvalidError) as error:
+        raise rules.invalid(f"{record} cannot be taken over: {error}") from None
 
 
 def _columns(memory: ForeignMemory, now: datetime) -> dict[str, Any]:

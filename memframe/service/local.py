@@ -94,8 +94,27 @@ class LocalService:
     def import_memories(self, user_id: str, memories: Iterable[object], tags: Iterable[object] = ()) -> None:
         """Give a user memories and tags from elsewhere, with the times that they had there.
 
-        They are mappings, or objects with attributes, named like the fields of a memory and of a tag;
-        content is plain text, and times say their zone.
+        Parameters
+        ----------
+        user_id : str
+            Whose they become.
+        memories, tags : DataFrame, or iterable of object
+            Frames such as `memframe.load_memories` and `memframe.load_tags` give, their ``to_dict("records")``, or
+            objects with attributes. Content is plain text and times say their zone. Ids are made anew; columns that a
+            memory or tag has not are ignored.
+
+        Raises
+        ------
+        InvalidError
+            A record is not of that form: the message names it, in a frame by its label. Nothing was taken over.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> with run_local() as local:
+        ...     user_id = local.add_user("ada@example.org", "a long password")
+        ...     texts = pd.DataFrame({"content": ["Likes tea"], "created_at": "2024-05-01T10:00:00Z"})
+        ...     local.import_memories(user_id, texts)
         """
         import_memories(self._deployment, user_id, memories, tags)
 

@@ -1,6 +1,7 @@
 """`memframe plan`, `apply`, `resume`, `undo` and `runs`, as a script calls them."""
 
 import json
+import re
 import signal
 import threading
 from pathlib import Path
@@ -77,6 +78,76 @@ def test_a_table_of_ones_own_becomes_new_memories(call, access, memories, folder
     assert loaded.title["likes juice"] == "A title"
     assert loaded.tags["likes juice"] == ("drink",)
     assert pd.isna(loaded.title["likes milk"])
+
+
+def by_pandas(frame, path):
+    if path.endswith(".jsonl"):
+        frame.to_json(path, orient="records", lines=True, date_format="iso", date_unit="us")
+    else:
+        frame.to_parquet(path) if path.endswith(".parquet") else frame.to_csv(path)
+
+
+@pytest.mark.parametrize("name", ["mine.parquet", "mine.csv", "mine.jsonl"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m.sort_values("content", ascending=False),
+        lambda m: m[m.content != "coffee"],
+        lambda m: m.set_axis(["one", "two", "three"]),
+        lambda m: pd.concat([m[2:], m[:2]]),
+        lambda m: m.set_index("id"),
+    ],
+)
+def test_a_file_that_pandas_wrote_is_planned_by_the_labels_of_the_frame(
+    call, access, memories, folder, name, change
+):
+    edited = change(replaced(memories, "tea", "green tea"))
+    has_labels = edited.index.name != "id" and name != "mine.jsonl"
+    if name == "mine.jsonl" and edited.index.name == "id":  # which keeps no index
+        edited = edited.reset_index()
+    place = edited.content.tolist().index("green tea")
+    by_pandas(edited, name)
+    planned = call("plan", name, "--request", access.request_id)
+    assert planned.exit_code == 0, planned.output
+    memory_id = memories.id[memories.content == "tea"].item()
+    assert f"patch memory {memory_id} (row {edited.index[place] if has_labels else place})" in planned.stdout
+    assert planned.stdout.endswith("+green tea\n\n1 patch\n")
+
+
+def test_a_column_with_a_typo_is_refused_and_others_are_listed(call, access, memories, folder):
+    request = ("--request", access.request_id)
+    replaced(memories, "tea", "green tea").assign(n_chars=3, note="x").to_csv("edited.csv")
+    planned = call("plan", "edited.csv", *request, "--out", "edits.plan")
+    told = "# Not written, as a memory has no such columns: n_chars, note"
+    assert planned.stdout.startswith(f"{told}\n\npatch memory ")
+    assert call("plan", "--show", "edits.plan").stdout.startswith(told)
+    memories.assign(titel="x").to_parquet("edited.parquet")
+    refused = call("plan", "edited.parquet", *request)
+    assert refused.exit_code == 1
+    assert "'titel'" in refused.stderr
+    assert "'title'" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("write", "advice"),
+    [
+        (lambda m: m.to_json("x.json", orient="records", date_format="iso"), "lines=True"),
+        (lambda m: m.to_json("x.jsonl", orient="records", date_format="iso"), "lines=True"),
+        (lambda m: m.to_json("x.jsonl", date_format="iso"), "lines=True"),
+        (lambda m: m.to_csv("x.csv", sep=";"), "sep=','"),
+        (lambda m: m.to_pickle("x.pkl"), "to_parquet"),
+        (
+            lambda m: m.assign(tags=m.tags.map(";".join)).replace("", "x").to_csv("x.csv"),
+            r'\["tea", "home"\]',
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_how_pandas_writes_one(call, access, memories, write, advice, folder):
+    write(memories)
+    (path,) = folder.glob("x.*")
+    refused = call("plan", path.name, "--request", access.request_id)
+    assert refused.exit_code == 1, refused.output
+    assert re.search(advice, refused.stderr), refused.stderr
 
 
 def test_deletes_need_their_number(call, access, memories):

@@ -56,6 +56,16 @@ def test_what_was_missing_before_is_not_emptied(writers, on_null):
     }
 
 
+@pytest.mark.parametrize("was_loaded", [True, False])
+def test_empty_text_that_a_file_made_missing_was_not_emptied(writers, was_loaded):
+    """A CSV that pandas wrote has nothing for both."""
+    access = writers.access if was_loaded else writers.stranger()
+    edited = with_cells(writers.memories, "c", title=None)
+    assert sent(mf.plan_changes(access, edited)) == {}
+    assert sent(mf.plan_changes(access, edited, on_null="null")) == {"c": {"title": None}}
+    assert sent(mf.plan_changes(access, with_cells(edited, "c", title=mf.NULL))) == {"c": {"title": None}}
+
+
 def test_an_empty_list_of_tags_is_cleared_on_purpose(writers):
     assert sent(writers.plan(writers.edited(tags=[]))) == {"a": {"tags": ()}}
 
@@ -209,6 +219,15 @@ def test_the_time_of_creation_is_read_only_for_rows_that_were_not_loaded(writers
         mf.plan_changes(writers.stranger(), edited)
 
 
+def test_ids_of_tags_of_rows_that_were_not_loaded_are_named(writers):
+    plan = mf.plan_changes(writers.stranger(), writers.edited(tag_ids=("another",), title="Green tea"))
+    assert sent(plan) == {"a": {"title": "Green tea"}}
+    assert plan.notes == ("Not written, as the service sets it by the tags: tag_ids of 1 memory",)
+    assert mf.plan_changes(writers.stranger(), writers.edited(title="Green tea")).notes == ()
+    tagged = writers.edited(tags=["new"])[["id", "tags", "tag_ids"]]
+    assert mf.plan_changes(writers.stranger(), tagged).notes == ()
+
+
 @pytest.mark.parametrize("moment", ["2020-01-01T00:00:00Z", "2050-01-01T00:00:00Z"])
 @pytest.mark.parametrize("was_loaded", [True, False])
 def test_the_time_of_the_last_change_is_read_only(writers, moment, was_loaded):
@@ -271,6 +290,10 @@ def test_values_outside_the_bounds_that_nobody_touched_are_left_alone(stranger):
         (lambda m: m.rename(columns={"id": "memory_id"}), "'memory_id' and no 'id'"),
         (lambda m: m.merge(m[["id", "title"]], on="id"), "'title_x' and no 'title'"),
         (lambda m: m.rename(columns={"tags": "tag"}), "'tag' and no 'tags'"),
+        (lambda m: m.assign(titel="x"), "'titel', which is not written; 'title' may be meant"),
+        (lambda m: m.assign(Content="x"), "'Content', which is not written; 'content'"),
+        (lambda m: m.assign(importence=1), "'importence', which is not written; 'importance'"),
+        (lambda m: m.assign(create_at="x"), "'create_at', which is not written; 'created_at'"),
         (lambda m: pd.concat([m, m[["title"]]], axis=1), "several columns named title"),
         (lambda m: pd.concat([m, m[["id"]]], axis=1), "several columns named id"),
         (lambda m: pd.concat([m, m.loc[["b"]]]), "rows b, b: the id .* is there 2 times"),
@@ -284,9 +307,24 @@ def test_a_frame_that_does_not_say_what_it_is_is_refused(writers, change, cause)
 
 
 def test_other_columns_say_nothing(writers):
-    frame = writers.memories.assign(title_old="x", n_tags=3, tag="y", Title="z")
+    frame = writers.memories.assign(title_old="x", n_tags=3, title2="z", ids="i")
     frame[17] = "a column with a number for a name"
-    assert len(writers.plan(frame)) == 0
+    plan = writers.plan(frame)
+    assert len(plan) == 0
+    assert plan.notes == ("Not written, as a memory has no such columns: title_old, n_tags, title2, ids, 17",)
+    assert writers.plan(writers.memories).notes == ()
+
+
+def test_own_columns_that_a_new_memory_cannot_set_are_named(writers):
+    copies = writers.memories.assign(id=None)
+    assert writers.plan(copies).notes == (
+        "Not written, as the service sets them: created_at, tag_ids, updated_at of 4 new memories",
+    )
+    tagged = with_cells(copies, "a", tag_ids=("t1",)).drop(columns=["created_at", "updated_at"])
+    assert writers.plan(tagged[:1]).notes == ("Not written, as the service sets it: tag_ids of 1 new memory",)
+    empty = copies.drop(columns="tag_ids").assign(created_at=pd.NaT, updated_at=None)
+    assert writers.plan(empty).notes == ()
+    assert writers.plan(pd.concat([writers.memories, empty])).notes == ()
 
 
 @pytest.mark.parametrize("columns", [["id", "title"], ["id", "title", "updated_at"]])

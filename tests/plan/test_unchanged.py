@@ -1,6 +1,7 @@
 """Frames that nobody edited plan nothing, wherever they have been; what was edited is planned to the cell."""
 
 import pickle
+import warnings
 from contextlib import closing
 from uuid import uuid4
 
@@ -32,6 +33,28 @@ def through_archive(extension):
         return mf.load_archive(folder / f"memories{extension}")
 
     return through
+
+
+def through_file(name, *changes, **options):
+    """A file that pandas wrote after some changes, as `memframe plan` and a script read it."""
+
+    def through(memories, folder):
+        for change in changes:
+            memories = change(memories)
+        write = {
+            "mine.parquet": memories.to_parquet,
+            "mine.csv": memories.to_csv,
+            "mine.jsonl": memories.to_json,
+        }
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of times as numbers
+            write[name](folder / name, **options)
+        return mf.load_archive(folder / name)
+
+    return through
+
+
+LINES = {"orient": "records", "lines": True}
 
 
 def regrouped(memories, folder):
@@ -66,6 +89,14 @@ ROADS = {
     "our Parquet": through_archive(".parquet"),
     "our JSON Lines": through_archive(".jsonl"),
     "our CSV": through_archive(".csv"),
+    "a Parquet of pandas, sorted": through_file("mine.parquet", lambda m: m.sort_values("content")),
+    "a Parquet of pandas, filtered": through_file("mine.parquet", lambda m: m[m.importance > 0.5]),
+    "a Parquet of pandas, by id": through_file("mine.parquet", lambda m: m.set_index("id")),
+    "a CSV of pandas": through_file("mine.csv", lambda m: m.sample(frac=1, random_state=1)),
+    "a CSV of pandas, by id": through_file("mine.csv", lambda m: m.set_index("id")),
+    "a CSV of pandas without its index": through_file("mine.csv", index=False),
+    "JSON Lines of pandas": through_file("mine.jsonl", date_format="iso", date_unit="us", **LINES),
+    "JSON Lines of pandas, times as numbers": through_file("mine.jsonl", **LINES),
     "pickle": lambda memories, folder: pickle.loads(pickle.dumps(memories)),  # noqa: S301 - it is our own
     "records": lambda memories, folder: pd.DataFrame(memories.to_dict("records")),
     "nullable dtypes": lambda memories, folder: memories.convert_dtypes(),
@@ -198,3 +229,16 @@ def test_fewer_bits_do_not_become_more_digits(writers):
     edited = writers.memories.astype({"importance": "float32"})
     edited.loc["a", "importance"] = 0.3
     assert sent(writers.plan(edited)) == {"a": {"importance": 0.3}}
+
+
+@pytest.mark.parametrize("was_loaded", [True, False])
+def test_scores_may_be_cut_to_ten_decimals_as_pandas_writes_json(writers, was_loaded):
+    writers.theirs(0, confidence=1 / 3)
+    memories = writers.load()
+    access = writers.access if was_loaded else writers.stranger()
+
+    def at(n_decimals):
+        return memories.assign(confidence=memories.confidence.round(n_decimals))
+
+    assert sent(mf.plan_changes(access, at(10))) == {}
+    assert sent(mf.plan_changes(access, at(9))) == {"a": {"confidence": 0.333333333}}

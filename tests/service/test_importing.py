@@ -1,9 +1,14 @@
 """Memories from elsewhere keep their times, and come whole or not at all."""
 
+from contextlib import closing
 from datetime import datetime
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
+import memframe as mf
 from memframe.errors import InvalidError, NotFoundError
 from memframe.sample import load_sample, load_sample_tags
 
@@ -49,8 +54,8 @@ def test_the_sample_is_taken_over_whole(service, grant):
         (TEA | {"created_at": datetime(2024, 5, 1)}, r"memory 1 .*timezone.*created_at"),  # noqa: DTZ001 - to be refused
         (TEA | {"created_at": "yesterday"}, "memory 1 .*created_at"),
         (TEA | {"importance": "high"}, "memory 1 .*importance"),
-        (TEA | {"importance": 7}, "importance must be a number"),
-        (TEA | {"tags": ["a,b"]}, "comma"),
+        (TEA | {"importance": 7}, "memory 1 .*importance must be a number"),
+        (TEA | {"tags": ["a,b"]}, "memory 1 .*comma"),
         ({"title": "no content"}, "memory 1 .*content"),
         ("Likes tea", "memory 1"),
     ],
@@ -65,3 +70,82 @@ def test_a_record_of_another_form_is_named_and_nothing_is_taken_over(service, gr
 def test_nobodys_memories_are_refused(service):
     with pytest.raises(NotFoundError, match="no user nobody"):
         service.import_memories("nobody", [TEA])
+
+
+# Frames
+
+
+@pytest.fixture
+def loaded(service, grant):
+    """The frames of a user who has memories with and without everything, and tags."""
+    service.import_memories(grant.user_id, [*load_sample()[:5], TEA], load_sample_tags())
+    client = mf.connect(service.base_url, api_key=service.api_key)
+    with closing(client):
+        request = client.create_access_request(service.memory_key(grant.user_id), "a test")
+        service.decide(request.id, "approved")
+        access = mf.open_access(client, request.id)
+        yield mf.load_memories(access, progress=False), mf.load_tags(access)
+
+
+FORMS = {
+    "a frame": lambda frame: frame,
+    "records": lambda frame: frame.to_dict("records"),
+    "sorted": lambda frame: frame.sort_values("created_at"),
+    "by id": lambda frame: frame.set_index("id"),
+    "with columns of its own": lambda frame: frame.assign(n=1, note=None),
+    "nullable dtypes": lambda frame: frame.convert_dtypes(),
+    "Arrow dtypes": lambda frame: frame.convert_dtypes(dtype_backend="pyarrow"),
+    "fewer bits": lambda frame: frame.astype({"importance": "float32"}) if "importance" in frame else frame,
+    "objects with None": lambda frame: frame.astype(object).where(frame.notna(), None),
+    "arrays for tags": lambda frame: (
+        frame.assign(tags=frame.tags.map(lambda names: np.array(names, dtype=object)))
+        if "tags" in frame
+        else frame
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_frames_and_their_records_are_taken_over(service, loaded, new_grant, call, form):
+    memories, tags = loaded
+    other = new_grant(service, call)
+    service.import_memories(other.user_id, FORMS[form](memories), FORMS[form](tags))
+    taken = sorted(other.list(limit=1000).json()["memoryBlobs"], key=lambda blob: blob["created_at"])
+    was = memories.sort_values("created_at").to_dict("records")
+    for blob, row in zip(taken, was, strict=True):
+        for name in ("title", "summary", "source"):
+            assert blob[name] == (None if pd.isna(row[name]) else row[name])
+        assert blob["tags"] == list(row["tags"])
+        assert blob["importance"] == (
+            None if pd.isna(row["importance"]) else pytest.approx(row["importance"], rel=1e-6)
+        )
+        assert pd.Timestamp(blob["created_at"]) == row["created_at"]
+        assert pd.Timestamp(blob["updated_at"]) == row["updated_at"]
+        assert blob["id"] != row["id"]
+    assert not {blob["id"] for blob in taken} & set(memories.id)
+    names = {tag["name"] for tag in other.call.get("/tags", user_id=other.user_id).json()["items"]}
+    assert names == set(tags.name)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda m: m.assign(importance=[0.5, 7]), "the memory in row b .*importance"),
+        (lambda m: m.assign(content=["x", None]), "the memory in row b .*missing required field `content`"),
+        (lambda m: m.assign(created_at=[None, pd.Timestamp("2024-05-01")]), "the memory in row b .*timezone"),
+        (lambda m: m.assign(tags=[(), "tea"]), "the memory in row b .*tags"),
+        (lambda m: m.assign(tags=[(), ("a,b",)]).to_dict("records"), "memory 1 .*comma"),
+        (lambda m: m.to_dict(), "a dict is no list of records: .*to_dict"),
+        (lambda m: "memories.parquet", "a str is no list of records: pass a DataFrame"),
+        (lambda m: None, "a NoneType is no list of records"),
+        (
+            lambda m: pl.DataFrame({"content": ["x"]}),
+            r"a polars.DataFrame is no pandas frame: .*\.to_pandas\(\)",
+        ),
+    ],
+)
+def test_a_row_of_another_form_is_named_by_its_label(service, grant, change, said):
+    frame = pd.DataFrame({"content": ["one", "two"]}, index=["a", "b"])
+    with pytest.raises(InvalidError, match=said):
+        service.import_memories(grant.user_id, change(frame))
+    assert grant.ids() == []
