@@ -190,6 +190,10 @@ def test_no_project_note_is_proposed_for_deletion():
     assert not audit.findings["action"].isin(["delete", "merge"]).any()
 
 
+def test_no_project_note_is_a_secret():
+    assert found_in(find_secrets, PROJECT_NOTES) == set()
+
+
 @pytest.mark.skipif(not LOCOMO.exists(), reason="the LoCoMo memories are not beside the project")
 def test_facts_that_people_told_are_neither_deleted_by_wording_nor_secrets():
     memories = pd.read_json(LOCOMO, lines=True)

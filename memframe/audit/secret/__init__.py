@@ -36,6 +36,9 @@ _VERDICTS = {
     "security_answer": _REDACT,
     "one_time_code": Verdict("medium", "redact"),
 }
+_IN_COMMANDS = frozenset({"password", "key", "token", "pin"})
+"""Kinds that may stand in a command line, with another command behind them."""
+
 _LONGEST_ALONE = 80
 _MARKS_OF_PLACES = "|".join((connections.MARKS, commands.MARKS, records.MARKS))
 
@@ -102,7 +105,10 @@ def find_secrets(memories: pd.DataFrame) -> pd.DataFrame:
               kind  id  start  end          evidence  action
     0  access_code  m1     11   16  (5 characters)  redact
     """
-    found = spans_found(memories, _PASSES, also=_under_titles(memories))
+    found = [
+        (text, commands.without_next_command(text.text, span) if span.kind in _IN_COMMANDS else span)
+        for text, span in spans_found(memories, _PASSES, also=_under_titles(memories))
+    ]
     return span_findings(found, check="secret", ids=memories["id"].tolist(), verdicts=_VERDICTS)
 
 
