@@ -18,7 +18,7 @@ from memframe.frames import MEMORY_KINDS, FrameBuilder
 from memframe.sample import load_sample
 from tests.canaries import stands
 
-FILES = {"memories.parquet", "timeline.png", "tags.png", "audit.html"}
+FILES = {"memories.parquet", "timeline.png", "tags.png", "audit.html", "audit.json"}
 SECONDS = 15
 """Of work; how long one waits for it is up to the machine."""
 
@@ -81,7 +81,7 @@ def secrets_of(memories):
     return [contents[i][start:end] for i, start, end in zip(found.id, found.start, found.end, strict=True)]
 
 
-def test_it_shows_the_whole_way_and_leaves_four_files(machine):
+def test_it_shows_the_whole_way_and_leaves_five_files(machine):
     before = seconds_of_the_processor()
     done = run(machine)
     assert (done.returncode, done.stderr) == (0, "")
@@ -102,7 +102,7 @@ def test_it_shows_the_whole_way_and_leaves_four_files(machine):
     assert "A second audit finds no secrets, and nothing more to" in done.stdout
     assert "389 memories, every field as it was" in done.stdout
     assert str(folder) in done.stdout
-    page = (folder / "audit.html").read_text()
+    page = "".join((folder / name).read_text() for name in ("audit.html", "audit.json"))
     secrets = secrets_of(loaded)
     assert len(secrets) == 5
     assert [secret for secret in secrets if stands(secret, done.stdout + page)] == []

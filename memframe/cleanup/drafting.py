@@ -176,7 +176,9 @@ def _copies(findings: pd.DataFrame) -> list[Copy]:
 
 
 def _hidden(memories: Memories, searched: pd.DataFrame, search: Search) -> dict[str, frozenset[str]]:
-    """What an audit would have redacted, whatever was looked for and whatever is planned."""
-    found = searched[searched["action"] == "redact"]
+    """Find what no display may show, whatever was looked for and whatever is planned: secrets, and numbers like those
+    of cards and identities.
+    """
+    found = searched[(searched["action"] == "redact") | (searched["severity"] == "high")]
     redacted = redact(found, memories, searched=searched, search=search)
     return {memory_id: some.secrets for memory_id, some in redacted.items()}

@@ -14,6 +14,7 @@ from ipywidgets import HTML, Button, DOMWidget, HBox, Password, Text, Textarea, 
 
 from memframe.panel.desk import Desk
 from memframe.secret import Secret, as_secret
+from memframe.showing import NO_FORMULAS
 
 
 class SecretField:
@@ -101,7 +102,10 @@ def button_row(*buttons: Button) -> HBox:
 
 def html(value: str = "") -> HTML:
     """A piece of HTML."""
-    return HTML(value)
+    piece = HTML(value)
+    for name in NO_FORMULAS.split():
+        piece.add_class(name)
+    return piece
 
 
 def close_children(widget: Widget) -> None:
