@@ -34,7 +34,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class Plan(Struct, frozen=True, kw_only=True, dict=True):
+class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
     """The writes that shall happen to one user's memories. Made by `plan_changes` and its like.
 
     A plan is only looked at, saved, added to another, or given to `apply_plan`. Its length is the number of
@@ -51,6 +51,9 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
         Of the key under which content is going to be sealed.
     created_at : datetime
         UTC: when the state was read that the plan was made from.
+    notes : tuple of str
+        Sentences for the reader, such as what the plan leaves out. Every display begins with them; a sum of plans
+        has those of both, each once.
 
     Raises
     ------
@@ -83,6 +86,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
     user_id: str
     key_version: int
     created_at: datetime
+    notes: tuple[str, ...] = ()  # a default that is not encoded: ids of plans without notes stay as they were
 
     def __post_init__(self) -> None:
         n_of = Counter(change.id for change in self.records if change.id is not None)
@@ -121,7 +125,12 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
                 )
         taken = 1 + max((change.group for change in self.records if change.group is not None), default=-1)
         moved = tuple(_regrouped(change, taken) for change in other.records)
-        return replace(self, records=self.records + moved, created_at=min(self.created_at, other.created_at))
+        return replace(
+            self,
+            records=self.records + moved,
+            created_at=min(self.created_at, other.created_at),
+            notes=tuple(dict.fromkeys(self.notes + other.notes)),
+        )
 
     @cached_property
     def id(self) -> str:
@@ -180,6 +189,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
             "user_id": self.user_id,
             "key_version": self.key_version,
             "created_at": self.created_at,
+            "notes": self.notes,
             "counts": self.counts,
             "changes": [_document_of(masked(change)) for change in self.records],
         }
@@ -230,13 +240,17 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
         refuse_stale(self, now)
 
 
-def plan_of(access: Access, records: Iterable[Change], *, clock: Clock = utc_now) -> Plan:
+def plan_of(
+    access: Access, records: Iterable[Change], *, notes: Iterable[str] = (), clock: Clock = utc_now
+) -> Plan:
     """A plan for the user of an access.
 
     Parameters
     ----------
     access : Access
     records : iterable of Change
+    notes : iterable of str
+        As `Plan.notes`.
     clock : callable
         For tests.
     """
@@ -246,6 +260,7 @@ def plan_of(access: Access, records: Iterable[Change], *, clock: Clock = utc_now
         user_id=access.user_id,
         key_version=access.credentials.key_version,
         created_at=clock(),
+        notes=tuple(dict.fromkeys(notes)),
     )
 
 

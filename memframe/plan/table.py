@@ -37,6 +37,7 @@ _STYLE = """
 .memframe-plan td.text { white-space: pre-wrap; }
 .memframe-plan del { background: rgba(229, 83, 75, .22); text-decoration: line-through; border-radius: 2px; }
 .memframe-plan ins { background: rgba(70, 170, 90, .25); text-decoration: none; border-radius: 2px; }
+.memframe-plan .note { border-left: 3px solid rgba(128, 128, 128, .6); padding-left: .5em; margin: .3em 0; }
 .memframe-plan .stop { border-left: 3px solid rgba(229, 83, 75, .9); padding-left: .5em; font-weight: 600; }
 """.replace(".memframe-plan", 3 * ".memframe-plan")  # stronger than the notebook's own rules for tables
 
@@ -45,13 +46,14 @@ _WIDTHS = ("7.5em", "11em", "8em", "auto", "auto")
 
 
 def html_of(plan: Plan) -> str:
-    """The plan as HTML without scripts; beyond `MAX_SHOWN` changes the others are counted."""
+    """Return the plan as HTML without scripts; beyond `MAX_SHOWN` changes the others are counted."""
+    notes = "".join(f"<div class='note'>{_escaped(note)}</div>" for note in plan.notes)
     shown = sorted(plan.records, key=lambda change: change.action not in ("conflict", "invalid"))[:MAX_SHOWN]
     n_more = len(plan) - len(shown)
     more = f"<div class='quiet'>and {n_more:,} more; plan.changes has all of them</div>" if n_more else ""
     made = f"for user {plan.user_id} at {plan.base_url}, as of {plan.created_at.strftime(UTC_MINUTE)}"
     return (
-        f"<div class='memframe-plan {NO_FORMULAS}'><style>{_STYLE}</style><b>{counted(plan.counts)}</b>"
+        f"<div class='memframe-plan {NO_FORMULAS}'><style>{_STYLE}</style><b>{counted(plan.counts)}</b>{notes}"
         f"<div class='quiet'>{_escaped(made)}</div>{_table(shown) if shown else ''}{more}</div>"
     )
 

@@ -36,10 +36,11 @@ def wants_colour() -> bool:
 
 
 def diff_of(plan: Plan, *, color: bool) -> str:
-    """All changes of a plan, a paragraph each, and their counts."""
+    """Return the notes of a plan, then all its changes, a paragraph each, and their counts."""
     show = _coloured if color else _plain
+    notes = ["\n".join(show(Line("note", [Span(f"# {note}")])) for note in plan.notes)] if plan.notes else []
     parts = ["\n".join(map(show, _lines(masked(change)))) for change in plan.records]
-    return "\n\n".join([*parts, counted(plan.counts)])
+    return "\n\n".join([*notes, *parts, counted(plan.counts)])
 
 
 def _lines(change: Change) -> Iterator[Line]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from memframe.change import FIELDS, Change
+from memframe.plan.unseen import visible
 from memframe.showing import number_of
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def summary_of(plan: Plan) -> str:
     return "\n".join(
         [
             f"Plan: {counted(plan.counts)}",
+            *("  note: " + visible(note).replace("\n", r"\n") for note in plan.notes),
             *([f"  fields to write: {fields}"] if fields else []),
             f"  for user {plan.user_id} at {plan.base_url}, as of {plan.created_at.strftime(UTC_MINUTE)}",
         ]

@@ -234,6 +234,19 @@ def test_colours_are_for_terminals_that_want_them(monkeypatch, is_terminal, no_c
 # For programs, and for everybody
 
 
+def test_every_display_begins_with_the_notes():
+    plan = plan_with(patch({"title": "a"}, {"title": "b"}), notes=("Read <this>\x1b[2J\nfirst.", "And this."))
+    assert plan.diff(color=False).splitlines()[:5] == [
+        r"# Read <this>\x1b[2J\nfirst.", "# And this.", "", "patch memory m1 (row 1)", "@@ title @@",
+    ]  # fmt: skip
+    assert str(plan).splitlines()[:3] == [
+        "Plan: 1 patch", r"  note: Read <this>\x1b[2J\nfirst.", "  note: And this.",
+    ]  # fmt: skip
+    html = plan._repr_html_()
+    assert html.index("Read &lt;this&gt;") < html.index("And this.") < html.index("<table")
+    assert json.loads(plan.to_json())["notes"] == list(plan.notes)
+
+
 def test_json_is_for_programs():
     document = json.loads(plan_with(patch({"tags": ("a",)}, {"tags": ()})).to_json())
     assert document["counts"] == {"patch": 1}

@@ -87,8 +87,10 @@ def test_the_id_is_of_everything_in_the_plan():
         plan_with(CHANGE, base_url="https://n/api/v1"),
         plan_with(CHANGE, key_version=2),
         plan_with(CHANGE, created_at=MADE_AT + timedelta(seconds=1)),
+        plan_with(CHANGE, notes=("Read this.",)),
     ]
     assert len({plan.id, *(other.id for other in others)}) == len(others) + 1
+    assert plan.id.startswith("7f89918018ab")  # as before there were notes
 
 
 def test_two_changes_of_one_memory_are_no_plan():
@@ -111,6 +113,14 @@ def test_plans_add_up():
     ]  # fmt: skip
     assert both.created_at == second.created_at
     assert len(first) == 2
+
+
+def test_notes_add_up_and_stay_with_a_plan():
+    first = plan_with(CHANGE, notes=("Read this.", "And this."))
+    both = first + plan_with(Change(action="delete", id="m2"), notes=("And this.", "And that."))
+    assert both.notes == ("Read this.", "And this.", "And that.")
+    assert both.without("delete").notes == both.notes
+    assert (plan_with() + first).notes == first.notes
 
 
 @pytest.mark.parametrize("other", [{"user_id": "u2"}, {"base_url": "https://n/api/v1"}, {"key_version": 2}])
@@ -144,10 +154,10 @@ def test_a_plan_says_for_whom_it_is_and_when_it_was_made(writers):
 # On disk
 
 
-@given(records=st.lists(CHANGES, max_size=5))
-def test_what_was_saved_loads_the_same(tmp_path_factory, records):
+@given(records=st.lists(CHANGES, max_size=5), notes=st.lists(TEXT, max_size=2).map(tuple))
+def test_what_was_saved_loads_the_same(tmp_path_factory, records, notes):
     path = tmp_path_factory.mktemp("plans") / "plan"
-    plan = plan_with(*records)
+    plan = plan_with(*records, notes=notes)
     plan.save(path, vault=vault_of())
     again = Plan.load(path, vault=vault_of())
     assert again == plan
