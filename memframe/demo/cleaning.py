@@ -71,6 +71,8 @@ def _plan(access: mf.Access, audit: mf.Audit, telling: Telling) -> mf.Plan:
     telling.step("A cleanup is a plan first: to look at, to change, to keep")
     telling.code("plan = mf.plan_cleanup(access, audit)")
     plan = mf.plan_cleanup(access, audit)
+    for note in plan.notes:
+        telling.say(note)
     telling.say(f"{counted(plan.counts)}. Three of them:")
     telling.pairs(_examples(plan))
     telling.say(
