@@ -14,7 +14,6 @@ from ipywidgets import HTML, Button, DOMWidget, HBox, Password, Text, Textarea, 
 
 from memframe.panel.desk import Desk
 from memframe.secret import Secret, as_secret
-from memframe.showing import NO_FORMULAS
 
 
 class SecretField:
@@ -102,10 +101,7 @@ def button_row(*buttons: Button) -> HBox:
 
 def html(value: str = "") -> HTML:
     """A piece of HTML."""
-    piece = HTML(value)
-    for name in NO_FORMULAS.split():
-        piece.add_class(name)
-    return piece
+    return HTML(value)
 
 
 def close_children(widget: Widget) -> None:
