@@ -45,7 +45,7 @@ class Listing:
         self.n_undecryptable = 0
         self.n_plain = 0
 
-    def report(self) -> dict[str, int | bool]:
+    def report(self) -> dict[str, int | bool | str]:
         """The small dict for ``frame.attrs``."""
         return {
             "n_rows": self.n_rows,
@@ -53,6 +53,7 @@ class Listing:
             "n_plain": self.n_plain,
             "n_repeated": self.n_repeated,
             "complete": self.complete,
+            "base_url": self._access.client.base_url,
         }
 
     def pages(

@@ -4,7 +4,8 @@ A load is whole or it is an error: an interrupted chain of pages never gives a s
 damaged row never ends a load: it is kept, without its content, and ``content_error`` says why.
 
 ``frame.attrs["memframe"]`` says what was met: ``n_rows``, ``n_undecryptable``, ``n_plain`` (stored
-unsealed), ``n_repeated`` (ids that came twice and were dropped) and ``complete`` (False after ``limit``).
+unsealed), ``n_repeated`` (ids that came twice and were dropped), ``complete`` (False after ``limit``) and
+``base_url`` (the service, which has neither user nor query in it).
 """
 
 from __future__ import annotations

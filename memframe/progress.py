@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
 from memframe.errors import ConfigError
+from memframe.showing import NO_FORMULAS
 
 ProgressCallback = Callable[[int, int | None, str], object]
 """``progress(done, total, text)``; ``total`` is None where it is not known."""
@@ -160,7 +161,10 @@ class _Line:
         bar = f"<progress{of_total} style='width: 16em; margin-inline-end: 1em'></progress>"
         line = f"{self._line} ..."
         self._write(
-            {"text/plain": line, "text/html": f"<div style='font-size: 13px'>{bar}{escape(line)}</div>"}
+            {
+                "text/plain": line,
+                "text/html": f"<div class='{NO_FORMULAS}' style='font-size: 13px'>{bar}{escape(line)}</div>",
+            }
         )
 
     def end(self, failed: bool) -> None:

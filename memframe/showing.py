@@ -15,6 +15,10 @@ from msgspec.structs import asdict
 
 MAX_PRINTED = 300
 
+NO_FORMULAS = "mathjax_ignore tex2jax_ignore"
+"""Classes that keep a notebook from setting what stands between two dollar signs as a formula: MathJax 3 and 4 know the
+first, MathJax 2 the second. A text that is a formula to MathJax may hide what it says."""
+
 _CARD = "font-size: 13px; line-height: 1.5; max-width: 42rem"
 _GRID = "display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .1em 1.2em; margin-top: .3em"
 
@@ -52,7 +56,7 @@ def card(title: str, facts: Mapping[str, object]) -> str:
     """A title, and what is known of it, as HTML; what is None is left out.
 
     >>> card("Client", {"API": "<b>"})
-    "<div style='...'><b>Client</b><div style='...'><span ...>API</span><span ...>&lt;b&gt;</span></div></div>"
+    "<div class='...'><b>Client</b><div style='...'><span ...>API</span><span ...>&lt;b&gt;</span></div></div>"
     """
     rows = "".join(
         f"<span style='opacity: .7'>{escape(name)}</span>"
@@ -60,7 +64,7 @@ def card(title: str, facts: Mapping[str, object]) -> str:
         for name, value in facts.items()
         if value is not None
     )
-    return f"<div style='{_CARD}'><b>{escape(title)}</b><div style='{_GRID}'>{rows}</div></div>"
+    return f"<div class='{NO_FORMULAS}' style='{_CARD}'><b>{escape(title)}</b><div style='{_GRID}'>{rows}</div></div>"
 
 
 class Shown(Struct, frozen=True):

@@ -1,6 +1,7 @@
 """The guided tour, as a stranger's machine runs it: whatever is set there, and nothing left behind."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from memframe.frames import MEMORY_KINDS, FrameBuilder
 from memframe.sample import load_sample
 from tests.canaries import stands
 
-FILES = {"memories.parquet", "timeline.png", "tags.png", "audit.html"}
+FILES = {"memories.parquet", "timeline.png", "tags.png", "audit.html", "audit.json"}
 SECONDS = 15
 """Of work; how long one waits for it is up to the machine."""
 
@@ -81,7 +82,7 @@ def secrets_of(memories):
     return [contents[i][start:end] for i, start, end in zip(found.id, found.start, found.end, strict=True)]
 
 
-def test_it_shows_the_whole_way_and_leaves_four_files(machine):
+def test_it_shows_the_whole_way_and_leaves_five_files(machine):
     before = seconds_of_the_processor()
     done = run(machine)
     assert (done.returncode, done.stderr) == (0, "")
@@ -90,6 +91,7 @@ def test_it_shows_the_whole_way_and_leaves_four_files(machine):
     assert not any((machine["cwd"].parent / "tmp").iterdir())
 
     folder = machine["cwd"] / "memframe-demo"
+    told, page = " ".join(done.stdout.split()), (folder / "audit.html").read_text()
     for picture in ("timeline.png", "tags.png"):
         assert (folder / picture).read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
     loaded = load_archive(folder / "memories.parquet")
@@ -100,13 +102,20 @@ def test_it_shows_the_whole_way_and_leaves_four_files(machine):
     assert "389 memories; none that could not be opened" in done.stdout
     assert "patches, " in done.stdout
     assert "22 more memories read\n   like junk and stay for review" in done.stdout
+    assert re.search(
+        r"In memories: of \d+ proposals \d+ are carried out; \d+ (?:is|are) left for you: ", told
+    )
+    proposed = re.search(r"proposed +delete (\d+)", told)[1]
+    assert f"Proposed, in memories, each counted once, and nothing done yet: delete {proposed}," in page
+    for n in re.findall(r"(?m)(\d+) memories \(\d+ %\)", told):
+        assert f"{n} memories (" in page
     assert "A second audit finds no secrets, and nothing more to" in done.stdout
     assert "389 memories, every field as it was" in done.stdout
     assert str(folder) in done.stdout
-    page = (folder / "audit.html").read_text()
+    files = "".join((folder / name).read_text() for name in ("audit.html", "audit.json"))
     secrets = secrets_of(loaded)
     assert len(secrets) == 5
-    assert [secret for secret in secrets if stands(secret, done.stdout + page)] == []
+    assert [secret for secret in secrets if stands(secret, done.stdout + files)] == []
     assert max(map(display_width, done.stdout.splitlines())) < 80 + len(str(folder))
     assert "\x1b" not in done.stdout
 

@@ -53,6 +53,7 @@ def test_the_sample_comes_back_as_it_was_stored(filled):
         "n_plain": 0,
         "n_repeated": 0,
         "complete": True,
+        "base_url": filled.client.base_url,
     }
 
 

@@ -56,6 +56,13 @@ def test_a_notebook_shows_its_outputs_and_nothing_of_where_it_was_run(path):
     assert not any(place in path.read_text() for place in ("/home/", "site-packages"))
 
 
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_frames_of_a_notebook_are_set_as_no_formulas(path):
+    """Before the first of them is shown: JupyterLab would hide what stands between two dollar signs."""
+    first = next(cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code")
+    assert "pd.options.display.html.use_mathjax = False" in first.source
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_papermill_runs_it_as_a_batch_job(path, tmp_path):

@@ -95,7 +95,8 @@ def test_a_listing_ends_without_a_cursor_with_null_and_with_an_empty_one(strange
     stranger.always(wire.LIST_MEMORIES, answered(200, {"memoryBlobs": [MEMORY], **fields}))
     rows = load(stranger)
     assert rows.attrs["memframe"] == {
-        "n_rows": 1, "n_undecryptable": 0, "n_plain": 1, "n_repeated": 0, "complete": True
+        "n_rows": 1, "n_undecryptable": 0, "n_plain": 1, "n_repeated": 0, "complete": True,
+        "base_url": stranger.client().base_url,
     }  # fmt: skip
     assert stranger.client().memory_blobs(USER_ID).next_cursor is None
 

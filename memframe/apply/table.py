@@ -10,6 +10,7 @@ from html import escape
 from pathlib import Path
 
 from memframe.apply.outcome import Outcome
+from memframe.showing import NO_FORMULAS
 
 MAX_SHOWN = 20
 
@@ -44,7 +45,8 @@ def html_of(told: Sequence[str], unwritten: Sequence[Outcome], journal: Path | N
     more = f"<div class='quiet'>and {n_more:,} more; run.outcomes has all of them</div>" if n_more > 0 else ""
     place = f"<div class='quiet'>journal: {escape(str(journal))}</div>" if journal else ""
     table = _table(unwritten[:MAX_SHOWN]) if unwritten else ""
-    return f"<div class='memframe-run'><style>{_STYLE}</style><b>{first}</b>{lines}{table}{more}{place}</div>"
+    style = f"<style>{_STYLE}</style>"
+    return f"<div class='memframe-run {NO_FORMULAS}'>{style}<b>{first}</b>{lines}{table}{more}{place}</div>"
 
 
 def _table(rows: Iterable[Outcome]) -> str:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
 from os import PathLike
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pandas as pd
 
 from memframe.audit.comparison import Comparison, compare_findings
-from memframe.audit.findings import CHECKS, SEVERITIES, Check
+from memframe.audit.findings import CHECKS, SEVERITIES, Check, are_figures, findings_frame, joined
 from memframe.audit.saved import SavedAudit, read_findings, records_of, writing
+from memframe.audit.withholding import labels_of
 from memframe.errors import ConfigError
 from memframe.report.brief import brief_html
-from memframe.report.verdict import counts_of, details, headline
+from memframe.report.verdict import Count, counts_of, details, headline, proposals, worst_of
 from memframe.showing import number_of
+
+MAX_SHOWN = 20
+"""Findings of a check that a report lists; the others it counts."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,11 +34,16 @@ class Audit:
     memories : DataFrame
         What was audited.
     findings : DataFrame
-        One row an observation, the worst first, with the columns of `memframe.audit.findings.DTYPES`.
+        One row an observation, the worst first, with the columns of `memframe.audit.findings.DTYPES`. Fields that are
+        empty, and memories that are merely old, are one row a kind, without an id.
     checks : tuple of str
         What was looked for.
     not_checked : tuple of str
         What was not, in sentences.
+    counted : DataFrame
+        What such a row counts, one row a memory.
+    made_at : datetime or None
+        As of when; what "past" means for `stale`.
 
     Examples
     --------
@@ -52,36 +64,59 @@ class Audit:
     findings: pd.DataFrame
     checks: tuple[Check, ...]
     not_checked: tuple[str, ...]
+    counted: pd.DataFrame = field(default_factory=partial(findings_frame, id=[]))
+    made_at: datetime | None = None
 
     def __repr__(self) -> str:
-        counts = self.findings["severity"].value_counts()
-        found = ", ".join(f"{counts[name]:,} {name}" for name in reversed(SEVERITIES) if name in counts)
+        found = ", ".join(f"{n:,} {name}" for name, n in worst_of(self.by_memory).items())
         n = number_of(len(self.memories), "memory", "memories")
         return f"<Audit of {n}: {found or 'no findings'}>"
 
     @property
+    def by_memory(self) -> pd.DataFrame:
+        """Findings about memories, one row a memory and observation, also of what `findings` only counts."""
+        figures = self.findings[self.findings["id"].isna()]
+        kinds = set(zip(figures["check"], figures["kind"], strict=True))
+        pairs = zip(self.counted["check"], self.counted["kind"], strict=True)
+        each = self.counted[np.array([pair in kinds for pair in pairs], bool)]
+        return joined([self.findings[self.findings["id"].notna()], each[each["id"].notna()]])
+
+    @property
+    def counts(self) -> list[Count]:
+        """How many memories each check concerns, by the worst severity that it gives each."""
+        return counts_of(self.findings, self.by_memory)
+
+    @property
+    def proposals(self) -> list[str]:
+        """What the cleanup would do, in words, with numbers of memories, each counted once."""
+        return proposals(self.by_memory)
+
+    @property
     def verdict(self) -> list[str]:
         """What it comes to, in sentences, the worst first; without any text of a memory."""
-        counts, n = counts_of(self.findings), len(self.memories)
+        counts, n = self.counts, len(self.memories)
         return [headline(counts, n), *details(counts, n)]
 
     @property
     def summary(self) -> pd.DataFrame:
         """Findings by check and severity, the worst first.
 
-        Columns ``check severity n_findings n_memories share``; the share is that of all memories. A check that
-        found nothing has no row; `checks` names it.
+        Columns ``check severity n_findings n_memories share``: each check counts a memory once, where it is worst, as
+        the report does; the share is that of all memories. A check that found nothing has no row; `checks` names it.
         """
-        counted = (
-            self.findings.groupby(["severity", "check"])["id"]
-            .agg(n_findings="size", n_memories="nunique")
-            .reindex([(severity, check) for severity in reversed(SEVERITIES) for check in CHECKS])
-            .dropna()
-            .astype("int64")
-            .reset_index()
+        n_findings = self.findings.groupby(["severity", "check"]).size()
+        by_severity = {count.check: count.by_severity for count in self.counts}
+        order = [(severity, check) for severity in reversed(SEVERITIES) for check in CHECKS]
+        rows = [
+            (check, severity, n_findings[severity, check], by_severity[check].get(severity, 0))
+            for severity, check in order
+            if (severity, check) in n_findings.index
+        ]
+        counted = pd.DataFrame(rows, columns=["check", "severity", "n_findings", "n_memories"])
+        counted = counted.astype(
+            {"check": "str", "severity": "str", "n_findings": "int64", "n_memories": "int64"}
         )
-        counted["share"] = counted["n_memories"] / max(1, len(self.memories))
-        return counted[["check", "severity", "n_findings", "n_memories", "share"]]
+        return counted.assign(share=counted["n_memories"] / max(1, len(self.memories)))
 
     def groups(self, check: Check) -> pd.DataFrame:
         """Clusters of a check, the largest first: memories that belong together.
@@ -102,7 +137,9 @@ class Audit:
 
     def rows(self, check: Check) -> pd.DataFrame:
         """The memories that a check found something in, as they were audited and in their order."""
-        return self.memories[self.memories["id"].isin(self._of(check)["id"].dropna())]
+        _refuse_unknown(check)
+        found = self.by_memory
+        return self.memories[self.memories["id"].isin(found["id"][found["check"] == check])]
 
     def compare(self, previous: Audit | str | PathLike[str]) -> Comparison:
         """What is new, gone and still there since another audit, which may be a file of `to_json`.
@@ -149,14 +186,21 @@ class Audit:
         return msgspec.json.encode(saved)
 
     def _page(self) -> str:
-        from memframe.report.page import page_html  # noqa: PLC0415 - an audit does not need the pictures' library
+        from memframe.report.page import page_html  # noqa: PLC0415 - an audit does not need matplotlib
 
-        return page_html(self.findings, self.memories, checks=self.checks, not_checked=self.not_checked)
+        is_figure = are_figures(self.findings)
+        listed = self.findings[~is_figure].groupby("check", sort=False).head(MAX_SHOWN)
+        shown = joined([self.findings[is_figure], listed])
+        return page_html(self, shown, labels=labels_of(self.memories, {*shown["id"], *shown["related_id"]}))
 
     def _repr_html_(self) -> str:
-        return brief_html(self.findings, self.memories, checks=self.checks, not_checked=self.not_checked)
+        return brief_html(self)
 
     def _of(self, check: Check) -> pd.DataFrame:
-        if check not in CHECKS:
-            raise ConfigError(f"check={check!r}: there is {', '.join(CHECKS)}")
+        _refuse_unknown(check)
         return self.findings[self.findings["check"] == check]
+
+
+def _refuse_unknown(check: Check) -> None:
+    if check not in CHECKS:
+        raise ConfigError(f"check={check!r}: there is {', '.join(CHECKS)}")

@@ -14,7 +14,7 @@ from memframe.audit.audited import Audit
 from memframe.audit.changed_value import find_changed_values
 from memframe.audit.completed import with_all_columns
 from memframe.audit.exact_duplicate import find_exact_duplicates
-from memframe.audit.findings import CHECKS, SEVERITIES, Check, joined
+from memframe.audit.findings import CHECKS, SEVERITIES, Check, joined, split_figures
 from memframe.audit.junk import find_junk
 from memframe.audit.likeness.similar import Relations, similar_pairs
 from memframe.audit.missing import find_missing
@@ -83,7 +83,9 @@ def audit_memories(
     ['secret', ...]
     """
     _check_frame(memories)
-    own = all_checks(memories, tags=tags, now=now)
+    moment = now or datetime.now(UTC)
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    own = all_checks(memories, tags=tags, now=moment)
     functions = _chosen(own, checks)
     with collector_paused():
         parts = (
@@ -92,12 +94,15 @@ def audit_memories(
             else made(functions, memories)
         )
     known = [check for check, find in LOOKING.items() if functions.get(check) is find]
-    findings = withhold(_worst_first(joined(parts.values())), memories, known=known)
+    findings = withhold(_without_closed(joined(parts.values()), memories), memories, known=known)
+    findings, counted = split_figures(findings, len(memories))
     return Audit(
         memories=memories,
-        findings=findings,
+        findings=_worst_first(findings),
         checks=tuple(functions),
         not_checked=tuple(_not_checked(memories, parts)),
+        counted=counted,
+        made_at=moment,
     )
 
 
@@ -162,6 +167,16 @@ def _check_frame(memories: object) -> None:
             f"the frame has no column {absent[0]!r}, which an audit needs; "
             "pass memories as load_memories returns them, with that column kept"
         )
+
+
+def _without_closed(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataFrame:
+    """Propose no change of memories whose content could not be opened: a cleanup leaves them as they are."""
+    if "content_error" not in memories.columns:
+        return findings
+    is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
+    return findings.assign(
+        action=findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
+    )
 
 
 def _worst_first(findings: pd.DataFrame) -> pd.DataFrame:

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from memframe.audit.findings import joined
+from memframe.audit.findings import are_figures, joined
 
 _SAME = ["check", "kind", "id", "field", "related_id", "evidence"]
-"""What makes two findings one: places move when a text is edited, scores with every change around."""
+"""What makes two findings one: places move when a text is edited, scores with every change around, and so do the
+numbers in the evidence of a figure."""
 
 
 class Comparison(NamedTuple):
@@ -45,7 +46,8 @@ def compare_findings(later: pd.DataFrame, earlier: pd.DataFrame) -> Comparison:
 
 def _keys(findings: pd.DataFrame) -> pd.Series[Any]:
     """One key a finding; the second of two equal ones has another than the first."""
-    plain = findings[_SAME].astype(object).where(findings[_SAME].notna(), None)
+    same = findings[_SAME].assign(evidence=findings["evidence"].mask(are_figures(findings)))
+    plain = same.astype(object).where(same.notna(), None)
     keys = pd.Series(list(plain.itertuples(index=False, name=None)), index=findings.index, dtype=object)
     return pd.Series(
         list(zip(keys, keys.groupby(keys).cumcount(), strict=True)), index=findings.index, dtype=object

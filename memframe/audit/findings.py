@@ -55,7 +55,8 @@ DTYPES: Mapping[str, str] = MappingProxyType(
 for a span of text, ``start`` and ``end`` where (offsets of characters in that field, ``end`` exclusive).
 ``related_id`` is the memory that it is seen beside: the keeper of a duplicate, the newer fact. ``group`` is
 one number for each cluster of a check. ``score`` is from 0 to 1. ``evidence`` is for people, and never holds
-a secret in the open. ``action`` is what is proposed, one of `PROPOSALS`.
+a secret in the open. ``action`` is what the cleanup will do, one of `PROPOSALS`. What concerns many memories alike is
+one row without an id, a figure (`are_figures`): its ``score`` is the share of memories, its ``evidence`` says how many.
 """
 
 
@@ -100,3 +101,35 @@ def joined(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """Findings of several checks in one frame; groups stay numbers within their check."""
     frames = [part for part in parts if len(part)]
     return pd.concat(frames, ignore_index=True) if frames else findings_frame(id=[])
+
+
+def are_figures(findings: pd.DataFrame) -> pd.Series[bool]:
+    """Tell which findings an audit counts instead of listing: fields that are empty, and what is merely old."""
+    return (findings["check"] == "missing") | (findings["kind"] == "never_updated")
+
+
+def split_figures(findings: pd.DataFrame, n_memories: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Replace the findings that are counted by one row a kind, and return the replaced ones beside.
+
+    >>> found = findings_frame(check="missing", kind="title", id=["m1", "m2"], evidence="no title", severity="low")
+    >>> figures, counted = split_figures(found, 8)
+    >>> figures[["kind", "id", "score", "evidence"]].values.tolist()
+    [['title', nan, 0.25, '2 of 8 memories: no title']]
+    >>> counted.id.tolist()
+    ['m1', 'm2']
+    """
+    is_counted = are_figures(findings)
+    counted = findings[is_counted]
+    if counted.empty:
+        return findings, counted
+    groups = counted.groupby(["check", "kind"], sort=False)
+    n_of = groups.size().tolist()
+    figures = groups.head(1).assign(
+        id=pd.array([None] * len(n_of), "str"),
+        score=[n / n_memories for n in n_of],
+        evidence=[
+            f"{n:,} of {n_memories:,} memories: {words}"
+            for n, words in zip(n_of, groups["evidence"].first(), strict=True)
+        ],
+    )
+    return joined([findings[~is_counted], figures]), counted.reset_index(drop=True)

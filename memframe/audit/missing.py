@@ -33,7 +33,8 @@ def find_missing(memories: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Findings; ``kind`` and ``field`` are the name of the field.
+        Findings, one a memory and field; ``kind`` and ``field`` are the name of the field. An audit counts them,
+        and has one for each field.
 
     Examples
     --------
@@ -55,8 +56,8 @@ def _missing(memories: pd.DataFrame, field: str) -> pd.DataFrame:
         id=ids.tolist(),
         field=field,
         score=1.0,
-        evidence="has no tags" if field == "tags" else f"has no {field}",
-        action="review",
+        evidence=f"no {field}",
+        action="review" if field == "content" else "none",
     )
 
 

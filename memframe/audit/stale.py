@@ -26,7 +26,8 @@ def find_stale(memories: pd.DataFrame, *, now: pd.Timestamp, old_after_days: flo
     between quotation marks are left alone. The time of day and the zone in which somebody said «today» are not known:
     it counts in UTC. It does not see that an event without any date is over.
 
-    Kind ``never_updated``: older than ``old_after_days`` and as it was written. That is no fault, and proposes nothing.
+    Kind ``never_updated``: older than ``old_after_days`` and as it was written. That is no fault, and proposes nothing:
+    an audit has their number alone.
 
     Parameters
     ----------
@@ -112,6 +113,6 @@ def _never_updated(memories: pd.DataFrame, now: pd.Timestamp, old_after_days: fl
         severity="info",
         id=memories["id"].iloc[rows].tolist(),
         score=np.minimum(1.0, years / 10).tolist(),
-        evidence=[f"written {n:.1f} years ago, and never changed" for n in years],
+        evidence=f"older than {old_after_days:,.0f} days and never changed",
         action="none",
     )

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from ast import literal_eval
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, permutations
 from typing import NamedTuple
@@ -72,7 +72,8 @@ def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.Da
         return findings_frame(id=[])
     cells = [tuple(dict.fromkeys(cell)) for cell in name_cells(memories, "tags")]
     users = _Users(memories["id"].tolist(), cells)
-    found = [_near_identical(users)]
+    disabled = [] if tags is None else tags["name"][~tags["is_enabled"].astype(bool)].tolist()
+    found = [*_near_identical(users, disabled)]
     if tags is not None:
         found += _against_list(users, tags)
     findings = joined(found)
@@ -121,13 +122,16 @@ class _Users(NamedTuple):
         )
 
 
-def _near_identical(users: _Users) -> pd.DataFrame:
+def _near_identical(users: _Users, disabled: Collection[str]) -> Iterator[pd.DataFrame]:
+    """Find names that mean the same; a spelling that is itself disabled is not proposed for another."""
     counts = users.counts()
-    said = {
-        name: (score, f"{_counted(name, counts)} and {_counted(other, counts)}")
-        for name, other, score in chain(_same_forms(counts), _slips(counts))
-    }
-    return users.findings(said, kind="near_identical", severity="low", action="retag")
+    better = {name: (other, score) for name, other, score in chain(_same_forms(counts), _slips(counts))}
+    said: dict[Proposal, dict[str, tuple[float, str]]] = {"retag": {}, "review": {}}
+    for name, (other, score) in better.items():
+        action: Proposal = "review" if other in disabled and name not in disabled else "retag"
+        said[action][name] = score, f"{_counted(name, counts)} and {_counted(other, counts)}"
+    for action, names in said.items():
+        yield users.findings(names, kind="near_identical", severity="low", action=action)
 
 
 def _against_list(users: _Users, tags: pd.DataFrame) -> Iterator[pd.DataFrame]:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from memframe.audit.evidence import is_delicate
 from memframe.audit.findings import Check
 from memframe.audit.masks import masked
 from memframe.audit.personal_data import find_personal_data
@@ -31,6 +32,11 @@ LOOKING: Mapping[Check, Callable[[pd.DataFrame], pd.DataFrame]] = {
 """Checks that say what must not be shown."""
 
 WITHHELD = "withheld, as it would show a secret or personal data"
+
+NOT_SHOWN = "(not shown, as it speaks of a secret)"
+
+_LABEL_LETTERS = 72
+"""Characters of a title, or of the first words, by which one knows a memory again."""
 
 _OPEN_KINDS = frozenset({"url", "name", "address"})
 """Personal data that evidence may show: it is what memories are about."""
@@ -70,6 +76,34 @@ def withhold(
         if one is None or one in hidden or other in hidden
     }  # of memories without ids nobody can say which of them holds what is hidden
     return _with_evidence(findings, pd.Index(list(evidence), dtype="int64"), list(evidence.values()))
+
+
+def labels_of(memories: pd.DataFrame, ids: Container[str | None]) -> dict[str, str]:
+    """Return what chosen memories are called in a report: the title, or the first words, secrets masked.
+
+    A text that speaks of secrets while none was found in it is not shown at all: any of its words may be one.
+
+    >>> memories = pd.DataFrame({"id": ["m1", "m2", "m3"], "title": ["Tea", None, None], "content": [
+    ...     "Likes tea", "Door code: 2580#", "The padlock opens with the usual combination"]})
+    >>> labels_of(memories, ["m1", "m2", "m3"])
+    {'m1': 'Tea', 'm2': 'Door code: (5 characters)', 'm3': '(not shown, as it speaks of a secret)'}
+    """
+    concerned = memories[_are_among(memories["id"], ids)].drop_duplicates("id")
+    secrets, personal = (find(concerned) for find in (find_secrets, find_personal_data))
+    hidden, with_secret = _hidden_in(concerned, pd.concat([secrets, personal])), set(_ids(secrets["id"]))
+    names = [name for name in ("title", "summary", "content") if name in concerned.columns]
+    labels = {}
+    for memory_id, *texts in zip(concerned["id"], *(concerned[name] for name in names), strict=True):
+        text = next((" ".join(text.split()) for text in texts if isinstance(text, str) and text.strip()), "")
+        if is_delicate(text) and memory_id not in with_secret:
+            labels[memory_id] = NOT_SHOWN
+        else:
+            text = _without(text, {" ".join(some.split()) for some in hidden.get(memory_id, ())})
+            text = NOT_SHOWN if text == WITHHELD else text
+            labels[memory_id] = (
+                text if len(text) <= _LABEL_LETTERS else f"{text[: _LABEL_LETTERS - 1].rstrip()}…"
+            )
+    return labels
 
 
 def _ids(column: pd.Series[Any]) -> list[str | None]:

@@ -57,7 +57,7 @@ class Asked(NamedTuple):
         A copy that is asked to be deleted is taken, too, where merges are: it is one if it holds something that
         its keeper lacks.
         """
-        action = findings["action"].mask(findings["check"] == "personal_data", "review")
+        action = findings["action"]
         for check, decision in self.decided.items():
             is_proposed = (findings["check"] == check) & (findings["action"] != "none")
             action = action.mask(is_proposed, decision)

@@ -20,7 +20,7 @@ from memframe.plan.cells import sendable
 HOLDING = ("title", "summary", "content", "tags", "source")
 """Fields in which a memory holds what it says; scores are not among them."""
 
-_COPYING = frozenset({"exact_duplicate", "near_duplicate"})
+COPYING = frozenset({"exact_duplicate", "near_duplicate"})
 
 
 class Draft(Struct, frozen=True, kw_only=True):
@@ -157,7 +157,7 @@ def _is_sendable(name: str, value: Value) -> bool:
 
 def _deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[str, str | None]:
     """Memories that go by themselves; one that goes because another says the same stays, unless that one does."""
-    own = findings[(findings["action"] == "delete") & ~findings["check"].isin(_COPYING)]
+    own = findings[(findings["action"] == "delete") & ~findings["check"].isin(COPYING)]
     related = own["related_id"].astype(object).where(own["related_id"].notna(), None)
     wanted = dict(zip(own["id"], related, strict=True))
     return {
@@ -169,14 +169,16 @@ def _deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[str, str
 
 def _copies(findings: pd.DataFrame) -> list[Copy]:
     """What the findings say of memories that another one says, too."""
-    is_copy = (findings["action"] == "merge") | findings["check"].isin(_COPYING)
+    is_copy = (findings["action"] == "merge") | findings["check"].isin(COPYING)
     found = findings[is_copy & findings["related_id"].notna()]
     columns = ("id", "related_id", "check", "kind", "action")
     return [Copy(*some) for some in zip(*(found[name] for name in columns), strict=True)]
 
 
 def _hidden(memories: Memories, searched: pd.DataFrame, search: Search) -> dict[str, frozenset[str]]:
-    """What an audit would have redacted, whatever was looked for and whatever is planned."""
-    found = searched[searched["action"] == "redact"]
+    """Find what no display may show, whatever was looked for and whatever is planned: secrets, and numbers like those
+    of cards and identities.
+    """
+    found = searched[(searched["action"] == "redact") | (searched["severity"] == "high")]
     redacted = redact(found, memories, searched=searched, search=search)
     return {memory_id: some.secrets for memory_id, some in redacted.items()}

@@ -18,7 +18,7 @@ from memframe.audit.checks import Workers
 from memframe.audit.findings import Check, Severity
 from memframe.cli.opening import as_json, opened, request_option
 from memframe.load import load_memories, load_tags
-from memframe.report.verdict import Count, counts_of, details, headline, none_found, proposals
+from memframe.report.verdict import Count, none_found, subject_of
 from memframe.report.wording import memories, share, words_of
 
 FOUND = 6
@@ -146,15 +146,15 @@ def _has(findings: pd.DataFrame, at_least: Severity) -> bool:
 def _told(audit: Audit) -> Iterator[str]:
     """The audit in words for a terminal; no text of a memory is among them."""
     n = len(audit.memories)
-    counts = counts_of(audit.findings)
-    yield f"{memories(n)}. {headline(counts, n)}"
-    yield from details(counts, n)
-    yield ""
+    counts = audit.counts
+    yield f"{memories(n)} {subject}." if (subject := subject_of(audit)) else f"{memories(n)}."
+    yield from audit.verdict
+    yield "\nMemories by check, each counted where it is worst:"
     yield from (_line(count, n) for count in counts)
     if clean := none_found(counts, audit.checks):
         yield f"None found: {clean}."
-    if done := proposals(audit.findings):
-        yield f"Proposed, and nothing done yet: {', '.join(done)}."
+    if done := audit.proposals:
+        yield f"Proposed, in memories, each counted once, and nothing done yet: {', '.join(done)}."
     if audit.not_checked:
         yield "\nNot looked for:"
         yield from (f"- {sentence}" for sentence in audit.not_checked)
@@ -162,4 +162,5 @@ def _told(audit: Audit) -> Iterator[str]:
 
 def _line(count: Count, n_memories: int) -> str:
     severities = ", ".join(f"{n:,} {severity}" for severity, n in count.by_severity.items())
-    return f"{words_of(count.check).title:<18} {share(count.n_memories, n_memories):>10}   {severities}"
+    n, part = f"{count.n_memories:,}", share(count.n_memories, n_memories)
+    return f"{words_of(count.check).title:<18} {n:>7} {part:>10}   {severities}"

@@ -37,7 +37,7 @@ def run_demo(
     Parameters
     ----------
     folder : Path
-        Where the Parquet file, the two pictures and the report go; made if it is not there.
+        Where the Parquet file, the two pictures and the audit go; made if it is not there.
     telling : Telling, optional
         Where it is told; by default printed.
     command : str

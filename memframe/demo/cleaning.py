@@ -11,7 +11,7 @@ import pandas as pd
 import memframe as mf
 from memframe.apply import Surroundings
 from memframe.change import FIELDS, Change, masked
-from memframe.demo.folder import REPORT, writing_to
+from memframe.demo.folder import FINDINGS, REPORT, writing_to
 from memframe.demo.telling import Telling, cut
 from memframe.plan.wording import counted
 from memframe.progress import ProgressOption
@@ -27,13 +27,14 @@ def audit(memories: pd.DataFrame, tags: pd.DataFrame, folder: Path, telling: Tel
     audit = mf.audit_memories(memories, tags=tags)
     for sentence in audit.verdict[:MAX_SENTENCES]:
         telling.say(sentence)
-    proposed = audit.findings.groupby("action")["id"].nunique().drop("none").sort_values()
     with writing_to(folder):
         audit.to_html(folder / REPORT)
+        audit.to_json(folder / FINDINGS)
     telling.pairs(
         [
-            ("proposed", ", ".join(f"{action} {n_memories}" for action, n_memories in proposed.items())),
-            (REPORT, "all of it as one page, secrets masked; it is in the folder"),
+            ("proposed", f"{', '.join(audit.proposals)} (memories, each counted once)"),
+            (REPORT, "the report as one page, secrets masked; it is in the folder"),
+            (FINDINGS, "every finding, for scripts and for the next audit to be compared with"),
         ]
     )
     return audit
@@ -70,6 +71,8 @@ def _plan(access: mf.Access, audit: mf.Audit, telling: Telling) -> mf.Plan:
     telling.step("A cleanup is a plan first: to look at, to change, to keep")
     telling.code("plan = mf.plan_cleanup(access, audit)")
     plan = mf.plan_cleanup(access, audit)
+    for note in plan.notes:
+        telling.say(note)
     telling.say(f"{counted(plan.counts)}. Three of them:")
     telling.pairs(_examples(plan))
     telling.say(

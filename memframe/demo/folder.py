@@ -13,6 +13,7 @@ from memframe.errors import ConfigError, FrameError
 ARCHIVE = "memories.parquet"
 PICTURES = ("timeline.png", "tags.png")
 REPORT = "audit.html"
+FINDINGS = "audit.json"
 
 
 @contextmanager
@@ -50,7 +51,7 @@ def writing_to(folder: Path) -> Iterator[None]:
 
 def _refuse_strangers(folder: Path) -> None:
     """Files of an earlier tour may be replaced, those of somebody else may not."""
-    there = [folder / name for name in (ARCHIVE, *PICTURES, REPORT) if (folder / name).exists()]
+    there = [folder / name for name in (ARCHIVE, *PICTURES, REPORT, FINDINGS) if (folder / name).exists()]
     if there and not _is_of_a_tour(folder):
         raise ConfigError(f"{there[0]} is not this tour's to replace: choose another folder with --folder")
 

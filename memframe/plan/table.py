@@ -13,6 +13,7 @@ from memframe.change import FIELDS, Change, masked
 from memframe.plan.spans import Sides, Span, shortened, spans_of, text_of
 from memframe.plan.unseen import visible
 from memframe.plan.wording import UTC_MINUTE, counted
+from memframe.showing import NO_FORMULAS
 
 if TYPE_CHECKING:
     from memframe.plan.plan import Plan
@@ -25,7 +26,8 @@ _SHOWN_OF_DELETES = ("title", "content")
 _STYLE = """
 .memframe-plan { font-size: 13px; line-height: 1.45; }
 .memframe-plan .quiet { opacity: .65; }
-.memframe-plan table { border-collapse: collapse; width: 100%; margin: .6em 0; table-layout: fixed;
+.memframe-plan .wide { overflow-x: auto; }
+.memframe-plan table { border-collapse: collapse; width: 100%; min-width: 52em; margin: .6em 0; table-layout: fixed;
   font-size: inherit; }
 .memframe-plan tr { background: none; }
 .memframe-plan th, .memframe-plan td { padding: .3em .7em; text-align: left; vertical-align: top;
@@ -51,7 +53,7 @@ def html_of(plan: Plan) -> str:
     more = f"<div class='quiet'>and {n_more:,} more; plan.changes has all of them</div>" if n_more else ""
     made = f"for user {plan.user_id} at {plan.base_url}, as of {plan.created_at.strftime(UTC_MINUTE)}"
     return (
-        f"<div class='memframe-plan'><style>{_STYLE}</style><b>{counted(plan.counts)}</b>{notes}"
+        f"<div class='memframe-plan {NO_FORMULAS}'><style>{_STYLE}</style><b>{counted(plan.counts)}</b>{notes}"
         f"<div class='quiet'>{_escaped(made)}</div>{_table(shown) if shown else ''}{more}</div>"
     )
 
@@ -60,9 +62,8 @@ def _table(changes: Iterable[Change]) -> str:
     columns = "".join(f"<col style='width: {width}'>" for width in _WIDTHS)
     heads = "".join(f"<th>{name}</th>" for name in ("action", "row", "field", "before", "after"))
     body = "".join(row for change in changes for row in _rows(masked(change)))
-    return (
-        f"<table><colgroup>{columns}</colgroup><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
-    )
+    head = f"<colgroup>{columns}</colgroup><thead><tr>{heads}</tr></thead>"
+    return f"<div class='wide'><table>{head}<tbody>{body}</tbody></table></div>"
 
 
 def _rows(change: Change) -> Iterator[str]:

@@ -23,7 +23,6 @@ from memframe.plot.paper import (
     note,
     prepare,
 )
-from memframe.showing import number_of
 
 SEVERITIES = {"high": VERMILION, "medium": SERIES[1], "low": BLUE, "info": GREY}
 """From the worst to the least, and the colour of each."""
@@ -40,6 +39,8 @@ class Audited(Protocol):
 
     @property
     def findings(self) -> pd.DataFrame: ...
+    @property
+    def by_memory(self) -> pd.DataFrame: ...
 
 
 def findings(audit: Audited | pd.DataFrame, *, ax: Axes | None = None) -> Axes:
@@ -48,7 +49,8 @@ def findings(audit: Audited | pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     audit : Audit or DataFrame
-        The audit, or its findings: needs ``check``, ``severity`` and ``id``.
+        The audit, or findings: needs ``check``, ``severity`` and ``id``. Of findings alone, rows without an id are
+        left out: what they count only the audit knows.
     ax : Axes, optional
         Where to draw; new axes otherwise.
 
@@ -60,14 +62,15 @@ def findings(audit: Audited | pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     --------
     >>> found = pd.DataFrame({"check": ["junk"], "severity": ["low"], "id": ["m1"]})
     >>> findings(found).get_title(loc="left")
-    'Memories by check, 1 finding'
+    'Memories by check'
     """
-    frame = _findings_of(audit)
+    frame = audit if isinstance(audit, pd.DataFrame) else audit.by_memory
+    frame = frame[frame["id"].notna()]
     title = "Memories by check"
     if frame.empty:
         return blank(ax, title, "No findings")
     table = _worst_by_check(frame)
-    ax = prepare(ax, f"{title}, {number_of(len(frame), 'finding', 'findings')}")
+    ax = prepare(ax, title)
     left = np.zeros(len(table))
     bars = []
     for severity in (name for name in SEVERITIES if name in table.columns):
@@ -108,7 +111,7 @@ def duplicates(audit: Audited | pd.DataFrame, *, ax: Axes | None = None) -> Axes
     -------
     Axes
     """
-    frame = _findings_of(audit)
+    frame = audit if isinstance(audit, pd.DataFrame) else audit.findings
     title = "Clusters of duplicates by size"
     frame = frame[frame["check"].isin(list(_DUPLICATES)) & frame["group"].notna()]
     sizes = frame.groupby(["check", "group"])["id"].nunique().reset_index(name="size").query("size > 1")
@@ -131,19 +134,11 @@ def duplicates(audit: Audited | pd.DataFrame, *, ax: Axes | None = None) -> Axes
     return ax
 
 
-def _findings_of(audit: Audited | pd.DataFrame) -> pd.DataFrame:
-    return audit if isinstance(audit, pd.DataFrame) else audit.findings
-
-
 def _worst_by_check(frame: pd.DataFrame) -> pd.DataFrame:
     """Memories by check and their worst severity there; the checks with the worst on top."""
     order = list(SEVERITIES)
     ranks = texts(frame, "severity").map({name: rank for rank, name in enumerate(order)})
-    # what is not about a memory (a tag without any) counts by itself
-    subjects = texts(frame, "id").fillna(
-        pd.Series([f"#{row}" for row in range(len(frame))], index=frame.index)
-    )
-    worst = ranks.groupby([frame["check"], subjects]).min()
+    worst = ranks.groupby([frame["check"], frame["id"]]).min()
     table: pd.DataFrame = worst.groupby(level=0).value_counts().unstack(fill_value=0)
     table = table.reindex(columns=[rank for rank in range(len(order)) if rank in table.columns])
     table.columns = pd.Index([order[int(rank)] for rank in table.columns])

@@ -14,12 +14,12 @@ _UNSEEN = re.compile(
 
 
 def escaped(text: str) -> str:
-    """Text for HTML: no tags, nothing invisible, and no dollar sign that begins a formula in a notebook.
+    """Return text for HTML: no tags, nothing invisible.
 
     >>> escaped("<b>5 $</b>")
-    '&lt;b&gt;5 <span>$</span>&lt;/b&gt;'
+    '&lt;b&gt;5 $&lt;/b&gt;'
     """
-    return escape(_visible(text)).replace("$", "<span>$</span>")
+    return escape(_visible(text))
 
 
 def attribute(text: str) -> str:

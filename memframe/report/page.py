@@ -1,59 +1,55 @@
-"""The report as one page: no scripts, no links, nothing that is loaded from elsewhere."""
+"""The report as one page: no scripts, no links to elsewhere, nothing that is loaded."""
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from memframe import plot
 from memframe.plot.vector import inline_svg
 from memframe.report.markup import attribute, escaped
-from memframe.report.verdict import Count, counts_of, details, headline, none_found, proposals
+from memframe.report.verdict import Audited, Count, details, headline, none_found, subject_of, worst_of
 from memframe.report.wording import PROPOSALS, SEVERITIES, memories, share, words_of
-
-MAX_SHOWN = 20
-"""Findings of a check that are listed; the others are counted."""
+from memframe.showing import number_of
 
 _HALF, _WHOLE = (5.6, 3.2), (11.4, 3.0)
 """Sizes of pictures, in inches of matplotlib, so that letters come out alike."""
 
-_BRIEF_ID = 13
 
-
-def page_html(
-    findings: pd.DataFrame, audited: pd.DataFrame, *, checks: Sequence[str], not_checked: Sequence[str]
-) -> str:
-    """The report of an audit.
+def page_html(audit: Audited, shown: pd.DataFrame, *, labels: Mapping[str, str]) -> str:
+    """Return the report of an audit.
 
     Parameters
     ----------
-    findings : DataFrame
+    audit : Audited
         With masked evidence.
-    audited : DataFrame
-        The memories; none of their texts is shown but as evidence.
-    checks : sequence of str
-        What was looked for.
-    not_checked : sequence of str
-        What was not, in sentences: always shown.
+    shown : DataFrame
+        The findings that are listed; the others are counted.
+    labels : mapping of str to str
+        What memories are called, by id; beside these and the evidence none of their texts is shown.
     """
     style = files(__package__).joinpath("page.css").read_text("utf-8")
-    counts = counts_of(findings)
+    counts, names = audit.counts, _Names(labels, _days(audit.memories))
+    n_of = audit.findings["check"].value_counts()
     body = "\n".join(
         [
-            *_head(findings, audited, counts),
-            _open_questions(not_checked),
-            _table(counts, len(audited), checks),
-            _pictures(findings, audited),
-            *(_section(findings[findings["check"] == count.check], count) for count in counts),
+            *_head(audit, counts),
+            _open_questions(audit.not_checked),
+            _table(counts, len(audit.memories), audit.checks),
+            _pictures(audit),
+            *(
+                _section(shown[shown["check"] == count.check], count, int(n_of[count.check]), names)
+                for count in counts
+            ),
             "<footer>Written by memframe on the machine that the memories were read on. Evidence is masked.</footer>",
         ]
     )
-    return _document(style, f"Audit of {memories(len(audited))}", body)
+    return _document(style, f"Audit of {memories(len(audit.memories))}", body)
 
 
 def _document(style: str, title: str, body: str) -> str:
@@ -69,26 +65,36 @@ def _document(style: str, title: str, body: str) -> str:
     )
 
 
-def _head(findings: pd.DataFrame, audited: pd.DataFrame, counts: Sequence[Count]) -> Iterator[str]:
-    n = len(audited)
-    yield f"<h1>Audit of {memories(n)}{escaped(_span(audited))}</h1>"
+def _head(audit: Audited, counts: Sequence[Count]) -> Iterator[str]:
+    n = len(audit.memories)
+    yield f"<h1>Audit of {memories(n)}</h1>"
+    subject = ", ".join(filter(None, [subject_of(audit), _span(audit.memories)]))
+    yield f'<p class="soft subject">{escaped(subject[:1].upper() + subject[1:])}</p>' if subject else ""
     yield f'<p class="verdict">{escaped(headline(counts, n))}</p>'
     yield from (f'<p class="more">{escaped(sentence)}</p>' for sentence in details(counts, n))
-    if done := proposals(findings):
-        yield f'<p class="more soft">Proposed, and nothing done yet: {escaped(", ".join(done))}.</p>'
-    tiles = "".join(
-        f'<li class="{severity}"><b>{(findings["severity"] == severity).sum():,}</b>{severity}</li>'
-        for severity in SEVERITIES
-    )
-    yield f'<ul class="tiles" aria-label="Findings by severity">{tiles}</ul>'
+    if done := audit.proposals:
+        yield (
+            '<p class="more soft">Proposed, in memories, each counted once, and nothing done yet: '
+            f"{escaped(', '.join(done))}.</p>"
+        )
+    worst = worst_of(audit.by_memory)
+    tiles = "".join(f'<li class="{name}"><b>{worst.get(name, 0):,}</b>{name}</li>' for name in SEVERITIES)
+    yield f'<p class="soft tally">Memories by the worst that was found in each</p><ul class="tiles">{tiles}</ul>'
+
+
+def _days(audited: pd.DataFrame) -> dict[str, str]:
+    """The day of each memory, by id."""
+    if "created_at" not in audited.columns:
+        return {}
+    dated = audited[["id", "created_at"]].dropna()
+    days = pd.to_datetime(dated["created_at"], utc=True).dt.strftime("%Y-%m-%d")
+    return dict(zip(dated["id"], days, strict=True))
 
 
 def _span(audited: pd.DataFrame) -> str:
     """From when to when the memories are."""
-    if "created_at" not in audited.columns or audited["created_at"].isna().all():
-        return ""
-    days = pd.to_datetime(audited["created_at"], utc=True).dt.strftime("%Y-%m-%d")
-    return f", {days.min()} to {days.max()}"
+    days = _days(audited).values()
+    return f"memories from {min(days)} to {max(days)}" if days else ""
 
 
 def _open_questions(not_checked: Sequence[str]) -> str:
@@ -97,12 +103,14 @@ def _open_questions(not_checked: Sequence[str]) -> str:
 
 
 def _table(counts: Sequence[Count], n_memories: int, checks: Sequence[str]) -> str:
+    """Figures of all checks, each with a link to its findings: the table of contents."""
     rows = "".join(_figures(count, n_memories) for count in counts)
-    heads = "".join(f'<th class="n">{name}</th>' for name in (*SEVERITIES, "findings", "of all"))
-    table = f"<table><thead><tr><th>Memories by check</th>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    heads = "".join(f'<th class="n">{name}</th>' for name in (*SEVERITIES, "memories", "of all"))
+    table = f"<table><thead><tr><th>Check</th>{heads}</tr></thead><tbody>{rows}</tbody></table>"
     clean = none_found(counts, checks)
     nothing = f'<p class="soft">Looked for, and none found: {escaped(clean)}.</p>' if clean else ""
-    return f"<h2>Figures</h2>{table if counts else ''}{nothing}"
+    about = '<p class="about">Memories by check, each counted where it is worst. The names lead to the findings.</p>'
+    return f"<h2>Contents</h2>{f'{about}<nav>{table}</nav>' if counts else ''}{nothing}"
 
 
 def _figures(count: Count, n_memories: int) -> str:
@@ -112,16 +120,18 @@ def _figures(count: Count, n_memories: int) -> str:
         else '<td class="n"></td>'
         for severity in SEVERITIES
     )
+    link = f'<a href="#{attribute(count.check)}">{escaped(words_of(count.check).title)}</a>'
     return (
-        f'<tr><td>{escaped(words_of(count.check).title)}</td>{cells}<td class="n">{count.n_findings:,}</td>'
+        f'<tr><td>{link}</td>{cells}<td class="n">{count.n_memories:,}</td>'
         f'<td class="n">{share(count.n_memories, n_memories)}</td></tr>'
     )
 
 
-def _pictures(findings: pd.DataFrame, audited: pd.DataFrame) -> str:
+def _pictures(audit: Audited) -> str:
     """What was found, and the store that it was found in; in the ink of the page."""
-    found = _picture(lambda ax: plot.findings(findings, ax=ax), "Memories by check", _HALF)
-    repeated = _picture(lambda ax: plot.duplicates(findings, ax=ax), "Clusters of duplicates by size", _HALF)
+    audited = audit.memories
+    found = _picture(lambda ax: plot.findings(audit, ax=ax), "Memories by check", _HALF)
+    repeated = _picture(lambda ax: plot.duplicates(audit, ax=ax), "Clusters of duplicates by size", _HALF)
     drawn = [f"<div>{found}</div>", f"<div>{repeated}</div>"]
     if {"created_at", "source"} <= set(audited.columns):
         when = _picture(lambda ax: plot.timeline(audited, ax=ax), "Memories over time", _WHOLE)
@@ -133,32 +143,45 @@ def _picture(draw: Callable[[Any], object], words: str, size: tuple[float, float
     return inline_svg(draw, width=size[0], height=size[1], words=words)
 
 
-def _section(found: pd.DataFrame, count: Count) -> str:
+class _Names(NamedTuple):
+    """What memories are called, by id."""
+
+    labels: Mapping[str, str]
+    days: Mapping[str, str]
+
+    def of(self, memory_id: str) -> str:
+        """Return the day, the title or first words, and the whole id of a memory."""
+        named = " ".join(filter(None, [self.days.get(memory_id), self.labels.get(memory_id)]))
+        return f"{escaped(named)} <code>{escaped(memory_id)}</code>"
+
+
+def _section(shown: pd.DataFrame, count: Count, n_findings: int, names: _Names) -> str:
     words = words_of(count.check)
-    rows = "".join(map(_row, found.head(MAX_SHOWN).astype(object).to_dict("records")))
-    n_more = len(found) - MAX_SHOWN
-    more = f'<p class="soft">and {n_more:,} more in the JSON of the audit</p>' if n_more > 0 else ""
+    rows = "".join(_row(finding, names) for finding in shown.astype(object).to_dict("records"))
+    n_more = n_findings - len(shown)
+    more = (
+        f'<p class="soft">and {number_of(n_more, "finding", "findings")} more: <code>audit.to_json(path)</code> and '
+        "<code>memframe audit --out PATH</code> write all of them</p>"
+        if n_more
+        else ""
+    )
     heads = "<th>severity</th><th>kind</th><th>memory</th><th>evidence</th><th>proposed</th>"
     return (
-        f'<h2>{escaped(words.title)}</h2><p class="about">{escaped(words.about)}</p>'
+        f'<h2 id="{attribute(count.check)}">{escaped(words.title)}</h2><p class="about">{escaped(words.about)}</p>'
         f'<table class="findings"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{more}'
     )
 
 
-def _row(finding: dict[Hashable, Any]) -> str:
+def _row(finding: dict[Hashable, Any], names: _Names) -> str:
     """One finding as a row of a table."""
     severity, action = str(finding["severity"]), str(finding["action"])
-    where = f", {finding['field']}" if pd.notna(finding["start"]) else ""
+    where = f"in {finding['field']}" if pd.notna(finding["start"]) else ""
     ids = [str(finding[name]) for name in ("id", "related_id") if isinstance(finding[name], str)]
-    named = " → ".join(f'<span title="{attribute(name)}">{escaped(_brief(name))}</span>' for name in ids)
+    named = "".join(f"<div>{'→ ' if place else ''}{names.of(name)}</div>" for place, name in enumerate(ids))
     return (
         f'<tr><td class="{severity if severity in SEVERITIES else ""}">{escaped(severity)}</td>'
-        f"<td>{escaped(str(finding['kind']).replace('_', ' '))}</td>"
-        f'<td class="id">{named}{escaped(where)}</td>'
+        f"<td>{escaped(str(finding['kind']).replace('_', ' '))} {escaped(where)}</td>"
+        f'<td class="id">{named}</td>'
         f'<td class="evidence">{escaped(str(finding["evidence"]))}</td>'
         f"<td>{escaped(PROPOSALS.get(action, ''))}</td></tr>"
     )
-
-
-def _brief(memory_id: str) -> str:
-    return memory_id if len(memory_id) <= _BRIEF_ID else f"{memory_id[: _BRIEF_ID - 1]}…"

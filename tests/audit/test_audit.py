@@ -1,13 +1,17 @@
 """The audit as a whole: what it returns, what it writes, and what nobody may read in any of it."""
 
 import json
+import re
 import stat
 import string
+import tomllib
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,8 +28,10 @@ from memframe.audit import (
 )
 from memframe.audit.findings import DTYPES
 from memframe.audit.spans import Span
+from memframe.cli import main
 from memframe.errors import ConfigError, FrameError
 from memframe.frames import MEMORY_KINDS, TAG_KINDS, FrameBuilder
+from memframe.report.wording import CHECKS as WORDS
 from memframe.sample import load_sample
 from tests.rows import memories_of
 
@@ -80,7 +86,8 @@ def test_a_summary_counts_findings_and_memories(audit, sample):
 def test_rows_and_groups_are_of_one_check(audit):
     for check in CHECKS:
         found = audit.findings[audit.findings["check"] == check]
-        assert set(audit.rows(check)["id"]) == set(found["id"].dropna())
+        each = audit.by_memory[audit.by_memory["check"] == check]
+        assert set(audit.rows(check)["id"]) == set(each["id"]) >= set(found["id"].dropna())
         groups = audit.groups(check)
         assert groups["n_memories"].is_monotonic_decreasing
         assert groups["n_memories"].tolist() == groups["ids"].map(len).tolist()
@@ -146,6 +153,14 @@ def test_what_was_not_looked_for_is_said():
     assert "not run" not in " ".join(mf.audit_memories(memories).not_checked)
 
 
+def test_a_plain_install_knows_the_numbers_of_all_countries():
+    """What the report once asked for as an extra: the demo's own command must bring it."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    names = {re.match(r"[\w-]+", requirement)[0] for requirement in project["dependencies"]}
+    assert {"phonenumbers", "python-stdnum"} <= names
+    assert not any("pip install" in said for said in mf.audit_memories(rows("Likes tea")).not_checked)
+
+
 def test_an_analyzer_of_names_can_be_plugged_in():
     find = partial(find_personal_data, names=lambda text: [Span("name", 0, text.index(" "), 0.8)])
     audit = mf.audit_memories(rows("Ada likes tea"), checks={"personal_data": find})
@@ -153,7 +168,143 @@ def test_an_analyzer_of_names_can_be_plugged_in():
     assert not any("Names" in said for said in audit.not_checked)
 
 
+# One number for one thing, in memories
+
+
+def numbers_of(text, pattern):
+    """The numbers that a text gives, by check."""
+    titles = {words.title: check for check, words in WORDS.items()}
+    found = re.findall(pattern, text)
+    return {titles[title]: int(n.replace(",", "")) for title, n in found if title in titles}
+
+
+def test_every_output_gives_the_same_number_of_memories_for_a_check(audit, files, sample, tmp_path):
+    listed = audit.findings.groupby("check")["id"].nunique()
+    n_of = {check: int(listed[check]) for check in listed.index} | {
+        check: len(audit.rows(check)) for check in ("missing", "stale")
+    }
+    cell, last = r"<td class=['\"]n[^>]*>[\d,]*</td>", r"<td class=['\"]n['\"]>"
+    row = rf"<tr><td>(?:<a [^>]*>)?([^<]+)(?:</a>)?</td>(?:{cell})*?{last}([\d,]+)</td>{last}[^<]*%"
+    assert numbers_of((files / "audit.html").read_text(), row) == n_of
+    assert numbers_of(audit._repr_html_(), row) == n_of
+    assert audit.summary.groupby("check")["n_memories"].sum().to_dict() == n_of
+
+    mf.export_memories(sample, tmp_path / "memories.parquet")
+    told = CliRunner().invoke(main, ["audit", "--archive", str(tmp_path / "memories.parquet")]).output
+    assert numbers_of(told, r"(?m)^([A-Z][a-z ]+?) +([\d,]+) +\S+ \d* ?%") == n_of
+
+    said = {}
+    for sentence in audit.verdict:
+        n, words = re.match(r"([\d,]+) memor\w+ \([^)]*\) ([^:]*?)[:.]", sentence).groups()
+        said |= {check: int(n) for check, one in WORDS.items() if words in (one.one, one.many)}
+    assert len(said) == len(audit.verdict) > 5
+    assert said.items() <= n_of.items()
+
+    ax = mf.plot.findings(audit)
+    drawn = [int(text.get_text().replace(",", "")) for text in ax.texts]
+    bars = [tick.get_text().replace(" ", "_") for tick in ax.get_yticklabels()]
+    assert dict(zip(bars, drawn, strict=True)) == n_of
+
+
+def test_severities_count_each_memory_once(audit):
+    worst = audit.by_memory["severity"].map(SEVERITIES.index).groupby(audit.by_memory["id"]).max()
+    expected = ", ".join(
+        f"{(worst == rank).sum():,} {name}" for rank, name in reversed([*enumerate(SEVERITIES)])
+    )
+    assert repr(audit) == f"<Audit of 389 memories: {expected}>"
+    sums = sum(int(said.rpartition(" ")[2]) for said in audit.proposals)
+    actionable = audit.by_memory[audit.by_memory["action"] != "none"]
+    assert sums == actionable["id"].nunique()
+
+
+def test_tags_that_no_memory_carries_count_no_memory():
+    tags = pd.DataFrame({"name": ["work", "unused"], "is_enabled": [True, True]})
+    audit = mf.audit_memories(rows("Likes tea", tags=[("work",)]), tags=tags, checks=["tags"])
+    assert audit.findings["kind"].tolist() == ["unused"]
+    assert audit.summary["n_memories"].tolist() == [0]
+    assert repr(audit) == "<Audit of 1 memory: no findings>"
+
+
+def test_empty_fields_and_old_memories_are_figures_and_their_rows_are_still_there():
+    old = ["2019-01-01T00:00:00Z"] * 3 + ["2026-01-01T00:00:00Z"]
+    memories = rows(*"abcd", title=["A", None, None, None], created_at=old, updated_at=old)
+    options = {"checks": ["missing", "stale"], "now": pd.Timestamp("2026-06-01")}
+    audit = mf.audit_memories(memories, **options)
+    assert audit.findings[["kind", "score", "action"]].values.tolist() == [
+        ["title", 0.75, "none"],
+        ["never_updated", 0.75, "none"],
+    ]
+    assert audit.findings["id"].isna().all()
+    assert audit.findings["evidence"].tolist() == [
+        "3 of 4 memories: no title",
+        "3 of 4 memories: older than 730 days and never changed",
+    ]
+    assert audit.rows("missing")["id"].tolist() == ["m1", "m2", "m3"]
+    assert audit.rows("stale")["id"].tolist() == ["m0", "m1", "m2"]
+    fewer = mf.audit_memories(memories.head(3), **options).compare(audit)
+    assert (len(fewer.new), len(fewer.gone), len(fewer.stayed)) == (0, 0, 2)
+
+
 # Files and comparisons
+
+
+def test_a_page_says_whose_memories_which_service_and_when_and_names_each(tmp_path):
+    memories = rows(
+        "Door code: 2580#",
+        "Ada moves house tomorrow, with all of her things and both of the cats, and nobody knows how the piano goes",
+        "The safe of the shop opens as it always does, Friday",
+        "Ada moves house tomorrow",
+        title=[None, None, None, "Piano"],
+        user_id="4f0c-whole",
+        created_at="2025-03-04T10:00:00Z",
+    ).assign(id=[f"5f0c9b1e-0000-4000-8000-00000000000{n}" for n in range(4)])
+    memories.attrs["memframe"] = {"base_url": "https://memory.example.org/api/v1"}
+    audit = mf.audit_memories(memories, now=pd.Timestamp("2026-06-01T12:30:00Z"))
+    audit.to_html(tmp_path / "audit.html")
+    page = (tmp_path / "audit.html").read_text()
+    for shown in (page, audit._repr_html_()):
+        for words in ("user 4f0c-whole at https://memory.example.org/api/v1", "1 June 2026, 12:30 UTC"):
+            assert words in shown
+    for name in (
+        "2025-03-04 Door code: (5 characters) <code>5f0c9b1e-0000-4000-8000-000000000000</code>",
+        "2025-03-04 Ada moves house tomorrow, with all of her things and both of the cats,… <code>",
+        "2025-03-04 Piano <code>5f0c9b1e-0000-4000-8000-000000000003</code>",
+    ):
+        assert name in page
+    assert "2580" not in page
+    targets = re.findall(r'href="#(\w+)"', page)
+    assert len(targets) > 2
+    assert set(targets) == set(re.findall(r'<h2 id="(\w+)"', page))
+
+
+def test_a_page_claims_nothing_that_the_frame_does_not_tell(tmp_path):
+    audit = mf.audit_memories(rows("Door code: 2580#"))
+    audit.to_html(tmp_path / "audit.html")
+    for shown in ((tmp_path / "audit.html").read_text(), audit._repr_html_()):
+        assert not re.search(r"\b(of user|users|at http)", shown)
+
+
+def test_a_text_that_speaks_of_a_secret_that_was_not_found_is_no_name(tmp_path):
+    audit = mf.audit_memories(
+        rows("the combination is the year of the wedding, tomorrow", created_at="2025-03-04")
+    )
+    assert audit.findings["kind"].isin(["expired"]).any()
+    audit.to_html(tmp_path / "audit.html")
+    page = (tmp_path / "audit.html").read_text()
+    assert "wedding" not in page
+    assert "not shown, as it speaks of a secret" in page
+
+
+def test_findings_beyond_those_on_the_page_are_where_the_page_says(audit, files, tmp_path):
+    page = (files / "audit.html").read_text()
+    n_more = [int(n) for n in re.findall(r"and (\d+) findings? more: <code>audit.to_json\(path\)", page)]
+    n_of = audit.findings["check"].value_counts()
+    n_shown = page.count("<tr><td class=")
+    assert (
+        n_shown + sum(n_more)
+        == n_of.sum()
+        == len(json.loads((files / "audit.json").read_bytes())["findings"])
+    )
 
 
 def test_files_are_for_their_owner_alone_and_whole(audit, files, tmp_path):
@@ -349,4 +500,4 @@ def test_content_that_could_not_be_opened_is_told_by_its_cause(error, kind):
 def test_what_is_closed_is_not_missing():
     memories = rows(None, None, "  ", content_error=["wrong key", None, None])
     found = mf.audit_memories(memories, checks=["missing"]).findings
-    assert found[found["kind"] == "content"]["id"].tolist() == ["m1", "m2"]
+    assert found[["kind", "evidence"]].values.tolist() == [["content", "2 of 3 memories: no content"]]

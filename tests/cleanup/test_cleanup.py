@@ -256,6 +256,80 @@ def test_personal_data_is_redacted_only_when_asked_for(store):
     assert store.load().content[0] == "Reach Ada at [redacted: email], card [redacted: card]."
 
 
+@pytest.mark.parametrize(
+    "text", ["Card 4111 1111 1111 1111.", "SSN 078-05-1120", "See http://ada:Hf7-kQ29@db.example.org"]
+)
+def test_personal_data_is_proposed_for_what_the_plan_does(store, text):
+    """A number that only a person can judge is to be looked at: the report must not promise that it goes."""
+    store.fill(text)
+    audit = store.audit(checks=["personal_data"])
+    assert set(audit.findings[audit.findings.severity == "high"].action) == {"review"}
+    assert len(store.plan(audit)) == 0
+    assert store.plan(audit, actions={"personal_data": "redact"}).counts == {"patch": 1}
+
+
+# -- what is proposed, and what is done
+
+
+def rows_of_everything():
+    """Memories of which a part of what is proposed cannot be done, by the check that proposes it."""
+    return [
+        TEA,
+        {"content": TEA, "source": "mail"},  # a copy of another source stays
+        "Ada lives in Leeds with two cats and a dog.",
+        "ada lives in leeds with two cats and a dog",
+        {"content": "Note: Ada lives in Leeds with two cats and a dog!", "title": "As Marta told"},
+        "The wifi password is Tr0ub4dor&3x.",
+        "Card 4111 1111 1111 1111.",
+        "heartbeat ok 2026-01-02T03:00:00Z",
+        *[{"content": f"Recipe {n}: it takes {n} eggs.", "tags": ("recipe",)} for n in (3, 5, 8)],
+        {"content": "Soup of leek and potato.", "tags": ("Recipes", "stamps"), "importance": 4.0},
+        {"content": "A cake of three layers.", "tags": ("stamp",), "importance": 0.5},
+        *[{"content": f"Shelf {n} holds {n} jars.", "tags": ("stamps",)} for n in (2, 4, 6)],
+    ]
+
+
+@pytest.mark.parametrize(
+    "actions", [None, ["delete"], ["redact", "retag"], {"personal_data": "redact"}, {"secret": "review"}]
+)
+def test_proposals_and_changes_balance_in_memories(store, actions):
+    store.fill(*rows_of_everything(), tags=[{"name": "stamps", "is_enabled": False}])
+    audit = store.audit()
+    plan = store.plan(audit, actions=actions)
+    proposed = audit.findings[audit.findings.action.isin(["delete", "merge", "redact", "retag", "rescale"])]
+    wanted = set(proposed.id) | (
+        set(audit.rows("personal_data").id) if actions == {"personal_data": "redact"} else set()
+    )
+    changed = set(plan.changes.id)
+    (note,) = plan.notes
+    n, n_done, n_left = map(
+        int, re.match(r"In memories: of (\d+) \w+ (\d+) \w+ carried out; (\d+) ", note).groups()
+    )
+    assert (n, n_done, n_left) == (len(wanted), len(wanted & changed), len(wanted - changed))
+    reasons = note.partition("left for you: ")[2].partition(". ")[0]
+    assert sum(int(part.split()[0]) for part in reasons.split("; ")) == n_left
+    besides = re.search(r"(\d+) other memor", note)
+    assert n_done + (int(besides[1]) if besides else 0) == len(plan)
+    for shown in (str(plan), plan.diff(), plan._repr_html_(), plan.to_json()):
+        assert note in shown
+
+
+def test_a_plan_that_does_all_that_is_proposed_needs_no_note(store):
+    store.fill(TEA, TEA, "The wifi password is Tr0ub4dor&3x.")
+    plan = store.plan()
+    assert plan.counts == {"patch": 1, "delete": 1}
+    assert plan.notes == ()
+
+
+def test_no_tag_is_proposed_that_comes_off_itself(store):
+    store.fill(*[{"content": f"Shelf {n} holds {n} jars.", "tags": ("stamps",)} for n in (2, 4, 6)],
+               {"content": "A cake of three layers.", "tags": ("Stamp",)},
+               tags=[{"name": "stamps", "is_enabled": False}])  # fmt: skip
+    audit = store.audit(checks=["tags"])
+    assert set(audit.findings[audit.findings.kind == "near_identical"].action) == {"review"}
+    assert store.plan(audit).notes == ()
+
+
 def test_findings_that_were_left_out_of_the_audit_are_left_alone(store):
     memories = store.fill("The wifi password is Tr0ub4dor&3x.", "The alarm PIN is 4071.")
     audit = store.audit()
@@ -472,6 +546,7 @@ def test_what_cannot_be_opened_is_left_alone_but_may_be_deleted(store, service):
         audit = through.audit()
         assert set(audit.rows("sealed").id) == {damaged}
         assert len(through.plan(audit)) == 0
+        assert set(audit.findings[audit.findings.id == damaged].action) <= {"review", "none"}
         assert damaged in set(audit.rows("secret").id)
         assert len(through.plan(audit, actions={"secret": "delete"})) == 0
         plan = through.plan(audit, actions={"sealed": "delete"})

@@ -42,6 +42,10 @@ def test_an_audit_is_kept_planned_applied_and_taken_back(call, access, request_o
     assert planned.exit_code == 0, planned.output
     assert "+The wifi password is [redacted: password]." in planned.stdout
     assert "--confirm 2" in planned.stderr
+    assert (
+        "In memories: of 3 proposals 3 are carried out. 1 other memory takes in what copies held."
+        in planned.stdout
+    )
     assert contents(access) == before
     applied = call("apply", "cleanup.plan", "--confirm", 2, *request_of, "--journal", "run.journal", "--json")
     assert applied.exit_code == 0, applied.output

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pandas as pd
 
-from memframe.audit.personal_data import ibans, national, networks, numbering, numbers
+from memframe.audit.personal_data import ibans, national, networks, numbers
 from memframe.audit.personal_data.names import NameFinder, presidio_names
 from memframe.audit.spans import Pass, Verdict, span_findings, spans_found
 
 __all__ = ["find_personal_data", "presidio_names"]
 
 _VERDICTS = {
-    "card": Verdict("high", "redact"),
-    "ssn": Verdict("high", "redact"),
-    "url_credentials": Verdict("high", "redact"),
-    "national_id": Verdict("high", "redact"),
+    "card": Verdict("high", "review"),
+    "ssn": Verdict("high", "review"),
+    "url_credentials": Verdict("high", "review"),
+    "national_id": Verdict("high", "review"),
     "iban": Verdict("medium", "review"),
     "phone": Verdict("low", "review"),
     "email": Verdict("low", "review"),
@@ -30,18 +28,22 @@ _PASSES = (
     Pass(numbers.MARKS, numbers.find_numbers),
     Pass(ibans.MARKS, ibans.find_ibans),
     Pass(networks.MARKS, networks.find_addresses),
-    *([Pass(national.MARKS, national.find_national)] if national.AVAILABLE else []),
+    Pass(national.MARKS, national.find_national),
 )
 _ANY_TEXT = "."
+_WITHOUT_NAMES = (
+    "Names and postal addresses of people: they need a language model, "
+    "which find_personal_data(names=...) takes."
+)
 
 
 def find_personal_data(memories: pd.DataFrame, *, names: NameFinder | None = None) -> pd.DataFrame:
     """Personal data in titles, summaries and contents, one finding each, with its place.
 
     Finds addresses of mail and web, telephone numbers as they are written in some thirty countries, payment cards
-    (Luhn), bank accounts (IBAN, modulo 97), American social security numbers, addresses of networks (IP, MAC), and
-    addresses with a password in them. With ``memframe[audit]`` installed also the national numbers of people of
-    some twenty countries, and telephone numbers are checked against the plans of their countries.
+    (Luhn), bank accounts (IBAN, modulo 97), national numbers of people of some twenty countries, addresses of networks
+    (IP, MAC), and addresses with a password in them. International telephone numbers are checked against the plans of
+    their countries.
 
     Cannot tell names and postal addresses without a language model (see `names`), nor a telephone number without
     grouping, country or any word that says so.
@@ -77,20 +79,6 @@ def find_personal_data(memories: pd.DataFrame, *, names: NameFinder | None = Non
     passes = (*_PASSES, Pass(_ANY_TEXT, names)) if names else _PASSES
     found = spans_found(memories, passes)
     findings = span_findings(found, check="personal_data", ids=memories["id"].tolist(), verdicts=_VERDICTS)
-    findings.attrs["not_checked"] = tuple(_not_checked(has_names=names is not None))
+    if names is None:
+        findings.attrs["not_checked"] = (_WITHOUT_NAMES,)
     return findings
-
-
-def _not_checked(*, has_names: bool) -> Iterator[str]:
-    if not has_names:
-        yield (
-            "Names and postal addresses of people: they need a language model, "
-            "which find_personal_data(names=...) takes."
-        )
-    if not national.AVAILABLE:
-        yield (
-            "National identity, tax and health numbers other than American social security numbers: "
-            "pip install 'memframe[audit]' adds them."
-        )
-    if not numbering.AVAILABLE:
-        yield "Whether telephone numbers can exist in their countries: pip install 'memframe[audit]' adds it."

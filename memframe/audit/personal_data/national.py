@@ -1,7 +1,7 @@
 """National numbers of people: identity cards, taxes, social security, health; with their check digits.
 
-What a number must be is asked of the library `python-stdnum`, where it is installed
-(``pip install 'memframe[audit]'``). Numbers that look like any other count only beside their name.
+What a number must be is asked of the library `python-stdnum`. Numbers that look like any other count only beside
+their name.
 """
 
 from __future__ import annotations
@@ -10,12 +10,9 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from memframe.audit.spans import Span
-
-AVAILABLE = find_spec("stdnum") is not None
 
 
 class _Scheme(NamedTuple):

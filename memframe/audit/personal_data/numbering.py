@@ -1,25 +1,14 @@
-"""Numbering plans: whether an international telephone number is possible, and in which country.
-
-Asks the library `phonenumbers` where it is installed (``pip install 'memframe[audit]'``).
-"""
+"""Numbering plans: whether an international telephone number is possible, and in which country."""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
-
-AVAILABLE = find_spec("phonenumbers") is not None
 
 
 def country_of(number: str) -> str | None:
-    """Code of the country of a number that begins with +; None if there can be no such number.
-
-    Empty where nobody knows, as the library is not there.
-    """
-    if not AVAILABLE:
-        return ""
+    """Return the code of the country of a number that begins with +; None if there can be no such number."""
     book = _phonenumbers()
     try:
         parsed = book.parse(number, None)
@@ -33,4 +22,5 @@ def country_of(number: str) -> str | None:
 
 @cache
 def _phonenumbers() -> Any:
+    """Import the library when the first number is met: it takes a tenth of a second."""
     return import_module("phonenumbers")
