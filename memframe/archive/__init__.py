@@ -35,7 +35,7 @@ from memframe.archive.sealing import Plain, Sealed
 from memframe.archive.stream import tables_of_access
 from memframe.archive.table import frame_of, table_of
 from memframe.errors import FrameError
-from memframe.private_file import filling_privately, writing_privately
+from memframe.private_file import expand_path, filling_privately, writing_privately
 from memframe.progress import ProgressOption
 from memframe.secret import closed
 
@@ -86,7 +86,7 @@ def export_memories(
     0
     True
     """
-    target = Path(path).expanduser()
+    target = expand_path(path)
     with naming(target):
         check_target(target)
         if sealed:
@@ -137,7 +137,7 @@ def load_archive(
     """
     key = closed(key)
     _check_names(columns)
-    tables = [*Reader(Path(path).expanduser(), key).tables(columns)]
+    tables = [*Reader(expand_path(path), key).tables(columns)]
     return frame_of(pa.concat_tables(tables, promote_options="permissive"))
 
 

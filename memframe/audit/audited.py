@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 
 import msgspec
 import pandas as pd
@@ -13,6 +12,7 @@ from memframe.audit.comparison import Comparison, compare_findings
 from memframe.audit.findings import CHECKS, SEVERITIES, Check
 from memframe.audit.saved import SavedAudit, read_findings, records_of, writing
 from memframe.errors import ConfigError
+from memframe.private_file import expand_path
 from memframe.report.brief import brief_html
 from memframe.report.verdict import counts_of, details, headline
 from memframe.showing import number_of
@@ -112,7 +112,7 @@ class Audit:
         FrameError
             The file is no saved audit.
         """
-        earlier = previous.findings if isinstance(previous, Audit) else read_findings(Path(previous))
+        earlier = previous.findings if isinstance(previous, Audit) else read_findings(expand_path(previous))
         return compare_findings(self.findings, earlier)
 
     def to_json(self, path: str | PathLike[str]) -> None:
@@ -123,7 +123,7 @@ class Audit:
         FrameError
             The file cannot be written.
         """
-        with writing(Path(path)) as file:
+        with writing(expand_path(path)) as file:
             file.write(self.json())
 
     def to_html(self, path: str | PathLike[str]) -> None:
@@ -134,7 +134,7 @@ class Audit:
         FrameError
             The file cannot be written.
         """
-        with writing(Path(path)) as file:
+        with writing(expand_path(path)) as file:
             file.write(self._page().encode())
 
     def json(self) -> bytes:
