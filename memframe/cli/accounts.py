@@ -9,7 +9,7 @@ from typing import Any
 import click
 from msgspec.structs import asdict
 
-from memframe.cli.group import Group
+from memframe.cli.group import Group, LocalPath
 from memframe.cli.place import at_a_place, opened
 from memframe.cli.showing import as_json, secrets_of, show, show_secrets
 from memframe.errors import ConfigError
@@ -165,7 +165,7 @@ def disable_tag(email: str, name: str, enable: bool, place: Place, as_json: bool
 
 
 @service.command("backup")
-@click.argument("destination", type=click.Path(path_type=Path))
+@click.argument("destination", type=LocalPath())
 @click.option("--without-key", is_flag=True, help="Leave the master key out, and keep it elsewhere.")
 @at_a_place
 @as_json

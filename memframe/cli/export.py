@@ -9,11 +9,12 @@ import click
 
 from memframe.access import Access
 from memframe.archive import export_memories, refresh_archive
+from memframe.cli.group import LocalPath
 from memframe.cli.opening import as_json, on_request, opened
 
 
 @click.command("export")
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=LocalPath())
 @click.option("--sealed", is_flag=True, help="Leave what people wrote readable only with the user's key.")
 @click.option("--refresh", is_flag=True, help="Bring the archive at PATH up to date, and say what changed.")
 @on_request

@@ -14,6 +14,7 @@ import msgspec
 import pandas as pd
 
 from memframe.apply import Run, apply_plan, resume_run
+from memframe.cli.group import LocalPath
 from memframe.cli.opening import as_json, on_request, opened
 from memframe.errors import AccessError, AuthError
 from memframe.journal import STATUSES, list_runs, purge_runs
@@ -38,10 +39,10 @@ settle = click.option(
 
 
 @click.command("apply")
-@click.argument("plan", type=click.Path(path_type=Path))
+@click.argument("plan", type=LocalPath())
 @on_request
 @click.option("--confirm", type=click.IntRange(min=0), help="How many memories the plan deletes.")
-@click.option("--journal", type=click.Path(path_type=Path), help="Where to record the run.")
+@click.option("--journal", type=LocalPath(), help="Where to record the run.")
 @click.option(
     "--plaintext", is_flag=True, help="Send content unsealed, for services that seal by themselves."
 )
@@ -82,7 +83,7 @@ def carry_out(
 
 
 @click.command("resume")
-@click.argument("journal", type=click.Path(path_type=Path))
+@click.argument("journal", type=LocalPath())
 @on_request
 @workers
 @settle
