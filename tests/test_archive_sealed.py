@@ -220,7 +220,7 @@ def test_a_cell_that_was_changed_is_not_opened(tmp_path, sample_access):
     titles = table["title"].to_pylist()
     changed = [titles[0][:-8] + ("AAAAAAA=" if titles[0][-8:] != "AAAAAAA=" else "BBBBBBA="), *titles[1:]]
     pq.write_table(table.set_column(2, "title", [changed]), path)
-    with pytest.raises(SealError, match=r"1 texts of title in .*a\.parquet do not open") as caught:
+    with pytest.raises(SealError, match=r"1 text of title in .*a\.parquet cannot be opened") as caught:
         mf.load_archive(path, key=sample_access)
     assert titles[1] not in str(caught.value)
 

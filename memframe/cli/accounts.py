@@ -19,7 +19,7 @@ from memframe.service.deployment import Deployment, Place
 from memframe.service.rotation import rotate_key
 from memframe.service.store import User
 from memframe.service.times import instant_text
-from memframe.showing import printable
+from memframe.showing import number_of, printable
 
 password_stdin = click.option(
     "--password-stdin",
@@ -113,11 +113,11 @@ def rotate_user_key(email: str, place: Place, as_json: bool) -> None:
     """
     with opened(place) as deployment:
         rotation = rotate_key(deployment, deployment.user_id(email))
-    sealed = f"key_version {rotation.key_version}: {rotation.n_sealed} memories sealed again"
+    sealed = f"key_version {rotation.key_version}: {number_of(rotation.n_sealed, 'memory', 'memories')} sealed again"
     show(asdict(rotation), sealed, as_json=as_json)
     if rotation.n_unreadable:
-        unreadable = f"{rotation.n_unreadable} did not open with the old key and were left as they were"
-        click.echo(unreadable, err=True)
+        unreadable = number_of(rotation.n_unreadable, "memory", "memories")
+        click.echo(f"{unreadable} did not open with the old key, and stayed as stored", err=True)
 
 
 @service.command("disable")

@@ -112,7 +112,8 @@ def _scheduled(
         except KeyboardInterrupt:
             n_done = int((FleetFolder(path).outcomes["status"] == "done").sum())
             raise click.ClickException(
-                f"stopped; {n_done:,} users are done in {path}, and the same command goes on with the others"
+                f"stopped; {number_of(n_done, 'user is', 'users are')} done in {path}, and the same "
+                "command goes on with the others"
             ) from None
 
 

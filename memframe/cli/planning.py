@@ -171,8 +171,8 @@ def _cleanup(access: Access, audit: Path, actions: Actions, on_conflict: OnConfl
     asked_for(actions)  # before anything is read
     renewal = audit_again(access, audit)
     if renewal.n_left_out:
-        told = "finding is" if renewal.n_left_out == 1 else "findings are"
-        click.echo(f"{renewal.n_left_out:,} {told} not to be found any more, and left out.", err=True)
+        told = number_of(renewal.n_left_out, "finding is", "findings are")
+        click.echo(f"{told} not to be found any more, and left out.", err=True)
     return plan_cleanup(access, renewal.audit, actions=actions, on_conflict=on_conflict)
 
 

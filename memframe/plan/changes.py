@@ -21,6 +21,7 @@ from memframe.plan.merge import three_way
 from memframe.plan.options import check_option
 from memframe.plan.plan import Clock, Plan, plan_of, utc_now
 from memframe.plan.sheet import Sheet
+from memframe.showing import number_of
 
 OnNull = Literal["raise", "null", "skip"]
 
@@ -124,8 +125,8 @@ def check_size(records: Iterable[Change], max_changes: int | None) -> None:
     n_writes = sum(change.action in WRITES for change in records)
     if max_changes is not None and n_writes > max_changes:
         raise PlanError(
-            f"the plan would change {n_writes:,} rows, max_changes={max_changes:,}: look at what was given, "
-            "or allow more"
+            f"the plan would change {number_of(n_writes, 'row', 'rows')}, max_changes={max_changes:,}: look at "
+            "what was given, or allow more"
         )
 
 

@@ -171,3 +171,21 @@ def test_a_command_without_its_request_is_a_matter_of_usage(call, tmp_path):
     done = call("export", str(tmp_path / "mine.parquet"))
     assert done.exit_code == 2
     assert "--request" in done.output
+
+
+def test_one_of_something_is_told_in_the_singular(user, call, tmp_path):
+    access = user.access()
+    access.client.create_memory_blob(
+        access.user_id,
+        memory_key=access.credentials.memory_key,
+        content=access.envelope.seal("Likes tea"),
+        tags=["drinks"],
+    )
+    target = tmp_path / "mine.jsonl"
+    request = ("--request", access.request_id)
+    assert call("export", target, *request).stdout.startswith("1 memory in ")
+    target.write_text(target.read_text().replace("tea", "juice"))
+    refused = call("plan", target, *request, "--max-changes", "0")
+    assert "would change 1 row, --max-changes 0: look" in refused.stderr
+    with pytest.raises(mf.PlanError, match=r"^1 row has an id"):
+        mf.create_memories(access, mf.load_memories(access, progress=False))

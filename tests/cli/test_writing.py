@@ -219,7 +219,7 @@ def test_runs_are_listed_and_purged(call, access, memories):
     Path(journal).with_name("torn.journal").unlink()
     assert call("resume", journal, *request).exit_code == 0, "a run that is through has nothing left to do"
     purged = call("runs", "--purge", "0", "--json")
-    assert (json.loads(purged.stdout), purged.stderr) == ([], "2 removed\n")
+    assert (json.loads(purged.stdout), purged.stderr) == ([], "2 runs removed\n")
 
 
 def test_refused_access_ends_with_5(call, service, access, memories):
@@ -270,7 +270,7 @@ def test_rows_that_were_refused_are_told_with_the_reason_and_the_way_back(call, 
     applied = through("apply", notes, "--journal", "my notes.journal")
     assert applied.exit_code == 3
     lines = applied.stdout.splitlines()
-    assert lines[0].startswith("memframe.Run: 12 rejected")
+    assert lines[0].startswith("12 rejected")
     assert lines[1].startswith("row 0: create rejected: POST /memory-blobs: 127.0.0.1:")
     assert "answered 400: no room" in lines[1]
     assert lines[-1] == "and 2 more, which --json shows"
