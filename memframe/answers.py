@@ -41,7 +41,7 @@ _NEXT_STEP: Mapping[int, str] = {
     400: "Check what was passed against the specification of the service.",
     401: "Check the API key, and that it belongs to this address.",
     403: "Look at the access request's status: the user may have rejected or revoked it.",
-    404: "Check the id, which is needed whole, and that base_url is the address of the API, with /api/v1.",
+    404: "Check that base_url is the address of the API, with /api/v1.",
     409: "Read the thing again, as it changed meanwhile.",
     412: "Read the thing again, as it changed meanwhile.",
     413: "It is too large for this service: send less at once, or ask for smaller pages with page_size=.",
@@ -83,6 +83,8 @@ def error_of(
     texts = texts_of(answer.body.reveal())
     reason = said(next((texts[name] for name in _REASONS if name in texts), "no reason given"))
     next_step = _NEXT_STEP.get(answer.status, _TRY_LATER)
+    if answer.status == 404 and "{" in str(what):  # an endpoint of one thing, which has an id
+        next_step = "Check the id, which is needed whole. " + next_step
     return _ERROR_OF_STATUS.get(answer.status, ServiceError)(
         f"{said(call or str(what))}: {answer.host} answered {answer.status}: {reason.rstrip(' .')}. {next_step}",
         status=answer.status,

@@ -97,6 +97,7 @@ _FOR_A_SHELL = {
     "encryption_key in a --key-file",
     r"\bpass the older key as key=\{\d+: \.\.\.\}": "give the older key in a --key-file",
     r"\bpass that key, or an Access to that user": "give that key, or the --request of that user",
+    r"\bpaste the redirected address into exchange\(\)": "leave out --local and paste the redirected address",
     r"\bno audit that to_json\(\) wrote": "no audit that `memframe audit --out` wrote",
 }
 """What messages advise in Python, and the same on a command line."""

@@ -189,3 +189,17 @@ def test_one_of_something_is_told_in_the_singular(user, call, tmp_path):
     assert "would change 1 row, --max-changes 0: look" in refused.stderr
     with pytest.raises(mf.PlanError, match=r"^1 row has an id"):
         mf.create_memories(access, mf.load_memories(access, progress=False))
+
+
+def test_a_wrong_address_of_the_api_is_no_wrong_id(service, call, monkeypatch):
+    monkeypatch.setenv("MEMFRAME_BASE_URL", service.auth_url)
+    done = call("request", "list")
+    assert done.exit_code == 1
+    assert "Check that base_url is the address of the API, with /api/v1." in done.stderr
+    assert "id," not in done.stderr
+
+
+def test_where_no_listener_can_be_the_way_round_is_named(call, monkeypatch):
+    monkeypatch.setenv("MEMFRAME_REDIRECT_URI", "https://app.example/callback")
+    done = call("request", "new", "--reason", "x", "--local")
+    assert "or leave out --local and paste the redirected address" in done.stderr
