@@ -14,6 +14,7 @@ Names are loaded when first used, so that importing memframe costs little more t
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from memframe.errors import (
@@ -167,6 +168,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return version("memframe")
     if name in _SUBMODULES:
         return import_module(f"memframe.{name}")
     if name not in _ROOM_OF:
@@ -177,4 +180,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, "__version__"])

@@ -41,7 +41,7 @@ _NEXT_STEP: Mapping[int, str] = {
     400: "Check what was passed against the specification of the service.",
     401: "Check the API key, and that it belongs to this address.",
     403: "Look at the access request's status: the user may have rejected or revoked it.",
-    404: "Check the id, and that base_url is the address of the API, with /api/v1.",
+    404: "Check that base_url is the address of the API, with /api/v1.",
     409: "Read the thing again, as it changed meanwhile.",
     412: "Read the thing again, as it changed meanwhile.",
     413: "It is too large for this service: send less at once, or ask for smaller pages with page_size=.",
@@ -66,7 +66,9 @@ class Answer(NamedTuple):
         return f"<Answer {self.status} of {self.host}>"  # a hostile service may echo secrets in its headers
 
 
-def error_of(answer: Answer, *, what: object, said: Callable[[str], str]) -> ServiceError:
+def error_of(
+    answer: Answer, *, what: object, said: Callable[[str], str], call: str | None = None
+) -> ServiceError:
     """The error that an answer outside 2xx stands for.
 
     Parameters
@@ -75,12 +77,16 @@ def error_of(answer: Answer, *, what: object, said: Callable[[str], str]) -> Ser
         What was asked, for the message: an `Endpoint`.
     said : callable
         Makes the service's own words fit to print.
+    call : str, optional
+        The call in the message, with its ids; by default `what`.
     """
     texts = texts_of(answer.body.reveal())
     reason = said(next((texts[name] for name in _REASONS if name in texts), "no reason given"))
     next_step = _NEXT_STEP.get(answer.status, _TRY_LATER)
+    if answer.status == 404 and "{" in str(what):  # an endpoint of one thing, which has an id
+        next_step = "Check the id, which is needed whole. " + next_step
     return _ERROR_OF_STATUS.get(answer.status, ServiceError)(
-        f"{what}: {answer.host} answered {answer.status}: {reason.rstrip(' .')}. {next_step}",
+        f"{said(call or str(what))}: {answer.host} answered {answer.status}: {reason.rstrip(' .')}. {next_step}",
         status=answer.status,
         code=said(texts["code"]) if "code" in texts else None,
         endpoint=str(what),
@@ -211,7 +217,16 @@ def same_id(one: str, other: str) -> bool:
     >>> same_id("m1", "M1")
     False
     """
-    return one == other or (one.lower() == other.lower() and _UUID.fullmatch(one) is not None)
+    return one == other or (one.lower() == other.lower() and is_uuid(one))
+
+
+def is_uuid(text: str) -> bool:
+    """Return True for a whole UUID, with its hyphens.
+
+    >>> is_uuid("5F0C9B1E-93F3-4B6C-8C0A-0A4C6B8D2E11"), is_uuid("5F0C9B1E")
+    (True, False)
+    """
+    return _UUID.fullmatch(text) is not None
 
 
 _UUID = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")

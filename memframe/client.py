@@ -131,7 +131,9 @@ class Client:
     ) -> T:
         request = {"params": params} if body is None else {"data": wire.encode(body), "headers": JSON_BODY}
         answer = self.exchange(endpoint, ids, **request)
-        return decoded(self._transport.checked(answer, endpoint), kind, what=endpoint)
+        return decoded(
+            self._transport.checked(answer, endpoint, call=_named(endpoint, ids)), kind, what=endpoint
+        )
 
     def _checked(self, memory_key: Secret, **fields: Any) -> dict[str, Any]:
         """Fields of a body that may be sent; the key among them is kept out of messages."""
@@ -249,8 +251,9 @@ class Client:
     def delete_memory_blob(self, user_id: str, memory_id: str) -> None:
         """Delete one memory for good."""
         endpoint = wire.DELETE_MEMORY
-        answer = self.exchange(endpoint, {"memory_id": memory_id}, params=of_user(user_id))
-        body = self._transport.checked(answer, endpoint)
+        ids = {"memory_id": memory_id}
+        answer = self.exchange(endpoint, ids, params=of_user(user_id))
+        body = self._transport.checked(answer, endpoint, call=_named(endpoint, ids))
         if body.reveal().strip() and not decoded(body, wire.Deleted, what=endpoint).success:
             raise ProtocolError(
                 f"{endpoint}: answered {answer.status} but not success; read the memory again"
@@ -266,3 +269,8 @@ class Client:
         """One tag of a user."""
         tag = self._call(wire.TAG, wire.Tag, params=of_user(user_id), tag_id=tag_id)
         return about(tag, what=wire.TAG, id=tag_id)
+
+
+def _named(endpoint: wire.Endpoint, ids: Mapping[str, str]) -> str:
+    """Return a call as messages name it: with the ids that were asked for, as one of them may be wrong."""
+    return f"{endpoint.method} {endpoint.fill(**ids)}"

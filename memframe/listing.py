@@ -18,6 +18,7 @@ from memframe.errors import ConfigError, ProtocolError, SealError
 from memframe.frames import MEMORY_KINDS, columns_of, without_surrogates
 from memframe.paging import Asked, is_count, iter_pages
 from memframe.secret import SecretBytes
+from memframe.showing import number_of
 from memframe.wire import LIST_MEMORIES, MemoryBlob, MemoryPage
 
 PageSize = int | Literal["auto"]
@@ -146,7 +147,8 @@ def _undecryptable(errors: Mapping[int, str], ids: Sequence[str]) -> SealError:
     """One summary, not a line a row: a wrong key spoils them all in the same way."""
     first = next(iter(errors))
     return SealError(
-        f"{len(errors):,} of {len(ids):,} memories of a page cannot be opened; the first, {ids[first]}: "
+        f"{len(errors):,} of {number_of(len(ids), 'memory', 'memories')} of a page cannot be opened; "
+        f"the first, {ids[first]}: "
         f"{errors[first]}. Load with on_undecryptable='mark' to see all of them in content_error"
     )
 

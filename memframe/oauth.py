@@ -198,7 +198,7 @@ class OAuthFlow:
 
 
 def _print_address(address: str) -> None:
-    print(f"Open this address to allow access:\n{address}")  # noqa: T201 - the one thing a person must read
+    print(f"Open this address to allow access:\n{address}", flush=True)  # noqa: T201 - a person must read it
 
 
 def _required(redirect_uri: str | None) -> str:

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
 
@@ -99,6 +100,15 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def expand_path(path: str | PathLike[str]) -> Path:
+    """Return a path that the user gave, with a leading ``~`` as the home folder; an unknown ``~name`` stays as it is.
+
+    >>> expand_path("~/a.journal") == Path.home() / "a.journal"
+    True
+    """
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises a RuntimeError for "~name"
 
 
 def private_folder(path: Path) -> Path:

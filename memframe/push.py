@@ -17,6 +17,7 @@ from memframe.plan.conflicts import OnConflict
 from memframe.plan.sheet import Sheet
 from memframe.plan.wording import listed
 from memframe.progress import ProgressOption
+from memframe.showing import number_of
 
 
 class WriteOptions(TypedDict, total=False):
@@ -108,7 +109,7 @@ def create_memories(access: Access, frame: pd.DataFrame, **options: Unpack[Write
     sheet = Sheet(frame)
     _refuse(
         [sheet.name(row) for row, memory_id in enumerate(sheet.ids) if memory_id is not None],
-        "have an id, so that they are there already: update_memories() changes them, push_memories() does both",
+        "an id, so that they are there already: update_memories() changes them, push_memories() does both",
     )
     return push_memories(access, frame, **options)
 
@@ -155,7 +156,7 @@ def update_memories(
     sheet = Sheet(frame)
     _refuse(
         [sheet.name(row) for row, memory_id in enumerate(sheet.ids) if memory_id is None],
-        "have no id, so that nobody knows what to change: create_memories() makes them, push_memories() does both",
+        "no id, so that nobody knows what to change: create_memories() makes them, push_memories() does both",
     )
     return push_memories(
         access, frame, on_null=on_null, on_conflict=on_conflict, max_changes=max_changes, **options
@@ -164,4 +165,5 @@ def update_memories(
 
 def _refuse(rows: list[Label], why: str) -> None:
     if rows:
-        raise PlanError(f"{len(rows):,} rows {why} ({listed([f'row {row}' for row in rows])})")
+        told = number_of(len(rows), "row has", "rows have")
+        raise PlanError(f"{told} {why} ({listed([f'row {row}' for row in rows])})")

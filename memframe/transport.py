@@ -217,13 +217,13 @@ class Transport:
             return self._paced_retry.new(allowed_methods={method})
         return self._retry if self._gate is None else self._paced_retry
 
-    def checked(self, answer: Answer, what: object) -> SecretBytes:
-        """The body of a 2xx answer to ``what``; any other status is raised as its error."""
+    def checked(self, answer: Answer, what: object, *, call: str | None = None) -> SecretBytes:
+        """The body of a 2xx answer to ``what``; any other status is raised as its error, which names the ``call``."""
         if 200 <= answer.status < 300:
             return answer.body
-        raise self.error_of(answer, what)
+        raise self.error_of(answer, what, call=call)
 
-    def error_of(self, answer: Answer, what: object) -> MemframeError:
+    def error_of(self, answer: Answer, what: object, *, call: str | None = None) -> MemframeError:
         """The error that an answer outside 2xx to ``what`` stands for."""
         if 300 <= answer.status < 400:
             target = self.scrubbed(_target_of(answer))
@@ -231,7 +231,7 @@ class Transport:
                 f"{answer.host} answered {answer.status}, a redirect to {target}. memframe follows none, as a "
                 "write would be lost and a key could go astray; use the final address as base_url or auth_url"
             )
-        return error_of(answer, what=what, said=self.scrubbed)
+        return error_of(answer, what=what, said=self.scrubbed, call=call)
 
     def scrubbed(self, text: str) -> str:
         """Text of the service made fit to print, with our secrets masked."""

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse, parse_headers
 from os import PathLike
-from pathlib import Path
 from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
@@ -25,6 +24,7 @@ from urllib3.exceptions import ProtocolError
 
 from memframe import silence
 from memframe.errors import ConfigError
+from memframe.private_file import expand_path
 
 A = TypeVar("A")
 
@@ -215,7 +215,7 @@ def checked_bundle(name: str, ca_bundle: str | PathLike[str]) -> str:
     ------
     ConfigError
     """
-    path = Path(ca_bundle).expanduser()
+    path = expand_path(ca_bundle)
     if not path.exists():
         raise ConfigError(
             f"{name} names {ca_bundle}, which is not there: correct it, or leave it out to trust the usual certificates"

@@ -3,6 +3,7 @@
 One case a line: what is wrong, and words that the message must have: the thing, the cause, the next step.
 """
 
+import pandas as pd
 import pytest
 
 import memframe as mf
@@ -329,3 +330,36 @@ KEYS = {
 @pytest.mark.parametrize("case", KEYS.values(), ids=KEYS)
 def test_a_key_or_layout_that_is_refused(case, stranger):
     assert_clear(case, stranger)
+
+
+def test_a_tilde_is_the_home_folder_in_every_path(access, tmp_path, monkeypatch):
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    home.mkdir()
+    elsewhere.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(elsewhere)
+    quiet = {"progress": False}
+    first = pd.DataFrame({"content": ["Likes tea", "Likes tea"]})
+    run = mf.push_memories(access, first, journal="~/run.journal", **quiet)
+    assert run.journal == home / "run.journal"
+    assert mf.resume_run(access, "~/run.journal", **quiet).counts["done"] == 2
+    plan = mf.plan_undo(access, "~/run.journal")
+    plan.save("~/undo.plan")
+    assert mf.Plan.load("~/undo.plan") == plan
+    mf.export_memories(access, "~/mine", sealed=True, **quiet)
+    mf.refresh_archive(access, "~/mine", **quiet)
+    audit = mf.audit_memories(mf.load_archive("~/mine", key=access))
+    audit.to_json("~/audit.json")
+    audit.to_html("~/audit.html")
+    assert len(audit.compare("~/audit.json").new) == 0
+    assert len(mf.plan_cleanup(access, "~/audit.json")) == 1
+    mf.export_fleet(access.client, "~/fleet", **quiet)
+    assert len(mf.FleetFolder("~/fleet").outcomes) > 0
+    with mf.service.run_local("~/service"):
+        pass
+    assert {path.name for path in home.iterdir()} >= {
+        "run.journal", "undo.plan", "mine", "audit.json", "audit.html", "fleet", "service"
+    }  # fmt: skip
+    assert [*elsewhere.iterdir()] == []
+    with pytest.raises(mf.JournalError, match="~nobody-of-that-name/x"):
+        mf.plan_undo(access, "~nobody-of-that-name/x")

@@ -4,11 +4,13 @@ import ast
 import subprocess
 import sys
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from types import ModuleType
 
 import pytest
+from IPython.core.completer import IPCompleter, provisionalcompleter
 
 import memframe
 
@@ -212,13 +214,30 @@ def test_every_public_name_is_there_and_no_other():
     errors = {name for name, value in vars(memframe.errors).items() if is_error(value)}
     assert len(memframe.__all__) == len(set(memframe.__all__))
     assert set(memframe.__all__) == {*memframe._ROOM_OF, *memframe._SUBMODULES, *errors, "Secret"}
-    assert dir(memframe) == sorted(memframe.__all__)
+    assert dir(memframe) == sorted([*memframe.__all__, "__version__"])
     public = {name: getattr(memframe, name) for name in memframe.__all__}
     assert {name for name, value in public.items() if isinstance(value, ModuleType)} == memframe._SUBMODULES
     for name, room in memframe._ROOM_OF.items():
         assert public[name].__module__.split(".")[1] == room
     with pytest.raises(AttributeError, match="no attribute 'load_everything'"):
         _ = memframe.load_everything
+
+
+def test_tab_completion_offers_what_callers_use_and_nothing_else():
+    plots = {"duplicates", "findings", "lengths", "overview", "scores", "sources", "tags", "timeline"}
+    completer = IPCompleter(namespace={"mf": memframe})
+    for completer.use_jedi in (True, False):
+        assert {name.removeprefix(".") for name in completions(completer, "mf.plot.")} == plots
+        assert completions(completer, "mf.service.")[0].removeprefix(".") == "run_local"
+        assert "__version__" in {name.removeprefix(".") for name in completions(completer, "mf.__ve")}
+    assert dir(memframe.plot) == sorted(plots)
+    assert dir(memframe.service) == ["run_local"]
+    assert memframe.__version__ == version("memframe")
+
+
+def completions(completer, text):
+    with provisionalcompleter():
+        return [found.text for found in completer.completions(text, len(text))]
 
 
 def is_error(value):

@@ -43,6 +43,7 @@ from memframe.apply.surroundings import Surroundings
 from memframe.errors import JournalError
 from memframe.journal import Journal, Operation, Shelf, Standing
 from memframe.plan import Plan
+from memframe.private_file import expand_path
 from memframe.progress import Progress, ProgressOption
 
 __all__ = ["Outcome", "Run", "StrPath", "Surroundings", "Verification", "apply_plan", "path_in", "resume_run"]
@@ -126,7 +127,7 @@ def apply_plan(
         start = read_start(access, plan)
         read_at = surroundings.clock()
         header = header_of(access, plan, surroundings, encrypt=encrypt)
-        path = shelf.path_of(header) if journal is None else Path(journal)
+        path = shelf.path_of(header) if journal is None else expand_path(journal)
         drafts = drafts_of(plan, start, encrypt=encrypt)
         connect, keep = surroundings.connect, partial(keep_known, access)
         with (
@@ -205,7 +206,7 @@ def resume_run(
 
 def path_in(journal: StrPath | Run) -> Path:
     """The journal's path, given as such or as the run that it is of."""
-    path = journal.journal if isinstance(journal, Run) else Path(journal)
+    path = journal.journal if isinstance(journal, Run) else expand_path(journal)
     if path is None:
         raise JournalError(
             "this run had nothing to do, and has no journal: there is nothing to resume or undo"

@@ -39,7 +39,7 @@ from memframe.archive.sealing import Plain, Sealed
 from memframe.archive.stream import tables_of_access
 from memframe.archive.table import frame_of, table_of
 from memframe.errors import FrameError
-from memframe.private_file import filling_privately
+from memframe.private_file import expand_path, filling_privately
 from memframe.progress import ProgressOption
 from memframe.secret import closed
 
@@ -91,7 +91,7 @@ def export_memories(
     0
     True
     """
-    target = Path(path).expanduser()
+    target = expand_path(path)
     with naming(target):
         check_target(target)
         if sealed:
@@ -141,7 +141,7 @@ def load_archive(
     """
     key = closed(key)
     _check_names(columns)
-    reader = Reader(Path(path).expanduser(), key)
+    reader = Reader(expand_path(path), key)
     if key is not None:
         reader.require_sealed()
     labels = reader.labels()
@@ -153,7 +153,7 @@ def load_archive(
 
 def is_sealed(path: str | PathLike[str]) -> bool:
     """Tell whether an archive says that it is sealed, so that it takes a key to read all of it."""
-    return Reader(Path(path).expanduser()).is_sealed()
+    return Reader(expand_path(path)).is_sealed()
 
 
 def _check_names(columns: object) -> None:

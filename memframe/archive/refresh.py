@@ -33,7 +33,7 @@ from memframe.archive.sealing import IN_THE_OPEN, Plain, Sealed
 from memframe.archive.stream import tables_of_access
 from memframe.archive.table import ARCHIVE_SCHEMA
 from memframe.errors import FrameError
-from memframe.private_file import filling_privately
+from memframe.private_file import expand_path, filling_privately
 from memframe.progress import ProgressOption
 
 
@@ -73,7 +73,7 @@ def refresh_archive(
     >>> refresh_archive(access, folder / "memories")
     Changes(added=1, changed=0, gone=0)
     """
-    target = Path(path).expanduser()
+    target = expand_path(path)
     with naming(target):
         reader = Reader(target)
         check_target(target)

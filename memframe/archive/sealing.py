@@ -45,6 +45,7 @@ from memframe.errors import SealError
 from memframe.frames import NAMES, TEXT
 from memframe.private_file import writing_privately
 from memframe.secret import Secret
+from memframe.showing import number_of
 
 AS_STORED = "as-stored:"
 """Stands before content that was sealed for the archive, as it came."""
@@ -334,7 +335,8 @@ class Opener:
         opened = self._own.open_many(cells)
         if opened.errors:
             raise SealError(
-                f"{len(opened.errors):,} texts of {name} in {self._where} do not open, though the key is right: the "
+                f"{number_of(len(opened.errors), 'text', 'texts')} of {name} in {self._where} cannot be opened, "
+                "though the key is right: the "
                 "archive was changed or damaged. Export it again."
             )
         return opened.plain

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from os import PathLike
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -17,6 +16,7 @@ from memframe.audit.findings import CHECKS, SEVERITIES, Check, are_figures, find
 from memframe.audit.saved import SavedAudit, read_findings, records_of, writing
 from memframe.audit.withholding import labels_of
 from memframe.errors import ConfigError
+from memframe.private_file import expand_path
 from memframe.report.brief import brief_html
 from memframe.report.verdict import Count, counts_of, details, headline, proposals, worst_of
 from memframe.showing import number_of
@@ -149,7 +149,7 @@ class Audit:
         FrameError
             The file is no saved audit.
         """
-        earlier = previous.findings if isinstance(previous, Audit) else read_findings(Path(previous))
+        earlier = previous.findings if isinstance(previous, Audit) else read_findings(expand_path(previous))
         return compare_findings(self.findings, earlier)
 
     def to_json(self, path: str | PathLike[str]) -> None:
@@ -160,7 +160,7 @@ class Audit:
         FrameError
             The file cannot be written.
         """
-        with writing(Path(path)) as file:
+        with writing(expand_path(path)) as file:
             file.write(self.json())
 
     def to_html(self, path: str | PathLike[str]) -> None:
@@ -171,7 +171,7 @@ class Audit:
         FrameError
             The file cannot be written.
         """
-        with writing(Path(path)) as file:
+        with writing(expand_path(path)) as file:
             file.write(self._page().encode())
 
     def json(self) -> bytes:

@@ -32,6 +32,7 @@ from memframe.audit.texts import TEXT_FIELDS
 from memframe.audit.withholding import LOOKING, withhold
 from memframe.collector import collector_paused
 from memframe.errors import ConfigError, FrameError
+from memframe.showing import number_of
 
 Workers = Literal["auto", 1, 2]
 """In how many processes an audit runs."""
@@ -199,7 +200,7 @@ def _not_checked(memories: pd.DataFrame, parts: Mapping[Check, pd.DataFrame]) ->
     if absent:
         yield f"Columns that the frame does not have: {', '.join(absent)}."
     if "content_error" in memories.columns and (n_closed := int(memories["content_error"].notna().sum())):
-        yield f"The content of {n_closed:,} memories that could not be opened."
+        yield f"The content of {number_of(n_closed, 'memory', 'memories')} that could not be opened."
     if memories.attrs.get("memframe", {}).get("complete") is False:
         yield "Memories beyond the limit of the load: there are more than were audited."
     for findings in parts.values():

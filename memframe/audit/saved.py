@@ -75,7 +75,7 @@ def read_audit(path: Path) -> SavedAudit:
 def writing(path: Path) -> Iterator[BinaryIO]:
     """A file of an audit to write, mode 0600; what keeps it from being written is named."""
     try:
-        with writing_privately(path.expanduser()) as file:
+        with writing_privately(path) as file:
             yield file
     except OSError as error:
         raise FrameError(

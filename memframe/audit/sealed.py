@@ -108,6 +108,6 @@ def _plain(memories: pd.DataFrame) -> pd.DataFrame:
         id=[None] * is_mixed,
         field="content",
         score=1.0,
-        evidence=f"{n_plain:,} of {n_rows:,} memories were stored unsealed among sealed ones",
+        evidence=f"{n_plain:,} of {n_rows:,} memories stored unsealed among sealed ones",
         action="review",
     )

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -19,6 +18,7 @@ from memframe.audit.saved import findings_of, read_audit
 from memframe.audit.tags import names_in
 from memframe.cleanup.asked import PLANNED
 from memframe.load import load_memories, load_tags
+from memframe.private_file import expand_path
 
 _RELATING = frozenset({"exact_duplicate", "near_duplicate"})
 """Checks whose evidence counts what is around, which does not make it another finding."""
@@ -49,7 +49,7 @@ def audit_again(access: Access, path: str | PathLike[str]) -> Renewal:
     FrameError
         The file is no saved audit.
     """
-    saved = read_audit(Path(path))
+    saved = read_audit(expand_path(path))
     seen = findings_of(saved)
     memories = load_memories(access, progress=False)
     again = audit_memories(memories, tags=load_tags(access), checks=cast("list[Check]", saved.checks))

@@ -94,6 +94,11 @@ _FOR_A_SHELL = {
     r"\bwait_for_decision\(\)": "memframe request wait",
     r"\bpass (\w+)=\.\.\., ": "",
     r"\bpass the address that is registered for this client_id, or set": "set",
+    r"\bpass key=, the Access to that user or its encryption_key": "give the user's --request, or the "
+    "encryption_key in a --key-file",
+    r"\bpass the older key as key=\{\d+: \.\.\.\}": "give the older key in a --key-file",
+    r"\bpass that key, or an Access to that user": "give that key, or the --request of that user",
+    r"\bpaste the redirected address into exchange\(\)": "leave out --local and paste the redirected address",
     r"\bno audit that to_json\(\) wrote": "no audit that `memframe audit --out` wrote",
 }
 """What messages advise in Python, and the same on a command line."""

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from msgspec.structs import asdict
 
-from memframe.cli.group import Group
+from memframe.cli.group import Group, LocalPath
 from memframe.cli.place import at_a_place, opened
 from memframe.cli.showing import as_json, secrets_of, show, show_secrets
 from memframe.errors import ConfigError
@@ -19,7 +19,7 @@ from memframe.service.deployment import Deployment, Place
 from memframe.service.rotation import rotate_key
 from memframe.service.store import User
 from memframe.service.times import instant_text
-from memframe.showing import printable
+from memframe.showing import number_of, printable
 
 password_stdin = click.option(
     "--password-stdin",
@@ -113,11 +113,11 @@ def rotate_user_key(email: str, place: Place, as_json: bool) -> None:
     """
     with opened(place) as deployment:
         rotation = rotate_key(deployment, deployment.user_id(email))
-    sealed = f"key_version {rotation.key_version}: {rotation.n_sealed} memories sealed again"
+    sealed = f"key_version {rotation.key_version}: {number_of(rotation.n_sealed, 'memory', 'memories')} sealed again"
     show(asdict(rotation), sealed, as_json=as_json)
     if rotation.n_unreadable:
-        unreadable = f"{rotation.n_unreadable} did not open with the old key and were left as they were"
-        click.echo(unreadable, err=True)
+        unreadable = number_of(rotation.n_unreadable, "memory", "memories")
+        click.echo(f"{unreadable} did not open with the old key, and stayed as stored", err=True)
 
 
 @service.command("disable")
@@ -165,7 +165,7 @@ def disable_tag(email: str, name: str, enable: bool, place: Place, as_json: bool
 
 
 @service.command("backup")
-@click.argument("destination", type=click.Path(path_type=Path))
+@click.argument("destination", type=LocalPath())
 @click.option("--without-key", is_flag=True, help="Leave the master key out, and keep it elsewhere.")
 @at_a_place
 @as_json

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from pathlib import Path
 
 import click
 
@@ -29,6 +30,19 @@ def ask_secrets(name: str) -> list[Secret]:
     if sys.stdin.isatty():
         return [*iter(partial(_next_secret, f"{name} (empty: no more)"), Secret(""))]
     return [Secret(line.strip()) for line in sys.stdin if line.strip()]
+
+
+def keys_in(file: Path, option: str) -> list[Secret]:
+    """Return the lines of a file, which is not named where it cannot be read: somebody may have given a key instead."""
+    try:
+        return [Secret(line.strip()) for line in file.read_text("utf-8").splitlines() if line.strip()]
+    except UnicodeDecodeError:
+        fault = "it is not text in UTF-8"
+    except OSError as error:
+        fault = error.strerror or "it cannot be opened"
+    raise ConfigError(
+        f"the file of {option} cannot be read: {fault}; give the path of a text file, never a key itself"
+    )
 
 
 def _next_secret(name: str) -> Secret:

@@ -13,13 +13,19 @@ import pandas as pd
 from click.core import ParameterSource
 
 from memframe.archive import load_archive
+from memframe.archive.reading import Reader
 from memframe.audit import CHECKS, SEVERITIES, Audit, audit_memories
 from memframe.audit.checks import Workers
 from memframe.audit.findings import Check, Severity
+from memframe.cli.asking import keys_in
+from memframe.cli.group import LocalPath
 from memframe.cli.opening import as_json, opened, request_option
+from memframe.errors import ConfigError
 from memframe.load import load_memories, load_tags
 from memframe.report.verdict import Count, none_found, subject_of
 from memframe.report.wording import memories, share, words_of
+from memframe.secret import Secret
+from memframe.showing import number_of
 
 FOUND = 6
 """Exit code where `--fail-on` found what it was told to."""
@@ -33,8 +39,13 @@ def on_memories(command: Command) -> Command:
     @request_option(required=False)
     @click.option(
         "--archive",
-        type=click.Path(exists=True, path_type=Path),
-        help="Memories that `memframe export` wrote, instead of a request.",
+        type=LocalPath(exists=True),
+        help="Memories that `memframe export` wrote, instead of those at the service; --request opens sealed ones.",
+    )
+    @click.option(
+        "--key-file",
+        type=LocalPath(dir_okay=False),
+        help="File with the user's encryption_key as hexadecimal text, which opens a sealed archive without --request.",
     )
     @click.option(
         "--check",
@@ -53,20 +64,21 @@ def on_memories(command: Command) -> Command:
     def with_audit(
         request_id: str | None,
         archive: Path | None,
+        key_file: Path | None,
         checks: tuple[Check, ...],
         workers: str,
         **others: Any,
     ) -> None:
         if archive is None and request_id is None:
             raise click.UsageError("Say which memories: --request ID, or --archive PATH.")
-        if archive is not None and _is_typed("request_id"):  # that of the environment may stand behind
-            raise click.UsageError("Give --request ID or --archive PATH, not both.")
+        if key_file is not None and archive is None:
+            raise click.UsageError("--key-file opens a sealed archive: name it with --archive PATH.")
         run = partial(
             audit_memories,
             checks=checks or None,
             workers=cast("Workers", "auto" if workers == "auto" else int(workers)),
         )
-        command(audit=_audit(request_id, archive, run), **others)
+        command(audit=_audit(request_id, archive, key_file, run), **others)
 
     return with_audit
 
@@ -83,10 +95,10 @@ def _is_typed(name: str) -> bool:
     type=click.Choice(list(reversed(SEVERITIES))),
     help=f"End with exit code {FOUND} if there is a finding of this severity or a worse one.",
 )
-@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the report there, too.")
+@click.option("--html", type=LocalPath(dir_okay=False), help="Write the report there, too.")
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=LocalPath(dir_okay=False),
     help="Keep the audit there as JSON, for `memframe plan --from-audit`.",
 )
 @as_json
@@ -119,7 +131,7 @@ def audit_all(
 
 
 @click.command("report")
-@click.argument("path", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("path", type=LocalPath(dir_okay=False))
 @on_memories
 def report_all(audit: Audit, path: Path) -> None:
     """Write an audit as one HTML page to PATH: no scripts, no links, evidence masked.
@@ -132,11 +144,31 @@ def report_all(audit: Audit, path: Path) -> None:
     click.echo(f"{memories(len(audit.memories))} audited: {path}, readable by you alone")
 
 
-def _audit(request_id: str | None, archive: Path | None, run: Callable[..., Audit]) -> Audit:
-    if archive is not None:
-        return run(load_archive(archive))
-    with opened(str(request_id)) as access:
-        return run(load_memories(access), tags=load_tags(access))
+def _audit(
+    request_id: str | None, archive: Path | None, key_file: Path | None, run: Callable[..., Audit]
+) -> Audit:
+    if archive is None:
+        with opened(str(request_id)) as access:
+            return run(load_memories(access), tags=load_tags(access))
+    if key_file is not None:
+        return run(load_archive(archive, key=_key_in(key_file)))
+    header = Reader(archive).header()
+    if header is not None and header.seal is not None and request_id is not None:
+        with opened(request_id) as access:
+            return run(load_archive(archive, key=access))
+    if _is_typed("request_id"):  # that of the environment may stand behind
+        raise click.UsageError(f"{archive} is not sealed: give --request ID or --archive PATH, not both.")
+    return run(load_archive(archive))
+
+
+def _key_in(file: Path) -> Secret:
+    keys = keys_in(file, "--key-file")
+    if len(keys) != 1:
+        raise ConfigError(
+            f"the file of --key-file has {number_of(len(keys), 'line', 'lines')}: it needs one, the user's "
+            "encryption_key as hexadecimal text"
+        )
+    return keys[0]
 
 
 def _has(findings: pd.DataFrame, at_least: Severity) -> bool:

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
+from memframe.cli.group import LocalPath
 from memframe.demo import run_demo
 from memframe.demo.telling import Telling
 
@@ -20,7 +21,7 @@ from memframe.demo.telling import Telling
 @click.command("demo")
 @click.option(
     "--folder",
-    type=click.Path(path_type=Path),
+    type=LocalPath(),
     default=Path("memframe-demo"),
     show_default=True,
     help="Where the Parquet file, the pictures and the report go.",

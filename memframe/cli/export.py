@@ -9,11 +9,13 @@ import click
 
 from memframe.access import Access
 from memframe.archive import export_memories, refresh_archive
+from memframe.cli.group import LocalPath
 from memframe.cli.opening import as_json, on_request, opened
+from memframe.showing import number_of
 
 
 @click.command("export")
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=LocalPath())
 @click.option("--sealed", is_flag=True, help="Leave what people wrote readable only with the user's key.")
 @click.option("--refresh", is_flag=True, help="Bring the archive at PATH up to date, and say what changed.")
 @on_request
@@ -44,5 +46,6 @@ def _refreshed(access: Access, path: Path) -> dict[str, int]:
 
 
 def _sentence(path: Path, told: dict[str, int]) -> str:
-    counts = ", ".join(f"{count:,} {name}" for name, count in told.items()).replace("n_rows", "memories")
+    nouns = {"n_rows": ("memory", "memories")}
+    counts = ", ".join(number_of(count, *nouns.get(name, (name, name))) for name, count in told.items())
     return f"{counts} in {path}, readable by you alone"

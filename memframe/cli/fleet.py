@@ -12,7 +12,7 @@ import click
 import pandas as pd
 
 from memframe.audit.findings import SEVERITIES
-from memframe.cli.group import Group
+from memframe.cli.group import Group, LocalPath
 from memframe.cli.opening import as_json
 from memframe.client import Client
 from memframe.connecting import connect
@@ -43,7 +43,7 @@ def on_every_user() -> None:
 def on_fleet(command: Callable[..., None]) -> Callable[..., None]:
     """The options of all commands over a fleet."""
     options = [
-        click.argument("path", type=click.Path(path_type=Path)),
+        click.argument("path", type=LocalPath()),
         click.option(
             "--workers",
             default=8,
@@ -112,7 +112,8 @@ def _scheduled(
         except KeyboardInterrupt:
             n_done = int((FleetFolder(path).outcomes["status"] == "done").sum())
             raise click.ClickException(
-                f"stopped; {n_done:,} users are done in {path}, and the same command goes on with the others"
+                f"stopped; {number_of(n_done, 'user is', 'users are')} done in {path}, and the same "
+                "command goes on with the others"
             ) from None
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 import platformdirs
 
+from memframe.cli.group import LocalPath
 from memframe.service.deployment import Deployment, Place
 
 Command = Callable[..., None]
@@ -29,7 +30,7 @@ def at_a_place(command: Command) -> Command:
     @click.option(
         "--data",
         "folder",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=LocalPath(file_okay=False),
         default=lambda: platformdirs.user_data_path("memframe") / "service",
         help="Folder of the database and the master key; by default in your own data folder.",
     )
@@ -43,7 +44,7 @@ def at_a_place(command: Command) -> Command:
     @click.option(
         "--master-key-file",
         "key_file",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=LocalPath(dir_okay=False),
         help="The master key, if it is not in the data folder.",
     )
     @wraps(command)

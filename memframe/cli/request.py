@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import click
@@ -10,7 +11,7 @@ import click
 from memframe.access import wait_for_decision
 from memframe.cli.asking import ask_secret
 from memframe.cli.group import Group
-from memframe.cli.opening import as_json
+from memframe.cli.opening import as_json, full_request_id
 from memframe.client import Client
 from memframe.connecting import connect
 from memframe.oauth import OAuthFlow
@@ -19,6 +20,9 @@ from memframe.showing import printable
 from memframe.wire import AccessRequest
 
 DEFAULT_WAIT_S = 300.0
+
+REFUSED = 5
+"""Exit code where the user has decided otherwise, as of every command to which access is refused."""
 
 
 @click.group("request", cls=Group)
@@ -40,20 +44,23 @@ def ask_user(reason: str, local: bool, wait_s: float | None, as_json: bool) -> N
     """Let a user authorize the application, then ask for access; prints the request.
 
     Prints the address for the user's browser and asks for the address that it was sent back to (also as
-    a line of standard input). What the user then decides in the dashboard is waited for with --wait.
+    a line of standard input). What the user then decides in the dashboard is waited for with --wait; it ends
+    with 5 if that is not an approval.
 
     \b
     Example:
         memframe request new --reason "Weekly review of duplicates"
     """
     flow = OAuthFlow()
-    tokens = flow.run_local() if local else flow.exchange(_redirected(flow))
+    tokens = flow.run_local(show=_ask_to_open) if local else flow.exchange(_redirected(flow))
     with connect() as client:
         asked = client.create_access_request(tokens.memory_key, reason)
         if wait_s is not None:
             click.echo(f"{asked.id}: waiting for the user's decision in the dashboard", err=True)
             asked = wait_for_decision(client, asked.id, timeout_s=wait_s)
     _show(asked, as_json=as_json)
+    if wait_s is not None:
+        _end(asked)
 
 
 @access_requests.command("wait")
@@ -68,14 +75,17 @@ def ask_user(reason: str, local: bool, wait_s: float | None, as_json: bool) -> N
 )
 @as_json
 def wait(request_id: str, timeout_s: float, as_json: bool) -> None:
-    """Wait until the user has decided; prints the request, whatever the decision.
+    """Wait until the user has decided; prints the request, and ends with 5 if it was not approved.
 
     \b
     Example:
         memframe request wait 7c9e6679 --timeout 3600
     """
     with connect() as client:
-        _show(wait_for_decision(client, request_id, timeout_s=timeout_s), as_json=as_json)
+        request_id = full_request_id(client, request_id)
+        decided = wait_for_decision(client, request_id, timeout_s=timeout_s)
+    _show(decided, as_json=as_json)
+    _end(decided)
 
 
 @access_requests.command("show")
@@ -89,7 +99,7 @@ def show(request_id: str, as_json: bool) -> None:
         memframe request show 7c9e6679 --json
     """
     with connect() as client:
-        _show(client.access_request(request_id), as_json=as_json)
+        _show(client.access_request(full_request_id(client, request_id)), as_json=as_json)
 
 
 @access_requests.command("list")
@@ -110,8 +120,18 @@ def list_requests(as_json: bool) -> None:
 
 
 def _redirected(flow: OAuthFlow) -> Secret:
-    click.echo(f"Open this address in the user's browser:\n{flow.authorization_url()}", err=True)
+    _ask_to_open(flow.authorization_url())
     return ask_secret("Address that the browser was sent back to")
+
+
+def _ask_to_open(address: str) -> None:
+    """Print the address where standard output, which a script reads, is not touched; click flushes it."""
+    click.echo(f"Open this address in the user's browser:\n{address}", err=True)
+
+
+def _end(decided: AccessRequest) -> None:
+    if decided.status != "approved":
+        sys.exit(REFUSED)
 
 
 def _newest_first(client: Client) -> list[AccessRequest]:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from memframe.cli.asking import ask_secrets
+from memframe.cli.asking import ask_secrets, keys_in
+from memframe.cli.group import LocalPath
 from memframe.cli.opening import as_json, on_request, opened
 from memframe.cli.planning import CONFLICTS, keep, to_file
 from memframe.errors import ConfigError
@@ -24,7 +25,7 @@ MAX_TOLD = 10
 @click.option(
     "--old-keys",
     "file",
-    type=click.Path(path_type=Path),
+    type=LocalPath(),
     help="File with the older keys, as hexadecimal text, one a line. Without it they are asked for, not shown, or "
     "are the lines of standard input.",
 )
@@ -59,24 +60,11 @@ def plan_newest_seal(
 
 
 def _older_keys(file: Path | None) -> list[Secret]:
-    keys = ask_secrets("Older key") if file is None else _keys_in(file)
+    keys = ask_secrets("Older key") if file is None else keys_in(file, "--old-keys")
     if not keys:
         place = "on standard input" if file is None else f"in {file}"
         raise ConfigError(f"there is no key {place}; give the older keys as hexadecimal text, one a line")
     return keys
-
-
-def _keys_in(file: Path) -> list[Secret]:
-    """The lines of a file, which is not named where it cannot be read: somebody may have given a key instead."""
-    try:
-        return [Secret(line.strip()) for line in file.read_text("utf-8").splitlines() if line.strip()]
-    except UnicodeDecodeError:
-        fault = "it is not text in UTF-8"
-    except OSError as error:
-        fault = error.strerror or "it cannot be opened"
-    raise ConfigError(
-        f"the file of --old-keys cannot be read: {fault}; give the path of a text file, never a key itself"
-    )
 
 
 def _unopened(plan: Plan) -> Iterator[str]:

@@ -14,10 +14,12 @@ import msgspec
 import pandas as pd
 
 from memframe.apply import Run, apply_plan, resume_run
+from memframe.cli.group import LocalPath
 from memframe.cli.opening import as_json, on_request, opened
 from memframe.errors import AccessError, AuthError
 from memframe.journal import STATUSES, list_runs, purge_runs
 from memframe.plan import Plan
+from memframe.showing import number_of
 
 NOT_ALL_WRITTEN, UNKNOWN_LEFT = 3, 4
 """Exit codes: rows that were refused, conflict, were left out, or are not there once; rows of which nobody knows."""
@@ -38,10 +40,10 @@ settle = click.option(
 
 
 @click.command("apply")
-@click.argument("plan", type=click.Path(path_type=Path))
+@click.argument("plan", type=LocalPath())
 @on_request
 @click.option("--confirm", type=click.IntRange(min=0), help="How many memories the plan deletes.")
-@click.option("--journal", type=click.Path(path_type=Path), help="Where to record the run.")
+@click.option("--journal", type=LocalPath(), help="Where to record the run.")
 @click.option(
     "--plaintext", is_flag=True, help="Send content unsealed, for services that seal by themselves."
 )
@@ -82,7 +84,7 @@ def carry_out(
 
 
 @click.command("resume")
-@click.argument("journal", type=click.Path(path_type=Path))
+@click.argument("journal", type=LocalPath())
 @on_request
 @workers
 @settle
@@ -121,7 +123,7 @@ def show_runs(days: float | None, as_json: bool) -> None:
         memframe runs --purge 30
     """
     if days is not None:
-        click.echo(f"{len(purge_runs(older_than_days=days)):,} removed", err=True)
+        click.echo(f"{number_of(len(purge_runs(older_than_days=days)), 'run', 'runs')} removed", err=True)
     runs = list_runs()
     if as_json:
         click.echo(runs.astype({"journal": "str"}).to_json(orient="records", date_format="iso"))
@@ -141,7 +143,7 @@ def _tell(run: Run, request_id: str, *, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(_told(run)))
     else:
-        click.echo("\n".join([str(run).strip("<>"), *_left_over(run)]))
+        click.echo("\n".join([str(run).removeprefix("<memframe.Run: ").removesuffix(">"), *_left_over(run)]))
         if run.journal is not None:
             is_open = bool({"planned", "unknown"} & set(run.outcomes.status))
             told, verb = ("To go on", "resume") if is_open else ("To take it back", "undo")

@@ -19,6 +19,7 @@ from memframe.demo.sample_service import SampleService
 from memframe.demo.telling import Telling
 from memframe.progress import ProgressOption
 from memframe.service import LocalService
+from memframe.showing import number_of
 
 __all__ = ["SampleService", "run_demo"]
 
@@ -117,7 +118,8 @@ def _load(access: mf.Access, telling: Telling, progress: ProgressOption) -> pd.D
     telling.code("memories = mf.load_memories(access)")
     memories = mf.load_memories(access, progress=progress)
     met = memories.attrs["memframe"]
-    telling.say(f"{met['n_rows']} memories; {met['n_undecryptable'] or 'none'} that could not be opened.")
+    loaded = number_of(met["n_rows"], "memory", "memories")
+    telling.say(f"{loaded}; {met['n_undecryptable'] or 'none'} that could not be opened.")
     return memories
 
 
@@ -150,7 +152,10 @@ def _keep(memories: pd.DataFrame, folder: Path, telling: Telling) -> None:
     telling.pairs(
         [
             ("folder", str(folder.resolve())),
-            (ARCHIVE, f"{n_rows} memories, for mf.load_archive or any Parquet reader"),
+            (
+                ARCHIVE,
+                f"{number_of(n_rows, 'memory', 'memories')}, for mf.load_archive or any Parquet reader",
+            ),
             (timeline, "when they came, and from which assistant"),
             (tags, "how many are under each tag"),
         ]

@@ -27,6 +27,7 @@ from memframe.fleet.outcomes import outcomes_frame, revoked
 from memframe.fleet.runs import each_once, filled, hauls_of
 from memframe.fleet.work import Work
 from memframe.progress import ProgressOption
+from memframe.showing import number_of
 
 if TYPE_CHECKING:
     from distributed import Client as DaskClient
@@ -53,7 +54,7 @@ class Fleet:
     def __repr__(self) -> str:
         counts = self.outcomes["status"].value_counts()
         told = ", ".join(f"{count:,} {status}" for status, count in counts.items())
-        return f"<memframe.Fleet of {len(self.memories):,} memories; users: {told or 'none'}>"
+        return f"<memframe.Fleet of {number_of(len(self.memories), 'memory', 'memories')}; users: {told or 'none'}>"
 
 
 def load_fleet(

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -28,7 +29,7 @@ from memframe.fleet.haul import Haul
 from memframe.fleet.members import Member
 from memframe.fleet.outcomes import DTYPES, outcomes_frame
 from memframe.fleet.work import FINDINGS, FINDINGS_FILE, MEMORIES, N_ROWS, Form, Work
-from memframe.private_file import filling_privately, writing_privately
+from memframe.private_file import expand_path, filling_privately, writing_privately
 
 _OUTCOMES = "outcomes.parquet"
 _PREFIX = "user_id="
@@ -39,7 +40,7 @@ class FleetFolder:
 
     Parameters
     ----------
-    path : Path
+    path : str or path
 
     Attributes
     ----------
@@ -48,8 +49,8 @@ class FleetFolder:
         Users of whom everything was there before the run that returned this; 0 of a folder that is only read.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = expand_path(path)
         self.n_before = 0
 
     def __repr__(self) -> str:

@@ -6,7 +6,6 @@ import operator
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from os import PathLike
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast
 
@@ -22,6 +21,7 @@ from memframe.fleet.outcomes import outcomes_frame, revoked
 from memframe.fleet.threads import in_threads
 from memframe.fleet.work import Work
 from memframe.paging import is_count
+from memframe.private_file import expand_path
 from memframe.progress import Progress, ProgressOption
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class How(TypedDict):
 
 def filled(client: Client, path: str | PathLike[str], work: Work, **how: Unpack[How]) -> FleetFolder:
     """A folder in which everything that was missing of the work is there, or why it is not."""
-    folder = FleetFolder(Path(path).expanduser())
+    folder = FleetFolder(expand_path(path))
     with naming(folder.path):
         folder.prepare(work)
         approved, gone = approved_and_revoked(client.access_requests())

@@ -30,6 +30,7 @@ from memframe.errors import AccessError, MemframeError
 from memframe.fleet.haul import Haul, Outcome, joined
 from memframe.fleet.members import Member
 from memframe.load import load_tags
+from memframe.showing import number_of
 
 FINDINGS, MEMORIES = "findings", "memories"
 """Folders of what is brought home."""
@@ -125,7 +126,7 @@ def _brought(access: Access, member: Member, work: Work) -> Haul:
         replace(member, user_id=access.user_id),
         "done",
         n_rows,
-        error=f"{n_closed:,} of {n_rows:,} memories cannot be opened: see content_error"
+        error=f"{n_closed:,} of {number_of(n_rows, 'memory', 'memories')} cannot be opened: see content_error"
         if n_closed
         else None,
         files=files,

@@ -10,7 +10,7 @@ from memframe.panel import markup
 from memframe.panel.desk import Desk, Moment
 from memframe.panel.fields import button, html, show
 from memframe.panel.section import Section
-from memframe.showing import printable
+from memframe.showing import number_of, printable
 
 N_PREVIEWED = 5
 MAX_CELL = 80
@@ -43,7 +43,7 @@ class Loading(Section):
 
     def news(self, moment: Moment) -> str:
         if moment.stand.doing == "load":
-            return markup.under_way(f"Loading: {moment.n_loaded:,} memories so far …")
+            return markup.under_way(f"Loading: {number_of(moment.n_loaded, 'memory', 'memories')} so far …")
         return super().news(moment)
 
     def _look_clicked(self) -> None:
@@ -68,7 +68,8 @@ def _counts(memories: pd.DataFrame, tags: pd.DataFrame | None) -> str:
         f" of {min(years)}" if len(years) == 1 else f" of {min(years)} to {max(years)}" if len(years) else ""
     )
     n_tags = 0 if tags is None else len(tags)
-    return f"{len(memories):,} memories{span} in `panel.memories`, and {n_tags:,} tags in `panel.tags`."
+    loaded = number_of(len(memories), "memory", "memories")
+    return f"{loaded}{span} in `panel.memories`, and {number_of(n_tags, 'tag', 'tags')} in `panel.tags`."
 
 
 def _damaged(memories: pd.DataFrame) -> str:

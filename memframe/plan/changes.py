@@ -144,8 +144,8 @@ def check_size(records: Iterable[Change], max_changes: int | None) -> None:
     n_writes = sum(change.action in WRITES for change in records)
     if max_changes is not None and n_writes > max_changes:
         raise PlanError(
-            f"the plan would change {n_writes:,} rows, max_changes={max_changes:,}: look at what was given, "
-            "or allow more"
+            f"the plan would change {number_of(n_writes, 'row', 'rows')}, max_changes={max_changes:,}: look at "
+            "what was given, or allow more"
         )
 
 

@@ -8,6 +8,7 @@ from memframe.change import Change
 from memframe.errors import PlanError
 from memframe.plan.options import check_option
 from memframe.plan.wording import listed, name_of
+from memframe.showing import number_of
 
 OnConflict = Literal["raise", "mark", "mine", "theirs"]
 
@@ -37,7 +38,7 @@ class Conflicts:
         if self._met and self._raises:
             said = [f"{name_of(change)}: {change.reason}" for change in self._met]
             raise PlanError(
-                f"{len(said):,} {'row conflicts' if len(said) == 1 else 'rows conflict'} with what the service "
+                f"{number_of(len(said), 'row conflicts', 'rows conflict')} with what the service "
                 f"holds now: {listed(said, '; ')}. Look at both sides with on_conflict='mark', or decide by "
                 "'mine' or 'theirs'"
             )

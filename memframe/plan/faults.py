@@ -5,6 +5,7 @@ from __future__ import annotations
 from memframe.change import Label
 from memframe.errors import PlanError
 from memframe.plan.wording import listed
+from memframe.showing import number_of
 
 MAX_CAUSES = 8
 """Causes that a message names before it counts the others."""
@@ -42,7 +43,7 @@ class Faults:
             return
         causes = [f"{_rows(rows)}: {cause}" for cause, rows in self._rows_of.items()]
         n_more = len(causes) - MAX_CAUSES
-        more = f"; and {n_more:,} more causes" if n_more > 0 else ""
+        more = f"; and {number_of(n_more, 'more cause', 'more causes')}" if n_more > 0 else ""
         raise PlanError(f"{what} cannot be planned: {'; '.join(causes[:MAX_CAUSES])}{more}")
 
 

@@ -171,15 +171,17 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         }
         return pd.DataFrame({name: pd.Series(cells, dtype=dtype) for name, (cells, dtype) in columns.items()})
 
-    def diff(self, *, color: bool | None = None) -> str:
+    def diff(self, *, color: bool | None = None, limit: int | None = None) -> str:
         """All changes as lines that go and lines that come, long ones shortened around the difference.
 
         Parameters
         ----------
         color : bool, optional
             Whether with the colours of a terminal; by default if standard output is one.
+        limit : int, optional
+            Of more changes show only so many, conflicts and what is invalid first; the others are counted.
         """
-        return diff_of(self, color=wants_colour() if color is None else color)
+        return diff_of(self, color=wants_colour() if color is None else color, limit=limit)
 
     def to_json(self) -> str:
         """The plan for other programs: what it is for, its counts, and its changes, fit to be shown."""

@@ -9,6 +9,7 @@ from memframe.change import FIELDS, WRITES, Change, same_value
 from memframe.current import Stored
 from memframe.errors import StalePlanError
 from memframe.plan.wording import UTC_MINUTE, listed, name_of
+from memframe.showing import number_of
 
 if TYPE_CHECKING:
     from memframe.plan.plan import Plan
@@ -77,7 +78,7 @@ def refuse_stale(plan: Plan, now: Mapping[str, Stored]) -> None:
     n_moved = sum(n_fields for _, n_fields in moved)
     n_fields = sum(_n_fields(change) for change in plan.writes if change.id is not None)
     raise StalePlanError(
-        f"this plan is stale: {n_moved:,} of its {n_fields:,} fields changed since "
+        f"this plan is stale: {n_moved:,} of its {number_of(n_fields, 'field', 'fields')} changed since "
         f"{plan.created_at.strftime(UTC_MINUTE)}: {listed([said for said, _ in moved])}; make a new plan"
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, NamedTuple
 
-from memframe.change import FIELDS, Change, Value, masked
+from memframe.change import FIELDS, WRITES, Change, Value, masked
 from memframe.plan.spans import Span, shortened, spans_of, text_of
 from memframe.plan.unseen import visible
 from memframe.plan.wording import counted
@@ -35,12 +35,16 @@ def wants_colour() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def diff_of(plan: Plan, *, color: bool) -> str:
-    """Return the notes of a plan, then all its changes, a paragraph each, and their counts."""
+def diff_of(plan: Plan, *, color: bool, limit: int | None = None) -> str:
+    """Return the notes of a plan, its changes (within a limit conflicts come first), and their counts."""
     show = _coloured if color else _plain
     notes = ["\n".join(show(Line("note", [Span(f"# {note}")])) for note in plan.notes)] if plan.notes else []
-    parts = ["\n".join(map(show, _lines(masked(change)))) for change in plan.records]
-    return "\n\n".join([*notes, *parts, counted(plan.counts)])
+    records = plan.records
+    if limit is not None and len(records) > limit:
+        records = tuple(sorted(records, key=lambda change: change.action in WRITES))[:limit]
+    parts = ["\n".join(map(show, _lines(masked(change)))) for change in records]
+    more = [f"and {len(plan) - len(records):,} more"] if len(records) < len(plan) else []
+    return "\n\n".join([*notes, *parts, *more, counted(plan.counts)])
 
 
 def _lines(change: Change) -> Iterator[Line]:

@@ -20,3 +20,8 @@ from memframe.plot.measures import lengths, scores
 from memframe.plot.page import overview
 
 __all__ = ["duplicates", "findings", "lengths", "overview", "scores", "sources", "tags", "timeline"]
+
+
+def __dir__() -> list[str]:
+    """Return the plots alone, for tab completion: the modules beside them are not for callers."""
+    return sorted(__all__)

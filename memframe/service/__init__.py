@@ -22,3 +22,8 @@ def __getattr__(name: str) -> Any:
             name=missing.name,
         ) from None
     return getattr(local, name)
+
+
+def __dir__() -> list[str]:
+    """Return what callers begin with, for tab completion; `LocalService` is only what it yields."""
+    return ["run_local"]

@@ -75,7 +75,7 @@ def exchange_code(request: WebRequest, body: RawBody) -> Response[bytes]:
     authorization = request.headers.get("authorization")
     wait_s = site.token_calls.seconds_to_wait(address_of(request), client_id_of(body, authorization))
     if wait_s:
-        words = f"Too many calls; try again in {wait_s} seconds."
+        words = f"Too many calls; try again in {wait_s} s."
         return _token_response(429, _error_body("too_many_requests", words), {"Retry-After": str(wait_s)})
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
         return _token_response(400, _error_body("invalid_request", f"The body must be {_FORM}."), {})

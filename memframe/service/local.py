@@ -14,6 +14,7 @@ import uvicorn
 from argon2 import PasswordHasher
 
 from memframe.errors import ConfigError
+from memframe.private_file import expand_path
 from memframe.secret import Secret
 from memframe.service.app import create_app
 from memframe.service.deployment import (
@@ -183,7 +184,9 @@ def run_local(
     <memframe.Run: 1 done; 1 read back: all as written>
     """
     with ExitStack() as stack:
-        folder = Path(data) if data else Path(stack.enter_context(TemporaryDirectory(prefix="memframe-")))
+        folder = (
+            expand_path(data) if data else Path(stack.enter_context(TemporaryDirectory(prefix="memframe-")))
+        )
         listening = stack.enter_context(listen(LOOPBACK, port))
         deployment = open_deployment(
             folder,

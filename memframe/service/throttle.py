@@ -149,6 +149,6 @@ class TooManyCallsError(RateLimitError):
     """
 
     def __init__(self, retry_after_s: int) -> None:
-        message = f"too many attempts; try again in {retry_after_s} seconds"
+        message = f"too many attempts; try again in {retry_after_s} s"
         super().__init__(message, status=429, code="too_many_requests")
         self.retry_after_s = retry_after_s

@@ -42,7 +42,7 @@ def test_a_rotated_key_is_given_out_at_once(running):
     assert new["key_version"] == 2
     assert new["encryption_key"] != old["encryption_key"]
     assert grant.ids(searchQuery="tea") == [memory_id]
-    assert run("rotate-key", grant.email).output == "key_version 3: 1 memories sealed again\n"
+    assert run("rotate-key", grant.email).output == "key_version 3: 1 memory sealed again\n"
 
 
 def test_a_user_who_is_not_there_is_named(running):

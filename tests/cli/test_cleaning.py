@@ -129,6 +129,31 @@ def test_one_source_of_memories_is_named(call, access, request_of, monkeypatch):
     assert call("audit", "--archive", "mine.csv").exit_code == 0, "the one of the environment gives way"
 
 
+def test_a_sealed_archive_is_audited(call, access, request_of, tmp_path):
+    call("export", "mine", "--sealed", *request_of)
+    closed = call("audit", "--archive", "mine")
+    assert closed.exit_code == 1
+    assert "give the user's --request, or the encryption_key in a --key-file." in closed.stderr
+    by_request = call("audit", "--archive", "mine", *request_of, "--json")
+    assert json.loads(by_request.stdout)["n_memories"] == 5, by_request.output
+    (tmp_path / "key").write_text(access.credentials.encryption_key.reveal() + "\n")
+    by_key = call("audit", "--archive", "mine", "--key-file", "key", "--fail-on", "high")
+    assert (by_key.exit_code, by_key.stdout.startswith("5 memories of user")) == (6, True), by_key.output
+    assert call("report", "mine.html", "--archive", "mine", "--key-file", "key").exit_code == 0
+
+
+@pytest.mark.parametrize("text", ["", "ab\ncd\n"])
+def test_a_key_file_holds_one_key_which_no_message_repeats(call, request_of, tmp_path, text):
+    call("export", "mine", "--sealed", *request_of)
+    (tmp_path / "key").write_text(text)
+    for file in ("key", "abcdef0123456789"):
+        refused = call("audit", "--archive", "mine", "--key-file", file)
+        assert refused.exit_code == 1
+        assert "the file of --key-file" in refused.stderr
+        assert "abcdef0123456789" not in refused.stderr
+    assert call("audit", "--key-file", "key", *request_of).exit_code == 2
+
+
 def test_what_cannot_be_is_said(call, request_of, tmp_path):
     (tmp_path / "none.json").write_text("{}")
     assert call("plan", "--from-audit", "none.json", *request_of).exit_code == 1

@@ -165,6 +165,19 @@ def test_deletes_need_their_number(call, access, memories):
     assert contents(access) == {"water"}
 
 
+def test_deletes_take_beginnings_of_ids(call, access, memories, folder):
+    plan = ("plan", "-", "--delete", "--request", access.request_id)
+    planned = call(*plan, "--json", input=memories.id[0][:18])
+    assert [change["id"] for change in json.loads(planned.stdout)["changes"]] == [memories.id[0]]
+    unknown = call(*plan, input="0000000g\n")
+    assert (unknown.exit_code, "no memory whose id is or begins with '0000000g'" in unknown.stderr) == (
+        1,
+        True,
+    )
+    missing = call("plan", "ids.txt", "--delete", "--request", access.request_id)
+    assert "the ids in ids.txt cannot be read (No such file or directory)" in missing.stderr
+
+
 def test_conflicts_are_shown_not_kept_and_end_with_3(call, access, memories, folder):
     edited = edit(memories, "edited.parquet", "tea", "green tea")
     mf.push_memories(access, replaced(memories, "tea", "black tea"), progress=False)
@@ -173,8 +186,50 @@ def test_conflicts_are_shown_not_kept_and_end_with_3(call, access, memories, fol
     assert planned.exit_code == 3, planned.output
     assert "conflict" in planned.stdout
     assert not (folder / "edits.plan").exists()
+    assert "1 conflict with what the service holds now, so edits.plan was not written." in planned.stderr
+    assert "--on-conflict mine" in planned.stderr
     assert call("plan", edited, *request, "--on-conflict", "mine", "--out", "edits.plan").exit_code == 0
     assert (folder / "edits.plan").exists()
+
+
+def test_what_does_not_conflict_is_kept_and_can_be_applied(call, access, memories, folder):
+    edited = replaced(memories, "tea", "green tea")
+    mf.export_memories(replaced(edited, "coffee", "mocha"), "edited.parquet")
+    mf.push_memories(access, replaced(memories, "tea", "black tea"), progress=False)
+    request = ("--request", access.request_id)
+    planned = call("plan", "edited.parquet", *request, "--on-conflict", "mark", "--out", "edits.plan")
+    assert (planned.exit_code, "Kept in edits.plan without 1 conflict." in planned.stderr) == (3, True)
+    assert call("apply", "edits.plan", *request, "--journal", "edits.journal").exit_code == 0
+    assert contents(access) == {"black tea", "mocha", "water"}
+    loaded = mf.load_memories(access, progress=False)
+    mf.push_memories(access, replaced(loaded, "mocha", "latte"), progress=False)
+    undone = call("undo", "edits.journal", *request, "--out", "undo.plan")
+    assert undone.exit_code == 3
+    assert "1 conflict, and nothing else to do, so undo.plan was not written." in undone.stderr
+
+
+def test_a_long_plan_prints_its_first_changes_and_the_totals(call, access, memories, folder):
+    pd.DataFrame({"content": [f"note {n}" for n in range(23)]}).to_csv("notes.csv", index=False)
+    plan = ("plan", "notes.csv", "--request", access.request_id)
+    shown = call(*plan)
+    assert shown.stdout.count("create a new memory") == 20
+    assert shown.stdout.endswith("\n\nand 3 more\n\n23 creates\n")
+    assert shown.stderr == "These are the first 20 of 23 changes; --full prints all.\n"
+    full = call(*plan, "--full")
+    assert (full.stdout.count("create a new memory"), full.stderr) == (23, "")
+    assert len(json.loads(call(*plan, "--json").stdout)["changes"]) == 23
+
+
+def test_conflicts_come_first_in_a_long_plan(access, memories):
+    edited = memories.assign(content=memories.content + ", please")
+    last = memories.content[2]
+    mf.push_memories(access, replaced(memories, last, "juice"), progress=False)
+    elsewhere = mf.open_access(access.client, access.request_id)
+    plan = mf.plan_changes(elsewhere, edited, on_conflict="mark")
+    assert plan.diff(color=False).startswith("patch memory ")
+    first = plan.diff(color=False, limit=1)
+    assert first.startswith("conflict memory ")
+    assert first.endswith("\n\nand 2 more\n\n2 patches, 1 conflict")
 
 
 def test_a_stale_plan_ends_with_3(call, access, memories):
@@ -235,7 +290,7 @@ def test_runs_are_listed_and_purged(call, access, memories):
     Path(journal).with_name("torn.journal").unlink()
     assert call("resume", journal, *request).exit_code == 0, "a run that is through has nothing left to do"
     purged = call("runs", "--purge", "0", "--json")
-    assert (json.loads(purged.stdout), purged.stderr) == ([], "2 removed\n")
+    assert (json.loads(purged.stdout), purged.stderr) == ([], "2 runs removed\n")
 
 
 def test_refused_access_ends_with_5(call, service, access, memories):
@@ -286,7 +341,7 @@ def test_rows_that_were_refused_are_told_with_the_reason_and_the_way_back(call, 
     applied = through("apply", notes, "--journal", "my notes.journal")
     assert applied.exit_code == 3
     lines = applied.stdout.splitlines()
-    assert lines[0].startswith("memframe.Run: 12 rejected")
+    assert lines[0].startswith("12 rejected")
     assert lines[1].startswith("row 0: create rejected: POST /memory-blobs: 127.0.0.1:")
     assert "answered 400: no room" in lines[1]
     assert lines[-1] == "and 2 more, which --json shows"
@@ -316,3 +371,17 @@ def test_a_create_that_was_delivered_twice_ends_with_3_and_is_told_to_scripts(ca
     assert told["counts"]["done"] == 12
     assert len(told["verification"]["duplicates"]) == 1
     assert told["stopped"] is None
+
+
+def test_a_tilde_that_the_shell_left_alone_is_the_home_folder(call, access, memories, folder, monkeypatch):
+    home = folder / "home"
+    home.mkdir(mode=0o700)
+    monkeypatch.setenv("HOME", str(home))
+    edit(memories, home / "edited.jsonl", "tea", "green tea")
+    request = ("--request", access.request_id)
+    assert call("plan", "~/edited.jsonl", *request, "--out=~/edits.plan").exit_code == 0
+    assert call("apply", "~/edits.plan", *request, "--journal=~/edits.journal").exit_code == 0
+    assert call("undo", "~/edits.journal", *request).exit_code == 0
+    assert call("audit", "--archive=~/edited.jsonl", "--html=~/audit.html").exit_code == 0
+    names = {"edited.jsonl", "edits.plan", "edits.journal", "audit.html"}
+    assert {path.name for path in home.iterdir()} >= names
