@@ -157,6 +157,42 @@ def test_the_keyboard_is_enough(open_panel, developer, settings, user):
     assert focused(shown.page) == "Open the authorization page"
 
 
+def test_enter_submits_what_was_typed(open_panel, developer, user):
+    shown = open_panel(BARE)
+    keyboard = shown.page.keyboard
+
+    def enter(label, text):
+        shown.field(label).fill(text)
+        keyboard.press("Enter")
+
+    enter("Address of the API", developer.base_url)
+    shown.says("Type “API key” first")
+    expect(shown.field("API key")).to_be_focused()
+    enter("API key", "mf_live_wrong")
+    shown.says("does not accept this API key")
+    shown.paste("API key", "mf_live_wrong_again")  # this one is left, and the next one counts
+    enter("API key", developer.api_key)
+    shown.field("Client id").wait_for()
+    shown.paste("Address of the OAuth server", developer.auth_url)
+    shown.paste("Client secret", developer.client_secret)
+    shown.paste("Redirect address, as registered", developer.redirect_uri)
+    enter("Client id", developer.client_id)
+    shown.link.wait_for()
+    keyboard.press("Enter")  # in a field that is there no more
+    enter("Redirected address, or its code", user.person.authorize(shown.link.get_attribute("href")))
+    shown.field("Your reason").wait_for()
+    expect(shown.box.get_by_role("alert")).to_have_count(0)
+
+
+def test_enter_in_a_field_that_was_left_before_submits_it(open_panel, developer):
+    shown = open_panel(BARE)
+    shown.paste("Address of the API", developer.base_url)
+    shown.paste("API key", developer.api_key)
+    expect(shown.field("API key")).to_have_value("")
+    shown.field("API key").press("Enter")
+    shown.field("Client id").wait_for()
+
+
 def focused(page):
     """The name of what has the focus."""
     own = page.evaluate_handle("document.activeElement").as_element()
