@@ -56,6 +56,13 @@ def test_a_notebook_shows_its_outputs_and_nothing_of_where_it_was_run(path):
     assert not any(place in path.read_text() for place in ("/home/", "site-packages"))
 
 
+def test_the_panel_of_a_notebook_has_no_picture_beside_it_and_stays_open():
+    (path,) = (path for path in NOTEBOOKS if "panel" in path.stem)
+    notebook = nbformat.read(path, as_version=4)
+    assert not any("![" in cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    assert not any(".close()" in cell.source for cell in notebook.cells if cell.cell_type == "code")
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_papermill_runs_it_as_a_batch_job(path, tmp_path):

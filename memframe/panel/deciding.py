@@ -16,7 +16,7 @@ class Deciding(Section):
     def __init__(self, desk: Desk, dashboard_url: str | None) -> None:
         self._dashboard_url = dashboard_url
         self._told = html()
-        self._reason = text_area("Your reason", "What the user reads before deciding")
+        self._reason = text_area("Your new reason", "What the user reads before deciding")
         self._declined: str | None = None
         self._check = button(desk, "Check now", lambda: desk.start(desk.way.check), "primary")
         self._stop = button(desk, "Stop checking", desk.stop_watching)
@@ -43,7 +43,7 @@ class Deciding(Section):
     def _ask_clicked(self) -> None:
         reason = text_of(self._reason)
         if reason is None:
-            self.ask_for("Fill in “Your reason” first: the user decides by it.", self._reason)
+            self.ask_for("Fill in “Your new reason” first: the user decides by it.", self._reason)
         else:
             self.desk.start(lambda: self.desk.way.ask(reason))
 

@@ -52,6 +52,7 @@ class RequestList:
         for row, request in zip(self._rows, [*shown, *[None] * len(self._rows)], strict=False):
             row.draw(request, now, alive)
         n_more = len(requests) - len(shown)
+        show(self.box, bool(requests))
         show(self._more, n_more > 0)
         if n_more:
             self._more.description = f"Show more ({n_more})"

@@ -152,8 +152,11 @@ def test_a_request_that_is_rejected(connected, user):
     connected.until("rejected")
     assert "The user declined" in connected.text
     assert "Nothing was shared." in connected.text
-    assert connected.fields()["Your reason"].value == "a test"
-    connected.type("Your reason", "the duplicates alone")
+    assert connected.fields()["Your new reason"].value == "a test"
+    connected.type("Your new reason", "")
+    connected.click("Ask again")
+    assert "Fill in “Your new reason” first" in connected.text
+    connected.type("Your new reason", "the duplicates alone")
     connected.click("Ask again")
     assert "Step 4 of 5" in connected.text
     assert connected.panel.way.request.reason == "the duplicates alone"
@@ -170,7 +173,7 @@ def test_whoever_was_rejected_before_is_asked_again_from_the_list(user, show):
     (again,) = [each for each in seen.buttons() if each.tooltip == "Ask again the first"]
     again.click()
     seen.settle()
-    seen.type("Your reason", "the second")
+    seen.type("Your new reason", "the second")
     seen.click("Ask again")
     assert (seen.panel.way.state, seen.panel.way.request.reason) == ("pending", "the second")
     seen.click("Back")
