@@ -117,7 +117,8 @@ class Panel(VBox):  # type: ignore[misc]  # ipywidgets has no types
             Loading(self._desk),
         )
         super().__init__([html(_STYLE), self._top, *(section.box for section in self._sections)])
-        self.add_class("memframe-panel")
+        for name in ("memframe-panel", "mathjax_ignore", "tex2jax_ignore"):  # "$5 and $6" is no formula
+            self.add_class(name)
         self._draw()
         self._desk.arrive(client)
 

@@ -42,7 +42,7 @@ class Connecting(Section):
         self._answer = SecretField(_ANSWER, hidden=False)
         self._prepare = button(desk, "Connect a user", self._prepare_clicked, "primary")
         self._finish = button(desk, "Continue", self._finish_clicked, "primary")
-        self._paste = button(desk, "Paste the answer instead", desk.paste)
+        self._paste = button(desk, "Paste the answer instead", desk.paste, title=_PASTE)
         self._receive = button(
             desk, "Receive the answer here", lambda: desk.start(desk.listen), title=_RECEIVE
         )
@@ -118,6 +118,7 @@ class Connecting(Section):
 
 _ANSWER = "Redirected address, or its code"
 _LISTENING = "Waiting for the answer on this computer …"
+_PASTE = "Where the page after that does not load, as the browser runs on another computer"
 _RECEIVE = "Where the browser runs on the same computer as this notebook, the answer comes by itself"
 
 

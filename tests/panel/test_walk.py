@@ -326,6 +326,11 @@ def test_words_of_strangers_are_text(user, show):
     assert hostile in seen.text
 
 
+def test_dollars_of_strangers_are_no_formula(connected):
+    """MathJax leaves out what is within these classes: version 3 the first one, version 2 the other."""
+    assert {"mathjax_ignore", "tex2jax_ignore"} <= {*connected.panel._dom_classes}
+
+
 def test_a_panel_is_not_pickled_with_what_it_holds(connected):
     with pytest.raises(TypeError, match="not pickled"):
         pickle.dumps(connected.panel)
