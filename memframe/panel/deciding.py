@@ -5,7 +5,7 @@ from __future__ import annotations
 from memframe.panel import markup
 from memframe.panel.desk import Desk, Moment
 from memframe.panel.fields import button, html, show, text_area, text_of
-from memframe.panel.section import Section
+from memframe.panel.section import Section, next_check
 
 
 class Deciding(Section):
@@ -54,12 +54,6 @@ class Deciding(Section):
     def news(self, moment: Moment) -> str:
         return markup.aside(_looks(moment)) if moment.stand.state == "pending" else ""
 
-    def said(self, moment: Moment) -> str:
-        trouble = moment.stand.trouble
-        if trouble and trouble.is_passing and moment.is_watching:  # nobody need do anything
-            return markup.aside(f"{trouble.text} {_next(moment)}")
-        return super().said(moment)
-
     def _pending(self, moment: Moment) -> str:
         request = moment.stand.request
         at = f" {markup.when(request.created_at, moment.now)}" if request else ""
@@ -81,10 +75,4 @@ def _over(moment: Moment) -> str:
 def _looks(moment: Moment) -> str:
     looked_at = moment.stand.looked_at
     looked = f"Checked at {markup.to_the_second(looked_at)}. " if looked_at else ""
-    return looked + _next(moment)
-
-
-def _next(moment: Moment) -> str:
-    if moment.next_look_at is None:
-        return "" if moment.is_watching else "Checking has stopped."
-    return f"Next check at {markup.to_the_second(moment.next_look_at)}."
+    return looked + next_check(moment)

@@ -12,6 +12,7 @@ from memframe.panel import markup
 from memframe.panel.desk import Desk, Moment
 from memframe.panel.fields import EnterKey, SecretField, button, button_row, html, name_as_labels, show
 from memframe.secret import Secret
+from memframe.signin.stand import LOOKS
 
 
 class Section(ABC):
@@ -82,6 +83,8 @@ class Section(ABC):
         if moment.hint:
             return markup.alert(name_as_labels(moment.hint))
         trouble = moment.stand.trouble
+        if trouble and trouble.is_passing and trouble.step in LOOKS and moment.is_watching:
+            return markup.aside(f"{trouble.text} {next_check(moment)}")  # nobody need do anything
         if trouble:
             return markup.alert(name_as_labels(trouble.text), trouble.way_out)
         return self.news(moment)
@@ -111,3 +114,10 @@ class Section(ABC):
             trouble = self.desk.way.trouble
             if trouble and trouble.is_passing:
                 field.put_back(secret)
+
+
+def next_check(moment: Moment) -> str:
+    """Return when the worker looks again, as a sentence."""
+    if moment.next_look_at is None:
+        return "" if moment.is_watching else "Checking has stopped."
+    return f"Next check at {markup.to_the_second(moment.next_look_at)}."

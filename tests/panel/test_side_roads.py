@@ -214,6 +214,16 @@ def test_a_busy_service_says_when_it_is_asked_again(far, user, proxy):
     assert "busy" not in far.text
 
 
+def test_a_service_that_is_away_for_a_while_after_the_load_alarms_nobody(far, user, proxy):
+    approve(far, user).click("Load the memories")
+    proxy.script(GET_REQUEST, answered(503))
+    with pytest.raises(mf.ServiceError):
+        far.panel.way.check()
+    assert "The service is busy. Next check at" in far.text
+    assert 'role="alert"' not in far.html
+    assert "0 memories in panel.memories" in far.text
+
+
 def test_a_key_that_is_withdrawn_while_waiting(far, user, proxy):
     ask(far, user)
     proxy.always(GET_REQUEST, answered(401))
