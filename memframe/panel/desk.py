@@ -108,8 +108,8 @@ class Desk:
         self._hint = ""
         self._is_to_be_pasted = False
         self._n_loaded = 0
+        way.subscribe(changed)  # before the worker, whose `idle` says that there is nothing more to come
         self.worker = Worker(way, changed, poll_s=poll_s)
-        way.subscribe(changed)
 
     @property
     def moment(self) -> Moment:
