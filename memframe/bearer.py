@@ -14,11 +14,18 @@ from msgspec import UNSET
 from requests.auth import AuthBase
 
 from memframe.answers import Answer, decoded
-from memframe.errors import ConfigError, NoAnswerError, ProtocolError
+from memframe.errors import (
+    ConfigError,
+    MemframeError,
+    NoAnswerError,
+    NotFoundError,
+    ProtocolError,
+    ServiceError,
+)
 from memframe.secret import Secret
 from memframe.transport import JSON_BODY, Transport
 from memframe.way import Sent
-from memframe.wire import ISSUE_TOKEN, TokenRequest, TokenResponse, encode
+from memframe.wire import ISSUE_TOKEN, LIST_REQUESTS, TokenRequest, TokenResponse, encode
 
 
 class BearerAuth(AuthBase):
@@ -53,6 +60,7 @@ class Tokens:
     """
 
     def __init__(self, base_url: str, api_key: Secret, lifetime_s: int | None, transport: Transport) -> None:
+        self._base_url = base_url
         self._url = base_url + ISSUE_TOKEN.path
         self._request = TokenRequest(api_key, UNSET if lifetime_s is None else _checked_lifetime(lifetime_s))
         self._transport = transport
@@ -71,10 +79,28 @@ class Tokens:
             answer = self._transport.exchange("POST", self._url, data=body, headers=JSON_BODY, repeats=True)
         except NoAnswerError as silent:  # of the call that needs the token nothing was sent
             raise NoAnswerError(str(silent), sent=False) from None
-        token = decoded(self._transport.checked(answer, ISSUE_TOKEN), TokenResponse, what=ISSUE_TOKEN)
+        try:
+            token = decoded(self._transport.checked(answer, ISSUE_TOKEN), TokenResponse, what=ISSUE_TOKEN)
+        except (ServiceError, ProtocolError) as refused:
+            is_elsewhere = isinstance(refused, ProtocolError) or refused.status in {404, 405}
+            api_url = self._find_api() if is_elsewhere else None
+            if api_url is None:
+                raise
+            raise _wrong_address(self._base_url, api_url) from None
         self._transport.keep_out(token.token)
         _refuse_unfit(token.token)
         return token
+
+    def _find_api(self) -> str | None:
+        """Return the address below this one where an API asks for a token; nothing secret is sent to find out."""
+        if self._base_url.endswith(API_PATH):
+            return None
+        api_url = self._base_url.removesuffix(API_PATH.rpartition("/")[0]) + API_PATH
+        try:
+            answer = self._transport.without_repeats().exchange("GET", api_url + LIST_REQUESTS.path)
+        except MemframeError:
+            return None
+        return api_url if answer.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN} else None
 
     def exchange(self, method: str, url: str, *, transport: Transport, **request: Any) -> Answer:
         """One request with the token on it; should it have expired, once more with a fresh one."""
@@ -125,6 +151,20 @@ class Tokens:
             assert self._bearer is not None  # noqa: S101 - for the type checker: issue sets it or raises
             self._bearer.n_takers += 1
             return self._bearer
+
+
+API_PATH = "/api/v1"
+"""How the addresses of the specification end."""
+
+
+def _wrong_address(base_url: str, api_url: str) -> NotFoundError:
+    error = NotFoundError(
+        f"{ISSUE_TOKEN}: there is no API at {base_url}, but there is one at {api_url}: give that as base_url",
+        status=HTTPStatus.NOT_FOUND,
+        endpoint=str(ISSUE_TOKEN),
+    )
+    error.api_url = api_url
+    return error
 
 
 _TOKEN = re.compile(r"[\x21-\x7e]+")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from os import PathLike
 
 from memframe.client import Client
+from memframe.errors import NotFoundError
 from memframe.secret import Secret, closed
 from memframe.settings import find_client_settings
 from memframe.transport import Transport
@@ -57,3 +58,29 @@ def connect(
         token_lifetime_s=token_lifetime_s,
         transport=Transport(ca_bundle=ca_bundle),
     )
+
+
+def connect_and_sign_in(
+    base_url: str | None = None, *, api_key: str | Secret | None = None, auth_url: str | None = None
+) -> Client:
+    """Return a client whose key was proved; an address without ``/api/v1`` is tried with it.
+
+    The parameters are those of `connect`. The key goes to the longer address of the same host only after that
+    has answered as an API does.
+
+    Raises
+    ------
+    ConfigError, AuthError, NoAnswerError
+        As in `connect` and `Client.sign_in`.
+    """
+    api_key = closed(api_key)
+    client = connect(base_url, api_key=api_key, auth_url=auth_url)
+    try:
+        client.sign_in()
+    except NotFoundError as error:
+        client.close()
+        if error.api_url is None:
+            raise
+        client = connect(error.api_url, api_key=api_key, auth_url=auth_url)
+        client.sign_in()
+    return client

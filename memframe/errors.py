@@ -63,7 +63,8 @@ class OAuthError(MemframeError, ValueError):
     ----------
     code : str
         What went wrong, for programs: ``access_denied`` and the other codes of RFC 6749 as they came,
-        or our own ``state_missing``, ``state_mismatch``, ``code_missing``, ``issuer_mismatch``, ``no_answer``.
+        or our own ``state_missing``, ``state_mismatch``, ``code_missing``, ``link_pasted``, ``issuer_mismatch``,
+        ``no_answer``.
     """
 
     def __init__(self, message: str, *, code: str) -> None:
@@ -115,7 +116,15 @@ class AccessError(ServiceError):
 
 
 class NotFoundError(ServiceError, LookupError):
-    """404: there is no such thing, or it belongs to someone else."""
+    """404: there is no such thing, or it belongs to someone else.
+
+    Attributes
+    ----------
+    api_url : str or None
+        Where the API is, if it was looked for at an address without ``/api/v1``.
+    """
+
+    api_url: str | None = None
 
 
 class ConflictError(ServiceError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -129,6 +130,19 @@ def can_listen(redirect_uri: str, environ: Mapping[str, str]) -> bool:
     """
     is_elsewhere = any(name in environ for name in SIGNS_OF_ELSEWHERE)
     return _is_of_this_machine(redirect_uri) and not is_elsewhere
+
+
+def is_port_free(redirect_uri: str) -> bool:
+    """Return whether a listener gets the port of a redirect address; without a port it takes a free one.
+
+    >>> is_port_free("http://127.0.0.1/callback")
+    True
+    """
+    try:
+        with socket.create_server(("127.0.0.1", urlsplit(redirect_uri).port or 0)):
+            return True
+    except (OSError, ValueError):
+        return False
 
 
 def _is_of_this_machine(redirect_uri: str) -> bool:

@@ -34,6 +34,8 @@ class _Redirect(NamedTuple):
     issuers: list[str]
     errors: list[str]
     descriptions: list[str]
+    is_link: bool
+    """Whether it is the address that the user should open, and no answer."""
 
 
 _ADDRESS = re.compile(r"://|^[?/]|\b(code|state|error)=")
@@ -63,6 +65,12 @@ def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:
     if not _ADDRESS.search(pasted.reveal().strip()):
         return Secret(pasted.reveal().strip())
     redirect = _parsed(pasted)
+    if redirect.is_link:
+        raise OAuthError(
+            "the pasted address is the link itself: open it, and paste the address of the page that you are sent "
+            "to after you allowed access",
+            code="link_pasted",
+        )
     _check_state(redirect.states, attempt)
     _check_issuer(redirect.issuers, attempt)
     if redirect.errors:
@@ -83,7 +91,11 @@ def _parsed(pasted: Secret) -> _Redirect:
     fields = parse_qs((query if mark else text).partition("#")[0])
     return _Redirect(
         [Secret(code) for code in fields.get("code", [])],
-        *(fields.get(name, []) for name in ("state", "iss", "error", "error_description")),
+        fields.get("state", []),
+        fields.get("iss", []),
+        fields.get("error", []),
+        fields.get("error_description", []),
+        "response_type" in fields and not fields.keys() & {"code", "error"},
     )
 
 

@@ -11,8 +11,8 @@ import pytest
 import memframe as mf
 from memframe import retries, transport, wire
 from tests.clear_errors import Case, assert_clear, refused_setting
-from tests.faults import Reply, answered, html
-from tests.strangers import CREDENTIALS, EXCHANGE_CODE, MEMORY, PAGE, SECRETS, TAG, TOKEN, USER_ID
+from tests.faults import FaultProxy, Reply, answered, html
+from tests.strangers import CREDENTIALS, EXCHANGE_CODE, MEMORY, PAGE, SECRETS, TAG, TOKEN, USER_ID, client_of
 
 MEMORY_KEY = SECRETS["memory key"]
 HEX = SECRETS["encryption key"]
@@ -396,6 +396,11 @@ CONSENTS = {
     "two states": refused_consent(
         f"http://127.0.0.1/callback?code={CODE}&state=s1&state=s1", "no state", "paste the whole address"
     ),
+    "the link itself": refused_consent(
+        "https://auth.example/oauth/authorize?response_type=code&client_id=a1&state=s1",
+        "the link itself",
+        "open it, and paste the address",
+    ),
     "no code": refused_consent("http://127.0.0.1/callback?state=s1", "no code", "copy the address"),
     "two codes": refused_consent(f"?code={CODE}&code={CODE}&state=s1", "no code", "copy the address"),
     "denied": refused_consent("?error=access_denied&state=s1", "chose not to allow", "may be opened again"),
@@ -416,6 +421,30 @@ CONSENTS = {
 def test_an_answer_of_the_user_that_is_refused(case, stranger):
     assert_clear(case, stranger)
     assert not stranger.requests
+
+
+def test_an_address_without_the_path_of_the_api_is_told_with_it(service):
+    base_url = service.base_url.removesuffix("/api/v1")
+    with pytest.raises(mf.NotFoundError) as failed:
+        mf.connect(base_url, api_key=service.api_key).access_requests()
+    assert f"there is no API at {base_url}, but there is one at {service.base_url}: give that" in str(
+        failed.value
+    )
+
+
+@pytest.mark.parametrize("status", [200, 302, 404, 500])
+def test_where_no_api_is_found_the_key_is_sent_nowhere_else(status):
+    """Only an API asks for a token; any other page below the address gets no key."""
+    below = wire.Endpoint("GET", "/api/v1" + wire.LIST_REQUESTS.path)
+    with FaultProxy("http://127.0.0.1:9/web") as site:
+        site.always(wire.ISSUE_TOKEN, answered(404))
+        site.always(below, answered(status))
+        with pytest.raises(mf.NotFoundError, match="with /api/v1"):
+            client_of(site.base_url).sign_in()
+    post, probe = site.requests
+    assert (post.method, probe.path) == ("POST", "/web/api/v1/access-requests")
+    assert SECRETS["api key"] not in str(probe)
+    assert "Authorization" not in probe.headers
 
 
 @pytest.mark.parametrize(

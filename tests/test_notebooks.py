@@ -63,6 +63,13 @@ def test_frames_of_a_notebook_are_set_as_no_formulas(path):
     assert "pd.options.display.html.use_mathjax = False" in first.source
 
 
+def test_the_panel_of_a_notebook_has_no_picture_beside_it_and_stays_open():
+    (path,) = (path for path in NOTEBOOKS if "panel" in path.stem)
+    notebook = nbformat.read(path, as_version=4)
+    assert not any("![" in cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    assert not any(".close()" in cell.source for cell in notebook.cells if cell.cell_type == "code")
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_papermill_runs_it_as_a_batch_job(path, tmp_path):

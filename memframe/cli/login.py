@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from memframe.cli.asking import ask_secret
-from memframe.connecting import connect
+from memframe.connecting import connect_and_sign_in
 from memframe.settings import store_settings
 
 
@@ -31,7 +31,7 @@ def log_in(base_url: str, auth_url: str | None, client_id: str | None) -> None:
     """
     api_key = ask_secret("API key")
     client_secret = ask_secret("Client secret") if client_id else None
-    with connect(base_url, api_key=api_key, auth_url=auth_url) as client:
-        token = client.sign_in()
+    with connect_and_sign_in(base_url, api_key=api_key, auth_url=auth_url) as client:
+        base_url = client.base_url
     store_settings(base_url, api_key, auth_url=auth_url, client_id=client_id, client_secret=client_secret)
-    click.echo(f"Signed in until {token.expires_at:%Y-%m-%d %H:%M} UTC, and kept in the keyring.")
+    click.echo(f"Signed in at {base_url}, and kept in the keyring.")

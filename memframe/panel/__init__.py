@@ -27,7 +27,7 @@ from memframe.panel.asking import Asking
 from memframe.panel.connecting import Connecting
 from memframe.panel.deciding import Deciding
 from memframe.panel.desk import Desk, Moment
-from memframe.panel.fields import close_children, html
+from memframe.panel.fields import EnterKey, close_children, html
 from memframe.panel.loading import Loading
 from memframe.panel.signing import Signing
 from memframe.signin import SignIn, State
@@ -108,15 +108,17 @@ class Panel(VBox):  # type: ignore[misc]  # ipywidgets has no types
         self._desk = Desk(self.way, self._draw, poll_s=poll_s)
         self._drawing = RLock()
         self._top = html()
+        self._enter = EnterKey()
         self._sections = (
-            Signing(self._desk),
-            Connecting(self._desk),
+            Signing(self._desk, self._enter),
+            Connecting(self._desk, self._enter),
             Asking(self._desk, reason),
             Deciding(self._desk, dashboard_url),
             Loading(self._desk),
         )
         super().__init__([html(_STYLE), self._top, *(section.box for section in self._sections)])
-        self.add_class("memframe-panel")
+        for name in ("memframe-panel", "mathjax_ignore", "tex2jax_ignore"):  # "$5 and $6" is no formula
+            self.add_class(name)
         self._draw()
         self._desk.arrive(client)
 
@@ -153,6 +155,7 @@ class Panel(VBox):  # type: ignore[misc]  # ipywidgets has no types
         """Sign out, end the worker, and take the panel from the page."""
         if self.comm is not None:
             self._desk.sign_out()
+            self._enter.close()
             close_children(self)
         super().close()
 

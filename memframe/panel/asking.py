@@ -45,6 +45,6 @@ class Asking(Section):
     def _clicked(self) -> None:
         reason = text_of(self._reason)
         if reason is None:
-            self.desk.ask_for("Write your reason first: the user decides by it.")
+            self.ask_for("Fill in “Your reason” first: the user decides by it.", self._reason)
         else:
             self.desk.start(lambda: self.desk.way.ask(reason))

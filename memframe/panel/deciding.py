@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from memframe.panel import markup
 from memframe.panel.desk import Desk, Moment
-from memframe.panel.fields import button, html, show
-from memframe.panel.section import Section
+from memframe.panel.fields import button, html, show, text_area, text_of
+from memframe.panel.section import Section, next_check
 
 
 class Deciding(Section):
@@ -16,11 +16,15 @@ class Deciding(Section):
     def __init__(self, desk: Desk, dashboard_url: str | None) -> None:
         self._dashboard_url = dashboard_url
         self._told = html()
+        self._reason = text_area("Your new reason", "What the user reads before deciding")
+        self._declined: str | None = None
         self._check = button(desk, "Check now", lambda: desk.start(desk.way.check), "primary")
         self._stop = button(desk, "Stop checking", desk.stop_watching)
-        self._again = button(desk, "Choose again", desk.go_back, "primary")
+        self._ask = button(desk, "Ask again", self._ask_clicked, "primary")
+        self._choose = button(desk, "Choose again", desk.go_back)
         self._back = button(desk, "Back", desk.go_back)
-        super().__init__(desk, [self._told], [self._check, self._stop, self._again, self._back])
+        buttons = [self._check, self._stop, self._ask, self._choose, self._back]
+        super().__init__(desk, [self._told, self._reason], buttons)
 
     def draw_body(self, moment: Moment) -> None:
         is_pending = moment.stand.state == "pending"
@@ -28,7 +32,20 @@ class Deciding(Section):
         show(self._check, is_pending)
         show(self._stop, is_pending and moment.is_watching)
         show(self._back, is_pending)
-        show(self._again, not is_pending)
+        can_ask = not is_pending and moment.stand.memory_key is not None
+        show(self._reason, can_ask)
+        show(self._ask, can_ask)
+        show(self._choose, not is_pending)
+        request = moment.stand.request
+        if can_ask and request and self._declined != request.id:  # begin with the reason that was declined
+            self._declined, self._reason.value = request.id, request.reason or ""
+
+    def _ask_clicked(self) -> None:
+        reason = text_of(self._reason)
+        if reason is None:
+            self.ask_for("Fill in “Your new reason” first: the user decides by it.", self._reason)
+        else:
+            self.desk.start(lambda: self.desk.way.ask(reason))
 
     def summary(self, moment: Moment) -> str:
         request = moment.stand.request
@@ -36,12 +53,6 @@ class Deciding(Section):
 
     def news(self, moment: Moment) -> str:
         return markup.aside(_looks(moment)) if moment.stand.state == "pending" else ""
-
-    def said(self, moment: Moment) -> str:
-        trouble = moment.stand.trouble
-        if trouble and trouble.is_passing and moment.is_watching:  # nobody need do anything
-            return markup.aside(f"{trouble.text} {_next(moment)}")
-        return super().said(moment)
 
     def _pending(self, moment: Moment) -> str:
         request = moment.stand.request
@@ -64,10 +75,4 @@ def _over(moment: Moment) -> str:
 def _looks(moment: Moment) -> str:
     looked_at = moment.stand.looked_at
     looked = f"Checked at {markup.to_the_second(looked_at)}. " if looked_at else ""
-    return looked + _next(moment)
-
-
-def _next(moment: Moment) -> str:
-    if moment.next_look_at is None:
-        return "" if moment.is_watching else "Checking has stopped."
-    return f"Next check at {markup.to_the_second(moment.next_look_at)}."
+    return looked + next_check(moment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -11,16 +12,20 @@ from msgspec import Struct
 
 from memframe.client import Client
 from memframe.errors import ConfigError
+from memframe.loopback import can_listen, is_port_free
 from memframe.secret import Secret
 from memframe.settings import origins_of
 from memframe.signin import SignIn, Stand
 from memframe.signin.stand import LOOKS
 from memframe.signin.worker import Worker
-from memframe.sources import Name
+from memframe.sources import Name, find_setting, user_sources
 
 SIGN_IN: tuple[Name, ...] = ("base_url", "api_key")
 CONNECT: tuple[Name, ...] = ("auth_url", "client_id", "client_secret", "redirect_uri")
 """What the first two steps need."""
+
+LISTEN_S = 3600.0
+"""How long a listener waits for the answer; after that it is pasted."""
 
 MIN_INTERVAL_S = 0.5
 """A load is not drawn more often: the front end drops updates when it gets too many."""
@@ -58,8 +63,9 @@ class Moment(Struct, frozen=True, kw_only=True):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a step is under way, beside one that only looks."""
-        return self.stand.doing is not None and self.stand.doing not in LOOKS
+        """Whether a step is under way, beside one that only looks or listens."""
+        doing = self.stand.doing
+        return doing is not None and doing not in LOOKS and not self.stand.is_listening
 
     @property
     def lacking(self) -> frozenset[Name]:
@@ -100,9 +106,10 @@ class Desk:
         self._clock = clock
         self._origins: dict[Name, str | None] | None = None
         self._hint = ""
+        self._is_to_be_pasted = False
         self._n_loaded = 0
+        way.subscribe(changed)  # before the worker, whose `idle` says that there is nothing more to come
         self.worker = Worker(way, changed, poll_s=poll_s)
-        way.subscribe(changed)
 
     @property
     def moment(self) -> Moment:
@@ -137,7 +144,42 @@ class Desk:
         self.way.sign_in(key, base_url=base_url)
         self.way.refresh()
         if not (self.way.requests or self.moment.lacking.intersection(CONNECT)):
-            self.way.authorize()
+            self.connect()
+
+    def connect(
+        self,
+        *,
+        client_id: str | None = None,
+        client_secret: Secret | None = None,
+        auth_url: str | None = None,
+        redirect_uri: str | None = None,
+    ) -> None:
+        """Prepare the link; where a browser on this computer can bring the answer, listen for it."""
+        given = {"client_id": client_id, "auth_url": auth_url, "redirect_uri": redirect_uri}
+        if self._is_to_be_pasted or not self._can_listen(redirect_uri):
+            self.way.authorize(client_secret=client_secret, **given)
+        else:
+            self.way.receive(LISTEN_S, client_secret=client_secret, **given)
+            self.way.refresh()
+
+    def _can_listen(self, redirect_uri: str | None) -> bool:
+        flow = self.way.stand.flow
+        if redirect_uri is None and flow is not None:
+            redirect_uri = flow.redirect_uri
+        found = find_setting("redirect_uri", redirect_uri, user_sources())
+        address = found.value.reveal() if found else ""
+        return can_listen(address, os.environ) and is_port_free(address)
+
+    def listen(self) -> None:
+        """Wait for the answer on this computer, with a new link."""
+        self._is_to_be_pasted = False
+        self.way.receive(LISTEN_S)
+        self.way.refresh()
+
+    def paste(self) -> None:
+        """Listen no more: the answer to the same link, and to later ones, is pasted."""
+        self._is_to_be_pasted = True
+        self.cancel()
 
     def finish(self, answer: Secret | None) -> None:
         """Exchange what came back, and look whether this user was asked before."""
@@ -171,7 +213,7 @@ class Desk:
 
     def start(self, errand: Callable[[], object]) -> None:
         """Have the worker do something, unless it is doing something else, as on a second click."""
-        if self.worker.idle.is_set() or self.way.stand.doing == "receive":
+        if self.worker.idle.is_set():
             self._hint = ""
             self.worker.start(errand)
 

@@ -7,13 +7,41 @@ any moment, saves an empty field.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from ipywidgets import HTML, Button, DOMWidget, HBox, Password, Text, Textarea, Widget
+from ipywidgets import HTML, Button, DOMWidget, HBox, IntText, Password, Text, Textarea, Widget, jsdlink
 
 from memframe.panel.desk import Desk
 from memframe.secret import Secret, as_secret
+
+LABELS: Mapping[str, str] = {
+    "base_url": "Address of the API",
+    "api_key": "API key",
+    "auth_url": "Address of the OAuth server",
+    "client_id": "Client id",
+    "client_secret": "Client secret",
+    "redirect_uri": "Redirect address, as registered",
+}
+"""What the fields of the settings are called on the panel."""
+
+_SETTING = re.compile(
+    rf"\b(pass )?({'|'.join(LABELS)})(=\.\.\.| \(from the argument\))?(?!\w)", re.IGNORECASE
+)
+
+
+def name_as_labels(message: str) -> str:
+    """Return a message of an error in which settings are called as their fields are.
+
+    >>> name_as_labels("Base_url (from the argument) has no host: write it as https://host/path.")
+    '“Address of the API” has no host: write it as https://host/path.'
+    >>> name_as_labels("pass api_key=..., or set MEMFRAME_API_KEY")
+    'fill in “API key”, or set MEMFRAME_API_KEY'
+    """
+    return _SETTING.sub(
+        lambda found: f"{'fill in ' if found[1] else ''}“{LABELS[found[2].lower()]}”", message
+    )
 
 
 class SecretField:
@@ -67,6 +95,43 @@ class SecretField:
             self.put_back(typed)
 
 
+class EnterKey:
+    """Click a button when Enter is pressed in a field, after the text of the field has arrived.
+
+    A field reports Enter first and its text right after, and no text at all where that is unchanged. So each
+    Enter sends a number to the front end, which a link there copies into another number: when that one comes
+    back, everything that was sent before it has been read. `Text.on_submit` is deprecated for its order, and
+    observing ``value`` instead cannot tell Enter from leaving the field.
+    """
+
+    def __init__(self) -> None:
+        self._sent, self._returned = IntText(), IntText()
+        self._link = jsdlink((self._sent, "value"), (self._returned, "value"))
+        self._click: Callable[[], object] | None = None
+        self._returned.observe(self._arrive, "value")
+
+    def watch(self, field: Widget, click: Callable[[], object]) -> None:
+        """Call `click` whenever Enter was pressed in a field; of two at a time the later one counts."""
+
+        def receive(_: Widget, content: Any, __: object) -> None:
+            if content.get("event") == "submit":
+                self._click = click
+                self._sent.value += 1
+
+        field.on_msg(receive)
+
+    def close(self) -> None:
+        """Close the widgets behind it."""
+        for widget in (self._link, self._sent, self._returned):
+            close_children(widget)
+            widget.close()
+
+    def _arrive(self, change: dict[str, Any]) -> None:
+        if change["new"] == self._sent.value and self._click is not None:
+            click, self._click = self._click, None
+            click()
+
+
 def text_field(label: str, hint: str = "", value: str = "") -> Text:
     """A field for what may be seen."""
     return Text(description=label, placeholder=hint, value=value, continuous_update=False)
@@ -106,7 +171,8 @@ def html(value: str = "") -> HTML:
 
 def close_children(widget: Widget) -> None:
     """Close all that a widget is made of, but not the widget itself."""
-    for part in (*getattr(widget, "children", ()), widget.layout, getattr(widget, "style", None)):
+    parts = (getattr(widget, "layout", None), getattr(widget, "style", None))
+    for part in (*getattr(widget, "children", ()), *parts):
         if part is not None:
             if isinstance(part, DOMWidget):
                 close_children(part)

@@ -23,7 +23,7 @@ DOING: Mapping[Step, str] = {
     "sign_in": "Signing in …",
     "refresh": "Asking for your requests …",
     "authorize": "Preparing the link …",
-    "receive": "Waiting for the answer on this computer …",
+    "receive": "Preparing the link …",
     "finish": "Exchanging the code …",
     "ask": "Sending the request …",
     "choose": "Asking for the request …",
@@ -69,7 +69,12 @@ def text(words: str) -> str:
 
 def paragraph(words: str) -> str:
     """A sentence or two."""
-    return f"<p>{text(words)}</p>"
+    return paragraph_of(text(words))
+
+
+def paragraph_of(html: str) -> str:
+    """A paragraph of HTML."""
+    return f"<p>{html}</p>"
 
 
 def numbered(*items: str) -> str:

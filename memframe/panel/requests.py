@@ -10,13 +10,20 @@ from ipywidgets import HBox, VBox
 from memframe.panel import markup
 from memframe.panel.desk import Desk
 from memframe.panel.fields import button, html, show
+from memframe.secret import Secret
 from memframe.wire import AccessRequest, Status
 
 N_SHOWN = 6
 """Requests at first, and more with each click."""
 
 _ORDER: dict[Status, int] = {"approved": 0, "pending": 1, "rejected": 2, "revoked": 2}
-_WORDS: dict[Status, str] = {"approved": "Open", "pending": "Wait"}
+_ALIVE: tuple[Status, ...] = ("approved", "pending")
+_WORDS: dict[Status, str] = {
+    "approved": "Open",
+    "pending": "Wait",
+    "rejected": "Ask again",
+    "revoked": "Ask again",
+}
 
 
 class RequestList:
@@ -41,9 +48,11 @@ class RequestList:
         while len(self._rows) < len(shown):
             self._rows.append(_Row(self._desk))
             self.box.children = [*(row.box for row in self._rows), self._more]
+        alive = [request.memory_key for request in requests if request.status in _ALIVE]
         for row, request in zip(self._rows, [*shown, *[None] * len(self._rows)], strict=False):
-            row.draw(request, now)
+            row.draw(request, now, alive)
         n_more = len(requests) - len(shown)
+        show(self.box, bool(requests))
         show(self._more, n_more > 0)
         if n_more:
             self._more.description = f"Show more ({n_more})"
@@ -64,11 +73,14 @@ class _Row:
         self.box = HBox([self._line, self._go])
         self.box.add_class("mf-request")
 
-    def draw(self, request: AccessRequest | None, now: datetime) -> None:
+    def draw(self, request: AccessRequest | None, now: datetime, alive: Sequence[Secret | None]) -> None:
+        """Show a request, or nothing; of a user with one that is alive, no other is offered."""
         self._request = request
         show(self.box, request is not None)
         if request is not None:
-            words = _WORDS.get(request.status, "")
+            is_alive = request.status in _ALIVE
+            can_ask = request.memory_key is not None and request.memory_key not in alive
+            words = _WORDS[request.status] if is_alive or can_ask else ""
             self._line.value = markup.request_line(request, now)
             self._go.description = words or "Over"
             self._go.tooltip = f"{words} {markup.shortened(request.reason)}"

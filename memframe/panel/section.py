@@ -10,8 +10,9 @@ from ipywidgets import Button, HBox, VBox, Widget
 
 from memframe.panel import markup
 from memframe.panel.desk import Desk, Moment
-from memframe.panel.fields import SecretField, button, button_row, html, show
+from memframe.panel.fields import EnterKey, SecretField, button, button_row, html, name_as_labels, show
 from memframe.secret import Secret
+from memframe.signin.stand import LOOKS
 
 
 class Section(ABC):
@@ -58,7 +59,7 @@ class Section(ABC):
         self._head.value = markup.head(self.number, self.title, "done" if is_over else place, summary)
         if place == "active":
             for each in self._buttons:
-                each.disabled = moment.is_busy and moment.stand.doing != "receive"
+                each.disabled = moment.is_busy
             show(self._cancel, moment.is_busy)
             self.draw_body(moment)
             self._message.value = self.said(moment)
@@ -80,9 +81,29 @@ class Section(ABC):
     def said(self, moment: Moment) -> str:
         """What is wrong, or else what is going on, as HTML."""
         if moment.hint:
-            return markup.alert(moment.hint)
+            return markup.alert(name_as_labels(moment.hint))
         trouble = moment.stand.trouble
-        return markup.alert(trouble.text, trouble.way_out) if trouble else self.news(moment)
+        if trouble and trouble.is_passing and trouble.step in LOOKS and moment.is_watching:
+            return markup.aside(f"{trouble.text} {next_check(moment)}")  # nobody need do anything
+        if trouble:
+            return markup.alert(name_as_labels(trouble.text), trouble.way_out)
+        return self.news(moment)
+
+    def submit_on_enter(self, enter: EnterKey, submit: Button, *fields: Widget) -> None:
+        """Have Enter in these fields do what the button does, where that is shown and enabled."""
+
+        def click() -> None:
+            is_shown = "none" not in {self._body.layout.display, submit.layout.display}
+            if is_shown and not submit.disabled:
+                submit.click()
+
+        for field in fields:
+            enter.watch(field, click)
+
+    def ask_for(self, hint: str, field: Widget) -> None:
+        """Say what has to be typed first, with the cursor in its field."""
+        self.desk.ask_for(hint)
+        field.focus()
 
     def spend(self, field: SecretField, step: Callable[[Secret | None], object]) -> None:
         """Take a step with what was typed, and forget it, unless the same may go well in a minute."""
@@ -93,3 +114,10 @@ class Section(ABC):
             trouble = self.desk.way.trouble
             if trouble and trouble.is_passing:
                 field.put_back(secret)
+
+
+def next_check(moment: Moment) -> str:
+    """Return when the worker looks again, as a sentence."""
+    if moment.next_look_at is None:
+        return "" if moment.is_watching else "Checking has stopped."
+    return f"Next check at {markup.to_the_second(moment.next_look_at)}."

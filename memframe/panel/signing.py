@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from memframe.panel import markup
 from memframe.panel.desk import Desk, Moment
-from memframe.panel.fields import SecretField, button, html, show, text_field, text_of
+from memframe.panel.fields import LABELS, EnterKey, SecretField, button, html, show, text_field, text_of
 from memframe.panel.section import Section
 
 
@@ -15,15 +15,16 @@ class Signing(Section):
 
     number, title = 1, "Sign in"
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, enter: EnterKey) -> None:
         self._intro = html()
-        self._address = text_field("Address of the API", "https://memory.example/api/v1")
-        self._key = SecretField("API key")
+        self._address = text_field(LABELS["base_url"], "https://memory.example/api/v1")
+        self._key = SecretField(LABELS["api_key"])
         self._sign_in = button(desk, "Sign in", self._clicked, "primary")
         self._sign_out = button(desk, "Sign out", desk.sign_out, "quiet")
         super().__init__(
             desk, [self._intro, self._address, self._key.widget], [self._sign_in], [self._sign_out]
         )
+        self.submit_on_enter(enter, self._sign_in, self._address, self._key.widget)
 
     def draw(self, moment: Moment, due: int) -> None:
         super().draw(moment, due)
@@ -48,9 +49,9 @@ class Signing(Section):
         address = text_of(self._address)
         lacking = self.desk.moment.lacking
         if "base_url" in lacking and not address:
-            self.desk.ask_for("Type the address of the API first.")
+            self.ask_for(f"Fill in “{LABELS['base_url']}” first.", self._address)
         elif "api_key" in lacking and self._key.is_empty:
-            self.desk.ask_for("Type or paste the API key first.")
+            self.ask_for(f"Fill in “{LABELS['api_key']}” first.", self._key.widget)
         else:
             self.desk.start(lambda: self.spend(self._key, lambda key: self.desk.enter(key, address)))
 

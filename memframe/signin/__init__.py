@@ -8,6 +8,8 @@
                                                                  v               v
         loaded <──load── ready <──open── approved <────check──── pending, rejected, revoked
 
+    rejected, revoked ──ask──> pending, with the memory key that is known already
+
 Panels, scripts and tests drive the same steps. A step that fails raises its error and leaves the state
 as it was, so that it can be tried again; `SignIn.trouble` says in words what went wrong. A step out of
 turn is refused with the one that is due.
@@ -27,7 +29,7 @@ from msgspec.structs import replace
 
 from memframe.access import Access, ContentFormat
 from memframe.client import Client
-from memframe.connecting import connect
+from memframe.connecting import connect_and_sign_in
 from memframe.oauth import OAuthFlow
 from memframe.progress import ProgressOption
 from memframe.secret import Secret, closed
@@ -164,7 +166,10 @@ class SignIn:
         key = closed(key)
 
         def signed_in(_: Stand) -> Stand:
-            client = key if isinstance(key, Client) else connect(base_url, api_key=key, auth_url=auth_url)
+            if isinstance(key, Client):
+                key.sign_in()
+                return steps.signed_in(self._nobody, key)
+            client = connect_and_sign_in(base_url, api_key=key, auth_url=auth_url)
             return steps.signed_in(self._nobody, client)
 
         self._turns.take("sign_in", signed_in)
@@ -210,18 +215,30 @@ class SignIn:
 
         return str(self._turns.take("authorize", authorizing).address)
 
-    def receive(self, timeout_s: float = 300) -> None:
+    def receive(
+        self,
+        timeout_s: float = 300,
+        *,
+        client_id: str | None = None,
+        client_secret: str | Secret | None = None,
+        auth_url: str | None = None,
+        redirect_uri: str | None = None,
+    ) -> None:
         """Make a new attempt, and have a listener on this machine take its answer.
 
-        Meanwhile ``stand.address`` is what the user opens. See `OAuthFlow.run_local`.
+        Meanwhile ``stand.address`` is what the user opens. See `OAuthFlow.run_local`; the other parameters are
+        those of `authorize`.
         """
+        client_secret = closed(client_secret)
 
         def received(stand: Stand) -> Stand:
-            flow = steps.flow_of(stand)
+            flow = steps.flow_of(
+                stand, client_id, client_secret, auth_url=auth_url, redirect_uri=redirect_uri
+            )
 
             def show(address: str) -> None:
                 shown = steps.authorizing(stand, flow, address)
-                self._turns.put(stand.turn, replace(shown, doing="receive"))
+                self._turns.put(stand.turn, replace(shown, doing="receive", is_listening=True))
 
             tokens = flow.run_local(
                 timeout_s=timeout_s, show=show, is_wanted=lambda: stand.turn == self.stand.turn
@@ -236,7 +253,7 @@ class SignIn:
         self._turns.take("finish", lambda stand: steps.exchanged(stand, code_or_redirected_url))
 
     def ask(self, reason: str) -> None:
-        """Ask the user for access to the memories."""
+        """Ask the user for access to the memories; after a rejection or revocation once more, with another reason."""
         self._turns.take("ask", lambda stand: steps.asked(stand, reason, self._now()))
 
     def choose(self, request_id: str) -> None:

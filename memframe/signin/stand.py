@@ -12,6 +12,7 @@ from msgspec import Struct
 from memframe.access import Access
 from memframe.client import Client
 from memframe.oauth import OAuthFlow
+from memframe.secret import Secret
 from memframe.signin.trouble import Step, Trouble
 from memframe.wire import AccessRequest, OAuthTokens
 
@@ -35,8 +36,8 @@ DUE: Mapping[State, str] = {
     "authorized": "ask() with a reason",
     "pending": "check() until the user has decided",
     "approved": "open() the access",
-    "rejected": "authorize() again, or choose() another request",
-    "revoked": "authorize() again, or choose() another request",
+    "rejected": "ask() again with another reason, or choose() another request",
+    "revoked": "ask() again with another reason, or choose() another request",
     "ready": "load() the memories; `access` is open",
     "loaded": "nothing more: `memories` and `tags` are there",
 }
@@ -49,7 +50,7 @@ ALLOWED: Mapping[Step, frozenset[State]] = {
     "authorize": _SIGNED_IN,
     "receive": _SIGNED_IN,
     "finish": frozenset({"authorizing"}),
-    "ask": frozenset({"authorized"}),
+    "ask": frozenset({"authorized", "rejected", "revoked"}),
     "choose": _SIGNED_IN,
     "check": frozenset({"pending", "approved", "rejected", "revoked", "ready", "loaded"}),
     "open": frozenset({"approved"}),
@@ -80,6 +81,8 @@ class Stand(Struct, frozen=True, eq=False, kw_only=True):
         All of this developer's, the newest first.
     flow, address : OAuthFlow or None, str or None
         The attempt to connect a user, and what the user opens for it.
+    is_listening : bool
+        Whether a listener on this machine waits for the answer to `address`.
     tokens, request, access : OAuthTokens or None, AccessRequest or None, Access or None
         What came of it.
     memories, tags : DataFrame or None
@@ -96,12 +99,20 @@ class Stand(Struct, frozen=True, eq=False, kw_only=True):
     requests: tuple[AccessRequest, ...] = ()
     flow: OAuthFlow | None = None
     address: str | None = None
+    is_listening: bool = False
     tokens: OAuthTokens | None = None
     request: AccessRequest | None = None
     access: Access | None = None
     memories: pd.DataFrame | None = None
     tags: pd.DataFrame | None = None
     looked_at: datetime | None = None
+
+    @property
+    def memory_key(self) -> Secret | None:
+        """The user's key for further requests: of the exchange, or as the service tells it with the request."""
+        if self.tokens is not None:
+            return self.tokens.memory_key
+        return None if self.request is None else self.request.memory_key
 
     def __repr__(self) -> str:
         return f"<Stand {self.state}>"  # its fields hold what must not print

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from memframe.access import ContentFormat, open_access
 from memframe.client import Client
-from memframe.errors import AccessError, MemframeError
+from memframe.errors import AccessError, ConfigError, MemframeError, NotFoundError
 from memframe.load import load_memories, load_tags
 from memframe.oauth import OAuthFlow
 from memframe.progress import ProgressOption
@@ -26,7 +26,6 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 def signed_in(stand: Stand, client: Client) -> Stand:
     """The key is good: it gave a token."""
-    client.sign_in()
     return Stand(state="signed_in", flow=stand.flow, client=client, lookout=client.without_repeats())
 
 
@@ -36,6 +35,7 @@ def back(stand: Stand) -> Stand:
         stand,
         state="signed_in",
         address=None,
+        is_listening=False,
         tokens=None,
         request=None,
         access=None,
@@ -85,9 +85,18 @@ def exchanged(stand: Stand, answer: str | Secret) -> Stand:
 
 
 def asked(stand: Stand, reason: str, now: datetime) -> Stand:
-    """The user finds a request on the dashboard."""
-    memory_key = brought(stand.tokens).memory_key
-    return following(stand, brought(stand.client).create_access_request(memory_key, reason), now)
+    """Send a request, which the user then finds on the dashboard.
+
+    Raises
+    ------
+    ConfigError
+        The request that was chosen comes without its memory key.
+    """
+    if stand.memory_key is None:
+        raise ConfigError(
+            "the service tells no memory key with this request: authorize() the user again, and then ask()"
+        )
+    return following(stand, brought(stand.client).create_access_request(stand.memory_key, reason), now)
 
 
 def chosen(stand: Stand, request_id: str, now: datetime) -> Stand:
@@ -122,12 +131,18 @@ def loaded(stand: Stand, progress: ProgressOption) -> Stand:
 
 
 def failed(step: Step, stand: Stand, error: Exception, now: datetime) -> Stand:
-    """As it was, with the trouble; a used-up attempt is replaced by a new one, and a revocation is noticed."""
+    """As it was, with the trouble.
+
+    A used-up attempt is replaced by a new one, a revocation is noticed, and a user whose memory key is not
+    accepted any more is to be connected again.
+    """
     if step in {"open", "load"} and isinstance(error, AccessError):
         with suppress(MemframeError):  # then the first error is all that is known
             looked = checked(stand, now)
             if looked.state != stand.state:
                 return looked
+    if step == "ask" and stand.state != "authorized" and isinstance(error, AccessError | NotFoundError):
+        return replace(back(stand), trouble=trouble_of(step, error, memory_key_is_old=True))
     if stand.flow and (step == "receive" or (step == "finish" and not stand.flow.is_open)):
         stand = authorizing(stand, stand.flow, stand.flow.authorization_url())
     return replace(stand, trouble=trouble_of(step, error))

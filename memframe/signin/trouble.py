@@ -30,11 +30,13 @@ Kind = Literal[
     "refused_key",
     "refused_client",
     "refused_token",
+    "refused_memory_key",
     "unreachable",
     "busy",
     "state_mismatch",
     "used_code",
     "denied",
+    "link_pasted",
     "no_code",
     "no_answer",
     "no_access",
@@ -50,11 +52,15 @@ TEXTS: Mapping[Kind, tuple[str, str]] = {
     ),
     "refused_client": (
         "The service does not know this application.",
-        "Go back, and check client id and client secret, and that they belong to this address.",
+        "Go back, and check “Client id” and “Client secret”, and that they belong to this address.",
     ),
     "refused_token": (
         "The sign-in has expired, and the API key is not accepted any more.",
         "Sign out, and sign in with a valid key.",
+    ),
+    "refused_memory_key": (
+        "The service does not accept the key of this user's earlier connection any more.",
+        "Connect the user again, and then ask.",
     ),
     "busy": ("The service is busy.", "Try again in a minute."),
     "state_mismatch": (
@@ -65,6 +71,10 @@ TEXTS: Mapping[Kind, tuple[str, str]] = {
     "denied": (
         "The user chose not to allow the connection. Nothing was shared.",
         "Open the link again, or choose another request.",
+    ),
+    "link_pasted": (
+        "That is the link itself.",
+        "Open it, and paste the address of the page to which the browser is sent after the user has allowed it.",
     ),
     "no_code": (
         "There is no code in that.",
@@ -84,6 +94,7 @@ _OF_CODE: Mapping[str, Kind] = {
     "state_mismatch": "state_mismatch",
     "state_missing": "state_mismatch",
     "issuer_mismatch": "state_mismatch",
+    "link_pasted": "link_pasted",
     "code_missing": "no_code",
     "no_answer": "no_answer",
 }
@@ -118,13 +129,13 @@ class Trouble(Struct, frozen=True):
         return self.kind in _PASSING
 
 
-def trouble_of(step: Step, error: BaseException) -> Trouble:
-    """What an error in a step means.
+def trouble_of(step: Step, error: BaseException, *, memory_key_is_old: bool = False) -> Trouble:
+    """Return what an error in a step means; an old memory key is one of an earlier connection.
 
     >>> trouble_of("finish", OAuthError("...", code="access_denied")).text
     'The user chose not to allow the connection. Nothing was shared.'
     """
-    kind = _kind_of(step, error)
+    kind = "refused_memory_key" if memory_key_is_old else _kind_of(step, error)
     text, way_out = TEXTS.get(kind) or _own_words(error)
     wait_s = getattr(error, "retry_after_s", None)
     if kind == "busy" and wait_s:

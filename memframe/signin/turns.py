@@ -48,7 +48,8 @@ class Turns:
             after = work(before)
         except Exception as error:  # whatever it is, the stand shows it and the caller gets it
             if before.turn == self.stand.turn:
-                after = self._after_failure(step, before, error)
+                known = replace(before, flow=self.stand.flow)  # which a listener has shown already
+                after = self._after_failure(step, known, error)
             raise
         finally:
             is_kept = self.put(before.turn, after)
@@ -67,7 +68,7 @@ class Turns:
             if step in LOOKS and stand.doing:
                 return None
             shown = stand.trouble if step in LOOKS else None
-            self.stand = replace(stand, turn=stand.turn + 1, doing=step, trouble=shown)
+            self.stand = replace(stand, turn=stand.turn + 1, doing=step, trouble=shown, is_listening=False)
             before = replace(self.stand, doing=None, trouble=_outlasting(step, shown))
         self._tell()
         return before
@@ -85,7 +86,8 @@ class Turns:
     def go(self, stand: Stand) -> None:
         """Stand here, whatever is under way."""
         with self._lock:
-            self.stand = replace(stand, turn=self.stand.turn + 1, doing=None, trouble=None)
+            turn = self.stand.turn + 1
+            self.stand = replace(stand, turn=turn, doing=None, trouble=None, is_listening=False)
         self._tell()
 
     def _tell(self) -> None:

@@ -57,7 +57,7 @@ class Worker:
     Attributes
     ----------
     idle : threading.Event
-        Set while no errand is under way.
+        Set while no errand is under way, other than a listener that waits for somebody to act.
     is_watching : bool
         Whether it looks by itself for what may change.
     next_look_at : datetime or None
@@ -113,6 +113,8 @@ class Worker:
     def _follow(self) -> None:
         """Somebody else took a step: there may be something to look after now."""
         with self._lock:
+            if self._way.stand.is_listening:
+                self.idle.set()
             if not (self.is_watching or self._is_stopped) and self._way.state in _LOOK:
                 self.start()
 

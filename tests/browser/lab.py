@@ -10,6 +10,8 @@ import time
 import nbformat
 import requests
 
+from memframe.loopback import SIGNS_OF_ELSEWHERE
+
 SETTINGS = {
     "@jupyter-widgets/jupyterlab-manager/plugin": {"saveState": True},  # off by default, and the harder case
     "@jupyterlab/apputils-extension/notification": {
@@ -57,7 +59,11 @@ class Lab:
         homes = {"HOME": "", "IPYTHONDIR": "ipython"} | {
             f"JUPYTER_{name}_DIR": name.lower() for name in ("CONFIG", "DATA", "RUNTIME")
         }
-        inherited = {name: text for name, text in os.environ.items() if not name.startswith("MEMFRAME_")}
+        inherited = {  # the browser is on this machine, however whoever runs the tests came to it
+            name: text
+            for name, text in os.environ.items()
+            if not name.startswith("MEMFRAME_") and name not in SIGNS_OF_ELSEWHERE
+        }
         command = [
             *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
             f"--ServerApp.root_dir={self.notebooks}",

@@ -12,6 +12,9 @@ panel = mf.Panel(client, flow=mf.OAuthFlow(**named), poll_s=0.3, **options)
 panel
 """
 
+ANSWER = "Redirected address, or its code"
+"""The label of the field into which an answer is pasted."""
+
 TWO_FRAMES = "() => new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 
 
@@ -54,7 +57,7 @@ class Shown:
 
 def ask(shown, user):
     """Lead a panel to a request that waits."""
-    shown.paste("Redirected address, or its code", user.person.authorize(shown.link.get_attribute("href")))
+    shown.paste(ANSWER, user.person.authorize(shown.link.get_attribute("href")))
     shown.click("Continue")
     shown.click("Send the request")
     shown.says("Next check")

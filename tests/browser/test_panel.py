@@ -157,6 +157,42 @@ def test_the_keyboard_is_enough(open_panel, developer, settings, user):
     assert focused(shown.page) == "Open the authorization page"
 
 
+def test_enter_submits_what_was_typed(open_panel, developer, user):
+    shown = open_panel(BARE)
+    keyboard = shown.page.keyboard
+
+    def enter(label, text):
+        shown.field(label).fill(text)
+        keyboard.press("Enter")
+
+    enter("Address of the API", developer.base_url)
+    shown.says("Fill in “API key” first")
+    expect(shown.field("API key")).to_be_focused()
+    enter("API key", "mf_live_wrong")
+    shown.says("does not accept this API key")
+    shown.paste("API key", "mf_live_wrong_again")  # this one is left, and the next one counts
+    enter("API key", developer.api_key)
+    shown.field("Client id").wait_for()
+    shown.paste("Address of the OAuth server", developer.auth_url)
+    shown.paste("Client secret", developer.client_secret)
+    shown.paste("Redirect address, as registered", developer.redirect_uri)
+    enter("Client id", developer.client_id)
+    shown.link.wait_for()
+    keyboard.press("Enter")  # in a field that is there no more
+    enter("Redirected address, or its code", user.person.authorize(shown.link.get_attribute("href")))
+    shown.field("Your reason").wait_for()
+    expect(shown.box.get_by_role("alert")).to_have_count(0)
+
+
+def test_enter_in_a_field_that_was_left_before_submits_it(open_panel, developer):
+    shown = open_panel(BARE)
+    shown.paste("Address of the API", developer.base_url)
+    shown.paste("API key", developer.api_key)
+    expect(shown.field("API key")).to_have_value("")
+    shown.field("API key").press("Enter")
+    shown.field("Client id").wait_for()
+
+
 def focused(page):
     """The name of what has the focus."""
     own = page.evaluate_handle("document.activeElement").as_element()
@@ -213,9 +249,9 @@ def test_what_goes_wrong_is_told_and_there_is_a_way_out(open_panel, developer, u
     shown.click("Choose again")
     shown.says("Rejected")
     shoot(shown.box, "side-list")
-    shown.click("Connect a user")
-    answer(person.authorize(shown.link.get_attribute("href")))
-    shown.click("Send the request")
+    shown.click("Ask again")
+    shown.field("Your new reason").fill("The duplicates alone")
+    shown.click("Ask again")
     shown.says("Next check")
     person.decide(developer.dashboard_url, "Approve")
     shown.click("Load the memories")
@@ -265,7 +301,14 @@ def test_a_page_that_is_loaded_again_shows_the_same_and_goes_on(notebook, known,
 
 
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
-def test_it_can_be_read_in_light_and_dark_and_on_a_phone(notebook, known, user, theme, shoot, developer):
+def test_it_can_be_read_in_light_and_dark_and_on_a_phone(
+    notebook, open_panel, settings, user, theme, shoot, developer
+):
+    developer.import_memories(user.user_id, load_sample()[:5])
+    told = json.loads(settings.read_text()) | {"redirect_uri": "http://127.0.0.1/callback"}
+    settings.write_text(json.dumps(told))
+    known = open_panel(KNOWN)
+
     def look(moment):
         for width in (320, 900):
             known.resize(width)
@@ -276,17 +319,43 @@ def test_it_can_be_read_in_light_and_dark_and_on_a_phone(notebook, known, user, 
     known.page.wait_for_function(
         "name => document.body.dataset.jpThemeName === name", arg=f"JupyterLab {theme}"
     )
+    known.says("Waiting for the answer on this computer")
+    look("listening")
+    known.click("Paste the answer instead")
     known.click("Continue")
     known.box.get_by_role("alert").wait_for()
     known.box.locator("summary").click()
     look("link")
     assert faint(notebook.run("client").locator(".jp-OutputArea-output")) == []
-    ask(known, user)
+    known.paste("Redirected address, or its code", user.person.authorize(known.link.get_attribute("href")))
+    known.click("Continue")
+    known.field("Your reason").wait_for()
+    look("asking")
+    known.click("Send the request")
+    known.says("Next check")
+    look("pending")
+    user.person.decide(developer.dashboard_url, "Reject")
+    known.button("Ask again").wait_for()
+    look("rejected")
+    known.click("Ask again")
+    known.says("Next check")
     user.service.decide(user.ask("Once before").id, "approved")
     user.ask("Something else, with a reason that goes on for longer than there is room for on one line")
     known.click("Back")
     known.says("goes on for longer")
     look("list")
+    known.click("Open")
+    known.button("Load the memories").wait_for()
+    look("approved")
+    known.click("Load the memories")
+    known.click("Show a preview")
+    known.says("Ilka Tornow")
+    look("loaded")
+    known.click("Sign out")
+    known.field("API key").wait_for()
+    known.click("Sign in")
+    known.box.get_by_role("alert").wait_for()
+    look("signed out")
 
 
 def test_the_answer_comes_by_itself_where_the_browser_is_on_the_same_computer(
@@ -295,9 +364,8 @@ def test_the_answer_comes_by_itself_where_the_browser_is_on_the_same_computer(
     told = json.loads(settings.read_text()) | {"redirect_uri": "http://127.0.0.1/callback"}
     settings.write_text(json.dumps(told))
     shown = open_panel(KNOWN)
-    first = shown.link.get_attribute("href")
-    shown.click("Receive the answer here")
-    expect(shown.link).not_to_have_attribute("href", first)
+    shown.says("Waiting for the answer on this computer")
+    expect(shown.box).not_to_contain_text("paste it here")
     allow(shown, visit, user)
     shown.field("Your reason").wait_for()
 

@@ -46,6 +46,14 @@ def test_the_address_of_the_environment_is_not_asked_for(service, backend, monke
     assert backend.get_password("memframe", "base_url") == service.base_url
 
 
+def test_an_address_without_the_path_of_the_api_is_kept_with_it(service, backend):
+    done = log_in("--base-url", service.base_url.removesuffix("/api/v1"), typed=[service.api_key])
+    assert done.exit_code == 0, done.output
+    assert f"Signed in at {service.base_url}" in done.output
+    assert backend.get_password("memframe", "base_url") == service.base_url
+    assert mf.connect().access_requests() is not None
+
+
 def test_a_refused_key_is_not_kept(service, backend):
     done = log_in("--base-url", service.base_url, typed=["mfk_wrong_canary"])
     assert done.exit_code == 5

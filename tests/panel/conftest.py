@@ -12,6 +12,7 @@ from ipywidgets.widgets.widget import _instances
 
 import memframe as mf
 from memframe.client import Client
+from memframe.loopback import SIGNS_OF_ELSEWHERE
 from memframe.secret import Secret
 from memframe.service.local import LocalService
 from memframe.sources import variable_of
@@ -75,6 +76,16 @@ class Seen:
     def type(self, label, text):
         self.fields()[label].value = text
 
+    def press_enter(self, label, text="", *, wait=True):
+        """Press Enter in a field, as a front end reports it: Enter, the text, and what the link there returns."""
+        field, enter = self.fields()[label], self.panel._enter
+        field._handle_custom_msg({"event": "submit"}, [])
+        if text:
+            field.value = text
+        enter._returned.value = enter._sent.value
+        if wait:
+            self.settle()
+
     @property
     def html(self):
         return "".join(each.value for each in self.widgets() if isinstance(each, ipywidgets.HTML))
@@ -108,6 +119,19 @@ def user(service):
     user = User(LocalService(service._deployment, service._addresses, developer), f"{uuid4()}@example.org")
     yield user
     user.close()
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(monkeypatch):
+    """As on a machine with nobody in front of it, where answers are pasted."""
+    monkeypatch.setenv("SSH_CONNECTION", "192.0.2.1 50000 192.0.2.2 22")
+
+
+@pytest.fixture
+def local(monkeypatch):
+    """As on the machine of whoever has the browser, which listens for the answer."""
+    for name in SIGNS_OF_ELSEWHERE:
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture

@@ -1,8 +1,11 @@
 """What the panel says when something goes wrong, and that there is a way out of it."""
 
+import socket
 from threading import Event
+from urllib.parse import quote
 
 import pytest
+import requests
 from msgspec.structs import replace
 
 import memframe as mf
@@ -41,8 +44,8 @@ def test_a_key_of_the_environment_that_is_refused_can_be_typed(environment, show
 @pytest.mark.parametrize(
     ("base_url", "key", "asked"),
     [
-        ("", "", "Type the address of the API first."),
-        ("http://127.0.0.1:9/api/v1", "", "Type or paste the API key"),
+        ("", "", "Fill in “Address of the API” first."),
+        ("http://127.0.0.1:9/api/v1", "", "Fill in “API key” first."),
     ],
 )
 def test_what_is_not_typed_is_asked_for(bare, show, base_url, key, asked):
@@ -51,7 +54,16 @@ def test_what_is_not_typed_is_asked_for(bare, show, base_url, key, asked):
 
 def test_an_address_that_is_unsafe_is_refused_in_words(bare, show):
     seen = signing_in(show, "http://memory.example/api/v1", "mf_live_x")
-    assert "plain http to another machine" in seen.text
+    assert "“Address of the API” is plain http to another machine" in seen.text
+    assert "base_url" not in seen.text
+
+
+@pytest.mark.parametrize("left_out", ["/api/v1", "/v1"])
+def test_an_address_without_the_path_of_the_api_is_tried_with_it(bare, user, show, left_out):
+    base_url = user.service.base_url
+    seen = signing_in(show, base_url.removesuffix(left_out), user.service.api_key)
+    assert seen.panel.way.client.base_url == base_url
+    assert "Step 2 of 5" in seen.text
 
 
 def test_a_service_that_cannot_be_reached_is_tried_again(bare, user, show, proxy):
@@ -64,7 +76,7 @@ def test_a_service_that_cannot_be_reached_is_tried_again(bare, user, show, proxy
 
 def test_nothing_pasted(connected):
     connected.click("Continue")
-    assert "Paste the address to which the link led" in connected.text
+    assert "Fill in “Redirected address, or its code” first" in connected.text
 
 
 def test_an_address_of_another_attempt(connected, user):
@@ -120,7 +132,7 @@ def test_a_client_secret_that_is_refused_can_be_typed_again(bare, user, show):
 def test_a_setting_of_the_flow_that_is_not_typed_is_asked_for(bare, user, show):
     seen = show(user.client)
     seen.click("Connect a user")
-    assert "Type the client id first." in seen.text
+    assert "Fill in “Client id” first." in seen.text
 
 
 def test_a_reason_is_asked_for(user, show):
@@ -128,7 +140,7 @@ def test_a_reason_is_asked_for(user, show):
     seen.panel.way.authorize()
     answer(seen, user)
     seen.click("Send the request")
-    assert "Write your reason first" in seen.text
+    assert "Fill in “Your reason” first" in seen.text
     seen.type("Your reason", "because")
     seen.click("Send the request")
     assert "Step 4 of 5" in seen.text
@@ -140,8 +152,46 @@ def test_a_request_that_is_rejected(connected, user):
     connected.until("rejected")
     assert "The user declined" in connected.text
     assert "Nothing was shared." in connected.text
+    assert connected.fields()["Your new reason"].value == "a test"
+    connected.type("Your new reason", "")
+    connected.click("Ask again")
+    assert "Fill in “Your new reason” first" in connected.text
+    connected.type("Your new reason", "the duplicates alone")
+    connected.click("Ask again")
+    assert "Step 4 of 5" in connected.text
+    assert connected.panel.way.request.reason == "the duplicates alone"
+    user.service.decide(connected.panel.way.request.id, "rejected")
+    connected.until("rejected")
     connected.click("Choose again")
-    assert "Rejected a test" in connected.text
+    assert "Rejected the duplicates alone" in connected.text
+
+
+def test_whoever_was_rejected_before_is_asked_again_from_the_list(user, show):
+    user.service.decide(user.ask("the first").id, "rejected")
+    seen = show(user.client, flow=user.flow())
+    assert "Rejected the first" in seen.text
+    (again,) = [each for each in seen.buttons() if each.tooltip == "Ask again the first"]
+    again.click()
+    seen.settle()
+    seen.type("Your new reason", "the second")
+    seen.click("Ask again")
+    assert (seen.panel.way.state, seen.panel.way.request.reason) == ("pending", "the second")
+    seen.click("Back")
+    assert "Ask again" not in seen.labels()  # as one request of this user waits already
+
+
+def test_a_memory_key_that_is_not_accepted_any_more_leads_to_a_new_connection(far, user, proxy):
+    ask(far, user)
+    user.service.decide(far.panel.way.request.id, "rejected")
+    far.until("rejected")
+    proxy.script(CREATE_REQUEST, answered(403))
+    far.click("Ask again")
+    assert "does not accept the key of this user's earlier connection any more. Connect the user" in far.text
+    assert "Step 2 of 5" in far.text
+    far.click("Connect a user")
+    assert "does not accept" not in far.text
+    ask(far, user)
+    assert far.panel.way.state == "pending"
 
 
 def test_an_approval_that_is_taken_back_after_the_load(connected, user):
@@ -162,6 +212,16 @@ def test_a_busy_service_says_when_it_is_asked_again(far, user, proxy):
     assert 'role="alert"' not in far.html
     far.click("Check now")
     assert "busy" not in far.text
+
+
+def test_a_service_that_is_away_for_a_while_after_the_load_alarms_nobody(far, user, proxy):
+    approve(far, user).click("Load the memories")
+    proxy.script(GET_REQUEST, answered(503))
+    with pytest.raises(mf.ServiceError):
+        far.panel.way.check()
+    assert "The service is busy. Next check at" in far.text
+    assert 'role="alert"' not in far.html
+    assert "0 memories in panel.memories" in far.text
 
 
 def test_a_key_that_is_withdrawn_while_waiting(far, user, proxy):
@@ -257,6 +317,41 @@ def test_a_second_click_is_none(far, user, proxy):
     assert len(proxy.requests_to(CREATE_REQUEST)) == 1
 
 
+def test_enter_twice_is_once(bare, user, show, proxy):
+    seen = show()
+    seen.type("Address of the API", proxy.base_url)
+    field, enter = seen.fields()["API key"], seen.panel._enter
+    for _ in range(2):
+        field._handle_custom_msg({"event": "submit"}, [])
+    field.value = user.service.api_key
+    for number in (1, 2):
+        enter._returned.value = number
+    seen.settle()
+    assert seen.panel.way.state == "signed_in"
+    assert len(proxy.requests_to(ISSUE_TOKEN)) == 1
+
+
+def test_enter_while_something_is_under_way_does_nothing(bare, user, show, proxy):
+    came, release = Event(), Event()
+
+    def hold(request, forward):
+        came.set()
+        assert release.wait(SOON_S)
+        return passed(request, forward)
+
+    proxy.script(ISSUE_TOKEN, hold)
+    seen = show()
+    seen.type("Address of the API", proxy.base_url)
+    seen.press_enter("API key", user.service.api_key, wait=False)
+    assert came.wait(SOON_S)
+    seen.press_enter("API key", wait=False)
+    assert "Fill in" not in seen.text
+    release.set()
+    seen.settle()
+    assert seen.panel.way.state == "signed_in"
+    assert len(proxy.requests_to(ISSUE_TOKEN)) == 1
+
+
 def test_a_load_that_is_cancelled_ends(far, user, proxy):
     approve(far, user)
     came, release = Event(), Event()
@@ -278,18 +373,69 @@ def test_a_load_that_is_cancelled_ends(far, user, proxy):
     assert far.panel.memories is not None
 
 
-def test_the_answer_can_be_received_where_the_kernel_is_local(connected, user, monkeypatch):
-    for name in mf.loopback.SIGNS_OF_ELSEWHERE:
-        monkeypatch.delenv(name, raising=False)
-    connected.panel._draw()
-    way, listening = connected.panel.way, Event()
-    first = way.stand.address
-    way.subscribe(lambda: way.stand.address != first and listening.set())
-    connected.click("Receive the answer here", wait=False)
-    assert listening.wait(SOON_S)
+def test_on_one_machine_the_answer_is_received_and_nothing_is_pasted(local, connected, user):
+    assert connected.panel.way.stand.is_listening
     assert "Waiting for the answer on this computer" in connected.text
-    answer(connected, user)
+    assert "paste" not in connected.text.lower()
+    assert list(connected.fields()) == []
+    assert connected.labels() == ["Sign out", "Paste the answer instead", "Back"]
+    assert requests.get(user.person.authorize(connected.link), timeout=5).ok
+    connected.until("authorized")
     assert "Step 3 of 5" in connected.text
+
+
+def test_an_answer_that_does_not_get_through_is_pasted(local, connected, user):
+    address = user.person.authorize(connected.link)
+    connected.click("Paste the answer instead")
+    assert "paste it here" in connected.text
+    connected.type("Redirected address, or its code", address)
+    connected.click("Continue")
+    assert "Step 3 of 5" in connected.text
+    connected.click("Back")
+    connected.click("Connect a user")
+    assert not connected.panel.way.stand.is_listening
+    assert f"redirect_uri={quote(user.service.redirect_uri, safe='')}&" in connected.link
+    connected.click("Receive the answer here")
+    assert connected.panel.way.stand.is_listening
+
+
+def test_a_script_answers_while_the_panel_listens(local, connected, user):
+    way = connected.panel.way
+    way.finish(user.person.authorize(way.stand.address))
+    assert "Step 3 of 5" in connected.text
+
+
+def test_a_consent_that_is_denied_while_the_panel_listens_leaves_a_link(local, bare, user, show):
+    service = user.service
+    seen = show(user.client)
+    seen.type("Client id", service.client_id)
+    seen.type("Client secret", service.client_secret)
+    seen.type("Redirect address, as registered", service.redirect_uri)
+    seen.click("Connect a user")
+    first = seen.link
+    assert requests.get(user.person.authorize(first, allow=False), timeout=5).ok
+    seen.until_it_says("The user chose not to allow the connection.")
+    assert seen.link != first
+    answer(seen, user)
+    assert "Step 3 of 5" in seen.text
+
+
+def test_a_port_that_is_taken_is_not_listened_on(local, user, show):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        redirect_uri = f"http://127.0.0.1:{taken.getsockname()[1]}/callback"
+        seen = show(user.client, flow=user.flow(redirect_uri=redirect_uri))
+        assert not seen.panel.way.stand.is_listening
+        assert "paste it here" in seen.text
+        assert 'role="alert"' not in seen.html
+
+
+def test_a_link_that_is_pasted_is_called_that(connected):
+    connected.type("Redirected address, or its code", connected.link)
+    connected.click("Continue")
+    assert "That is the link itself. Open it, and paste the address of the page" in connected.text
+    with pytest.raises(mf.OAuthError, match="is the link itself") as refused:
+        connected.panel.way.finish(connected.link)
+    assert refused.value.code == "link_pasted"
 
 
 def test_a_hub_is_not_offered_to_listen(connected, monkeypatch):

@@ -51,6 +51,34 @@ def test_the_whole_walk_by_hand(bare, user, show):
     assert len(mf.load_memories(seen.panel.access, progress=False)) == 30
 
 
+def test_enter_does_what_the_button_does(bare, user, show):
+    service = user.service
+    seen = show(reason="x")
+    seen.press_enter("Address of the API", service.base_url)
+    assert "Fill in “API key” first." in seen.text
+    seen.press_enter("API key", "mf_live_wrong")
+    assert "does not accept this API key" in seen.text
+    seen.type("API key", "mf_live_left_before")
+    seen.press_enter("API key", service.api_key)
+    assert "Step 2 of 5" in seen.text
+    seen.type("Address of the OAuth server", service.auth_url)
+    seen.type("Client secret", service.client_secret)
+    seen.press_enter("Client id", service.client_id)
+    assert "Fill in “Redirect address, as registered” first." in seen.text
+    seen.press_enter("Redirect address, as registered", service.redirect_uri)
+    seen.press_enter("Redirected address, or its code", user.person.authorize(seen.link))
+    assert "Step 3 of 5" in seen.text
+
+
+def test_enter_in_a_field_that_is_there_no_more_does_nothing(connected, user):
+    field = connected.fields()["Redirected address, or its code"]
+    answer(connected, user)
+    field._handle_custom_msg({"event": "submit"}, [])
+    connected.panel._enter._returned.value = connected.panel._enter._sent.value
+    connected.settle()
+    assert 'role="alert"' not in connected.html
+
+
 def test_what_the_environment_knows_is_not_asked_for(environment, show):
     seen = show()
     assert seen.panel.way.client is not None
@@ -88,7 +116,7 @@ def test_every_state_has_one_primary_button(connected, user):
         ["Check now"],
         ["Load the memories"],
         ["Load again"],
-        ["Choose again"],
+        ["Ask again"],
         ["Connect a user"],
         ["Sign in"],
     ]
@@ -276,7 +304,7 @@ def test_a_secret_that_was_spent_is_forgotten(bare, user, show):
     seen.click("Sign in")
     assert seen.fields()["API key"].placeholder == ""
     seen.click("Sign in")
-    assert "Type or paste the API key first" in seen.text
+    assert "Fill in “API key” first" in seen.text
 
 
 def test_a_secret_is_kept_for_a_second_try_where_nobody_answered(bare, show):
@@ -296,6 +324,11 @@ def test_words_of_strangers_are_text(user, show):
     assert "<img" not in seen.html
     assert "<script" not in seen.html
     assert hostile in seen.text
+
+
+def test_dollars_of_strangers_are_no_formula(connected):
+    """MathJax leaves out what is within these classes: version 3 the first one, version 2 the other."""
+    assert {"mathjax_ignore", "tex2jax_ignore"} <= {*connected.panel._dom_classes}
 
 
 def test_a_panel_is_not_pickled_with_what_it_holds(connected):

@@ -1,5 +1,6 @@
 """Every side road of the sign-in, on a real service: what it is called, what is said, and how it goes on."""
 
+import json
 from typing import get_args
 from urllib.parse import parse_qs, urlsplit
 
@@ -18,7 +19,7 @@ from memframe.wire import (
     LIST_REQUESTS,
     LIST_TAGS,
 )
-from tests.faults import answered, cut, html
+from tests.faults import answered, cut, html, without_field
 from tests.signin.conftest import approved, pending
 
 NOWHERE = "http://127.0.0.1:9/api/v1"
@@ -117,6 +118,64 @@ def test_a_user_who_says_no(way, user, status):
     assert (way.state, way.trouble) == (status, None)
     way.go_back()
     assert (way.state, way.request) == ("signed_in", None)
+
+
+@pytest.mark.parametrize("status", ["rejected", "revoked"])
+def test_a_user_who_said_no_is_asked_again_without_another_authorization(far_way, user, proxy, status):
+    first = approved(far_way, user).request if status == "revoked" else pending(far_way, user).request
+    user.service.decide(first.id, status)
+    far_way.check()
+    far_way.ask("a better reason")
+    assert (far_way.state, far_way.request.reason) == ("pending", "a better reason")
+    assert far_way.request.id != first.id
+    asked = [json.loads(request.body)["memoryKey"] for request in proxy.requests_to(CREATE_REQUEST)]
+    assert asked[0] == asked[1]
+
+
+def test_a_request_that_was_chosen_is_asked_again_with_the_key_that_the_service_tells(way, user):
+    user.service.decide(user.ask().id, "rejected")
+    way.refresh()
+    way.choose(next(request.id for request in way.requests if request.user_id == user.user_id))
+    way.ask("a better reason")
+    assert way.state == "pending"
+
+
+def test_a_request_without_its_key_says_that_the_user_is_to_be_authorized(far_way, user, proxy):
+    request = user.ask()
+    user.service.decide(request.id, "rejected")
+    proxy.always(GET_REQUEST, without_field("memoryKey"))
+    far_way.choose(request.id)
+    assert isinstance(fails(far_way.ask, "x"), mf.ConfigError)
+    assert "authorize() the user again" in far_way.trouble.text
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_a_memory_key_that_is_not_accepted_any_more_leads_back_to_the_authorization(
+    far_way, user, proxy, status
+):
+    user.service.decide(pending(far_way, user).request.id, "rejected")
+    far_way.check()
+    proxy.script(CREATE_REQUEST, answered(status))
+    fails(far_way.ask, "a better reason")
+    assert (far_way.state, far_way.trouble.kind) == ("signed_in", "refused_memory_key")
+    pending(far_way, user)
+
+
+@pytest.mark.parametrize("fault", [answered(422), answered(429), cut])
+def test_a_refusal_that_is_not_about_the_key_leaves_one_where_one_was(far_way, user, proxy, fault):
+    user.service.decide(pending(far_way, user).request.id, "rejected")
+    far_way.check()
+    proxy.script(CREATE_REQUEST, fault)
+    fails(far_way.ask, "x" * 10)
+    assert far_way.state == "rejected"
+    far_way.ask("a better reason")
+    assert far_way.state == "pending"
+
+
+def test_an_address_without_the_path_of_the_api_is_tried_with_it(user):
+    way = mf.SignIn()
+    way.sign_in(user.service.api_key, base_url=user.service.base_url.removesuffix("/api/v1"))
+    assert way.client.base_url == user.service.base_url
 
 
 def test_a_revocation_is_noticed_when_the_memories_are_to_be_loaded(way, user):
