@@ -62,6 +62,9 @@ class Change(Struct, frozen=True, kw_only=True):
     relies_on : dict of str to dict of str to value
         Other memories, by id, and what of each must still be so: the change is stale where it is not. Of a copy that
         is deleted, the one that holds from then on alone what it said.
+    restores : str or None
+        Of a create, the id of the deleted memory that it brings back. A service that kept the times of that memory
+        gives the new one its id and times; another one gives it an id of its own, and dates it of now.
 
     Examples
     --------
@@ -80,6 +83,7 @@ class Change(Struct, frozen=True, kw_only=True):
     verbatim: bool = False
     hidden: tuple[str, ...] = ()
     relies_on: dict[str, dict[str, Value]] = {}
+    restores: str | None = None
 
     def __repr__(self) -> str:
         shown = asdict(masked(self))

@@ -30,7 +30,10 @@ def plan_cleanup(
     on_conflict: OnConflict = "raise",
     clock: Clock = utc_now,
 ) -> Plan:
-    """Plan what an audit proposes. Nothing is written: that is for `apply_plan`, and `plan_undo` takes it back.
+    """Plan what an audit proposes. Nothing is written: that is for `apply_plan`.
+
+    `plan_undo` takes it back, except for times: every patch leaves a new ``updated_at``, and a deleted memory has its
+    id and dates again only where the service restores it, which the displays of the plan say.
 
     - delete: junk, and copies of a text that hold nothing of their own.
     - merge: near-duplicates, and copies that hold more than their keeper. It gets all tags, and the title, summary,

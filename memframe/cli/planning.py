@@ -112,9 +112,11 @@ def plan_edits(
 @to_file
 @as_json
 def plan_back(journal: Path, request_id: str, out: Path | None, as_json: bool) -> None:
-    """Plan to take a run back: patches restore, deletes are created anew, creates are deleted.
+    """Plan to take a run back: patches restore, deletes are restored or created anew, creates are deleted.
 
-    Nothing is written. What somebody has changed since is a conflict and not overwritten: ends with 3.
+    Nothing is written. What somebody has changed since is a conflict and not overwritten: ends with 3. A deleted
+    memory has its id and dates again where the service restores it; elsewhere it has a new id and the date of the
+    undo. The plan says which, with the old date.
 
     \b
     Example:

@@ -29,7 +29,11 @@ def plan_deletes(
     on_conflict: OnConflict = "raise",
     clock: Clock = utc_now,
 ) -> Plan:
-    """Plan to delete memories, for good: a service cannot bring one back, only `plan_undo` can make it anew.
+    """Plan to delete memories; the specification knows no way to bring one back.
+
+    `plan_undo` creates again what a run has deleted. Only where the service offers to restore, as the embedded one
+    does for 30 days, does a memory have its id and times again; elsewhere it has a new id, and is dated of the day of
+    the undo. Each display of the plan says which.
 
     Each is read once more, and the plan holds all of it. What was seen in a frame and has changed at the
     service since is a conflict: somebody went on writing what was decided to be deleted. Ids alone say

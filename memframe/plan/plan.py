@@ -23,7 +23,7 @@ from memframe.plan.file import load_sealed, save_sealed
 from memframe.plan.staleness import refuse_stale
 from memframe.plan.table import html_of
 from memframe.plan.terminal import diff_of, wants_colour
-from memframe.plan.wording import counted, listed, summary_of
+from memframe.plan.wording import counted, listed, summary_of, undo_note
 from memframe.vault import Vault, open_vault
 
 Clock = Callable[[], datetime]
@@ -51,6 +51,8 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
         Of the key under which content is going to be sealed.
     created_at : datetime
         UTC: when the state was read that the plan was made from.
+    restore_days : int
+        For how many days the service restores deleted memories under their ids and times; 0 where it does not.
 
     Raises
     ------
@@ -83,9 +85,11 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
     user_id: str
     key_version: int
     created_at: datetime
+    restore_days: int = 0
 
     def __post_init__(self) -> None:
-        n_of = Counter(change.id for change in self.records if change.id is not None)
+        ids = [change.id or change.restores for change in self.records]
+        n_of = Counter(memory_id for memory_id in ids if memory_id is not None)
         repeated = [memory_id for memory_id, n_times in n_of.items() if n_times > 1]
         if repeated:
             raise PlanError(
@@ -181,6 +185,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
             "key_version": self.key_version,
             "created_at": self.created_at,
             "counts": self.counts,
+            "undo": undo_note(self),
             "changes": [_document_of(masked(change)) for change in self.records],
         }
         return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
@@ -246,6 +251,7 @@ def plan_of(access: Access, records: Iterable[Change], *, clock: Clock = utc_now
         user_id=access.user_id,
         key_version=access.credentials.key_version,
         created_at=clock(),
+        restore_days=access.client.restore_days,
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from memframe.change import FIELDS, Change, Value, masked
 from memframe.plan.spans import Span, shortened, spans_of, text_of
 from memframe.plan.unseen import visible
-from memframe.plan.wording import counted
+from memframe.plan.wording import counted, undo_note
 
 if TYPE_CHECKING:
     from memframe.plan.plan import Plan
@@ -39,7 +39,8 @@ def diff_of(plan: Plan, *, color: bool) -> str:
     """All changes of a plan, a paragraph each, and their counts."""
     show = _coloured if color else _plain
     parts = ["\n".join(map(show, _lines(masked(change)))) for change in plan.records]
-    return "\n\n".join([*parts, counted(plan.counts)])
+    note = undo_note(plan)
+    return "\n\n".join([*parts, counted(plan.counts) + (f"\n{note}" if note else "")])
 
 
 def _lines(change: Change) -> Iterator[Line]:
