@@ -222,13 +222,13 @@ def _without_repeats(access: Access, changes: Iterable[Change], surroundings: Su
     """The changes but those that an earlier undo has made, of deletes that are there again under new ids."""
     changes = list(changes)
     sought = {change.restores for change in changes if change.restores}
-    made: dict[str | None, list[str]] = defaultdict(list)
+    made: dict[str, list[str]] = defaultdict(list)
     for operation in _earlier_creates(access, surroundings):
         deleted = _deleted_of(operation.change)
-        if deleted in sought and operation.id:
+        if deleted and deleted in sought and operation.id:
             made[deleted].append(operation.id)
     there = read_stored(access, [memory_id for ids in made.values() for memory_id in ids])
-    return [change for change in changes if there.keys().isdisjoint(made.get(change.restores, ()))]
+    return [change for change in changes if there.keys().isdisjoint(made.get(change.restores or "", ()))]
 
 
 def _deleted_of(change: Change) -> str | None:

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import UNSET
 from msgspec.structs import replace
 
 import memframe as mf
@@ -151,7 +152,7 @@ def test_an_undo_by_an_earlier_memframe_is_known_for_what_it_is(elsewhere, memor
     run = applied(elsewhere, mf.plan_deletes(elsewhere, memories.iloc[:1]))
     plan = mf.plan_undo(elsewhere, run)
     (change,) = plan.records
-    of_before = replace(change, restores=None, reason=f"made anew: it was memory {memories.id[0]}")
+    of_before = replace(change, restores=UNSET, reason=f"made anew: it was memory {memories.id[0]}")
     applied(elsewhere, replace(plan, records=(of_before,)))
     assert len(mf.plan_undo(elsewhere, run)) == 0
 

@@ -52,5 +52,5 @@ def outcome_of(operation: Operation) -> Outcome:
         http_status=standing.http_status,
         attempts=standing.attempts,
         error=standing.error,
-        restores=operation.change.restores,
+        restores=operation.change.restores or None,
     )

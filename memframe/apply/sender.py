@@ -66,7 +66,7 @@ class Sender:
 
     def _request(self, operation: Operation, body: SecretBytes | None) -> dict[str, object]:
         headers = {"Idempotency-Key": idempotency_key(self._run_id, operation.n)}
-        if operation.change.restores is not None:
+        if operation.change.restores:
             headers[wire.RESTORES] = quote(
                 operation.change.restores, safe=""
             )  # whatever an id of theirs is made of

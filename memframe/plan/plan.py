@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 import pandas as pd
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from memframe.access import Access
@@ -51,7 +51,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
         Of the key under which content is going to be sealed.
     created_at : datetime
         UTC: when the state was read that the plan was made from.
-    restore_days : int
+    restore_days : int, optional
         For how many days the service restores deleted memories under their ids and times; 0 where it does not.
 
     Raises
@@ -85,11 +85,13 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
     user_id: str
     key_version: int
     created_at: datetime
-    restore_days: int = 0
+    restore_days: int | UnsetType = (
+        UNSET  # left out of the JSON: the id of a plan of before stays what it was
+    )
 
     def __post_init__(self) -> None:
-        ids = [change.id or change.restores for change in self.records]
-        n_of = Counter(memory_id for memory_id in ids if memory_id is not None)
+        ids = (change.id or change.restores for change in self.records)
+        n_of = Counter(memory_id for memory_id in ids if isinstance(memory_id, str))
         repeated = [memory_id for memory_id, n_times in n_of.items() if n_times > 1]
         if repeated:
             raise PlanError(
