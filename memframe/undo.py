@@ -39,7 +39,7 @@ _MADE_ANEW = "made anew: it was memory "
 
 
 class Source(NamedTuple):
-    """What is undone, and whether the service offers to restore what was deleted."""
+    """The journal of the run that is undone, and whether the service offers to restore what it deleted."""
 
     journal: Journal
     restores: bool
@@ -196,7 +196,7 @@ def _conflict(done: Change, before: Fields, after: Fields, why: str, *, made: st
 
 
 def _brought_back(memory_id: str | None, blob: MemoryBlob | None, *, restores: bool) -> str:
-    """What becomes of a deleted memory: the old date is in nothing else that is shown of the plan."""
+    """Say how a deleted memory comes back, with its old date, which no field of the change shows."""
     (created_at,) = instants([blob.created_at if blob else None])
     date = "at an unknown time" if pd.isna(created_at) else pd.Timestamp(created_at).strftime(UTC_MINUTE)
     if restores:

@@ -148,6 +148,18 @@ def test_where_a_service_does_not_restore_it_is_said_before_and_after(elsewhere,
     assert len(mf.plan_undo(elsewhere, run)) == 0
 
 
+@pytest.mark.parametrize("said", ["soon", "-1", "30.5", "99999", ""])
+def test_an_offer_that_is_no_number_of_days_is_none(service, access, memories, said):
+    def garbled(request, forward):
+        return without_offer(request, forward)._replace(headers={RESTORE_DAYS: said})
+
+    with FaultProxy(service.base_url) as proxy, mf.connect(proxy.base_url, api_key=service.api_key) as client:
+        proxy.always(GET_CREDENTIALS, garbled)
+        reader = mf.open_access(client, access.request_id)
+        assert reader.client.restore_days == 0
+        assert "does not restore" in str(mf.plan_deletes(reader, memories.id[0]))
+
+
 def test_an_undo_by_an_earlier_memframe_is_known_for_what_it_is(elsewhere, memories):
     run = applied(elsewhere, mf.plan_deletes(elsewhere, memories.iloc[:1]))
     plan = mf.plan_undo(elsewhere, run)

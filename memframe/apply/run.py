@@ -157,7 +157,7 @@ class Run(Struct, frozen=True, kw_only=True):
         return [counts, *self._told_of_restored(), str(self.verification), *stopped]
 
     def _told_of_restored(self) -> list[str]:
-        """What became of deleted memories that were to be brought back."""
+        """Count the deleted memories that came back, by how they did."""
         made = [one for one in self.results if one.restores and one.status in {"done", "recovered"}]
         n_same = sum(one.id == one.restores for one in made)
         parts = {

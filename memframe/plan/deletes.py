@@ -21,7 +21,7 @@ from memframe.plan.sheet import Sheet
 
 
 class Seen(NamedTuple):
-    """What of a memory was looked at, and ``updated_at`` of the row where that is all that was."""
+    """The fields of a memory that were looked at; with ``updated_at`` of the row where it was not loaded here."""
 
     fields: Mapping[str, Value]
     row_at: np.datetime64 | None = None

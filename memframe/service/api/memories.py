@@ -116,7 +116,7 @@ async def update_memory(request: ApiRequest, memory_id: FromPath[str], body: Raw
 
 @delete(route(wire.DELETE_MEMORY), status_code=200)
 async def delete_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[bytes]:
-    """Remove a memory for good; what is kept of it for a while says when it was, and not what."""
+    """Remove a memory for good; a tombstone with its times, and none of its text, is kept for a while."""
     deployment, developer_id = deployment_of(request), bearer_of(request)
     user_id = needed_query(request, "user_id")
     rules.checked_text(memory_id, "the memory id")

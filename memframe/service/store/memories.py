@@ -84,7 +84,7 @@ _texts = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 class Tombstone(NamedTuple):
-    """What is kept of a deleted memory: a keyed digest of its fields, and its times as they are stored."""
+    """The record of a deleted memory: a keyed digest of its fields, and its times as they are stored."""
 
     digest: str
     created_at: str
