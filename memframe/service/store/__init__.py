@@ -24,7 +24,7 @@ from memframe.service.store.engine import (
     writing,
 )
 from memframe.service.store.lookups import Lookups
-from memframe.service.store.memories import RESTORABLE, Memories, forget_tombstones, granted_memory
+from memframe.service.store.memories import RESTORABLE, Memories, granted_memory
 from memframe.service.store.postgresql import is_away
 from memframe.service.store.readers import Readers
 from memframe.service.store.requests import AccessRequests, StoredRequest, granted_key_version
@@ -94,8 +94,6 @@ class Store:
         self.lookups = Lookups(self._readers) if self._readers.threads else None
         self._writers = Writers(self._engine)
         self._now = now
-        with self.naming_errors():
-            forget_tombstones(self._engine, now=now())
         self.accounts = Accounts(self._engine, now=now)
         self.requests = AccessRequests(self._engine, now=now)
         self.authorizations = Authorizations(self._engine, now=now)

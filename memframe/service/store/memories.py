@@ -21,11 +21,10 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 import msgspec
-from sqlalchemy import Engine, bindparam, delete, insert, select, update
+from sqlalchemy import bindparam, delete, insert, select, update
 
 from memframe.errors import ConflictError, NotFoundError
 from memframe.service.cursors import Filter
-from memframe.service.store.engine import writing
 from memframe.service.store.links import LINK, UNLINK, adding
 from memframe.service.store.listings import listing
 from memframe.service.store.replays import Replays, forgetting, spent
@@ -116,7 +115,7 @@ class Memories:
         self._user_id = user_id
         self._developer_id = developer_id
         self._now = instant_text(now)
-        self._until = instant_text(now - RESTORABLE)
+        self._moment = now
         self.tags = Tags(queries, user_id, now=self._now)
         self.keys = UserKeys(queries, user_id, present=key_version, now=now)
         self.replays = Replays(queries, developer_id, now=now)
@@ -143,6 +142,7 @@ class Memories:
 
     def add(self, fields: Mapping[str, Any], tag_names: Sequence[str]) -> MemoryBlobResponse:
         """A new record of columns by name, with its tags; times and an id among the columns count as they are."""
+        self._forget_tombstones()
         tag_ids = self.tags.ensured(tag_names)
         new = {
             **dict.fromkeys(_STORED),
@@ -223,19 +223,22 @@ class Memories:
 
         `ConflictError` where the record is there: whoever restores it a second time would double it.
         """
-        self._forget_tombstones()
         this = {"user_id": self._user_id, "memory_id": memory_id}
         if self._queries.row(_ONE, **this) is not None:
             message = f"the memory {memory_id} is there, and was not restored once more"
             raise ConflictError(message, status=409, code="memory_exists")
         row = self._queries.row(_TAKE_TOMBSTONE, **this, developer_id=self._developer_id)
         tombstone = Tombstone(*row) if row else None
-        return tombstone if tombstone and tombstone.deleted_at > self._until else None
+        return tombstone if tombstone and tombstone.deleted_at > self._until() else None
 
     def _forget_tombstones(self) -> None:
+        """Delete those that are over, of all users, on the occasion of a create or delete."""
         self._queries.remembered(
-            ("tombstones forgotten",), lambda: self._queries.run(_FORGET, until=self._until)
+            ("tombstones forgotten",), lambda: self._queries.run(_FORGET, until=self._until())
         )
+
+    def _until(self) -> str:
+        return instant_text(self._moment - RESTORABLE)
 
     def contents(self, *, at_a_time: int) -> Iterator[list[Row]]:
         """Place and sealed content of every record, in batches."""
@@ -255,12 +258,6 @@ class Memories:
             return []
         statement, parameters = listing(columns, chosen, tag_ids)
         return self._queries.rows(statement, after=after, limit=limit, **parameters)
-
-
-def forget_tombstones(engine: Engine, *, now: datetime) -> None:
-    """Delete the tombstones that are over, of all users."""
-    with writing(engine) as connection:
-        Queries(connection).run(_FORGET, until=instant_text(now - RESTORABLE))
 
 
 def granted_memory(queries: Queries, memory_id: str, *, developer_id: str, user_id: str) -> MemoryBlob | None:
