@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
 Action = Literal["create", "patch", "delete", "conflict", "invalid"]
@@ -62,6 +62,9 @@ class Change(Struct, frozen=True, kw_only=True):
     relies_on : dict of str to dict of str to value
         Other memories, by id, and what of each must still be so: the change is stale where it is not. Of a copy that
         is deleted, the one that holds from then on alone what it said.
+    restores : str, optional
+        Of a create, the id of the deleted memory that it brings back. A service that kept the times of that memory
+        gives the new one its id and times; another one gives it an id of its own, and dates it of now.
 
     Examples
     --------
@@ -80,6 +83,7 @@ class Change(Struct, frozen=True, kw_only=True):
     verbatim: bool = False
     hidden: tuple[str, ...] = ()
     relies_on: dict[str, dict[str, Value]] = {}
+    restores: str | UnsetType = UNSET  # left out of the JSON: plans and journals of before keep their form
 
     def __repr__(self) -> str:
         shown = asdict(masked(self))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
@@ -42,6 +43,12 @@ class Client:
     transport : Transport, optional
         How requests travel.
 
+    Attributes
+    ----------
+    restore_days : int
+        For how many days the service restores deleted memories under their ids and times, as it said beside the
+        credentials; 0 where it does not offer that, which is no part of the specification.
+
     Examples
     --------
     >>> client.access_request(request_id).status
@@ -64,6 +71,7 @@ class Client:
         self._transport = transport or Transport()
         self._transport.keep_out(api_key)
         self._tokens = Tokens(base_url, api_key, token_lifetime_s, self._transport)
+        self.restore_days = 0
 
     def __repr__(self) -> str:
         return f"<memframe.Client {self.base_url}>"
@@ -175,7 +183,11 @@ class Client:
         AccessError
             The request is not approved, or belongs to another developer.
         """
-        keys = self._call(wire.GET_CREDENTIALS, Credentials, request_id=request_id)
+        ids = {"request_id": request_id}
+        answer = self.exchange(wire.GET_CREDENTIALS, ids)
+        body = self._transport.checked(answer, wire.GET_CREDENTIALS, call=_named(wire.GET_CREDENTIALS, ids))
+        keys = decoded(body, Credentials, what=wire.GET_CREDENTIALS)
+        self.restore_days = _restore_days(answer)
         self._transport.keep_out(keys.memory_key, keys.encryption_key)
         return keys
 
@@ -274,3 +286,8 @@ class Client:
 def _named(endpoint: wire.Endpoint, ids: Mapping[str, str]) -> str:
     """Return a call as messages name it: with the ids that were asked for, as one of them may be wrong."""
     return f"{endpoint.method} {endpoint.fill(**ids)}"
+
+
+def _restore_days(answer: Answer) -> int:
+    said = answer.headers.get(wire.RESTORE_DAYS, "")
+    return int(said) if re.fullmatch(r"[0-9]{1,4}", said) else 0

@@ -1,14 +1,21 @@
-"""Journal to the inverse plan: patches restore, deletes are created anew, creates are deleted.
+"""Journal to the inverse plan: patches restore, deletes are restored or created anew, creates are deleted.
 
 Three-way again: what somebody else has changed since the run is a conflict in the plan, never overwritten. What
-is already as it was before the run needs nothing. A memory that is made anew has another id and other times; the
-reason of its change names the old id.
+is already as it was before the run needs nothing.
+
+A deleted memory comes back with its id and times where the service offers that (`Client.restore_days`). Otherwise
+it is made anew: with a new id, and dated of the day of the undo, as no client can set a time. The reason of the
+change names the old id and date.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from memframe.access import Access
 from memframe.address import same_service
@@ -20,10 +27,22 @@ from memframe.current import Stored, read_stored
 from memframe.errors import JournalError, PlanError
 from memframe.journal import WRITTEN, Header, Journal, Operation, Shelf
 from memframe.plan import Plan, plan_of
+from memframe.plan.compare import instants
 from memframe.plan.sheet import label_of
-from memframe.plan.wording import listed, name_of
+from memframe.plan.wording import UTC_MINUTE, listed, name_of
+from memframe.wire import MemoryBlob
 
 Fields = dict[str, Value]
+
+_MADE_ANEW = "made anew: it was memory "
+"""How journals of before `Change.restores` name the memory that a create brings back."""
+
+
+class Source(NamedTuple):
+    """The journal of the run that is undone, and whether the service offers to restore what it deleted."""
+
+    journal: Journal
+    restores: bool
 
 
 def plan_undo(
@@ -49,7 +68,11 @@ def plan_undo(
     Returns
     -------
     Plan
-        Creates that are taken back are deletes, whose number `apply_plan` wants confirmed. Of action "conflict"
+        Creates that are taken back are deletes, whose number `apply_plan` wants confirmed. Deletes that are taken
+        back are creates: the memory has its id and times again where the service offers that, as the embedded one
+        does for 30 days; elsewhere it has a new id and is dated of the day of the undo. ``changes.reason`` says
+        which, with the old date, and ``run.outcomes`` what came of it. A patch that is taken back leaves the
+        ``updated_at`` of the undo everywhere. Of action "conflict"
         is what was changed since the run; ``plan.without("conflict")`` leaves it as it is.
 
     Raises
@@ -78,7 +101,9 @@ def plan_undo(
         refuse_elsewhere(access, "journal", journal.header.base_url, journal.header.user_id)
         undone = _chosen(journal.operations(), rows)
         now = read_stored(access, [str(operation.id) for operation in undone])
-        inverse = [_INVERSE[op.action](op, now.get(str(op.id)), journal) for op in undone]
+        age, window = moment - journal.header.created_at, timedelta(days=access.client.restore_days)
+        source = Source(journal, restores=age < window)
+        inverse = [_INVERSE[op.action](op, now.get(str(op.id)), source) for op in undone]
     changes = _without_repeats(access, filter(None, inverse), surroundings)
     return plan_of(access, changes, clock=lambda: moment)
 
@@ -102,7 +127,7 @@ def _of_rows(operations: list[Operation], labels: list[Label]) -> list[Operation
     return [operation for operation in operations if operation.change.row in labels]
 
 
-def _unpatched(operation: Operation, now: Stored | None, _: Journal) -> Change | None:
+def _unpatched(operation: Operation, now: Stored | None, _: Source) -> Change | None:
     """Old values, where the service still holds what the run has written."""
     done = operation.change
     old = {name: done.before[name] for name in done.after if name in done.before}
@@ -116,7 +141,7 @@ def _unpatched(operation: Operation, now: Stored | None, _: Journal) -> Change |
     return _inverse(done, "patch", present, old, "takes a patch back", id=done.id) if old else None
 
 
-def _uncreated(operation: Operation, now: Stored | None, _: Journal) -> Change | None:
+def _uncreated(operation: Operation, now: Stored | None, _: Source) -> Change | None:
     """A delete of what the run has made, unless somebody went on writing it."""
     done = operation.change
     if now is None:
@@ -129,21 +154,23 @@ def _uncreated(operation: Operation, now: Stored | None, _: Journal) -> Change |
     return _inverse(done, "delete", held, {}, "takes a create back", id=now.id, sealed=sealed)
 
 
-def _undeleted(operation: Operation, now: Stored | None, journal: Journal) -> Change | None:
+def _undeleted(operation: Operation, now: Stored | None, source: Source) -> Change | None:
     """A create of all that the deleted memory held; content that no key has opened as it was stored."""
     done = operation.change
     if now is not None:
         return None  # it is there under its own id
     held: Fields = {name: value for name, value in done.before.items() if value is not None and value != ()}
+    blob = source.journal.backup(operation.n)
     if done.sealed is not None:
-        blob = journal.backup(operation.n)
         held["content"] = None if blob is None else blob.content
     if held.get("content") is None:
         return _conflict(done, {}, held, "it held no content, without which a memory cannot be made")
-    return _inverse(done, "create", {}, held, _made_anew(done.id), verbatim=done.sealed is not None)
+    reason = _brought_back(done.id, blob, restores=source.restores)
+    is_sealed = done.sealed is not None
+    return _inverse(done, "create", {}, held, reason, verbatim=is_sealed, restores=done.id)
 
 
-_INVERSE: Mapping[Action, Callable[[Operation, Stored | None, Journal], Change | None]] = {
+_INVERSE: Mapping[Action, Callable[[Operation, Stored | None, Source], Change | None]] = {
     "patch": _unpatched,
     "create": _uncreated,
     "delete": _undeleted,
@@ -168,8 +195,13 @@ def _conflict(done: Change, before: Fields, after: Fields, why: str, *, made: st
     return _inverse(done, "conflict", before, after, why, id=made or done.id)
 
 
-def _made_anew(memory_id: str | None) -> str:
-    return f"made anew: it was memory {memory_id}"
+def _brought_back(memory_id: str | None, blob: MemoryBlob | None, *, restores: bool) -> str:
+    """Say how a deleted memory comes back, with its old date, which no field of the change shows."""
+    (created_at,) = instants([blob.created_at if blob else None])
+    date = "at an unknown time" if pd.isna(created_at) else pd.Timestamp(created_at).strftime(UTC_MINUTE)
+    if restores:
+        return f"restores memory {memory_id}, created {date}, with its id and dates"
+    return f"made anew: it was memory {memory_id}, created {date}; it gets a new id and the date of the undo"
 
 
 def _holds(now: Stored, name: str, value: Value) -> bool:
@@ -189,11 +221,20 @@ def _since_the_run(moved: list[str]) -> str:
 def _without_repeats(access: Access, changes: Iterable[Change], surroundings: Surroundings) -> list[Change]:
     """The changes but those that an earlier undo has made, of deletes that are there again under new ids."""
     changes = list(changes)
-    reasons = {change.reason for change in changes if change.action == "create"}
-    creates = _earlier_creates(access, surroundings)
-    made = {op.change.reason: op.id for op in creates if op.change.reason in reasons}
-    there = read_stored(access, [memory_id for memory_id in made.values() if memory_id])
-    return [change for change in changes if made.get(change.reason) not in there]
+    sought = {change.restores for change in changes if change.restores}
+    made: dict[str, list[str]] = defaultdict(list)
+    for operation in _earlier_creates(access, surroundings):
+        deleted = _deleted_of(operation.change)
+        if deleted and deleted in sought and operation.id:
+            made[deleted].append(operation.id)
+    there = read_stored(access, [memory_id for ids in made.values() for memory_id in ids])
+    return [change for change in changes if there.keys().isdisjoint(made.get(change.restores or "", ()))]
+
+
+def _deleted_of(change: Change) -> str | None:
+    """Return the id of the deleted memory that a create brings back."""
+    reason = change.reason or ""
+    return change.restores or (reason.removeprefix(_MADE_ANEW) if reason.startswith(_MADE_ANEW) else None)
 
 
 def _earlier_creates(access: Access, surroundings: Surroundings) -> Iterator[Operation]:

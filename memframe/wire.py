@@ -60,6 +60,13 @@ DELETE_MEMORY = Endpoint("DELETE", "/memory-blobs/{memory_id}")
 LIST_TAGS = Endpoint("GET", "/tags")
 TAG = Endpoint("GET", "/tags/{tag_id}")
 
+RESTORES = "Restores"
+"""Header of a create, no part of the specification: the id of a deleted memory that it brings back. A service that
+kept its times gives it that id and those times again; any other one ignores the header."""
+
+RESTORE_DAYS = "Restore-Days"
+"""Header of an answer to `GET_CREDENTIALS` by which a service offers that: for how many days after the delete."""
+
 OAUTH_AUTHORIZE = "/oauth/authorize"
 OAUTH_TOKEN = "/oauth/token"
 

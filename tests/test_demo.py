@@ -7,13 +7,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from memframe.archive import export_memories, load_archive
 from memframe.audit import find_secrets
+from memframe.change import FIELDS
 from memframe.cli import main
 from memframe.demo import SampleService
+from memframe.demo.cleaning import compared
 from memframe.demo.telling import Telling, cut, display_width
 from memframe.frames import MEMORY_KINDS, FrameBuilder
 from memframe.sample import load_sample
@@ -110,7 +113,10 @@ def test_it_shows_the_whole_way_and_leaves_five_files(machine):
     for n in re.findall(r"(?m)(\d+) memories \(\d+ %\)", told):
         assert f"{n} memories (" in page
     assert "A second audit finds no secrets, and nothing more to" in done.stdout
-    assert "389 memories, every field as it was" in done.stdout
+    told = " ".join(done.stdout.split())
+    assert "An undo within 30 days brings deleted memories back with their ids and dates." in told
+    same = "389 memories, every text, tag and score as it was; all with the ids and dates of creation that they had; "
+    assert re.search(same + r"\d+ that were changed and changed back have a new updated_at", told)
     assert str(folder) in done.stdout
     files = "".join((folder / name).read_text() for name in ("audit.html", "audit.json"))
     secrets = secrets_of(loaded)
@@ -118,6 +124,21 @@ def test_it_shows_the_whole_way_and_leaves_five_files(machine):
     assert [secret for secret in secrets if stands(secret, done.stdout + files)] == []
     assert max(map(display_width, done.stdout.splitlines())) < 80 + len(str(folder))
     assert "\x1b" not in done.stdout
+
+
+def test_what_an_undo_did_not_bring_back_is_told():
+    before = pd.DataFrame({"id": ["a", "b", "c"], "tags": [(), (), ()]}).reindex(columns=["id", *FIELDS])
+    before = before.assign(tags=[("x", "y")] * 3, created_at=pd.Timestamp("2024-05-18", tz="UTC"))
+    before["updated_at"] = before.created_at
+    assert compared(before, before[::-1]).endswith("all with the ids and dates of creation that they had.")
+    now = pd.Timestamp("2030-01-01", tz="UTC")
+    anew = before.assign(id=["a", "b", "d"], created_at=[*before.created_at[:2], now], updated_at=now)
+    assert compared(before, anew) == (
+        "3 memories, every text, tag and score as it was; 1 with a new id and the date of today; 2 that were "
+        "changed and changed back have a new updated_at, which no undo takes back."
+    )
+    assert "NOT all as they were" in compared(before, before.assign(content="other"))
+    assert "1 with another date of creation" in compared(before, before.assign(created_at=anew.created_at))
 
 
 def test_it_replaces_an_earlier_tour_and_does_without_unicode(tmp_path):

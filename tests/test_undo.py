@@ -1,4 +1,4 @@
-"""Runs are taken back: patches restore, deletes are made anew, creates go; what others changed stays."""
+"""Runs are taken back: patches restore, deletes are restored or made anew, creates go; what others changed stays."""
 
 import functools
 import json
@@ -7,12 +7,24 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import UNSET
+from msgspec.structs import replace
 
 import memframe as mf
+from memframe.apply import Surroundings
 from memframe.change import FIELDS
-from memframe.wire import CREATE_MEMORY, DELETE_MEMORY, GET_MEMORY, LIST_MEMORIES, UPDATE_MEMORY
+from memframe.wire import (
+    CREATE_MEMORY,
+    DELETE_MEMORY,
+    GET_CREDENTIALS,
+    GET_MEMORY,
+    LIST_MEMORIES,
+    RESTORE_DAYS,
+    RESTORES,
+    UPDATE_MEMORY,
+)
 from tests.conftest import User
-from tests.faults import FaultProxy, changed
+from tests.faults import FaultProxy, answered, changed, lost
 
 QUIET = {"progress": False, "settle_s": 0.0}
 
@@ -64,16 +76,158 @@ def test_patches_restore_the_old_values_and_no_other(access, memories):
     assert held(access) == before
 
 
-def test_deletes_are_made_anew_and_name_the_old_id(access, memories):
-    before = held(access)
-    run = applied(access, mf.plan_deletes(access, memories.iloc[:2]))
-    plan = mf.plan_undo(access, run)
+def whole(access):
+    """What memories hold, with their ids and times."""
+    return mf.load_memories(access, progress=False).sort_values("id", ignore_index=True)
+
+
+def test_deletes_are_restored_under_their_ids_and_times(user, access, memories):
+    mf.push_memories(access, memories.assign(title=["A", "B", "C"]), **QUIET).raise_for_failures()
+    before, loaded = whole(access), mf.load_memories(access, progress=False)
+    plan = mf.plan_deletes(access, memories.id[:2])
+    assert "An undo within 30 days brings deleted memories back with their ids and dates" in str(plan)
+    run = applied(access, plan)
+    back = mf.plan_undo(access, run)
+    assert back.counts == {"create": 2}
+    for memory_id, created_at, reason in zip(
+        memories.id, memories.created_at, back.changes.reason, strict=False
+    ):
+        assert f"restores memory {memory_id}, created {created_at:%Y-%m-%d %H:%M} UTC" in reason
+    again = applied(access, back)
+    assert "2 restored with their ids and dates" in repr(again)
+    assert list(again.outcomes.id) == list(again.outcomes.restores) == list(memories.id[:2])
+    pd.testing.assert_frame_equal(whole(access), before)
+    stranger = mf.open_access(user.client, access.request_id)
+    for someone in (access, stranger):
+        assert len(mf.plan_changes(someone, loaded)) == 0, "the frame of before is of this state again"
+        assert len(mf.plan_changes(someone, loaded.assign(source="mail"))) == 3
+    assert len(mf.plan_undo(access, run)) == 0
+    assert len(mf.plan_deletes(stranger, loaded)) == 3
+
+
+def without_offer(request, forward):
+    reply = forward(request)
+    kept = {name: text for name, text in reply.headers.items() if name.lower() != RESTORE_DAYS.lower()}
+    return reply._replace(headers=kept)
+
+
+def without_restoring(request, forward):
+    headers = {name: text for name, text in request.headers.items() if name != RESTORES}
+    return forward(request._replace(headers=headers))
+
+
+@pytest.fixture
+def elsewhere(service, access):
+    """The same memories at a service that restores nothing, as the specification has it."""
+    with FaultProxy(service.base_url) as proxy, mf.connect(proxy.base_url, api_key=service.api_key) as client:
+        proxy.always(GET_CREDENTIALS, without_offer)
+        proxy.always(CREATE_MEMORY, without_restoring)
+        yield mf.open_access(client, access.request_id)
+
+
+def test_where_a_service_does_not_restore_it_is_said_before_and_after(elsewhere, memories):
+    before = held(elsewhere)
+    plan = mf.plan_deletes(elsewhere, memories.iloc[:2])
+    with pytest.raises(
+        mf.PlanError, match=r"confirm=2 to go on\. An undo brings .* new ids and the date of that day"
+    ):
+        mf.apply_plan(elsewhere, plan, **QUIET)
+    run = applied(elsewhere, plan)
+    plan = mf.plan_undo(elsewhere, run)
     assert plan.counts == {"create": 2}
-    for memory_id, reason in zip(memories.id[:2], plan.changes.reason, strict=True):
-        assert memory_id in reason
-    again = applied(access, plan)
-    assert held(access) == before
+    for memory_id, created_at, reason in zip(
+        memories.id, memories.created_at, plan.changes.reason, strict=False
+    ):
+        assert f"was memory {memory_id}, created {created_at:%Y-%m-%d %H:%M} UTC" in reason
+        assert "new id and the date of the undo" in reason
+    again = applied(elsewhere, plan)
+    assert held(elsewhere) == before
     assert not set(again.outcomes.id) & set(memories.id)
+    assert list(again.outcomes.restores) == list(memories.id[:2])
+    assert "2 brought back with new ids and today's date" in repr(again)
+    assert len(mf.plan_undo(elsewhere, run)) == 0
+
+
+@pytest.mark.parametrize("said", ["soon", "-1", "30.5", "99999", ""])
+def test_an_offer_that_is_no_number_of_days_is_none(service, access, memories, said):
+    def garbled(request, forward):
+        return without_offer(request, forward)._replace(headers={RESTORE_DAYS: said})
+
+    with FaultProxy(service.base_url) as proxy, mf.connect(proxy.base_url, api_key=service.api_key) as client:
+        proxy.always(GET_CREDENTIALS, garbled)
+        reader = mf.open_access(client, access.request_id)
+        assert reader.client.restore_days == 0
+        assert "does not restore" in str(mf.plan_deletes(reader, memories.id[0]))
+
+
+def test_an_undo_by_an_earlier_memframe_is_known_for_what_it_is(elsewhere, memories):
+    run = applied(elsewhere, mf.plan_deletes(elsewhere, memories.iloc[:1]))
+    plan = mf.plan_undo(elsewhere, run)
+    (change,) = plan.records
+    of_before = replace(change, restores=UNSET, reason=f"made anew: it was memory {memories.id[0]}")
+    applied(elsewhere, replace(plan, records=(of_before,)))
+    assert len(mf.plan_undo(elsewhere, run)) == 0
+
+
+def test_a_restore_whose_answer_got_lost_is_found_and_not_sent_again(service, access, memories):
+    run = applied(access, mf.plan_deletes(access, memories.iloc[:2]))
+    before = len(mf.load_memories(access, progress=False))
+    with FaultProxy(service.base_url) as proxy, mf.connect(proxy.base_url, api_key=service.api_key) as client:
+        proxy.script(CREATE_MEMORY, lost)
+        reader = mf.open_access(client, access.request_id)
+        again = mf.apply_plan(reader, mf.plan_undo(reader, run), workers=1, **QUIET)
+        assert len(proxy.requests_to(CREATE_MEMORY)) == 2
+    assert sorted(again.outcomes.status) == ["done", "recovered"]
+    assert list(again.outcomes.id) == list(memories.id[:2])
+    assert "2 restored with their ids and dates" in repr(again)
+    pd.testing.assert_frame_equal(whole(access), memories.sort_values("id", ignore_index=True))
+    assert before == 1
+
+
+def test_an_undo_that_broke_off_is_resumed_with_the_same_header_and_restores_each_once(
+    service, access, memories
+):
+    run = applied(access, mf.plan_deletes(access, memories))
+    with FaultProxy(service.base_url) as proxy, mf.connect(proxy.base_url, api_key=service.api_key) as client:
+        proxy.script(CREATE_MEMORY, lost, answered(403, {"detail": "not now"}))
+        reader = mf.open_access(client, access.request_id)
+        cut = mf.apply_plan(reader, mf.plan_undo(reader, run), workers=1, **QUIET)
+        assert not cut.is_complete
+        with pytest.raises(mf.PlanError, match="an earlier run was cut short"):
+            mf.apply_plan(reader, mf.plan_undo(reader, run), **QUIET)
+        resumed = mf.resume_run(reader, cut, **QUIET)
+        sent = [request.headers for request in proxy.requests_to(CREATE_MEMORY)]
+    resumed.raise_for_failures()
+    assert {headers[RESTORES] for headers in sent} == set(memories.id)
+    assert len({(headers[RESTORES], headers["Idempotency-Key"]) for headers in sent}) == 3
+    pd.testing.assert_frame_equal(whole(access), memories.sort_values("id", ignore_index=True))
+
+
+def test_of_two_undos_that_were_planned_at_once_the_second_doubles_nothing(access, memories):
+    run = applied(access, mf.plan_deletes(access, memories.iloc[:2]))
+    one, other = mf.plan_undo(access, run), mf.plan_undo(access, run)
+    applied(access, one)
+    with pytest.raises(mf.StalePlanError, match=f"restores what is there again: memory {memories.id[0]}"):
+        mf.apply_plan(access, other, **QUIET)
+    assert len(mf.load_memories(access, progress=False)) == 3
+
+
+def test_what_somebody_restores_meanwhile_is_a_conflict_and_not_doubled(service, access, memories, tmp_path):
+    run = applied(access, mf.plan_deletes(access, memories.iloc[:1]))
+    theirs = mf.plan_undo(access, run)
+
+    def late(request, forward):
+        applied(access, theirs)
+        return forward(request)
+
+    with FaultProxy(service.base_url) as proxy, mf.connect(proxy.base_url, api_key=service.api_key) as client:
+        proxy.script(CREATE_MEMORY, late)
+        reader = mf.open_access(client, access.request_id)
+        mine = mf.plan_undo(reader, run)
+        stopped = mf.apply_plan(reader, mine, **QUIET, surroundings=Surroundings(folder=tmp_path))
+    assert list(stopped.outcomes.status) == ["conflict"]
+    assert "is there" in stopped.outcomes.error[0]
+    pd.testing.assert_frame_equal(whole(access), memories.sort_values("id", ignore_index=True))
 
 
 def test_creates_are_deleted_once_confirmed(access, memories):
@@ -158,11 +312,14 @@ def test_undoing_twice_changes_nothing_the_second_time(access, memories):
 
 
 def test_an_undo_can_be_undone(access, memories):
+    first = whole(access)
     run = applied(access, mf.plan_deletes(access, memories.iloc[:2]))
     after = held(access)
     undone(access, undone(access, run))
     assert held(access) == after
     assert mf.plan_undo(access, run).counts == {"create": 2}, "it is gone again, and can be made again"
+    undone(access, run)
+    pd.testing.assert_frame_equal(whole(access), first)
 
 
 def test_of_a_run_with_nothing_to_do_nothing_is_to_be_undone(access, memories):
@@ -202,9 +359,9 @@ def test_a_run_of_another_user_is_refused(access, memories, service):
     stranger.close()
 
 
-def test_what_another_users_run_made_anew_is_not_taken_for_ones_own(service, access, memories):
-    run = applied(access, mf.plan_deletes(access, memories.id[0]))
-    (made,) = undone(access, run).outcomes.id
+def test_what_another_users_run_made_anew_is_not_taken_for_ones_own(service, elsewhere, memories):
+    run = applied(elsewhere, mf.plan_deletes(elsewhere, memories.id[0]))
+    (made,) = undone(elsewhere, run).outcomes.id
     namesake = User(service, "namesake@example.org")
     mf.create_memories(
         namesake.access(), pd.DataFrame({"content": ["bread", "cake"]}), **QUIET

@@ -26,6 +26,9 @@ class Outcome(Struct, frozen=True, kw_only=True):
         Requests that left for the service, or were about to.
     error : str or None
         Why it is not done.
+    restores : str or None
+        Of a create, the id of the deleted memory that it brings back: where ``id`` is the same, the service has
+        restored that one, else it has made a new one, dated of the day of the run.
     """
 
     row: Label
@@ -35,6 +38,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     http_status: int | None
     attempts: int
     error: str | None
+    restores: str | None = None
 
 
 def outcome_of(operation: Operation) -> Outcome:
@@ -48,4 +52,5 @@ def outcome_of(operation: Operation) -> Outcome:
         http_status=standing.http_status,
         attempts=standing.attempts,
         error=standing.error,
+        restores=operation.change.restores or None,
     )

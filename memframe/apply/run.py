@@ -22,6 +22,7 @@ COLUMNS: Mapping[str, str] = {
     "http_status": "Int64",
     "attempts": "int64",
     "error": "str",
+    "restores": "str",
 }
 """Columns of `Run.outcomes` and their dtypes."""
 
@@ -113,7 +114,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def outcomes(self) -> pd.DataFrame:
-        """One row a change: ``row action id status http_status attempts error``."""
+        """One row a change: ``row action id status http_status attempts error restores``."""
         columns = {name: [getattr(result, name) for result in self.results] for name in COLUMNS}
         return pd.DataFrame({name: pd.Series(columns[name], dtype=dtype) for name, dtype in COLUMNS.items()})
 
@@ -157,7 +158,18 @@ class Run(Struct, frozen=True, kw_only=True):
             f"{n:,} {status}" for status, n in self.counts.items() if n and status != "attempted"
         )
         stopped = [f"stopped: {self.stopped}"] if self.stopped else []
-        return [counts, str(self.verification), *stopped, *map(printable, self.notes)]
+        notes = map(printable, self.notes)
+        return [counts, *self._told_of_restored(), str(self.verification), *stopped, *notes]
+
+    def _told_of_restored(self) -> list[str]:
+        """Count the deleted memories that came back, by how they did."""
+        made = [one for one in self.results if one.restores and one.status in {"done", "recovered"}]
+        n_same = sum(one.id == one.restores for one in made)
+        parts = {
+            "restored with their ids and dates": n_same,
+            "brought back with new ids and today's date": len(made) - n_same,
+        }
+        return [f"{n:,} {what}" for what, n in parts.items() if n]
 
     def _repr_html_(self) -> str:
         return html_of(self._told(), self._unwritten, self.journal)

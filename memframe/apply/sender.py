@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import NamedTuple
+from urllib.parse import quote
 
 import msgspec
 
@@ -65,6 +66,10 @@ class Sender:
 
     def _request(self, operation: Operation, body: SecretBytes | None) -> dict[str, object]:
         headers = {"Idempotency-Key": idempotency_key(self._run_id, operation.n)}
+        if operation.change.restores:
+            headers[wire.RESTORES] = quote(
+                operation.change.restores, safe=""
+            )  # whatever an id of theirs is made of
         if body is None:
             return {"params": {"user_id": self._access.user_id}, "headers": headers}
         sent = with_memory_key(body, self._access.credentials.memory_key)

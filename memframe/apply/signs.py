@@ -32,6 +32,7 @@ Sign = Literal[
     "unclear",  # perhaps carried out, perhaps not
     "missing",  # 404
     "taken",  # 409: not in a state for this
+    "present",  # 409: the memory that was to be restored is there
     "spent",  # 409: an earlier request with the same idempotency key made a memory that is gone since
     "refused",  # any other 4xx: not carried out, and never will be
     "unread",  # a refusal of the reading before a write, which says nothing about what was sent earlier
@@ -85,7 +86,11 @@ _OF_STATUS: Mapping[int, Sign] = {
     429: "throttled",
 }
 _OF_CLASS: Mapping[int, Sign] = {3: "barred", 4: "refused"}
-_OF_CODE: Mapping[str | None, Sign] = {"key_version_changed": "rekeyed", "idempotency_key_spent": "spent"}
+_OF_CODE: Mapping[str | None, Sign] = {
+    "key_version_changed": "rekeyed",
+    "idempotency_key_spent": "spent",
+    "memory_exists": "present",
+}
 """Codes of the embedded service's 409; others need not know them."""
 
 _SUCCESSES: Mapping[Action, frozenset[int]] = {

@@ -24,7 +24,7 @@ from memframe.errors import ConfigError, JournalError, PlanError, StalePlanError
 from memframe.filters import refuse_unsendable
 from memframe.journal import Draft, Header, Journal, Shelf
 from memframe.plan import Plan
-from memframe.plan.wording import counted, listed, name_of
+from memframe.plan.wording import counted, listed, name_of, undo_note
 from memframe.showing import number_of
 from memframe.vault import Vault
 
@@ -54,7 +54,7 @@ def check_plan(access: Access, plan: Plan, confirm: object) -> None:
     n_deletes = plan.counts.get("delete", 0)
     if confirm is None and n_deletes:
         told = number_of(n_deletes, "memory", "memories")
-        raise PlanError(f"the plan deletes {told} for good: pass confirm={n_deletes} to go on")
+        raise PlanError(f"the plan deletes {told}: pass confirm={n_deletes} to go on. {undo_note(plan)}")
     if confirm is not None and (confirm != n_deletes or isinstance(confirm, bool)):
         raise PlanError(
             f"confirm={confirm!r}, but the plan deletes {n_deletes:,}: look at plan.changes once more"
@@ -172,6 +172,10 @@ def read_start(access: Access, plan: Plan) -> Start:
                 stored[one.id] = one
         start = Start(access, stored, frozenset(ids_before))
     plan.refuse_stale(start.stored)
+    there = [change for change in plan.writes if change.restores in start.ids_before]
+    if there:
+        told = listed([f"memory {change.restores}" for change in there])
+        raise StalePlanError(f"this plan restores what is there again: {told}; make a new plan")
     return start
 
 

@@ -36,6 +36,7 @@ MOVES: Mapping[Sign, Mapping[Action, Move]] = {
     "unclear": {"create": "unknown", "patch": "unknown", "delete": "unknown"},
     "missing": {"create": "rejected", "patch": "conflict", "delete": "conflict"},
     "taken": {"create": "rejected", "patch": "rejected", "delete": "rejected"},
+    "present": {"create": "conflict", "patch": "rejected", "delete": "rejected"},
     "spent": {"create": "conflict", "patch": "rejected", "delete": "rejected"},
     "refused": {"create": "rejected", "patch": "rejected", "delete": "rejected"},
     "unread": {"create": "rejected", "patch": "rejected", "delete": "rejected"},

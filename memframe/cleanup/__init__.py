@@ -31,7 +31,10 @@ def plan_cleanup(
     max_share: float = MAX_SHARE,
     clock: Clock = utc_now,
 ) -> Plan:
-    """Plan what an audit proposes. Nothing is written: that is for `apply_plan`, and `plan_undo` takes it back.
+    """Plan what an audit proposes. Nothing is written: that is for `apply_plan`.
+
+    `plan_undo` takes it back, except for times: every patch leaves a new ``updated_at``, and a deleted memory has its
+    id and dates again only where the service restores it, which the displays of the plan say.
 
     - delete: copies of a text that hold nothing of their own, empty rows and heartbeats. What is told by wording (all
       other junk, superseded and stale facts) is for review, and deleted only where

@@ -135,10 +135,11 @@ def plan_edits(
 @full_option
 @as_json
 def plan_back(journal: Path, request_id: str, out: Path | None, full: bool, as_json: bool) -> None:
-    """Plan to take a run back: patches restore, deletes are created anew, creates are deleted.
+    """Plan to take a run back: patches restore, deletes are restored or created anew, creates are deleted.
 
     Nothing is written. What somebody has changed since is a conflict, which is shown, left out of the plan that
-    is kept, and not overwritten: ends with 3.
+    is kept, and not overwritten: ends with 3. A deleted memory has its id and dates again where the service restores
+    it; elsewhere it has a new id and the date of the undo. The plan says which, with the old date.
 
     \b
     Example:

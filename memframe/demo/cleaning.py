@@ -13,7 +13,7 @@ from memframe.apply import Surroundings
 from memframe.change import FIELDS, Change, masked
 from memframe.demo.folder import FINDINGS, REPORT, writing_to
 from memframe.demo.telling import Telling, cut
-from memframe.plan.wording import counted
+from memframe.plan.wording import counted, undo_note
 from memframe.progress import ProgressOption
 from memframe.vault import open_vault
 
@@ -55,16 +55,33 @@ def clean_up(access: mf.Access, audit: mf.Audit, telling: Telling, progress: Pro
         run = carry_out(plan, confirm=plan.counts.get("delete"))
         run.raise_for_failures()
         _tell_what_is_left(access, telling)
-        telling.step("And all of it is taken back")
+        telling.step("And it is taken back")
         telling.code("mf.apply_plan(access, mf.plan_undo(access, run))")
         back = mf.plan_undo(access, run, surroundings=surroundings)
         carry_out(back, confirm=back.counts.get("delete")).raise_for_failures()
-    after = mf.load_memories(access, progress=False)
-    is_same = _held(before) == _held(after)
-    telling.say(
-        f"{len(after)} memories, {'every field as it was' if is_same else 'and NOT all as they were'}. Those that were "
-        "deleted are new ones with other ids: that much a service cannot take back."
+    telling.say(compared(before, mf.load_memories(access, progress=False)))
+
+
+def compared(before: pd.DataFrame, after: pd.DataFrame) -> str:
+    """Say how memories differ after an undo from what they were, their ids and dates included."""
+    was, now = (frame.set_index("id") for frame in (before, after))
+    both = was.index.intersection(now.index)
+    n_new = len(now) - len(both)
+    n_redated, n_updated = (
+        int((was[name][both] != now[name][both]).sum()) for name in ("created_at", "updated_at")
     )
+    is_same = _held(before) == _held(after)
+    parts = [
+        f"{len(after)} memories, {'every text, tag and score as it was' if is_same else 'and NOT all as they were'}",
+        *([f"{n_new} with a new id and the date of today"] if n_new else []),
+        *([f"{n_redated} with another date of creation"] if n_redated else []),
+        *([] if n_new or n_redated else ["all with the ids and dates of creation that they had"]),
+    ]
+    if n_updated:
+        parts.append(
+            f"{n_updated} that were changed and changed back have a new updated_at, which no undo takes back"
+        )
+    return "; ".join(parts) + "."
 
 
 def _plan(access: mf.Access, audit: mf.Audit, telling: Telling) -> mf.Plan:
@@ -75,6 +92,7 @@ def _plan(access: mf.Access, audit: mf.Audit, telling: Telling) -> mf.Plan:
         telling.say(note)
     telling.say(f"{counted(plan.counts)}. Three of them:")
     telling.pairs(_examples(plan))
+    telling.say(undo_note(plan) or "")
     telling.say(
         "Merging loses nothing: where a name, a number or a source would be lost, both memories stay."
     )

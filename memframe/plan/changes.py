@@ -14,7 +14,7 @@ from memframe.current import Stored, read_stored
 from memframe.errors import PlanError
 from memframe.plan.cells import Cell, sendable
 from memframe.plan.compare import instants, is_cut
-from memframe.plan.conflicts import Conflicts, OnConflict
+from memframe.plan.conflicts import Conflicts, OnConflict, differing
 from memframe.plan.edits import Edit, find_edits
 from memframe.plan.faults import Faults
 from memframe.plan.merge import three_way
@@ -283,7 +283,10 @@ class Merging:
         self, edit: Edit, names: tuple[str, ...], mine: Mapping[str, Value], theirs: Mapping[str, Value]
     ) -> Change:
         at = edit.times.get("updated_at")
-        since = "it was loaded" if at is None else f"{pd.Timestamp(at)} UTC"
+        if edit.base is None:
+            reason = differing(names, at, self._updated_at[edit.id])
+        else:
+            reason = f"{', '.join(names)} changed at the service since it was loaded"
         return self._conflicts.met(
             Change(
                 action="conflict",
@@ -291,7 +294,7 @@ class Merging:
                 id=edit.id,
                 before=_ordered({name: theirs[name] for name in names}),
                 after=_ordered({name: mine[name] for name in names}),
-                reason=f"{', '.join(names)} changed at the service since {since}",
+                reason=reason,
             )
         )
 

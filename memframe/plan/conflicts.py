@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
+
+import numpy as np
+import pandas as pd
 
 from memframe.change import Change
 from memframe.errors import PlanError
@@ -11,6 +15,24 @@ from memframe.plan.wording import listed, name_of
 from memframe.showing import number_of
 
 OnConflict = Literal["raise", "mark", "mine", "theirs"]
+
+
+def differing(names: Sequence[str], row_at: np.datetime64 | None, service_at: np.datetime64) -> str:
+    """Say which fields of a row that was not loaded differ, where only ``updated_at`` tells that something moved.
+
+    >>> differing(["source"], np.datetime64("2026-03-01T08:30"), np.datetime64("2026-03-01T09:00"))
+    'source differs from what the service holds: the memory was written there at 2026-03-01 09:00:00 UTC, after the \
+state of this row (2026-03-01 08:30:00 UTC); which side changed it cannot be told'
+    """
+    verb, what = ("differs", "it") if len(names) == 1 else ("differ", "them")
+    written = "" if np.isnat(service_at) else f" at {pd.Timestamp(service_at)} UTC"
+    since = ""
+    if row_at is not None and not np.isnat(row_at):
+        since = f", after the state of this row ({pd.Timestamp(row_at)} UTC)"
+    return (
+        f"{', '.join(names)} {verb} from what the service holds: the memory was written there{written}{since}; which "
+        f"side changed {what} cannot be told"
+    )
 
 
 class Conflicts:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,12 +14,18 @@ from memframe.current import Stored, read_stored
 from memframe.errors import PlanError
 from memframe.plan.cells import read_cell
 from memframe.plan.compare import instants, moved
-from memframe.plan.conflicts import Conflicts, OnConflict
+from memframe.plan.conflicts import Conflicts, OnConflict, differing
 from memframe.plan.faults import Faults
 from memframe.plan.plan import Clock, Plan, plan_of, utc_now
 from memframe.plan.sheet import Sheet
 
-Seen = Mapping[str, Value]
+
+class Seen(NamedTuple):
+    """The fields of a memory that were looked at; with ``updated_at`` of the row where it was not loaded here."""
+
+    fields: Mapping[str, Value]
+    row_at: np.datetime64 | None = None
+    is_loaded: bool = True
 
 
 def plan_deletes(
@@ -29,7 +35,11 @@ def plan_deletes(
     on_conflict: OnConflict = "raise",
     clock: Clock = utc_now,
 ) -> Plan:
-    """Plan to delete memories, for good: a service cannot bring one back, only `plan_undo` can make it anew.
+    """Plan to delete memories; the specification knows no way to bring one back.
+
+    `plan_undo` creates again what a run has deleted. Only where the service offers to restore, as the embedded one
+    does for 30 days, does a memory have its id and times again; elsewhere it has a new id, and is dated of the day of
+    the undo. Each display of the plan says which.
 
     Each is read once more, and the plan holds all of it. What was seen in a frame and has changed at the
     service since is a conflict: somebody went on writing what was decided to be deleted. Ids alone say
@@ -75,7 +85,7 @@ def plan_deletes(
         if sheet.ids[row] not in now:
             faults.add(sheet.name(row), f"there is no memory with the id {sheet.ids[row]}")
     faults.refuse("the deletes")
-    seen = _seen(sheet, rows, baseline, now) if is_frame else ({} for _ in rows)
+    seen = _seen(sheet, rows, baseline, now) if is_frame else (Seen({}) for _ in rows)
     records = [
         _delete(sheet.label(row), now[sheet.ids[row]], looked_at, conflicts)
         for row, looked_at in zip(rows, seen, strict=True)
@@ -116,34 +126,41 @@ def _seen(sheet: Sheet, rows: list[int], baseline: pd.DataFrame, now: Mapping[st
     loaded = {name: baseline[name].take(at.clip(0)).astype(object).array for name in FIELDS if len(baseline)}
     cells = {name: sheet.cells(name, rows) for name in sheet.fields}
     is_own, is_of_now = at >= 0, np.zeros(len(rows), dtype=bool)
+    row_at: Sequence[np.datetime64 | None] = [None] * len(rows)
     if "updated_at" in sheet:
         mine = sheet.column("updated_at", rows)
         if len(baseline):
             is_own &= ~moved("updated_at", mine, baseline.updated_at.take(at.clip(0)))
-        is_of_now = instants(mine) == instants([now[memory_id].blob.updated_at for memory_id in ids])
+        said_at = instants(mine)
+        row_at = list(said_at)
+        is_of_now = said_at == instants([now[memory_id].blob.updated_at for memory_id in ids])
     for number in range(len(rows)):
         if is_own[number]:
-            yield {name: read_cell(name, column[number]).value for name, column in loaded.items()}
+            yield Seen({name: read_cell(name, column[number]).value for name, column in loaded.items()})
         elif is_of_now[number]:
-            yield {}
+            yield Seen({})
         else:
             said = {name: column[number] for name, column in cells.items()}
-            yield {name: cell.value for name, cell in said.items() if not cell.is_null}
+            given = {name: cell.value for name, cell in said.items() if not cell.is_null}
+            yield Seen(given, row_at[number], is_loaded=False)
 
 
 def _delete(row: Label, stored: Stored, seen: Seen, conflicts: Conflicts) -> Change | None:
     theirs = {name: stored.value(name) for name in FIELDS}
-    changed = [name for name in seen if not same_value(name, seen[name], theirs[name])]
+    changed = [name for name, value in seen.fields.items() if not same_value(name, value, theirs[name])]
     if changed and conflicts.winner == "theirs":
         return None
     if changed and not conflicts.winner:
+        reason = f"{', '.join(changed)} changed at the service since it was loaded"
+        if not seen.is_loaded:
+            reason = differing(changed, seen.row_at, instants([stored.blob.updated_at])[0])
         return conflicts.met(
             Change(
                 action="conflict",
                 row=row,
                 id=stored.id,
                 before={name: theirs[name] for name in changed},
-                reason=f"{', '.join(changed)} changed at the service since it was decided to delete it",
+                reason=reason,
             )
         )
     return delete_of(row, stored)

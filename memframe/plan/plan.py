@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 import pandas as pd
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from memframe.access import Access
@@ -23,7 +23,7 @@ from memframe.plan.file import load_sealed, save_sealed
 from memframe.plan.staleness import refuse_stale
 from memframe.plan.table import html_of
 from memframe.plan.terminal import diff_of, wants_colour
-from memframe.plan.wording import counted, listed, summary_of
+from memframe.plan.wording import counted, listed, summary_of, undo_note
 from memframe.vault import Vault, open_vault
 
 Clock = Callable[[], datetime]
@@ -54,6 +54,8 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
     notes : tuple of str
         Sentences for the reader, such as what the plan leaves out. Every display begins with them; a sum of plans
         has those of both, each once.
+    restore_days : int, optional
+        For how many days the service restores deleted memories under their ids and times; 0 where it does not.
 
     Raises
     ------
@@ -87,9 +89,13 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
     key_version: int
     created_at: datetime
     notes: tuple[str, ...] = ()  # a default that is not encoded: ids of plans without notes stay as they were
+    restore_days: int | UnsetType = (
+        UNSET  # left out of the JSON: the id of a plan of before stays what it was
+    )
 
     def __post_init__(self) -> None:
-        n_of = Counter(change.id for change in self.records if change.id is not None)
+        ids = (change.id or change.restores for change in self.records)
+        n_of = Counter(memory_id for memory_id in ids if isinstance(memory_id, str))
         repeated = [memory_id for memory_id, n_times in n_of.items() if n_times > 1]
         if repeated:
             raise PlanError(
@@ -193,6 +199,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
             "created_at": self.created_at,
             "notes": self.notes,
             "counts": self.counts,
+            "undo": undo_note(self),
             "changes": [_document_of(masked(change)) for change in self.records],
         }
         return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
@@ -263,6 +270,7 @@ def plan_of(
         key_version=access.credentials.key_version,
         created_at=clock(),
         notes=tuple(dict.fromkeys(notes)),
+        restore_days=access.client.restore_days,
     )
 
 

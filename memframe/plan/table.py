@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from memframe.change import FIELDS, Change, masked
 from memframe.plan.spans import Sides, Span, shortened, spans_of, text_of
 from memframe.plan.unseen import visible
-from memframe.plan.wording import UTC_MINUTE, counted
+from memframe.plan.wording import UTC_MINUTE, counted, undo_note
 from memframe.showing import NO_FORMULAS
 
 if TYPE_CHECKING:
@@ -51,10 +51,12 @@ def html_of(plan: Plan) -> str:
     shown = sorted(plan.records, key=lambda change: change.action not in ("conflict", "invalid"))[:MAX_SHOWN]
     n_more = len(plan) - len(shown)
     more = f"<div class='quiet'>and {n_more:,} more; plan.changes has all of them</div>" if n_more else ""
+    undo = undo_note(plan)
+    note = f"<div class='quiet'>{_escaped(undo)}</div>" if undo else ""
     made = f"for user {plan.user_id} at {plan.base_url}, as of {plan.created_at.strftime(UTC_MINUTE)}"
     return (
         f"<div class='memframe-plan {NO_FORMULAS}'><style>{_STYLE}</style><b>{counted(plan.counts)}</b>{notes}"
-        f"<div class='quiet'>{_escaped(made)}</div>{_table(shown) if shown else ''}{more}</div>"
+        f"<div class='quiet'>{_escaped(made)}</div>{note}{_table(shown) if shown else ''}{more}</div>"
     )
 
 

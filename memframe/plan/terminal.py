@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from memframe.change import FIELDS, WRITES, Change, Value, masked
 from memframe.plan.spans import Span, shortened, spans_of, text_of
 from memframe.plan.unseen import visible
-from memframe.plan.wording import counted
+from memframe.plan.wording import counted, undo_note
 
 if TYPE_CHECKING:
     from memframe.plan.plan import Plan
@@ -44,7 +44,8 @@ def diff_of(plan: Plan, *, color: bool, limit: int | None = None) -> str:
         records = tuple(sorted(records, key=lambda change: change.action in WRITES))[:limit]
     parts = ["\n".join(map(show, _lines(masked(change)))) for change in records]
     more = [f"and {len(plan) - len(records):,} more"] if len(records) < len(plan) else []
-    return "\n\n".join([*notes, *parts, *more, counted(plan.counts)])
+    note = undo_note(plan)
+    return "\n\n".join([*notes, *parts, *more, counted(plan.counts) + (f"\n{note}" if note else "")])
 
 
 def _lines(change: Change) -> Iterator[Line]:

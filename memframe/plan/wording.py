@@ -49,7 +49,21 @@ def summary_of(plan: Plan) -> str:
             *("  note: " + visible(note).replace("\n", r"\n") for note in plan.notes),
             *([f"  fields to write: {fields}"] if fields else []),
             f"  for user {plan.user_id} at {plan.base_url}, as of {plan.created_at.strftime(UTC_MINUTE)}",
+            *([f"  {note}"] if (note := undo_note(plan)) else []),
         ]
+    )
+
+
+def undo_note(plan: Plan) -> str | None:
+    """Say what an undo of the deletes of a plan brings back, before it is too late; None where it has none."""
+    if not plan.counts.get("delete"):
+        return None
+    if plan.restore_days:
+        days = number_of(plan.restore_days, "day", "days")
+        return f"An undo within {days} brings deleted memories back with their ids and dates."
+    return (
+        "An undo brings deleted memories back with new ids and the date of that day: this service does not restore "
+        "them."
     )
 
 

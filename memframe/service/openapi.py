@@ -19,6 +19,7 @@ from memframe.service.api.exchange import ApiRequest
 from memframe.service.problems import PROBLEM_TYPE
 from memframe.service.rules import MAX_LIMIT
 from memframe.service.schemas import REFERENCE, path_of, schemas_of
+from memframe.service.store import RESTORABLE
 
 OPENAPI_PATH = "/schema/openapi.json"
 
@@ -49,6 +50,7 @@ class Operation(Struct, frozen=True):
     body: type[Struct] | None = None
     parameters: tuple[Parameter, ...] = ()
     refusals: tuple[int, ...] = ()
+    headers: tuple[Parameter, ...] = ()
 
 
 USER_ID = Parameter("user_id", "string", "The user whose memories these are.", required=True)
@@ -65,6 +67,20 @@ IDEMPOTENCY_KEY = Parameter(
     "string",
     "The same key and body within 24 hours make no second record: they get the first answer again, or 409 while "
     "the first is under way. The same key with another body is refused with 422.",
+    place="header",
+)
+RESTORES = Parameter(
+    wire.RESTORES,
+    "string",
+    f"Id of a memory that this developer has deleted less than {RESTORABLE.days} days ago: the new one has its id and "
+    "created_at and, where it holds the same, its updated_at. 409 where that memory is there; without a memory to "
+    "restore it is a create like any other. Not part of the specification.",
+    place="header",
+)
+RESTORE_DAYS = Parameter(
+    wire.RESTORE_DAYS,
+    "integer",
+    f"For how many days a deleted memory can be restored, by {wire.RESTORES}. Not part of the specification.",
     place="header",
 )
 
@@ -106,6 +122,7 @@ OPERATIONS = (
         "Fetch the keys of an approved access request.",
         wire.Credentials,
         refusals=(400, 401, 403, 404),
+        headers=(RESTORE_DAYS,),
     ),
     Operation(
         wire.LIST_MEMORIES,
@@ -130,7 +147,7 @@ OPERATIONS = (
         wire.MemoryBlobResponse,
         201,
         wire.MemoryCreate,
-        (IDEMPOTENCY_KEY,),
+        (IDEMPOTENCY_KEY, RESTORES),
         (400, 401, 403, 409, 413, 415, 422),
     ),
     Operation(
@@ -144,7 +161,8 @@ OPERATIONS = (
     Operation(
         wire.DELETE_MEMORY,
         "deleteMemoryBlob",
-        "Delete a memory for good.",
+        f"Delete a memory for good; what is kept for {RESTORABLE.days} days are its id and times, by which it can be "
+        "restored, and none of its text.",
         wire.Deleted,
         parameters=(USER_ID,),
         refusals=(400, 401, 403, 404),
@@ -203,7 +221,12 @@ def _described(operation: Operation) -> dict[str, Any]:
 
 
 def _responses(operation: Operation) -> dict[str, Any]:
-    success = {"description": "Success.", "content": _content(operation.answers)}
+    success: dict[str, Any] = {"description": "Success.", "content": _content(operation.answers)}
+    if operation.headers:
+        success["headers"] = {
+            header.name: {"description": header.meaning, "schema": {"type": header.type}}
+            for header in operation.headers
+        }
     refusals = {
         str(status): {
             "description": HTTPStatus(status).phrase,

@@ -217,7 +217,7 @@ def test_the_frame_of_outcomes_always_has_the_same_columns_and_dtypes():
     assert (
         list(full.columns)
         == list(COLUMNS)
-        == ["row", "action", "id", "status", "http_status", "attempts", "error"]
+        == ["row", "action", "id", "status", "http_status", "attempts", "error", "restores"]
     )
     pd.testing.assert_series_equal(full.dtypes, empty.dtypes)
     assert full.row.tolist() == [0, "b", 2]

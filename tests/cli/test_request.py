@@ -195,7 +195,7 @@ def test_a_wrong_address_of_the_api_is_no_wrong_id(service, call, monkeypatch):
     monkeypatch.setenv("MEMFRAME_BASE_URL", service.auth_url)
     done = call("request", "list")
     assert done.exit_code == 1
-    assert "Check that base_url is the address of the API, with /api/v1." in done.stderr
+    assert f"there is one at {service.base_url}: give that as base_url" in done.stderr
     assert "id," not in done.stderr
 
 

@@ -178,6 +178,22 @@ def test_deletes_take_beginnings_of_ids(call, access, memories, folder):
     assert "the ids in ids.txt cannot be read (No such file or directory)" in missing.stderr
 
 
+def test_what_an_undo_brings_back_is_told_before_the_delete_and_after_it(call, access, memories):
+    request = ("--request", access.request_id)
+    planned = call("plan", "-", "--delete", *request, "--out", "deletes.plan", input=memories.id[0])
+    assert planned.stdout.endswith(
+        "\nAn undo within 30 days brings deleted memories back with their ids and dates.\n"
+    )
+    assert "An undo within 30 days" in call("apply", "deletes.plan", *request).output
+    call("apply", "deletes.plan", "--confirm", "1", *request, "--journal", "deletes.journal")
+    undone = call("undo", "deletes.journal", *request, "--out", "undo.plan")
+    created = f"{memories.created_at[0]:%Y-%m-%d %H:%M} UTC"
+    assert f"# restores memory {memories.id[0]}, created {created}, with its id and dates" in undone.stdout
+    assert "1 restored with their ids and dates" in call("apply", "undo.plan", *request).stdout
+    again = mf.load_memories(access, progress=False).set_index("id").sort_index()
+    pd.testing.assert_frame_equal(again, memories.set_index("id").sort_index())
+
+
 def test_conflicts_are_shown_not_kept_and_end_with_3(call, access, memories, folder):
     edited = edit(memories, "edited.parquet", "tea", "green tea")
     mf.push_memories(access, replaced(memories, "tea", "black tea"), progress=False)

@@ -112,11 +112,12 @@ def test_the_baseline_is_what_was_seen_and_not_the_frames_own_edits(writers):
 def test_rows_that_were_not_loaded_are_what_was_seen(writers):
     assert len(mf.plan_deletes(writers.stranger(), writers.memories)) == 4
     writers.theirs(0, title="Theirs")
-    with pytest.raises(PlanError, match="row a: title changed"):
-        mf.plan_deletes(writers.stranger(), writers.memories)
+    edited = writers.edited(summary="mine")
+    with pytest.raises(PlanError, match="row a: title, summary differ from what the service holds"):
+        mf.plan_deletes(writers.stranger(), edited)
     writers.load()
-    with pytest.raises(PlanError, match="row a: title changed"):
-        mf.plan_deletes(writers.access, writers.memories)
+    with pytest.raises(PlanError, match="row a: title, summary differ from what the service holds"):
+        mf.plan_deletes(writers.access, edited)
     assert len(mf.plan_deletes(writers.access, writers.load())) == 4
 
 

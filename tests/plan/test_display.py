@@ -8,10 +8,12 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memframe.change import MASK, Change
 from memframe.plan.spans import MAX_CHANGED_CHARS, shortened, spans_of, text_of
 from memframe.plan.table import MAX_SHOWN
+from memframe.plan.wording import undo_note
 from tests.plan.test_plan import CHANGES, TEXT, plan_with
 
 WORDS = st.lists(st.sampled_from(["tea", "boat", " ", " ", ".", "\n", "Ada"]), max_size=12).map("".join)
@@ -191,6 +193,7 @@ def test_the_diff_reads_like_gits():
         "-gone",
         "",
         "1 patch, 1 create, 1 delete",
+        undo_note(plan),
     ]
 
 
@@ -285,3 +288,25 @@ def test_a_summary_shows_nothing_that_stands_in_a_memory():
         "  fields to write: title 1",
         "  for user u1 at https://m/api/v1, as of 2026-11-21 14:02 UTC",
     ]
+
+
+# What an undo brings back is said before it is too late
+
+
+@pytest.mark.parametrize(
+    ("restore_days", "words"),
+    [
+        (0, "with new ids and the date of that day"),
+        (1, "An undo within 1 day brings deleted memories back with their ids and dates"),
+        (30, "An undo within 30 days brings"),
+    ],
+)
+def test_a_plan_of_deletes_says_what_an_undo_of_it_brings_back(restore_days, words):
+    gone = Change(action="delete", id="m3", before={"title": "gone"})
+    plan = replace(plan_with(gone), restore_days=restore_days)
+    for shown in (str(plan), plan._repr_html_(), plan.diff(color=False), json.loads(plan.to_json())["undo"]):
+        assert words in shown
+    plan = replace(plan, records=(patch({"title": "a"}, {"title": "b"}),))
+    for shown in (str(plan), plan._repr_html_(), plan.diff(color=False)):
+        assert "undo" not in shown.lower()
+    assert json.loads(plan.to_json())["undo"] is None

@@ -279,3 +279,25 @@ def test_what_a_plan_has_written_is_what_the_next_one_finds(writers):
         writers.theirs(writers.ids.index(change.id), **change.after)
     assert sent(writers.plan(edited)) == {}
     assert sent(mf.plan_changes(writers.stranger(), edited.drop(columns="updated_at"))) == {}
+
+
+def test_a_plan_that_was_saved_before_deletes_could_be_restored_keeps_its_id():
+    """Else it could be carried out a second time, as its run would not be known."""
+    records = (
+        Change(action="create", row=0, after={"content": "tea"}),
+        Change(action="delete", id="m1", before={"title": "gone"}),
+    )
+    made_at = datetime(2026, 11, 21, 14, 2, tzinfo=UTC)
+    plan = Plan(
+        records=records, base_url="https://m/api/v1", user_id="4f0c", key_version=1, created_at=made_at
+    )
+    assert plan.id == "7aac9085283ebbf5433df53a3af3295351625754593035dd3d9721dabb6f83cb"
+
+
+def test_a_memory_is_not_deleted_and_restored_in_one_plan():
+    gone, back = (
+        Change(action="delete", id="m1"),
+        Change(action="create", restores="m1", after={"content": "tea"}),
+    )
+    with pytest.raises(PlanError, match="about the same memory: m1"):
+        plan_with(gone, back)

@@ -1,5 +1,7 @@
 """Baseline, edited frame, service now: every line of the table of three-way decisions, a field at a time."""
 
+import re
+
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -183,7 +185,7 @@ def test_a_row_of_a_state_that_was_never_loaded_is_no_edit_of_the_newest(writers
     writers.theirs(0, title="Theirs")
     stranger = writers.stranger()
     mf.load_memories(stranger, progress=False)
-    with pytest.raises(PlanError, match="row a: title changed at the service since 20"):
+    with pytest.raises(PlanError, match="row a: title differs from what the service holds"):
         mf.plan_changes(stranger, old)
     assert len(mf.plan_changes(stranger, old, on_conflict="theirs")) == 0
 
@@ -214,8 +216,14 @@ def test_a_row_that_was_not_loaded_is_a_change_if_it_is_of_now(writers):
 def test_a_row_that_was_not_loaded_and_is_older_conflicts_where_it_differs(writers):
     writers.theirs(0, summary="theirs")
     edited = writers.edited(title="Mine")
-    with pytest.raises(PlanError, match=r"row a: title, summary changed at the service since 20.* UTC"):
+    written = writers.load().updated_at["a"]
+    words = (
+        "row a: title, summary differ from what the service holds: the memory was written there at "
+        f"{written:%F %T.%f} UTC, after the state of this row ({writers.memories.updated_at['a']:%F %T.%f} UTC); "
+    )
+    with pytest.raises(PlanError, match=re.escape(words)) as refused:
         mf.plan_changes(writers.stranger(), edited)
+    assert "changed at the service" not in str(refused.value), "who changed title is not known: nobody did"
     (conflict,) = mf.plan_changes(writers.stranger(), edited, on_conflict="mark").records
     assert conflict.before == {"title": "Tea", "summary": "theirs"}
     assert conflict.after == {"title": "Mine", "summary": None}

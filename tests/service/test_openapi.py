@@ -127,3 +127,13 @@ def test_the_bounds_of_fields_and_parameters_are_those_of_the_rules(document):
     assert bounds["limit"] == {"type": "integer", "minimum": 1}
     answered = document["components"]["schemas"]["MemoryBlob"]["properties"]
     assert "maximum" not in answered["importance"]
+
+
+def test_restoring_is_described_as_what_the_service_adds_to_the_specification(document):
+    create = document["paths"]["/memory-blobs"]["post"]
+    (restores,) = [given for given in create["parameters"] if given["name"] == wire.RESTORES]
+    (credentials,) = [methods["get"] for path, methods in document["paths"].items() if "credentials" in path]
+    offer = credentials["responses"]["200"]["headers"][wire.RESTORE_DAYS]
+    assert (restores["in"], restores["required"]) == ("header", False)
+    for described in (restores, offer):
+        assert "Not part of the specification" in described["description"]

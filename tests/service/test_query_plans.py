@@ -19,7 +19,7 @@ from tests.conftest import serving_tests
 
 TABLES = set(metadata.tables)
 EXPLAINED = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
-OVERDUE = ("created_at", "expires_at")
+OVERDUE = ("created_at", "expires_at", "deleted_at")
 """Rows that are over are found by the end of their time, and forgotten: all that are read are deleted."""
 
 
@@ -174,6 +174,9 @@ def ask_for_everything(grant, call):
         call("DELETE", f"/memory-blobs/{memory_id}", params={"user_id": grant.user_id}),
     ]
     assert {answer.status_code for answer in answers} == {200}
+    keyed = {"Idempotency-Key": uuid4().hex, "Restores": memory_id}
+    restored = grant.call.post("/memory-blobs", {**grant.keys, "content": "tea"}, **keyed)
+    assert (restored.status_code, restored.json()["id"]) == (201, memory_id)
 
 
 def test_every_statement_finds_by_an_index(plans, engine):

@@ -25,7 +25,17 @@ from memframe.secret import Secret
 from memframe.vault import DataKey, Vault
 from memframe.wire import Credentials
 from tests.simulation import world as wire_faults
-from tests.simulation.world import BASE_URL, KEYS, LATE_S, USER_ID, Database, Killed, World, client_of
+from tests.simulation.world import (
+    BASE_URL,
+    KEYS,
+    LATE_S,
+    USER_ID,
+    Database,
+    Killed,
+    World,
+    client_of,
+    stamp,
+)
 
 SETTLE_S = LATE_S + 1
 MAX_LIVES = 5
@@ -125,6 +135,8 @@ def plan_of(*records):
 
 
 STAGE = Stage()
+BORN = stamp(0.0)
+"""When memories were made that were there before."""
 
 
 # Plans, each with the state that it begins from
@@ -175,12 +187,26 @@ def merge(world):
     return plan_of(*(replace(change, group=1) for change in changes))
 
 
+def restores(world, n=2):
+    """Creates that bring back what was deleted, of a service that keeps ids and times for them."""
+    there_before(world, "something else")
+    gone = [world.add(content="", title="before") for _ in range(n)]
+    for row in gone:
+        world.bury(row)
+    return plan_of(
+        *(
+            Change(action="create", row=row, restores=one["id"], after={"content": f"fact {row}"})
+            for row, one in enumerate(gone)
+        )
+    )
+
+
 def there_before(world, text):
     world.texts_before.append(text)
     return world.add(content=world.stored_as(STAGE.envelopes[1].seal(text)), title="before")
 
 
-PLANS = {plan.__name__: plan for plan in (creates, twins, patches, deletes, merge)}
+PLANS = {plan.__name__: plan for plan in (creates, twins, patches, deletes, merge, restores)}
 
 
 # The oracle
@@ -230,6 +256,8 @@ def _untrue(ending):
 def is_written(change, row):
     if change.action == "delete":
         return row is None
+    if change.restores and row and (row["id"], row["created_at"]) != (change.restores, BORN):
+        return False
     return row is not None and all(
         (content_of(row) if name == "content" else row.get(name)) == value
         for name, value in change.after.items()

@@ -65,6 +65,7 @@ class World:
     def __post_init__(self):
         self.now = 0.0
         self.rows = {}
+        self.tombstones = {}
         self.texts_before = []
         self.log = []
         self.n_steps = 0
@@ -110,11 +111,17 @@ class World:
     # -- the state
 
     def add(self, **fields):
-        row = {"id": f"m{next(self._ids)}", "user_id": USER_ID, "updated_at": stamp(self.now), **fields}
-        row["created_at"] = row["updated_at"]
+        times = dict.fromkeys(("created_at", "updated_at"), stamp(self.now))
+        row = {"id": f"m{next(self._ids)}", "user_id": USER_ID, **times, **fields}
         self.rows[row["id"]] = row
         self._remember()
         return row
+
+    def bury(self, row):
+        """Delete a memory, and keep what it can be restored by."""
+        self.tombstones[row["id"]] = {name: row[name] for name in ("id", "created_at", "updated_at")}
+        del self.rows[row["id"]]
+        self._remember()
 
     def listed(self):
         """What a listing shows: as it was `lag_s` ago."""
@@ -189,14 +196,13 @@ class World:
             self.rows[memory_id] = {**self.rows[memory_id], **fields, "updated_at": stamp(self.now)}
             self._remember()
             return 200, without_content(self.rows[memory_id])
-        return 201, without_content(self._create(request.headers.get("Idempotency-Key"), fields))
-
-    def _create(self, key, fields):
-        if not self.honours_keys:
-            return self.add(**fields)
-        if key not in self._by_key:
-            self._by_key[key] = self.add(**fields)
-        return self._by_key[key]
+        key, restores = (request.headers.get(name) for name in ("Idempotency-Key", "Restores"))
+        if self.honours_keys and key in self._by_key:
+            return 201, without_content(self._by_key[key])
+        if restores in self.rows:
+            return 409, {"detail": "the memory is there", "code": "memory_exists"}
+        self._by_key[key] = self.add(**fields, **self.tombstones.pop(restores, {}))
+        return 201, without_content(self._by_key[key])
 
     def later(self, do):
         """Carry out something when nobody expects it any more."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial, wraps
 from typing import Any, TypeVar
 
@@ -118,6 +118,7 @@ async def written(
     return await asyncio.wrap_future(store.write(do, developer_id=developer_id, user_id=user_id))
 
 
-def answer(body: Struct, status: int = 200) -> Response[bytes]:
+def answer(body: Struct, status: int = 200, *, headers: Mapping[str, str] | None = None) -> Response[bytes]:
     """A struct as JSON; the only place where a secret of an answer is in the open."""
-    return Response(wire.encode(body).reveal(), status_code=status, media_type="application/json")
+    content = wire.encode(body).reveal()
+    return Response(content, status_code=status, media_type="application/json", headers=headers)

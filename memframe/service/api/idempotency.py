@@ -16,6 +16,7 @@ from threading import Lock
 from memframe.service import rules
 from memframe.service.api.exchange import ApiRequest, deployment_of
 from memframe.service.store.replays import Attempt, still_in_flight
+from memframe.wire import RESTORES
 
 IDEMPOTENCY_HEADER = "idempotency-key"
 
@@ -29,10 +30,12 @@ def attempt_of(request: ApiRequest, body: bytes) -> Attempt | None:
         message = f"Idempotency-Key must have 1 to {rules.MAX_IDEMPOTENCY_KEY_CHARS} characters"
         raise rules.invalid(message, "invalid_idempotency_key")
     hash_key = deployment_of(request).master_key.derive("idempotency")
-    return Attempt(_keyed_hash(hash_key, key.encode()), _keyed_hash(hash_key, body))
+    restores = request.headers.get(RESTORES)
+    asked = body if restores is None else b"\0".join((body, restores.encode()))  # no JSON has a NUL
+    return Attempt(keyed_hash(hash_key, key.encode()), keyed_hash(hash_key, asked))
 
 
-def _keyed_hash(hash_key: bytes, value: bytes) -> str:
+def keyed_hash(hash_key: bytes, value: bytes) -> str:
     """A hash that tells nothing about plaintext to whoever has the database alone."""
     return hmac.digest(hash_key, value, "sha256").hex()
 

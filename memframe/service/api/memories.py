@@ -10,10 +10,11 @@ from asyncio import wrap_future
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from litestar import Response, delete, get, patch, post
 from litestar.concurrency import sync_to_thread
 from litestar.params import FromPath, RawBody
-from msgspec import UNSET
+from msgspec import UNSET, structs
 
 from memframe import wire
 from memframe.service import rules
@@ -29,10 +30,11 @@ from memframe.service.api.exchange import (
     route,
     written,
 )
-from memframe.service.api.idempotency import attempt_of, in_flight_of
+from memframe.service.api.idempotency import attempt_of, in_flight_of, keyed_hash
 from memframe.service.api.requests import wrong_memory_key
 from memframe.service.cursors import Filter
 from memframe.service.deployment import Deployment
+from memframe.service.keyring import Keyring
 from memframe.service.search import search_page
 from memframe.service.store import Memories
 
@@ -59,21 +61,30 @@ async def get_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[
 
 @post(route(wire.CREATE_MEMORY))
 async def create_memory(request: ApiRequest, body: RawBody) -> Response[bytes]:
-    """A new memory; the same ``Idempotency-Key`` once more is answered as the first time."""
+    """A new memory; the same ``Idempotency-Key`` once more is answered as the first time.
+
+    With ``Restores`` it is a deleted one, which has its id and its times again where its tombstone is kept.
+    """
     deployment, developer_id = deployment_of(request), bearer_of(request)
     new = decode(wire.MemoryCreate, request, body)
     fields, tag_names = _columns(new), _tag_names(new) or ()
     content = rules.checked_text(new.content, "content")
-    attempt = attempt_of(request, body)
+    attempt, restores = attempt_of(request, body), request.headers.get(wire.RESTORES)
     _check_user_id(new)
 
     def create(memories: Memories) -> wire.MemoryBlobResponse:
         _check_memory_key(deployment, developer_id, new)
         before = memories.replays.recall(attempt) if attempt else None
         if before:
-            return memories.as_added(before, fields, tag_names)
-        sealed = deployment.keyring(new.user_id, memories).as_stored(content)
-        created = memories.add({**fields, "content": sealed}, tag_names)
+            return memories.as_added(before, fields, tag_names, was_restored=before == restores)
+        keyring = deployment.keyring(new.user_id, memories)
+        columns = {**fields, "content": keyring.as_stored(content)}
+        tombstone = memories.take_tombstone(restores) if restores else None
+        if restores and tombstone:
+            columns |= {"id": restores, "created_at": tombstone.created_at}
+            if tombstone.digest == _digest(deployment, keyring, restores, {**columns, "tags": tag_names}):
+                columns["updated_at"] = tombstone.updated_at
+        created = memories.add(columns, tag_names)
         if attempt:
             memories.replays.remember(attempt, created.id)
         return created
@@ -105,12 +116,15 @@ async def update_memory(request: ApiRequest, memory_id: FromPath[str], body: Raw
 
 @delete(route(wire.DELETE_MEMORY), status_code=200)
 async def delete_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[bytes]:
-    """Remove a memory for good."""
-    developer_id, user_id = bearer_of(request), needed_query(request, "user_id")
+    """Remove a memory for good; a tombstone with its times, and none of its text, is kept for a while."""
+    deployment, developer_id = deployment_of(request), bearer_of(request)
+    user_id = needed_query(request, "user_id")
     rules.checked_text(memory_id, "the memory id")
 
     def remove(memories: Memories) -> None:
-        memories.delete(memory_id)
+        deleted = memories.delete(memory_id)
+        keyring = deployment.keyring(user_id, memories)
+        memories.add_tombstone(deleted, _digest(deployment, keyring, memory_id, structs.asdict(deleted)))
 
     await written(request, remove, developer_id=developer_id, user_id=user_id)
     return answer(wire.Deleted(success=True))
@@ -164,6 +178,21 @@ def _columns(sent: wire.MemoryFields) -> dict[str, Any]:
 def _tag_names(sent: wire.MemoryFields) -> tuple[str, ...] | None:
     """The whole new list of tags; None where it was not sent."""
     return None if sent.tags is UNSET else rules.tag_names(sent.tags or ())
+
+
+def _digest(deployment: Deployment, keyring: Keyring, memory_id: str, columns: Mapping[str, Any]) -> str:
+    """Digest the fields of a memory, so that the same ones are known again whichever way their content is sealed."""
+    plain = keyring.present.envelope.open_many([columns["content"]]).plain[0]
+    texts = [columns.get(name) for name in ("title", "summary", "source")]
+    scores = [columns.get(name) for name in ("importance", "confidence")]
+    fields = [
+        memory_id,  # so that equal memories have different digests
+        columns["content"] if plain is None else plain.decode(),
+        *texts,
+        *(None if score is None else float(score) for score in scores),
+        *sorted(columns["tags"]),
+    ]
+    return keyed_hash(deployment.master_key.derive("tombstones"), msgspec.json.encode(fields))
 
 
 def _check_user_id(sent: wire.MemoryFields) -> None:

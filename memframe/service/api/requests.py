@@ -19,7 +19,7 @@ from memframe.service.api.exchange import (
     route,
 )
 from memframe.service.deployment import Deployment
-from memframe.service.store import StoredRequest
+from memframe.service.store import RESTORABLE, StoredRequest
 from memframe.service.tokens import secret_hash
 
 
@@ -66,7 +66,8 @@ def get_credentials(request: ApiRequest, request_id: FromPath[str]) -> Response[
     memories = deployment.store.granted(developer_id=stored.developer_id, user_id=stored.user_id)
     key = deployment.keyring(stored.user_id, memories).present
     memory_key = _memory_key(deployment, stored)
-    return answer(wire.Credentials(stored.user_id, memory_key, key.key, key.version))
+    keys = wire.Credentials(stored.user_id, memory_key, key.key, key.version)
+    return answer(keys, headers={wire.RESTORE_DAYS: str(RESTORABLE.days)})
 
 
 def wrong_memory_key() -> AccessError:

@@ -24,7 +24,7 @@ from memframe.service.store.engine import (
     writing,
 )
 from memframe.service.store.lookups import Lookups
-from memframe.service.store.memories import Memories, granted_memory
+from memframe.service.store.memories import RESTORABLE, Memories, granted_memory
 from memframe.service.store.postgresql import is_away
 from memframe.service.store.readers import Readers
 from memframe.service.store.requests import AccessRequests, StoredRequest, granted_key_version
@@ -37,6 +37,7 @@ from memframe.service.tokens import bad_token
 from memframe.wire import MemoryBlob
 
 __all__ = [
+    "RESTORABLE",
     "AccessRequests",
     "Accounts",
     "AuthorizationCode",

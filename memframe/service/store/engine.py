@@ -11,12 +11,12 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar
 
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, Select, create_engine, insert, make_url, select
+from sqlalchemy import Connection, Engine, Select, create_engine, insert, make_url, select, update
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from memframe.errors import ConfigError
 from memframe.service.store.postgresql import lock_schema, prepare_postgresql, with_driver
-from memframe.service.store.schema import SCHEMA_VERSION, meta, metadata
+from memframe.service.store.schema import SCHEMA_VERSION, UPGRADED, meta, metadata
 from memframe.service.store.sqlite import prepare_sqlite
 
 _PREPARE = {"sqlite": prepare_sqlite, "postgresql": prepare_postgresql}
@@ -126,6 +126,10 @@ def _create_tables(engine: Engine) -> None:
         version = read_meta(connection, "schema_version")
         if version is None:
             write_meta(connection, "schema_version", str(SCHEMA_VERSION))
+        elif int(version) in UPGRADED:
+            connection.execute(
+                update(meta).where(meta.c.name == "schema_version").values(value=str(SCHEMA_VERSION))
+            )
         elif int(version) != SCHEMA_VERSION:
             raise ConfigError(
                 f"the database is of schema version {version}, this memframe reads {SCHEMA_VERSION}; "

@@ -5,26 +5,31 @@ the user's memories are open to the developer at this moment. The operator comes
 for no grant. Every query of a `Memories` is bound to that one user.
 
 A memory's tags stand in its row, as they are answered; `memory_tags` is there to find memories by them.
+
+A deleted memory leaves a tombstone for `RESTORABLE`: its id, its times and a keyed digest of its fields, no text.
+With it the developer who deleted the memory can create it again under its id, dated as before. As no time comes
+from the client, none can be forged; and what comes back with other fields is dated as updated now, so that deleting
+and restoring does no more than an update does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import msgspec
 from sqlalchemy import bindparam, delete, insert, select, update
 
-from memframe.errors import NotFoundError
+from memframe.errors import ConflictError, NotFoundError
 from memframe.service.cursors import Filter
 from memframe.service.store.links import LINK, UNLINK, adding
 from memframe.service.store.listings import listing
-from memframe.service.store.replays import Replays, spent
+from memframe.service.store.replays import Replays, forgetting, spent
 from memframe.service.store.requests import GRANT
-from memframe.service.store.schema import memories, users
+from memframe.service.store.schema import memories, tombstones, users
 from memframe.service.store.statements import Queries, Row, Statement
 from memframe.service.store.tags import Tags
 from memframe.service.store.user_keys import UserKeys
@@ -58,12 +63,32 @@ _GRANTED = Statement(
     )
 )
 _ADD = adding(insert(memories).values({name: bindparam(name) for name in _STORED}))
-_DELETE = Statement(delete(memories).where(_THIS))
+_DELETE = Statement(delete(memories).where(_THIS).returning(*COLUMNS))
+_ADD_TOMBSTONE = Statement(insert(tombstones))
+_TAKE_TOMBSTONE = Statement(
+    delete(tombstones)
+    .where(tombstones.c.memory_id == bindparam("memory_id"), tombstones.c.user_id == bindparam("user_id"))
+    .where(tombstones.c.developer_id == bindparam("developer_id"))
+    .returning(*(tombstones.c[name] for name in ("digest", "created_at", "updated_at", "deleted_at")))
+)
+_FORGET = forgetting(tombstones.c.deleted_at)
 _RESEAL = Statement(
     update(memories).where(memories.c.seq == bindparam("place")).values(content=bindparam("sealed"))
 )
 
+RESTORABLE = timedelta(days=30)
+"""How long a deleted memory can be restored."""
+
 _texts = msgspec.json.Decoder(tuple[str, ...]).decode
+
+
+class Tombstone(NamedTuple):
+    """The record of a deleted memory: a keyed digest of its fields, and its times as they are stored."""
+
+    digest: str
+    created_at: str
+    updated_at: str
+    deleted_at: str
 
 
 @cache  # of the sets of fields that a write can change
@@ -88,7 +113,9 @@ class Memories:
     ) -> None:
         self._queries = queries
         self._user_id = user_id
+        self._developer_id = developer_id
         self._now = instant_text(now)
+        self._moment = now
         self.tags = Tags(queries, user_id, now=self._now)
         self.keys = UserKeys(queries, user_id, present=key_version, now=now)
         self.replays = Replays(queries, developer_id, now=now)
@@ -114,15 +141,16 @@ class Memories:
         return as_memory(row)
 
     def add(self, fields: Mapping[str, Any], tag_names: Sequence[str]) -> MemoryBlobResponse:
-        """A new record of columns by name, with its tags; times among the columns count as they are."""
+        """A new record of columns by name, with its tags; times and an id among the columns count as they are."""
+        self._forget_tombstones()
         tag_ids = self.tags.ensured(tag_names)
         new = {
             **dict.fromkeys(_STORED),
+            "id": str(uuid4()),
             "created_at": self._now,
             "updated_at": self._now,
             **fields,
             **_tag_columns(tag_ids),
-            "id": str(uuid4()),
             "user_id": self._user_id,
         }
         for statement in _ADD[self._queries.dialect.name]:
@@ -130,14 +158,23 @@ class Memories:
         return _as_added(new, tag_ids)
 
     def as_added(
-        self, memory_id: str, fields: Mapping[str, Any], tag_names: Sequence[str]
+        self,
+        memory_id: str,
+        fields: Mapping[str, Any],
+        tag_names: Sequence[str],
+        *,
+        was_restored: bool = False,
     ) -> MemoryBlobResponse:
-        """What `add` answered, which was given the same; `ConflictError` where the record is no more."""
+        """What `add` answered, which was given the same; `ConflictError` where the record is no more.
+
+        A restored record was updated at another time than it was created: its present one stands for it.
+        """
         try:
-            created_at = self.get(memory_id).created_at
+            found = self.get(memory_id)
         except NotFoundError:
             raise spent() from None
-        times = {"created_at": created_at, "updated_at": created_at}
+        updated_at = found.updated_at if was_restored else found.created_at
+        times = {"created_at": found.created_at, "updated_at": updated_at}
         new = {**fields, **times, "id": memory_id, "user_id": self._user_id}
         return _as_added(new, self.tags.ids_of(tag_names))
 
@@ -160,10 +197,48 @@ class Memories:
             self._queries.run(LINK, place=row[0], tag_ids=new["tag_ids"])
         return without_content(as_memory(row[1:]))
 
-    def delete(self, memory_id: str) -> None:
-        """Remove a record for good; `NotFoundError` where the user has none with this id."""
-        if self._queries.run(_DELETE, user_id=self._user_id, memory_id=memory_id) != 1:
+    def delete(self, memory_id: str) -> MemoryBlob:
+        """Remove a record for good, and return it; `NotFoundError` where the user has none with this id."""
+        row = self._queries.row(_DELETE, user_id=self._user_id, memory_id=memory_id)
+        if row is None:
             raise _unknown()
+        return as_memory(row)
+
+    def add_tombstone(self, deleted: MemoryBlob, digest: str) -> None:
+        """Keep the tombstone of a record that was deleted."""
+        self._forget_tombstones()
+        self._queries.run(
+            _ADD_TOMBSTONE,
+            memory_id=deleted.id,
+            user_id=self._user_id,
+            developer_id=self._developer_id,
+            digest=digest,
+            created_at=deleted.created_at,
+            updated_at=deleted.updated_at,
+            deleted_at=self._now,
+        )
+
+    def take_tombstone(self, memory_id: str) -> Tombstone | None:
+        """Take the tombstone of a record that this developer has deleted, so that it counts once.
+
+        `ConflictError` where the record is there: whoever restores it a second time would double it.
+        """
+        this = {"user_id": self._user_id, "memory_id": memory_id}
+        if self._queries.row(_ONE, **this) is not None:
+            message = f"the memory {memory_id} is there, and was not restored once more"
+            raise ConflictError(message, status=409, code="memory_exists")
+        row = self._queries.row(_TAKE_TOMBSTONE, **this, developer_id=self._developer_id)
+        tombstone = Tombstone(*row) if row else None
+        return tombstone if tombstone and tombstone.deleted_at > self._until() else None
+
+    def _forget_tombstones(self) -> None:
+        """Delete those that are over, of all users, on the occasion of a create or delete."""
+        self._queries.remembered(
+            ("tombstones forgotten",), lambda: self._queries.run(_FORGET, until=self._until())
+        )
+
+    def _until(self) -> str:
+        return instant_text(self._moment - RESTORABLE)
 
     def contents(self, *, at_a_time: int) -> Iterator[list[Row]]:
         """Place and sealed content of every record, in batches."""

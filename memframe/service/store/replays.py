@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import ColumnClause, any_, bindparam, delete, func, insert, literal_column, select
+from sqlalchemy import Column, ColumnClause, any_, bindparam, delete, func, insert, literal_column, select
 from sqlalchemy.exc import IntegrityError
 
 from memframe.errors import ConflictError, InvalidError
@@ -21,15 +21,21 @@ from memframe.service.times import instant_text
 KEPT = timedelta(hours=24)
 """How long a key is remembered."""
 
-_OVER = idempotency_keys.c.created_at <= bindparam("until")
 _ctid: ColumnClause[Any] = literal_column("ctid")
 """Of a row in PostgreSQL: the way to just those rows that were found and could be locked."""
 
-_UNLOCKED = select(_ctid).select_from(idempotency_keys).where(_OVER).with_for_update(skip_locked=True)
-_FORGET = Statement(
-    delete(idempotency_keys).where(_OVER),
-    postgresql=delete(idempotency_keys).where(_ctid == any_(func.array(_UNLOCKED.scalar_subquery()))),
-)
+
+def forgetting(time: Column[Any]) -> Statement:
+    """Return the statement that deletes the rows of a table whose time is not after ``until``."""
+    over = time <= bindparam("until")
+    unlocked = select(_ctid).select_from(time.table).where(over).with_for_update(skip_locked=True)
+    return Statement(
+        delete(time.table).where(over),
+        postgresql=delete(time.table).where(_ctid == any_(func.array(unlocked.scalar_subquery()))),
+    )
+
+
+_FORGET = forgetting(idempotency_keys.c.created_at)
 _RECALL = Statement(
     select(idempotency_keys.c.body_hash, idempotency_keys.c.memory_id)
     .where(idempotency_keys.c.developer_id == bindparam("developer_id"))

@@ -32,8 +32,11 @@ from sqlalchemy import (
 
 from memframe.service.times import instant_text, parse_instant
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Raised with every change of the tables; data written by a newer one is refused at start-up."""
+
+UPGRADED = frozenset({2})
+"""Earlier versions that lack only tables, which are made at start-up."""
 
 metadata = MetaData()
 
@@ -183,6 +186,18 @@ idempotency_keys = Table(
     Column("body_hash", Hash, nullable=False),
     Column("memory_id", Id, nullable=False),
     Column("created_at", Time, nullable=False, index=True),
+)
+
+tombstones = Table(
+    "tombstones",
+    metadata,
+    Column("memory_id", Id, primary_key=True),
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("developer_id", Id, ForeignKey("developers.id"), nullable=False),
+    Column("digest", Hash, nullable=False),  # of the fields, keyed: it tells nothing without the master key
+    Column("created_at", Instant, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+    Column("deleted_at", Instant, nullable=False, index=True),
 )
 
 authorization_codes = Table(

@@ -1,0 +1,214 @@
+"""A deleted memory comes back under its id and times, once, to whoever deleted it; nothing of its text is kept."""
+
+import re
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import delete, func, select
+
+from memframe.errors import ConfigError
+from memframe.service import run_local
+from memframe.service.rotation import rotate_key
+from memframe.service.store import Store, sqlite_url
+from memframe.service.store.schema import SCHEMA_VERSION, metadata, tombstones, users
+from tests.conftest import CHEAP_HASHER
+
+FIELDS = {"title": "Tea", "summary": None, "tags": ["b", "a"], "importance": 4, "source": "chat"}
+
+
+class Clock:
+    """Time that moves with every look at it, and further when it is told to."""
+
+    def __init__(self):
+        self.time = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+    def __call__(self):
+        self.time += timedelta(milliseconds=1)
+        return self.time
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def local(backend, clock):
+    options = {"now": clock, "password_hasher": CHEAP_HASHER, "token_calls_per_minute": 1_000_000}
+    with run_local(database=backend.new_database(), **options) as local:
+        yield local
+
+
+@pytest.fixture
+def grant(local, new_caller, new_grant):
+    return new_grant(local, new_caller(local.base_url, local.api_key))
+
+
+@pytest.fixture
+def memory(grant, clock):
+    """A memory as it is listed; it was changed once, half an hour after it was made."""
+    memory_id = grant.create("Likes tea", **FIELDS | {"title": "Coffee"})["id"]
+    clock.time += timedelta(minutes=30)
+    assert grant.patch(memory_id, title="Tea").status_code == 200
+    return found(grant, memory_id).json()
+
+
+def found(grant, memory_id):
+    return grant.call.get(f"/memory-blobs/{memory_id}", user_id=grant.user_id)
+
+
+def gone(grant, memory_id):
+    answer = grant.call("DELETE", f"/memory-blobs/{memory_id}", params={"user_id": grant.user_id})
+    assert (answer.status_code, answer.json()) == (200, {"success": True})
+
+
+def restore(grant, memory_id, content="Likes tea", **headers):
+    body = {**grant.keys, **FIELDS, "content": content}
+    return grant.call.post("/memory-blobs", body, Restores=memory_id, **headers)
+
+
+def without_content(memory):
+    return {name: value for name, value in memory.items() if name != "content"}
+
+
+def test_a_deleted_memory_comes_back_under_its_id_and_times(grant, memory):
+    other = grant.create("Another")["id"]
+    gone(grant, memory["id"])
+    answer = restore(grant, memory["id"])
+    assert (answer.status_code, answer.json()) == (201, without_content(memory))
+    assert without_content(found(grant, memory["id"]).json()) == without_content(memory)
+    assert grant.ids(tags="a") == [memory["id"]]
+    assert set(grant.ids()) == {memory["id"], other}
+
+
+def test_it_comes_back_as_often_as_it_was_deleted(local, grant, memory):
+    for _ in range(3):
+        gone(grant, memory["id"])
+        rotate_key(local._deployment, grant.user_id)  # the digest is of the text, not of how it was sealed
+        assert restore(grant, memory["id"]).json() == without_content(memory)
+
+
+def test_what_is_there_is_not_doubled(grant, memory, refused):
+    gone(grant, memory["id"])
+    assert restore(grant, memory["id"]).status_code == 201
+    refused(restore(grant, memory["id"]), 409, "memory_exists")
+    assert grant.ids() == [memory["id"]]
+
+
+def test_of_many_at_the_same_moment_one_restores(grant, memory):
+    gone(grant, memory["id"])
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: restore(grant, memory["id"]), range(16)))
+    assert sorted(answer.status_code for answer in answers) == [201] + [409] * 15
+    assert grant.ids() == [memory["id"]]
+
+
+def test_an_answer_that_got_lost_comes_again_under_its_idempotency_key(grant, memory, refused):
+    gone(grant, memory["id"])
+    key = {"Idempotency-Key": uuid4().hex}
+    first, again = (restore(grant, memory["id"], **key) for _ in range(2))
+    assert (again.status_code, again.json()) == (201, first.json())
+    body = {**grant.keys, **FIELDS, "content": "Likes tea"}
+    refused(grant.call.post("/memory-blobs", body, **key), 422, "idempotency_key_reused")
+
+
+def test_what_comes_back_otherwise_is_dated_as_changed_now(grant, memory, clock):
+    gone(grant, memory["id"])
+    before = clock.time
+    restored = restore(grant, memory["id"], content="Hates tea").json()
+    assert (restored["id"], restored["created_at"]) == (memory["id"], memory["created_at"])
+    assert datetime.fromisoformat(restored["updated_at"]) > before
+
+
+@pytest.mark.parametrize("restores", ["", "nothing of this name", "x" * 5000, "é"])
+def test_where_there_is_nothing_to_restore_it_is_a_create_like_any_other(grant, memory, restores):
+    gone(grant, memory["id"])
+    answer = restore(grant, restores.encode())
+    assert answer.status_code == 201
+    assert answer.json()["id"] not in {memory["id"], restores}
+
+
+def test_nobody_restores_what_another_deleted(local, grant, memory, new_caller, new_grant):
+    gone(grant, memory["id"])
+    stranger = new_grant(local, grant.call)
+    theirs = local._deployment.add_developer("Another application")
+    other = new_grant(local, new_caller(local.base_url, theirs.api_key.reveal()))
+    known = {"user_id": grant.user_id, "developer_id": theirs.id}
+    other.user_id, other.memory_key = grant.user_id, local._deployment.memory_key(**known).reveal()
+    asked = other.call.post("/access-requests", {"memoryKey": other.memory_key, "reason": ""}).json()
+    local.decide(asked["id"], "approved")
+    for someone in (stranger, other):
+        made = restore(someone, memory["id"]).json()
+        assert made["id"] != memory["id"]
+        assert made["created_at"] > memory["updated_at"]
+    assert restore(grant, memory["id"]).json() == without_content(memory)
+
+
+def kept(local):
+    with local._deployment.store._engine.connect() as connection:
+        return connection.scalar(select(func.count()).select_from(tombstones))
+
+
+def test_a_tombstone_is_kept_for_thirty_days(local, grant, memory, clock, new_caller):
+    other = grant.create("Another")["id"]
+    gone(grant, memory["id"])
+    clock.time += timedelta(days=30)
+    grant.call = new_caller(local.base_url, local.api_key)  # tokens run out meanwhile
+    assert restore(grant, memory["id"]).json()["id"] != memory["id"]
+    gone(grant, other)
+    assert kept(local) == 1, "of the first one nothing is kept any more"
+    clock.time += timedelta(days=30)
+    grant.call = new_caller(local.base_url, local.api_key)
+    grant.create("Whatever")
+    assert kept(local) == 0
+
+
+def test_a_users_tombstones_go_with_the_account(local, grant, memory):
+    gone(grant, memory["id"])
+    with local._deployment.store._engine.begin() as connection:
+        for table in reversed(metadata.sorted_tables):
+            if "user_id" in table.c and table is not tombstones:
+                connection.execute(delete(table).where(table.c.user_id == grant.user_id))
+        connection.execute(delete(users).where(users.c.id == grant.user_id))
+    assert kept(local) == 0
+
+
+def test_nothing_of_the_text_is_kept(local, grant):
+    digests = []
+    for _ in range(2):
+        gone(grant, grant.create("Likes tea", **FIELDS)["id"])
+    with local._deployment.store._engine.connect() as connection:
+        for row in connection.execute(select(tombstones)).mappings():
+            assert not re.search("tea|chat", str(dict(row)), re.IGNORECASE)
+            digests.append(row["digest"])
+    assert len(set(digests)) == 2, "whether two deleted memories were equal is nobody's business"
+
+
+def test_the_offer_stands_beside_the_credentials(grant):
+    answer = grant.call.get(f"/access-requests/{grant.request_id}/credentials")
+    assert answer.headers["Restore-Days"] == "30"
+    assert answer.json().keys() == {"user_id", "memory_key", "encryption_key", "key_version"}
+
+
+def test_data_of_the_version_before_opens(backend, tmp_path):
+    url = backend.new_database() or sqlite_url(tmp_path / "service.db")
+    with closing(Store(url)) as store, store._engine.begin() as connection:
+        tombstones.drop(connection)  # which is all that the version before had not
+        connection.exec_driver_sql("UPDATE meta SET value = '2' WHERE name = 'schema_version'")
+    for _ in range(2):
+        with closing(Store(url)) as store, store._engine.connect() as connection:
+            version = connection.exec_driver_sql("SELECT value FROM meta WHERE name = 'schema_version'")
+            assert version.scalar() == str(SCHEMA_VERSION) == "3"
+            assert connection.scalar(select(func.count()).select_from(tombstones)) == 0
+
+
+def test_data_of_a_version_before_that_is_refused(tmp_path):
+    Store(sqlite_url(tmp_path / "service.db")).close()
+    with closing(sqlite3.connect(tmp_path / "service.db")) as connection, connection:
+        connection.execute("UPDATE meta SET value = '1' WHERE name = 'schema_version'")
+    with pytest.raises(ConfigError, match="schema version 1"):
+        Store(sqlite_url(tmp_path / "service.db"))
