@@ -12,7 +12,7 @@ import pandas as pd
 from memframe.audit.comparison import Comparison, compare_findings
 from memframe.audit.findings import CHECKS, SEVERITIES, Check
 from memframe.audit.saved import SavedAudit, read_findings, records_of, writing
-from memframe.errors import ConfigError
+from memframe.errors import ConfigError, FrameError, check_kind
 from memframe.report.brief import brief_html
 from memframe.report.verdict import counts_of, details, headline
 from memframe.showing import number_of
@@ -112,6 +112,7 @@ class Audit:
         FrameError
             The file is no saved audit.
         """
+        check_kind("previous", previous, Audit, str, PathLike, error=FrameError)
         earlier = previous.findings if isinstance(previous, Audit) else read_findings(Path(previous))
         return compare_findings(self.findings, earlier)
 

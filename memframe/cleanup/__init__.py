@@ -14,7 +14,7 @@ from memframe.cleanup.drafting import draft_of
 from memframe.cleanup.renewal import audit_again
 from memframe.cleanup.rows import Rows
 from memframe.collector import collector_paused
-from memframe.errors import PlanError
+from memframe.errors import PlanError, check_kind
 from memframe.plan import Plan, plan_of
 from memframe.plan.conflicts import Conflicts, OnConflict
 from memframe.plan.plan import Clock, utc_now
@@ -88,6 +88,8 @@ def plan_cleanup(
     ['delete']
     >>> run = apply_plan(access, plan, confirm=plan.counts["delete"])
     """
+    check_kind("access", access, Access)
+    check_kind("audit", audit, Audit, str, PathLike, error=PlanError)
     asked, conflicts = asked_for(actions), _settling(on_conflict)
     moment = clock()
     audit = audit if isinstance(audit, Audit) else audit_again(access, audit).audit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from memframe.columns import texts
+from memframe.errors import FrameError, check_kind
 from memframe.plot.paper import (
     BLUE,
     GREY,
@@ -35,6 +36,7 @@ _SIZES = (2, 3, 4, 5, 10, 20, 50)
 _FEWEST_BARS = 4
 
 
+@runtime_checkable
 class Audited(Protocol):
     """What holds findings: an `memframe.audit.Audit`."""
 
@@ -132,7 +134,11 @@ def duplicates(audit: Audited | pd.DataFrame, *, ax: Axes | None = None) -> Axes
 
 
 def _findings_of(audit: Audited | pd.DataFrame) -> pd.DataFrame:
-    return audit if isinstance(audit, pd.DataFrame) else audit.findings
+    check_kind("audit", audit, Audited, pd.DataFrame, error=FrameError)
+    findings = audit if isinstance(audit, pd.DataFrame) else audit.findings
+    if "check" not in findings:
+        raise FrameError("the frame holds no findings: pass an Audit, which audit_memories(memories) makes")
+    return findings
 
 
 def _worst_by_check(frame: pd.DataFrame) -> pd.DataFrame:
