@@ -1,7 +1,11 @@
 """Frames of memories for tests, made without a service."""
 
 import pandas as pd
+import pyarrow.parquet as pq
 
+from memframe.archive import places
+from memframe.archive.reading import Reader
+from memframe.archive.sealing import Plain, Sealed
 from memframe.frames import MEMORY_KINDS, FrameBuilder
 
 ROW = {"id": "m1", "user_id": "u1", "content": "Ada likes tea", "tags": ("tea",), "importance": 0.5}
@@ -18,3 +22,14 @@ def assert_same(loaded, memories):
     pd.testing.assert_frame_equal(loaded, memories, check_exact=True)
     for name in ("tags", "tag_ids"):  # assert_frame_equal takes an array for a tuple
         assert [type(cell) for cell in loaded[name]] == [tuple] * len(loaded)
+
+
+def split_in_parts(access, path):
+    """Write an archive again in parts of four rows, as a longer listing would have made it."""
+    (part,) = places.parts_of(path)
+    reader, table = Reader(path), pq.read_table(part)
+    form = Sealed(access, reader.header()) if reader.is_sealed() else Plain(table.schema)
+    part.unlink()
+    for number, start in enumerate(range(0, len(table), 4)):
+        form.write(path / places.part_name(number), [table.slice(start, 4)])
+    form.seal_folder(path)

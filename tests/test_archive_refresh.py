@@ -13,12 +13,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import memframe as mf
-from memframe import archive, private_file, wire
-from memframe.archive import places
+from memframe import private_file, wire
+from memframe.archive import is_sealed, places
+from memframe.archive.reading import Reader
 from memframe.envelope import Envelope
 from memframe.errors import AccessError, FrameError
 from tests.faults import answered, clamped
-from tests.rows import ROW, assert_same, memories_of
+from tests.rows import ROW, assert_same, memories_of, split_in_parts
 from tests.strangers import MEMORY, SECRETS, USER_ID
 
 OTHER_KEY = "11" * 31 + "12"
@@ -55,13 +56,13 @@ def refresh(access, path):
 
 
 def check_like_a_load(access, path):
-    key = access if archive.reading.Reader(path).header() else None
+    key = access if is_sealed(path) else None
     assert_same(mf.load_archive(path, key=key), mf.load_memories(access, progress=False))
 
 
 def files_of(path):
     """What shows whether a file was written: its name, place on the disk and time."""
-    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    files = places.parts_of(path)
     return [(file.name, file.stat().st_ino, file.stat().st_mtime_ns) for file in files]
 
 
@@ -146,7 +147,7 @@ def test_only_files_that_changed_are_written(tmp_path, stranger, small_parts, se
     stranger.always(wire.LIST_MEMORIES, clamped(4))
     listed(range(14))
     export(access, path, sealed=sealed)
-    split_in_parts(path)
+    split_in_parts(access, path)
     before = files_of(path)
 
     assert not refresh(access, path)
@@ -162,17 +163,6 @@ def test_only_files_that_changed_are_written(tmp_path, stranger, small_parts, se
     kept = {entry[1:] for entry in after} & {entry[1:] for entry in files_of(path)}
     assert len(kept) >= len(after) - 2
     check_like_a_load(access, path)
-
-
-def split_in_parts(path):
-    """Write an archive again in parts of four rows, as a longer listing would have made it."""
-    import pyarrow.parquet as pq  # noqa: PLC0415
-
-    (part,) = path.iterdir()
-    table = pq.read_table(part)
-    part.unlink()
-    for number, start in enumerate(range(0, len(table), 4)):
-        pq.write_table(table.slice(start, 4), path / places.part_name(number))
 
 
 def test_new_memories_fill_the_last_file_before_they_begin_another(tmp_path, stranger, small_parts):
@@ -355,7 +345,7 @@ def test_an_archive_under_an_older_key_is_sealed_anew(tmp_path, stranger):
     second = under(OTHER_KEY, 2, {1: "one", 3: "three"})
     assert ids(refresh(second, path)) == {"added": {"m3"}, "changed": set(), "gone": {"m2"}}
     assert_same(mf.load_archive(path, key=second), mf.load_memories(second, progress=False))
-    assert archive.reading.Reader(path).header().seal.key_version == 2
+    assert Reader(path).header().seal.key_version == 2
 
 
 def test_another_way_to_read_content_seals_anew_too(tmp_path, stranger):
@@ -363,7 +353,7 @@ def test_another_way_to_read_content_seals_anew_too(tmp_path, stranger):
     path = export(opened(stranger), tmp_path / "memories", sealed=True)
     plain = mf.open_access(stranger.client(), "r1", content_format="plain")
     assert not refresh(plain, path)
-    assert archive.reading.Reader(path).header().seal.content_format == "plain"
+    assert Reader(path).header().seal.content_format == "plain"
     check_like_a_load(plain, path)
 
 

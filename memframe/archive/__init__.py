@@ -39,7 +39,7 @@ from memframe.archive.sealing import Plain, Sealed
 from memframe.archive.stream import tables_of_access
 from memframe.archive.table import frame_of, table_of
 from memframe.errors import FrameError, check_kind
-from memframe.private_file import filling_privately, writing_privately
+from memframe.private_file import filling_privately
 from memframe.progress import ProgressOption
 from memframe.secret import closed
 
@@ -65,7 +65,8 @@ def export_memories(
         An archive that stands there is replaced, another file is not.
     sealed : bool
         Leave title, summary, content and tags readable only with the user's key; ids, times, scores and
-        source stay in the open. Needs an access, and Parquet.
+        source stay in the open. All of it, header and rows, is authenticated under that key. Needs an access, and
+        Parquet.
     progress : {"auto", True, False} or callable
         Shown while an access is loaded.
 
@@ -95,11 +96,8 @@ def export_memories(
         check_target(target)
         if sealed:
             _check_sealable(access_or_frame, target)
-        schema, tables = _tables_of(access_or_frame, sealed, progress)
-        if is_folder(target):
-            return _write_dataset(target, schema, tables)
-        with writing_privately(target) as file:
-            return format_of(target).write(file, schema, tables)
+        form, tables = _tables_of(access_or_frame, sealed, progress)
+        return _write_dataset(target, form, tables) if is_folder(target) else form.write(target, tables)
 
 
 def load_archive(
@@ -113,8 +111,9 @@ def load_archive(
         A file, or the folder of a Parquet dataset.
     key : str, Secret, Credentials, Access, or dict of int to key, optional
         What opens a sealed archive: the user's ``encryption_key``, what holds it, or several by their
-        ``key_version``, where content is still stored under older ones. Columns that are not sealed are
-        read without.
+        ``key_version``, where content is still stored under older ones. With a key, what is not sealed or was
+        changed since is refused: a cell, a row or a file that was altered, moved, added or dropped. Columns that
+        are not sealed are read without a key, too, and then not verified.
     columns : sequence of str, optional
         Only these, in this order; by default all.
 
@@ -126,9 +125,10 @@ def load_archive(
     Raises
     ------
     FrameError
-        There is no archive of memories at `path`, or it has not these columns.
+        There is no archive of memories at `path`, it is damaged, or it has not these columns.
     SealError
-        The archive is sealed, and the key is missing or not the one; the message says which is needed.
+        The archive is sealed, and the key is missing or not the one (the message says which is needed); it was
+        changed since it was sealed; or it is not sealed, and a key was given.
 
     Examples
     --------
@@ -142,11 +142,18 @@ def load_archive(
     key = closed(key)
     _check_names(columns)
     reader = Reader(Path(path).expanduser(), key)
+    if key is not None:
+        reader.require_sealed()
     labels = reader.labels()
     tables = [*reader.tables(columns, labels)]
     return frame_of(
         pa.concat_tables(tables, promote_options="permissive"), labels, () if columns is None else columns
     )
+
+
+def is_sealed(path: str | PathLike[str]) -> bool:
+    """Tell whether an archive says that it is sealed, so that it takes a key to read all of it."""
+    return Reader(Path(path).expanduser()).is_sealed()
 
 
 def _check_names(columns: object) -> None:
@@ -172,21 +179,20 @@ def _check_sealable(source: object, target: Path) -> None:
 
 def _tables_of(
     source: Access | pd.DataFrame, sealed: bool, progress: ProgressOption
-) -> tuple[pa.Schema, Iterator[pa.Table]]:
-    """The schema, and the rows in tables of it, of which there may be none."""
+) -> tuple[Plain | Sealed, Iterator[pa.Table]]:
+    """The form of the archive, and the rows in tables of it, of which there may be none."""
     if isinstance(source, pd.DataFrame):
         table = table_of(source)
         starts = range(0, len(table), parquet.GROUP_ROWS)
-        return table.schema, (table.slice(start, parquet.GROUP_ROWS) for start in starts)
+        return Plain(table.schema), (table.slice(start, parquet.GROUP_ROWS) for start in starts)
     check_kind("access_or_frame, if no Access,", source, pd.DataFrame, Access, error=FrameError)
-    form = Sealed(source) if sealed else Plain(source)
-    return form.schema, map(form.stored, tables_of_access(source, progress=progress))
+    form = Sealed(source) if sealed else Plain.of(source)
+    return form, map(form.stored, tables_of_access(source, progress=progress))
 
 
-def _write_dataset(folder: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
-    n_rows = 0
+def _write_dataset(folder: Path, form: Plain | Sealed, tables: Iterable[pa.Table]) -> int:
     with filling_privately(folder) as fresh:
-        for number, part in enumerate(parquet.in_parts(schema, tables, places.PART_ROWS)):
-            with writing_privately(fresh / part_name(number)) as file:
-                n_rows += parquet.PARQUET.write(file, schema, part)
+        parts = parquet.in_parts(form.schema, tables, places.PART_ROWS)
+        n_rows = sum(form.write(fresh / part_name(number), part) for number, part in enumerate(parts))
+        form.seal_folder(fresh)
     return n_rows

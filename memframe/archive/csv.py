@@ -2,8 +2,9 @@
 
 No text is left to them as such: one that begins with ``= + - @``, their full-width forms, a tab, a line
 end or NUL gets an apostrophe in front, and so does one that begins with an apostrophe, so that loading
-takes away exactly what was added. Text stands in quotes, which also keeps empty text (``""``) apart from
-a missing one. Lists are JSON.
+takes away exactly what was added. The same goes for what follows a semicolon, a tab or a line end inside a
+text: a spreadsheet that splits at semicolons heeds no quotes around cells that commas divide. Text stands in
+quotes, which also keeps empty text (``""``) apart from a missing one. Lists are JSON.
 
 What `DataFrame.to_csv` wrote is read as well. It is known by the index, which stands in front under no name, or
 by lists as Python shows them: ``('a', 'b')``. Its text is taken as it is, and what is empty is missing there, as
@@ -30,7 +31,8 @@ from memframe.errors import FrameError
 from memframe.frames import NAMES
 
 _LIVE = r"^(['=+\-@\t\r\n\x00＝＋－＠])"  # noqa: RUF001 - spreadsheets obey the full-width ones too
-_MARKED = _LIVE.replace("^", "^'", 1)
+_LIVE_INSIDE = r"([;\t\r\n])(['=+\-@＝＋－＠])"  # noqa: RUF001
+_MARKED, _MARKED_INSIDE = _LIVE.replace("^", "^'", 1), _LIVE_INSIDE.replace(")(", ")'(", 1)
 
 _WORD = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _PYTHON_LIST = re.compile(rf"[\[(]\s*(?:(?:{_WORD})\s*,?\s*)*[\])]", re.DOTALL)
@@ -59,7 +61,7 @@ def _write(file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> int
 
 
 def _disarmed(table: pa.Table) -> pa.Table:
-    names = [re.sub(_LIVE, r"'\1", name) for name in table.column_names]
+    names = [_disarmed_name(name) for name in table.column_names]
     return pa.Table.from_arrays([_cells(column) for column in table.columns], names=names)
 
 
@@ -70,7 +72,16 @@ def _cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_nested(kind) or pa.types.is_binary(kind):
         cells = [None if cell is None else _json.encode(cell).decode() for cell in column.to_pylist()]
         column = pa.chunked_array([cells], type=_TEXT)
-    return pc.replace_substring_regex(column.cast(_TEXT), _LIVE, r"'\1")
+    inside = pc.replace_substring_regex(column.cast(_TEXT), _LIVE_INSIDE, r"\1'\2")
+    return pc.replace_substring_regex(inside, _LIVE, r"'\1")
+
+
+def _disarmed_name(name: str) -> str:
+    return re.sub(_LIVE, r"'\1", re.sub(_LIVE_INSIDE, r"\1'\2", name))
+
+
+def _restored_name(name: str) -> str:
+    return re.sub(_MARKED_INSIDE, r"\1\2", re.sub(_MARKED, r"\1", name))
 
 
 class _Header(NamedTuple):
@@ -100,7 +111,7 @@ def _header(path: Path) -> _Header:
         ) from None
     finally:
         csv.field_size_limit(limit)
-    fields = names if is_of_pandas else [re.sub(_MARKED, r"\1", name) for name in names]
+    fields = names if is_of_pandas else [_restored_name(name) for name in names]
     return _Header([*_fields_of_index(n_levels), *fields[n_levels:]], n_levels, is_of_pandas)
 
 
@@ -186,6 +197,7 @@ def _restored(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray
     if column.type != _TEXT:
         return column
     text = pc.replace_substring_regex(column, _MARKED, r"\1", max_replacements=1)
+    text = pc.replace_substring_regex(text, _MARKED_INSIDE, r"\1\2")
     return _lists(path, name, text) if ARCHIVE_SCHEMA.get(name) == NAMES.arrow else text
 
 

@@ -6,11 +6,14 @@ a frame may hold the memories of several users, or of nobody in particular.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 import pyarrow as pa
 from msgspec import Struct
 
-_NAME = b"memframe"
+HEADER = b"memframe"
+_MAC = b"memframe.mac"
 
 
 class Seal(Struct, frozen=True):
@@ -38,9 +41,42 @@ class Header(Struct, frozen=True):
     seal: Seal | None = None
 
 
+class Mac(Struct, frozen=True):
+    """The authentication code of a file of a sealed archive, in the metadata of its footer.
+
+    Attributes
+    ----------
+    columns : dict of str to str
+        A digest of all cells of each column, keyed like the code.
+    n_rows : int
+    parts : list of str
+        In the file that seals a folder: the codes of the others, in order.
+    code : str
+        HMAC-SHA-256 over the header and all of the above, in hexadecimal.
+    """
+
+    columns: dict[str, str]
+    n_rows: int
+    parts: list[str] = []
+    code: str = ""
+
+
+def with_mac(mac: Mac) -> dict[bytes, bytes]:
+    """Return the entry of a footer that carries a code."""
+    return {_MAC: msgspec.json.encode(mac)}
+
+
+def mac_in(footer: Mapping[bytes, bytes]) -> Mac | None:
+    """Return the code in a footer; None where there is none that we understand."""
+    try:
+        return msgspec.json.decode(footer.get(_MAC, b""), type=Mac)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
 def with_header(schema: pa.Schema, header: Header) -> pa.Schema:
     """The schema of files that carry this header."""
-    return schema.with_metadata({**(schema.metadata or {}), _NAME: msgspec.json.encode(header)})
+    return schema.with_metadata({**(schema.metadata or {}), HEADER: msgspec.json.encode(header)})
 
 
 def header_in(schema: pa.Schema) -> Header | None:
@@ -50,8 +86,8 @@ def header_in(schema: pa.Schema) -> Header | None:
     >>> header_in(schema)
     Header(user_id='u1', seal=None)
     """
-    found = (schema.metadata or {}).get(_NAME)
+    found = (schema.metadata or {}).get(HEADER)
     try:
         return found and msgspec.json.decode(found, type=Header)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -10,12 +10,15 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from memframe.archive.header import Header, header_in
+from memframe.archive.header import HEADER, Header, header_in
 from memframe.archive.table import PANDAS, ArchiveFormat, Level, cast_column
-from memframe.errors import FrameError
+from memframe.errors import FrameError, MemframeError
 
 GROUP_ROWS = 10_000
 """Rows in one group of a file, and in memory while it is written or read."""
+
+DAMAGE = (pa.ArrowException, OSError, ValueError, LookupError, OverflowError, TypeError)
+"""Errors of Arrow where a file is damaged: an error of ours names the file."""
 
 GROUP_BYTES = 64 * 1024 * 1024
 """Enough for a group of fewer rows."""
@@ -24,8 +27,27 @@ GROUP_BYTES = 64 * 1024 * 1024
 def _schema(path: Path) -> pa.Schema:
     try:
         return pq.read_schema(path)
-    except (pa.ArrowInvalid, OSError) as error:
+    except DAMAGE as error:
         raise _unreadable(path, error) from None
+
+
+def footer(file: Path | BinaryIO) -> dict[bytes, bytes]:
+    """Return the metadata in a file's footer."""
+    try:
+        return pq.read_metadata(file).metadata or {}
+    except DAMAGE as error:
+        raise _unreadable(file, error) from None
+
+
+def header_bytes(schema: pa.Schema) -> bytes:
+    """Return the header of a schema as it stands in a file."""
+    found: bytes = (schema.metadata or {}).get(HEADER, b"")
+    return found
+
+
+def column_names(path: Path) -> list[str]:
+    """Return the columns that are stored in a file."""
+    return list(_schema(path).names)
 
 
 def _names(path: Path) -> list[str]:
@@ -83,7 +105,7 @@ def _header(path: Path) -> Header | None:
     return header_in(_schema(path))
 
 
-def _unreadable(path: Path, error: Exception) -> FrameError:
+def _unreadable(path: Path | BinaryIO, error: Exception) -> FrameError:
     cause = "it is damaged, or something else"
     if isinstance(error, OSError):
         cause = error.strerror or "it is damaged"
@@ -92,9 +114,12 @@ def _unreadable(path: Path, error: Exception) -> FrameError:
 
 def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
     try:
-        with pq.ParquetFile(path) as file:  # not as a dataset, which takes folder names for columns
+        # not as a dataset, which takes folder names for columns
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             yield from (_fitted(path, table, columns, file.schema_arrow) for table in _groups(file, columns))
-    except (pa.ArrowInvalid, OSError) as error:
+    except MemframeError:
+        raise
+    except DAMAGE as error:
         raise _unreadable(path, error) from None
 
 
@@ -110,16 +135,31 @@ def _fitted(path: Path, table: pa.Table, columns: list[str], schema: pa.Schema) 
     header = header_in(schema)
     if header is not None and "user_id" in columns and "user_id" not in table.column_names:
         table = table.append_column("user_id", pa.repeat(header.user_id, len(table)))
+    table.validate(full=True)  # Arrow believes the file that its text is UTF-8
     cast = [cast_column(path, name, table[name]) for name in columns]
     return pa.Table.from_arrays(cast, names=columns).replace_schema_metadata(schema.metadata)
 
 
-def _write(file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
+def write(
+    file: BinaryIO,
+    schema: pa.Schema,
+    tables: Iterable[pa.Table],
+    footer_of: Callable[[], Mapping[bytes, bytes]] | None = None,
+) -> int:
+    """Write tables as one file, every page with its checksum, and return the number of rows.
+
+    Parameters
+    ----------
+    footer_of : callable, optional
+        Called once all tables are written: what the footer shall say beside the schema.
+    """
     n_rows = 0
-    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+    with pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer:
         for group in _gathered(tables):
             writer.write_table(group)
             n_rows += len(group)
+        if footer_of:
+            writer.add_key_value_metadata(footer_of())
     return n_rows
 
 
@@ -155,4 +195,4 @@ def _until_full(first: pa.Table, others: Iterator[pa.Table], part_rows: int) -> 
         yield table
 
 
-PARQUET = ArchiveFormat(_names, _read, _write, _header, _labels)
+PARQUET = ArchiveFormat(_names, _read, write, _header, _labels)

@@ -17,6 +17,9 @@ FORMATS: dict[str, ArchiveFormat] = {
     ".csv": csv.CSV,
 }
 
+SEAL_FILE = "seal.parquet"
+"""File without rows that holds the code over all files of a sealed dataset: readers of a folder refuse other types."""
+
 PART_ROWS = 50_000
 """Rows in one file of a Parquet dataset: what `refresh_archive` writes again when one of them has changed."""
 
@@ -57,7 +60,7 @@ def parts_of(path: Path) -> list[Path]:
         raise FrameError(f"There is no archive at {path}: check the path.")
     if not is_folder(path):
         return [path]
-    parts = sorted(path.glob("*.parquet"))
+    parts = sorted(part for part in path.glob("*.parquet") if part.name != SEAL_FILE)
     if not parts:
         raise FrameError(f"The folder {path} holds no .parquet file: give the folder that was exported to.")
     return parts

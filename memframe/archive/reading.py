@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from memframe.archive.header import Header
 from memframe.archive.key import Key
-from memframe.archive.places import format_of, parts_of
+from memframe.archive.places import format_of, is_folder, parts_of
 from memframe.archive.sealing import SEALED, Opener
 from memframe.archive.table import ARCHIVE_SCHEMA, Level
-from memframe.errors import FrameError
+from memframe.errors import FrameError, SealError
 
 
 class Reader:
@@ -23,7 +23,7 @@ class Reader:
     path : Path
         A file, or the folder of a Parquet dataset.
     key : Key, optional
-        Needed where the archive is sealed, as soon as a sealed column is read.
+        Needed where the archive is sealed, as soon as a sealed column is read. With it the archive is verified.
     """
 
     def __init__(self, path: Path, key: Key | None = None) -> None:
@@ -35,6 +35,11 @@ class Reader:
     def header(self) -> Header | None:
         """Whose memories these are, and how they are sealed, as the first file says it."""
         return format_of(self.parts[0]).header(self.parts[0])
+
+    def is_sealed(self) -> bool:
+        """Tell whether the archive says that it is sealed."""
+        header = self.header()
+        return header is not None and header.seal is not None
 
     def labels(self) -> Sequence[Level]:
         """Return the index of the frame that pandas wrote to a file; files of a dataset have none together."""
@@ -56,17 +61,34 @@ class Reader:
         wanted = [*dict.fromkeys([*_checked(part, found.names(part), columns), *fields])]
         needed = [*dict.fromkeys([*wanted, *_needed(wanted)])]
         header = found.header(part)
-        if header is None or header.seal is None or SEALED.isdisjoint(needed):
+        if header is None or header.seal is None:
             yield from found.read(part, wanted)
-            return
-        opener = self._opener_for(header)
-        for table in found.read(part, needed):
-            yield opener.opened(table).select(wanted)
+        elif self._key is None and SEALED.isdisjoint(needed):
+            yield from found.read(part, wanted)  # in the open, and not verified
+        else:
+            opener = self._opener_for(header)
+            for table in opener.checked(part, found.read(part, needed)):
+                yield opener.opened(table).select(wanted)
+
+    def require_sealed(self) -> None:
+        """Refuse files that are not sealed: whoever has a key expects that nobody else wrote what it opens."""
+        for part in self.parts:
+            header = format_of(part).header(part)
+            if header is None or header.seal is None:
+                raise SealError(
+                    f"{part} is not sealed, and key= was given: leave key out to read it as it is, unless it should "
+                    "be sealed; then somebody has exchanged it."
+                )
 
     def _opener_for(self, header: Header) -> Opener:
         """One for all files that were sealed together: it learns from each how the content is stored."""
-        if self._opener is None or self._opener[0] != header:
-            self._opener = header, Opener(self._path, header, self._key)
+        if self._opener is None:
+            opener = Opener(self._path, header, self._key)
+            if is_folder(self._path):
+                opener.check_folder(self._path, self.parts)
+            self._opener = header, opener
+        if self._opener[0] != header:
+            raise SealError(f"The files in {self._path} were not sealed together: export the archive again.")
         return self._opener[1]
 
 

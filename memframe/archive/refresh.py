@@ -26,13 +26,14 @@ from memframe.access import Access
 from memframe.answers import same_id
 from memframe.archive import places
 from memframe.archive.changes import Changes, Comparison, Hashes, Known, Piece
+from memframe.archive.header import Header
 from memframe.archive.places import check_target, format_of, is_folder, naming, part_name
 from memframe.archive.reading import Reader
 from memframe.archive.sealing import IN_THE_OPEN, Plain, Sealed
 from memframe.archive.stream import tables_of_access
 from memframe.archive.table import ARCHIVE_SCHEMA
 from memframe.errors import FrameError, check_kind
-from memframe.private_file import filling_privately, writing_privately
+from memframe.private_file import filling_privately
 from memframe.progress import ProgressOption
 
 
@@ -75,10 +76,10 @@ def refresh_archive(
     check_kind("access", access, Access)
     target = Path(path).expanduser()
     with naming(target):
-        reader = Reader(target, access)
+        reader = Reader(target)
         check_target(target)
         _check_owner(reader, target, access)
-        return _Refresh(access, reader).carry_out(target, progress)
+        return _Refresh(access, target, reader.header()).carry_out(target, progress)
 
 
 def _check_owner(reader: Reader, path: Path, access: Access) -> None:
@@ -110,17 +111,18 @@ def _owners(reader: Reader) -> set[str | None]:
 class _Refresh:
     """One refresh: how the archive is sealed, what of it can be compared, and what can stay as it is."""
 
-    def __init__(self, access: Access, reader: Reader) -> None:
-        self._access, self._reader = access, reader
-        header = reader.header()
+    def __init__(self, access: Access, path: Path, header: Header | None) -> None:
+        self._access = access
         seal = header.seal if header else None
-        self._form: Plain | Sealed = Sealed(access) if seal else Plain(access)
+        self._form: Plain | Sealed = Sealed(access) if seal else Plain.of(access)
         self._continues = seal is None or (isinstance(self._form, Sealed) and self._form.continues(seal))
         if seal and self._continues:
             self._form = Sealed(access, header)
         can_open = seal is None or seal.key_version == access.credentials.key_version
+        self._reader = Reader(path, access if can_open else None)
         self._columns = [name for name in ARCHIVE_SCHEMA if can_open or name in IN_THE_OPEN]
-        self._known = Known(reader.tables_of_part(part, self._columns) for part in reader.parts)
+        parts = self._reader.parts
+        self._known = Known(self._reader.tables_of_part(part, self._columns) for part in parts)
 
     def carry_out(self, target: Path, progress: ProgressOption) -> Changes:
         in_folder = is_folder(target)
@@ -138,6 +140,7 @@ class _Refresh:
             with filling_privately(target) as fresh:
                 for number, (base, group) in enumerate(_at_least_one(files)):
                     self._write_file(fresh / part_name(number), base, group)
+                self._form.seal_folder(fresh)
         else:
             for base, group in _at_least_one(files):
                 self._write_file(target, base, group)
@@ -153,8 +156,7 @@ class _Refresh:
         n_same, others = _divergence(pieces, self._prints_of(base))
         if others is not None:
             tables = chain(self._old_rows(base, n_same), (self._form.stored(piece.table) for piece in others))
-            with writing_privately(path) as file:
-                format_of(path).write(file, self._form.schema, tables)
+            self._form.write(path, tables)
         elif not path.exists():
             _link(self._reader.parts[base], path)
 

@@ -7,27 +7,44 @@ sorted, counted and compared by, and what tells nothing that was said: ``id``, `
 Content stays as the service stores it, to the letter, where the key opens it: nothing is sealed twice.
 Content that the service stores in the open, or that did not open, is sealed as it stands, behind the mark
 `AS_STORED`; so nothing is lost which an older key may still open. All other text is in memframe's own
-layout (see `memframe.envelope.layouts.Own`), bound to user and key version, though not to its row: whoever
-may write to the file could exchange two cells of it.
+layout (see `memframe.envelope.layouts.Own`), bound to user and key version.
+
+Each file carries a message authentication code (HMAC-SHA-256 under a key derived from the user's) over its
+header and over every cell of every column, those in the open included; the folder of a dataset holds one over
+the codes of its files, in `SEAL_FILE`. Reading with the key verifies the columns that are read, so that a cell,
+row or file that was changed, moved, added or dropped is an error. Reading without the key, as other programs
+do, verifies nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+import hmac
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, chain
+from pathlib import Path
+from typing import BinaryIO
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from memframe.access import Access
-from memframe.archive.header import Header, Seal, with_header
+from memframe.archive import parquet
+from memframe.archive.header import HEADER, Header, Mac, Seal, mac_in, with_header, with_mac
 from memframe.archive.key import Key, Keys, keys_for
+from memframe.archive.places import SEAL_FILE, format_of, parts_of
 from memframe.archive.stream import STORED
 from memframe.archive.table import ARCHIVE_SCHEMA
 from memframe.envelope import Envelope
 from memframe.envelope.formats import OWN
 from memframe.errors import SealError
 from memframe.frames import NAMES, TEXT
+from memframe.private_file import writing_privately
+from memframe.secret import Secret
 
 AS_STORED = "as-stored:"
 """Stands before content that was sealed for the archive, as it came."""
@@ -44,15 +61,112 @@ IN_THE_OPEN = ARCHIVE_SCHEMA.keys() - SEALED - {"content_error"}
 _Cells = Sequence[str | None]
 
 
-class Plain:
-    """What an archive in the open holds of tables of `tables_of_access`."""
+class FileMac:
+    """Compute the authentication code of one file while its tables are written or read.
 
-    def __init__(self, access: Access) -> None:
-        self.schema = with_header(pa.schema(ARCHIVE_SCHEMA), Header(access.user_id))
+    Parameters
+    ----------
+    key : bytes
+        Of `mac_key`.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._streams: dict[str, list[hmac.HMAC]] = {}
+        self._n_rows = 0
+
+    def tables(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """Pass tables on, counted in."""
+        for table in tables:
+            self.update(table)
+            yield table
+
+    def update(self, table: pa.Table) -> None:
+        """Count the rows of a table in; how rows are divided into tables makes no difference."""
+        self._n_rows += len(table)
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            for chunk in filter(len, column.chunks):
+                data = _streams_of(chunk)
+                fresh = [hmac.new(self._key, name.encode(), hashlib.sha256) for _ in data]
+                for stream, some in zip(self._streams.setdefault(name, fresh), data, strict=True):
+                    stream.update(some)
+
+    def mac(self, header: bytes, names: Iterable[str]) -> Mac:
+        """Return the code of a file with this header and these columns."""
+        columns = {name: self.digest(name) for name in sorted(names)}
+        return Mac(columns, self._n_rows, code=_code(self._key, header, columns, self._n_rows, []))
+
+    def digest(self, name: str) -> str:
+        """Return the digest of one column."""
+        return "".join(stream.hexdigest() for stream in self._streams.get(name, ()))
+
+    def agrees(self, mac: Mac, names: Iterable[str]) -> bool:
+        """Tell whether these columns are as they were when the code was made."""
+        return self._n_rows == mac.n_rows and all(
+            hmac.compare_digest(self.digest(name), mac.columns[name]) for name in names
+        )
+
+
+def mac_key(key: Secret, user_id: str) -> bytes:
+    """Derive the key of authentication codes from the user's encryption key."""
+    info = b"memframe archive 1\0" + user_id.encode()
+    return HKDF(SHA256(), 32, salt=None, info=info).derive(bytes.fromhex(key.reveal()))
+
+
+def _code(key: bytes, header: bytes, columns: dict[str, str], n_rows: int, parts: Sequence[str]) -> str:
+    said = msgspec.json.encode([header.hex(), sorted(columns.items()), n_rows, parts])
+    return hmac.new(key, said, hashlib.sha256).hexdigest()
+
+
+def _streams_of(array: pa.Array) -> list[bytes | memoryview]:
+    """Return the cells of a column as bytes: which are null and how long they are, then what they hold."""
+    kind = array.type
+    if pa.types.is_list(kind):
+        lengths = pc.list_value_length(array).fill_null(-1)
+        return [lengths.to_numpy().tobytes(), *_streams_of(array.flatten())]
+    if pa.types.is_large_string(kind) or pa.types.is_string(kind):
+        lengths = pc.binary_length(array).cast(pa.int64()).fill_null(-1)
+        return [lengths.to_numpy().tobytes(), _text_bytes(array.drop_null().cast(pa.large_string()))]
+    valid = array.is_valid().cast(pa.int8()).to_numpy(zero_copy_only=False)
+    numbers = array.cast(pa.int64()) if pa.types.is_timestamp(kind) else array
+    return [valid.tobytes(), numbers.fill_null(0).to_numpy().tobytes()]
+
+
+def _text_bytes(array: pa.Array) -> bytes | memoryview:
+    """Return the bytes of all texts one after another, without a copy of them."""
+    _, offsets, data = array.buffers()
+    if not len(array) or data is None:
+        return b""
+    ends = memoryview(offsets).cast("q")
+    return memoryview(data)[ends[array.offset] : ends[array.offset + len(array)]]
+
+
+class Plain:
+    """What an archive in the open holds of tables of `tables_of_access`, or of a frame."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+
+    @classmethod
+    def of(cls, access: Access) -> Plain:
+        """Return the form of an archive of all memories of one user."""
+        return cls(with_header(pa.schema(ARCHIVE_SCHEMA), Header(access.user_id)))
 
     def stored(self, table: pa.Table) -> pa.Table:
         """The table as it is written: without its column of stored content."""
         return table.select([*ARCHIVE_SCHEMA])
+
+    def write(self, path: Path, tables: Iterable[pa.Table]) -> int:
+        """Write one file of the archive, and return the number of its rows."""
+        with writing_privately(path) as file:
+            return format_of(path).write(file, self.schema, tables)
+
+    def write_to(self, file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
+        """Write one Parquet file, whose schema may lack columns."""
+        return parquet.write(file, schema, tables)
+
+    def seal_folder(self, folder: Path) -> None:
+        """Leave the folder as it is: it has no seal."""
 
 
 class Sealed:
@@ -75,6 +189,7 @@ class Sealed:
             keys.key_version, _format_of(access.envelope), check=self._own.seal(keys.user_id)
         )
         self.schema = with_header(pa.schema(ARCHIVE_SCHEMA), Header(keys.user_id, self.seal))
+        self._mac_key = mac_key(keys.encryption_key, keys.user_id)
 
     def continues(self, seal: Seal) -> bool:
         """Whether rows sealed like these and like those can stand in one archive."""
@@ -91,6 +206,36 @@ class Sealed:
             "content": _text([self._content(stored, plain) for stored, plain in contents]),
         }
         return pa.table(columns)
+
+    def write(self, path: Path, tables: Iterable[pa.Table]) -> int:
+        """Write one file of the archive with its authentication code, and return the number of its rows."""
+        with writing_privately(path) as file:
+            return self.write_to(file, self.schema, tables)
+
+    def write_to(self, file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
+        """Write one Parquet file with its code, whose schema may lack columns."""
+        mac = FileMac(self._mac_key)
+        return parquet.write(
+            file,
+            schema,
+            mac.tables(tables),
+            lambda: with_mac(mac.mac(parquet.header_bytes(schema), schema.names)),
+        )
+
+    def seal_folder(self, folder: Path) -> None:
+        """Write the file with the code over all files of a dataset."""
+        with writing_privately(folder / SEAL_FILE) as file:
+            file.write(self.seal_of(self.schema, parts_of(folder)))
+
+    def seal_of(self, schema: pa.Schema, parts: Iterable[Path | BinaryIO]) -> bytes:
+        """Return the file with the code over these files, in this order."""
+        found = [mac_in(parquet.footer(part)) for part in parts]
+        codes = [mac.code for mac in found if mac]
+        header = parquet.header_bytes(schema)
+        mac = Mac({}, 0, codes, _code(self._mac_key, header, {}, 0, codes))
+        file = io.BytesIO()
+        parquet.write(file, schema, [], lambda: with_mac(mac))
+        return file.getvalue()
 
     def _seal_all(self, cells: _Cells) -> list[str | None]:
         return [None if cell is None else self._own.seal(cell) for cell in cells]
@@ -128,6 +273,44 @@ class Opener:
         self._where = where
         keys = keys_for(where, header, key)
         self._own, self._content, self._older = _envelopes(where, header, keys)
+        self._mac_key = mac_key(keys.key, header.user_id)
+
+    def check_folder(self, folder: Path, parts: Sequence[Path]) -> None:
+        """Refuse a dataset of which a file is missing, added or exchanged."""
+        seal = folder / SEAL_FILE
+        mac = self._mac_of(seal) if seal.exists() else None
+        codes = [self._mac_of(part).code for part in parts]
+        if mac is None or mac.parts != codes:
+            raise SealError(
+                f"The files in {folder} are not those that were sealed together: one was dropped, added, renamed or "
+                "exchanged. Take them from a copy, or export the archive again."
+            )
+
+    def checked(self, part: Path, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """Pass the tables of one file on, and refuse the file at its end if it was changed since it was sealed."""
+        mac, names, found = self._mac_of(part), [], FileMac(self._mac_key)
+        for table in tables:
+            names = [name for name in table.column_names if name in mac.columns]
+            found.update(table.select(names))
+            yield table
+        if not found.agrees(mac, names):
+            raise _changed(part)
+
+    def _mac_of(self, part: Path) -> Mac:
+        """Return the code in a file's footer, if the key made it for this header and these columns."""
+        footer = parquet.footer(part)
+        mac = mac_in(footer)
+        if mac is None:
+            raise SealError(
+                f"{part} has no authentication code: it was taken away, or an older version of memframe sealed the "
+                "archive. Export it again."
+            )
+        header = footer.get(HEADER, b"")
+        code = _code(self._mac_key, header, mac.columns, mac.n_rows, mac.parts)
+        is_whole = sorted(mac.columns) == sorted(parquet.column_names(part)) or part.name == SEAL_FILE
+        if not is_whole or not hmac.compare_digest(code, mac.code):
+            raise _changed(part)
+        return mac
 
     def opened(self, table: pa.Table) -> pa.Table:
         """The table with plain text in the place of sealed."""
@@ -202,6 +385,12 @@ def _envelopes(where: object, header: Header, keys: Keys) -> tuple[Envelope, Env
         Envelope(key, user_id=header.user_id, key_version=version) for version, key in keys.others.items()
     ]
     return own, content, older
+
+
+def _changed(part: Path) -> SealError:
+    return SealError(
+        f"{part} was changed or damaged since it was sealed: take it from a copy, or export the archive again."
+    )
 
 
 def _text(cells: Sequence[str | None]) -> pa.Array:

@@ -11,7 +11,7 @@ import click
 import pandas as pd
 
 from memframe.access import Access
-from memframe.archive import load_archive
+from memframe.archive import is_sealed, load_archive
 from memframe.archive.places import FORMATS, format_of, parts_of
 from memframe.archive.table import ARCHIVE_SCHEMA
 from memframe.cleanup import audit_again, plan_cleanup
@@ -176,7 +176,7 @@ def _rows_in(path: Path, access: Access) -> pd.DataFrame:
     first, *_ = parts_of(path)
     names = format_of(first).names(first)
     known = [name for name in ARCHIVE_SCHEMA if name in names]
-    rows = load_archive(path, key=access, columns=known or None)
+    rows = load_archive(path, key=access if is_sealed(path) else None, columns=known or None)
     others = [name for name in names if name not in rows and name not in rows.index.names]
     return rows.assign(**dict.fromkeys(others))  # their names are all that a plan looks at
 

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from memframe.access import Access, open_access
 from memframe.archive import places
-from memframe.archive.parquet import PARQUET, in_parts
+from memframe.archive.parquet import in_parts
 from memframe.archive.sealing import Plain, Sealed
 from memframe.archive.stream import tables_of_access
 from memframe.archive.table import frame_of
@@ -116,7 +116,7 @@ def _brought(access: Access, member: Member, work: Work) -> Haul:
     files: dict[str, bytes] = {}
     if work.archive:
         files |= {f"{MEMORIES}/{name}": data for name, data in _archived(_form(access, work.archive), tables)}
-    plain = [*map(Plain(access).stored, tables)]
+    plain = [*map(Plain.of(access).stored, tables)]
     if work.findings:
         files[f"{FINDINGS}/{FINDINGS_FILE}"] = _audited(access, joined(plain), work)
     n_rows = sum(map(len, tables))
@@ -134,7 +134,7 @@ def _brought(access: Access, member: Member, work: Work) -> Haul:
 
 
 def _form(access: Access, form: Form) -> Plain | Sealed:
-    return Sealed(access) if form == "sealed" else Plain(access)
+    return Sealed(access) if form == "sealed" else Plain.of(access)
 
 
 def _audited(access: Access, table: pa.Table, work: Work) -> bytes:
@@ -151,7 +151,10 @@ def _archived(form: Plain | Sealed, tables: Iterable[pa.Table]) -> Iterator[tupl
     """An archive in memory. The folder's name says whose it is: a column that says it again confuses readers."""
     schema = form.schema.remove(form.schema.get_field_index("user_id"))
     stored = (form.stored(table).drop_columns("user_id") for table in tables)
+    files = []
     for number, part in enumerate(in_parts(schema, stored, places.PART_ROWS)):
-        file = io.BytesIO()
-        PARQUET.write(file, schema, part)
+        files.append(file := io.BytesIO())
+        form.write_to(file, schema, part)
         yield places.part_name(number), file.getvalue()
+    if isinstance(form, Sealed):
+        yield places.SEAL_FILE, form.seal_of(schema, files)

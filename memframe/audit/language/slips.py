@@ -32,6 +32,8 @@ def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bo
     --------
     >>> is_slip("bokoed", 1, "booked", 12), is_slip("marta", 31, "maria", 40), is_slip("possible", 9, "impossible", 1)
     (True, False, False)
+    >>> is_slip("studio", 1, "study", 12)
+    False
     >>> is_slip("log", 1, "long", 12), is_slip("log", 1, "long", 12, careless=True)
     (False, True)
     """
@@ -42,7 +44,7 @@ def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bo
     if (is_known(a) and (not careless or is_name(a))) or (a[:1] != b[:1] and not is_known(b)):
         return False  # «Preact» is not «React», however often the store speaks of that
     known, longer = n_b > 2 * n_a or is_known(b), max(len(a), len(b))
-    may_be_two = known and not careless and a[0] == b[0] and longer >= _letters_for_two(b)
+    may_be_two = known and not careless and a[0] == b[0] and longer >= 8  # «studio» is not «study»
     if OSA.distance(a, b, score_cutoff=2) > (2 if may_be_two else 1):
         return False
     if known and (longer >= 6 or (longer > 3 and is_common(b))):
@@ -60,11 +62,6 @@ def may_deny(word: str) -> bool:
     (True, True, False, False)
     """
     return not is_known(word) and any(OSA.distance(word, denial, score_cutoff=1) <= 1 for denial in _DENIALS)
-
-
-def _letters_for_two(right: str) -> int:
-    """Of how many letters a word is that may have two typing errors: of fewer where the right one is no name."""
-    return 6 if is_known(right) and not is_name(right) else 8
 
 
 def _are_two_words(a: str, b: str) -> bool:
