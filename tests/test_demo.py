@@ -99,6 +99,7 @@ def test_it_shows_the_whole_way_and_leaves_four_files(machine):
         assert f"\n{number}. " in done.stdout
     assert "389 memories; none that could not be opened" in done.stdout
     assert "patches, " in done.stdout
+    assert "22 more memories read\n   like junk and stay for review" in done.stdout
     assert "A second audit finds no secrets, and nothing more to" in done.stdout
     assert "389 memories, every field as it was" in done.stdout
     assert str(folder) in done.stdout

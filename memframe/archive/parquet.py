@@ -66,7 +66,7 @@ def _levels(schema: pa.Schema) -> list[Level]:
     """Return the levels of the index of a frame that pandas wrote; our own archives keep none."""
     try:
         found = msgspec.json.decode((schema.metadata or {}).get(PANDAS, b"{}"), type=_Described)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         return []
     name_of = {column.field_name: column.name for column in found.columns}
     return [

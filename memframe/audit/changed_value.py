@@ -49,11 +49,9 @@ def find_changed_values(memories: pd.DataFrame, *, pairs: SimilarPairs | None = 
     three others. A sentence that more than six memories of the user fill in their own way is a list or a log, and
     left alone.
 
-    On 10,000 memories with 500 planted changes precision is 0.96 and recall 0.96; of pairs in three other voices it is
-    0.95 to 0.97 and 0.97 to 0.98 (`tests/benchmarks/audit_pairs.py`). In stores of a few dozen short templates, where
-    pairs differ in one value by chance, precision is lower: nothing tells those from a change. Of 1,000 facts that are
-    all true beside each other, in twelve templates, it names 293 pairs: that two sentences differ in a name or a thing
-    does not say that anything has changed. Two values exchanged at once in a short sentence are two facts to it. It
+    On corpora that nobody had seen who wrote the rules, precision is 0.77 to 0.79 and recall 1.00; on real memories 1
+    of 63 pairs was a change, and none of 52 of the kind ``word``: that two sentences differ in a name or a thing does
+    not say that anything has changed. Two values exchanged at once in a short sentence are two facts to it. It
     misses a value that is said in other words, what is left of two or three words («vim», «emacs»), and that «Anna»
     and «my sister» are one; a synonym that is not in its short list counts as another value.
 

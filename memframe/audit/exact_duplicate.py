@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from memframe.audit.findings import findings_frame
-from memframe.audit.keeper import precedence
+from memframe.audit.findings import Proposal, findings_frame
+from memframe.audit.keeper import FILLED, precedence
 from memframe.audit.texts import text_column
 
 
@@ -17,7 +20,8 @@ def find_exact_duplicates(memories: pd.DataFrame) -> pd.DataFrame:
 
     One row a memory. The keeper, which has most fields and tags filled (then: was updated last, has the smallest id),
     has the kind ``keeper``, the action ``none`` and no ``related_id``; the others have the kind ``copy``, the keeper as
-    ``related_id`` and the action ``delete``.
+    ``related_id`` and the action ``delete``; or ``merge``, if they have a tag, or a title, summary, source or score
+    where the keeper has none.
 
     It finds all of them, and nothing else. Titles, tags and scores are not compared, and a blank more makes another
     text, for which there is `find_near_duplicates`.
@@ -56,8 +60,33 @@ def find_exact_duplicates(memories: pd.DataFrame) -> pd.DataFrame:
         group=groups.tolist(),
         score=1.0,
         evidence=[_evidence(keep, n_copies[keeper]) for keep, keeper in zip(kept, keepers, strict=True)],
-        action=["none" if keep else "delete" for keep in kept],
+        action=_actions(memories, rows, keepers),
     )
+
+
+def _actions(memories: pd.DataFrame, rows: NDArray[np.int64], keepers: NDArray[np.int64]) -> list[Proposal]:
+    """Return what a cleanup does with each row, given the row that is kept of its text."""
+    cells = memories[[*FILLED, "tags"]]
+    own, kept = (cells.iloc[places].itertuples(index=False, name=None) for places in (rows, keepers))
+    return [
+        "none" if row == keeper else "merge" if _holds_more(copy, other) else "delete"
+        for row, keeper, copy, other in zip(rows, keepers, own, kept, strict=True)
+    ]
+
+
+def _holds_more(copy: tuple[Any, ...], keeper: tuple[Any, ...]) -> bool:
+    """Return whether a copy fills a field that its keeper leaves empty, or has another tag."""
+    (*cells, tags), (*kept, kept_tags) = copy, keeper
+    fills = any(_is_filled(cell) and not _is_filled(other) for cell, other in zip(cells, kept, strict=True))
+    return fills or not _names(tags) <= _names(kept_tags)
+
+
+def _is_filled(cell: Any) -> bool:
+    return bool(cell.strip()) if isinstance(cell, str) else pd.notna(cell)
+
+
+def _names(tags: object) -> frozenset[str]:
+    return frozenset(tags) if isinstance(tags, Iterable) else frozenset()
 
 
 def _evidence(kept: bool, n_copies: int) -> str:

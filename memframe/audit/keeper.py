@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-_FIELDS = ("title", "summary", "source", "importance", "confidence")
+FILLED = ("title", "summary", "source", "importance", "confidence")
 
 
 def precedence(
@@ -20,7 +20,7 @@ def precedence(
     The row that says most (``said``, where texts differ), then the one with most fields and tags filled, then the
     plainest (the least ``odd``), then the one updated last, then the smallest id.
     """
-    filled = memories[list(_FIELDS)].notna().sum(axis=1).to_numpy() + _n_tags(memories["tags"])
+    filled = memories[list(FILLED)].notna().sum(axis=1).to_numpy() + _n_tags(memories["tags"])
     keys = pd.DataFrame(
         {
             "said": -said if said is not None else 0.0,

@@ -78,12 +78,11 @@ def find_superseded(
     It looks at what the newer one says was so before («no longer X», «from X to Y»), at what both are about, the
     rarer a word the more, and at whom they name.
 
-    Of updates that say so precision is 0.90 and recall 0.93 of those for ``review``, and the replaced memory is among
-    the three in 97 to 99 of 100 (`tests/benchmarks/audit_pairs.py`). In voices with cues of their own («overtaken»,
-    «is history»), among facts that look like them, precision was 0.71 to 0.90, recall 0.67 to 0.88, and 85 to 91 of 100
-    were among the three. Without a cue none is proposed for ``review``, and a quarter at most is named at all. It does
-    not know that a vegetarian eats no steak: a fact that a newer one merely contradicts, in other words and without a
-    cue, is not found.
+    On corpora that nobody had seen who wrote the rules, precision is 0.89 of what is named and recall 0.18 (0.31 where
+    the newer memory has a cue, 0.075 of those for ``review``); on real memories precision is 0.33, and 3 of 21 known
+    contradictions were found. Cues are heard (53 of 68); what fails is to find the older memory. It does not know that
+    a vegetarian eats no steak: a fact that a newer one merely contradicts, in other words and without a cue, is not
+    found.
 
     Parameters
     ----------

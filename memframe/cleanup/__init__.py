@@ -8,13 +8,13 @@ import pandas as pd
 
 from memframe.access import Access
 from memframe.audit import Audit
-from memframe.cleanup.asked import Actions, asked_for
+from memframe.cleanup.asked import MAX_SHARE, Actions, asked_for, check_share
 from memframe.cleanup.changes import Writer
 from memframe.cleanup.drafting import draft_of
 from memframe.cleanup.renewal import audit_again
 from memframe.cleanup.rows import Rows
 from memframe.collector import collector_paused
-from memframe.errors import PlanError, check_kind
+from memframe.errors import ConfigError, PlanError, check_kind
 from memframe.plan import Plan, plan_of
 from memframe.plan.conflicts import Conflicts, OnConflict
 from memframe.plan.plan import Clock, utc_now
@@ -28,14 +28,17 @@ def plan_cleanup(
     *,
     actions: Actions = None,
     on_conflict: OnConflict = "raise",
+    max_share: float = MAX_SHARE,
     clock: Clock = utc_now,
 ) -> Plan:
     """Plan what an audit proposes. Nothing is written: that is for `apply_plan`, and `plan_undo` takes it back.
 
-    - delete: junk, and copies of a text that hold nothing of their own.
-    - merge: near-duplicates, and copies that hold more than their keeper. It gets all tags, and the title, summary,
-      source and scores of the others where it has none. A memory of which a name, a number, a date, a source or any
-      other word that carries a value would be lost is left as it is.
+    - delete: copies of a text that hold nothing of their own, empty rows and heartbeats. What is told by wording (all
+      other junk, superseded and stale facts) is for review, and deleted only where
+      ``actions={"junk": "delete"}`` or the like asks for it.
+    - merge: near-duplicates, repeats, and copies that hold more than their keeper. It gets all tags, and the title,
+      summary, source and scores of the others where it has none. A memory of which a name, a number, a date, a source
+      or any other word that carries a value would be lost is left as it is.
     - redact: secrets, wherever they stand in their memory, with a mark such as ``[redacted: password]`` in their
       place. Personal data only where ``actions={"personal_data": "redact"}`` asks for it.
     - retag: near-identical names become one spelling, disabled ones come off.
@@ -58,11 +61,14 @@ def plan_cleanup(
         (`Audit.to_json`) is audited again, and what is found no more is left out: texts may have moved.
     actions : list of str or mapping, optional
         Only these: ``["delete", "merge"]``. Or what to do about checks instead of what is proposed:
-        ``{"personal_data": "redact", "junk": "review"}``; what proposes nothing ("none") stays so.
+        ``{"personal_data": "redact", "junk": "delete"}``; what proposes nothing ("none") stays so.
     on_conflict : {"raise", "mark", "mine", "theirs"}
         What becomes of memories that were changed or deleted since the audit: an error, or a change of action
         "conflict", which cannot be applied. "theirs" leaves them as they are; "mine" is no choice here, as nobody has
         judged what they hold now.
+    max_share : float
+        The largest share of the user's audited memories deleted on wording alone, from 0 to 1. The error that names the
+        share of a larger one names the ``max_share`` that confirms it, too.
     clock : callable
         For tests.
 
@@ -74,10 +80,10 @@ def plan_cleanup(
     Raises
     ------
     ConfigError
-        There is no such action or check, or it cannot be had for that check.
+        There is no such action or check, it cannot be had for that check, or ``max_share`` is no share.
     PlanError
-        A memory was changed since the audit; the audit is of other users alone; or its frame holds one memory in
-        two states.
+        A memory was changed since the audit; the audit is of other users alone; its frame holds one memory in
+        two states; or more than ``max_share`` would be deleted on wording alone.
 
     Examples
     --------
@@ -91,6 +97,8 @@ def plan_cleanup(
     check_kind("access", access, Access)
     check_kind("audit", audit, Audit, str, PathLike, error=PlanError)
     asked, conflicts = asked_for(actions), _settling(on_conflict)
+    if not 0 <= max_share <= 1:
+        raise ConfigError(f"max_share={max_share!r}: a share is a number from 0 to 1, such as 0.31")
     moment = clock()
     audit = audit if isinstance(audit, Audit) else audit_again(access, audit).audit
     rows = Rows(access, audit.memories)
@@ -100,6 +108,7 @@ def plan_cleanup(
     apart = _changed_pairs(audit.findings)
     with collector_paused():
         draft = draft_of(findings, named, rows.memories, taken=asked.taken, apart=apart)
+    check_share(findings, draft.deletes, len(rows), max_share)
     writer = Writer(draft, findings)
     met = [conflicts.met(change) for change in writer.conflicts()] if on_conflict != "theirs" else []
     conflicts.refuse()

@@ -9,7 +9,9 @@ from typing import NamedTuple
 import pandas as pd
 
 from memframe.audit.findings import CHECKS, PROPOSALS, Check, Proposal
-from memframe.errors import ConfigError
+from memframe.audit.junk.signs import ACTIONS
+from memframe.errors import ConfigError, PlanError
+from memframe.showing import number_of
 
 Actions = Iterable[str] | Mapping[str, str] | None
 
@@ -33,6 +35,13 @@ POSSIBLE: Mapping[Check, tuple[Proposal, ...]] = MappingProxyType(
     }
 )
 """What can be planned for the findings of each check."""
+
+
+MAX_SHARE = 0.05
+"""Largest share of a user's memories that is deleted on wording alone without a confirmation."""
+
+_SEEN: tuple[Check, ...] = ("exact_duplicate", "sealed")
+"""Checks that tell what they find without any understanding of a text."""
 
 
 class Asked(NamedTuple):
@@ -96,3 +105,36 @@ def _decision(check: object, action: str) -> str:
     if action not in possible:
         raise ConfigError(f"actions: {check} cannot be {action!r}; there is {', '.join(possible)}")
     return action
+
+
+def check_share(findings: pd.DataFrame, deletes: Iterable[str], n_memories: int, max_share: float) -> None:
+    """Refuse to delete more of a user's memories on wording alone than somebody has allowed.
+
+    Parameters
+    ----------
+    findings : DataFrame
+        Those that something is planned for.
+    deletes : iterable of str
+        The memories that are going to be deleted.
+    n_memories : int
+        How many the user has, as far as they were audited.
+    max_share : float
+
+    Raises
+    ------
+    PlanError
+        Names number and share, and the ``max_share`` that confirms them.
+    """
+    found = findings[(findings["action"] == "delete") & findings["id"].isin(list(deletes))]
+    is_seen = found["check"].isin(_SEEN) | ((found["check"] == "junk") & found["kind"].isin(ACTIONS.keys()))
+    told = found[~is_seen & ~found["id"].isin(found["id"][is_seen])]
+    n_told = told["id"].nunique()
+    if n_told <= max_share * n_memories:
+        return
+    checks = ", ".join(f"{check} {n:,}" for check, n in told.groupby("check")["id"].nunique().items())
+    confirmed = -(-100 * n_told // n_memories) / 100
+    part = f"{n_told:,} of {number_of(n_memories, 'memory', 'memories')} ({100 * n_told / n_memories:.1f} %)"
+    raise PlanError(
+        f"{part} would be deleted on wording alone ({checks}), and there may be facts among them: look at these "
+        f"findings and leave out what is to stay, then confirm with max_share={confirmed:g} (now it is {max_share:g})"
+    )

@@ -84,6 +84,7 @@ _FOR_A_SHELL = {
     r"\bconfirm=(\d+)": r"--confirm \1",
     r"\blook at plan\.changes": "look at the plan",
     r"\bmax_changes=([\d,]+)": r"--max-changes \1",
+    r"\bmax_share=([\d.]+)": r"--max-share \1",
     r"\bon_conflict='(\w+)'": r"--on-conflict \1",
     r"\bon_null= what that means, or write memframe\.NULL to clear it": "--on-null what that means",
     r"\bencrypt=False\b": "--plaintext",

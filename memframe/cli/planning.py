@@ -15,7 +15,7 @@ from memframe.archive import is_sealed, load_archive
 from memframe.archive.places import FORMATS, format_of, parts_of
 from memframe.archive.table import ARCHIVE_SCHEMA
 from memframe.cleanup import audit_again, plan_cleanup
-from memframe.cleanup.asked import Actions, asked_for
+from memframe.cleanup.asked import MAX_SHARE, Actions, asked_for
 from memframe.cli.opening import as_json, on_request, opened, request_option
 from memframe.plan import Plan, plan_changes, plan_deletes
 from memframe.plan.changes import OnNull, check_size
@@ -64,6 +64,13 @@ to_file = click.option(
     show_default=True,
     help='Fields that were changed here and at the service; "raise" shows them and keeps no plan.',
 )
+@click.option(
+    "--max-share",
+    type=click.FloatRange(0, 1),
+    default=MAX_SHARE,
+    show_default=True,
+    help="The largest share of all memories that --actions may delete on wording alone.",
+)
 @click.option("--max-changes", type=click.IntRange(min=0), help="Refuse to plan more.")
 @as_json
 def plan_edits(
@@ -82,7 +89,8 @@ def plan_edits(
     and then EDITED may also be a text file of ids, one a line, or - for standard input.
 
     Instead of EDITED, --from-audit plans what an audit proposes, as far as it is still to be found: delete, merge,
-    redact, retag, rescale. Personal data is redacted only with --actions personal_data=redact.
+    redact, retag, rescale. Personal data is redacted only with --actions personal_data=redact, and what is told by
+    wording is deleted only with --actions junk=delete or the like.
 
     Ends with 3 if there are conflicts.
 
@@ -140,9 +148,10 @@ def _planned(
     on_null: OnNull,
     on_conflict: OnConflict,
     max_changes: int | None,
+    max_share: float,
 ) -> Plan:
     if audit is not None:
-        plan = _cleanup(access, audit, _actions(actions), on_conflict)
+        plan = _cleanup(access, audit, _actions(actions), on_conflict, max_share)
     elif actions is not None or edited is None:
         raise click.UsageError("--actions chooses among the proposals of --from-audit")
     elif is_delete:
@@ -153,13 +162,15 @@ def _planned(
     return plan
 
 
-def _cleanup(access: Access, audit: Path, actions: Actions, on_conflict: OnConflict) -> Plan:
+def _cleanup(
+    access: Access, audit: Path, actions: Actions, on_conflict: OnConflict, max_share: float
+) -> Plan:
     asked_for(actions)  # before anything is read
     renewal = audit_again(access, audit)
     if renewal.n_left_out:
         told = "finding is" if renewal.n_left_out == 1 else "findings are"
         click.echo(f"{renewal.n_left_out:,} {told} not to be found any more, and left out.", err=True)
-    return plan_cleanup(access, renewal.audit, actions=actions, on_conflict=on_conflict)
+    return plan_cleanup(access, renewal.audit, actions=actions, on_conflict=on_conflict, max_share=max_share)
 
 
 def _actions(text: str | None) -> Actions:

@@ -75,19 +75,27 @@ def _plan(access: mf.Access, audit: mf.Audit, telling: Telling) -> mf.Plan:
     telling.say(
         "Merging loses nothing: where a name, a number or a source would be lost, both memories stay."
     )
+    junk = audit.findings[(audit.findings["check"] == "junk") & (audit.findings["action"] == "review")]
+    n_junk = len({*junk["id"]} - {change.id for change in plan.records if change.action == "delete"})
+    telling.say(
+        f"Deleted are only copies, heartbeats and empty rows. {n_junk} more memories read like junk and stay for "
+        "review: wording alone does not tell noise from a fact."
+    )
     return plan
 
 
 def _examples(plan: mf.Plan) -> list[tuple[str, str]]:
-    """A secret that goes, memories that become one, and junk."""
+    """A secret that goes, memories that become one, and a heartbeat."""
     changes = [masked(change) for change in plan.records]
     redacted = next(change for change in changes if "[redacted" in str(change.after.get("content")))
     merged = next(change for change in changes if change.reason and "near_duplicate" in change.reason)
-    junk = next(change for change in changes if change.reason and change.reason.startswith("junk"))
+    beat = next(
+        change for change in changes if change.reason and change.reason.startswith("junk (heartbeat)")
+    )
     return [
         ("redact", f"“{redacted.after['content']}”"),
         ("merge", _text_of(merged)),
-        ("delete", _text_of(junk)),
+        ("delete", _text_of(beat)),
     ]
 
 

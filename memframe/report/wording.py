@@ -41,8 +41,8 @@ CHECKS = {
     "junk": Words(
         "Junk",
         "Restated prompts, reports of machines, the memory tool's own words, moments of a task, repeats, emptiness.",
-        "says nothing about anybody",
-        "say nothing about anybody",
+        "may say nothing about anybody",
+        "may say nothing about anybody",
     ),
     "exact_duplicate": Words(
         "Exact duplicates",

@@ -21,6 +21,42 @@ gpg --batch --passphrase ⟦cobaltSwan⟧ -d backup.gpg
 net use Z: \\\\nas\\media ⟦cherry⟧ /user:tom
 echo "tom:⟦Zebra4711⟧" | sudo chpasswd
 """
+BEHIND = r"""
+PGPASSWORD=⟦hunter2x⟧ psql -h db
+export X_TOKEN=⟦ghx8Kd92mLq0PzR4⟧ && deploy.sh
+export DB_PASSWORD=⟦Tr0ub4dor⟧&& make migrate
+export DB_PASSWORD=⟦Tr0ub4dor⟧&&migrate now
+password=⟦abc123x⟧; ls
+password=⟦abc123x⟧;ls -la
+DB_PASSWORD=⟦Blue!Whale88⟧;psql -h db
+PASSWORD="⟦Blue Whale 88⟧" psql -h db
+PASSWORD='⟦Blue!Whale;ls 88⟧' && ls
+sshpass -p ⟦Blue!Whale88⟧ ssh root@10.0.0.5
+sshpass -p '⟦Blue Whale 88⟧' ssh root@10.0.0.5
+sshpass -p ⟦Blue!Whale88⟧&&ssh root@10.0.0.5
+mysql -u root -p⟦BlueWhale88⟧&& ls
+mysql -u root -p⟦BlueWhale88⟧|head
+mysql --password=⟦BlueWhale88⟧;ls
+mysql --password=⟦BlueWhale88⟧&&ls
+mysql --password='⟦Blue Whale 88⟧' shop
+curl -u 'ada:⟦Blue Whale 88⟧' https://x.example/api
+curl -u ada:⟦BlueWhale88⟧&& ls
+export API_KEY=⟦sk9Qw3Er7Ty1Ui5Op2As⟧&&curl https://x.example
+API_KEY=⟦sk9Qw3Er7Ty1Ui5Op2As⟧|tee x
+TOKEN=⟦ghx8Kd92mLq0PzR4⟧;./deploy.sh
+set PGPASSWORD=⟦BlueWhale88⟧&psql -h db
+kubectl create secret generic db --from-literal=password=⟦BlueWhale88⟧;kubectl get secrets
+docker login -u ada -p ⟦BlueWhale88⟧&& docker push x
+curl -d 'password=⟦BlueWhale88⟧&user=ada' https://x.example/login
+Run `PGPASSWORD=⟦BlueWhale88⟧;psql` on staging
+password=⟦sunflower⟧ psql shop
+DB_PASSWORD=⟦sunflower⟧ make test
+passphrase=⟦sunflower⟧ ssh prod
+PASSWORD=⟦correct cat battery staple⟧
+APP_PASSWORD=⟦abcd efgh ijkl mnop⟧
+her password is ⟦Tr0ub;dor&3x⟧
+my wifi password: ⟦fi&sh!92⟧
+"""
 NO_COMMANDS = r"""
 docker login -u bot -p "$(pass show registry)"
 mysql -u root -p shop
@@ -78,7 +114,7 @@ def lines(text):
     return text.strip().splitlines()
 
 
-@pytest.mark.parametrize("line", lines(COMMANDS) + lines(RECORDS) + lines(SPELLED))
+@pytest.mark.parametrize("line", lines(COMMANDS) + lines(BEHIND) + lines(RECORDS) + lines(SPELLED))
 def test_the_whole_secret_is_found(line):
     text, ((_, start, end),) = marked(line)
     found = find_secrets(frame_of([text]))

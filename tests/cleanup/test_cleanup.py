@@ -42,7 +42,9 @@ def test_what_a_copy_has_and_its_keeper_lacks_is_merged_into_it(store):
         {"content": TEA, "title": "Tea", "tags": ("drinks", "home"), "importance": 0.4},
         {"content": TEA, "tags": ("Morning",), "summary": "Drinks green tea.", "confidence": 0.5},
     )
-    plan = store.plan(actions=["delete", "merge"])
+    audit = store.audit(checks=["exact_duplicate"])
+    assert sorted(audit.findings.action) == ["merge", "none"]
+    plan = store.plan(audit, actions=["delete", "merge"])
     assert plan.counts == {"patch": 1, "delete": 1}
     assert plan.changes.group.tolist() == [0, 0]
     store.apply(plan)
@@ -109,13 +111,51 @@ def test_more_tags_than_a_memory_can_have_stay_on_two(store):
     assert len(store.plan(actions=["delete", "merge"])) == 0
 
 
-def test_junk_goes_and_what_only_looks_like_it_stays(store):
-    good = "Ada is a cron expert and runs heartbeat checks at work."
-    store.fill("heartbeat ok 2026-01-02T03:00:00Z", "Memory updated successfully.", good)
+def test_heartbeats_and_empty_rows_go_and_what_is_told_by_wording_stays(store):
+    kept = [
+        "Ada is a cron expert and runs heartbeat checks at work.",
+        "Memory updated successfully.",
+        "Migrating 30 of 50 services to the new logging library.",
+    ]
+    store.fill("heartbeat ok 2026-01-02T03:00:00Z", "...", *kept)
     plan = store.plan()
     assert plan.counts == {"delete": 2}
     assert plan.changes.reason.str.startswith("junk (").all()
-    assert store.clean().content.tolist() == [good]
+    assert sorted(store.clean().content) == sorted(kept)
+
+
+def test_deleting_on_wording_alone_needs_the_share_as_its_confirmation(store):
+    noise = [f"Memory updated successfully to version {n}." for n in range(3)]
+    facts = [f"Ada keeps {n} hens." for n in range(2, 8)]
+    store.fill(*noise, *facts, "heartbeat ok 2026-01-02T03:00:00Z", "...")
+    audit = store.audit(checks=["junk"])
+    assert store.plan(audit).counts == {"delete": 2}
+    named = r"3 of 11 memories \(27\.3 %\).*wording alone \(junk 3\).*max_share=0\.28"
+    with pytest.raises(mf.PlanError, match=named):
+        store.plan(audit, actions={"junk": "delete"})
+    with pytest.raises(mf.PlanError, match=named):
+        store.plan(audit, actions={"junk": "delete"}, max_share=0.27)
+    assert store.plan(audit, actions={"junk": "delete"}, max_share=0.28).counts == {"delete": 5}
+    with pytest.raises(mf.ConfigError, match="max_share=28: a share is a number from 0 to 1"):
+        store.plan(audit, max_share=28)
+
+
+def test_a_few_deletes_on_wording_need_no_share(store):
+    store.fill(*[f"Ada keeps {n} hens." for n in range(2, 21)], "Memory updated successfully.")
+    audit = store.audit(checks=["junk"])
+    assert store.plan(audit, actions={"junk": "delete"}).counts == {"delete": 1}
+    told = findings_frame(
+        id=audit.memories.id.tolist()[:2], check="superseded", kind="-", evidence="-", score=1.0,
+        severity="low", action="review",
+    )  # fmt: skip
+    audit = dataclasses.replace(audit, findings=pd.concat([audit.findings, told], ignore_index=True))
+    with pytest.raises(mf.PlanError, match=r"junk 1, superseded 2.*max_share=0\.15"):
+        store.plan(audit, actions={"junk": "delete", "superseded": "delete"})
+
+
+def test_copies_are_not_deleted_on_wording(store):
+    store.fill(TEA, TEA, TEA)
+    assert store.plan(actions={"exact_duplicate": "delete"}, max_share=0).counts == {"delete": 2}
 
 
 def test_a_keeper_that_is_junk_does_not_take_its_copies_with_it(store):
@@ -126,7 +166,7 @@ def test_a_keeper_that_is_junk_does_not_take_its_copies_with_it(store):
         id=[keeper], check="junk", kind="template", severity="low", score=1.0, evidence="-", action="delete"
     )
     audit = dataclasses.replace(audit, findings=pd.concat([audit.findings, junk], ignore_index=True))
-    plan = store.plan(audit)
+    plan = store.plan(audit, max_share=1)
     assert keeper in set(plan.changes.id)
     store.apply(plan)
     assert len(store.load()) == 1
@@ -143,8 +183,8 @@ def test_what_goes_because_another_memory_says_it_stays_when_that_one_goes(store
             score=1.0, severity="low", action=["review", "delete"],
         ),
     )  # fmt: skip
-    assert store.plan(audit).changes.id.tolist() == [loop]
-    assert store.plan(audit, actions={"stale": "delete"}).changes.id.tolist() == [fact]
+    assert store.plan(audit, max_share=1).changes.id.tolist() == [loop]
+    assert store.plan(audit, actions={"stale": "delete"}, max_share=1).changes.id.tolist() == [fact]
 
 
 # -- redaction
@@ -278,7 +318,7 @@ def test_only_what_is_asked_for_is_planned(store):
     assert store.plan(audit, actions=[]).counts == {}
     decided = store.plan(audit, actions={"junk": "review", "secret": "none", "tags": "review"})
     assert decided.counts == {"patch": 1, "delete": 2}
-    assert store.plan(audit, actions={"secret": "delete"}).counts == {"delete": 4}
+    assert store.plan(audit, actions={"secret": "delete"}, max_share=0.2).counts == {"delete": 4}
 
 
 @pytest.mark.parametrize(

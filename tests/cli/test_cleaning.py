@@ -83,6 +83,21 @@ def test_only_what_is_asked_for(call, request_of, actions, counts):
     assert json.loads(planned.stdout)["counts"] == counts
 
 
+def test_deleting_on_wording_alone_needs_the_share_as_its_confirmation(call, access, request_of):
+    noise = {"content": ["Memory updated successfully.", "Build finished, all tests are green, pushing now."]}
+    mf.create_memories(access, pd.DataFrame(noise), progress=False)
+    call("audit", *request_of, "--out", "audit.json")
+    plan = ("plan", "--from-audit", "audit.json", *request_of, "--json")
+    assert json.loads(call(*plan).stdout)["counts"] == {"patch": 2, "delete": 2}
+    refused = call(*plan, "--actions", "junk=delete")
+    assert refused.exit_code == 1
+    assert "2 of 7 memories (28.6 %)" in refused.stderr
+    assert "confirm with --max-share 0.29 (now it is 0.05)" in refused.stderr
+    confirmed = call(*plan, "--actions", "junk=delete", "--max-share", "0.29")
+    assert json.loads(confirmed.stdout)["counts"] == {"patch": 2, "delete": 4}
+    assert call(*plan, "--max-share", "29").exit_code == 2
+
+
 def test_texts_that_moved_since_are_cut_where_the_secret_is_now(call, access, request_of):
     call("audit", *request_of, "--out", "audit.json")
     changed(access, WIFI, f"New router! {WIFI}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from unicodedata import category
 
 from memframe.audit.junk.signs import Sign, quoted
 from memframe.audit.language.vocabulary import one_of, read_vocabulary
@@ -58,6 +59,9 @@ _NO_VALUE = re.compile(
     re.IGNORECASE,
 )
 _ROW = re.compile(r"(\w)\1+")
+_BLANK = re.compile(r"P.|Z.|Cc|Cf|Sm|Sk")
+"""Unicode categories of characters that say nothing alone: punctuation, blanks, lines of signs; an emoji may."""
+
 _CODE = re.compile(
     r"\b"
     + one_of(
@@ -86,10 +90,12 @@ MARKS = rf"(?i)^\W*{_SHORT}[.!]?\W*$|{_LOOKS}"
 def judge_emptiness(text: str) -> Sign | None:
     """Next to nothing, or a template that was not filled in.
 
-    >>> judge_emptiness("...").kind, judge_emptiness("User's name is {{name}}").kind
-    ('near_empty', 'template')
+    >>> judge_emptiness("...").kind, judge_emptiness("test 3").kind, judge_emptiness("User's name is {{name}}").kind
+    ('empty', 'near_empty', 'template')
     >>> judge_emptiness("Vegetarian.")
     """
+    if all(_BLANK.match(category(character)) for character in text):
+        return Sign("empty", 0.95, "holds no word")
     words = [word.lower() for word in _WORD.findall(text)]
     if not words or (len(words) <= _MAX_WORDS and _is_filler(words)):
         return Sign("near_empty", 0.95, f"says nothing: {quoted(text)}" if words else "holds no word")

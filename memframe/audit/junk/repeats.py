@@ -31,6 +31,7 @@ class Repeat(NamedTuple):
     n_copies: int
     group: int
     is_exact: bool
+    """The same text as the first, apart from blanks and a full stop: signs and capitals may carry a value."""
 
 
 def find_repeats(rows: Sequence[int], texts: Sequence[str], owners: Sequence[str]) -> Iterator[Repeat]:
@@ -56,13 +57,20 @@ def find_repeats(rows: Sequence[int], texts: Sequence[str], owners: Sequence[str
     at_least = max(MIN_COPIES, TIMES_USUAL * _usual(list(map(len, copies.values()))))
     repeated = [(said, same) for said, same in copies.items() if len(same) >= at_least and said[1]]
     taken = {said for said, _ in repeated}
+    text_of = dict(zip(rows, texts, strict=True))
     for group, ((owner, text), same) in enumerate(repeated):
-        yield from (Repeat(row, same[0], len(same), group, is_exact=True) for row in same)
+        plain = _plain(text_of[same[0]])
+        for row in same:
+            yield Repeat(row, same[0], len(same), group, is_exact=_plain(text_of[row]) == plain)
         words = text.split()
         for variant in sorted(beginnings[owner, *words[:_N_FIRST]] - taken):
             if len(words) > _N_FIRST and _share(words, variant[1].split()) >= MIN_SHARED:
                 taken.add(variant)
                 yield from (Repeat(row, same[0], len(same), group, is_exact=False) for row in copies[variant])
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).rstrip(".")
 
 
 def _usual(counts: list[int]) -> int:

@@ -72,6 +72,20 @@ _NOW = re.compile(
 )
 """The time of the day, which every conversation is told."""
 
+_ZONE = r"(?: ?(?:Z|UTC|[+-][0-9]{2}:?[0-9]{2}))?"
+_STAMP = (
+    rf"(?:[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}[T ][0-9]{{2}}:[0-9]{{2}}(?::[0-9]{{2}}(?:\.[0-9]{{1,9}})?)?{_ZONE}"
+    r"|[0-9]{10}(?:[0-9]{3})?)"
+)
+_PULSE = r"(?:heart-?beat|keep-?alive)"
+_FINE = r"(?:ok(?:ay)?|alive|ack(?:nowledged)?|received|sent|healthy)"
+_PING = re.compile(
+    rf"\W*(?:{_STAMP}\W+)?(?:heartbeat_ok|no_reply|{_PULSE}\W{{1,3}}(?:is |was )?{_FINE})(?:\W+{_STAMP})?\W*"
+    rf"|\W*{_STAMP}\W+{_PULSE}\W*|\W*{_PULSE}\W+{_STAMP}\W*",
+    re.IGNORECASE,
+)
+"""A status ping and nothing else; what its interval is, or that it failed, may be worth knowing."""
+
 _LONGEST, _MAX_TOKENS, _MANY_THINGS, _FEW_WORDS = 400, 48, 2, 2
 _PULSES = _WORDS["pulses"]
 
@@ -98,14 +112,18 @@ MARKS = r"(?i)\b" + one_of(
 def judge_report(text: str) -> Sign | None:
     """A heartbeat, or the report of a scheduled job.
 
+    >>> judge_report("HEARTBEAT_OK").kind, judge_report("Heartbeat failed at 03:00").kind
+    ('heartbeat', 'status_report')
     >>> judge_report("Cron job 'nightly-sync' finished: 0 new, 0 changed, 0 removed.").kind
-    'heartbeat'
+    'status_report'
     >>> judge_report("Ilka's backup runs every night at 03:00")
     """
+    if len(text) <= _LONGEST and _PING.fullmatch(text):
+        return Sign("heartbeat", 0.95, f"a status ping: {quoted(text)}")
     if len(text) > _LONGEST or _ADVICE.search(text):
         return None
     if _NOW.fullmatch(text):
-        return Sign("heartbeat", 0.9, f"tells what time it was: {quoted(text)}")
+        return Sign("status_report", 0.9, f"tells what time it was: {quoted(text)}")
     tokens = [token.strip(".'’*_<>").lower() for token in _TOKEN.findall(_NAMED.sub(" #1 ", text))]
     tokens = [token for token in tokens if token]
     if not tokens or len(tokens) > _MAX_TOKENS:
@@ -117,7 +135,7 @@ def judge_report(text: str) -> Sign | None:
     is_timed = bool(words & _SUBJECTS) and _is_of_now(text) and not _PEOPLE.search(text)
     if n_known < (MIN_KNOWN_TIMED if is_timed else MIN_KNOWN) * len(tokens):
         return None
-    return Sign("heartbeat", 0.95, f"the report of a machine: {quoted(text)}")
+    return Sign("status_report", 0.95, f"the report of a machine: {quoted(text)}")
 
 
 def _is_of_machine(words: set[str], text: str) -> bool:

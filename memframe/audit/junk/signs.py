@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Literal, NamedTuple, Self
 
+from memframe.audit.findings import Proposal
+
 Kind = Literal[
-    "system_prompt",
+    "empty",
     "heartbeat",
     "repeated",
+    "near_repeat",
+    "status_report",
+    "system_prompt",
     "feedback_loop",
     "task_state",
     "session_noise",
@@ -17,6 +23,14 @@ Kind = Literal[
     "template",
     "near_empty",
 ]
+
+ACTIONS: Mapping[Kind, Proposal] = MappingProxyType(
+    {"empty": "delete", "heartbeat": "delete", "repeated": "merge"}
+)
+"""What is proposed for the kinds that show without any understanding of a text.
+
+All the others are told by wording, which limits, decisions and post-mortems share: they are for review.
+"""
 
 
 class Sign(NamedTuple):

@@ -68,9 +68,9 @@ def judge_state(text: str) -> Sign | None:
     """What a device was or did at a moment.
 
     >>> judge_state("light.kitchen: off").kind, judge_state("Turned off bedroom lamp.").kind
-    ('heartbeat', 'heartbeat')
+    ('status_report', 'status_report')
     >>> judge_state("The bedroom lamp is called Moon")
     """
     if len(text) > _LONGEST or not _STATE.fullmatch(text.strip()):
         return None
-    return Sign("heartbeat", 0.9, f"the state of a device: {quoted(text)}")
+    return Sign("status_report", 0.9, f"the state of a device: {quoted(text)}")

@@ -68,6 +68,37 @@ _COMMANDS = tuple(map(_pattern, _GRAMMARS))
 _NAMED, _FROM_PIPE = re.compile(_LONG_OPTION), re.compile(_PIPED)
 _FIRST_WORDS = one_of(*(grammar.programs for grammar in _GRAMMARS)).replace(r"[^\n]{0,80}\\[\w$.-]{1,40}", "")
 
+_TOOLS = one_of(
+    shells="sudo, bash, zsh, xargs, grep, sed, awk, jq",
+    databases="psql, pg_dump, pg_restore, pg_isready, mysql, mysqldump, mariadb, redis-cli, mongosh, sqlite3",
+    networks="ssh, scp, sftp, rsync, curl, wget",
+    builds="git, npm, npx, pnpm, yarn, python3?, pip, uv, pytest, mvn, gradle, php",
+    machines="docker(?:-compose)?, podman, kubectl, terraform, ansible(?:-playbook)?, aws, gcloud, systemctl",
+)
+_WORDS = "(?:make|node|cargo)"
+_OTHERS = one_of("su, sh, env, export, source, echo, cd, ls, cat, tee, head, tail, go, rails, rake, helm")
+"""Commands that are words as well, of which a pass phrase may be made."""
+
+_PATH = r"(?:\.{0,2}/[\w.-]|[\w-]+\.(?:sh|py)\b)"
+_END = r"(?=[\s\"'`)]|\Z)"
+_NEXT = (
+    rf"(?:&&|\|\||[;&|])(?=(?:{_TOOLS}|{_WORDS}|{_OTHERS}){_END}|{_PATH})|(?:&&|\|\|){_END}"
+    r"|[;&](?=[A-Za-z_][\w.-]{0,40}=)"  # the next field of a query or a connection string
+)
+_ASSIGNED = rf"{_NEXT}|(?:&&|\|\|)(?=[a-z][\w-]*\s)|\s+(?=(?:{_TOOLS})\s|{_PATH})"
+_NEXT_AFTER = (
+    (re.compile(r"\b[A-Z][A-Z0-9_]*=\Z"), re.compile(rf"{_ASSIGNED}|\s+(?={_WORDS}\s)")),
+    (re.compile(r"=\Z"), re.compile(_ASSIGNED)),
+    (re.compile(""), re.compile(_NEXT)),
+)
+"""What stands before a value, and where the next command or field begins behind it: what a shell assigns ends with a
+blank, what people tell may be a phrase."""
+
+_QUOTED = re.compile(r"[\"'][^\s\"'=]{0,64}\Z")
+"""What stands before a value that a quotation mark closes: the mark, and the name of a user at most."""
+
+_SHORTEST, _LONGEST = 3, 200
+
 MARKS = rf"\b{_FIRST_WORDS}\s|--?[a-z-]{{0,20}}(?:pass|secret|token|api[-_]?key)|\becho\s[^|\n]{{4,120}}\|"
 """A pattern of RE2 that every text with such a password matches."""
 
@@ -81,13 +112,39 @@ def find_in_commands(text: str) -> Iterator[Span]:
     """
     for pattern in (*_COMMANDS, _FROM_PIPE):
         for match in pattern.finditer(text):
-            group = str(match.lastgroup)
-            if is_password(match[group]):
-                yield Span("password", match.start(group), match.end(group), 0.9)
+            start, end = _whole(text, *match.span(str(match.lastgroup)))
+            if is_password(text[start:end]):
+                yield Span("password", start, end, 0.9)
     for match in _NAMED.finditer(text):
-        word = match["long"]
+        start, end = _whole(text, *match.span("long"))
+        word = text[start:end]
         if is_password(word) and (is_strong(word) or _is_mixed_case(word)):
-            yield Span("password", match.start("long"), match.end("long"), 0.9)
+            yield Span("password", start, end, 0.9)
+
+
+def _whole(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return where a value begins and ends, with all that stands within its quotation marks."""
+    opened = _QUOTED.search(text[max(0, start - _LONGEST) : start])
+    closed = text.find(opened[0][0], end, end + _LONGEST) if opened else -1
+    return start, end if closed < 0 or "\n" in text[end:closed] else closed
+
+
+def without_next_command(text: str, span: Span) -> Span:
+    """Return a secret without the command or the field that follows it without a blank.
+
+    >>> text = "DB_PASSWORD=Blue!Whale88;psql -h db"
+    >>> cut = without_next_command(text, Span("password", 12, 29, 0.9))
+    >>> text[cut.start : cut.end]
+    'Blue!Whale88'
+    """
+    before = text[max(0, span.start - _LONGEST) : span.start]
+    if _QUOTED.search(before):
+        return span
+    pattern = next(pattern for assigned, pattern in _NEXT_AFTER if assigned.search(before))
+    following = pattern.search(text, span.start + _SHORTEST, span.end + _LONGEST)
+    return (
+        span if following is None or following.start() >= span.end else span._replace(end=following.start())
+    )
 
 
 def is_password(word: str) -> bool:

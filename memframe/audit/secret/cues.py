@@ -94,7 +94,7 @@ GROUPS = {
         romance=r"identifiants?, credenciales",
         address=r"[\w.+-]{2,40}@[\w-]+(?:\.[\w-]+)+",
     ),
-    "network": _group("password", 1, words=r"wi_fi, wlan, hotspot, ssid, wpa2?, guest_network, router"),
+    "network": _group("password", 1, words=r"wi_fi, wlan, hotspot, ssid, wpa2?, guest_network"),
     "sent": _group("one_time_code", 0, words="sms"),
 }
 
@@ -103,6 +103,10 @@ _CUE = re.compile(
     + "|".join(f"(?P<{name}>{group.words})" for name, group in GROUPS.items()).replace(r"\pL", r"[^\W\d_]")
     + r")(?![^\W_])"
 )
+_PATH_BEFORE, _PATH_BEHIND = re.compile(r"[\w.@$~/\\-]{0,120}\Z"), re.compile(r"[\w.@$~/\\-]{0,120}")
+_PATH = re.compile(r"(?:[\w.@$~-]*[/\\]){2,}[\w.@$-]*|[\w.@$~-]+[/\\][\w@$-]+\.[a-z]{1,5}")
+"""The path of a file, in which a word announces nothing: "src/login/form.tsx"."""
+
 _NO_CUE = re.compile(r"(?<=\bpass)\s(?:rate|the|on|by|through)\b|(?<=\bbuilding)s?\scodes?\b")
 """What makes another word of "pass" and of "building"."""
 
@@ -127,5 +131,14 @@ def find_cues(small: str, begin: int, end: int) -> Iterator[Cue]:
     [Cue(group='pin', start=4, end=7), Cue(group='lock', start=15, end=19)]
     """
     for cue in _CUE.finditer(small, begin, end):
-        if not ABOUT.match(small, cue.end()) and not _NO_CUE.match(small, cue.end()):
+        is_other = ABOUT.match(small, cue.end()) or _NO_CUE.match(small, cue.end())
+        if not is_other and not _is_in_path(small, *cue.span()):
             yield Cue(str(cue.lastgroup), *cue.span())
+
+
+def _is_in_path(small: str, start: int, end: int) -> bool:
+    """Return whether a word is a part of the path of a file."""
+    before = _PATH_BEFORE.search(small[max(0, start - 120) : start])
+    behind = _PATH_BEHIND.match(small, end)
+    around = [match[0] if match else "" for match in (before, behind)]
+    return _PATH.fullmatch((around[0] + small[start:end] + around[1]).rstrip(".")) is not None

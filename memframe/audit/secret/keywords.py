@@ -6,7 +6,7 @@ import re
 
 from memframe.audit.language.vocabulary import one_of
 
-_WIFI = r"(?:wi-?fi|wlan|wireless|network|router|hotspot|wpa[23]?|wep)"
+_WIFI = r"(?:wi-?fi|wlan|wireless|network|hotspot|wpa[23]?|wep)"
 
 SMALL = {capital: capital + 32 for capital in range(ord("A"), ord("Z") + 1)}
 """For `str.translate`: small letters without a change of any length."""
@@ -34,9 +34,9 @@ KEYWORD = re.compile(
         |memorable\ (?:dates?|names?|places?)
         |codew[oö]rt|palabra\ secreta|mot\ secret|(?:telephone|phone|verbal|voice)\ password)
             (?:\ (?:del?\ |du\ |do\ )?(?:wi-?fi|wlan|router))?(?!\w)
-        |{_WIFI}[ -]?(?:pass|key|schlüssel|code|psk)(?!\w)
+        |(?:{_WIFI}[ -]?(?:key|schlüssel|code)|(?:{_WIFI}|router)[ -]?(?:pass|psk))(?!\w)
         |(?:clave|cl[ée]|chiave|chave|code|c[óo]digo|codice)\ (?:(?:del?|du|da|do|della?)\ )?(?:la\ )?
-            (?:{_WIFI}|red|réseau|internet)(?!\w)
+            (?:{_WIFI}|router|red|réseau|internet)(?!\w)
         |(?:1password|bitwarden|lastpass|keepass\w{{0,2}}|dashlane|enpass|vault)(?:['’]s)?\ master(?!\ pass)(?!\w)
         |pass(?=\s?[:=](?!\w))|pw(?=\s*[:=]|\s+(?:is|for|to)\b))
     |(?P<loose>(?:clave|pass(?=\s(?:for|to)\s))(?!\w))
@@ -70,7 +70,7 @@ MARKS = "(?i)" + one_of(
     dutch="wachtwoord, inloggegevens, meisjesnaam",
     others=r"senha, chave, passord, l[oö]senord, adgangskode, has.o\b, salasana",
     scripts="пароль, 密码, 密碼, パスワード, 비밀번호",
-    networks=rf"{_WIFI}[ -]?(?:pass|key|schl|code)",
+    networks=rf"(?:{_WIFI}|router)[ -]?(?:pass|key|schl|code)",
     words=r"(?:secret|code|magic|safe|memorable|family|security|pickup)[ -]?word, codew, credential, \bcreds\b",
     numbers=r"\bpins?2?\b, \bpuk2?\b, pincode, \bcv[vc], codes?\b, c[oó]digo, \botp\b",
     keys=r"(?:backup|recovery|rescue|scratch|restore|emergency)[ -]?key, (?:\b|_)(?:key|token|secret|authtoken)s?\b",

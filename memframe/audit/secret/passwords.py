@@ -39,7 +39,8 @@ _FIRST = re.compile(
     r"\b(?:network|ssid|user(?:name)?|login|e-?mail|wi-?fi|wlan|benutzer|usuario"
     r"|identifiant)\b[^.;?!]{2,60}[,/|]\s*(?:and\s|the\s)*\Z"
 )
-_NETWORK = re.compile(r"wi-?fi|wlan|network|hotspot|router|\bwpa|ssid")
+_NETWORK = re.compile(r"wi-?fi|wlan|network|hotspot|\bwpa|ssid")
+_NETWORK_DEVICE = re.compile(rf"{_NETWORK.pattern}|router")
 _DIGIT_GROUPS = re.compile(r"[0-9]{4}(?: [0-9]{4}){2,5}(?!\w)")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _NO_KEY = re.compile(
@@ -74,7 +75,7 @@ def password(value: Value) -> Judged | None:
     if not 3 <= len(text) <= _LONGEST_PASSWORD or is_amount(value, len(text)):
         return None
     is_loose = value.link in LOOSE
-    if _NETWORK.match(value.keyword) and (digits := _DIGIT_GROUPS.match(value.rest)):
+    if _NETWORK_DEVICE.match(value.keyword) and (digits := _DIGIT_GROUPS.match(value.rest)):
         return Judged(0, digits.end(), 0.9)
     if not is_loose and (
         phrase := _passphrase(value.rest, is_named=_NAMES_PHRASE.match(value.keyword) is not None)

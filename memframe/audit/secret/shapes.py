@@ -78,6 +78,8 @@ _NO_WORD = re.compile(
         products=r"[0-9]?1?password, fritz!box\w*",
         files=rf"[\w-]+\.{_ENDING}\b.*",
         code=r".*[\[({].*, \$.*, [\w.-]+[=:].*, --.*, .*[\],].*, .*(?:=|\.\w+)\(.*",
+        paths=r"(?-i:[.~]{0,2}/?(?:[a-z]{2}[\w.@-]*/){2}\S*), [\w.@~/-]+/[\w@-]+\.[a-z]{1,5}(?::[0-9]+)*",
+        versions=r"[\w.-]*[a-z]_v[0-9]{1,2}",
         adjectives=r"[\w'’]+-(?:free|based|time|only|step|factor|digit)",
     ),
     re.IGNORECASE,
