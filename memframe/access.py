@@ -11,7 +11,7 @@ import pyarrow as pa
 from memframe.answers import about
 from memframe.client import Client
 from memframe.envelope import Codec, Envelope
-from memframe.errors import AccessError, ConfigError, DecisionTimeout
+from memframe.errors import AccessError, ConfigError, DecisionTimeout, check_kind
 from memframe.frames import MEMORY_KINDS, FrameBuilder
 from memframe.showing import card
 from memframe.wire import GET_CREDENTIALS, AccessRequest, Credentials
@@ -125,7 +125,7 @@ def _left_behind(load: pd.DataFrame, loaded: pd.DataFrame) -> pd.DataFrame:
 
 def open_access(
     client: Client,
-    request_id: str,
+    request_id: str | AccessRequest,
     *,
     content_format: ContentFormat = "auto",
     write_format: str | None = None,
@@ -135,8 +135,8 @@ def open_access(
     Parameters
     ----------
     client : Client
-    request_id : str
-        Id of an approved access request.
+    request_id : str or AccessRequest
+        An approved access request, or its id.
     content_format : str, list of str or codec
         How stored content is sealed: ``"auto"`` recognises the authenticated layouts; otherwise a
         layout's name, a list of names, or an object with ``seal(text)`` and ``open(text)``.
@@ -155,6 +155,8 @@ def open_access(
     >>> open_access(client, request_id)
     <memframe.Access to user ... at http://127.0.0.1:...>
     """
+    check_kind("client", client, Client)
+    request_id = _id_of(request_id)
     credentials = _fetch(client, request_id)
     envelope = Envelope(
         credentials.encryption_key,
@@ -164,6 +166,11 @@ def open_access(
         write_format=write_format,
     )
     return Access(client, request_id, credentials, envelope)
+
+
+def _id_of(request: str | AccessRequest) -> str:
+    check_kind("request_id", request, AccessRequest, str)
+    return request.id if isinstance(request, AccessRequest) else request
 
 
 def _fetch(client: Client, request_id: str) -> Credentials:
@@ -195,7 +202,7 @@ def with_state(client: Client, request_id: str, refused: AccessError) -> AccessE
 
 def wait_for_decision(
     client: Client,
-    request_id: str,
+    request_id: str | AccessRequest,
     *,
     timeout_s: float,
     poll_s: float = 5,
@@ -207,7 +214,7 @@ def wait_for_decision(
     Parameters
     ----------
     client : Client
-    request_id : str
+    request_id : str or AccessRequest
     timeout_s : float
         Seconds after which to give up; 0 asks once.
     poll_s : float
@@ -230,6 +237,8 @@ def wait_for_decision(
     >>> wait_for_decision(client, request_id, timeout_s=600).status
     'approved'
     """
+    check_kind("client", client, Client)
+    request_id = _id_of(request_id)
     check_wait("timeout_s", timeout_s, least=0)
     check_wait("poll_s", poll_s, least=MIN_POLL_S)
     deadline = clock() + timeout_s

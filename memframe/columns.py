@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from memframe.errors import FrameError
+from memframe.errors import FrameError, check_kind
 
 
 def times(memories: pd.DataFrame, name: str) -> NDArray[np.datetime64]:
@@ -75,6 +75,7 @@ def _no_names(name: str, cell: Any) -> tuple[str, ...]:
 
 
 def _column(memories: pd.DataFrame, name: str) -> pd.Series[Any]:
+    check_kind("memories", memories, pd.DataFrame, error=FrameError)
     if name not in memories.columns:
         raise FrameError(
             f"the frame has no column {name!r}, which is needed here; "

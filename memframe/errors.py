@@ -175,3 +175,77 @@ class IncompleteRunError(MemframeError, RuntimeError):
     def __init__(self, message: str, *, run: object) -> None:
         super().__init__(message)
         self.run = run
+
+
+def check_kind(name: str, value: object, *kinds: type, error: type[MemframeError] = ConfigError) -> None:
+    """Refuse an argument of another type, and say how to come by the right one.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    value : object
+    kinds : type
+        What it may be; the first is what the message asks for.
+    error : type
+        To raise.
+
+    Examples
+    --------
+    >>> check_kind("edited", [{"id": "m1"}], type("DataFrame", (), {}))
+    Traceback (most recent call last):
+    memframe.errors.ConfigError: edited is a list, not a pandas DataFrame: pd.DataFrame(records) makes one of records
+    """
+    if isinstance(value, kinds):
+        return
+    wanted, usual_way = _WANTED[kinds[0].__name__]
+    way = _WAYS.get((kinds[0].__name__, type(value).__name__), usual_way)
+    if kinds[0].__name__ == "DataFrame" and hasattr(value, "to_pandas"):  # of Polars, Arrow, Dask
+        way = ".to_pandas() makes one of it"
+    raise error(f"{name} is {kind_of(value)}, not {wanted}: {way}")
+
+
+_WANTED = {
+    "Client": ("a Client", "connect() makes one"),
+    "Access": ("an Access", "open_access(client, request_id) opens one"),
+    "DataFrame": ("a pandas DataFrame", "load_memories(access) loads one"),
+    "Plan": ("a Plan", "plan_changes(access, edited) makes one"),
+    "Run": ("a Run, or the path of its journal", "apply_plan(access, plan) gives one"),
+    "Audit": ("an Audit, or the path of one", "audit_memories(memories) makes one"),
+    "Audited": ("an Audit", "audit_memories(memories) makes one"),
+    "AccessRequest": ("an AccessRequest or its id", "load_access_requests(client) lists them"),
+}
+"""Types of arguments in words, and the usual way to come by one."""
+
+_FILE, _RECORDS, _CHOSEN = (
+    "load_archive(path) reads one from a file",
+    "pd.DataFrame(records) makes one of records",
+    "choose rows with memories[mask], and columns with memories[[name]]",
+)
+_WAYS = {
+    **dict.fromkeys([("DataFrame", kind) for kind in ("str", "PosixPath", "WindowsPath")], _FILE),
+    **dict.fromkeys([("DataFrame", kind) for kind in ("list", "tuple", "dict", "generator")], _RECORDS),
+    ("DataFrame", "Series"): _CHOSEN,
+    ("DataFrame", "Audit"): "audit.memories and audit.findings are two",
+    ("DataFrame", "Run"): "run.outcomes is one",
+    ("DataFrame", "Plan"): "plan.changes is one, to look at; apply_plan(access, plan) carries the plan out",
+    ("Plan", "PosixPath"): "Plan.load(path) reads one from a file",
+    ("Plan", "WindowsPath"): "Plan.load(path) reads one from a file",
+    ("Plan", "str"): "Plan.load(path) reads one from a file",
+    ("Audit", "DataFrame"): "audit_memories(memories) makes one of memories",
+}
+"""Better ways, by what is wanted and what was given."""
+
+
+def kind_of(value: object) -> str:
+    """Name the type of a value, with its library where it is not ours or Python's.
+
+    >>> kind_of("text"), kind_of(3.5), kind_of(None)
+    ('a str', 'a float', 'None')
+    """
+    if value is None:
+        return "None"
+    library = type(value).__module__.partition(".")[0]
+    name = type(value).__name__
+    own = library in ("builtins", "memframe", "pathlib")
+    return f"{'an' if own and name[0] in 'AEIOaeio' else 'a'} {name if own else f'{library} {name}'}"

@@ -20,7 +20,7 @@ import pandas as pd
 from memframe.access import Access
 from memframe.client import Client
 from memframe.collector import collector_paused
-from memframe.errors import ConfigError
+from memframe.errors import ConfigError, check_kind
 from memframe.filters import memory_query
 from memframe.frames import (
     MEMORY_KINDS,
@@ -94,6 +94,7 @@ def load_memories(
     >>> load_memories(access, tags=["travel"], min_importance=0.8).title.tolist()
     ['Japan in April', 'Japan trip cancelled', 'Holiday hut', 'The bench']
     """
+    check_kind("access", access, Access)
     listing = Listing(access, on_undecryptable)
     query = memory_query(access.user_id, tags=tags, search=search, min_importance=min_importance)
     builder = FrameBuilder(MEMORY_KINDS)
@@ -135,6 +136,7 @@ def iter_memories(
     >>> [len(frame) for frame in iter_memories(access, chunk_rows=150)]
     [150, 150, 89]
     """
+    check_kind("access", access, Access)
     if not is_count(chunk_rows, at_least=1):
         raise ConfigError(f"chunk_rows={chunk_rows!r}: give a whole number from 1")
     listing = Listing(access, on_undecryptable)
@@ -176,6 +178,7 @@ def load_memory(access: Access, memory_id: str) -> pd.DataFrame:
     >>> load_memory(access, oldest.id[0]).title.tolist()
     ['Who Ilka is']
     """
+    check_kind("access", access, Access)
     listing = Listing(access, "mark")
     builder = FrameBuilder(MEMORY_KINDS)
     builder.add(without_surrogates(listing.columns([access.client.memory_blob(access.user_id, memory_id)])))
@@ -195,6 +198,7 @@ def load_tags(access: Access) -> pd.DataFrame:
     0  birds        True
     1   boat        True
     """
+    check_kind("access", access, Access)
     return tags_frame(access.client.tags(access.user_id))
 
 
@@ -207,6 +211,7 @@ def load_tag(access: Access, tag_id: str) -> pd.DataFrame:
     >>> load_tag(access, tags.id[0]).name.tolist()
     ['birds']
     """
+    check_kind("access", access, Access)
     return tags_frame([access.client.tag(access.user_id, tag_id)])
 
 
@@ -221,6 +226,7 @@ def load_access_requests(client: Client) -> pd.DataFrame:
     >>> requests.loc[requests.id == request_id, ["status", "reason"]].to_dict("records")
     [{'status': 'approved', 'reason': 'a test'}]
     """
+    check_kind("client", client, Client)
     return requests_frame(client.access_requests())
 
 

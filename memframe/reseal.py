@@ -9,7 +9,7 @@ from memframe.access import Access
 from memframe.change import Change
 from memframe.current import Stored, iter_stored
 from memframe.envelope import Envelope
-from memframe.errors import PlanError, SealError
+from memframe.errors import PlanError, SealError, check_kind
 from memframe.plan import Plan, plan_of
 from memframe.plan.plan import Clock, utc_now
 from memframe.secret import Secret, as_secret
@@ -51,6 +51,7 @@ def plan_reseal(access: Access, *, old_keys: OldKeys | None = None, clock: Clock
     >>> plan_reseal(access).counts  # all of it is under the newest key
     {}
     """
+    check_kind("access", access, Access)
     moment = clock()
     ring = _Ring(access.envelope, old_keys, newest=access.credentials.key_version)
     records = [_change(stored, ring) for stored in iter_stored(access) if _is_closed(stored)]

@@ -24,7 +24,7 @@ from memframe.apply import Run, StrPath, Surroundings, path_in
 from memframe.apply.start import refuse_elsewhere
 from memframe.change import FIELDS, Action, Change, Label, Value, same_value
 from memframe.current import Stored, read_stored
-from memframe.errors import JournalError, PlanError
+from memframe.errors import JournalError, PlanError, check_kind
 from memframe.journal import WRITTEN, Header, Journal, Operation, Shelf
 from memframe.plan import Plan, plan_of
 from memframe.plan.compare import instants
@@ -91,6 +91,7 @@ def plan_undo(
     {'create': 2}
     >>> apply_plan(access, back).raise_for_failures()
     """
+    check_kind("access", access, Access)
     surroundings = surroundings or Surroundings()
     moment = surroundings.now()
     if isinstance(journal_or_run, Run) and not len(journal_or_run):

@@ -3,11 +3,16 @@
 One case a line: what is wrong, and words that the message must have: the thing, the cause, the next step.
 """
 
+import re
+from pathlib import Path
+
 import pandas as pd
+import polars as pl
 import pytest
 
 import memframe as mf
 from memframe import wire
+from memframe.errors import MemframeError
 from memframe.settings import Sources, find_client_settings, find_oauth_settings
 from tests.clear_errors import Case, assert_clear, refused_setting
 from tests.strangers import CREDENTIALS, SECRETS, USER_ID, client_of
@@ -363,3 +368,123 @@ def test_a_tilde_is_the_home_folder_in_every_path(access, tmp_path, monkeypatch)
     assert [*elsewhere.iterdir()] == []
     with pytest.raises(mf.JournalError, match="~nobody-of-that-name/x"):
         mf.plan_undo(access, "~nobody-of-that-name/x")
+
+
+# What is passed in the place of something else
+
+
+OTHERS = {
+    "a client": lambda access: access.client,
+    "an id": lambda access: access.request_id,
+    "an access request": lambda access: access.client.access_request(access.request_id),
+    "an access": lambda access: access,
+    "a frame": lambda access: mf.load_memories(access, progress=False),
+    "a frame of polars": lambda access: pl.DataFrame({"id": ["m1"], "content": ["tea"]}),
+    "a mask": lambda access: mf.load_memories(access, progress=False).content == "tea",
+    "records": lambda access: [{"id": "m1", "content": "tea"}],
+    "a path": lambda access: Path("memories.parquet"),
+    "a plan": lambda access: mf.plan_deletes(access, []),
+    "a run": lambda access: mf.apply_plan(access, mf.plan_deletes(access, []), progress=False),
+    "an audit": lambda access: mf.audit_memories(mf.load_memories(access, progress=False)),
+    "nothing": lambda access: None,
+}
+
+ACCESS = {
+    "load_memories": lambda other, access: mf.load_memories(other),
+    "iter_memories": lambda other, access: mf.iter_memories(other),
+    "load_memory": lambda other, access: mf.load_memory(other, "m1"),
+    "load_tags": lambda other, access: mf.load_tags(other),
+    "load_tag": lambda other, access: mf.load_tag(other, "t1"),
+    "plan_changes": lambda other, access: mf.plan_changes(other, pd.DataFrame({"content": ["tea"]})),
+    "plan_deletes": lambda other, access: mf.plan_deletes(other, ["m1"]),
+    "plan_cleanup": lambda other, access: mf.plan_cleanup(other, OTHERS["an audit"](access)),
+    "plan_undo": lambda other, access: mf.plan_undo(other, "run.journal"),
+    "plan_reseal": lambda other, access: mf.plan_reseal(other),
+    "apply_plan": lambda other, access: mf.apply_plan(other, mf.plan_deletes(access, [])),
+    "resume_run": lambda other, access: mf.resume_run(other, "run.journal"),
+    "push_memories": lambda other, access: mf.push_memories(other, pd.DataFrame({"content": ["tea"]})),
+    "create_memories": lambda other, access: mf.create_memories(other, pd.DataFrame({"content": ["tea"]})),
+    "update_memories": lambda other, access: mf.update_memories(other, pd.DataFrame({"id": ["m1"]})),
+    "refresh_archive": lambda other, access: mf.refresh_archive(other, "memories"),
+}
+CLIENT = {
+    "open_access": lambda other, access: mf.open_access(other, access.request_id),
+    "wait_for_decision": lambda other, access: mf.wait_for_decision(other, access.request_id, timeout_s=0),
+    "load_access_requests": lambda other, access: mf.load_access_requests(other),
+    "load_fleet": lambda other, access: mf.load_fleet(other),
+    "audit_fleet": lambda other, access: mf.audit_fleet(other, "fleet"),
+    "export_fleet": lambda other, access: mf.export_fleet(other, "fleet"),
+}
+FRAME = {
+    "plan_changes": lambda other, access: mf.plan_changes(access, other),
+    "push_memories": lambda other, access: mf.push_memories(access, other),
+    "create_memories": lambda other, access: mf.create_memories(access, other),
+    "update_memories": lambda other, access: mf.update_memories(access, other),
+    "audit_memories": lambda other, access: mf.audit_memories(other),
+    "timeline": lambda other, access: mf.plot.timeline(other),
+    "tags": lambda other, access: mf.plot.tags(other),
+    "sources": lambda other, access: mf.plot.sources(other),
+    "scores": lambda other, access: mf.plot.scores(other),
+    "lengths": lambda other, access: mf.plot.lengths(other),
+    "overview": lambda other, access: mf.plot.overview(other),
+}
+PLAN = {"apply_plan": lambda other, access: mf.apply_plan(access, other)}
+RUN = {
+    "resume_run": lambda other, access: mf.resume_run(access, other),
+    "plan_undo": lambda other, access: mf.plan_undo(access, other),
+}
+AUDIT = {
+    "plan_cleanup": lambda other, access: mf.plan_cleanup(access, other),
+    "compare": lambda other, access: OTHERS["an audit"](access).compare(other),
+}
+DRAWN_AUDIT = {
+    "findings": lambda other, access: mf.plot.findings(other),
+    "duplicates": lambda other, access: mf.plot.duplicates(other),
+}
+REQUEST = {"open_access": lambda other, access: mf.open_access(access.client, other)}
+ENDS = (
+    r"load_memories\(access\)|load_archive|pd\.DataFrame\(records\)|memories\[mask\]|\.to_pandas\(\)|"
+    r"run\.outcomes|audit\.memories|plan\.changes"
+)
+
+WRONG = [
+    (calls, right, f"not {wanted}.*: .*({way})")
+    for calls, right, wanted, way in [
+        (ACCESS, {"an access"}, "an Access", r"open_access\(client, request_id\)"),
+        (CLIENT, {"a client"}, "a Client", r"connect\(\)"),
+        (FRAME, {"a frame"}, "a pandas DataFrame", ENDS),
+        (PLAN, {"a plan"}, "a Plan", r"plan_changes|Plan\.load"),
+        (RUN, {"a run", "an id", "a path"}, "a Run, or the path", r"apply_plan\(access, plan\)"),
+        (AUDIT, {"an audit", "an id", "a path"}, "an Audit, or the path", "audit_memories"),
+        (DRAWN_AUDIT, {"an audit", "a frame"}, "an Audit", "audit_memories"),
+        (REQUEST, {"an id", "an access request"}, "an AccessRequest or its id", "load_access_requests"),
+    ]
+]
+
+
+@pytest.mark.parametrize(("calls", "right", "says"), WRONG)
+def test_something_else_than_what_belongs_there_is_named_with_the_way_to_the_right_one(
+    access, tmp_path, monkeypatch, calls, right, says
+):
+    monkeypatch.chdir(tmp_path)
+    others = {name: make(access) for name, make in OTHERS.items() if name not in right}
+    for name, other in others.items():
+        for called, call in calls.items():
+            with pytest.raises(MemframeError) as refused:
+                call(other, access)
+            assert re.search(says, str(refused.value)), (called, name)
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_request_opens_its_access(access):
+    request = access.client.access_request(access.request_id)
+    again = mf.open_access(access.client, request)
+    assert (again.request_id, again.user_id) == (access.request_id, access.user_id)
+    assert mf.wait_for_decision(access.client, request, timeout_s=0).status == "approved"
+
+
+def test_a_frame_of_memories_is_no_audit(access):
+    memories = mf.load_memories(access, progress=False)
+    for draw in DRAWN_AUDIT.values():
+        with pytest.raises(mf.FrameError, match=r"holds no findings: .*audit_memories\(memories\)"):
+            draw(memories, access)

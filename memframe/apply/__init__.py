@@ -40,7 +40,7 @@ from memframe.apply.start import (
     refuse_repeated,
 )
 from memframe.apply.surroundings import Surroundings
-from memframe.errors import JournalError
+from memframe.errors import JournalError, PlanError, check_kind
 from memframe.journal import Journal, Operation, Shelf, Standing
 from memframe.plan import Plan
 from memframe.private_file import expand_path
@@ -116,6 +116,8 @@ def apply_plan(
     >>> run.outcomes.status.unique().tolist()
     ['done']
     """
+    check_kind("access", access, Access)
+    check_kind("plan", plan, Plan, error=PlanError)
     check_options(workers, settle_s)
     check_plan(access, plan, confirm)
     if not plan.writes:
@@ -186,6 +188,7 @@ def resume_run(
     >>> resume_run(access, run.journal).outcomes.status.tolist()  # nothing was left to do
     ['done', 'done']
     """
+    check_kind("access", access, Access)
     check_options(workers, settle_s)
     surroundings = surroundings or Surroundings()
     path = path_in(journal)
@@ -206,6 +209,7 @@ def resume_run(
 
 def path_in(journal: StrPath | Run) -> Path:
     """The journal's path, given as such or as the run that it is of."""
+    check_kind("the run", journal, Run, str, PathLike, error=PlanError)
     path = journal.journal if isinstance(journal, Run) else expand_path(journal)
     if path is None:
         raise JournalError(

@@ -38,7 +38,7 @@ from memframe.archive.refresh import refresh_archive
 from memframe.archive.sealing import Plain, Sealed
 from memframe.archive.stream import tables_of_access
 from memframe.archive.table import frame_of, table_of
-from memframe.errors import FrameError
+from memframe.errors import FrameError, check_kind
 from memframe.private_file import expand_path, filling_privately
 from memframe.progress import ProgressOption
 from memframe.secret import closed
@@ -185,11 +185,7 @@ def _tables_of(
         table = table_of(source)
         starts = range(0, len(table), parquet.GROUP_ROWS)
         return Plain(table.schema), (table.slice(start, parquet.GROUP_ROWS) for start in starts)
-    if not isinstance(source, Access):
-        raise FrameError(
-            f"export_memories() was given {type(source).__name__}, not memories: pass an Access, or a frame of "
-            "load_memories()."
-        )
+    check_kind("access_or_frame, if no Access,", source, pd.DataFrame, Access, error=FrameError)
     form = Sealed(source) if sealed else Plain.of(source)
     return form, map(form.stored, tables_of_access(source, progress=progress))
 

@@ -32,7 +32,7 @@ from memframe.archive.reading import Reader
 from memframe.archive.sealing import IN_THE_OPEN, Plain, Sealed
 from memframe.archive.stream import tables_of_access
 from memframe.archive.table import ARCHIVE_SCHEMA
-from memframe.errors import FrameError
+from memframe.errors import FrameError, check_kind
 from memframe.private_file import expand_path, filling_privately
 from memframe.progress import ProgressOption
 
@@ -73,6 +73,7 @@ def refresh_archive(
     >>> refresh_archive(access, folder / "memories")
     Changes(added=1, changed=0, gone=0)
     """
+    check_kind("access", access, Access)
     target = expand_path(path)
     with naming(target):
         reader = Reader(target)

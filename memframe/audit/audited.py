@@ -15,7 +15,7 @@ from memframe.audit.comparison import Comparison, compare_findings
 from memframe.audit.findings import CHECKS, SEVERITIES, Check, are_figures, findings_frame, joined
 from memframe.audit.saved import SavedAudit, read_findings, records_of, writing
 from memframe.audit.withholding import labels_of
-from memframe.errors import ConfigError
+from memframe.errors import ConfigError, FrameError, check_kind
 from memframe.private_file import expand_path
 from memframe.report.brief import brief_html
 from memframe.report.verdict import Count, counts_of, details, headline, proposals, worst_of
@@ -149,6 +149,7 @@ class Audit:
         FrameError
             The file is no saved audit.
         """
+        check_kind("previous", previous, Audit, str, PathLike, error=FrameError)
         earlier = previous.findings if isinstance(previous, Audit) else read_findings(expand_path(previous))
         return compare_findings(self.findings, earlier)
 

@@ -31,7 +31,7 @@ from memframe.audit.tags import find_tags
 from memframe.audit.texts import TEXT_FIELDS
 from memframe.audit.withholding import LOOKING, withhold
 from memframe.collector import collector_paused
-from memframe.errors import ConfigError, FrameError
+from memframe.errors import ConfigError, FrameError, check_kind
 from memframe.showing import number_of
 
 Workers = Literal["auto", 1, 2]
@@ -159,9 +159,8 @@ def _chosen(
     return {check: functions[check] for check in functions if check in wanted}
 
 
-def _check_frame(memories: object) -> None:
-    if not isinstance(memories, pd.DataFrame):
-        raise FrameError(f"an audit is made of a DataFrame of memories, not of {type(memories).__name__}")
+def _check_frame(memories: pd.DataFrame) -> None:
+    check_kind("memories", memories, pd.DataFrame, error=FrameError)
     absent = [name for name in ("id", "content") if name not in memories.columns]
     if absent:
         raise FrameError(

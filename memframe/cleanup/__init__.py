@@ -14,7 +14,7 @@ from memframe.cleanup.drafting import draft_of
 from memframe.cleanup.renewal import audit_again
 from memframe.cleanup.rows import Rows
 from memframe.collector import collector_paused
-from memframe.errors import ConfigError, PlanError
+from memframe.errors import ConfigError, PlanError, check_kind
 from memframe.plan import Plan, plan_of
 from memframe.plan.conflicts import Conflicts, OnConflict
 from memframe.plan.plan import Clock, utc_now
@@ -98,6 +98,8 @@ def plan_cleanup(
     ['delete']
     >>> run = apply_plan(access, plan, confirm=plan.counts["delete"])
     """
+    check_kind("access", access, Access)
+    check_kind("audit", audit, Audit, str, PathLike, error=PlanError)
     asked, conflicts = asked_for(actions), _settling(on_conflict)
     if not 0 <= max_share <= 1:
         raise ConfigError(f"max_share={max_share!r}: a share is a number from 0 to 1, such as 0.31")

@@ -20,6 +20,7 @@ from memframe.archive.table import ARCHIVE_SCHEMA, frame_of
 from memframe.audit import audit_memories
 from memframe.audit.findings import Check
 from memframe.client import Client
+from memframe.errors import check_kind
 from memframe.fleet.folder import FleetFolder
 from memframe.fleet.haul import joined
 from memframe.fleet.members import approved_and_revoked
@@ -99,6 +100,7 @@ def load_fleet(
     ...     mf.load_fleet(client)
     <memframe.Fleet of 0 memories; users: none>
     """
+    check_kind("client", client, Client)
     work = Work(table=True, plaintext=plaintext)
     approved, gone = approved_and_revoked(client.access_requests())
     hauls = hauls_of(client, approved, work, scheduler=scheduler, workers=workers, progress=progress)

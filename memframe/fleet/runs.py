@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from memframe.archive.places import naming
 from memframe.client import Client
-from memframe.errors import ConfigError
+from memframe.errors import ConfigError, check_kind
 from memframe.fleet.folder import FleetFolder
 from memframe.fleet.haul import Haul
 from memframe.fleet.members import Member, approved_and_revoked, key_of
@@ -38,6 +38,7 @@ class How(TypedDict):
 
 def filled(client: Client, path: str | PathLike[str], work: Work, **how: Unpack[How]) -> FleetFolder:
     """A folder in which everything that was missing of the work is there, or why it is not."""
+    check_kind("client", client, Client)
     folder = FleetFolder(expand_path(path))
     with naming(folder.path):
         folder.prepare(work)

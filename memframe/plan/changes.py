@@ -11,7 +11,7 @@ import pandas as pd
 from memframe.access import Access
 from memframe.change import FIELDS, WRITES, Change, Label, Value, same_value
 from memframe.current import Stored, read_stored
-from memframe.errors import PlanError
+from memframe.errors import PlanError, check_kind
 from memframe.plan.cells import Cell, sendable
 from memframe.plan.compare import instants, is_cut
 from memframe.plan.conflicts import Conflicts, OnConflict, differing
@@ -94,6 +94,7 @@ def plan_changes(
     <BLANKLINE>
     1 create
     """
+    check_kind("access", access, Access)
     check_option("on_null", on_null, OnNull)
     conflicts, faults = Conflicts(on_conflict), Faults()
     sheet = Sheet(edited)

@@ -11,7 +11,7 @@ import pandas as pd
 from memframe.access import Access
 from memframe.change import FIELDS, Change, Label, Value, same_value
 from memframe.current import Stored, read_stored
-from memframe.errors import PlanError
+from memframe.errors import PlanError, check_kind
 from memframe.plan.cells import read_cell
 from memframe.plan.compare import instants, moved
 from memframe.plan.conflicts import Conflicts, OnConflict, differing
@@ -72,6 +72,7 @@ def plan_deletes(
     >>> plan_deletes(access, memories[memories.tags.map(len) == 0].head(3)).counts
     {'delete': 3}
     """
+    check_kind("access", access, Access)
     conflicts, faults = Conflicts(on_conflict), Faults()
     sheet, is_frame = _sheet_of(frame_or_ids)
     _check(sheet, access, faults)
@@ -94,20 +95,28 @@ def plan_deletes(
     return plan_of(access, filter(None, records), clock=lambda: moment)
 
 
-def _sheet_of(given: object) -> tuple[Sheet, bool]:
+def _sheet_of(given: Any) -> tuple[Sheet, bool]:
     """What was given as a frame, and whether its rows were looked at."""
     if isinstance(given, pd.Series) and "id" in given.index:
         given = given.to_frame().T
     if isinstance(given, pd.DataFrame):
         return Sheet(given, needed=("id",)), True
-    if isinstance(given, pd.Series):
-        return Sheet(given.astype(object).to_frame("id")), False
     if isinstance(given, str):
         given = [given]
-    if not isinstance(given, Iterable) or isinstance(given, bytes | Mapping):
-        raise PlanError(f"deletes are planned for a frame, ids, or one id, not for {type(given).__name__}")
-    ids = pd.Series(list(given), dtype=object)
-    return Sheet(pd.DataFrame({"id": ids}), labelled=False), False
+    if not isinstance(given, Iterable) or isinstance(given, bytes | Mapping) or hasattr(given, "to_pandas"):
+        check_kind("what to delete, if not ids,", given, pd.DataFrame, error=PlanError)
+    ids: pd.Series[Any] = given if isinstance(given, pd.Series) else pd.Series([*given], dtype=object)
+    _refuse_no_ids(ids)
+    return Sheet(ids.astype(object).to_frame("id"), labelled=ids is given), False
+
+
+def _refuse_no_ids(ids: pd.Series[Any]) -> None:
+    """Refuse a mask, and records, before each of their rows is called a wrong id."""
+    kinds = {type(cell) for cell in ids}
+    if kinds and kinds <= {bool, np.bool}:
+        raise PlanError("a mask says which rows to delete, not of which frame: pass the rows, memories[mask]")
+    if kinds == {dict}:
+        check_kind("what to delete, if not ids,", ids.to_list(), pd.DataFrame, error=PlanError)
 
 
 def _check(sheet: Sheet, access: Access, faults: Faults) -> None:

@@ -17,7 +17,7 @@ from rapidfuzz.distance import OSA
 from memframe.access import Access
 from memframe.answers import same_id
 from memframe.change import FIELDS, Label
-from memframe.errors import ConfigError, PlanError
+from memframe.errors import ConfigError, PlanError, check_kind
 from memframe.filters import checked_id
 from memframe.frames import MEMORY_KINDS
 from memframe.plan.cells import LIST_TYPES, Cell, cells_of, read_cell
@@ -41,10 +41,9 @@ class Sheet:
     """
 
     def __init__(
-        self, frame: object, *, needed: Sequence[str] = ("id", *FIELDS), labelled: bool = True
+        self, frame: pd.DataFrame, *, needed: Sequence[str] = ("id", *FIELDS), labelled: bool = True
     ) -> None:
-        if not isinstance(frame, pd.DataFrame):
-            raise PlanError(f"a plan is made of a DataFrame, not of {type(frame).__name__}")
+        check_kind("the frame", frame, pd.DataFrame, error=PlanError)
         _check_columns(frame, needed)
         self._frame = frame
         self._labelled = labelled

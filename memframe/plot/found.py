@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from memframe.columns import texts
+from memframe.errors import FrameError, check_kind
 from memframe.plot.paper import (
     BLUE,
     GREY,
@@ -34,6 +35,7 @@ _SIZES = (2, 3, 4, 5, 10, 20, 50)
 _FEWEST_BARS = 4
 
 
+@runtime_checkable
 class Audited(Protocol):
     """What holds findings: an `memframe.audit.Audit`."""
 
@@ -64,7 +66,8 @@ def findings(audit: Audited | pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     >>> findings(found).get_title(loc="left")
     'Memories by check'
     """
-    frame = audit if isinstance(audit, pd.DataFrame) else audit.by_memory
+    check_kind("audit", audit, Audited, pd.DataFrame, error=FrameError)
+    frame = _checked(audit if isinstance(audit, pd.DataFrame) else audit.by_memory)
     frame = frame[frame["id"].notna()]
     title = "Memories by check"
     if frame.empty:
@@ -111,7 +114,8 @@ def duplicates(audit: Audited | pd.DataFrame, *, ax: Axes | None = None) -> Axes
     -------
     Axes
     """
-    frame = audit if isinstance(audit, pd.DataFrame) else audit.findings
+    check_kind("audit", audit, Audited, pd.DataFrame, error=FrameError)
+    frame = _checked(audit if isinstance(audit, pd.DataFrame) else audit.findings)
     title = "Clusters of duplicates by size"
     frame = frame[frame["check"].isin(list(_DUPLICATES)) & frame["group"].notna()]
     sizes = frame.groupby(["check", "group"])["id"].nunique().reset_index(name="size").query("size > 1")
@@ -132,6 +136,12 @@ def duplicates(audit: Audited | pd.DataFrame, *, ax: Axes | None = None) -> Axes
     note(ax, axis="memories in a cluster")
     legend(ax, bars, [check.replace("_", " ") for check in shown])
     return ax
+
+
+def _checked(findings: pd.DataFrame) -> pd.DataFrame:
+    if "check" not in findings:
+        raise FrameError("the frame holds no findings: pass an Audit, which audit_memories(memories) makes")
+    return findings
 
 
 def _worst_by_check(frame: pd.DataFrame) -> pd.DataFrame:

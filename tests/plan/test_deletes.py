@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import memframe as mf
@@ -68,10 +69,14 @@ def test_nothing_to_delete_is_an_empty_plan(access, nothing):
         (pd.DataFrame({"ID": ["t"]}), "'ID' and no 'id'"),
         ([1, 2], "id is text, not int"),
         ([""], "is not the id of anything"),
-        (pd.Series([True, False]), "rows 0, 1: id is text, not bool"),
-        (17, "not for int"),
-        (None, "not for NoneType"),
-        ({"id": "x"}, "not for dict"),
+        (pd.Series([True, False]), r"a mask says which rows .*: pass the rows, memories\[mask\]"),
+        (np.array([True, False]), "a mask says which rows"),
+        ([{"id": "x"}], r"is a list, not a pandas DataFrame: pd\.DataFrame\(records\)"),
+        (17, "is an int, not a pandas DataFrame"),
+        (None, "is None, not a pandas DataFrame"),
+        ({"id": "x"}, r"is a dict, not a pandas DataFrame: pd\.DataFrame\(records\)"),
+        (pl.DataFrame({"id": ["x"]}), r"is a polars DataFrame, not a pandas DataFrame: \.to_pandas\(\)"),
+        (pl.Series(["x"]), r"is a polars Series, not a pandas DataFrame: \.to_pandas\(\)"),
     ],
 )
 def test_what_is_no_memory_is_refused(access, given, cause):
