@@ -30,6 +30,7 @@ from memframe.service.problems import (
 )
 from memframe.service.server import end_with_parent, freeze_what_stays
 from memframe.service.site import Site, is_for_people, lost_page
+from memframe.service.throttle import Searches
 
 MAX_BODY_BYTES = 1_000_000
 
@@ -56,6 +57,7 @@ class AppMaker(NamedTuple):
 
 def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
     """The service at its public addresses, as an ASGI application."""
+    searches = Searches()
     outage = Outage(deployment.store.name, now=deployment.now)
     deployment.store.when_connected(outage.connected)
     app = Litestar(
@@ -67,6 +69,7 @@ def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
                 "bearer_tokens": deployment.bearer_tokens(addresses),
                 "in_flight": InFlight(),
                 "outage": outage,
+                "searches": searches,
                 "site": Site(deployment, addresses),
             }
         ),
@@ -77,7 +80,7 @@ def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
             Exception: answer_failure,
         },
         before_send=[_forbid_sniffing],
-        on_shutdown=[deployment.close],
+        on_shutdown=[searches.close, deployment.close],
         request_max_body_size=MAX_BODY_BYTES,
         openapi_config=None,
         logging_config=None,

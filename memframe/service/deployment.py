@@ -6,6 +6,7 @@ at the first start, closed to others; data whose key is gone, or another's, is r
 
 from __future__ import annotations
 
+import time
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +23,7 @@ from memframe.service.keyring import HeldKeys, Keyring
 from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
 from memframe.service.store import Developer, Memories, Store, User, sqlite_url
 from memframe.service.throttle import TokenCalls
-from memframe.service.times import Clock, utc_now
+from memframe.service.times import Clock, Seconds, utc_now
 from memframe.service.tokens import (
     API_KEY_PREFIX,
     CLIENT_ID_PREFIX,
@@ -99,6 +100,8 @@ class Deployment:
     master_key : MasterKey
     now : Clock, optional
         What tells the time.
+    seconds : Seconds, optional
+        What throttles count time by.
     password_hasher : PasswordHasher, optional
         Argon2 parameters; tests pass cheap ones.
     token_calls_per_minute : int, optional
@@ -106,7 +109,7 @@ class Deployment:
 
     Attributes
     ----------
-    store, master_key, now
+    store, master_key, now, seconds
         As given.
     passwords : Passwords
     cursors : Cursors
@@ -119,17 +122,19 @@ class Deployment:
         master_key: MasterKey,
         *,
         now: Clock = utc_now,
+        seconds: Seconds = time.monotonic,
         password_hasher: PasswordHasher | None = None,
         token_calls_per_minute: int = TOKEN_CALLS_PER_MINUTE,
     ) -> None:
         self.store = store
         self.master_key = master_key
         self.now = now
+        self.seconds = seconds
         self.passwords = Passwords(password_hasher)
         self.cursors = cursors.Cursors(master_key.derive("cursors", n_bytes=cursors.KEY_BYTES))
         self._held_keys = HeldKeys(KEYS_HELD)
         self._memory_key = lru_cache(KEYS_HELD)(master_key.memory_key)
-        self.token_calls = TokenCalls(token_calls_per_minute, now=now)
+        self.token_calls = TokenCalls(token_calls_per_minute, seconds=seconds)
 
     def bearer_tokens(self, addresses: Addresses) -> BearerTokens:
         """Tokens for the API at these addresses."""
@@ -225,6 +230,7 @@ def open_deployment(
     key_file: Path | None = None,
     may_create: bool = True,
     now: Clock = utc_now,
+    seconds: Seconds = time.monotonic,
     password_hasher: PasswordHasher | None = None,
     token_calls_per_minute: int = TOKEN_CALLS_PER_MINUTE,
 ) -> Deployment:
@@ -246,6 +252,7 @@ def open_deployment(
             store,
             master_key,
             now=now,
+            seconds=seconds,
             password_hasher=password_hasher,
             token_calls_per_minute=token_calls_per_minute,
         )

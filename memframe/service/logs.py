@@ -7,21 +7,17 @@ are not there: they hold what people search for, and keys.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
-from memframe.service.times import instant_text
+from memframe.service.times import Seconds, instant_text
 
 LOGGERS = ("memframe", "uvicorn")
 
 _log = logging.getLogger("memframe.service.requests")
-
-Seconds = Callable[[], float]
-"""A clock that only goes forward, such as `time.perf_counter`."""
 
 
 class RequestLog:

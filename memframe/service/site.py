@@ -71,8 +71,8 @@ class Site:
         self.store = deployment.store
         self.passwords = deployment.passwords
         self.server = AuthorizationServer(deployment, issuer=addresses.auth_url)
-        self.sign_ins = Throttle(SIGN_INS_PER_MINUTE, now=deployment.now)
-        self.failed_sign_ins = Throttle(FAILED_SIGN_INS_PER_MINUTE, now=deployment.now)
+        self.sign_ins = Throttle(SIGN_INS_PER_MINUTE, seconds=deployment.seconds)
+        self.failed_sign_ins = Throttle(FAILED_SIGN_INS_PER_MINUTE, seconds=deployment.seconds)
         self.password_checks = Turnstile(PASSWORD_CHECKS_AT_ONCE, PASSWORD_CHECKS_WAITING)
         self.token_calls = deployment.token_calls
         self._https = addresses.public_url.startswith("https:")

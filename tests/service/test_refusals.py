@@ -2,7 +2,10 @@
 
 import http.client
 import json
+import re
 import socket
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, urlsplit
 
@@ -10,13 +13,14 @@ import pytest
 import requests
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import update
+from sqlalchemy import create_engine, text, update
 
 from memframe.secret import Secret
 from memframe.service import run_local
 from memframe.service.deployment import Addresses
 from memframe.service.store.engine import writing
 from memframe.service.store.schema import developers, users
+from tests.conftest import serving_tests
 
 ENDPOINTS = [
     ("POST", "/access-requests"),
@@ -427,7 +431,9 @@ def shared_grant(service, call, new_grant):
 
 def test_token_calls_are_throttled_by_address_and_key(backend, new_caller, refused):
     time = [datetime(2026, 3, 1, tzinfo=UTC)]
-    with run_local(database=backend.new_database(), now=lambda: time[0], token_calls_per_minute=5) as local:
+    seconds = [0]
+    clocks = {"now": lambda: time[0], "seconds": lambda: seconds[0]}
+    with run_local(database=backend.new_database(), **clocks, token_calls_per_minute=5) as local:
         other = local._deployment.add_developer("Another").api_key.reveal()
         caller = new_caller(local.base_url, local.api_key)
         body = {"api_key": local.api_key}
@@ -436,20 +442,87 @@ def test_token_calls_are_throttled_by_address_and_key(backend, new_caller, refus
         refused(answer, 429, "too_many_requests")
         assert answer.headers["retry-after"] == "60"
         assert caller.post("/auth/token", {"api_key": other}).ok
-        time[0] += timedelta(seconds=60)
+        for hours in (1, -2):
+            time[0] += timedelta(hours=hours)
+            assert caller.post("/auth/token", body).status_code == 429, "the machine's time was set"
+        seconds[0] += 60
         assert caller.post("/auth/token", body).ok
 
 
 def test_token_calls_with_ever_new_keys_are_throttled_by_address(backend, new_caller, refused):
     with run_local(
         database=backend.new_database(),
-        now=lambda: datetime(2026, 3, 1, tzinfo=UTC),
+        seconds=lambda: 0,
         token_calls_per_minute=2,
     ) as local:
         caller = new_caller(local.base_url, local.api_key)
         statuses = [caller.post("/auth/token", {"api_key": f"mfk_{n}"}).status_code for n in range(20)]
         assert statuses == [401] * 19 + [429]
         refused(caller.post("/auth/token", {"api_key": local.api_key}), 429, "too_many_requests")
+
+
+@pytest.fixture
+def searching(backend):
+    """A service, and a block in which its searches do not come to an end."""
+    if backend.name == "sqlite":
+        pytest.skip("readers of a file never wait")
+
+    @contextmanager
+    def holding():
+        engine = create_engine(local._deployment.store._engine.url)
+        with engine.begin() as connection:
+            connection.execute(text("LOCK TABLE memories IN ACCESS EXCLUSIVE MODE"))
+            yield lambda: count(engine)
+        engine.dispose()
+
+    def count(engine):
+        waiting = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+        with engine.connect() as connection:
+            return connection.scalar(waiting)
+
+    with serving_tests(backend.new_database()) as local:
+        yield local, holding
+
+
+def test_signing_in_revoking_and_readiness_do_not_wait_behind_searches(searching, new_caller, new_grant):
+    local, holding = searching
+    keys = [local.api_key, *(local._deployment.add_developer(f"No. {n}").api_key.reveal() for n in range(6))]
+    grants = [new_grant(local, new_caller(local.base_url, key)) for key in keys]
+    with ThreadPoolExecutor(len(grants) * 6) as pool:
+        with holding() as count_waiting:
+            asked = [pool.submit(grant.list, searchQuery="tea") for grant in grants for _ in range(6)]
+            while not count_waiting():
+                pass
+            assert requests.get(local.auth_url + "/readyz", timeout=5).ok
+            with requests.Session() as browser:
+                form = browser.get(f"{local.auth_url}/login", timeout=5).text
+                token = re.search(r'name="csrf_token" value="(\w+)"', form)[1]
+                entered = {"email": grants[0].email, "password": "a long password", "csrf_token": token}
+                page = browser.post(f"{local.auth_url}/login", entered, timeout=5).text
+                token = re.search(r'name="csrf_token" value="(\w+)"', page)[1]
+                decision = {"status": "revoked", "csrf_token": token}
+                address = f"{local.auth_url}/dashboard/requests/{grants[0].request_id}"
+                assert browser.post(address, decision, timeout=5).ok
+            assert grants[1].call.get("/access-requests").ok
+        statuses = [future.result().status_code for future in asked]
+    assert set(statuses[6:]) == {200}
+    assert set(statuses[:6]) <= {200, 403}, "those that had not begun see the revocation"
+
+
+def test_one_developer_may_have_a_few_searches_under_way(searching, new_caller, new_grant, refused):
+    local, holding = searching
+    grant = new_grant(local, new_caller(local.base_url, local.api_key))
+    with ThreadPoolExecutor(12) as pool:
+        with holding():
+            asked = [pool.submit(grant.list, searchQuery="tea") for _ in range(12)]
+            done, _ = wait(asked, timeout=5, return_when=FIRST_COMPLETED)
+            for future in done:
+                refused(future.result(), 429, "too_many_requests")
+                assert future.result().headers["retry-after"] == "1"
+            assert done
+        statuses = [future.result().status_code for future in asked]
+    assert sorted(statuses) == [200] * 8 + [429] * 4
+    assert grant.list(searchQuery="tea").ok
 
 
 def test_a_token_ends_when_its_time_is_over(backend, new_caller, refused):
@@ -460,6 +533,16 @@ def test_a_token_ends_when_its_time_is_over(backend, new_caller, refused):
         assert caller.get("/access-requests").ok
         time[0] += timedelta(seconds=1)
         refused(caller.get("/access-requests"), 401, "invalid_token")
+
+
+def test_a_token_from_a_machine_whose_clock_is_a_little_ahead_is_good(backend, new_caller, refused):
+    time = [datetime(2026, 3, 1, tzinfo=UTC)]
+    with run_local(database=backend.new_database(), now=lambda: time[0]) as local:
+        callers = [new_caller(local.base_url, local.api_key) for _ in range(2)]
+        time[0] -= timedelta(seconds=30)
+        assert callers[0].get("/access-requests").ok
+        time[0] -= timedelta(seconds=1)
+        refused(callers[1].get("/access-requests"), 401, "invalid_token")
 
 
 # --- accounts that were closed

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from asyncio import wrap_future
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from litestar import Response, delete, get, patch, post
-from litestar.concurrency import sync_to_thread
 from litestar.params import FromPath, RawBody
 from msgspec import UNSET
 
@@ -35,13 +35,15 @@ from memframe.service.cursors import Filter
 from memframe.service.deployment import Deployment
 from memframe.service.search import search_page
 from memframe.service.store import Memories
+from memframe.service.throttle import Searches
 
 
 @get(route(wire.LIST_MEMORIES))
 async def list_memories(request: ApiRequest) -> Response[bytes]:
     """A page of a user's memories, in the order of their creation."""
     if query(request, "searchQuery"):  # may take long
-        return await sync_to_thread(_listed, request)
+        searches: Searches = request.app.state.searches
+        return await searches.run(bearer_of(request), partial(_listed, request))
     return await quick_read(_listed)(request=request)
 
 
