@@ -13,7 +13,7 @@ import click
 from memframe.address import is_loopback
 from memframe.cli.place import at_a_place
 from memframe.cli.showing import as_json, secrets_of, show_secrets
-from memframe.errors import ConfigError
+from memframe.errors import ConfigError, ConflictError
 from memframe.service import rules
 from memframe.service.app import AppMaker
 from memframe.service.deployment import FIRST_DEVELOPER, Addresses, Deployment, Place
@@ -115,6 +115,7 @@ def _shown_at_start(deployment: Deployment, addresses: Addresses) -> dict[str, s
         "auth_url": addresses.auth_url,
         "dashboard_url": addresses.dashboard_url,
     }
-    if deployment.store.accounts.developers():
+    try:
+        return shown | secrets_of(deployment.add_developer(FIRST_DEVELOPER, only_first=True))
+    except ConflictError:  # it was made at an earlier start, or by one at the same moment
         return shown
-    return shown | secrets_of(deployment.add_developer(FIRST_DEVELOPER))

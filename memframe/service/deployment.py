@@ -145,10 +145,12 @@ class Deployment:
             now=self.now,
         )
 
-    def add_developer(self, name: str, *redirect_uris: str) -> NewDeveloper:
-        """A new application, with secrets that are shown this once.
+    def add_developer(self, name: str, *redirect_uris: str, only_first: bool = False) -> NewDeveloper:
+        """Add an application, with secrets that are shown this once.
 
-        Users are sent back to one of its addresses, without any to a program on their own machine.
+        Users are sent back to one of its addresses, without any to a program on their own machine. With
+        ``only_first`` it is `ConflictError` where there is an application already: of several processes that start
+        at the same time, one adds the first.
         """
         addresses = dict.fromkeys(redirect_uris or [DEFAULT_REDIRECT_URI])
         api_key, client_secret = new_secret(API_KEY_PREFIX), new_secret(CLIENT_SECRET_PREFIX)
@@ -158,6 +160,7 @@ class Deployment:
             client_id=CLIENT_ID_PREFIX + uuid4().hex,
             client_secret_hash=secret_hash(client_secret),
             redirect_uris=tuple(check_redirect_uri("the redirect address", uri) for uri in addresses),
+            only_first=only_first,
         )
         return NewDeveloper(developer.id, api_key, developer.client_id, client_secret)
 

@@ -1,7 +1,8 @@
 """Logs for machines: a line of JSON for each request and each fault.
 
 A request is known by method, path template, status, duration and address. Queries, ids, headers and bodies
-are not there: they hold what people search for, and keys.
+are not there: they hold what people search for, and keys. A client that leaves before its request is there as a
+whole has the status 499.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from memframe.service.times import Seconds, instant_text
 
 LOGGERS = ("memframe", "uvicorn")
+
+CLIENT_LEFT = 499
+"""What other servers log for it, too; nobody is there to be answered."""
 
 _log = logging.getLogger("memframe.service.requests")
 
@@ -46,8 +50,14 @@ class RequestLog:
                 statuses.append(message["status"])
             await send(message)
 
+        async def note_leaving() -> Any:
+            message = await receive()
+            if message["type"] == "http.disconnect" and not statuses:
+                statuses.append(CLIENT_LEFT)
+            return message
+
         try:
-            await self._app(scope, receive, note_status)
+            await self._app(scope, note_leaving, note_status)
         finally:
             _log.info("request", extra={"request": self._described(scope, statuses, began)})
 

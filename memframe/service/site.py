@@ -132,13 +132,13 @@ class Site:
             html,
             status_code=status,
             media_type=MediaType.HTML,
-            headers=page_headers(form_target=form_target, https=self._https),
+            headers=page_headers(form_target=form_target),
             cookies=self._cookies(visitor),
         )
 
     def redirect(self, address: str, visitor: Visitor) -> Response[str]:
         """The answer that leads on; 303, so that no form travels along."""
-        headers = page_headers(https=self._https) | {"Location": address}
+        headers = page_headers() | {"Location": address}
         return Response(
             "", status_code=303, media_type=MediaType.TEXT, headers=headers, cookies=self._cookies(visitor)
         )

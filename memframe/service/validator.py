@@ -26,6 +26,9 @@ from memframe.service.tokens import is_secret_of, secret_hash
 CODE_LIFETIME = timedelta(seconds=60)
 ACCESS_LIFETIME = timedelta(hours=1)
 REFRESH_LIFETIME = timedelta(days=30)
+CONSENT_LIFETIME = timedelta(days=180)
+"""So long tokens may be refreshed after a user's consent; the application asks again then."""
+
 MAX_CLIENT_ID_CHARS = 64
 
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}", re.ASCII)
@@ -174,6 +177,9 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
 
     def _redeem(self, redeems: AuthorizationCode | UserToken, token: dict[str, str]) -> bool:
         code_id = redeems.id if isinstance(redeems, AuthorizationCode) else redeems.code_id
+        issued_at = self._authorizations.issued_at(code_id)
+        if issued_at is None:
+            return False
         issued = tuple(
             UserToken(
                 token_hash=secret_hash(Secret(token[f"{kind}_token"])),
@@ -181,7 +187,7 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
                 code_id=code_id,
                 developer_id=redeems.developer_id,
                 user_id=redeems.user_id,
-                expires_at=self._now() + lifetime,
+                expires_at=min(self._now() + lifetime, issued_at + CONSENT_LIFETIME),
             )
             for kind, lifetime in (("access", ACCESS_LIFETIME), ("refresh", REFRESH_LIFETIME))
         )

@@ -17,7 +17,10 @@ from sqlalchemy import create_engine, text, update
 
 from memframe.secret import Secret
 from memframe.service import run_local
-from memframe.service.deployment import Addresses
+from memframe.service.app import create_app
+from memframe.service.deployment import Addresses, open_deployment
+from memframe.service.local import serving_in_thread
+from memframe.service.server import listen, make_server, url_of
 from memframe.service.store.engine import writing
 from memframe.service.store.schema import developers, users
 from tests.conftest import serving_tests
@@ -362,6 +365,24 @@ def test_no_answer_may_be_taken_for_anything_else(service, method, path):
     assert answer.headers.get("content-type", "").count("charset") <= 1
     if not answer.ok:
         assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'; ")
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("public_url", ["https://memories.example", "http://127.0.0.1:1"])
+def test_behind_tls_every_answer_tells_browsers_to_insist_on_it(tmp_path, public_url):
+    app = create_app(open_deployment(tmp_path), Addresses(public_url))
+    with listen("127.0.0.1", 0) as listening, serving_in_thread(make_server(app), listening):
+        for path, host, status in (
+            ("/healthz", "localhost", 200), ("/static/style.css", "localhost", 200), ("/login", "localhost", 200),
+            ("/api/v1/tags", "localhost", 401), ("/nowhere", "localhost", 404), ("/login", "evil.example", 421),
+            ("/x%2Fy", "localhost", 400), ("/schema/openapi.json", "localhost", 200),
+        ):  # fmt: skip
+            answer = requests.get(url_of(listening) + path, headers={"Host": host}, timeout=20)
+            assert answer.status_code == status
+            insisted = answer.headers.get("strict-transport-security")
+            assert insisted == ("max-age=31536000" if public_url.startswith("https:") else None)
+            assert answer.headers["content-security-policy"].startswith("default-src 'none'; ")
 
 
 def test_a_body_over_one_megabyte_is_too_large(grant, refused):
@@ -380,6 +401,28 @@ def test_a_name_that_is_not_the_services_own_is_not_answered(service, host):
     answer = connection.getresponse()
     assert (answer.status, json.loads(answer.read())["code"]) == (421, "unknown_host")
     connection.close()
+
+
+@pytest.mark.parametrize("slash", ["%2F", "%5c", "%2f..%2F"])
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/api/v1/access-requests{slash}x"), ("GET", "/api/v1/memory-blobs/{slash}x"),
+        ("DELETE", "/api/v1{slash}memory-blobs/x"), ("GET", "/static{slash}style.css"),
+        ("POST", "/{slash}login"), ("GET", "/healthz{slash}"),
+    ],
+)  # fmt: skip
+def test_a_path_with_an_encoded_slash_reaches_no_route(service, call, method, path, slash):
+    connection = http.client.HTTPConnection("127.0.0.1", urlsplit(service.auth_url).port, timeout=20)
+    connection.request(method, path.format(slash=slash), headers={"Authorization": f"Bearer {call.token}"})
+    answer = connection.getresponse()
+    assert (answer.status, json.loads(answer.read())["code"]) == (400, "encoded_slash")
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    connection.close()
+
+
+def test_an_encoded_slash_in_a_query_is_text(grant):
+    assert grant.list(searchQuery="tea/coffee\\milk").status_code == 200
 
 
 def raw_exchange(service, request):
