@@ -21,6 +21,7 @@ from memframe.secret import Secret
 from memframe.service import cursors, rules
 from memframe.service.keyring import HeldKeys, Keyring
 from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
+from memframe.service.logs import log_event
 from memframe.service.store import Developer, Memories, Store, User, sqlite_url
 from memframe.service.throttle import TokenCalls
 from memframe.service.times import Clock, Seconds, utc_now
@@ -162,6 +163,7 @@ class Deployment:
             redirect_uris=tuple(check_redirect_uri("the redirect address", uri) for uri in addresses),
             only_first=only_first,
         )
+        log_event("developer added", developer_id=developer.id)
         return NewDeveloper(developer.id, api_key, developer.client_id, client_secret)
 
     def add_user(self, email: str, password: Secret) -> str:
@@ -173,6 +175,7 @@ class Deployment:
             password_hash=self.passwords.hash(Secret(rules.new_password(password.reveal()))),
             wrapped_key=self.master_key.new_user_key(user_id=user_id, version=1),
         )
+        log_event("user added", user_id=user_id)
         return user_id
 
     def user_id(self, email: str) -> str:
@@ -199,6 +202,7 @@ class Deployment:
         """Give a person another password; whoever is signed in with the old one no longer is."""
         new = rules.new_password(password.reveal())
         self.store.accounts.set_password(user_id, self.passwords.hash(Secret(new)))
+        log_event("password reset", user_id=user_id)
 
     def memory_key(self, *, user_id: str, developer_id: str) -> Secret:
         """Connect a user and a developer, if they are not yet, and give the memory key of the two."""

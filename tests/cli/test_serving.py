@@ -207,6 +207,56 @@ def test_the_log_tells_what_happened_and_nothing_of_it(tmp_path):
     assert [secret for secret in secrets if secret in written] == []
 
 
+def test_the_log_tells_who_signed_in_what_was_decided_and_which_keys_were_given(tmp_path):
+    def events(lines):
+        kept = ("event", "developer_id", "user_id", "by")
+        told = [[entry.get(name) for name in kept] for entry in lines if "event" in entry]
+        return [tuple(names.get(value, value) for value in one) for one in told]
+
+    with serving("--data", tmp_path, *AT_ANY_PORT, "--log-json") as (process, shown):
+        with opened(("--data", tmp_path)) as deployment:
+            grant = granted(deployment, process, shown)
+            asked = ask(grant.call, grant.memory_key, "her diary")
+            (developer,) = deployment.store.accounts.developers()
+        names = {grant.user_id: "user", developer.id: "developer"}
+        with requests.Session() as browser:
+
+            def form(path, **fields):
+                page = browser.get(shown["auth_url"] + "/login", timeout=20).text
+                fields["csrf_token"] = re.search(r'name="csrf_token" value="(\w+)"', page)[1]
+                return browser.post(shown["auth_url"] + path, fields, timeout=20)
+
+            form("/login", email=grant.email, password="a wrong password")
+            form("/login", email="nobody@example.org", password="a wrong password")
+            form("/login", email=grant.email, password="a long password")
+            form(f"/dashboard/requests/{asked['id']}", status="approved")
+            grant.credentials()
+            grant.call.post("/auth/token", {"api_key": "mfk_wrong"})
+            form(f"/dashboard/requests/{asked['id']}", status="revoked")
+            form("/logout")
+        requests.get(shown["auth_url"] + "/healthz", timeout=20)
+        entries = list(logged(process, lambda entry: entry.get("path") == "/healthz"))
+    assert events(entries) == [
+        ("developer added", "developer", None, None),
+        ("token given", "developer", None, None),
+        ("sign-in failed", None, "user", None),
+        ("sign-in failed", None, None, None),
+        ("signed in", None, "user", None),
+        ("access approved", "developer", "user", "user"),
+        ("keys given", "developer", "user", None),
+        ("API key refused", None, None, None),
+        ("access revoked", "developer", "user", "user"),
+        ("signed out", None, "user", None),
+    ]
+    command = [*COMMAND, "service", "--log-json", "disable", grant.email, "--data", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    closed = [json.loads(line) for line in done.stderr.splitlines()]
+    assert events(closed) == [("account closed", None, "user", None)]
+    written = json.dumps([entries, closed])
+    canaries = [grant.email, "nobody@", "her diary", "password", grant.memory_key, shown["api_key"], "mfk_"]
+    assert [canary for canary in canaries if canary in written] == []
+
+
 def test_who_leaves_before_the_request_is_there_is_not_a_fault_of_the_service(tmp_path):
     with serving("--data", tmp_path, *AT_ANY_PORT, "--log-json") as (process, shown):
         where = urlsplit(shown["auth_url"])

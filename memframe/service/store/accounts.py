@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine, bindparam, delete, insert, select, up
 from sqlalchemy.exc import IntegrityError
 
 from memframe.errors import ConflictError, NotFoundError
+from memframe.service.logs import log_event
 from memframe.service.store.engine import columns_of, fetch_all, fetch_one, writing
 from memframe.service.store.postgresql import lock_schema
 from memframe.service.store.schema import (
@@ -151,13 +152,13 @@ class Accounts:
         column = "developer_id" if kind is Developer else "user_id"
         with writing(self._engine) as connection:
             connection.execute(update(accounts).where(accounts.c.id == account_id).values(disabled=disabled))
-            if not disabled:
-                return
-            if kind is User:
+            if disabled and kind is User:
                 connection.execute(delete(sessions).where(sessions.c.user_id == account_id))
-            for table, ended in ((authorization_codes, "used_at"), (user_tokens, "revoked_at")):
+            ending = ((authorization_codes, "used_at"), (user_tokens, "revoked_at")) if disabled else ()
+            for table, ended in ending:
                 holds = (table.c[column] == account_id) & table.c[ended].is_(None)
                 connection.execute(update(table).where(holds).values({ended: self._now()}))
+        log_event("account closed" if disabled else "account opened", **{column: account_id})
 
     def users(self) -> list[User]:
         """All people, oldest first."""
