@@ -133,13 +133,12 @@ def _listed(request: ApiRequest) -> Response[bytes]:
         with deployment.store.snapshot(**asking) as memories:
             after = deployment.cursors.open(cursor, chosen) if cursor else 0
             envelope = deployment.keyring(chosen.user_id, memories).present.envelope
-            found = search_page(memories, envelope, chosen, after=after, limit=limit + 1)
+            page, are_more = search_page(memories, envelope, chosen, after=after, limit=limit)
     else:
         memories = deployment.store.granted(**asking)
         after = deployment.cursors.open(cursor, chosen) if cursor else 0
-        found = memories.page(chosen, after=after, limit=limit + 1)
-    page = found[:limit]
-    further = deployment.cursors.seal(page[-1][0], chosen) if len(found) > limit else None
+        page, are_more = memories.page(chosen, after=after, limit=limit)
+    further = deployment.cursors.seal(page[-1][0], chosen) if are_more else None
     return answer(wire.MemoryPage([memory for _, memory in page], further))
 
 
