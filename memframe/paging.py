@@ -21,6 +21,7 @@ import msgspec
 from memframe.answers import decoded
 from memframe.errors import ConfigError, ProtocolError, ServiceError
 from memframe.secret import SecretBytes
+from memframe.transport import AnswerTooLargeError
 from memframe.wire import DEFAULT_LIMIT, LIST_MEMORIES
 
 PAGE_SIZES = (1000, 500, 250, 100, 50, 20, 10, 5, 2, 1)
@@ -72,8 +73,8 @@ def iter_pages(
         Asks for one page.
     page_size : int or "auto"
         Memories a page. "auto" asks for 1,000 and for less where the service refuses; where it clamps,
-        the pages are simply smaller. It asks for less also where a later page is too large (413), as its memories
-        are longer.
+        the pages are simply smaller. It asks for less also where a later page is too large, for the service (413)
+        or for one answer, as its memories are longer.
     limit : int, optional
         How many memories are wanted in all; it makes a short listing's page no larger than that.
 
@@ -113,13 +114,18 @@ class _Pages:
             try:
                 with self._ask(self.size, cursor) as page:
                     return page()
-            except ServiceError as refused:
+            except (ServiceError, AnswerTooLargeError) as refused:
                 self.shrink(refused, refusals=refusals)
 
-    def shrink(self, refused: ServiceError, *, refusals: Container[int | None]) -> None:
+    def shrink(self, refused: ServiceError | AnswerTooLargeError, *, refusals: Container[int | None]) -> None:
         """Take the next smaller size; where it is not about that, or there is none, the refusal is raised."""
-        is_about_size = self._may_shrink and refused.status in refusals
-        smaller = _smaller(self.size, refused.status, refused.detail or "") if is_about_size else None
+        smaller = None
+        if not self._may_shrink:
+            raise refused
+        if isinstance(refused, AnswerTooLargeError):
+            smaller = _smaller(self.size, None, "")
+        elif refused.status in refusals:
+            smaller = _smaller(self.size, refused.status, refused.detail or "")
         if smaller is None:
             raise refused
         self.size = smaller
@@ -147,7 +153,7 @@ def _following(following: Callable[[], SecretBytes], cursor: str, pages: _Pages)
     """The page that was asked for ahead; where it is too large for the service, a smaller one in its place."""
     try:
         return following()
-    except ServiceError as refused:
+    except (ServiceError, AnswerTooLargeError) as refused:
         pages.shrink(refused, refusals={TOO_LARGE})
     return pages.read(cursor, refusals={TOO_LARGE})
 

@@ -40,6 +40,12 @@ JSON_BODY = {"Content-Type": "application/json"}
 FORM_BODY = {"Content-Type": "application/x-www-form-urlencoded"}
 
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
+
+
+class AnswerTooLargeError(ProtocolError):
+    """An answer of more than `MAX_ANSWER_BYTES`; one with a smaller page may be within."""
+
+
 READ_ATTEMPTS = 3
 """How often a read is asked whose answer does not come or breaks off."""
 
@@ -259,7 +265,7 @@ def _body_of(answer: BaseHTTPResponse, host: str) -> SecretBytes:
     is_known = declared is not None
     body = SecretBytes(b"" if is_known else answer.read(MAX_ANSWER_BYTES + 1))
     if is_known or len(body) > MAX_ANSWER_BYTES:
-        raise ProtocolError(
+        raise AnswerTooLargeError(
             f"{host} sends more than {MAX_ANSWER_BYTES >> 20} MiB in one answer; "
             "ask for smaller pages with page_size="
         )

@@ -336,3 +336,13 @@ def test_a_page_size_that_is_too_large_is_an_error_that_says_what_to_do(access, 
 def test_auto_asks_for_a_big_page_at_once(access, proxy):
     assert_whole(mf.load_memories(access, progress=False))
     assert [request.query["limit"] for request in proxy.requests_to(LIST_MEMORIES)] == ["1000"]
+
+
+def test_pages_of_which_the_answer_is_too_large_are_asked_for_in_smaller_ones(access, monkeypatch):
+    monkeypatch.setattr("memframe.transport.MAX_ANSWER_BYTES", 6_000)
+    assert list(mf.load_memories(access)["id"]) == list(mf.load_memories(access, page_size=1)["id"])
+    with pytest.raises(mf.ProtocolError, match="in one answer; ask for smaller pages with page_size="):
+        mf.load_memories(access, page_size=25)
+    monkeypatch.setattr("memframe.transport.MAX_ANSWER_BYTES", 500)
+    with pytest.raises(mf.ProtocolError, match="in one answer"):
+        mf.load_memories(access)

@@ -7,6 +7,7 @@ import pytest
 from memframe.errors import ConfigError, InvalidError, ProtocolError, ServiceError
 from memframe.paging import cursor_of, iter_pages
 from memframe.secret import SecretBytes
+from memframe.transport import AnswerTooLargeError
 
 
 def page(cursor):
@@ -212,3 +213,19 @@ def test_the_cursor_is_the_pages_own(body, cursor):
 def test_smaller_pages_than_asked_for_are_followed_as_long_as_somebody_asks():
     pages = Pages(5)  # as by a service that clamps: 5 pages where the limit asked for one
     assert len(list(iter_pages(pages, limit=30))) == 5
+
+
+def test_a_later_page_that_is_too_large_for_one_answer_comes_in_smaller_ones():
+    asked = []
+
+    def ask(size, cursor):
+        def body():
+            if cursor and size > 100:
+                raise AnswerTooLargeError("too large")
+            return page(None if cursor else "2")
+
+        asked.append((size, cursor))
+        return nullcontext(body)
+
+    assert len(list(iter_pages(ask))) == 2
+    assert asked == [(1000, None), (1000, "2"), (500, "2"), (250, "2"), (100, "2")]

@@ -16,6 +16,7 @@ from memframe.errors import ConfigError
 from memframe.secret import Secret
 from memframe.service.backup import back_up
 from memframe.service.deployment import Deployment, Place
+from memframe.service.logs import log_as_json
 from memframe.service.rotation import rotate_key
 from memframe.service.store import User
 from memframe.service.times import instant_text
@@ -30,13 +31,16 @@ enabling = click.option("--enable", is_flag=True, help="The other way round.")
 
 
 @click.group(cls=Group)
-def service() -> None:
+@click.option("--log-json", is_flag=True, help="Log security events to standard error, as lines of JSON.")
+def service(log_json: bool) -> None:
     """Look after the accounts of a service, also while it runs.
 
     \b
     Example:
         memframe service list
     """
+    if log_json:
+        log_as_json()
 
 
 @service.command("add-developer")

@@ -13,10 +13,11 @@ import click
 from memframe.address import is_loopback
 from memframe.cli.place import at_a_place
 from memframe.cli.showing import as_json, secrets_of, show_secrets
-from memframe.errors import ConfigError
+from memframe.errors import ConfigError, ConflictError
 from memframe.service import rules
 from memframe.service.app import AppMaker
 from memframe.service.deployment import FIRST_DEVELOPER, Addresses, Deployment, Place
+from memframe.service.logs import log_as_json
 from memframe.service.server import listen, serve_with, url_of
 
 DEFAULT_PORT = 8765
@@ -39,7 +40,11 @@ DEFAULT_PORT = 8765
     flag_value="127.0.0.1,::1",
     help="Believe the X-Forwarded-For of a proxy: of one on this machine, or of these addresses or networks.",
 )
-@click.option("--log-json", is_flag=True, help="Log requests and faults to standard error, as lines of JSON.")
+@click.option(
+    "--log-json",
+    is_flag=True,
+    help="Log requests, security events and faults to standard error, as lines of JSON.",
+)
 @as_json
 def run_service(
     place: Place,
@@ -63,6 +68,8 @@ def run_service(
     """
     own_url = _checked_public_url(host, public_url)
     proxies = _networks(trusted_proxy)
+    if log_json:
+        log_as_json()
     with listen(host, port) as listening, _stopped_by_signals():
         addresses = Addresses(own_url or url_of(listening))
         with closing(place.open(may_create=True)) as deployment, deployment.store.naming_errors():
@@ -115,6 +122,7 @@ def _shown_at_start(deployment: Deployment, addresses: Addresses) -> dict[str, s
         "auth_url": addresses.auth_url,
         "dashboard_url": addresses.dashboard_url,
     }
-    if deployment.store.accounts.developers():
+    try:
+        return shown | secrets_of(deployment.add_developer(FIRST_DEVELOPER, only_first=True))
+    except ConflictError:  # it was made at an earlier start, or by one at the same moment
         return shown
-    return shown | secrets_of(deployment.add_developer(FIRST_DEVELOPER))

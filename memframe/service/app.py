@@ -6,9 +6,9 @@ import time
 from typing import Any, NamedTuple
 
 from litestar import Litestar, Request, Response
-from litestar.datastructures import MutableScopeHeaders, State
+from litestar.datastructures import State
 from litestar.exceptions import HTTPException
-from litestar.types import ASGIApp, Message, Scope
+from litestar.types import ASGIApp
 from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 
 from memframe.errors import ServiceError
@@ -17,7 +17,7 @@ from memframe.service.api.idempotency import InFlight
 from memframe.service.dashboard import site_router
 from memframe.service.deployment import Addresses, Deployment, Place
 from memframe.service.health import HEALTH_ROUTES
-from memframe.service.hosts import HostGuard
+from memframe.service.hosts import RequestGuard
 from memframe.service.logs import RequestLog, log_as_json
 from memframe.service.methods import HeadAsGet
 from memframe.service.openapi import get_openapi_document
@@ -30,6 +30,7 @@ from memframe.service.problems import (
 )
 from memframe.service.server import end_with_parent, freeze_what_stays
 from memframe.service.site import Site, is_for_people, lost_page
+from memframe.service.throttle import Searches
 
 MAX_BODY_BYTES = 1_000_000
 
@@ -56,6 +57,7 @@ class AppMaker(NamedTuple):
 
 def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
     """The service at its public addresses, as an ASGI application."""
+    searches = Searches()
     outage = Outage(deployment.store.name, now=deployment.now)
     deployment.store.when_connected(outage.connected)
     app = Litestar(
@@ -67,6 +69,7 @@ def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
                 "bearer_tokens": deployment.bearer_tokens(addresses),
                 "in_flight": InFlight(),
                 "outage": outage,
+                "searches": searches,
                 "site": Site(deployment, addresses),
             }
         ),
@@ -76,21 +79,14 @@ def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
             **dict.fromkeys(UNAVAILABLE, answer_database_error),
             Exception: answer_failure,
         },
-        before_send=[_forbid_sniffing],
-        on_shutdown=[deployment.close],
+        on_shutdown=[searches.close, deployment.close],
         request_max_body_size=MAX_BODY_BYTES,
         openapi_config=None,
         logging_config=None,
     )
-    return HostGuard(HeadAsGet(app), public_url=addresses.public_url)
+    return RequestGuard(HeadAsGet(app), public_url=addresses.public_url)
 
 
 def _answer_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
     """To people a page, to programs a problem document."""
     return lost_page(request, error) if is_for_people(request) else answer_http_error(request, error)
-
-
-async def _forbid_sniffing(message: Message, _: Scope) -> None:
-    """Every answer is what its ``Content-Type`` says, refusals too, which routes' own headers leave out."""
-    if message["type"] == "http.response.start":
-        MutableScopeHeaders.from_message(message)["X-Content-Type-Options"] = "nosniff"

@@ -62,7 +62,7 @@ def take_consent(request: WebRequest, body: RawBody) -> Response[Any]:
         if form.get("decision") == "allow":
             return site.redirect(site.server.allow(query, visitor.user), visitor)
         if form.get("decision") == "deny":
-            return site.redirect(site.server.deny(query), visitor)
+            return site.redirect(site.server.deny(query, visitor.user), visitor)
     except (BadLink, SendBack) as refused:
         return _refused(refused, site, visitor)
     raise invalid("the form says neither allow nor deny")

@@ -20,6 +20,7 @@ from litestar.params import FromPath, RawBody
 from memframe.errors import ConflictError, InvalidError, ServiceError
 from memframe.secret import Secret
 from memframe.service.authorization import AUTHORIZATION_ROUTES
+from memframe.service.logs import log_event
 from memframe.service.methods import options_of
 from memframe.service.oauth_server import BadLink, SendBack
 from memframe.service.site import Site, Visitor, WebRequest, refusal_page, site_of
@@ -75,7 +76,9 @@ def _sign_in(request: WebRequest, body: bytes) -> Response[Any]:
     stored = user.password_hash if user and not user.disabled else None
     if not site.passwords.matches(Secret(form.get("password", "")), stored) or user is None:
         site.failed_sign_ins.seconds_to_wait(address)
+        log_event("sign-in failed", user_id=user.id if user else None, address=address)
         return _sign_in_page(site, visitor, way_on, entered_email=email, refusal=_REFUSAL)
+    log_event("signed in", user_id=user.id, address=address)
     return site.redirect(way_on, site.signed_in(visitor, user))
 
 
@@ -85,6 +88,8 @@ def sign_out(request: WebRequest, body: RawBody) -> Response[Any]:
     site = site_of(request)
     visitor = site.visitor(request)
     site.checked_form(request, visitor, body)
+    if visitor.user:
+        log_event("signed out", user_id=visitor.user.id, address=address_of(request))
     return site.redirect("/login", site.signed_out(visitor))
 
 

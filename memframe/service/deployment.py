@@ -6,6 +6,7 @@ at the first start, closed to others; data whose key is gone, or another's, is r
 
 from __future__ import annotations
 
+import time
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -20,9 +21,10 @@ from memframe.secret import Secret
 from memframe.service import cursors, rules
 from memframe.service.keyring import HeldKeys, Keyring
 from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
+from memframe.service.logs import log_event
 from memframe.service.store import Developer, Memories, Store, User, sqlite_url
 from memframe.service.throttle import TokenCalls
-from memframe.service.times import Clock, utc_now
+from memframe.service.times import Clock, Seconds, utc_now
 from memframe.service.tokens import (
     API_KEY_PREFIX,
     CLIENT_ID_PREFIX,
@@ -99,6 +101,8 @@ class Deployment:
     master_key : MasterKey
     now : Clock, optional
         What tells the time.
+    seconds : Seconds, optional
+        What throttles count time by.
     password_hasher : PasswordHasher, optional
         Argon2 parameters; tests pass cheap ones.
     token_calls_per_minute : int, optional
@@ -106,7 +110,7 @@ class Deployment:
 
     Attributes
     ----------
-    store, master_key, now
+    store, master_key, now, seconds
         As given.
     passwords : Passwords
     cursors : Cursors
@@ -119,17 +123,19 @@ class Deployment:
         master_key: MasterKey,
         *,
         now: Clock = utc_now,
+        seconds: Seconds = time.monotonic,
         password_hasher: PasswordHasher | None = None,
         token_calls_per_minute: int = TOKEN_CALLS_PER_MINUTE,
     ) -> None:
         self.store = store
         self.master_key = master_key
         self.now = now
+        self.seconds = seconds
         self.passwords = Passwords(password_hasher)
         self.cursors = cursors.Cursors(master_key.derive("cursors", n_bytes=cursors.KEY_BYTES))
         self._held_keys = HeldKeys(KEYS_HELD)
         self._memory_key = lru_cache(KEYS_HELD)(master_key.memory_key)
-        self.token_calls = TokenCalls(token_calls_per_minute, now=now)
+        self.token_calls = TokenCalls(token_calls_per_minute, seconds=seconds)
 
     def bearer_tokens(self, addresses: Addresses) -> BearerTokens:
         """Tokens for the API at these addresses."""
@@ -140,10 +146,12 @@ class Deployment:
             now=self.now,
         )
 
-    def add_developer(self, name: str, *redirect_uris: str) -> NewDeveloper:
-        """A new application, with secrets that are shown this once.
+    def add_developer(self, name: str, *redirect_uris: str, only_first: bool = False) -> NewDeveloper:
+        """Add an application, with secrets that are shown this once.
 
-        Users are sent back to one of its addresses, without any to a program on their own machine.
+        Users are sent back to one of its addresses, without any to a program on their own machine. With
+        ``only_first`` it is `ConflictError` where there is an application already: of several processes that start
+        at the same time, one adds the first.
         """
         addresses = dict.fromkeys(redirect_uris or [DEFAULT_REDIRECT_URI])
         api_key, client_secret = new_secret(API_KEY_PREFIX), new_secret(CLIENT_SECRET_PREFIX)
@@ -153,7 +161,9 @@ class Deployment:
             client_id=CLIENT_ID_PREFIX + uuid4().hex,
             client_secret_hash=secret_hash(client_secret),
             redirect_uris=tuple(check_redirect_uri("the redirect address", uri) for uri in addresses),
+            only_first=only_first,
         )
+        log_event("developer added", developer_id=developer.id)
         return NewDeveloper(developer.id, api_key, developer.client_id, client_secret)
 
     def add_user(self, email: str, password: Secret) -> str:
@@ -165,6 +175,7 @@ class Deployment:
             password_hash=self.passwords.hash(Secret(rules.new_password(password.reveal()))),
             wrapped_key=self.master_key.new_user_key(user_id=user_id, version=1),
         )
+        log_event("user added", user_id=user_id)
         return user_id
 
     def user_id(self, email: str) -> str:
@@ -191,6 +202,7 @@ class Deployment:
         """Give a person another password; whoever is signed in with the old one no longer is."""
         new = rules.new_password(password.reveal())
         self.store.accounts.set_password(user_id, self.passwords.hash(Secret(new)))
+        log_event("password reset", user_id=user_id)
 
     def memory_key(self, *, user_id: str, developer_id: str) -> Secret:
         """Connect a user and a developer, if they are not yet, and give the memory key of the two."""
@@ -225,6 +237,7 @@ def open_deployment(
     key_file: Path | None = None,
     may_create: bool = True,
     now: Clock = utc_now,
+    seconds: Seconds = time.monotonic,
     password_hasher: PasswordHasher | None = None,
     token_calls_per_minute: int = TOKEN_CALLS_PER_MINUTE,
 ) -> Deployment:
@@ -246,6 +259,7 @@ def open_deployment(
             store,
             master_key,
             now=now,
+            seconds=seconds,
             password_hasher=password_hasher,
             token_calls_per_minute=token_calls_per_minute,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager
@@ -29,7 +30,7 @@ from memframe.service.deployment import (
 from memframe.service.importing import import_memories
 from memframe.service.rotation import rotate_key
 from memframe.service.server import listen, make_server, url_of
-from memframe.service.times import Clock, utc_now
+from memframe.service.times import Clock, Seconds, utc_now
 from memframe.wire import Status
 
 LOOPBACK = "127.0.0.1"
@@ -135,6 +136,7 @@ def run_local(
     *,
     database: str | None = None,
     now: Clock = utc_now,
+    seconds: Seconds = time.monotonic,
     password_hasher: PasswordHasher | None = None,
     token_calls_per_minute: int = TOKEN_CALLS_PER_MINUTE,
 ) -> Iterator[LocalService]:
@@ -152,6 +154,8 @@ def run_local(
         Another database than the SQLite file in the data folder, as a SQLAlchemy address.
     now : Clock, optional
         What tells the time.
+    seconds : Seconds, optional
+        What throttles count time by.
     password_hasher : PasswordHasher, optional
         Argon2 parameters for users' passwords.
     token_calls_per_minute : int, default 60
@@ -192,6 +196,7 @@ def run_local(
             folder,
             database_url=database,
             now=now,
+            seconds=seconds,
             password_hasher=password_hasher,
             token_calls_per_minute=token_calls_per_minute,
         )

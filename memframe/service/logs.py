@@ -1,27 +1,36 @@
-"""Logs for machines: a line of JSON for each request and each fault.
+"""Logs for machines: a line of JSON for each request, each security event and each fault.
 
 A request is known by method, path template, status, duration and address. Queries, ids, headers and bodies
-are not there: they hold what people search for, and keys.
+are not there: they hold what people search for, and keys. A client that leaves before its request is there as a
+whole has the status 499.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
-from memframe.service.times import instant_text
+from memframe.service.times import Seconds, instant_text
 
 LOGGERS = ("memframe", "uvicorn")
 
-_log = logging.getLogger("memframe.service.requests")
+CLIENT_LEFT = 499
+"""What other servers log for it, too; nobody is there to be answered."""
 
-Seconds = Callable[[], float]
-"""A clock that only goes forward, such as `time.perf_counter`."""
+_log = logging.getLogger("memframe.service.requests")
+_security_log = logging.getLogger("memframe.service.security")
+
+
+def log_event(event: str, **known: str | None) -> None:
+    """Log a sign-in, a decision, or keys that were made, given out or ended.
+
+    What is known are ids and network addresses: no content, name, e-mail address, key or token.
+    """
+    _security_log.info(event, extra={"fields": {"event": event, **known}})
 
 
 class RequestLog:
@@ -50,10 +59,16 @@ class RequestLog:
                 statuses.append(message["status"])
             await send(message)
 
+        async def note_leaving() -> Any:
+            message = await receive()
+            if message["type"] == "http.disconnect" and not statuses:
+                statuses.append(CLIENT_LEFT)
+            return message
+
         try:
-            await self._app(scope, receive, note_status)
+            await self._app(scope, note_leaving, note_status)
         finally:
-            _log.info("request", extra={"request": self._described(scope, statuses, began)})
+            _log.info("request", extra={"fields": self._described(scope, statuses, began)})
 
     def _described(self, scope: Scope, statuses: list[int], began: float) -> dict[str, Any]:
         client = scope.get("client")
@@ -82,7 +97,7 @@ class JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
-            **record.__dict__.get("request", {}),
+            **record.__dict__.get("fields", {}),
         }
         return msgspec.json.encode(line).decode()
 

@@ -32,6 +32,7 @@ from oauthlib.oauth2 import (
 from memframe.errors import InvalidError
 from memframe.service.deployment import Deployment
 from memframe.service.forms import read_form
+from memframe.service.logs import log_event
 from memframe.service.store import Developer, User
 from memframe.service.tokens import new_secret
 from memframe.service.validator import ACCESS_LIFETIME, ClientValidator
@@ -118,9 +119,10 @@ class AuthorizationServer:
         )
         return str(headers["Location"])
 
-    def deny(self, query: bytes) -> str:
-        """The address that brings the client the user's refusal."""
+    def deny(self, query: bytes, user: User) -> str:
+        """Return the address that brings the client the user's refusal."""
         _, details = self._run(self._authorizing.validate_authorization_request, query)
+        log_event("consent refused", developer_id=details["request"].client.id, user_id=user.id)
         return self._refusal(AccessDeniedError("The user did not allow it.", request=details["request"]))
 
     def exchange(self, form: bytes, *, authorization: str | None = None) -> TokenAnswer:

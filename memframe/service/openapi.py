@@ -130,7 +130,7 @@ OPERATIONS = (
         "List a user's memories, a page at a time.",
         wire.MemoryPage,
         parameters=LISTING,
-        refusals=(400, 401, 403),
+        refusals=(400, 401, 403, 429),
     ),
     Operation(
         wire.GET_MEMORY,

@@ -68,7 +68,7 @@ def render_page(template: str, *, email: str | None = None, csrf_token: str = ""
     return _templates.get_template(template).render(email=email, csrf_token=csrf_token, **values)
 
 
-def page_headers(*, form_target: str | None = None, https: bool = False) -> dict[str, str]:
+def page_headers(*, form_target: str | None = None) -> dict[str, str]:
     """The protective headers of every page.
 
     Parameters
@@ -76,11 +76,9 @@ def page_headers(*, form_target: str | None = None, https: bool = False) -> dict
     form_target : str, optional
         An origin to which the answer to the page's form redirects: browsers hold that redirect, too,
         against ``form-action``.
-    https : bool
-        Whether the public address is https, which browsers are then told to insist on.
     """
     targets = "'self'" if form_target is None else f"'self' {form_target}"
-    headers = {
+    return {
         "Content-Security-Policy": (
             "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; "
             f"frame-ancestors 'none'; form-action {targets}"
@@ -90,6 +88,3 @@ def page_headers(*, form_target: str | None = None, https: bool = False) -> dict
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cache-Control": "no-store",
     }
-    if https:
-        headers["Strict-Transport-Security"] = "max-age=31536000"
-    return headers

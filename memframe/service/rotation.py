@@ -15,6 +15,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from memframe.service.deployment import Deployment
+from memframe.service.logs import log_event
 
 BATCH = 1000
 
@@ -51,4 +52,5 @@ def rotate_key(deployment: Deployment, user_id: str) -> Rotation:
             memories.replace_contents(opened)
             n_sealed += len(opened)
             n_unreadable += len(resealed) - len(opened)
+    log_event("user key rotated", user_id=user_id)
     return Rotation(user_id, keyring.present.version, n_sealed, n_unreadable)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from memframe.envelope import Envelope
 from memframe.service.cursors import Filter
 from memframe.service.store import Memories
+from memframe.service.store.memories import MAX_PAGE_BYTES
 from memframe.wire import MemoryBlob
 
 BATCH = 1000
@@ -15,8 +16,10 @@ BATCH = 1000
 
 def search_page(
     memories: Memories, envelope: Envelope, chosen: Filter, *, after: int, limit: int
-) -> list[tuple[int, MemoryBlob]]:
-    """Records behind a place that have the words of a filter, each with its own place.
+) -> tuple[list[tuple[int, MemoryBlob]], bool]:
+    """Return records behind a place that have the words of a filter, each with its own place; True if there are more.
+
+    They are bounded like any page.
 
     Parameters
     ----------
@@ -28,21 +31,25 @@ def search_page(
     after, limit : int
     """
     words, ascii_words = chosen.search, chosen.search.encode()
-    places: list[int] = []
-    while len(places) < limit:
-        batch = memories.texts(chosen, after=after, limit=BATCH)
+    found: list[tuple[int, MemoryBlob]] = []
+    n_bytes, are_more = 0, True
+    while are_more:
+        batch, are_more = memories.texts(chosen, after=after, limit=BATCH)
         contents = envelope.open_many([content for *_, content in batch]).plain
-        places += [
-            place
-            for (place, title, summary, _), content in zip(batch, contents, strict=True)
+        hits = [
+            (place, len(sealed) + len(title or "") + len(summary or ""))
+            for (place, title, summary, sealed), content in zip(batch, contents, strict=True)
             if (content and _has(content, words, ascii_words))
             or (title and words in title.casefold())
             or (summary and words in summary.casefold())
         ]
-        if len(batch) < BATCH:
-            break
-        after = batch[-1][0]
-    return [(place, memories.at(place)) for place in places[:limit]]
+        for place, size in hits:
+            if len(found) == limit or n_bytes >= MAX_PAGE_BYTES:
+                return found, True
+            found.append((place, memories.at(place)))
+            n_bytes += size
+        after = batch[-1][0] if batch else after
+    return found, False
 
 
 def _has(content: bytes, words: str, encoded: bytes) -> bool:

@@ -1,7 +1,12 @@
-"""The service on a socket: uvicorn, told what a service of secrets needs."""
+"""The service on a socket: uvicorn, configured for a service of secrets.
+
+Uvicorn bounds neither the headers of a request nor the time in which it must arrive; `BoundedProtocol` does. What
+it refuses is answered in plain text (400, 408, 431 or 503), as no request has reached the application yet.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import multiprocessing
 import os
@@ -12,12 +17,200 @@ from threading import Thread
 
 import uvicorn
 from litestar.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.supervisors import Multiprocess
 
 from memframe.errors import ConfigError
 
 BACKLOG = 2048
 STOP_TIMEOUT_S = 5
+
+HEAD_BYTES = 65_536
+"""Of request line and headers together, and of the trailers or the extension of a chunk."""
+
+MAX_PIPELINED = 16
+"""Requests that may wait on a connection for the answer to the one before them."""
+
+KEEP_ALIVE_S = 5
+HEAD_TIMEOUT_S = 20
+"""From the connection, or the end of the time that it is kept alive, to the last header."""
+
+REQUEST_TIMEOUT_S = 60
+"""From the last header to the last byte of the body: a megabyte at 17 KB a second."""
+
+ANSWER_TIMEOUT_S = 30
+MIN_ANSWER_BYTES_PER_S = 1000
+"""A client that takes less than that for so long is disconnected."""
+
+LOOK_EVERY_S = 5
+
+
+def _affordable_connections() -> int:
+    """Return how many connections leave half the descriptors of this process for the database and the rest."""
+    try:
+        import resource  # noqa: PLC0415 - Windows has none
+    except ImportError:
+        return 10_000
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 10_000 if soft == resource.RLIM_INFINITY else min(10_000, soft // 2)
+
+
+MAX_CONNECTIONS = _affordable_connections()
+"""At the same time, for each process that serves."""
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """One connection, with bounds on what it may send, and on how long it may take.
+
+    Bytes are counted until the headers are complete, and again between the chunks of a body. One timer looks at
+    the connection every few seconds, so that no request pays for a timer of its own.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn does
+        """Begin to wait for a request, or refuse one connection too many."""
+        super().connection_made(transport)
+        self._in_head = True
+        self._has_begun = False
+        self._is_complete = True  # the request that was received last
+        self._refused = False
+        self._head_bytes = 0
+        self._uncounted_bytes = 0
+        self._unsent_bytes = 0
+        self._stalled_s = 0.0
+        self._deadline: float | None = self.loop.time() + HEAD_TIMEOUT_S
+        self._timer = self.loop.call_later(LOOK_EVERY_S, self._look)
+        if len(self.connections) > MAX_CONNECTIONS:
+            self._refuse(503, "The service has too many connections; try again later.", b"retry-after: 5\r\n")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop looking at it."""
+        self._timer.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what has come, and refuse headers, trailers and chunk extensions without end."""
+        if self._refused:
+            return
+        self._uncounted_bytes += len(data)
+        super().data_received(data)
+        if self._uncounted_bytes > HEAD_BYTES and not self.transport.is_closing():
+            self._refuse_head()
+
+    def on_message_begin(self) -> None:
+        """Begin to count the bytes of a head."""
+        super().on_message_begin()
+        self._in_head = self._has_begun = True
+        self._is_complete = False
+        self._head_bytes = 0
+        if self._deadline is None:  # sent before the last answer was there
+            self._deadline = self.loop.time() + HEAD_TIMEOUT_S
+
+    def on_url(self, url: bytes) -> None:
+        """Count a piece of the request target."""
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Count a header; leave out a trailer, which must not pass for one (RFC 9110 section 6.5.1)."""
+        if self._in_head:
+            self._count(len(name) + len(value) + 4)
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Hand the request on, and begin to wait for its body."""
+        if len(self.pipeline) >= MAX_PIPELINED:
+            raise ValueError  # the parser stops, and the connection is closed
+        self._in_head = False
+        self._uncounted_bytes = 0
+        self._deadline = self.loop.time() + REQUEST_TIMEOUT_S
+        super().on_headers_complete()
+
+    def on_chunk_header(self) -> None:
+        """Begin to count anew what is neither head nor body: the extension of a chunk, and trailers."""
+        self._uncounted_bytes = 0
+
+    def on_body(self, body: bytes) -> None:
+        """Hand a piece of the body on."""
+        self._uncounted_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Stop waiting for this request."""
+        self._uncounted_bytes = 0
+        self._has_begun, self._is_complete = False, True
+        if self.cycle.response_complete:  # it was refused before its body was there
+            self._await_next()
+        else:
+            self._deadline = None
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request, if this one is there as a whole."""
+        super().on_response_complete()
+        if self._is_complete and self.cycle.response_complete:
+            self._await_next()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what the parser or one of the bounds has stopped at."""
+        if self._head_bytes > HEAD_BYTES:
+            self._refuse_head()
+        else:
+            self._refuse(400, msg)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing: whoever offers another protocol, as some clients always do, is served in this one."""
+
+    def _await_next(self) -> None:
+        self._deadline = self.loop.time() + KEEP_ALIVE_S + HEAD_TIMEOUT_S
+
+    def _count(self, n_bytes: int) -> None:
+        self._head_bytes += n_bytes
+        if self._head_bytes > HEAD_BYTES:
+            raise ValueError  # the parser stops, and asks for `send_400_response`
+
+    def _refuse_head(self) -> None:
+        self._refuse(431, f"The request target and headers are longer than {HEAD_BYTES:,} bytes; send fewer.")
+
+    def _refuse(self, status: int, said: str, header: bytes = b"") -> None:
+        """Answer, unless the answer to an earlier request is under way, and close.
+
+        What is still being sent is left to the other side's buffers for a moment: a connection that is closed at
+        once, with bytes unread, may take the answer with it.
+        """
+        self._refused = True
+        waiting: RequestResponseCycle | None = self.cycle
+        if waiting and not waiting.response_complete:
+            waiting.disconnected = True
+            waiting.message_event.set()
+            if waiting.response_started or self.pipeline:
+                self.transport.close()
+                return
+        head = b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\nconnection: close\r\n%b\r\n"
+        self.transport.write(STATUS_LINE[status] + head % (len(said), header) + said.encode())
+        self.flow.pause_reading()
+        self.transport.write_eof()
+
+    def _look(self) -> None:
+        """Close the connection where its time is over."""
+        self._timer = self.loop.call_later(LOOK_EVERY_S, self._look)
+        if self._has_stalled() or (self._refused and not self._unsent_bytes):
+            self.transport.abort()
+        elif self._deadline is not None and self.loop.time() > self._deadline and not self._refused:
+            if self.flow.read_paused:  # it is the service that is slow
+                self._deadline = self.loop.time() + REQUEST_TIMEOUT_S
+            elif self._has_begun:
+                self._refuse(408, "The request did not arrive in time.")
+            else:
+                self.transport.close()
+
+    def _has_stalled(self) -> bool:
+        """Return True where a client has hardly taken anything of an answer for too long."""
+        before, self._unsent_bytes = self._unsent_bytes, self.transport.get_write_buffer_size()
+        if self._unsent_bytes == 0 or before - self._unsent_bytes >= MIN_ANSWER_BYTES_PER_S * LOOK_EVERY_S:
+            self._stalled_s = 0
+        else:
+            self._stalled_s += LOOK_EVERY_S
+        return self._stalled_s > ANSWER_TIMEOUT_S
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -114,10 +307,13 @@ def _config(
     workers: int = 1,
     trusted_proxies: Sequence[str] = (),
 ) -> uvicorn.Config:
-    """Without uvicorn's access log: addresses hold what people search for."""
+    """Return the settings, without uvicorn's access log: addresses hold what people search for."""
     return uvicorn.Config(
         app,
         factory=factory,
+        http=BoundedProtocol,
+        ws="none",
+        timeout_keep_alive=KEEP_ALIVE_S,
         workers=workers,
         access_log=False,
         log_config=None,

@@ -71,8 +71,8 @@ class Site:
         self.store = deployment.store
         self.passwords = deployment.passwords
         self.server = AuthorizationServer(deployment, issuer=addresses.auth_url)
-        self.sign_ins = Throttle(SIGN_INS_PER_MINUTE, now=deployment.now)
-        self.failed_sign_ins = Throttle(FAILED_SIGN_INS_PER_MINUTE, now=deployment.now)
+        self.sign_ins = Throttle(SIGN_INS_PER_MINUTE, seconds=deployment.seconds)
+        self.failed_sign_ins = Throttle(FAILED_SIGN_INS_PER_MINUTE, seconds=deployment.seconds)
         self.password_checks = Turnstile(PASSWORD_CHECKS_AT_ONCE, PASSWORD_CHECKS_WAITING)
         self.token_calls = deployment.token_calls
         self._https = addresses.public_url.startswith("https:")
@@ -132,13 +132,13 @@ class Site:
             html,
             status_code=status,
             media_type=MediaType.HTML,
-            headers=page_headers(form_target=form_target, https=self._https),
+            headers=page_headers(form_target=form_target),
             cookies=self._cookies(visitor),
         )
 
     def redirect(self, address: str, visitor: Visitor) -> Response[str]:
         """The answer that leads on; 303, so that no form travels along."""
-        headers = page_headers(https=self._https) | {"Location": address}
+        headers = page_headers() | {"Location": address}
         return Response(
             "", status_code=303, media_type=MediaType.TEXT, headers=headers, cookies=self._cookies(visitor)
         )

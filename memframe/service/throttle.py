@@ -1,26 +1,37 @@
-"""How often, and how many at once, callers may do something: counted in memory, one count a process."""
+"""How often, and how many at once, callers may do something: counted in memory, one count a process.
+
+Time is counted by a clock that only goes forward: a correction of the machine's time neither locks anybody out nor
+lets anybody in.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections import deque
-from collections.abc import AsyncIterator
+import time
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
 from ipaddress import IPv6Network
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from litestar import Request
 
 from memframe.errors import RateLimitError
-from memframe.service.times import Clock
+from memframe.service.times import Seconds
 
 ACCOUNTS_AN_ADDRESS = 10
 """Behind one address there may be a few accounts, but not a crowd that tries keys."""
 
 MAX_ADDRESS_CHARS = 64
+
+SEARCH_THREADS = 2
+SEARCHES_PER_DEVELOPER = 8
+"""Searches of one developer that run or wait at the same moment."""
+
+Result = TypeVar("Result")
 
 
 class Throttle:
@@ -31,28 +42,27 @@ class Throttle:
     limit : int
         Calls that pass within the window.
     window_s : float, default 60
-    now : Clock
-        What tells the time.
+    seconds : Seconds, optional
+        The clock.
 
     Examples
     --------
-    >>> from datetime import UTC
-    >>> throttle = Throttle(2, now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    >>> throttle = Throttle(2, seconds=lambda: 0)
     >>> [throttle.seconds_to_wait("10.0.0.7") for _ in range(3)]
     [0, 0, 60]
     """
 
-    def __init__(self, limit: int, window_s: float = 60, *, now: Clock) -> None:
+    def __init__(self, limit: int, window_s: float = 60, *, seconds: Seconds = time.monotonic) -> None:
         self._limit = limit
-        self._window = timedelta(seconds=window_s)
-        self._now = now
-        self._calls: dict[object, deque[datetime]] = {}
+        self._window_s = window_s
+        self._seconds = seconds
+        self._calls: dict[object, deque[float]] = {}
         self._lock = Lock()
-        self._next_sweep = now() + self._window
+        self._next_sweep = seconds() + window_s
 
     def seconds_to_wait(self, key: object, *, counts: bool = True) -> int:
         """0 where the call may pass, and is counted unless it is not to be; else after how many seconds."""
-        now = self._now()
+        now = self._seconds()
         with self._lock:
             self._sweep(now)
             calls = self._calls.setdefault(key, deque())
@@ -61,7 +71,7 @@ class Throttle:
                 if counts:
                     calls.append(now)
                 return 0
-            return max(1, math.ceil((calls[0] + self._window - now).total_seconds()))
+            return max(1, math.ceil(calls[0] + self._window_s - now))
 
     def check(self, key: object, *, counts: bool = True) -> None:
         """Let a call pass, or raise `RateLimitError` that says how long to wait."""
@@ -69,15 +79,15 @@ class Throttle:
         if seconds:
             raise TooManyCallsError(seconds)
 
-    def _drop_old(self, calls: deque[datetime], now: datetime) -> None:
-        while calls and calls[0] <= now - self._window:
+    def _drop_old(self, calls: deque[float], now: float) -> None:
+        while calls and calls[0] <= now - self._window_s:
             calls.popleft()
 
-    def _sweep(self, now: datetime) -> None:
+    def _sweep(self, now: float) -> None:
         """Forget callers who have been silent for a window, so that memory stays bounded."""
         if now < self._next_sweep:
             return
-        self._next_sweep = now + self._window
+        self._next_sweep = now + self._window_s
         for calls in self._calls.values():
             self._drop_old(calls, now)
         self._calls = {key: calls for key, calls in self._calls.items() if calls}
@@ -99,12 +109,12 @@ class TokenCalls:
     ----------
     per_minute : int
         Calls for one account from one address.
-    now : Clock
+    seconds : Seconds, optional
     """
 
-    def __init__(self, per_minute: int, *, now: Clock) -> None:
-        self._of_account = Throttle(per_minute, now=now)
-        self._of_address = Throttle(ACCOUNTS_AN_ADDRESS * per_minute, now=now)
+    def __init__(self, per_minute: int, *, seconds: Seconds = time.monotonic) -> None:
+        self._of_account = Throttle(per_minute, seconds=seconds)
+        self._of_address = Throttle(ACCOUNTS_AN_ADDRESS * per_minute, seconds=seconds)
 
     def seconds_to_wait(self, address: str, account: str) -> int:
         """0 where the call may pass; else after how many seconds one may."""
@@ -139,6 +149,32 @@ class Turnstile:
             self._room += 1
 
 
+class Searches:
+    """Run searches in threads of their own, few at once for each developer.
+
+    They take long: in the threads that sign people in, revoke and tell readiness, some dozens would keep all of
+    that waiting.
+    """
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(SEARCH_THREADS, "memframe-search")
+        self._under_way: Counter[str] = Counter()
+
+    async def run(self, developer_id: str, search: Callable[[], Result]) -> Result:
+        """Return what a search finds; `TooManyCallsError` where the developer has too many under way."""
+        if self._under_way[developer_id] >= SEARCHES_PER_DEVELOPER:
+            raise TooManyCallsError(1)
+        self._under_way[developer_id] += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, search)
+        finally:
+            self._under_way -= Counter([developer_id])  # which forgets those who have none
+
+    def close(self) -> None:
+        """Wait for the searches that run, and drop those that wait."""
+        self._threads.shutdown(cancel_futures=True)
+
+
 class TooManyCallsError(RateLimitError):
     """429 that knows when to come again.
 
@@ -149,6 +185,6 @@ class TooManyCallsError(RateLimitError):
     """
 
     def __init__(self, retry_after_s: int) -> None:
-        message = f"too many attempts; try again in {retry_after_s} s"
+        message = f"too many attempts; try again in {retry_after_s} second{'s' if retry_after_s > 1 else ''}"
         super().__init__(message, status=429, code="too_many_requests")
         self.retry_after_s = retry_after_s

@@ -12,6 +12,9 @@ from datetime import UTC, datetime
 Clock = Callable[[], datetime]
 """Whatever tells the time; it is an argument everywhere, so that tests own it."""
 
+Seconds = Callable[[], float]
+"""A clock that only goes forward, such as `time.monotonic`: for durations."""
+
 
 def utc_now() -> datetime:
     """The time of this machine, in UTC."""

@@ -32,6 +32,9 @@ CLIENT_SECRET_PREFIX = "mfs_"
 _ALGORITHM = "HS256"
 _TYPE = "at+jwt"
 _MAX_TOKEN_CHARS = 4096
+_LEEWAY_S = 30
+"""By so much a token may seem to come from the future: the clock of the machine that made it may be ahead."""
+
 MAX_CHECKED = 10_000
 """Tokens that are known again; some hundred bytes each."""
 
@@ -164,7 +167,7 @@ class BearerTokens:
         needed: dict[str, Any] = {name: {"essential": True} for name in ("sub", "iat", "exp", "jti")}
         return jwt.JWTClaimsRegistry(
             now=int(self._now().timestamp()),
-            leeway=0,
+            leeway=_LEEWAY_S,  # of the end, too, which `developer_id` looks at without any
             iss={"essential": True, "value": self._issuer},
             aud={"essential": True, "value": self._audience},
             **needed,

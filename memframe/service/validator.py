@@ -19,6 +19,7 @@ from memframe.errors import InvalidError
 from memframe.secret import Secret
 from memframe.service.deployment import Deployment
 from memframe.service.forms import read_form
+from memframe.service.logs import log_event
 from memframe.service.redirects import redirect_matches
 from memframe.service.store import AuthorizationCode, Developer, UserToken
 from memframe.service.tokens import is_secret_of, secret_hash
@@ -26,6 +27,9 @@ from memframe.service.tokens import is_secret_of, secret_hash
 CODE_LIFETIME = timedelta(seconds=60)
 ACCESS_LIFETIME = timedelta(hours=1)
 REFRESH_LIFETIME = timedelta(days=30)
+CONSENT_LIFETIME = timedelta(days=180)
+"""So long tokens may be refreshed after a user's consent; the application asks again then."""
+
 MAX_CLIENT_ID_CHARS = 64
 
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}", re.ASCII)
@@ -89,6 +93,7 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
             code_challenge=request.code_challenge,
             expires_at=self._now() + CODE_LIFETIME,
         )
+        log_event("consent given", developer_id=request.client.id, user_id=request.user.id)
 
     # The token endpoint
 
@@ -102,6 +107,7 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
         client = self._accounts.developer_by_client_id(client_id)
         fits = is_secret_of(Secret(client_secret), client.client_secret_hash if client else _NO_SECRET_HASH)
         if client is None or client.disabled or not fits:
+            log_event("client refused", developer_id=client.id if client else None)
             return False
         request.client, request.client_id = client, client.client_id
         return True
@@ -116,7 +122,7 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
         if found is None or found.developer_id != client.id:
             return False
         if found.used_at is not None:
-            self._authorizations.revoke_tokens(found.id)
+            self._revoke(found.id, found)
             return False
         request.redeems = found
         return (
@@ -145,7 +151,7 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
         if found is None or (found.kind, found.developer_id) != ("refresh", client.id):
             return False
         if found.revoked_at is not None:
-            self._authorizations.revoke_tokens(found.code_id)
+            self._revoke(found.code_id, found)
             return False
         request.redeems = found
         return found.expires_at > self._now() and self._is_active(found.user_id)
@@ -163,6 +169,8 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
         redeems: AuthorizationCode | UserToken = request.redeems
         if not self._redeem(redeems, token):
             raise InvalidGrantError(request=request)
+        kind = "code" if isinstance(redeems, AuthorizationCode) else "refresh token"
+        log_event(f"{kind} exchanged", developer_id=redeems.developer_id, user_id=redeems.user_id)
 
     def invalidate_authorization_code(self, *_: Any) -> None:
         """Done by `save_token`, in the transaction that notes the tokens."""
@@ -174,6 +182,9 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
 
     def _redeem(self, redeems: AuthorizationCode | UserToken, token: dict[str, str]) -> bool:
         code_id = redeems.id if isinstance(redeems, AuthorizationCode) else redeems.code_id
+        issued_at = self._authorizations.issued_at(code_id)
+        if issued_at is None:
+            return False
         issued = tuple(
             UserToken(
                 token_hash=secret_hash(Secret(token[f"{kind}_token"])),
@@ -181,13 +192,18 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
                 code_id=code_id,
                 developer_id=redeems.developer_id,
                 user_id=redeems.user_id,
-                expires_at=self._now() + lifetime,
+                expires_at=min(self._now() + lifetime, issued_at + CONSENT_LIFETIME),
             )
             for kind, lifetime in (("access", ACCESS_LIFETIME), ("refresh", REFRESH_LIFETIME))
         )
         if isinstance(redeems, AuthorizationCode):
             return self._authorizations.redeem_code(code_id, issued)
         return self._authorizations.redeem_token(redeems, issued)
+
+    def _revoke(self, code_id: str, replayed: AuthorizationCode | UserToken) -> None:
+        """Revoke what came of a code, as somebody else seems to have it."""
+        self._authorizations.revoke_tokens(code_id)
+        log_event("replayed: tokens revoked", developer_id=replayed.developer_id, user_id=replayed.user_id)
 
     def _is_active(self, user_id: str) -> bool:
         user = self._accounts.user(user_id)

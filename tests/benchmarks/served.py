@@ -65,7 +65,7 @@ class Running:
         with self.deployment.store.owned(self.user_id) as mine:
             from memframe.service.cursors import Filter
 
-            return [memory.id for _, memory in mine.page(Filter(self.user_id), after=0, limit=1000)]
+            return [memory.id for _, memory in mine.page(Filter(self.user_id), after=0, limit=1000)[0]]
 
     def copy_to_strangers(self, n_users):
         """Give others, whose content nobody will ever open, what the user has."""

@@ -5,20 +5,24 @@ import os
 import re
 import shlex
 import signal
+import socket
+import subprocess
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing
+from contextlib import ExitStack, closing
 from itertools import islice
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import requests
+from sqlalchemy import create_engine, text
 
 from memframe.cli.serve import run_service
 from memframe.secret import Secret
 from memframe.service.deployment import Addresses, NewDeveloper, open_deployment
 from memframe.service.local import LocalService
 from tests.backends import Sqlite
-from tests.cli.test_serve import run, serving
+from tests.cli.test_serve import COMMAND, run, serving
 from tests.service.conftest import Caller, Grant, ask
 
 AT_ANY_PORT = ("--port", "0")
@@ -201,6 +205,94 @@ def test_the_log_tells_what_happened_and_nothing_of_it(tmp_path):
     written = json.dumps(entries)
     secrets = [shown["api_key"], shown["client_secret"], caller.token, "her-diary", "ada"]
     assert [secret for secret in secrets if secret in written] == []
+
+
+def test_the_log_tells_who_signed_in_what_was_decided_and_which_keys_were_given(tmp_path):
+    def events(lines):
+        kept = ("event", "developer_id", "user_id", "by")
+        told = [[entry.get(name) for name in kept] for entry in lines if "event" in entry]
+        return [tuple(names.get(value, value) for value in one) for one in told]
+
+    with serving("--data", tmp_path, *AT_ANY_PORT, "--log-json") as (process, shown):
+        with opened(("--data", tmp_path)) as deployment:
+            grant = granted(deployment, process, shown)
+            asked = ask(grant.call, grant.memory_key, "her diary")
+            (developer,) = deployment.store.accounts.developers()
+        names = {grant.user_id: "user", developer.id: "developer"}
+        with requests.Session() as browser:
+
+            def form(path, **fields):
+                page = browser.get(shown["auth_url"] + "/login", timeout=20).text
+                fields["csrf_token"] = re.search(r'name="csrf_token" value="(\w+)"', page)[1]
+                return browser.post(shown["auth_url"] + path, fields, timeout=20)
+
+            form("/login", email=grant.email, password="a wrong password")
+            form("/login", email="nobody@example.org", password="a wrong password")
+            form("/login", email=grant.email, password="a long password")
+            form(f"/dashboard/requests/{asked['id']}", status="approved")
+            grant.credentials()
+            grant.call.post("/auth/token", {"api_key": "mfk_wrong"})
+            form(f"/dashboard/requests/{asked['id']}", status="revoked")
+            form("/logout")
+        requests.get(shown["auth_url"] + "/healthz", timeout=20)
+        entries = list(logged(process, lambda entry: entry.get("path") == "/healthz"))
+    assert events(entries) == [
+        ("developer added", "developer", None, None),
+        ("token given", "developer", None, None),
+        ("sign-in failed", None, "user", None),
+        ("sign-in failed", None, None, None),
+        ("signed in", None, "user", None),
+        ("access approved", "developer", "user", "user"),
+        ("keys given", "developer", "user", None),
+        ("API key refused", None, None, None),
+        ("access revoked", "developer", "user", "user"),
+        ("signed out", None, "user", None),
+    ]
+    command = [*COMMAND, "service", "--log-json", "disable", grant.email, "--data", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    closed = [json.loads(line) for line in done.stderr.splitlines()]
+    assert events(closed) == [("account closed", None, "user", None)]
+    written = json.dumps([entries, closed])
+    canaries = [grant.email, "nobody@", "her diary", "password", grant.memory_key, shown["api_key"], "mfk_"]
+    assert [canary for canary in canaries if canary in written] == []
+
+
+def test_who_leaves_before_the_request_is_there_is_not_a_fault_of_the_service(tmp_path):
+    with serving("--data", tmp_path, *AT_ANY_PORT, "--log-json") as (process, shown):
+        where = urlsplit(shown["auth_url"])
+        lines = ["POST /api/v1/auth/token HTTP/1.1", f"Host: {where.netloc}", "Content-Length: 100", "", "{"]
+        with socket.create_connection((where.hostname, where.port), timeout=20) as connection:
+            connection.sendall("\r\n".join(lines).encode())
+        *before, entry = logged(process, lambda entry: entry["message"] == "request")
+        assert (entry["path"], entry["status"]) == ("/api/v1/auth/token", 499)
+        assert {entry["level"] for entry in before} <= {"info"}
+
+
+def test_two_first_starts_at_once_make_one_developer(postgres, tmp_path):
+    database = postgres.new_database()
+    open_deployment(tmp_path, database_url=database).close()
+    engine = create_engine(database, isolation_level="AUTOCOMMIT")
+    waiting = text(
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    )
+    command = [*COMMAND, "serve", "--json", "--data", tmp_path, "--database", database, *AT_ANY_PORT]
+    with ExitStack() as stack:
+        with engine.connect().execution_options(isolation_level="READ COMMITTED") as holding, holding.begin():
+            holding.execute(text("LOCK TABLE developers IN SHARE MODE"))  # nobody adds one, all may look
+            starts = [
+                stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+                for _ in range(2)
+            ]
+            for process in starts:
+                stack.callback(process.kill)
+            with engine.connect() as connection:
+                while connection.scalar(waiting) < 2:
+                    assert all(process.poll() is None for process in starts)
+        shown = [json.loads(process.stdout.readline()) for process in starts]
+    engine.dispose()
+    assert sorted("api_key" in told for told in shown) == [False, True]
+    with closing(open_deployment(tmp_path, database_url=database)) as deployment:
+        assert len(deployment.store.accounts.developers()) == 1
 
 
 def test_the_readmes_way_to_host_it_starts(backend, tmp_path):

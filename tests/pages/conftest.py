@@ -171,7 +171,8 @@ def run_for_ada(set_clock):
 
     @contextmanager
     def run(data=None, hasher=CHEAP_HASHER):
-        with run_local(data, now=set_clock, password_hasher=hasher) as local:
+        clocks = {"now": set_clock, "seconds": lambda: set_clock().timestamp()}
+        with run_local(data, **clocks, password_hasher=hasher) as local:
             local.add_user("ada@pages.example", PASSWORD)
             yield local
 

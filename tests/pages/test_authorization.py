@@ -417,6 +417,23 @@ def test_a_refresh_token_ends_after_thirty_days(timed, set_clock, new_browser):
     assert late.json()["error"] == "invalid_grant"
 
 
+def test_refreshing_ends_half_a_year_after_the_consent(timed, set_clock, new_browser):
+    browser = new_browser(timed)
+    browser.sign_in("ada@pages.example")
+    refreshing = {"grant_type": "refresh_token", "redirect_uri": None}
+    tokens = browser.exchange(browser.consent()["code"]).json()
+    for _ in range(8):
+        set_clock.advance(days=20)
+        tokens = browser.exchange(None, **refreshing, refresh_token=tokens["refresh_token"]).json()
+    set_clock.advance(days=19, hours=23)
+    last = browser.exchange(None, **refreshing, refresh_token=tokens["refresh_token"]).json()
+    set_clock.advance(hours=1)
+    over = browser.exchange(None, **refreshing, refresh_token=last["refresh_token"])
+    assert over.json()["error"] == "invalid_grant"
+    browser.sign_in("ada@pages.example")
+    assert browser.exchange(browser.consent()["code"]).status_code == 200
+
+
 # What a client can read beforehand, and what is kept
 
 

@@ -12,7 +12,7 @@ from memframe.secret import Secret
 from memframe.service.deployment import Addresses
 from memframe.service.pages import harmless
 from memframe.service.site import Site, Visitor
-from memframe.service.store import User
+from memframe.service.store import Developer, User
 
 SIGN_IN = {"next": "/dashboard", "client_name": None, "entered_email": "", "refusal": None}
 
@@ -201,6 +201,37 @@ def test_a_name_that_somebody_else_chose_is_not_kept(stranger, email):
     stranger.session.cookies.set("memframe", "A" * 43, domain="127.0.0.1")
     stranger.sign_in(email)
     assert "A" * 43 not in [cookie.value for cookie in stranger.session.cookies]
+
+
+def test_an_account_that_is_opened_again_does_not_revive_its_sessions_and_tokens(
+    service, reader, email, exchange, new_browser
+):
+    tokens = reader.exchange(reader.consent()["code"]).json()
+    code = reader.consent()["code"]
+    accounts = service._deployment.store.accounts
+    for disabled in (True, False):
+        accounts.set_disabled(User, accounts.user_by_email(email).id, disabled=disabled)
+    assert reader.open("/dashboard", allow_redirects=False).headers["Location"].startswith("/login")
+    assert reader.exchange(code).json()["error"] == "invalid_grant"
+    refreshed = exchange(grant_type="refresh_token", refresh_token=tokens["refresh_token"], redirect_uri=None)
+    assert refreshed.json()["error"] == "invalid_grant"
+    again = new_browser(service)
+    again.sign_in(email)
+    assert again.exchange(again.consent()["code"]).json()["memory_key"] == tokens["memory_key"]
+
+
+def test_an_application_that_is_opened_again_does_not_revive_its_tokens(service, reader, exchange):
+    other = service._deployment.add_developer("Another")
+    as_other = {"client_id": other.client_id, "client_secret": other.client_secret.reveal()}
+    tokens = reader.exchange(reader.consent(client_id=other.client_id)["code"], **as_other).json()
+    own = reader.exchange(reader.consent()["code"]).json()
+    for disabled in (True, False):
+        service._deployment.store.accounts.set_disabled(Developer, other.id, disabled=disabled)
+    refreshing = {"grant_type": "refresh_token", "redirect_uri": None}
+    refused = exchange(refresh_token=tokens["refresh_token"], **refreshing, **as_other)
+    assert refused.json()["error"] == "invalid_grant"
+    assert exchange(refresh_token=own["refresh_token"], **refreshing).status_code == 200
+    assert reader.open("/dashboard", allow_redirects=False).status_code == 200
 
 
 def test_a_disabled_user_is_out_at_once(service, reader, stranger, email):
@@ -455,12 +486,11 @@ def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(stranger):
     assert "secure" not in cookie
 
 
-def test_over_https_the_cookie_belongs_to_the_host_and_browsers_insist_on_https(service):
+def test_over_https_the_cookie_belongs_to_the_host(service):
     site = Site(service._deployment, Addresses("https://memories.example"))
     page = site.page("sign_in.html", Visitor(Secret("x" * 43), is_new=True), **SIGN_IN)
     (cookie,) = page.cookies
     assert (cookie.key, cookie.secure, cookie.path, cookie.domain) == ("__Host-memframe", True, "/", None)
-    assert page.headers["Strict-Transport-Security"] == "max-age=31536000"
 
 
 def test_pages_have_no_script_and_load_nothing_from_elsewhere(reader, ask_for_access, question):

@@ -275,3 +275,49 @@ def test_damaged_content_is_listed_but_never_found(service, grant):
     assert grant.ids() == [damaged, sound]
     assert grant.ids(searchQuery="tea") == [sound]
     assert grant.ids(searchQuery="first") == [damaged]
+
+
+# Pages by bytes
+
+
+def walk(grant, **asked):
+    """Every page of a listing."""
+    page = grant.list(**asked).json()
+    pages = [page["memoryBlobs"]]
+    while page["next_cursor"]:
+        page = grant.list(**asked, cursor=page["next_cursor"]).json()
+        pages.append(page["memoryBlobs"])
+    return pages
+
+
+def test_a_page_of_large_memories_ends_at_some_sixteen_megabytes(grant):
+    made = [grant.create("x" * 900_000, title=str(n))["id"] for n in range(30)]
+    answer = grant.list(limit=1000)
+    assert 16 * 2**20 <= len(answer.content) < 18 * 2**20
+    pages = walk(grant, limit=1000)
+    assert [memory["id"] for page in pages for memory in page] == made
+    assert len(pages) == 3
+
+
+@pytest.fixture
+def small_pages(monkeypatch):
+    for module in ("store.memories", "search"):
+        monkeypatch.setattr(f"memframe.service.{module}.MAX_PAGE_BYTES", 10_000)
+
+
+@pytest.mark.parametrize("asked", [{}, {"searchQuery": "tea"}, {"tags": "t"}, {"importance": 0.5}], ids=repr)
+@pytest.mark.parametrize("limit", [2, 20, 1000])
+@pytest.mark.usefixtures("small_pages")
+def test_pages_by_bytes_leave_nothing_out_and_are_never_empty(grant, asked, limit):
+    sizes = [10, 10, 20_000, 10, 3000, 3000, 3000, 3000, 3000, 20_000, 20_000, 9000, 10]
+    fields = {"tags": ["t"], "importance": 0.7}
+    made = [grant.create("tea " + "x" * size, **fields)["id"] for size in sizes]
+    titled = grant.create("tea", title="\u00e9" * 20_000, **fields)["id"]
+    pages = walk(grant, limit=limit, **asked)
+    assert [memory["id"] for page in pages for memory in page] == [*made, titled]
+    assert all(pages)
+    assert max(map(len, pages)) <= limit
+    if limit < 16:
+        return  # so few are bounded as they are
+    kept = [sum(len(memory["content"]) for memory in page[:-1]) for page in pages]
+    assert max(kept) < 10_000, "only the last of a page may go beyond the bound"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import requests
-from sqlalchemy import insert
+from sqlalchemy import Engine, create_engine, event, insert, make_url, text
 from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.exc import DBAPIError
@@ -26,6 +26,8 @@ from memframe.service.server import listen
 from memframe.service.store import Store, sqlite_url
 from memframe.service.store.engine import writing
 from memframe.service.store.schema import memories
+from tests.conftest import CHEAP_HASHER
+from tests.service.conftest import Caller, Grant
 
 
 def test_a_new_folder_is_closed_to_others(tmp_path):
@@ -44,6 +46,20 @@ def test_a_database_elsewhere_is_closed_to_others_with_all_that_stands_beside_it
         deployment.add_developer("Notes")
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in elsewhere.iterdir()}
     assert modes == dict.fromkeys(["notes.db", "notes.db-wal", "notes.db-shm"], 0o600)
+
+
+def test_what_is_deleted_is_overwritten_whatever_sqlite_does_by_itself(tmp_path):
+    @event.listens_for(Engine, "connect")
+    def as_most_builds(connection, record):
+        connection.execute("PRAGMA secure_delete=OFF")
+
+    with run_local(tmp_path, password_hasher=CHEAP_HASHER) as local:
+        grant = Grant(local, Caller(local.base_url, local.api_key))
+        ids = [grant.create(title=f"her diary, page {n}")["id"] for n in range(50)]
+        for memory_id in ids[:-1]:
+            grant.call("DELETE", f"/memory-blobs/{memory_id}", params={"user_id": grant.user_id})
+    event.remove(Engine, "connect", as_most_builds)
+    assert (tmp_path / DATABASE_FILE).read_bytes().count(b"her diary, page") == 1
 
 
 def test_an_empty_folder_is_closed_and_a_full_one_refused(tmp_path):
@@ -351,3 +367,40 @@ def test_an_application_may_have_several_addresses(service):
     uris = ("https://notes.example.org/cb", "http://127.0.0.1/cb")
     developer = deployment.add_developer("Notes", *uris, uris[0])
     assert deployment.store.accounts.developer_by_client_id(developer.client_id).redirect_uris == uris
+
+
+def test_a_database_that_cannot_keep_every_text_is_refused_with_the_way_to_one_that_can(tmp_path, postgres):
+    address = make_url(postgres.new_database())
+    beside = create_engine(address.set(database="postgres"), isolation_level="AUTOCOMMIT")
+    kept = "LOCALE_PROVIDER libc LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+    with beside.connect() as connection:
+        for encoding in ("LATIN1", "SQL_ASCII"):
+            connection.execute(text(f"CREATE DATABASE is_{encoding} ENCODING '{encoding}' {kept}"))
+            url = address.set(database=f"is_{encoding.lower()}").render_as_string(hide_password=False)
+            with pytest.raises(ConfigError, match=f"is in the encoding {encoding}, .* UTF8") as refusal:
+                open_deployment(tmp_path, database_url=url)
+        command = "CREATE DATABASE" + str(refusal.value).partition("CREATE DATABASE")[2]
+        connection.execute(text(command))
+    beside.dispose()
+    url = address.set(database="memframe_utf8").render_as_string(hide_password=False)
+    with run_local(tmp_path, database=url, password_hasher=CHEAP_HASHER) as local:
+        grant = Grant(local, Caller(local.base_url, local.api_key))
+        grant.create(title="зелёный 茶 🍵")
+        assert grant.list().json()["memoryBlobs"][0]["title"] == "зелёный 茶 🍵"
+
+
+def test_texts_are_kept_whatever_encoding_the_environment_asks_for(tmp_path, postgres, monkeypatch):
+    monkeypatch.setenv("PGCLIENTENCODING", "latin1")
+    url = postgres.new_database() + "&client_encoding=latin1"
+    with run_local(tmp_path, database=url, password_hasher=CHEAP_HASHER) as local:
+        grant = Grant(local, Caller(local.base_url, local.api_key))
+        grant.create(title="зелёный 茶 🍵")
+        assert grant.list().json()["memoryBlobs"][0]["title"] == "зелёный 茶 🍵"
+
+
+@pytest.mark.parametrize("where", ["u:{}@localhost:1/db", "u@localhost:1/db?password={}&sslpassword={}"])
+def test_no_password_of_an_address_is_shown(tmp_path, where):
+    with pytest.raises(ConfigError, match="cannot be opened or used") as refusal:
+        open_deployment(tmp_path, database_url="postgresql+psycopg://" + where.format("hunter2", "hunter2"))
+    assert "hunter2" not in str(refusal.value)
+    assert "***" in str(refusal.value)

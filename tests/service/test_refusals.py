@@ -2,7 +2,10 @@
 
 import http.client
 import json
+import re
 import socket
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, urlsplit
 
@@ -10,13 +13,17 @@ import pytest
 import requests
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import update
+from sqlalchemy import create_engine, text, update
 
 from memframe.secret import Secret
 from memframe.service import run_local
-from memframe.service.deployment import Addresses
+from memframe.service.app import create_app
+from memframe.service.deployment import Addresses, open_deployment
+from memframe.service.local import serving_in_thread
+from memframe.service.server import listen, make_server, url_of
 from memframe.service.store.engine import writing
 from memframe.service.store.schema import developers, users
+from tests.conftest import serving_tests
 
 ENDPOINTS = [
     ("POST", "/access-requests"),
@@ -358,6 +365,24 @@ def test_no_answer_may_be_taken_for_anything_else(service, method, path):
     assert answer.headers.get("content-type", "").count("charset") <= 1
     if not answer.ok:
         assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'; ")
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("public_url", ["https://memories.example", "http://127.0.0.1:1"])
+def test_behind_tls_every_answer_tells_browsers_to_insist_on_it(tmp_path, public_url):
+    app = create_app(open_deployment(tmp_path), Addresses(public_url))
+    with listen("127.0.0.1", 0) as listening, serving_in_thread(make_server(app), listening):
+        for path, host, status in (
+            ("/healthz", "localhost", 200), ("/static/style.css", "localhost", 200), ("/login", "localhost", 200),
+            ("/api/v1/tags", "localhost", 401), ("/nowhere", "localhost", 404), ("/login", "evil.example", 421),
+            ("/x%2Fy", "localhost", 400), ("/schema/openapi.json", "localhost", 200),
+        ):  # fmt: skip
+            answer = requests.get(url_of(listening) + path, headers={"Host": host}, timeout=20)
+            assert answer.status_code == status
+            insisted = answer.headers.get("strict-transport-security")
+            assert insisted == ("max-age=31536000" if public_url.startswith("https:") else None)
+            assert answer.headers["content-security-policy"].startswith("default-src 'none'; ")
 
 
 def test_a_body_over_one_megabyte_is_too_large(grant, refused):
@@ -376,6 +401,28 @@ def test_a_name_that_is_not_the_services_own_is_not_answered(service, host):
     answer = connection.getresponse()
     assert (answer.status, json.loads(answer.read())["code"]) == (421, "unknown_host")
     connection.close()
+
+
+@pytest.mark.parametrize("slash", ["%2F", "%5c", "%2f..%2F"])
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/api/v1/access-requests{slash}x"), ("GET", "/api/v1/memory-blobs/{slash}x"),
+        ("DELETE", "/api/v1{slash}memory-blobs/x"), ("GET", "/static{slash}style.css"),
+        ("POST", "/{slash}login"), ("GET", "/healthz{slash}"),
+    ],
+)  # fmt: skip
+def test_a_path_with_an_encoded_slash_reaches_no_route(service, call, method, path, slash):
+    connection = http.client.HTTPConnection("127.0.0.1", urlsplit(service.auth_url).port, timeout=20)
+    connection.request(method, path.format(slash=slash), headers={"Authorization": f"Bearer {call.token}"})
+    answer = connection.getresponse()
+    assert (answer.status, json.loads(answer.read())["code"]) == (400, "encoded_slash")
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    connection.close()
+
+
+def test_an_encoded_slash_in_a_query_is_text(grant):
+    assert grant.list(searchQuery="tea/coffee\\milk").status_code == 200
 
 
 def raw_exchange(service, request):
@@ -427,7 +474,9 @@ def shared_grant(service, call, new_grant):
 
 def test_token_calls_are_throttled_by_address_and_key(backend, new_caller, refused):
     time = [datetime(2026, 3, 1, tzinfo=UTC)]
-    with run_local(database=backend.new_database(), now=lambda: time[0], token_calls_per_minute=5) as local:
+    seconds = [0]
+    clocks = {"now": lambda: time[0], "seconds": lambda: seconds[0]}
+    with run_local(database=backend.new_database(), **clocks, token_calls_per_minute=5) as local:
         other = local._deployment.add_developer("Another").api_key.reveal()
         caller = new_caller(local.base_url, local.api_key)
         body = {"api_key": local.api_key}
@@ -436,20 +485,87 @@ def test_token_calls_are_throttled_by_address_and_key(backend, new_caller, refus
         refused(answer, 429, "too_many_requests")
         assert answer.headers["retry-after"] == "60"
         assert caller.post("/auth/token", {"api_key": other}).ok
-        time[0] += timedelta(seconds=60)
+        for hours in (1, -2):
+            time[0] += timedelta(hours=hours)
+            assert caller.post("/auth/token", body).status_code == 429, "the machine's time was set"
+        seconds[0] += 60
         assert caller.post("/auth/token", body).ok
 
 
 def test_token_calls_with_ever_new_keys_are_throttled_by_address(backend, new_caller, refused):
     with run_local(
         database=backend.new_database(),
-        now=lambda: datetime(2026, 3, 1, tzinfo=UTC),
+        seconds=lambda: 0,
         token_calls_per_minute=2,
     ) as local:
         caller = new_caller(local.base_url, local.api_key)
         statuses = [caller.post("/auth/token", {"api_key": f"mfk_{n}"}).status_code for n in range(20)]
         assert statuses == [401] * 19 + [429]
         refused(caller.post("/auth/token", {"api_key": local.api_key}), 429, "too_many_requests")
+
+
+@pytest.fixture
+def searching(backend):
+    """A service, and a block in which its searches do not come to an end."""
+    if backend.name == "sqlite":
+        pytest.skip("readers of a file never wait")
+
+    @contextmanager
+    def holding():
+        engine = create_engine(local._deployment.store._engine.url)
+        with engine.begin() as connection:
+            connection.execute(text("LOCK TABLE memories IN ACCESS EXCLUSIVE MODE"))
+            yield lambda: count(engine)
+        engine.dispose()
+
+    def count(engine):
+        waiting = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+        with engine.connect() as connection:
+            return connection.scalar(waiting)
+
+    with serving_tests(backend.new_database()) as local:
+        yield local, holding
+
+
+def test_signing_in_revoking_and_readiness_do_not_wait_behind_searches(searching, new_caller, new_grant):
+    local, holding = searching
+    keys = [local.api_key, *(local._deployment.add_developer(f"No. {n}").api_key.reveal() for n in range(6))]
+    grants = [new_grant(local, new_caller(local.base_url, key)) for key in keys]
+    with ThreadPoolExecutor(len(grants) * 6) as pool:
+        with holding() as count_waiting:
+            asked = [pool.submit(grant.list, searchQuery="tea") for grant in grants for _ in range(6)]
+            while not count_waiting():
+                pass
+            assert requests.get(local.auth_url + "/readyz", timeout=5).ok
+            with requests.Session() as browser:
+                form = browser.get(f"{local.auth_url}/login", timeout=5).text
+                token = re.search(r'name="csrf_token" value="(\w+)"', form)[1]
+                entered = {"email": grants[0].email, "password": "a long password", "csrf_token": token}
+                page = browser.post(f"{local.auth_url}/login", entered, timeout=5).text
+                token = re.search(r'name="csrf_token" value="(\w+)"', page)[1]
+                decision = {"status": "revoked", "csrf_token": token}
+                address = f"{local.auth_url}/dashboard/requests/{grants[0].request_id}"
+                assert browser.post(address, decision, timeout=5).ok
+            assert grants[1].call.get("/access-requests").ok
+        statuses = [future.result().status_code for future in asked]
+    assert set(statuses[6:]) == {200}
+    assert set(statuses[:6]) <= {200, 403}, "those that had not begun see the revocation"
+
+
+def test_one_developer_may_have_a_few_searches_under_way(searching, new_caller, new_grant, refused):
+    local, holding = searching
+    grant = new_grant(local, new_caller(local.base_url, local.api_key))
+    with ThreadPoolExecutor(12) as pool:
+        with holding():
+            asked = [pool.submit(grant.list, searchQuery="tea") for _ in range(12)]
+            done, _ = wait(asked, timeout=5, return_when=FIRST_COMPLETED)
+            for future in done:
+                refused(future.result(), 429, "too_many_requests")
+                assert future.result().headers["retry-after"] == "1"
+            assert done
+        statuses = [future.result().status_code for future in asked]
+    assert sorted(statuses) == [200] * 8 + [429] * 4
+    assert grant.list(searchQuery="tea").ok
 
 
 def test_a_token_ends_when_its_time_is_over(backend, new_caller, refused):
@@ -460,6 +576,16 @@ def test_a_token_ends_when_its_time_is_over(backend, new_caller, refused):
         assert caller.get("/access-requests").ok
         time[0] += timedelta(seconds=1)
         refused(caller.get("/access-requests"), 401, "invalid_token")
+
+
+def test_a_token_from_a_machine_whose_clock_is_a_little_ahead_is_good(backend, new_caller, refused):
+    time = [datetime(2026, 3, 1, tzinfo=UTC)]
+    with run_local(database=backend.new_database(), now=lambda: time[0]) as local:
+        callers = [new_caller(local.base_url, local.api_key) for _ in range(2)]
+        time[0] -= timedelta(seconds=30)
+        assert callers[0].get("/access-requests").ok
+        time[0] -= timedelta(seconds=1)
+        refused(callers[1].get("/access-requests"), 401, "invalid_token")
 
 
 # --- accounts that were closed

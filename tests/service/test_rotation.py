@@ -177,7 +177,7 @@ def test_what_was_begun_before_a_rotation_sees_one_moment(service, grant):
         service.rotate_key(grant.user_id)
         grant.create("Likes coffee", tags=["drinks"])
         keyring = deployment.keyring(grant.user_id, before)
-        ((_, memory),) = before.page(Filter(grant.user_id), after=0, limit=10)
+        ((_, memory),), _ = before.page(Filter(grant.user_id), after=0, limit=10)
         assert (keyring.present.version, keyring.present.envelope.open(memory.content)) == (1, "Likes tea")
         assert before.tags.all() == []
 

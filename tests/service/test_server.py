@@ -1,11 +1,20 @@
-"""A process that serves for days does for each request what has to be done, and no more."""
+"""A process that serves for days does for each request what has to be done, and keeps nothing for silent clients."""
 
 import gc
+import re
+import socket
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+import requests
 
+from memframe.service import server
 from memframe.service.app import AppMaker
 from memframe.service.deployment import Addresses, Place, open_deployment
+from tests.conftest import serving_tests
+from tests.service.conftest import Caller, Grant
 
 
 @pytest.fixture
@@ -20,3 +29,235 @@ def test_a_round_of_the_collector_leaves_out_what_was_there_when_it_began_to_ser
     app = AppMaker(Place(tmp_path), Addresses("http://127.0.0.1:8765"), log_json=False).make()
     assert len(gc.get_objects()) < 1000 < gc.get_freeze_count()
     app._app._app.state.deployment.close()  # behind who guards the host, and who answers HEAD
+
+
+# --- what a connection may send before it has asked for anything
+
+HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+MIB = b"x" * 1_048_576
+
+
+@pytest.fixture(scope="module")
+def local():
+    """A service on SQLite: connections do not depend on the database."""
+    with pytest.MonkeyPatch.context() as monkeypatch, serving_tests() as local:
+        monkeypatch.setattr(server, "LOOK_EVERY_S", 0.2)
+        yield local
+
+
+@contextmanager
+def connected(local, timeout=20):
+    with socket.create_connection(("127.0.0.1", urlsplit(local.auth_url).port), timeout) as connection:
+        yield connection
+
+
+def answered(connection):
+    """Everything that comes until the service closes the connection."""
+    parts = []
+    try:
+        while part := connection.recv(65536):
+            parts.append(part)
+    except ConnectionResetError:  # it was closed while it was still being sent to
+        pass
+    return b"".join(parts)
+
+
+def status_of(answer):
+    return int(answer.split(maxsplit=2)[1]) if answer else None
+
+
+def send_all(connection, *parts):
+    """Send until everything is sent or the other side has had enough; the bytes that went."""
+    n_sent = 0
+    try:
+        for part in parts:
+            connection.sendall(part)
+            n_sent += len(part)
+    except OSError:
+        pass
+    return n_sent
+
+
+CHUNKED = HEAD.replace(b"GET", b"POST") + b"Transfer-Encoding: chunked\r\n\r\n"
+ENDLESS = {
+    "a header": [HEAD, b"X-Long: ", MIB],
+    "header names": [HEAD, MIB],
+    "many headers": [HEAD, b"X-Some: thing\r\n" * 70_000],
+    "a request target": [b"GET /", MIB],
+    "blank lines": [b"\r\n" * 524_288],
+    "trailers": [CHUNKED + b"0\r\n", b"X-Some: thing\r\n" * 70_000],
+    "a chunk extension": [CHUNKED + b"1;", MIB],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("parts", ENDLESS.values(), ids=ENDLESS)
+def test_headers_trailers_and_targets_beyond_the_bound_are_refused(local, parts):
+    first, *rest = parts
+    with connected(local) as connection:
+        n_sent = send_all(connection, first, *rest * 64)
+        answer = answered(connection)
+    assert n_sent < 32 * 2**20, "the service went on reading"
+    assert answer == b"" or status_of(answer) in {405, 431}, answer[:200]
+
+
+@pytest.mark.parametrize("piece", [1, 1000, 10**6])
+def test_the_bound_on_headers_is_the_same_however_they_are_cut(local, piece):
+    def status(n_bytes):
+        head = HEAD + b"X-Long: " + b"x" * n_bytes + b"\r\nConnection: close\r\n\r\n"
+        cut = (
+            [head]
+            if piece > len(head)
+            else [head[:100], *[head[100:][at : at + piece] for at in range(0, 5000, piece)]]
+        )
+        with connected(local) as connection:
+            send_all(connection, *cut, head[sum(map(len, cut)) :])
+            return status_of(answered(connection))
+
+    assert status(60_000) == 200
+    assert status(70_000) == 431
+
+
+def test_a_refusal_of_headers_says_what_to_do_and_closes(local):
+    with connected(local) as connection:
+        send_all(connection, HEAD + b"Cookie: " + b"x" * 70_000 + b"\r\n\r\n")
+        head, _, body = answered(connection).partition(b"\r\n\r\n")
+    assert status_of(head) == 431
+    assert b"connection: close" in head
+    assert b"65,536 bytes" in body
+
+
+def resident_bytes():
+    return int(re.search(r"VmRSS:\s+(\d+)", Path("/proc/self/status").read_text())[1]) * 1024
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the memory of a process from Linux")
+def test_headers_without_end_cost_no_memory(local):
+    gc.collect()
+    before = resident_bytes()
+    with ExitStack() as stack:
+        for _ in range(16):
+            connection = stack.enter_context(connected(local))
+            send_all(connection, HEAD, *[b"X-Some: " + MIB[:60_000] + b"\r\n"] * 100)  # 6 MB each
+        assert resident_bytes() - before < 32 * 2**20
+
+
+def test_a_trailer_does_not_pass_for_a_header(local):
+    token = requests.post(f"{local.base_url}/auth/token", json={"api_key": local.api_key}, timeout=20).json()[
+        "token"
+    ]
+    lines = [
+        "POST /api/v1/access-requests HTTP/1.1", "Host: localhost", "Connection: close",
+        "Transfer-Encoding: chunked", "", "2", "{}", "0", f"Authorization: Bearer {token}", "", "",
+    ]  # fmt: skip
+    with connected(local) as connection:
+        send_all(connection, "\r\n".join(lines).encode())
+        assert status_of(answered(connection)) == 401
+
+
+def test_requests_in_advance_are_few(local):
+    with connected(local) as connection:
+        send_all(connection, (HEAD + b"\r\n") * 5)
+        seen = b""
+        while seen.count(b"HTTP/1.1 200") < 5:
+            seen += connection.recv(65536)
+        send_all(connection, (HEAD + b"\r\n") * 5000)
+        assert answered(connection).count(b"HTTP/1.1 200") < 5000
+
+
+# --- who sends nothing, or hardly anything
+
+POST = b"POST /api/v1/auth/token HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """A service that waits for tenths of what it usually does."""
+    for name, seconds in {
+        "LOOK_EVERY_S": 0.02, "HEAD_TIMEOUT_S": 0.2, "REQUEST_TIMEOUT_S": 0.4, "KEEP_ALIVE_S": 0.2,
+    }.items():  # fmt: skip
+        monkeypatch.setattr(server, name, seconds)
+    with serving_tests() as local:
+        yield local
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"", None),
+        (b"\r\n", None),
+        (b"GET /healthz HT", 408),
+        (HEAD + b"X-Some: thi", 408),
+        (POST + b"Content-Length: 100\r\n\r\n{", 408),
+        (POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n", 408),
+        (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{", 200),
+        (HEAD + b"\r\n", 200),
+        (HEAD + b"\r\nGET /heal", 200),
+    ],
+    ids=lambda value: repr(value)[-30:],
+)  # fmt: skip
+def test_who_falls_silent_is_let_go(impatient, sent, status):
+    with connected(impatient) as connection:
+        send_all(connection, sent)
+        assert status_of(answered(connection)) == status
+
+
+@pytest.mark.parametrize(
+    "sent", [HEAD + b"X-Some: ", POST + b"Content-Length: 1000000\r\n\r\n", b"\r\n", HEAD + b"\r\n"]
+)
+def test_who_sends_a_byte_now_and_then_is_let_go_too(impatient, sent):
+    drip = b"\r\n" if sent.endswith(b"\r\n") else b"x"
+    with connected(impatient, timeout=0.05) as connection:
+        connection.sendall(sent)
+        for _ in range(400):  # 20 seconds of it
+            try:
+                connection.sendall(drip)
+                if not connection.recv(65536):
+                    break
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+        else:
+            pytest.fail("the service is still waiting")
+
+
+def test_who_does_not_read_the_answer_is_let_go(monkeypatch, impatient):
+    monkeypatch.setattr(server, "ANSWER_TIMEOUT_S", 0.2)
+    grant = Grant(impatient, Caller(impatient.base_url, impatient.api_key))
+    for _ in range(16):
+        grant.create("x" * 900_000)
+    grant.call.http.close()
+    monkeypatch.setattr(server, "MAX_CONNECTIONS", 1)
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", urlsplit(impatient.auth_url).port))
+        path = f"/api/v1/memory-blobs?user_id={grant.user_id}&limit=16"
+        head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {grant.call.token}\r\n\r\n"
+        connection.sendall(head.encode())
+        assert connection.recv(12) == b"HTTP/1.1 200"
+        tries = until_let_in(impatient)
+    assert tries > 1, "the answer was never in anybody's way"
+
+
+def until_let_in(local, tries=2000):
+    """Ask until a connection is not refused; how many it took."""
+    for n in range(tries):
+        if requests.get(f"{local.auth_url}/healthz", headers={"Connection": "close"}, timeout=20).ok:
+            return n + 1
+    pytest.fail("the service still holds the connection")
+
+
+def test_a_crowd_of_connections_is_told_so_and_those_that_are_there_go_on(monkeypatch, local):
+    monkeypatch.setattr(server, "MAX_CONNECTIONS", 20)
+    with ExitStack() as stack:
+        many = [stack.enter_context(connected(local)) for _ in range(20)]
+        for connection in many:
+            connection.sendall(HEAD + b"\r\n")
+            assert status_of(connection.recv(65536)) == 200
+        with connected(local) as one_more:
+            answer = answered(one_more)
+        assert status_of(answer) == 503
+        assert b"retry-after: " in answer
+        many[0].sendall(HEAD + b"\r\n")
+        assert status_of(many[0].recv(65536)) == 200
+    until_let_in(local)

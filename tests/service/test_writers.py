@@ -37,7 +37,7 @@ class Line:
 
     def titles(self, user_id="u-1"):
         with self.store.owned(user_id) as mine:
-            return [memory.title for _, memory in mine.page(Filter(user_id), after=0, limit=1000)]
+            return [memory.title for _, memory in mine.page(Filter(user_id), after=0, limit=1000)[0]]
 
     @contextmanager
     def gathering(self):

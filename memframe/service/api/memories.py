@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from asyncio import wrap_future
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 from litestar import Response, delete, get, patch, post
-from litestar.concurrency import sync_to_thread
 from litestar.params import FromPath, RawBody
 from msgspec import UNSET, structs
 
@@ -37,13 +37,15 @@ from memframe.service.deployment import Deployment
 from memframe.service.keyring import Keyring
 from memframe.service.search import search_page
 from memframe.service.store import Memories
+from memframe.service.throttle import Searches
 
 
 @get(route(wire.LIST_MEMORIES))
 async def list_memories(request: ApiRequest) -> Response[bytes]:
     """A page of a user's memories, in the order of their creation."""
     if query(request, "searchQuery"):  # may take long
-        return await sync_to_thread(_listed, request)
+        searches: Searches = request.app.state.searches
+        return await searches.run(bearer_of(request), partial(_listed, request))
     return await quick_read(_listed)(request=request)
 
 
@@ -145,13 +147,12 @@ def _listed(request: ApiRequest) -> Response[bytes]:
         with deployment.store.snapshot(**asking) as memories:
             after = deployment.cursors.open(cursor, chosen) if cursor else 0
             envelope = deployment.keyring(chosen.user_id, memories).present.envelope
-            found = search_page(memories, envelope, chosen, after=after, limit=limit + 1)
+            page, are_more = search_page(memories, envelope, chosen, after=after, limit=limit)
     else:
         memories = deployment.store.granted(**asking)
         after = deployment.cursors.open(cursor, chosen) if cursor else 0
-        found = memories.page(chosen, after=after, limit=limit + 1)
-    page = found[:limit]
-    further = deployment.cursors.seal(page[-1][0], chosen) if len(found) > limit else None
+        page, are_more = memories.page(chosen, after=after, limit=limit)
+    further = deployment.cursors.seal(page[-1][0], chosen) if are_more else None
     return answer(wire.MemoryPage([memory for _, memory in page], further))
 
 

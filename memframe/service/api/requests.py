@@ -19,7 +19,9 @@ from memframe.service.api.exchange import (
     route,
 )
 from memframe.service.deployment import Deployment
+from memframe.service.logs import log_event
 from memframe.service.store import RESTORABLE, StoredRequest
+from memframe.service.throttle import address_of
 from memframe.service.tokens import secret_hash
 
 
@@ -66,6 +68,8 @@ def get_credentials(request: ApiRequest, request_id: FromPath[str]) -> Response[
     memories = deployment.store.granted(developer_id=stored.developer_id, user_id=stored.user_id)
     key = deployment.keyring(stored.user_id, memories).present
     memory_key = _memory_key(deployment, stored)
+    pair = {"developer_id": stored.developer_id, "user_id": stored.user_id}
+    log_event("keys given", request_id=stored.id, **pair, address=address_of(request))
     keys = wire.Credentials(stored.user_id, memory_key, key.key, key.version)
     return answer(keys, headers={wire.RESTORE_DAYS: str(RESTORABLE.days)})
 

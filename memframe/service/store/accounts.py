@@ -11,8 +11,18 @@ from sqlalchemy import Connection, Engine, bindparam, delete, insert, select, up
 from sqlalchemy.exc import IntegrityError
 
 from memframe.errors import ConflictError, NotFoundError
+from memframe.service.logs import log_event
 from memframe.service.store.engine import columns_of, fetch_all, fetch_one, writing
-from memframe.service.store.schema import connections, developers, sessions, user_keys, users
+from memframe.service.store.postgresql import lock_schema
+from memframe.service.store.schema import (
+    authorization_codes,
+    connections,
+    developers,
+    sessions,
+    user_keys,
+    user_tokens,
+    users,
+)
 from memframe.service.times import Clock
 
 _DEVELOPER_BY = {
@@ -65,8 +75,9 @@ class Accounts:
         client_id: str,
         client_secret_hash: str,
         redirect_uris: tuple[str, ...],
+        only_first: bool = False,
     ) -> Developer:
-        """A new application."""
+        """Add an application; `ConflictError` where it is to be the first and there is one already."""
         developer = Developer(
             id=str(uuid4()),
             name=name,
@@ -78,6 +89,12 @@ class Accounts:
             created_at=self._now(),
         )
         with writing(self._engine) as connection:
+            if only_first:
+                if self._engine.dialect.name == "postgresql":  # SQLite has but one writer anyway
+                    lock_schema(connection)
+                if connection.scalar(select(developers.c.id).limit(1)) is not None:
+                    message = "there is a developer already; `memframe service list` shows all"
+                    raise ConflictError(message, status=409, code="developer_exists")
             connection.execute(insert(developers).values(**columns_of(developer)))
         return developer
 
@@ -127,10 +144,21 @@ class Accounts:
             connection.execute(delete(sessions).where(sessions.c.user_id == user_id))
 
     def set_disabled(self, kind: type[Developer | User], account_id: str, *, disabled: bool) -> None:
-        """Close an application's or a person's account, or open it again; it holds for the next call."""
+        """Close an application's or a person's account, or open it again; it holds for the next call.
+
+        Sessions, codes and tokens end with the closing: none of them comes back when the account is opened again.
+        """
         accounts = developers if kind is Developer else users
+        column = "developer_id" if kind is Developer else "user_id"
         with writing(self._engine) as connection:
             connection.execute(update(accounts).where(accounts.c.id == account_id).values(disabled=disabled))
+            if disabled and kind is User:
+                connection.execute(delete(sessions).where(sessions.c.user_id == account_id))
+            ending = ((authorization_codes, "used_at"), (user_tokens, "revoked_at")) if disabled else ()
+            for table, ended in ending:
+                holds = (table.c[column] == account_id) & table.c[ended].is_(None)
+                connection.execute(update(table).where(holds).values({ended: self._now()}))
+        log_event("account closed" if disabled else "account opened", **{column: account_id})
 
     def users(self) -> list[User]:
         """All people, oldest first."""

@@ -83,6 +83,12 @@ class Authorizations:
         with self._engine.connect() as connection:
             return fetch_one(connection, AuthorizationCode, query)
 
+    def issued_at(self, code_id: str) -> datetime | None:
+        """Return when a user gave the consent that a code came of; None once the code is forgotten."""
+        query = select(authorization_codes.c.created_at).where(authorization_codes.c.id == code_id)
+        with self._engine.connect() as connection:
+            return connection.scalar(query)
+
     def token(self, token_hash: str) -> UserToken | None:
         """The token with this hash, whether it still holds or not."""
         columns = [user_tokens.c[name] for name in UserToken.__struct_fields__]

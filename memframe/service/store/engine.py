@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, Select, create_engine, insert, make_u
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from memframe.errors import ConfigError
-from memframe.service.store.postgresql import lock_schema, prepare_postgresql, with_driver
+from memframe.service.store.postgresql import check_encoding, lock_schema, prepare_postgresql, with_driver
 from memframe.service.store.schema import SCHEMA_VERSION, UPGRADED, meta, metadata
 from memframe.service.store.sqlite import prepare_sqlite
 
@@ -71,8 +71,10 @@ def naming_database_errors(engine: Engine) -> Iterator[None]:
 
 
 def name_of(engine: Engine) -> str:
-    """What a database is called in messages: by its address, without a password."""
-    return f"the database {engine.url.render_as_string(hide_password=True)}"
+    """Return what a database is called in messages: its address, passwords in the query masked, too."""
+    masked = {name: "***" for name in engine.url.query if "password" in name.lower()}
+    shown = engine.url.update_query_dict(masked).render_as_string(hide_password=True)
+    return f"the database {shown.replace('%2A%2A%2A', '***')}"
 
 
 def cause_of(error: DBAPIError) -> str:
@@ -121,6 +123,7 @@ def columns_of(record: Struct) -> dict[str, Any]:
 def _create_tables(engine: Engine) -> None:
     with writing(engine) as connection:
         if engine.dialect.name == "postgresql":
+            check_encoding(connection, name_of(engine))
             lock_schema(connection)
         metadata.create_all(connection)
         version = read_meta(connection, "schema_version")

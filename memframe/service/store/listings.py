@@ -24,6 +24,7 @@ from sqlalchemy import (
     Integer,
     Select,
     bindparam,
+    func,
     select,
     tuple_,
     union,
@@ -43,6 +44,13 @@ _USER = bindparam("user_id", type_=memories.c.user_id.type)
 _IMPORTANT = memories.c.importance >= bindparam("min_importance")
 
 
+_SIZE = sum(
+    (func.coalesce(func.octet_length(memories.c[name]), 0) for name in ("title", "summary", "source")),
+    start=func.octet_length(memories.c.content),
+).label("size")
+"""Bytes of a memory's texts, which PostgreSQL knows without reading long ones."""
+
+
 def listing(columns: Columns, chosen: Filter, tag_ids: Sequence[str]) -> tuple[Statement, dict[str, Any]]:
     """The statement for a filter, and the parameters that the filter gives it.
 
@@ -56,6 +64,23 @@ def listing(columns: Columns, chosen: Filter, tag_ids: Sequence[str]) -> tuple[S
     return statement, {"user_id": chosen.user_id, **parameters}
 
 
+def counting(chosen: Filter, tag_ids: Sequence[str]) -> tuple[Statement, dict[str, Any]]:
+    """Return the statement that counts the rows of a listing up to the one with which they reach ``max_bytes``.
+
+    Further parameters are those of `listing`, and ``max_bytes``. It is for PostgreSQL.
+    """
+    _, parameters = listing(("size",), chosen, tag_ids)
+    return _counting(len(tag_ids), has_importance=chosen.min_importance is not None), parameters
+
+
+@cache
+def _counting(n_tags: int, *, has_importance: bool) -> Statement:
+    rows = _listed(("size",), n_tags, [_IMPORTANT] if has_importance else [], _behind_as_row).subquery()
+    before = func.sum(rows.c.size).over(order_by=rows.c.seq) - rows.c.size
+    sums = select(before.label("before")).subquery()
+    return Statement(select(func.count()).select_from(sums).where(sums.c.before < bindparam("max_bytes")))
+
+
 @cache  # of few columns, and of the numbers of tags that a filter can have
 def _listing(columns: Columns, n_tags: int, *, has_importance: bool) -> Statement:
     listed = partial(_listed, columns, n_tags, [_IMPORTANT] if has_importance else [])
@@ -63,7 +88,9 @@ def _listing(columns: Columns, n_tags: int, *, has_importance: bool) -> Statemen
 
 
 def _listed(columns: Columns, n_tags: int, important: Conditions, behind: Behind) -> Select[Any]:
-    rows = select(memories.c.seq, *(memories.c[name] for name in columns)).limit(_LIMIT)
+    rows = select(memories.c.seq, *(_SIZE if name == "size" else memories.c[name] for name in columns)).limit(
+        _LIMIT
+    )
     if n_tags:
         arms = [_tagged(f"tag_{number}", important, behind) for number in range(n_tags)]
         found = select(union(*arms).subquery().c.memory_seq)  # the user's, as the tags are

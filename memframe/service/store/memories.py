@@ -26,7 +26,7 @@ from sqlalchemy import bindparam, delete, insert, select, update
 from memframe.errors import ConflictError, NotFoundError
 from memframe.service.cursors import Filter
 from memframe.service.store.links import LINK, UNLINK, adding
-from memframe.service.store.listings import listing
+from memframe.service.store.listings import counting, listing
 from memframe.service.store.replays import Replays, forgetting, spent
 from memframe.service.store.requests import GRANT
 from memframe.service.store.schema import memories, tombstones, users
@@ -35,6 +35,12 @@ from memframe.service.store.tags import Tags
 from memframe.service.store.user_keys import UserKeys
 from memframe.service.times import instant_text
 from memframe.wire import MemoryBlob, MemoryBlobResponse
+
+MAX_PAGE_BYTES = 16 * 2**20
+"""A page ends with the memory that makes it so large: a thousand of the largest would be a gigabyte."""
+
+_FEW = 16
+"""Memories that are fetched without asking for their sizes first, as they cannot be much more."""
 
 _FIELDS = (
     "id",
@@ -50,6 +56,7 @@ _FIELDS = (
     "updated_at",
 )
 _STORED = (*_FIELDS, "content")
+_TEXTS = ("title", "summary", "source", "content")
 _SEARCHED = ("title", "summary", "content")
 
 _OF_USER = memories.c.user_id == bindparam("user_id")
@@ -120,12 +127,16 @@ class Memories:
         self.keys = UserKeys(queries, user_id, present=key_version, now=now)
         self.replays = Replays(queries, developer_id, now=now)
 
-    def page(self, chosen: Filter, *, after: int, limit: int) -> list[tuple[int, MemoryBlob]]:
-        """Records behind a place in the order of their creation, each with its own place."""
-        return [(row[0], as_memory(row[1:])) for row in self._listed(_STORED, chosen, after, limit)]
+    def page(self, chosen: Filter, *, after: int, limit: int) -> tuple[list[tuple[int, MemoryBlob]], bool]:
+        """Return records behind a place in the order of their creation, each with its own place.
 
-    def texts(self, chosen: Filter, *, after: int, limit: int) -> list[Row]:
-        """Place, title, summary and sealed content of records behind a place."""
+        At most ``limit``, and no more after one with which they reach `MAX_PAGE_BYTES`; True where there are more.
+        """
+        rows, are_more = self._listed(_STORED, chosen, after, limit)
+        return [(row[0], as_memory(row[1:])) for row in rows], are_more
+
+    def texts(self, chosen: Filter, *, after: int, limit: int) -> tuple[list[Row], bool]:
+        """Return place, title, summary and sealed content of records behind a place, bounded like a page."""
         return self._listed(_SEARCHED, chosen, after, limit)
 
     def at(self, place: int) -> MemoryBlob:
@@ -242,22 +253,38 @@ class Memories:
 
     def contents(self, *, at_a_time: int) -> Iterator[list[Row]]:
         """Place and sealed content of every record, in batches."""
-        after, everything = 0, Filter(self._user_id)
-        while batch := self._listed(("content",), everything, after, at_a_time):
-            yield batch
-            after = batch[-1][0]
+        after, everything, are_more = 0, Filter(self._user_id), True
+        while are_more:
+            batch, are_more = self._listed(("content",), everything, after, at_a_time)
+            if batch:
+                yield batch
+                after = batch[-1][0]
 
     def replace_contents(self, sealed: Mapping[int, str]) -> None:
         """Other sealed content for records by their places; nothing else of them changes."""
         rows = [{"place": place, "sealed": content} for place, content in sealed.items()]
         self._queries.run_many(_RESEAL, rows)
 
-    def _listed(self, columns: tuple[str, ...], chosen: Filter, after: int, limit: int) -> list[Row]:
+    def _listed(
+        self, columns: tuple[str, ...], chosen: Filter, after: int, limit: int
+    ) -> tuple[list[Row], bool]:
         tag_ids = tuple(self.tags.ids_of(chosen.tags).values())
         if chosen.tags and not tag_ids:
-            return []
+            return [], False
         statement, parameters = listing(columns, chosen, tag_ids)
-        return self._queries.rows(statement, after=after, limit=limit, **parameters)
+        parameters["after"] = after
+        if self._queries.dialect.name == "postgresql":  # whose driver fetches all rows at once
+            if limit > _FEW:
+                count, _ = counting(chosen, tag_ids)
+                ((n_rows,),) = self._queries.rows(count, limit=limit, max_bytes=MAX_PAGE_BYTES, **parameters)
+                limit = max(1, n_rows)
+            rows = self._queries.rows(statement, limit=limit + 1, **parameters)
+            return rows[:limit], len(rows) > limit
+        texts = [1 + columns.index(name) for name in _TEXTS if name in columns]
+        rows, are_more = self._queries.rows_within(
+            statement, max_chars=MAX_PAGE_BYTES, texts=texts, limit=limit + 1, **parameters
+        )
+        return rows[:limit], are_more or len(rows) > limit
 
 
 def granted_memory(queries: Queries, memory_id: str, *, developer_id: str, user_id: str) -> MemoryBlob | None:

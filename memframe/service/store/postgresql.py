@@ -10,8 +10,10 @@ from __future__ import annotations
 from selectors import EVENT_READ, DefaultSelector
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, event, func, select
+from sqlalchemy import URL, Connection, Engine, event, func, select, text
 from sqlalchemy.exc import DBAPIError, DisconnectionError
+
+from memframe.errors import ConfigError
 
 LOCK_TIMEOUT_MS = 10_000
 NETWORK_TIMEOUTS = {"connect_timeout": 10, "tcp_user_timeout": 10_000}
@@ -42,6 +44,7 @@ def prepare_postgresql(engine: Engine) -> None:
     def bound(dialect: object, record: object, words: object, parameters: dict[str, Any]) -> None:  # noqa: ARG001 - the event's signature
         for name, value in NETWORK_TIMEOUTS.items():
             parameters.setdefault(name, value)
+        parameters["client_encoding"] = "utf8"  # whatever the environment says: any text may come
 
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, record: object) -> None:  # noqa: ARG001 - the event's signature
@@ -70,6 +73,16 @@ def is_away(error: DBAPIError) -> bool:
     """Whether there is no connection to be had: the driver says so with no code at all, or with one of these."""
     code = getattr(error.orig, "sqlstate", "")  # which errors of SQLite have not
     return code is None or code.startswith(_NO_CONNECTION)
+
+
+def check_encoding(connection: Connection, name: str) -> None:
+    """Refuse a database that cannot keep every text; ``name`` is what it is called in messages."""
+    encoding = connection.scalar(text("SHOW server_encoding"))
+    if encoding != "UTF8":
+        raise ConfigError(
+            f"{name} is in the encoding {encoding}, which cannot keep every text; make one in UTF8, and name it: "
+            "CREATE DATABASE memframe_utf8 ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0"
+        )
 
 
 def lock_schema(connection: Connection) -> None:

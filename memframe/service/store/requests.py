@@ -10,6 +10,7 @@ from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, Engine, Select, bindparam, insert, select, update
 
 from memframe.errors import NotFoundError
+from memframe.service.logs import log_event
 from memframe.service.rules import states_before, wrong_state
 from memframe.service.store.engine import fetch_all, fetch_one, writing
 from memframe.service.store.schema import access_requests, developers, users
@@ -115,7 +116,11 @@ class AccessRequests:
                 raise _unknown()
             if connection.execute(change).rowcount != 1:
                 raise wrong_state(_one(connection, request_id).status, status)
-            return _one(connection, request_id)
+            decided = _one(connection, request_id)
+        by = "operator" if user_id is None else "user"
+        pair = {"developer_id": decided.developer_id, "user_id": decided.user_id}
+        log_event(f"access {status}", request_id=request_id, **pair, by=by)
+        return decided
 
     def _many(self, query: Select[Any]) -> list[StoredRequest]:
         with self._engine.connect() as connection:

@@ -1,5 +1,7 @@
 """SQLite as the store uses it: one file, written ahead (WAL), every commit seen through to the disk.
 
+What is deleted is overwritten with zeros, whatever the library was built to do by itself.
+
 Write transactions take the lock at their beginning: what was read inside one still holds when it is written.
 Whoever waits for SQLite's lock looks again from time to time, and of many who do some may never find it
 free; so threads of one process wait in line for a lock of their own, and only processes compete, who look
@@ -34,7 +36,7 @@ def prepare_sqlite(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, record: object) -> None:  # noqa: ARG001 - the event's signature
         connection.isolation_level = None  # the driver's own BEGIN comes too late for our transactions
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
             connection.execute(f"PRAGMA {pragma}")
         connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
 

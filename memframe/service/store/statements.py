@@ -106,6 +106,28 @@ class Queries:
         self._execute(statement, parameters)
         return list(self._cursor.fetchall())
 
+    def rows_within(
+        self, statement: Statement, *, max_chars: int, texts: Sequence[int], **parameters: Any
+    ) -> tuple[list[Row], bool]:
+        """Return the first rows that a statement finds, and True where there are more of them.
+
+        They end with the one whose texts, in the columns at the places ``texts``, reach ``max_chars``. That bounds
+        the memory that they take only where the driver fetches rows one by one, as SQLite's does.
+        """
+        self._execute(statement, parameters)
+        rows: list[Row] = []
+        n_chars = 0
+        with self._naming_errors():
+            for row in iter(self._cursor.fetchone, None):
+                if n_chars >= max_chars:
+                    self._cursor.close()  # which ends the statement
+                    self._cursor = self._connection.cursor()
+                    return rows, True
+                rows.append(row)
+                for place in texts:
+                    n_chars += len(row[place] or "")
+        return rows, False
+
     def row(self, statement: Statement, **parameters: Any) -> Row | None:
         """The first that a statement finds, or None."""
         found = self.rows(statement, **parameters)
