@@ -22,7 +22,7 @@ from memframe.errors import (
     ServiceError,
 )
 from memframe.retries import retry_after_s
-from memframe.secret import SecretBytes, secret_from_wire
+from memframe.secret import SecretBytes, hide_frames, secret_from_wire
 
 T = TypeVar("T")
 
@@ -130,6 +130,7 @@ def _first_listed(document: Mapping[str, Any]) -> dict[str, str]:
     return {name: field + text for name, text in texts.items()}
 
 
+@hide_frames
 def decoded(body: SecretBytes, kind: type[T], *, what: object) -> T:
     """The body as a struct of `memframe.wire`.
 

@@ -22,7 +22,7 @@ from memframe.answers import Answer, decoded
 from memframe.errors import ConfigError
 from memframe.loopback import await_redirect
 from memframe.redirected import Attempt, code_in, origin_of, refusal_of
-from memframe.secret import Secret, SecretBytes, as_secret, closed
+from memframe.secret import Secret, SecretBytes, as_secret, closed, hide_frames
 from memframe.settings import find_oauth_settings
 from memframe.transport import FORM_BODY, Transport
 from memframe.wire import OAuthTokens
@@ -210,6 +210,7 @@ def _required(redirect_uri: str | None) -> str:
     return redirect_uri
 
 
+@hide_frames
 def _encoded(form: Mapping[str, str | Secret | None]) -> SecretBytes:
     """A form as it is sent, secrets in the open, without the fields that are None."""
     texts = {name: as_secret(value).reveal() for name, value in form.items() if value is not None}

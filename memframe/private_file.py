@@ -64,10 +64,13 @@ def filling_privately(path: Path) -> Iterator[Path]:
             if path.exists():
                 path.rename(before)
             fresh.rename(path)
-    except BaseException:  # Ctrl-C as well: nothing half made stays behind
-        shutil.rmtree(fresh)
-        if before.exists():
+    except (
+        BaseException
+    ):  # Ctrl-C as well, at any step: nothing half made stays behind, and one of the two stands
+        if before.exists() and not path.exists():
             before.rename(path)
+        for left in (fresh, before):
+            shutil.rmtree(left, ignore_errors=True)  # what broke off the work is the news
         raise
     _sync_folder(path.parent)
     if before.exists():

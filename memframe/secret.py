@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hmac
-from typing import Any, Generic, NoReturn, Self, TypeVar
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from traceback import extract_tb
+from typing import Any, Generic, NoReturn, ParamSpec, Self, TypeVar
 
-from memframe.errors import ConfigError
+from memframe.errors import ConfigError, MemframeError
 
 _MASK = "••••••"
 
@@ -128,6 +132,43 @@ class SecretBytes(_Hidden[bytes]):
 
 
 T = TypeVar("T")
+P = ParamSpec("P")
+
+
+def hide_frames(do: Callable[P, T]) -> Callable[P, T]:
+    """Cut what breaks into a call, Ctrl-C above all, off the frames in which secrets are in the open.
+
+    A traceback with local variables (of rich, or of IPython after ``%xmode Verbose``) would print headers and bodies.
+    Our own errors pass as they are: they are raised where no variable holds a secret.
+
+    Examples
+    --------
+    >>> @hide_frames
+    ... def wait():
+    ...     token = "in the open"
+    ...     raise KeyboardInterrupt
+    >>> try:
+    ...     wait()
+    ... except KeyboardInterrupt as stop:
+    ...     print(extract_tb(stop.__traceback__)[-1].name)
+    call
+    """
+
+    @wraps(do)
+    def call(*args: P.args, **options: P.kwargs) -> T:
+        try:
+            return do(*args, **options)
+        except MemframeError:
+            raise
+        except BaseException as error:
+            broken = error
+        if isinstance(broken, Exception):  # what the handler of a signal raises, or a fault of our own
+            place = extract_tb(broken.__traceback__)[-1]
+            broken.add_note(f"It came at {Path(place.filename).name}:{place.lineno}.")
+        broken.__cause__ = broken.__context__ = None
+        raise broken.with_traceback(None)
+
+    return call
 
 
 def closed(value: T) -> T | Secret:

@@ -31,7 +31,7 @@ from memframe.answers import Answer, error_of
 from memframe.errors import ConfigError, MemframeError, ProtocolError
 from memframe.pacing import TOO_MANY, Gate
 from memframe.retries import ReadRetry, read_retry, retry_after_s
-from memframe.secret import Secret, SecretBytes
+from memframe.secret import Secret, SecretBytes, hide_frames
 from memframe.showing import printable
 from memframe.silence import no_answer
 from memframe.way import Sent, Way, checked_bundle
@@ -85,7 +85,7 @@ class Transport:
         }
         self._retry = retry or read_retry()
         self._paced_retry = self._retry.new(status_forcelist={*self._retry.status_forcelist} - {TOO_MANY})
-        self._gate: Gate | None = None
+        self._gates: list[Gate] = []
         self._way_of = functools.cache(lambda _process: Way(trust_env=trust_env, ca_bundle=trusted))
 
     def _way(self) -> Way:
@@ -94,12 +94,21 @@ class Transport:
 
     @contextmanager
     def paced(self, gate: Gate) -> Iterator[None]:
-        """Within the block all reads go through a gate, which also repeats those that are refused with 429."""
-        self._gate = gate
+        """Within the block all reads go through a gate, which also repeats those that are refused with 429.
+
+        Of several blocks the one that was begun last counts, in whichever order they end.
+        """
+        with self._mutex:
+            self._gates.append(gate)
         try:
             yield
         finally:
-            self._gate = None
+            with self._mutex:
+                self._gates.remove(gate)
+
+    @property
+    def _gate(self) -> Gate | None:
+        return next(reversed([*self._gates]), None)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
@@ -109,23 +118,26 @@ class Transport:
     def without_repeats(self) -> Transport:
         """The same rules for callers that ask again by themselves: a refusal by status is raised at once."""
         twin = Transport(retry=self._retry.new(total=0))
-        twin._way_of, twin._secrets = self._way_of, self._secrets
+        twin._way_of, twin._secrets, twin._mutex = self._way_of, self._secrets, self._mutex
         return twin
 
+    @hide_frames
     def keep_out(self, *secrets: Secret | None) -> None:
         """Never repeat these in a message, should the service echo one."""
         with self._mutex:
             self._secrets += [secret for secret in secrets if secret and secret not in self._secrets]
 
+    @hide_frames
     def forget(self, *secrets: Secret) -> None:
         """These are used no more: of a million users, only the keys at hand are looked for in messages."""
         with self._mutex:
-            self._secrets = [secret for secret in self._secrets if secret not in secrets]
+            self._secrets[:] = [secret for secret in self._secrets if secret not in secrets]
 
     def close(self) -> None:
         """Close all connections."""
         self._way().close()
 
+    @hide_frames
     def exchange(
         self,
         method: str,
@@ -169,6 +181,7 @@ class Transport:
                 return answer
         raise failure  # out here, as what it came from holds the address, the token and the body
 
+    @hide_frames
     def start(self, url: str, *, auth: AuthBase, params: Mapping[str, str]) -> Sent | None:
         """Send a GET, whose answer `exchange` reads later; until then the service works and the socket takes it in.
 
@@ -241,7 +254,9 @@ class Transport:
 
     def scrubbed(self, text: str) -> str:
         """Text of the service made fit to print, with our secrets masked."""
-        for secret in self._secrets:
+        with self._mutex:
+            secrets = [*self._secrets]
+        for secret in secrets:
             text = text.replace(secret.reveal(), "••••••")
         return printable(text)
 

@@ -82,13 +82,13 @@ class Vault:
     keys: tuple[DataKey, ...]
     searched: str = field(default="the vault", repr=False)
 
-    def seal(self, data: bytes, *, bound_to: str) -> bytes:
-        """Bytes for the disk, which open only with the same ``bound_to``."""
+    def seal(self, data: bytes, *, bound_to: str, beside: bytes = b"") -> bytes:
+        """Bytes for the disk, which open only with the same ``bound_to``, and the same bytes ``beside`` them."""
         key = self.keys[0]
         head, nonce = MARK + key.id, os.urandom(_NONCE_BYTES)
-        return head + nonce + key.cipher.encrypt(nonce, data, head + bound_to.encode())
+        return head + nonce + key.cipher.encrypt(nonce, data, head + bound_to.encode() + beside)
 
-    def open(self, sealed: bytes, *, bound_to: str) -> bytes:
+    def open(self, sealed: bytes, *, bound_to: str, beside: bytes = b"") -> bytes:
         """The bytes that were sealed.
 
         Raises
@@ -103,7 +103,9 @@ class Vault:
             )
         key = self._key(head.removeprefix(MARK), bound_to)
         try:
-            return key.cipher.decrypt(nonce, sealed[_HEAD_BYTES + _NONCE_BYTES :], head + bound_to.encode())
+            return key.cipher.decrypt(
+                nonce, sealed[_HEAD_BYTES + _NONCE_BYTES :], head + bound_to.encode() + beside
+            )
         except (InvalidTag, ValueError):
             raise JournalError(
                 f"{bound_to}: what is stored was changed, or belongs elsewhere; restore a copy of it"

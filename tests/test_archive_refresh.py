@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -308,6 +309,50 @@ def test_at_no_moment_is_there_no_archive(tmp_path, stranger, can_exchange, monk
     assert (path in moved) == (not can_exchange)
     check_like_a_load(access, path)
     assert os.listdir(tmp_path) == ["memories"]  # noqa: PTH208 - hidden files too
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+@pytest.mark.parametrize("was_there", [True, False])
+def test_ctrl_c_at_any_step_of_replacing_a_folder_is_heard_and_leaves_one_that_is_whole(
+    tmp_path, can_exchange, was_there, monkeypatch
+):
+    """At each line, and behind each call of the system, of `filling_privately` and the parts of Python it uses."""
+    if not can_exchange:
+        monkeypatch.setattr(private_file, "_exchange", lambda one, other: False)
+    n_heard = 0
+    for nth in count(1):
+        home = tmp_path / str(nth)
+        home.mkdir()
+        path = home / "memories"
+        if was_there:
+            path.mkdir()
+            (path / "rows").write_text("old")
+        left = nth
+
+        def press(frame, event, argument):
+            nonlocal left
+            if Path(frame.f_code.co_filename).name not in {"private_file.py", "pathlib.py", "_local.py"}:
+                return None
+            left -= event in {"line", "return"}
+            if left == 0:
+                left = -1
+                sys.settrace(None)
+                raise KeyboardInterrupt
+            return press
+
+        try:
+            with private_file.filling_privately(path) as fresh:
+                (fresh / "rows").write_text("new")
+                sys.settrace(press)
+        except KeyboardInterrupt:
+            n_heard += 1
+        finally:
+            sys.settrace(None)
+        assert not path.exists() or (path / "rows").read_text() in {"old", "new"}
+        assert path.exists() or not was_there
+        if left > 0:
+            break
+    assert n_heard == nth - 1 > 20
 
 
 def test_a_file_system_without_links_gets_copies(tmp_path, stranger, small_parts, monkeypatch):

@@ -5,6 +5,7 @@ import pickle
 import sys
 import traceback
 import warnings
+from itertools import count
 from types import MappingProxyType
 from urllib.parse import parse_qs, urlsplit
 
@@ -167,3 +168,94 @@ def test_what_was_searched_for_is_in_no_error_and_no_warning(walk):
         *walk.warned,
     ]
     assert not [text for text in spoken if found_in(text, {"search": SEARCH})]
+
+
+# Ctrl-C during a request
+
+
+WAITING = (
+    *(
+        "http/client.py",
+        "socket.py",
+        "urllib3/connection.py",
+        "urllib3/connectionpool.py",
+        "urllib3/response.py",
+    ),
+    *("requests/models.py", "requests/structures.py", "memframe/way.py", "memframe/transport.py"),
+    *("memframe/bearer.py", "memframe/client.py", "memframe/oauth.py", "memframe/wire.py"),
+)
+"""Files in whose frames a request waits or is made. The locks of queues are left alone: who breaks into them is
+stuck."""
+
+
+def interrupted(step, nth):
+    """What Ctrl-C at the n-th line of a request raises; None where it has fewer lines.
+
+    Where Python lets it come to nothing, as while an object is torn down, an empty one.
+    """
+    left = nth
+
+    def press(frame, event, argument):
+        nonlocal left
+        if not frame.f_code.co_filename.endswith(WAITING):
+            return None
+        left -= 1
+        if left == 0:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return press
+
+    sys.settrace(press)
+    try:
+        step()
+    except KeyboardInterrupt as stop:
+        return stop
+    except mf.MemframeError:
+        pass
+    finally:
+        sys.settrace(None)
+    return None if left > 0 else KeyboardInterrupt()
+
+
+STEPS = {
+    "sign in": lambda user, client, secrets: client.sign_in(),
+    "ask": lambda user, client, secrets: client.create_access_request(secrets["memory key"], "a walk"),
+    "credentials": lambda user, client, secrets: client.credentials(secrets["request"]),
+    "create": lambda user, client, secrets: client.create_memory_blob(
+        user.user_id, memory_key=secrets["memory key"], content="tea"
+    ),
+    "load": lambda user, client, secrets: mf.load_memories(
+        mf.access.Access(client, secrets["request"], secrets["keys"], secrets["envelope"]),
+        page_size=1,
+        progress=False,
+    ),
+    "exchange": lambda user, client, secrets: secrets["flow"].exchange("code_canary-of-consent"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of sockets that it left open
+@pytest.mark.parametrize("name", STEPS)
+def test_ctrl_c_during_a_request_shows_no_secret_in_a_traceback_with_local_variables(user, name):
+    """At every 11th line that runs, from the first to the last: while it is made, while it waits, while it is read."""
+    access = user.access()
+    service, keys = user.service, access.credentials
+    secrets = {"memory key": keys.memory_key, "flow": user.flow(), "keys": keys}
+    secrets |= {"request": access.request_id, "envelope": access.envelope}
+    shown = {
+        "api key": service.api_key,
+        "client secret": service.client_secret,
+        "memory key": keys.memory_key.reveal(),
+        "encryption key": keys.encryption_key.reveal(),
+    }
+    n_broken = 0
+    for nth in count(1, 11):
+        client = mf.connect(service.base_url, api_key=service.api_key, auth_url=service.auth_url)
+        shown["token"] = client.sign_in().token.reveal()
+        stop = interrupted(lambda: STEPS[name](user, client, secrets), nth)  # noqa: B023 - called at once
+        client.close()
+        if stop is None:
+            break
+        n_broken += 1
+        for text in shown_by(stop):
+            assert not found_in(text, shown), (nth, text[:60])
+    assert n_broken > 20

@@ -1,17 +1,26 @@
 """The journal: closed, whole, for one process; and when it cannot be kept, nothing is sent."""
 
+import errno
 import os
 import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import contextmanager
+from copy import copy
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import count
 from pathlib import Path
+from uuid import uuid4
 
+import msgspec
 import pandas as pd
 import pytest
+from msgspec.structs import replace
 
 import memframe as mf
+from memframe.apply import Surroundings
 from memframe.change import Change
 from memframe.journal import Draft, Header, Journal, Operation, Shelf, Standing, list_runs, purge_runs
 from memframe.secret import Secret
@@ -22,6 +31,7 @@ from tests.simulation.scenario import STAGE, deletes, patches
 from tests.simulation.world import KEYS, World
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
+FORMER = Path(__file__).parent / "former.journal"
 VAULT = Vault((DataKey(Secret("3c" * 32)),))
 HEADER = Header(
     run_id="0b5e9e9c-3d1f-4c55-9a53-6f5d4a1b2c3d",
@@ -318,10 +328,7 @@ def shelf(tmp_path):
 
 
 def stood(shelf, days_ago=0, state="done", run_id="0b5e9e9c"):
-    header = Header(
-        **{name: getattr(HEADER, name) for name in HEADER.__struct_fields__}
-        | {"run_id": run_id, "created_at": NOW - timedelta(days=days_ago)}
-    )
+    header = replace(HEADER, run_id=run_id, created_at=NOW - timedelta(days=days_ago))
     path = shelf.path_of(header)
     with Journal.create(path, header, DRAFTS, VAULT) as journal:
         journal.record([Operation(n, draft.change, Standing(state=state)) for n, draft in enumerate(DRAFTS)])
@@ -355,12 +362,12 @@ def test_a_running_and_a_damaged_one_are_told(shelf):
 
 def test_old_runs_are_purged_with_all_that_lay_beside_them(shelf):
     old, young = stood(shelf, 31), stood(shelf, 29, run_id="second")
-    shelf.note_open("second", "a plan", young)
-    shelf.note_open("0b5e9e9c", "another plan", old)
+    shelf.note_open(replace(HEADER, run_id="second"), young)
+    shelf.note_open(replace(HEADER, run_id="0b5e9e9c"), old)
     gone = purge_runs(folder=shelf.folder, now=NOW)
     assert gone.journal.tolist() == [old]
     assert [path.name for path in shelf.folder.iterdir() if path.is_file()] == [young.name]
-    assert shelf.open_runs() == [young]
+    assert [note.journal for note in shelf.notes()] == [young]
     assert purge_runs(older_than_days=0, folder=shelf.folder, now=NOW).journal.tolist() == [young]
 
 
@@ -372,19 +379,353 @@ def test_days_are_a_number_from_0(shelf, days):
 
 def test_an_open_run_is_found_wherever_its_journal_is(shelf, path):
     Journal.create(path, HEADER, DRAFTS, VAULT).close()
-    shelf.note_open(HEADER.run_id, HEADER.plan_id, path)
+    shelf.note_open(HEADER, path)
     assert list_runs(folder=shelf.folder).journal.tolist() == [path]
     assert purge_runs(0, folder=shelf.folder).empty  # the caller keeps it elsewhere
     path.unlink()
+    (run,) = list_runs(folder=shelf.folder).to_dict("records")
+    assert (run["state"], run["run"], run["user_id"]) == ("missing", HEADER.run_id, HEADER.user_id)
+    assert purge_runs(0, folder=shelf.folder).empty  # its disk may be away
+
+
+def test_a_note_that_disappears_while_runs_are_listed_is_no_fault(shelf, monkeypatch):
+    """Another process purges: after the names were read, and after the files were seen."""
+    path = stood(shelf, 40)
+    shelf.note_open(HEADER, path)
+    listed = type(path).iterdir
+
+    def purged_meanwhile(folder):
+        names = [*listed(folder)]
+        monkeypatch.undo()
+        purge_runs(folder=shelf.folder, now=NOW)
+        return iter(names)
+
+    monkeypatch.setattr(type(path), "iterdir", purged_meanwhile)
     assert list_runs(folder=shelf.folder).empty
+    path = stood(shelf, 40)
+
+    def removed_meanwhile(path, *arguments, **options):
+        if path.name.endswith(".journal"):
+            path.unlink(missing_ok=True)
+        return opened(path, *arguments, **options)
+
+    opened = Journal.open
+    monkeypatch.setattr(Journal, "open", removed_meanwhile)
+    assert list_runs(folder=shelf.folder).empty
+    assert purge_runs(folder=shelf.folder, now=NOW).empty
 
 
-def test_a_plan_that_was_carried_out_is_known_as_long_as_its_journal_is_there(shelf, path):
-    Journal.create(path, HEADER, DRAFTS, VAULT).close()
-    shelf.note_open(HEADER.run_id, HEADER.plan_id, path)
-    shelf.note_closed(HEADER.run_id)
-    assert (shelf.of_plan(HEADER.plan_id), shelf.of_plan("another")) == (path, None)
-    assert list_runs(folder=shelf.folder).journal.tolist() == [path]
-    path.unlink()
-    assert shelf.of_plan(HEADER.plan_id) is None
-    assert not list((shelf.folder / "plans").iterdir())
+PURGING = """
+import sys
+from pathlib import Path
+from memframe import list_runs, purge_runs
+
+while not Path(sys.argv[1], "done").exists():
+    list_runs(folder=Path(sys.argv[1]))
+    purge_runs(folder=Path(sys.argv[1]))
+"""
+
+
+def test_two_processes_that_list_and_purge_do_not_disturb_each_other(shelf):
+    command = [sys.executable, "-c", PURGING, str(shelf.folder)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as other:
+        try:
+            for number in range(60):
+                header = replace(HEADER, run_id=f"{number:08}", created_at=datetime(2020, 1, 1, tzinfo=UTC))
+                path = shelf.path_of(header)
+                Journal.create(path, header, DRAFTS, VAULT).close()
+                shelf.note_open(header, path)
+                list_runs(folder=shelf.folder)
+                purge_runs(folder=shelf.folder)
+        finally:
+            (shelf.folder / "done").touch()
+            _, errors = other.communicate(timeout=60)
+    assert other.returncode == 0, errors
+    assert not [*shelf.notes(), *shelf.folder.glob("*.journal")]  # SQLite may leave an empty -shm of a reader
+
+
+# What an earlier run leaves to the next one
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """The folder of journals, of a state folder that nobody else uses."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return tmp_path / "memframe" / "runs"
+
+
+def facts(n=2, name="fact"):
+    return pd.DataFrame({"content": [f"{name} {row}" for row in range(n)]})
+
+
+def write(access, frame, **options):
+    return mf.create_memories(access, frame, progress=False, settle_s=0.0, **options)
+
+
+def cut_short(access, journal=None, **past):
+    """The journal of a run of two creates that was interrupted behind the first."""
+    surroundings = Surroundings(clock=map(float, count()).__next__, **past)  # no step of progress is too soon
+
+    def stop(done, total, text):
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        mf.create_memories(
+            access, facts(), journal=journal, progress=stop, workers=1, surroundings=surroundings
+        )
+    (found,) = mf.list_runs().query("state == 'open'").journal
+    return found
+
+
+def note_of(runs):
+    (note,) = (runs / "open").iterdir()
+    return note
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xff\xfe", b"{", b"{}", b"[1]", b'{"journal": 3}', b"\0"])
+def test_a_note_that_cannot_be_read_stops_its_own_user_alone_and_is_named(
+    user, access, runs, tmp_path, damage
+):
+    cut_short(access, journal=tmp_path / "elsewhere.journal")
+    note = note_of(runs)
+    note.write_bytes(damage)
+    with pytest.raises(mf.JournalError) as caught:
+        write(access, facts(1, "something else"))
+    for words in (user.user_id, access.client.base_url, str(note), "resume_run", "purge_runs(journals="):
+        assert words in str(caught.value)
+    assert mf.list_runs().state.tolist() == ["unreadable"]
+    with mine_and_another(user) as other:
+        assert write(other, facts()).is_complete
+    mf.purge_runs(journals=[note])
+    assert write(access, facts(1, "something else")).is_complete
+
+
+@contextmanager
+def mine_and_another(user):
+    other = type(user)(user.service, f"{uuid4()}@example.org")
+    yield other.access()
+    other.close()
+
+
+def test_where_the_journal_stands_in_its_own_place_an_empty_note_is_not_missed(access, runs):
+    journal = cut_short(access)
+    note_of(runs).write_bytes(b"")
+    with pytest.raises(mf.PlanError, match=r"cut short.*2 changes.*resume_run"):
+        write(access, facts())
+    mf.resume_run(access, journal, progress=False, settle_s=0.0).raise_for_failures()
+    assert len(mf.load_memories(access)) == 2
+
+
+def test_a_damaged_journal_stops_its_own_user_alone_and_is_named(user, access, runs):
+    journal = cut_short(access)
+    journal.write_bytes(b"no database any more" * 999)
+    with pytest.raises(mf.JournalError) as caught:
+        write(access, facts(1, "something else"))
+    for words in (user.user_id, str(journal), "damaged", "move it", "purge_runs(journals="):
+        assert words in str(caught.value)
+    with mine_and_another(user) as other:
+        assert write(other, facts()).is_complete
+    mf.purge_runs(journals=[str(journal)])
+    assert write(access, facts(1, "something else")).is_complete
+
+
+def test_notes_of_an_earlier_version_are_still_read(user, access, runs, tmp_path):
+    journal = cut_short(access, journal=tmp_path / "elsewhere.journal")
+    note = note_of(runs)
+    _, plan_id, run_id = note.name.split(".")
+    note.unlink()
+    (runs / "open" / run_id).write_text(str(journal))
+    (runs / "plans" / plan_id).write_text(str(journal))
+    with pytest.raises(mf.PlanError, match=r"cut short.*2 changes.*resume_run"):
+        write(access, facts())
+    with mine_and_another(user) as other:
+        assert write(other, facts()).is_complete
+    mf.resume_run(access, journal, progress=False, settle_s=0.0).raise_for_failures()
+    assert write(access, facts()).is_complete  # who wants them twice can have them
+    assert not [*(runs / "open").iterdir()]
+
+
+def test_an_empty_note_of_an_earlier_version_is_told_and_stops_nobody(access, runs):
+    write(access, facts(1))
+    (runs / "open" / "0b5e9e9c-3d1f-4c55-9a53-6f5d4a1b2c3d").touch()
+    with pytest.warns(UserWarning, match=r"an earlier version .*0b5e9e9c.*cannot be read.*purge_runs"):
+        assert write(access, facts(1, "another")).is_complete
+
+
+def test_a_run_at_another_service_with_the_same_user_id_is_none_of_ours(shelf):
+    elsewhere = replace(HEADER, base_url="https://elsewhere.example.org/api/v1")
+    shelf.note_open(HEADER, shelf.path_of(HEADER))
+    assert len(shelf.unfinished(HEADER.base_url, HEADER.user_id.upper())) == 1
+    assert not shelf.unfinished(elsewhere.base_url, elsewhere.user_id)
+
+
+def name_of(handle):
+    return str(Path(f"/proc/self/fd/{handle}").readlink())
+
+
+def test_a_note_is_on_the_disk_whole_before_anything_is_sent_or_nothing_is(access, runs, monkeypatch):
+    """The disk is full when the note is written: after the journal, before the first request."""
+    synced, really = [], os.fsync
+
+    def full(handle):
+        synced.append(name_of(handle))
+        if f"{runs}/open/" in synced[-1]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        really(handle)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(mf.JournalError, match=r"No space left.*nothing is sent"):
+            write(access, facts())
+    assert not [*(runs / "open").iterdir()]
+    assert mf.load_memories(access).empty
+    (run,) = mf.list_runs().to_dict("records")
+    assert run["planned"] == 2
+    synced.clear()
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(name_of(handle)))
+    assert mf.resume_run(access, run["journal"], progress=False, settle_s=0.0).is_complete
+    note, folder = synced
+    assert note.startswith(f"{runs}/open/.")
+    assert folder == str(runs / "open")
+
+
+def test_a_plan_is_not_carried_out_twice_while_the_disk_with_its_journal_is_away(access, runs, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    plan = mf.plan_changes(access, facts())
+    apply = partial(mf.apply_plan, access, plan, progress=False, settle_s=0.0)
+    apply(journal=disk / "run.journal").raise_for_failures()
+    away = disk.rename(tmp_path / "away")
+    assert mf.list_runs().state.tolist() == ["missing"]
+    assert mf.purge_runs(0).empty
+    for options in ({}, {"journal": tmp_path / "another.journal"}):
+        with pytest.raises(mf.PlanError) as caught:
+            apply(**options)
+        for words in (
+            "begun already",
+            str(disk / "run.journal"),
+            "plugging in its disk",
+            "purge_runs(journals=",
+        ):
+            assert words in str(caught.value)
+    away.rename(disk)
+    assert mf.list_runs().state.tolist() == ["finished"]
+    with pytest.raises(mf.PlanError, match="begun already: resume_run"):
+        apply()
+    assert len(mf.load_memories(access)) == 2
+    (disk / "run.journal").unlink()
+    assert mf.purge_runs(journals=[disk / "run.journal"]).state.tolist() == ["missing"]
+    assert mf.list_runs().empty
+    assert apply().is_complete  # who says that it is gone can have it twice
+
+
+def test_rows_of_a_run_whose_journal_is_away_are_not_planned_anew(access, runs, tmp_path):
+    journal = cut_short(access, journal=tmp_path / "run.journal")
+    away = journal.rename(tmp_path / "away.journal")
+    with pytest.raises(mf.JournalError, match=rf"cut short.* not at {journal}.*plugging in its disk"):
+        write(access, facts())
+    mf.resume_run(access, away, progress=False, settle_s=0.0).raise_for_failures()
+    assert write(access, facts()).is_complete
+    assert len(mf.load_memories(access)) == 4
+
+
+def test_a_plan_whose_journal_was_removed_by_hand_is_refused_until_it_is_purged(access, runs):
+    plan = mf.plan_changes(access, facts())
+    run = mf.apply_plan(access, plan, progress=False, settle_s=0.0)
+    run.journal.unlink()
+    with pytest.raises(mf.PlanError, match=rf"not at {run.journal}"):
+        mf.apply_plan(access, plan, progress=False)
+    assert mf.purge_runs(0).journal.tolist() == [run.journal]
+    assert mf.apply_plan(access, plan, progress=False, settle_s=0.0).is_complete
+
+
+def test_what_is_given_up_must_be_a_run_and_not_running(runs, shelf, tmp_path):
+    notes = tmp_path / "notes.txt"
+    notes.write_text("mine")
+    for path in (notes, tmp_path / "nothing"):
+        with pytest.raises(mf.JournalError, match="no run is known"):
+            purge_runs(journals=[path], folder=shelf.folder)
+    assert notes.exists()
+    running = stood(shelf)
+    with Journal.open(running, VAULT, writes=True), pytest.raises(mf.JournalError, match="is running"):
+        purge_runs(journals=[running], folder=shelf.folder)
+    assert running.exists()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"user_id": "0b5e9e9c-3d1f-4c55-9a53-6f5d4a1b2c3d"},
+        {"base_url": "https://elsewhere.example.org/api/v1"},
+        {"plan_id": "cd" * 32},
+        {"run_id": "another"},
+        {"key_version": 2},
+        {"encrypt": False},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_a_header_that_was_changed_on_the_disk_is_refused(access, user, runs, changed):
+    """Also towards the user whom it names then: their memories would get what was meant for another one."""
+    journal = cut_short(access)
+    with sqlite3.connect(journal) as database:
+        ((text,),) = database.execute("SELECT value FROM header WHERE name = 'header'")
+        header = msgspec.json.decode(text, type=Header)
+        named = replace(header, **changed)
+        database.execute("UPDATE header SET value = ? WHERE name = 'header'", (msgspec.json.encode(named),))
+    database.close()
+    theirs = copy(access)
+    theirs.credentials = replace(access.credentials, user_id=named.user_id)
+    for opened in (access, theirs):
+        for go_on in (mf.resume_run, mf.plan_undo):
+            with pytest.raises(mf.JournalError, match="header"):
+                go_on(opened, journal)
+    assert len(mf.load_memories(access)) == 1
+
+
+def test_a_header_without_its_mark_or_of_the_former_format_is_refused_too(journal, path):
+    journal.close()
+    for statement in ("DELETE FROM header WHERE name = 'mark'", "PRAGMA user_version = 1"):
+        with sqlite3.connect(path) as database:
+            database.execute(statement)
+        database.close()
+        with pytest.raises(mf.JournalError), reopened(path) as again:
+            again.operations()
+
+
+def test_a_journal_of_the_former_format_is_still_read():
+    """Written before headers were authenticated: one create, done."""
+    with Journal.open(FORMER, VAULT) as journal:
+        assert journal.counts() == {"done": 1, "planned": 1}
+        assert [op.change for op in journal.operations()] == [draft.change for draft in DRAFTS]
+        assert journal.request(0).reveal() == DRAFTS[0].request
+        assert (journal.backup(1), journal.ids_before) == (OLD, {"m1", "m2"})
+
+
+def test_finished_journals_go_with_age_when_a_run_begins_and_open_ones_stay(access, runs, tmp_path):
+    plan = mf.plan_changes(access, facts())
+    year_ago = datetime.now(UTC) - timedelta(days=365)
+    past = {"surroundings": Surroundings(now=lambda: year_ago), "settle_s": 0.0}
+    finished = mf.apply_plan(access, plan, progress=False, **past).journal
+    kept = mf.create_memories(
+        access, facts(1, "kept"), journal=tmp_path / "run.journal", progress=False, **past
+    )
+    unfinished = cut_short(access, now=lambda: year_ago)
+    for path in (finished, kept.journal, unfinished):
+        os.utime(path, (year_ago.timestamp(), year_ago.timestamp()))
+    young = write(access, facts(1, "something else")).journal
+    assert [path.exists() for path in (finished, kept.journal, unfinished, young)] == [
+        False,
+        True,
+        True,
+        True,
+    ]
+    assert set(mf.list_runs().journal) == {kept.journal, unfinished, young}
+    with pytest.raises(mf.PlanError, match=r"purged since.*a new plan"):
+        mf.apply_plan(access, plan, progress=False)
+    (note,) = [note for note in (runs / "plans").iterdir() if plan.id in note.name]
+    assert access.user_id not in note.name + note.read_text()
+    mf.purge_runs()
+    assert note.exists()  # it was made just now
+    mf.purge_runs(0)
+    assert not note.exists()

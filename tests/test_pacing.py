@@ -141,6 +141,24 @@ def test_without_a_gate_or_after_it_reads_are_asked_as_ever(stranger):
     assert len(stranger.requests_to(wire.LIST_TAGS)) == 7  # one, then one and five repeats
 
 
+@pytest.mark.parametrize("first_out", ["inner", "outer"])
+def test_the_end_of_one_block_leaves_the_gate_of_another(stranger, first_out):
+    client, times = stranger.client(), {"outer": Time(), "inner": Time()}
+    blocks = {name: client.paced(Gate(time.pace(4))) for name, time in times.items()}
+    for block in blocks.values():
+        block.__enter__()
+    blocks.pop(first_out).__exit__(None, None, None)
+    (left,) = blocks
+    stranger.script(wire.LIST_TAGS, *[answered(429, {}, Retry_After="7")] * 3)
+    client.tags("u1")
+    assert {name: time.slept for name, time in times.items()} == {left: [7] * 3, first_out: []}
+    blocks[left].__exit__(None, None, None)
+    stranger.always(wire.LIST_TAGS, answered(429))
+    with pytest.raises(RateLimitError):
+        client.tags("u1")
+    assert times[left].slept == [7] * 3
+
+
 def test_writes_are_left_to_whoever_knows_what_they_mean(stranger):
     client = stranger.client()
     stranger.always(wire.CREATE_MEMORY, answered(429, {}, Retry_After="7"))

@@ -2,7 +2,12 @@
 
 import pytest
 
+import memframe as mf
+from memframe import wire
 from memframe.transport import Transport
+from tests.canaries import found_in
+from tests.faults import answered
+from tests.strangers import SECRETS
 
 DEAD = "http://127.0.0.1:9"
 
@@ -14,3 +19,19 @@ def test_no_proxy_stands_before_this_machine(service, monkeypatch, variable):
     monkeypatch.delenv("no_proxy", raising=False)
     answer = Transport().exchange("GET", f"{service.auth_url}/schema/openapi.json")
     assert answer.status == 200
+
+
+@pytest.mark.parametrize("registering", ["client", "twin"])
+def test_secrets_that_are_registered_after_others_were_forgotten_are_masked_for_the_twin_too(
+    stranger, registering
+):
+    client = stranger.client()
+    twin = client.without_repeats()
+    client.forget(client.credentials("r1"))
+    {"client": client, "twin": twin}[registering].credentials("r1")
+    stranger.always(wire.LIST_TAGS, answered(400, {"detail": f"no tags for {SECRETS['encryption key']}"}))
+    for one in (client, twin):
+        with pytest.raises(mf.InvalidError) as caught:
+            one.tags("u1")
+        assert "no tags for ••••••" in str(caught.value)
+        assert not found_in(str(caught.value), SECRETS)

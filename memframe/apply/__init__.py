@@ -17,6 +17,7 @@ the API knows no condition for a write.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -41,7 +42,7 @@ from memframe.apply.start import (
 )
 from memframe.apply.surroundings import Surroundings
 from memframe.errors import JournalError, PlanError, check_kind
-from memframe.journal import Journal, Operation, Shelf, Standing
+from memframe.journal import KEPT_DAYS, Journal, Operation, Shelf, Standing
 from memframe.plan import Plan
 from memframe.private_file import expand_path
 from memframe.progress import Progress, ProgressOption
@@ -76,7 +77,8 @@ def apply_plan(
     confirm : int, optional
         How many memories the plan deletes; a must where it deletes any.
     journal : path, optional
-        Where the record of the run is made; by default in the user's state folder.
+        Where the record of the run is made; by default in the user's state folder, where those of finished runs
+        older than 30 days are removed when a new run begins.
     workers : int
         Writes in flight, at most; fewer where the service asks for it. From 1 to 16.
     progress : "auto", True, False or callable
@@ -130,6 +132,7 @@ def apply_plan(
         read_at = surroundings.clock()
         header = header_of(access, plan, surroundings, encrypt=encrypt)
         path = shelf.path_of(header) if journal is None else expand_path(journal)
+        shelf.purge_finished(header.created_at - timedelta(days=KEPT_DAYS))
         drafts = drafts_of(plan, start, encrypt=encrypt)
         connect, keep = surroundings.connect, partial(keep_known, access)
         with (
@@ -229,7 +232,7 @@ def _in_doubt(books: Books) -> dict[int, Standing]:
 
 
 def _carried_out(job: Job, shelf: Shelf, path: Path) -> Run:
-    shelf.note_open(job.header.run_id, job.header.plan_id, path)
+    shelf.note_open(job.header, path)
     try:
         verification, stopped = Engine(job).carry_out()
     except BaseException as cut_short:  # Ctrl-C above all: whoever reads of it is told how to go on
@@ -239,6 +242,6 @@ def _carried_out(job: Job, shelf: Shelf, path: Path) -> Run:
         raise
     counts = job.books.balance()
     if not (counts["planned"] or counts["unknown"]):
-        shelf.note_closed(job.header.run_id)
+        shelf.note_closed(job.header)
     results = tuple(outcome_of(operation) for operation in job.books)
     return Run(results=results, journal=path, verification=verification, stopped=stopped)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import errno
 import math
+import warnings
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -22,7 +22,7 @@ from memframe.current import Stored, iter_stored, read_stored
 from memframe.envelope import Envelope
 from memframe.errors import ConfigError, JournalError, PlanError, StalePlanError
 from memframe.filters import refuse_unsendable
-from memframe.journal import Draft, Header, Journal, Shelf
+from memframe.journal import Draft, Header, Journal, Note, Shelf
 from memframe.plan import Plan
 from memframe.plan.wording import counted, listed, name_of, undo_note
 from memframe.showing import number_of
@@ -85,33 +85,82 @@ def refuse_repeated(shelf: Shelf, vault: Vault, plan: Plan) -> None:
     ------
     PlanError
         It names the journal of that run.
+    JournalError
+        What an unfinished run of the same user has written cannot be told, as its journal is away or damaged.
     """
     begun = shelf.of_plan(plan.id)
     if begun is not None:
-        raise PlanError(
-            f"this plan was carried out or begun already: resume_run(access, {str(begun)!r}) goes on with it, "
-            "and a new plan does it once more"
-        )
+        raise PlanError(_begun_already(begun))
     mine = {_aim(change) for change in plan.writes}
-    for path in shelf.open_runs():
-        shared = [change for change in _in_question(path, vault, plan.user_id) if _aim(change) in mine]
+    for note in shelf.unfinished(plan.base_url, plan.user_id):
+        shared = [change for change in _in_question(note, vault, plan) if _aim(change) in mine]
         if shared:
             raise PlanError(
                 f"an earlier run was cut short, and {len(shared):,} changes of this plan were or may be made by it, "
-                f"such as {name_of(shared[0])}: resume_run(access, {str(path)!r}) first; or delete that journal, if "
-                "they may be there twice"
+                f"such as {name_of(shared[0])}: resume_run(access, {str(note.place)!r}) first; or "
+                f"{_giving_up(note)}, if they may be there twice"
             )
 
 
-def _in_question(path: Path, vault: Vault, user_id: str) -> list[Change]:
+def _begun_already(note: Note) -> str:
+    begun = "this plan was carried out or begun already"
+    if note.is_purged:
+        return f"{begun}, and its journal was purged since, as the run was finished: a new plan does it once more"
+    if note.journal is None:
+        return (
+            f"{begun}, and the note {note.file} does not say any more where the journal of run {note.run_id} is: "
+            f"resume_run(access, path) with its path goes on; {_giving_up(note)}"
+        )
+    if note.journal.exists():
+        return f"{begun}: resume_run(access, {str(note.journal)!r}) goes on with it, and a new plan does it once more"
+    return (
+        f"{begun}, and its journal is not at {note.journal}: bring it back, such as by plugging in its disk, and "
+        f"resume_run(access, {str(note.journal)!r}) goes on; if it is gone for good, look at the memories first, as "
+        f"all or part of it was written; then {_giving_up(note)}"
+    )
+
+
+def _giving_up(note: Note) -> str:
+    return f"purge_runs(journals=[{str(note.place)!r}]) gives that run up"
+
+
+def _in_question(note: Note, vault: Vault, plan: Plan) -> list[Change]:
     """What a second run could do once more: creates that were made or may be, other writes that may be."""
     try:
-        with Journal.open(path, vault) as journal:
-            return list(_unsettled(journal)) if same_id(journal.header.user_id, user_id) else []
+        with Journal.open(note.place, vault) as journal:
+            header = journal.header
+            is_mine = same_id(header.user_id, plan.user_id) and same_service(header.base_url, plan.base_url)
+            return list(_unsettled(journal)) if is_mine else []
     except JournalError as fault:
-        if fault.errno == errno.EBUSY:  # of another user, as the right to write this one's memories is ours
-            return []
-        raise
+        refusal = _unreadable(note, plan, fault)
+        if note.owner is not None:
+            raise refusal from None
+        if (
+            fault.errno != errno.EBUSY
+        ):  # in use it is by another user, as the right to write for this one is ours
+            warnings.warn(str(refusal), stacklevel=2)
+        return []
+
+
+def _unreadable(note: Note, plan: Plan, fault: JournalError) -> JournalError:
+    """Return what to say of an unfinished run of which nobody can tell what it has written."""
+    whose = "by an earlier version of memframe, it is not known for whom,"
+    if note.owner is not None:
+        whose = f"for user {plan.user_id} at {plan.base_url}"
+    if note.journal is None:
+        what = (
+            f"the note {note.file} on it, which says where its journal is, cannot be read: find the journal"
+        )
+    elif not note.journal.exists():
+        what = f"its journal is not at {note.journal}: bring it back, such as by plugging in its disk"
+    else:
+        what = f"its journal cannot be read ({fault}): move it to another folder, or restore a copy of it"
+    refusal = JournalError(
+        f"a run {whose} was cut short, and {what}. resume_run(access, path) goes on with it; "
+        f"{_giving_up(note)}, though what it has written may then be written twice"
+    )
+    refusal.errno = fault.errno
+    return refusal
 
 
 def _unsettled(journal: Journal) -> Iterator[Change]:

@@ -91,6 +91,7 @@ _FOR_A_SHELL = {
     r"\bresume_run\(access, (?:'(.+?)'|path)\)": r"memframe resume \1",
     r"\bresume_run\(\)": "memframe resume",
     r"\blist_runs\(\)": "memframe runs",
+    r"\bpurge_runs\(journals=\['(.+?)'\]\)": r"memframe runs --forget \1",
     r"\bwait_for_decision\(\)": "memframe request wait",
     r"\bpass (\w+)=\.\.\., ": "",
     r"\bpass the address that is registered for this client_id, or set": "set",

@@ -111,17 +111,29 @@ def go_on(journal: Path, request_id: str, workers: int, settle_s: float, as_json
     type=click.FloatRange(min=0),
     help="Remove runs that are older, also those that broke off.",
 )
+@click.option(
+    "--forget",
+    "journals",
+    metavar="JOURNAL",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Give up a run: remove its journal, which may be gone for good already.",
+)
 @as_json
-def show_runs(days: float | None, as_json: bool) -> None:
+def show_runs(days: float | None, journals: tuple[Path, ...], as_json: bool) -> None:
     """List the runs whose journals are kept in your own state folder, or where --journal said.
 
     A journal holds, sealed, what its run has deleted and changed: it is what `memframe undo` needs, and
-    should not be kept for ever. --purge leaves alone what you keep elsewhere.
+    should not be kept for ever: of finished runs it goes after 30 days, when a new run begins. --purge leaves
+    alone what you keep elsewhere. A run whose journal is missing stays in the list, and its plan is refused,
+    until you bring the journal back or --forget it.
 
     \b
     Example:
         memframe runs --purge 30
     """
+    if journals:
+        click.echo(f"{len(purge_runs(journals=journals)):,} removed", err=True)
     if days is not None:
         click.echo(f"{number_of(len(purge_runs(older_than_days=days)), 'run', 'runs')} removed", err=True)
     runs = list_runs()

@@ -7,11 +7,13 @@
     memories/user_id=5f0c9b1e-.../part-00000.parquet
 
 Readers of Parquet take ``user_id`` from the folders' names; `load_archive` opens each folder of memories by
-itself. What belongs to one user arrives whole or not at all, findings last: what is there is done.
+itself. An id that is too long for a name has a digest in its place, and stands in the files. What belongs to one
+user arrives whole or not at all, findings last: what is there is done.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
@@ -28,11 +30,14 @@ from memframe.errors import FrameError
 from memframe.fleet.haul import Haul
 from memframe.fleet.members import Member
 from memframe.fleet.outcomes import DTYPES, outcomes_frame
-from memframe.fleet.work import FINDINGS, FINDINGS_FILE, MEMORIES, N_ROWS, Form, Work
+from memframe.fleet.work import FINDINGS, FINDINGS_FILE, MEMORIES, N_ROWS, USER_ID, Form, Work
 from memframe.private_file import expand_path, filling_privately, writing_privately
 
 _OUTCOMES = "outcomes.parquet"
 _PREFIX = "user_id="
+
+_MAX_NAME = 230
+"""Of 255 bytes in a file's name: there are the prefix, and 17 of `filling_privately`."""
 
 
 class FleetFolder:
@@ -67,8 +72,10 @@ class FleetFolder:
         """The findings of all users, with ``user_id`` as the first column; read from the files each time."""
         frames = []
         for folder in self._folders(FINDINGS):
-            frame = pq.ParquetFile(folder / FINDINGS_FILE).read().to_pandas()
-            frame.insert(0, "user_id", pd.Series(user_of(folder), index=frame.index, dtype="str"))
+            file = pq.ParquetFile(folder / FINDINGS_FILE)
+            frame = file.read().to_pandas()
+            user_id = user_of(folder, file.metadata.metadata)
+            frame.insert(0, "user_id", pd.Series(user_id, index=frame.index, dtype="str"))
             frames.append(frame)
         empty = findings_frame(id=[])
         empty.insert(0, "user_id", pd.Series(dtype="str"))
@@ -90,7 +97,7 @@ class FleetFolder:
         return self._place(MEMORIES, user_id)
 
     def _place(self, kind: str, user_id: str) -> Path:
-        return self.path / kind / f"{_PREFIX}{quote(user_id, safe='')}"
+        return self.path / kind / f"{_PREFIX}{name_of(user_id)}"
 
     def _folders(self, kind: str) -> Iterator[Path]:
         return iter(sorted((self.path / kind).glob(f"{_PREFIX}*")))
@@ -169,10 +176,22 @@ def _files_of(kind: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
     }
 
 
-def user_of(folder: Path) -> str:
-    """The user whose folder it is.
+def name_of(user_id: str) -> str:
+    """Return an id as part of a file's name: percent-encoded, or a digest of one that would be too long.
 
-    >>> user_of(Path("findings/user_id=a%2Fb"))
+    >>> name_of("a/b")
+    'a%2Fb'
+    >>> name_of("x" * 300)[:9]
+    '@0d4e2ca9'
+    """
+    quoted = quote(user_id, safe="")
+    return quoted if len(quoted) <= _MAX_NAME else f"@{hashlib.sha256(user_id.encode()).hexdigest()}"
+
+
+def user_of(folder: Path, metadata: Mapping[bytes, bytes]) -> str:
+    """Return the user whose folder it is, which the metadata of a file in it says, or in older ones only its name.
+
+    >>> user_of(Path("findings/user_id=a%2Fb"), {})
     'a/b'
     """
-    return unquote(folder.name.removeprefix(_PREFIX))
+    return metadata[USER_ID].decode() if USER_ID in metadata else unquote(folder.name.removeprefix(_PREFIX))

@@ -40,6 +40,9 @@ FINDINGS_FILE = "findings.parquet"
 N_ROWS = b"memframe.n_rows"
 """Metadata of findings: how many memories were audited."""
 
+USER_ID = b"memframe.user_id"
+"""Metadata of findings: whose they are, where the name of the folder cannot say it."""
+
 
 Form = Literal["plain", "sealed"]
 """In which an archive is brought home."""
@@ -139,12 +142,12 @@ def _form(access: Access, form: Form) -> Plain | Sealed:
 
 
 def _audited(access: Access, table: pa.Table, work: Work) -> bytes:
-    """The findings of one user as a Parquet file, which also says of how many memories."""
+    """Return the findings of one user as a Parquet file, which also says whose, and of how many memories."""
     audit = audit_memories(frame_of(table), tags=load_tags(access), checks=work.checks, now=work.now)
     found = pa.Table.from_pandas(audit.findings, preserve_index=False)
     file = io.BytesIO()
-    with_count = {**found.schema.metadata, N_ROWS: str(len(table)).encode()}
-    pq.write_table(found.replace_schema_metadata(with_count), file, compression="zstd")
+    told = {**found.schema.metadata, N_ROWS: str(len(table)).encode(), USER_ID: access.user_id.encode()}
+    pq.write_table(found.replace_schema_metadata(told), file, compression="zstd")
     return file.getvalue()
 
 

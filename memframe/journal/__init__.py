@@ -13,9 +13,10 @@ from memframe.journal.records import (
     State,
     Status,
 )
-from memframe.journal.shelf import Shelf, list_runs, purge_runs
+from memframe.journal.shelf import KEPT_DAYS, Note, Shelf, list_runs, purge_runs
 
 __all__ = [
+    "KEPT_DAYS",
     "SETTLED",
     "STATUSES",
     "WRITTEN",
@@ -23,6 +24,7 @@ __all__ = [
     "Draft",
     "Header",
     "Journal",
+    "Note",
     "Operation",
     "Shelf",
     "Standing",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 import msgspec
 
@@ -16,7 +17,9 @@ from memframe.errors import JournalError
 from memframe.journal.records import STATUSES, Header
 
 APPLICATION_ID = 0x6D66_726A  # "mfrj", in the head of the file
-FORMAT = 1
+FORMAT = 2
+FORMATS = {1, FORMAT}
+"""What is read: in the first the header was not authenticated."""
 
 Connect = Callable[..., sqlite3.Connection]
 """`sqlite3.connect`, or what a test has in its place."""
@@ -52,8 +55,11 @@ def make_file(path: Path) -> None:
 
 
 def opened(connect: Connect, path: Path, *, writes: bool) -> sqlite3.Connection:
-    """The database; to write, it is for one process until it is closed."""
-    database = connect(path, timeout=0, isolation_level=None)
+    """The database, which must be there; to write, it is for one process until it is closed."""
+    place = path.absolute().as_posix()
+    root = "" if place[0] == "/" else "/"  # before the letter of a drive
+    there = f"file://{root}{quote(os.fsencode(place))}?mode=rw"  # else SQLite makes one that was just removed
+    database = connect(there, timeout=0, isolation_level=None, uri=True)
     try:
         if writes:
             database.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -65,27 +71,45 @@ def opened(connect: Connect, path: Path, *, writes: bool) -> sqlite3.Connection:
     return database
 
 
-def checked_header(database: sqlite3.Connection, path: Path) -> Header:
-    """The header of a database that is whole and of a format that we read."""
+def checked_header(database: sqlite3.Connection, path: Path) -> tuple[Header, bytes | None]:
+    """Return the header of a database that is whole and of a format that we read, and its bytes to authenticate."""
     marks = [database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
     if marks[0] != APPLICATION_ID:
+        raise never_began(path)
+    if marks[1] not in FORMATS:
         raise JournalError(
-            f"{path} is not a journal of memframe, or of a run that never began and sent nothing: delete it"
+            f"{path} is a journal of format {marks[1]}, this memframe reads {FORMAT} at most: use that which wrote it"
         )
-    if marks[1] != FORMAT:
-        raise JournalError(
-            f"{path} is a journal of format {marks[1]}, this memframe reads {FORMAT}: use the version that wrote it"
-        )
-    if path.stat().st_size % database.execute("PRAGMA page_size").fetchone()[0]:
+    if size_of(path) % database.execute("PRAGMA page_size").fetchone()[0]:
         raise damaged(path, "cut short")  # SQLite reads zeros for what is missing of its last page
     found = database.execute("PRAGMA quick_check(1)").fetchone()[0]
     if found != "ok":
         raise damaged(path, found)
     text = database.execute("SELECT value FROM header WHERE name = 'header'").fetchone()
     try:
-        return msgspec.json.decode(text[0], type=Header)
+        return msgspec.json.decode(text[0], type=Header), text[0] if marks[1] > 1 else None
     except (msgspec.MsgspecError, TypeError, ValueError):
         raise damaged(path, "its header cannot be read") from None
+
+
+def size_of(path: Path) -> int:
+    """Return the bytes of a journal, which another process may have removed."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        raise absent(path) from None
+
+
+def never_began(path: Path) -> JournalError:
+    """Return what to say of a file that holds nothing of a run."""
+    return JournalError(
+        f"{path} is not a journal of memframe, or of a run that never began and sent nothing: delete it"
+    )
+
+
+def absent(path: Path) -> JournalError:
+    """Return what to say of a journal that is not there."""
+    return JournalError(f"there is no journal {path}: check the path; list_runs() shows those of this user")
 
 
 def damaged(path: Path, how: str) -> JournalError:
@@ -125,6 +149,8 @@ def told(path: Path) -> Iterator[None]:
 
 def _refusal(path: Path, fault: sqlite3.Error) -> JournalError:
     name = getattr(fault, "sqlite_errorname", "")
+    if name.startswith("SQLITE_CANTOPEN") and not path.exists():
+        return absent(path)
     for beginning, reason in _REASONS.items():
         if name.startswith(beginning):
             refusal = JournalError(

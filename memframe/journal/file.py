@@ -7,6 +7,7 @@ are put in when a request leaves.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sqlite3
@@ -20,7 +21,18 @@ import msgspec
 from memframe.answers import decoded
 from memframe.change import Change
 from memframe.errors import JournalError, ProtocolError
-from memframe.journal.disk import TABLES, Connect, checked_header, damaged, make_file, opened, remove, told
+from memframe.journal.disk import (
+    TABLES,
+    Connect,
+    checked_header,
+    damaged,
+    make_file,
+    never_began,
+    opened,
+    remove,
+    size_of,
+    told,
+)
 from memframe.journal.records import Draft, Header, Operation, Standing, State
 from memframe.secret import SecretBytes
 from memframe.vault import Vault
@@ -42,9 +54,12 @@ class Journal:
     header : Header
     """
 
-    def __init__(self, path: Path, header: Header, vault: Vault, database: sqlite3.Connection) -> None:
+    def __init__(
+        self, path: Path, header: Header, vault: Vault, database: sqlite3.Connection, text: bytes | None
+    ) -> None:
         self.path, self.header = path, header
         self._vault, self._database, self._process = vault, database, os.getpid()
+        self._bound = b"" if text is None else b"\0" + hashlib.sha256(text).digest()
 
     def __repr__(self) -> str:
         return f"<memframe journal {self.path}>"
@@ -70,10 +85,11 @@ class Journal:
         make_file(path)
         try:
             with told(path):
-                journal = cls(path, header, vault, opened(connect, path, writes=True))
+                text = msgspec.json.encode(header)
+                journal = cls(path, header, vault, opened(connect, path, writes=True), text)
                 with ExitStack() as unless_filled:
                     unless_filled.callback(journal.close)
-                    journal._fill(drafts, ids_before)
+                    journal._fill(drafts, ids_before, text)
                     unless_filled.pop_all()
                 return journal
         except BaseException:  # Ctrl-C as well: what was never begun is not left behind
@@ -84,21 +100,22 @@ class Journal:
     def open(
         cls, path: Path, vault: Vault, *, writes: bool = False, connect: Connect = sqlite3.connect
     ) -> Self:
-        """A journal that is there.
+        """A journal that is there; with a vault that has no keys only what is not sealed can be read.
 
         Raises
         ------
         JournalError
-            It is none, damaged, in use, or sealed with a key that is not here.
+            It is none, damaged, in use, or sealed with a key that is not here; or its header was changed.
         """
-        if not path.exists():
-            raise JournalError(
-                f"there is no journal {path}: check the path; list_runs() shows those of this user"
-            )
+        if not size_of(path):  # perhaps being made just now: a lock on it would stop that
+            raise never_began(path)
         with told(path):
             database = opened(connect, path, writes=writes)
             try:
-                return cls(path, checked_header(database, path), vault, database)
+                header, text = checked_header(database, path)
+                journal = cls(path, header, vault, database, text)
+                journal._check_header()
+                return journal
             except BaseException:  # Ctrl-C as well: nobody else could open a journal that is held
                 database.close()
                 raise
@@ -163,12 +180,13 @@ class Journal:
             database.executemany("UPDATE operations SET state = ?, standing = ? WHERE n = ?", rows)
             database.executemany("UPDATE drafts SET backup = ? WHERE n = ?", records)
 
-    def _fill(self, drafts: Iterable[Draft], ids_before: Iterable[str]) -> None:
+    def _fill(self, drafts: Iterable[Draft], ids_before: Iterable[str], text: bytes) -> None:
         before = self._sealed(list(ids_before), "ids before")
         with self._writing() as database:
             for statement in TABLES:
                 database.execute(statement)
-            head = [("header", msgspec.json.encode(self.header)), ("ids_before", before)]
+            mark = self._vault.seal(b"", bound_to=self._place("header", None), beside=self._bound)
+            head = [("header", text), ("mark", mark), ("ids_before", before)]
             database.executemany("INSERT INTO header VALUES (?, ?)", head)
             for n, draft in enumerate(drafts):
                 standing = Standing()
@@ -178,7 +196,8 @@ class Journal:
 
     def _row(self, n: int, draft: Draft) -> tuple[int, bytes, bytes | None, bytes | None]:
         change = self._sealed(draft.change, "change", n)
-        request = draft.request and self._vault.seal(draft.request, bound_to=self._place("request", n))
+        place = self._place("request", n)
+        request = draft.request and self._vault.seal(draft.request, bound_to=place, beside=self._bound)
         backup = None if draft.backup is None else self._sealed(draft.backup, "backup", n)
         return n, change, request, backup
 
@@ -199,6 +218,23 @@ class Journal:
                 raise
 
     # -- sealing
+
+    def _check_header(self) -> None:
+        """Refuse a header that is not the one to which all that is sealed here is bound."""
+        if not self._bound or not self._vault.keys:
+            return
+        mark = self._one("SELECT value FROM header WHERE name = ?", "mark")
+        if mark is None:
+            raise damaged(self.path, "its header cannot be authenticated")
+        try:
+            self._opened(mark, "header", None)
+        except JournalError as fault:
+            refusal = JournalError(
+                f"the journal {self.path} cannot be trusted, so nothing is sent from it: {fault}"
+            )
+        else:
+            return
+        raise refusal
 
     def _operation(self, n: int, state: str, standing: bytes, change: bytes | None) -> Operation:
         if change is None:
@@ -222,10 +258,10 @@ class Journal:
         return f"run {self.header.run_id}, {what}" + ("" if n is None else f" of change {n}")
 
     def _opened(self, sealed: bytes, what: str, n: int | None) -> SecretBytes:
-        return SecretBytes(self._vault.open(sealed, bound_to=self._place(what, n)))
+        return SecretBytes(self._vault.open(sealed, bound_to=self._place(what, n), beside=self._bound))
 
     def _sealed(self, value: object, what: str, n: int | None = None) -> bytes:
-        return self._vault.seal(_encoded(value), bound_to=self._place(what, n))
+        return self._vault.seal(_encoded(value), bound_to=self._place(what, n), beside=self._bound)
 
     def _unsealed(self, sealed: bytes, kind: type[T], what: str, n: int | None = None) -> T:
         try:

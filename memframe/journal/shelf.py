@@ -1,35 +1,79 @@
 """The shelf of journals: where they stand, which runs are not finished, and when they go.
 
-Journals stand in the folder ``runs`` of the user's state folder, unless the caller names a place. A note in
-``runs/open`` says of each run that has not come to its end where its journal is, wherever that is: it is
-written before the journal, and goes when nothing is left to do. So a run that was cut short is found again.
-Another note, in ``runs/plans``, stays as long as a journal that the caller keeps elsewhere: so no plan is carried
-out twice.
+Journals stand in the folder ``runs`` of the user's state folder, unless the caller names a place. A note on each
+run says where its journal is, wherever that is: in ``runs/open`` until nothing is left to do, then in
+``runs/plans``. So a run that was cut short is found again, and no plan is carried out twice. A note outlives its
+journal, which may be on a disk that is away: only `purge_runs` removes it.
+
+A note is named by owner (a digest of service and user), plan and run. So one that cannot be read any more still
+stops this plan and this user, and nobody else. Notes of earlier versions are named by run or plan alone, and hold
+no more than the path.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import pandas as pd
 
+from memframe.answers import same_id
 from memframe.errors import ConfigError, JournalError
 from memframe.frames import TIME_DTYPE
 from memframe.journal.disk import remove
 from memframe.journal.file import Journal
 from memframe.journal.records import SETTLED, STATUSES, Header
-from memframe.private_file import private_folder
+from memframe.private_file import private_folder, writing_privately
 from memframe.single_holder import holding
 from memframe.vault import Vault, state_folder
 
 ENDING = ".journal"
 KEPT_DAYS = 30
+
+
+class Note(NamedTuple):
+    """What is known of a run without its journal.
+
+    Attributes
+    ----------
+    file : Path
+        The note itself.
+    owner : str or None
+        Digest of service and user; None in notes of earlier versions.
+    plan_id, run_id : str or None
+        From the name of the note.
+    journal : Path or None
+        Where the journal was put; None where the note cannot be read.
+    base_url, user_id : str or None
+    created_at : datetime or None
+        When the run began.
+    is_purged : bool
+        Whether the journal went by age, without being asked: the note alone stays, so that the plan is not
+        carried out once more.
+    """
+
+    file: Path
+    owner: str | None = None
+    plan_id: str | None = None
+    run_id: str | None = None
+    journal: Path | None = None
+    base_url: str | None = None
+    user_id: str | None = None
+    created_at: datetime | None = None
+    is_purged: bool = False
+
+    @property
+    def place(self) -> Path:
+        """Of the journal, or of the note where it does not say."""
+        return self.journal or self.file
 
 
 class Shelf:
@@ -47,7 +91,7 @@ class Shelf:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = state_folder() / "runs" if folder is None else folder
+        self.folder = _absolute(state_folder() / "runs" if folder is None else folder)
         self._open, self._plans = self.folder / "open", self.folder / "plans"
         try:
             for each in (self.folder, self._open, self._plans):
@@ -65,10 +109,10 @@ class Shelf:
             / f"{header.created_at:%Y%m%dT%H%M%SZ}-{header.plan_id[:12]}-{header.run_id[:8]}{ENDING}"
         )
 
-    def of_plan(self, plan_id: str) -> Path | None:
-        """The journal of a run of this plan, if there is one, here or elsewhere."""
-        here = self.folder.glob(f"*-{plan_id[:12]}-*{ENDING}")
-        return next(here, None) or next(iter(_noted(self._plans.glob(plan_id))), None)
+    def of_plan(self, plan_id: str) -> Note | None:
+        """Return the note on a run of this plan, if there was one; of a journal without a note, its path alone."""
+        here = (Note(path, journal=path) for path in self.folder.glob(f"*-{plan_id[:12]}-*{ENDING}"))
+        return next(self.notes(lambda note: note.plan_id == plan_id), None) or next(here, None)
 
     def writing_to(self, user_id: str) -> AbstractContextManager[None]:
         """The right to write one user's memories, which one process of this machine has at a time."""
@@ -77,45 +121,164 @@ class Shelf:
             self.folder / f"{digest[:16]}.lock", what=f"the right to write the memories of user {user_id}"
         )
 
-    def note_open(self, run_id: str, plan_id: str, path: Path) -> None:
-        """A run of a plan begins whose journal is there."""
-        notes = [self._open / run_id]
-        if path.absolute().parent != self.folder.absolute():
-            notes.append(self._plans / plan_id)
+    def note_open(self, header: Header, path: Path) -> None:
+        """Note that a run begins or goes on, and where its journal is; on the disk when this returns.
+
+        Raises
+        ------
+        JournalError
+            The note cannot be written.
+        """
+        told = {
+            "journal": str(_absolute(path)),
+            "base_url": header.base_url,
+            "user_id": header.user_id,
+            "created_at": header.created_at.isoformat(),
+        }
+        self._write(self._open / _name_of(header), told)
+
+    def note_closed(self, header: Header) -> None:
+        """Note that nothing of the run is left to do."""
+        name = _name_of(header)
+        with suppress(FileNotFoundError):  # given up by another process
+            (self._open / name).replace(self._plans / name)
+        (self._open / header.run_id).unlink(missing_ok=True)  # of an earlier version
+
+    def notes(self, wanted: Callable[[Note], object] = lambda _: True) -> Iterator[Note]:
+        """Read the notes, those on unfinished runs first, of which the names are wanted."""
+        for file in (*sorted(self._open.iterdir()), *sorted(self._plans.iterdir())):
+            named = self._named(file)
+            if file.name[0] != "." and wanted(named) and (note := self._read(named)):
+                yield note
+
+    def unfinished(self, base_url: str, user_id: str) -> list[Note]:
+        """Return the notes on unfinished runs of one user at one service, and on those that do not say whose."""
+        owners = {owner_of(base_url, user_id), None}
+        found = self.notes(lambda note: note.file.parent == self._open and note.owner in owners)
+        return [note for note in found if not note.is_purged]
+
+    def places(self) -> dict[Path, Note | None]:
+        """Return where every journal is or was that is known here, with the note on it."""
+        noted = {note.place: note for note in self.notes() if not note.is_purged}
+        return dict.fromkeys(self.folder.glob(f"*{ENDING}")) | noted
+
+    def keeps(self, path: Path) -> bool:
+        """Return whether a journal, or a note in its place, stands here and not where a caller keeps it."""
+        return path.parent in {self.folder, self._open, self._plans}
+
+    def journals(self) -> list[Path]:
+        """Return every journal that is there, the oldest first."""
+        changed_at = {path: at for path in self.places() if (at := _changed_at(path))}
+        there = (path for path in changed_at if path.parent not in {self._open, self._plans})
+        return sorted(there, key=changed_at.__getitem__)
+
+    def give_up(self, path: Path) -> None:
+        """Remove a journal, if it is there, and the notes on its runs.
+
+        Raises
+        ------
+        JournalError
+            It cannot be removed.
+        """
         try:
-            for note in notes:
-                note.write_text(str(path.absolute()), "utf-8")
+            remove(path)
+            for note in self.notes():
+                if path in {note.journal, note.file}:
+                    note.file.unlink(missing_ok=True)
+        except OSError as fault:
+            raise JournalError(
+                f"{path} cannot be removed ({fault.strerror}): mend the permissions of its folder"
+            ) from None
+
+    def purge_finished(self, before: datetime) -> None:
+        """Remove the journals here of finished runs that began before; their notes no longer say whose they were."""
+        old = [path for path in self.folder.glob(f"*{ENDING}") if (_changed_at(path) or before) < before]
+        notes = self.places() if old else {}
+        for path in old:
+            note = notes.get(path)
+            entry = _entry(path, note)
+            if entry and entry["state"] == "finished" and entry["created_at"] < before:
+                if note and note.owner:
+                    self._write(note.file, {"journal": str(path), "is_purged": True})
+                with suppress(
+                    OSError
+                ):  # another process reads it, where that keeps it there: the next run tries again
+                    remove(path)
+
+    def _write(self, file: Path, told: dict[str, Any]) -> None:
+        try:
+            with writing_privately(file) as note:
+                note.write(json.dumps(told).encode())
         except OSError as fault:
             raise JournalError(
                 f"{self.folder} cannot be written ({fault.strerror}), so nothing is sent: make room there"
             ) from None
 
-    def note_closed(self, run_id: str) -> None:
-        """Nothing of the run is left to do."""
-        (self._open / run_id).unlink(missing_ok=True)
+    def _named(self, file: Path) -> Note:
+        """Return what the name of a note says."""
+        owner, _, rest = file.name.partition(".")
+        plan_id, _, run_id = rest.partition(".")
+        if run_id:
+            return Note(file, owner, plan_id, run_id)
+        return Note(file, run_id=file.name) if file.parent == self._open else Note(file, plan_id=file.name)
 
-    def open_runs(self) -> list[Path]:
-        """Journals of runs that have not come to their end; notes of journals that are gone go as well."""
-        return _noted(sorted(self._open.iterdir()))
+    def _read(self, note: Note) -> Note | None:
+        """Read a note; None, where another process has removed it meanwhile."""
+        try:
+            return note._replace(**_told_by(note.file.read_text("utf-8")))
+        except FileNotFoundError:
+            return None
+        except (
+            OSError,
+            ValueError,
+            TypeError,
+            LookupError,
+        ):  # empty after a power cut, damaged, of another form
+            here = self.folder.glob(f"*-{(note.plan_id or '')[:12]}*-{(note.run_id or '')[:8]}*{ENDING}")
+            return note._replace(journal=next(here, None))
 
-    def journals(self) -> list[Path]:
-        """Every journal that is known here, the oldest first."""
-        return sorted(
-            {*self.folder.glob(f"*{ENDING}"), *self.open_runs(), *_noted(self._plans.iterdir())},
-            key=lambda path: path.stat().st_mtime,
-        )
+
+def _absolute(path: str | os.PathLike[str]) -> Path:
+    """Return a path without "..", which `Path.absolute` would leave; no link is followed."""
+    return Path(os.path.abspath(path))  # noqa: PTH100 - as the docstring says
 
 
-def _noted(notes: Iterable[Path]) -> list[Path]:
-    """The journals that notes speak of; notes of journals that are gone go as well."""
-    found = []
-    for note in notes:
-        path = Path(note.read_text("utf-8"))
-        if path.exists():
-            found.append(path)
-        else:
-            note.unlink(missing_ok=True)
-    return found
+def owner_of(base_url: str, user_id: str) -> str:
+    """Return the digest that names the owner of a run: the same where `same_service` and `same_id` see the same."""
+    parts = urlsplit(base_url)
+    service = f"http:{parts.path}" if parts.scheme == "http" else base_url
+    lower = user_id.lower()
+    user = lower if same_id(user_id, lower) else user_id
+    return hashlib.sha256(f"{service}\0{user}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _name_of(header: Header) -> str:
+    return f"{owner_of(header.base_url, header.user_id)}.{header.plan_id}.{header.run_id}"
+
+
+def _told_by(text: str) -> dict[str, Any]:
+    """Read the text of a note: JSON, or the path alone, which is what earlier versions wrote.
+
+    >>> _told_by("/home/me/run.journal")["journal"].name
+    'run.journal'
+    """
+    told = json.loads(text) if text.startswith("{") else {"journal": text}
+    if not Path(told["journal"]).is_absolute() or "\0" in told["journal"]:
+        raise ValueError("a note without a path")
+    begun = told.get("created_at")
+    return {
+        **{name: told[name] for name in ("base_url", "user_id", "is_purged") if name in told},
+        "journal": Path(told["journal"]),
+        "created_at": None if begun is None else datetime.fromisoformat(begun),
+    }
+
+
+def _changed_at(path: Path) -> datetime | None:
+    """Return when a file was last written; None, where it is gone, be it since a moment."""
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except OSError:
+        return None
 
 
 def list_runs(*, folder: Path | None = None) -> pd.DataFrame:
@@ -131,8 +294,9 @@ def list_runs(*, folder: Path | None = None) -> pd.DataFrame:
     DataFrame
         One row a run: ``run created_at base_url user_id``, the number of its changes in each status (``done
         recovered rejected conflict unknown planned``), ``state`` and ``journal``. The state is ``finished``;
-        ``open`` where some are planned or unknown, to be resumed; ``running`` in a process of this moment; or
-        ``unreadable``, and the numbers of the last two are missing.
+        ``open`` where some are planned or unknown, to be resumed; ``running`` in a process of this moment;
+        ``unreadable``; or ``missing`` where the journal is not at its place, perhaps on a disk that is away. The
+        numbers of the last three are missing.
 
     Examples
     --------
@@ -141,21 +305,29 @@ def list_runs(*, folder: Path | None = None) -> pd.DataFrame:
     >>> list(runs.columns[:4])
     ['run', 'created_at', 'base_url', 'user_id']
     """
-    return _frame([_entry(path) for path in Shelf(folder).journals()])
+    return _frame(_entries(Shelf(folder)))
 
 
 def purge_runs(
-    older_than_days: float = KEPT_DAYS, *, folder: Path | None = None, now: datetime | None = None
+    older_than_days: float = KEPT_DAYS,
+    *,
+    journals: Iterable[str | os.PathLike[str]] | None = None,
+    folder: Path | None = None,
+    now: datetime | None = None,
 ) -> pd.DataFrame:
     """Remove journals, and with them the sealed copies of what was changed and deleted.
 
-    What they recorded can neither be undone nor resumed any more. Journals that the caller keeps elsewhere are
-    left alone, and so is one that is running.
+    What they recorded can neither be undone nor resumed any more, and nothing refuses their plans a second time.
+    By age, journals that the caller keeps elsewhere are left alone, and so is one that is running. Of finished
+    runs older than 30 days the journals go without this call, when a new run begins.
 
     Parameters
     ----------
     older_than_days : float
         Since the run began; 0 removes all.
+    journals : iterable of paths, optional
+        Give up these runs instead, whatever their age and wherever they are: also one whose journal is gone for
+        good, or cannot be read.
     folder, now : optional
         For tests.
 
@@ -163,6 +335,11 @@ def purge_runs(
     -------
     DataFrame
         The runs that were removed, as `list_runs` shows them.
+
+    Raises
+    ------
+    JournalError
+        One of ``journals`` is running, or no run is known that has it.
 
     Examples
     --------
@@ -173,27 +350,54 @@ def purge_runs(
         raise ConfigError(f"older_than_days={older_than_days!r}: give a number of days from 0")
     limit = (now or datetime.now(UTC)) - timedelta(days=older_than_days)
     shelf = Shelf(folder)
-    entries = [_entry(path) for path in shelf.journals() if path.parent == shelf.folder]
-    old = [entry for entry in entries if entry["created_at"] <= limit and entry["state"] != "running"]
-    for entry in old:
-        remove(entry["journal"])
-    shelf.open_runs()
-    return _frame(old)
+    if journals is not None:
+        going = [_entry_at(shelf, path) for path in journals]
+    else:
+        going = [
+            entry
+            for entry in _entries(shelf)
+            if shelf.keeps(entry["journal"]) and entry["created_at"] <= limit and entry["state"] != "running"
+        ]
+    for entry in going:
+        shelf.give_up(entry["journal"])
+    for note in shelf.notes() if journals is None else ():
+        if note.is_purged and (_changed_at(note.file) or limit) <= limit:
+            note.file.unlink(missing_ok=True)
+    return _frame(going)
+
+
+def _entry_at(shelf: Shelf, path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the run that has its journal at a path, or had."""
+    place, places = _absolute(Path(path).expanduser()), shelf.places()
+    entry = _entry(place, places.get(place))
+    if entry is None or (place not in places and entry["state"] == "unreadable"):
+        raise JournalError(
+            f"no run is known that has its journal at {path}: list_runs() shows those of this user"
+        )
+    if entry["state"] == "running":
+        raise JournalError(
+            f"the run of {path} is running in another process: wait until that is done, or end it"
+        )
+    return entry
 
 
 _COUNTS = STATUSES
 _COLUMNS = ("run", "created_at", "base_url", "user_id", *_COUNTS, "state", "journal")
 
 
-def _entry(path: Path) -> dict[str, Any]:
-    """One row of `list_runs`; nothing sealed is opened for it."""
+def _entries(shelf: Shelf) -> list[dict[str, Any]]:
+    """Return the rows of `list_runs`, the oldest first."""
+    found = [entry for path, note in shelf.places().items() if (entry := _entry(path, note))]
+    return sorted(found, key=lambda entry: entry["created_at"])
+
+
+def _entry(path: Path, note: Note | None) -> dict[str, Any] | None:
+    """Return one row of `list_runs`; None, where neither journal nor note is there. Nothing sealed is opened for it."""
     try:
         with Journal.open(path, Vault(())) as journal:
             counts, header = journal.counts(), journal.header
     except JournalError as fault:
-        began = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        state = "running" if fault.errno == errno.EBUSY else "unreadable"
-        return {"created_at": began, "state": state, "journal": path}
+        return _closed_entry(path, note, is_running=fault.errno == errno.EBUSY)
     counts["unknown"] = counts.get("unknown", 0) + counts.pop("sending", 0)
     return {
         "run": header.run_id,
@@ -204,6 +408,17 @@ def _entry(path: Path) -> dict[str, Any]:
         "state": "open" if any(counts[state] for state in counts.keys() - SETTLED) else "finished",
         "journal": path,
     }
+
+
+def _closed_entry(path: Path, note: Note | None, *, is_running: bool) -> dict[str, Any] | None:
+    """Return the row of a run whose journal does not open, with what its note says."""
+    written_at = _changed_at(path)
+    began = (note and note.created_at) or written_at or (note and _changed_at(note.file))
+    if began is None:
+        return None
+    state = "running" if is_running else "missing" if written_at is None else "unreadable"
+    told = {} if note is None else {"run": note.run_id, "base_url": note.base_url, "user_id": note.user_id}
+    return {**told, "created_at": began, "state": state, "journal": path}
 
 
 def _frame(entries: list[dict[str, Any]]) -> pd.DataFrame:

@@ -5,6 +5,7 @@ What is saved is the plan in the open form of its records, which no display show
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +18,8 @@ from memframe.vault import Vault
 
 T = TypeVar("T")
 
-MARK = b"memframe plan 1\n"
+BEGINNING = b"memframe plan "
+MARK = BEGINNING + b"1\n"
 BOUND_TO = "the saved plan"
 
 
@@ -46,7 +48,7 @@ def load_sealed(path: str | PathLike[str], kind: type[T], vault: Vault) -> T:
     Raises
     ------
     PlanError
-        There is no plan.
+        There is no plan, or it is of another version.
     JournalError
         It was changed, or sealed by another user or on another machine.
     """
@@ -55,12 +57,22 @@ def load_sealed(path: str | PathLike[str], kind: type[T], vault: Vault) -> T:
         stored = source.read_bytes()
     except OSError as fault:
         raise PlanError(f"the plan {source} cannot be read: {fault.strerror}") from None
+    if not stored.startswith(BEGINNING):
+        raise PlanError(f"{source} is no saved plan: check the path")
+    refusal = PlanError(
+        f"{source} was saved by another version of memframe ({version('memframe')} cannot read it): use that version, "
+        "or plan anew and save again"
+    )
     if not stored.startswith(MARK):
-        raise PlanError(f"{source} is no saved plan, or of another version of memframe")
+        raise refusal
     data = vault.open(stored.removeprefix(MARK), bound_to=BOUND_TO)
-    return msgspec.json.decode(data, type=kind)
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.MsgspecError, ValueError):
+        pass
+    raise refusal  # out here, as what it came from may quote the plan
 
 
 def _is_plan(path: Path) -> bool:
     with path.open("rb") as file:
-        return file.read(len(MARK)) == MARK
+        return file.read(len(BEGINNING)) == BEGINNING

@@ -285,6 +285,10 @@ def test_advice_is_in_the_words_of_the_command_line(call, access, memories, fold
         ("with on_conflict='mark', or 'mine'", "with --on-conflict mark, or 'mine'"),
         ("3 rows, max_changes=1,000: allow more", "3 rows, --max-changes 1,000: allow more"),
         ("plain text with encrypt=False where", "plain text with --plaintext where"),
+        (
+            "purge_runs(journals=['a.journal']) gives that run up",
+            "memframe runs --forget a.journal gives that run up",
+        ),
     ],
 )
 def test_every_advice_has_a_form_for_shells(in_python, in_a_shell):
@@ -307,6 +311,30 @@ def test_runs_are_listed_and_purged(call, access, memories):
     assert call("resume", journal, *request).exit_code == 0, "a run that is through has nothing left to do"
     purged = call("runs", "--purge", "0", "--json")
     assert (json.loads(purged.stdout), purged.stderr) == ([], "2 runs removed\n")
+
+
+def test_a_plan_whose_journal_is_missing_is_refused_until_the_run_is_forgotten(call, access, memories):
+    edited = edit(memories, "edited.parquet", "tea", "green tea")
+    request = ("--request", access.request_id)
+    call("plan", edited, *request, "--out", "edits.plan")
+    journal = json.loads(call("apply", "edits.plan", *request, "--journal", "e.journal", "--json").stdout)[
+        "journal"
+    ]
+    place = Path(journal).absolute()
+    place.unlink()
+    assert f"  missing     -         {place}" in call("runs").stdout
+    refused = call("apply", "edits.plan", *request)
+    assert refused.exit_code == 1
+    for words in (
+        "begun already",
+        f"not at {place}",
+        f"memframe resume {place}",
+        f"memframe runs --forget {place}",
+    ):
+        assert words in refused.stderr
+    assert call("runs", "--forget", str(place)).stderr == "1 removed\n"
+    assert str(place) not in call("runs").stdout
+    assert call("runs", "--forget", str(place)).exit_code == 1
 
 
 def test_refused_access_ends_with_5(call, service, access, memories):

@@ -1,8 +1,10 @@
 """Plans: values that add up, are kept sealed, and are refused when what they were made from has moved."""
 
 import stat
+import traceback
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from memframe.change import ACTIONS, FIELDS, Change
 from memframe.current import Stored, read_stored
 from memframe.errors import JournalError, PlanError, StalePlanError
 from memframe.plan import Plan, differs, plan_of
+from memframe.plan.file import save_sealed
 from memframe.plan.plan import utc_now
 from memframe.secret import Secret
 from memframe.vault import DataKey, Vault
@@ -192,6 +195,27 @@ def test_a_plan_of_another_machine_does_not_load(tmp_path):
     plan_with(CHANGE).save(tmp_path / "plan", vault=vault_of())
     with pytest.raises(JournalError, match=r"the saved plan: sealed with the data key .* not here"):
         Plan.load(tmp_path / "plan", vault=vault_of("1e0f" * 16))
+
+
+class Later(msgspec.Struct):
+    """What a later version may save: the same mark, and another form."""
+
+    records: tuple[str, ...] = ("canary-of-a-record",)
+
+
+def test_a_plan_of_another_version_is_told_as_such(tmp_path):
+    path = tmp_path / "plan"
+    save_sealed(path, Later(), vault_of())
+    with pytest.raises(
+        PlanError, match=r"plan was saved by another version of memframe.*plan anew"
+    ) as caught:
+        Plan.load(path, vault=vault_of())
+    assert "canary" not in "".join(traceback.format_exception(caught.value))
+    path.write_bytes(path.read_bytes().replace(b"memframe plan 1", b"memframe plan 2"))
+    with pytest.raises(PlanError, match="another version"):
+        Plan.load(path, vault=vault_of())
+    plan_with(CHANGE).save(path, vault=vault_of())
+    assert Plan.load(path, vault=vault_of()) == plan_with(CHANGE)
 
 
 def test_other_files_are_neither_read_nor_replaced(tmp_path):

@@ -19,7 +19,7 @@ from memframe.access import Access
 from memframe.apply import Run, Surroundings, apply_plan, resume_run
 from memframe.change import Change
 from memframe.envelope import Envelope
-from memframe.journal.disk import remove
+from memframe.journal import Shelf
 from memframe.plan import Plan
 from memframe.secret import Secret
 from memframe.vault import DataKey, Vault
@@ -67,7 +67,7 @@ class Stage:
 
     def clear(self):
         """No journal of an earlier scenario."""
-        remove(self.journal)
+        Shelf(self.folder).give_up(self.journal)
 
     def access(self, version=1):
         credentials = Credentials(USER_ID, Secret("mk_1"), Secret(KEYS[version]), version)
