@@ -4,6 +4,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 
 import pandas as pd
 import pyarrow as pa
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from memframe.audit.changed_value import find_changed_values
 from memframe.audit.exact_duplicate import find_exact_duplicates
+from memframe.audit.language.cue_rules import RULES
 from memframe.audit.language.cues import ANY_CUE, cue_in
 from memframe.audit.language.statements import sentences_of
 from memframe.audit.likeness.similar import similar_pairs
@@ -206,3 +208,43 @@ def test_a_memory_is_stale_from_the_day_after_what_it_speaks_of(text, created, u
     found = find_stale(frame, now=last + pd.Timedelta(days=1))
     assert found["kind"].tolist() == ["expired"]
     assert until in found["evidence"].iloc[0]
+
+
+# -- time grows no faster than a text
+
+ENDINGS = ("", " from", " to", " from a to", " replaced", " by a", " von a auf", " was", " gave", " x")
+
+
+def cpu_seconds(work, times=3):
+    """Of the processor, the least of some times: others may be at work on the machine."""
+
+    def once():
+        began = time.process_time()
+        work()
+        return time.process_time() - began
+
+    return min(once() for _ in range(times))
+
+
+def repeated(words, n_characters):
+    return (f"{words} " * n_characters)[:n_characters] + " 1999"
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.kind}-{rule.hints[0].strip()}")
+def test_twice_the_text_takes_a_rule_about_twice_the_time(rule):
+    for words in dict.fromkeys(hint + ending for hint in rule.hints for ending in ENDINGS):
+        short, long = (repeated(words, n) for n in (800, 1_600))
+        took = cpu_seconds(lambda text=short: rule.pattern.search(text))
+        assert cpu_seconds(lambda text=long: rule.pattern.search(text)) <= 3 * took + 0.003, words
+
+
+@pytest.mark.parametrize(
+    "words", ["replaced", "moved from a", "von a auf", "moved", "gave", "he switched to a"]
+)
+def test_one_memory_of_repeated_words_does_not_hold_up_the_check(words):
+    def check(n_characters):
+        texts = [repeated(words, n_characters), "Ada moved from Leeds to Ghent.", "Ada lives in Leeds."]
+        return lambda: find_superseded(frame_of(texts))
+
+    check(10)()  # patterns are made ready
+    assert cpu_seconds(check(10_000), times=1) <= 3 * cpu_seconds(check(5_000), times=1) + 0.05

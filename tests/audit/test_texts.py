@@ -256,6 +256,7 @@ def test_long_texts_take_time_in_proportion():
         "0x",
         "+1-",
         "word ",
+        "Preference: undefined ",
     ):
         frame = frame_of([piece * 3_000])
         for find in (find_secrets, find_personal_data, find_junk):

@@ -51,7 +51,7 @@ _NO_VALUE = re.compile(
         objects=r"\[object Object\], ^\W*(?:undefined|null|nan) \w+s\b",
         printers=r"\blorem ipsum dolor\b, ^\W*lorem ipsum\W*$, \bdolor sit amet\b",
         untold=rf"\b{_HAS_NOT}{_TOLD} {_WHOSE} {_DETAIL}\W*$",
-        forms=r"^\W*(?:\w+(?: \w+)?\s*:\s*(?:null|none|unknown|n/a|-)?\s*[,;|/\n]?\s*){2,}$",
+        forms=r"^\W*+(?:\w++(?: \w++)?\s*+:\s*+(?:(?:null|none|unknown|n/a|-)\s*+)?(?:[,;|/\n]\s*+)?){2,}+$",
         unsaid=rf"\b{_FIELD}s?\s(?:has|have)(?: not|n['’]t) (?:yet )?been {_NOT_KNOWN}\W*$",
         cut=r"^\W*(?:the )?user (?:is|has|prefers|likes|wants|needs|works (?:at|as|for|in)|lives in)\s*[.…]*\s*$",
         empty=r"^\W*(?:user['’]?s? )?[^\W\d_]+(?: [^\W\d_]+)?\s*[:=]\s*(?:\[\s*\]|\{\s*\}|\"\")?\s*$",

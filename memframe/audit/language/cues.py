@@ -25,6 +25,9 @@ class Cue(NamedTuple):
     new: str
 
 
+_LONGEST = 2_000
+"""Characters of a sentence that are searched: what is longer is no sentence, and must not hold up an audit."""
+
 Hints = Sequence[tuple[str, Sequence[int]]]
 """Hints, each with the numbers of the rules that it is of."""
 
@@ -57,7 +60,7 @@ def cue_in(text: str) -> Cue | None:
     >>> cue_in("Ada likes tea.") is None
     True
     """
-    found = _found(text.lower(), _HINTS)
+    found = _found(text[:_LONGEST].lower(), _HINTS)
     if not found:
         return None
     rule, match = max(found, key=lambda one: one[0].strength)
@@ -74,7 +77,7 @@ def cue_in(text: str) -> Cue | None:
 @lru_cache(maxsize=1 << 16)
 def has_cue(text: str, kind: str) -> bool:
     """Whether a text has a cue of this kind."""
-    return bool(_found(text.lower(), _OF_KIND[kind]))
+    return bool(_found(text[:_LONGEST].lower(), _OF_KIND[kind]))
 
 
 def _found(lower: str, hints: Hints) -> list[tuple[Rule, re.Match[str]]]:
