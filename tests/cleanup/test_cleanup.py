@@ -426,10 +426,11 @@ def test_what_moved_since_the_audit_is_a_conflict(store):
     assert not stands("4071", plan.diff() + str(plan.changes.to_dict()))
     theirs = store.plan(audit, on_conflict="theirs")
     assert theirs.counts == {"delete": 1}
-    assert theirs.notes == plan.notes == (
+    expected = (
         "In memories: of 3 proposals 1 is carried out; 2 are left for you: "
-        "2 changed or deleted at the service since the audit.",
-    )  # fmt: skip
+        "2 changed or deleted at the service since the audit."
+    )
+    assert theirs.notes == plan.notes == (expected,)
     with pytest.raises(mf.PlanError, match="nobody has judged"):
         store.plan(audit, on_conflict="mine")
     another = memories[memories.content == TEA].id.iloc[0]
