@@ -8,8 +8,8 @@ import pandas as pd
 
 from memframe.access import Access
 from memframe.audit import Audit
-from memframe.cleanup.asked import MAX_SHARE, PLANNED, Actions, asked_for, check_share
-from memframe.cleanup.changes import Writer, note_of
+from memframe.cleanup.asked import MAX_SHARE, Actions, asked_for, check_share
+from memframe.cleanup.changes import Writer
 from memframe.cleanup.drafting import draft_of
 from memframe.cleanup.renewal import audit_again
 from memframe.cleanup.rows import Rows
@@ -116,10 +116,8 @@ def plan_cleanup(
     writer = Writer(draft, findings)
     met = [conflicts.met(change) for change in writer.conflicts()] if on_conflict != "theirs" else []
     conflicts.refuse()
-    changes = writer.changes()
-    proposed = audit.findings["id"][audit.findings["action"].isin(PLANNED)]
-    note = note_of({i for i in proposed if i in rows}, findings, draft, changes)
-    return plan_of(access, [*met, *changes], notes=filter(None, [note]), clock=lambda: moment)
+    notes = writer.notes(audit.findings[audit.findings["id"].map(rows.__contains__).astype(bool)])
+    return plan_of(access, [*met, *writer.changes()], notes=notes, clock=lambda: moment)
 
 
 def _settling(on_conflict: OnConflict) -> Conflicts:

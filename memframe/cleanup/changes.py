@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 from msgspec.structs import replace
 
 from memframe.change import FIELDS, Change, Value, same_value
+from memframe.cleanup.asked import PLANNED
 from memframe.cleanup.drafting import COPYING, HOLDING, Draft
 from memframe.plan.deletes import delete_of
 from memframe.plan.wording import listed, name_of
@@ -29,6 +30,8 @@ class Writer:
 
     def __init__(self, draft: Draft, findings: pd.DataFrame) -> None:
         self._draft = draft
+        self._actions = {str(i): {*some} for i, some in findings.groupby("id")["action"]}
+        self._copies = {*findings["id"][findings["check"].isin(COPYING)]}
         is_ending = findings["action"].isin(_ENDING)
         self._why_patched, self._why_deleted = _reasons(findings[~is_ending]), _reasons(findings[is_ending])
         self._merged_into = {copy: merge.keeper for merge in draft.merges for copy in merge.copies}
@@ -62,6 +65,47 @@ class Writer:
                 reason=f"{moved} at the service since it was audited",
                 hidden=self._hidden(memory_id),
             )
+
+    def notes(self, findings: pd.DataFrame) -> Iterator[str]:
+        """Say how many of the memories that an audit proposes to change are changed, and why the others are not.
+
+        Nothing is said where each of them is changed, and no other memory.
+
+        Parameters
+        ----------
+        findings : DataFrame
+            Of the audit, about memories of this user, whatever was asked for.
+        """
+        changed = {*self._after, *self._draft.deletes, *self._merged_into}
+        wanted = {*findings["id"][findings["action"].isin(PLANNED)], *self._actions}
+        left, besides = wanted - changed, changed - wanted
+        if not left and not besides:
+            return
+        n_done = len(wanted & changed)
+        proposals = number_of(len(wanted), "proposal", "proposals")
+        said = f"In memories: of {proposals} {n_done:,} {_are(n_done)} carried out"
+        if left:
+            counts = Counter(sorted(map(self._why_left, left)))
+            reasons = "; ".join(f"{n:,} {why}" for why, n in counts.most_common())
+            said += f"; {len(left):,} {_are(len(left))} left for you: {reasons}"
+        if besides:
+            said += f". {number_of(len(besides), 'other memory takes', 'other memories take')} in what copies held"
+        yield f"{said}."
+
+    def _why_left(self, memory_id: str) -> str:
+        """Say why a memory stays as it is, after a number of such memories."""
+        actions = self._actions.get(memory_id)
+        if not actions:
+            return "not asked for in actions="
+        if memory_id in self._draft.conflicts:
+            return "changed or deleted at the service since the audit"
+        if self._draft.rows[memory_id].is_closed:
+            return "with content that cannot be opened"
+        if memory_id in self._copies or "merge" in actions:
+            return "whose merge would lose a value (a name, a number, a date, a source, a title)"
+        if "delete" in actions:
+            return "kept, as the memory that says the same is deleted or may be"
+        return "in which nothing is left to change"
 
     def _place_of(self, memory_id: str) -> int:
         return self._draft.rows[memory_id].place
@@ -112,65 +156,8 @@ class Writer:
         return tuple(sorted(frozenset().union(*(self._draft.hidden[i] for i in ids))))
 
 
-def note_of(
-    proposed: Collection[str], asked: pd.DataFrame, draft: Draft, changes: Iterable[Change]
-) -> str | None:
-    """Say how many of the memories that are proposed for a change get one, and why the others do not.
-
-    Parameters
-    ----------
-    proposed : collection of str
-        Memories that the audit proposes to change.
-    asked : DataFrame
-        Findings that something is planned for.
-    draft : Draft
-    changes : iterable of Change
-        What came of them.
-
-    Returns
-    -------
-    str or None
-        Nothing where each of them is changed, and no other.
-    """
-    changed = {str(change.id) for change in changes}
-    wanted = {*proposed, *asked["id"]}
-    left, besides = wanted - changed, changed - wanted
-    if not left and not besides:
-        return None
-    n_done = len(wanted & changed)
-    said = f"In memories: of {number_of(len(wanted), 'proposal', 'proposals')} {n_done:,} {_are(n_done)} carried out"
-    if left:
-        actions = asked.groupby("id")["action"].agg(frozenset).to_dict()
-        copies = {*asked["id"][asked["check"].isin(COPYING)]}
-        counts = Counter(_why_left(i, actions.get(i, frozenset()), i in copies, draft) for i in left)
-        reasons = "; ".join(f"{n:,} {why}" for why, n in counts.most_common())
-        said += f"; {len(left):,} {_are(len(left))} left for you: {reasons}"
-    if besides:
-        said += (
-            f". {number_of(len(besides), 'other memory takes', 'other memories take')} in what copies held"
-        )
-    return f"{said}."
-
-
 def _are(n: int) -> str:
     return "is" if n == 1 else "are"
-
-
-def _why_left(memory_id: str, actions: Collection[str], is_copy: bool, draft: Draft) -> str:
-    """Say why a memory stays as it is."""
-    if not actions:
-        return "not asked for in actions="
-    if memory_id in draft.conflicts:
-        return "changed or deleted at the service since the audit"
-    if draft.rows[memory_id].is_closed:
-        return "with content that cannot be opened"
-    if is_copy or "merge" in actions:
-        return (
-            "with something of its own that a merge would lose (a name, a number, a date, a source, a title)"
-        )
-    if "delete" in actions:
-        return "kept, as the memory that says the same goes or may go"
-    return "in which nothing is left to change"
 
 
 def _reasons(findings: pd.DataFrame) -> dict[str, str]:

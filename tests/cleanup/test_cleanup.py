@@ -184,7 +184,11 @@ def test_what_goes_because_another_memory_says_it_stays_when_that_one_goes(store
         ),
     )  # fmt: skip
     assert store.plan(audit, max_share=1).changes.id.tolist() == [loop]
-    assert store.plan(audit, actions={"stale": "delete"}, max_share=1).changes.id.tolist() == [fact]
+    plan = store.plan(audit, actions={"stale": "delete"}, max_share=1)
+    assert plan.changes.id.tolist() == [fact]
+    assert (
+        "of 2 proposals 1 is carried out; 1 is left for you: 1 kept, as the memory that says" in plan.notes[0]
+    )
 
 
 # -- redaction
@@ -460,7 +464,13 @@ def test_what_moved_since_the_audit_is_a_conflict(store):
     plan = store.plan(audit, on_conflict="mark")
     assert plan.counts == {"conflict": 2, "delete": 1}
     assert not stands("4071", plan.diff() + str(plan.changes.to_dict()))
-    assert store.plan(audit, on_conflict="theirs").counts == {"delete": 1}
+    theirs = store.plan(audit, on_conflict="theirs")
+    assert theirs.counts == {"delete": 1}
+    expected = (
+        "In memories: of 3 proposals 1 is carried out; 2 are left for you: "
+        "2 changed or deleted at the service since the audit."
+    )
+    assert theirs.notes == plan.notes == (expected,)
     with pytest.raises(mf.PlanError, match="nobody has judged"):
         store.plan(audit, on_conflict="mine")
     another = memories[memories.content == TEA].id.iloc[0]
@@ -548,7 +558,8 @@ def test_what_cannot_be_opened_is_left_alone_but_may_be_deleted(store, service):
         assert len(through.plan(audit)) == 0
         assert set(audit.findings[audit.findings.id == damaged].action) <= {"review", "none"}
         assert damaged in set(audit.rows("secret").id)
-        assert len(through.plan(audit, actions={"secret": "delete"})) == 0
+        asked = through.plan(audit, actions={"secret": "delete"})
+        assert (len(asked), "1 with content that cannot be opened" in asked.notes[0]) == (0, True)
         plan = through.plan(audit, actions={"sealed": "delete"})
         assert plan.changes[["action", "id"]].to_numpy().tolist() == [["delete", damaged]]
         through.apply(plan)
