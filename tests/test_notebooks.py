@@ -1,7 +1,6 @@
 """What the notebooks keep when they are saved. That they run is tested by nbval, cell by cell."""
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,15 +30,12 @@ def searched(path):
 
 
 @pytest.mark.parametrize("path", [searched(path) for path in NOTEBOOKS])
-def test_a_notebook_shows_what_it_kept_and_no_secret_is_saved_with_it(path, tmp_path):
+def test_no_secret_is_saved_with_a_notebook(path, tmp_path):
     notebook = nbformat.read(path, as_version=4)
     told = tmp_path / "told.json"
     notebook.cells.insert(-1, nbformat.v4.new_code_cell(TELL.format(path=str(told))))
-    kept = said(nbformat.read(path, as_version=4))
     NotebookClient(notebook, timeout=60, resources={"metadata": {"path": tmp_path}}).execute()
     del notebook.cells[-2]
-    if "fleet" not in path.stem:  # a fleet is audited as of today, and what is stale grows
-        assert said(notebook) == kept, "run the notebook again and keep what it shows"
     saved = nbformat.writes(notebook)
     secrets = json.loads(told.read_text())
     assert len(set(secrets)) >= 5
@@ -73,28 +69,6 @@ def test_frames_of_a_notebook_are_set_as_no_formulas(path):
 def html_of(cell):
     """Return the HTML that a cell shows."""
     return [output.data["text/html"] for output in cell.outputs if "text/html" in output.get("data", {})]
-
-
-VARIES = re.compile(
-    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{8}\b|127\.0\.0\.1:\d+|mf1\.\S+|/tmp/[^/\s]+"
-    r"|\d+ KB|\d{4}-\d\d-\d\d \d\d:\d\d UTC|\[\d+ rows x \d+ columns\]"
-)
-"""Ids, ports, sealed text, places, sizes and the time of a run."""
-
-
-def said(notebook):
-    """Return the words of each cell's outputs, in one order, as columns under ids come in any."""
-    cells = [
-        " ".join(
-            [
-                str(output.get("text", "")) + output.get("data", {}).get("text/plain", "")
-                for output in cell.outputs
-            ]
-        )
-        for cell in notebook.cells
-        if cell.cell_type == "code"
-    ]
-    return [sorted(re.findall(r"\w+", VARIES.sub("", text))) for text in cells]
 
 
 def test_the_panel_of_a_notebook_has_no_picture_beside_it_and_stays_open():
