@@ -124,6 +124,44 @@ def rotate_user_key(email: str, place: Place, as_json: bool) -> None:
         click.echo(f"{unreadable} did not open with the old key, and stayed as stored", err=True)
 
 
+@service.command("rotate-api-key")
+@click.argument("developer")
+@at_a_place
+@as_json
+def rotate_api_key(developer: str, place: Place, as_json: bool) -> None:
+    """Replace the API key of an application, named by its id or client_id; the new one is printed this once.
+
+    The old key is refused from the next call on. A token that it was exchanged for is valid until it
+    expires, after an hour unless another lifetime was asked for: to lock a thief out at once, disable the
+    application until then.
+
+    \b
+    Example:
+        memframe service rotate-api-key mfc_0123456789abcdef0123456789abcdef
+    """
+    with opened(place) as deployment:
+        told = {"api_key": deployment.rotate_api_key(deployment.developer(developer).id).reveal()}
+    show_secrets(told, as_json=as_json)
+
+
+@service.command("rotate-client-secret")
+@click.argument("developer")
+@at_a_place
+@as_json
+def rotate_client_secret(developer: str, place: Place, as_json: bool) -> None:
+    """Replace the client secret of an application, named by its id or client_id; the new one is printed this once.
+
+    The old secret is refused from the next call on, also for refresh tokens, which stay valid with the new one.
+
+    \b
+    Example:
+        memframe service rotate-client-secret mfc_0123456789abcdef0123456789abcdef
+    """
+    with opened(place) as deployment:
+        told = {"client_secret": deployment.rotate_client_secret(deployment.developer(developer).id).reveal()}
+    show_secrets(told, as_json=as_json)
+
+
 @service.command("disable")
 @click.argument("account")
 @enabling

@@ -166,6 +166,20 @@ class Deployment:
         log_event("developer added", developer_id=developer.id)
         return NewDeveloper(developer.id, api_key, developer.client_id, client_secret)
 
+    def rotate_api_key(self, developer_id: str) -> Secret:
+        """Replace an application's API key; return the new one, which is kept only as a hash."""
+        return self._replace_secret(developer_id, "api_key", API_KEY_PREFIX)
+
+    def rotate_client_secret(self, developer_id: str) -> Secret:
+        """Replace an application's client secret; return the new one, which is kept only as a hash."""
+        return self._replace_secret(developer_id, "client_secret", CLIENT_SECRET_PREFIX)
+
+    def _replace_secret(self, developer_id: str, name: str, prefix: str) -> Secret:
+        secret = new_secret(prefix)
+        self.store.accounts.set_developer_secret(developer_id, **{f"{name}_hash": secret_hash(secret)})
+        log_event(f"{name.replace('_', ' ')} rotated".replace("api", "API"), developer_id=developer_id)
+        return secret
+
     def add_user(self, email: str, password: Secret) -> str:
         """A new person; the id."""
         user_id = str(uuid4())
@@ -184,6 +198,14 @@ class Deployment:
         if user is None:
             raise _unknown("user", email)
         return user.id
+
+    def developer(self, name: str) -> Developer:
+        """Return the application with an id or client_id; `NotFoundError` where there is none."""
+        accounts = self.store.accounts
+        found = accounts.developer(name) or accounts.developer_by_client_id(name)
+        if found is None:
+            raise _unknown("developer", name)
+        return found
 
     def account(self, name: str) -> Developer | User:
         """The person or application behind an e-mail address or an id; `NotFoundError` where there is none."""
