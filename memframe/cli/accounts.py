@@ -17,7 +17,7 @@ from memframe.secret import Secret
 from memframe.service.backup import back_up
 from memframe.service.deployment import Deployment, Place
 from memframe.service.logs import log_as_json
-from memframe.service.rotation import rotate_key
+from memframe.service.rotation import rotate_key, rotate_master_key
 from memframe.service.store import User
 from memframe.service.times import instant_text
 from memframe.showing import number_of, printable
@@ -122,6 +122,29 @@ def rotate_user_key(email: str, place: Place, as_json: bool) -> None:
     if rotation.n_unreadable:
         unreadable = number_of(rotation.n_unreadable, "memory", "memories")
         click.echo(f"{unreadable} did not open with the old key, and stayed as stored", err=True)
+
+
+@service.command("rotate-master-key")
+@at_a_place
+@as_json
+def rotate_service_key(place: Place, as_json: bool) -> None:
+    """Replace the master key, while the service is stopped, and wrap the keys of all users with the new one.
+
+    Nothing that applications hold changes, but that they fetch a new token. The old key file stays beside the
+    new one as *.old, for backups that were made before. Where the service runs on several machines, copy the
+    new file to the others. Broken off, it has either not happened, or is completed by the next start.
+
+    A thief of the old key who has a copy of the database, too, knows the keys of users: replace those with
+    `memframe service rotate-key`.
+
+    \b
+    Example:
+        memframe service rotate-master-key
+    """
+    with opened(place) as deployment:
+        n_keys = rotate_master_key(deployment, place.master_key_file)
+    words = f"{place.master_key_file} is new: {number_of(n_keys, 'key', 'keys')} of users wrapped with it"
+    show({"n_keys": n_keys, "master_key_file": str(place.master_key_file)}, words, as_json=as_json)
 
 
 @service.command("rotate-api-key")

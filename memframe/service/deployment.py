@@ -20,7 +20,7 @@ from memframe.errors import ConfigError, NotFoundError
 from memframe.secret import Secret
 from memframe.service import cursors, rules
 from memframe.service.keyring import HeldKeys, Keyring
-from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
+from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others, next_key
 from memframe.service.logs import log_event
 from memframe.service.store import Developer, Memories, Store, User, sqlite_url
 from memframe.service.throttle import TokenCalls
@@ -50,6 +50,11 @@ class Place(NamedTuple):
     folder: Path
     database: str | None = None
     key_file: Path | None = None
+
+    @property
+    def master_key_file(self) -> Path:
+        """The file with the master key, wherever it is."""
+        return self.key_file or self.folder / KEY_FILE
 
     def open(self, *, may_create: bool = False) -> Deployment:
         """The service; a mistyped folder does not become a new one, unless it may."""
@@ -276,7 +281,9 @@ def open_deployment(
     try:
         with store.naming_errors():
             master_key = _master_key(key_file, store)
-            store.bind(master_key.fingerprint())
+            first = store.bind(master_key.fingerprint())
+            if first is not None:
+                master_key.unwrap_first(first)
         return Deployment(
             store,
             master_key,
@@ -311,9 +318,18 @@ def _make_private(folder: Path) -> None:
         raise ConfigError(f"the data folder {folder} is open to other users; close it: chmod 700 {folder}")
 
 
+def _present_key(path: Path, store: Store) -> MasterKey:
+    """Return the key of a file, or the one beside it, if a rotation was broken off before the file was replaced."""
+    master_key, following = MasterKey.load(path), next_key(path)
+    if following is not None and store.is_bound(following.fingerprint()):
+        following.take_place(path)
+        return following
+    return master_key
+
+
 def _master_key(path: Path, store: Store) -> MasterKey:
     if path.exists():
-        return MasterKey.load(path)
+        return _present_key(path, store)
     if store.is_bound():
         raise ConfigError(
             f"the data is there, but its master key file {path} is not; restore it from a backup"
