@@ -192,11 +192,11 @@ class Client:
         body = self._transport.checked(answer, wire.GET_CREDENTIALS, call=_named(wire.GET_CREDENTIALS, ids))
         keys = decoded(body, Credentials, what=wire.GET_CREDENTIALS)
         self.restore_days = _restore_days(answer)
-        self._transport.keep_out(keys.memory_key, keys.encryption_key)
+        self._transport.hold(keys.memory_key, keys.encryption_key)
         return keys
 
     def forget(self, keys: Credentials) -> None:
-        """Keys that are not used any more: of many users, only those at hand are kept out of messages."""
+        """Stop keeping the keys of one call of `credentials` out of messages; those of its other calls are kept out."""
         self._transport.forget(keys.memory_key, keys.encryption_key)
 
     # -- memories

@@ -193,7 +193,7 @@ def _digest(deployment: Deployment, keyring: Keyring, memory_id: str, columns: M
         *(None if score is None else float(score) for score in scores),
         *sorted(columns["tags"]),
     ]
-    return keyed_hash(deployment.master_key.derive("tombstones"), msgspec.json.encode(fields))
+    return keyed_hash(deployment.master_key.first.derive("tombstones"), msgspec.json.encode(fields))
 
 
 def _check_user_id(sent: wire.MemoryFields) -> None:

@@ -116,6 +116,11 @@ class Accounts:
             query = select(developers).order_by(developers.c.created_at, developers.c.id)
             return fetch_all(connection, Developer, query)
 
+    def set_developer_secret(self, developer_id: str, **hashes: str) -> None:
+        """Replace ``api_key_hash`` or ``client_secret_hash``; the old one is refused from the next call on."""
+        with writing(self._engine) as connection:
+            connection.execute(update(developers).where(developers.c.id == developer_id).values(**hashes))
+
     def add_user(self, *, user_id: str, email: str, password_hash: str, wrapped_key: bytes) -> User:
         """A new person with the first version of the encryption key; the e-mail ignores case."""
         user = User(user_id, email.casefold(), password_hash, 1, disabled=False, created_at=self._now())

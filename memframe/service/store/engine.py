@@ -12,14 +12,19 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 from sqlalchemy import Connection, Engine, Select, create_engine, insert, make_url, select, update
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 
 from memframe.errors import ConfigError
+from memframe.service.store import postgresql, sqlite
 from memframe.service.store.postgresql import check_encoding, lock_schema, prepare_postgresql, with_driver
 from memframe.service.store.schema import SCHEMA_VERSION, UPGRADED, meta, metadata
 from memframe.service.store.sqlite import prepare_sqlite
 
 _PREPARE = {"sqlite": prepare_sqlite, "postgresql": prepare_postgresql}
+
+OTHER_KEY = "this database belongs to another master key; restore the key file that was beside it"
+
+_SHUT_OUT = {"sqlite": sqlite.alone, "postgresql": postgresql.alone}
 
 Record = TypeVar("Record", bound=Struct)
 Parameters = Mapping[str, Any]
@@ -98,6 +103,31 @@ def writing(engine: Engine) -> Iterator[Connection]:
     turn = engine.get_execution_options().get("turn") or nullcontext()
     with turn, engine.connect().execution_options(writes=True) as connection, connection.begin():
         yield connection
+
+
+@contextmanager
+def alone(engine: Engine) -> Iterator[Connection]:
+    """A transaction that will write, and during which no other process is connected to the database.
+
+    Whoever connects meanwhile waits for its end, and reads then what it wrote.
+    """
+    engine.dispose()  # our own idle connections are not another process
+    turn = engine.get_execution_options().get("turn") or nullcontext()
+    with turn, engine.connect().execution_options(writes=True) as connection:
+        try:
+            shut_others_out = _SHUT_OUT[engine.dialect.name]
+            with shut_others_out(connection):
+                yield connection
+        finally:
+            connection.invalidate()  # it was set up for this alone
+
+
+def check_key(fingerprint: str, connection: Any, record: object) -> None:  # noqa: ARG001 - the event's signature
+    """Refuse a new connection to data that was tied to another master key since."""
+    (bound_to,) = connection.execute("SELECT value FROM meta WHERE name = 'master_key'").fetchone()
+    connection.commit()
+    if bound_to != fingerprint:
+        raise OperationalError(None, None, ConfigError(OTHER_KEY))
 
 
 def fetch_one(
