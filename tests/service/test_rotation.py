@@ -36,6 +36,7 @@ def sealed_by_hand(credentials, plain, iv_bytes):
     return joined, ":".join(part.hex() for part in (iv, sealed[-16:], sealed[:-16]))
 
 
+@pytest.mark.asvs("11.2.2")
 def test_credentials_and_content_are_of_the_new_key_at_once(service, grant):
     grant.create("Likes tea", title="Tea", tags=["drinks"])
     grant.create("Plays the cello")
@@ -130,6 +131,7 @@ def test_other_users_keep_their_keys(service, call, grant, new_grant):
     assert (other.credentials(), contents(other)) == before
 
 
+@pytest.mark.asvs("2.3.3")
 def test_a_rotation_that_is_broken_off_has_not_happened(service, grant, monkeypatch):
     for number in range(4):
         grant.create(f"memory {number}")
