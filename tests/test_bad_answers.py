@@ -272,7 +272,7 @@ def test_a_bomb_is_not_unpacked_beyond_the_limit(stranger, monkeypatch):
     for status in (200, 302):
         fault = replied(bomb, status, Content_Encoding="gzip", Location="https://example.com/")
         words = ("1 MiB in one answer", "page_size=")
-        kind = transport.AnswerTooLargeError  # a ProtocolError
+        kind = mf.AnswerTooLargeError
         assert_clear(Case(answering(LIST, fault, load), kind, mf.ProtocolError, words), stranger)
 
 
