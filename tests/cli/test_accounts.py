@@ -114,6 +114,7 @@ def test_a_password_that_cannot_be_one_is_named(running, typed, reason):
     assert "Traceback" not in answer.output
 
 
+@pytest.mark.asvs("6.2.5")
 def test_a_password_may_have_any_letters(running):
     local, run = running
     assert run("add-user", "a@b.example", "--password-stdin", input="pässwörd ☕\n".encode()).exit_code == 0
@@ -129,6 +130,7 @@ class Person(Browser):
         return self.sign_in(email, password).url.endswith("/dashboard")
 
 
+@pytest.mark.asvs("6.4.3", "7.4.3", "7.4.5")
 def test_a_new_password_replaces_the_old_one_and_ends_sessions(running):
     local, run = running
     user_id = local.add_user("ada@example.org", "the old password")

@@ -42,6 +42,7 @@ def test_an_access_request_has_every_field_of_the_specification(service, call, g
     assert listed["total"] == len(listed["items"])
 
 
+@pytest.mark.asvs("8.2.3")
 def test_credentials_follow_the_state_of_the_request(service, call, grant, refused):
     path = f"/access-requests/{grant.request_id}/credentials"
     credentials = call.get(path).json()
@@ -71,6 +72,7 @@ def test_a_decision_moves_updated_at(service, call, grant):
     assert decided["updatedAt"] > asked["updatedAt"]
 
 
+@pytest.mark.asvs("1.2.3")
 def test_a_memory_comes_back_as_it_was_written(grant):
     fields = {
         "title": "Tea", "summary": "What she drinks", "tags": ["drinks", "habits"],
@@ -153,6 +155,7 @@ def test_patch_of_content_seals_it_anew(grant):
     assert grant.ids(searchQuery="old") == []
 
 
+@pytest.mark.asvs("8.2.3", "15.3.3")
 def test_what_the_service_owns_is_not_set_by_callers(grant):
     own = {"id": "mine", "created_at": "1999-01-01T00:00:00Z", "tag_ids": ["x"], "key_version": 9}
     created = grant.create(**own)

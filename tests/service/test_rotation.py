@@ -130,6 +130,7 @@ def test_a_process_with_the_old_master_key_gets_no_new_connection(backend, tmp_p
             before.add_user("ada@example.org", Secret("a long password"))
 
 
+@pytest.mark.asvs("11.2.2")
 def test_credentials_and_content_are_of_the_new_key_at_once(service, grant):
     grant.create("Likes tea", title="Tea", tags=["drinks"])
     grant.create("Plays the cello")
@@ -224,6 +225,7 @@ def test_other_users_keep_their_keys(service, call, grant, new_grant):
     assert (other.credentials(), contents(other)) == before
 
 
+@pytest.mark.asvs("2.3.3")
 def test_a_rotation_that_is_broken_off_has_not_happened(service, grant, monkeypatch):
     for number in range(4):
         grant.create(f"memory {number}")

@@ -104,6 +104,7 @@ def test_nobody_decides_for_another_user(store, request_id):
     assert store.requests.get(request_id).status == "pending"
 
 
+@pytest.mark.asvs("2.3.1", "2.3.4")
 def test_of_approve_and_reject_at_the_same_moment_one_wins(store, developer, user, request_id):
     def decide(status):
         try:
