@@ -23,12 +23,20 @@ from memframe.service.authorization import AUTHORIZATION_ROUTES
 from memframe.service.logs import log_event
 from memframe.service.methods import options_of
 from memframe.service.oauth_server import BadLink, SendBack
+from memframe.service.rules import checked_text
 from memframe.service.site import Site, Visitor, WebRequest, refusal_page, site_of
 from memframe.service.throttle import address_of
 from memframe.wire import OAUTH_AUTHORIZE, Status
 
 DASHBOARD = "/dashboard"
 
+REQUESTS_A_PAGE = 20
+
+_SECTIONS: dict[str, tuple[Status, ...]] = {
+    "pending": ("pending",),
+    "approved": ("approved",),
+    "past": ("rejected", "revoked"),
+}
 _OWN_ADDRESS = re.compile(rf"{DASHBOARD}|{OAUTH_AUTHORIZE}\?[!-~]*", re.ASCII)
 _REFUSAL = "That e-mail and password do not go together. Check both and try again."
 _SIGN_IN = f"/login?next={quote(DASHBOARD, safe='')}"
@@ -95,19 +103,40 @@ def sign_out(request: WebRequest, body: RawBody) -> Response[Any]:
 
 @get(DASHBOARD, include_in_schema=False, sync_to_thread=True)
 def show_dashboard(request: WebRequest) -> Response[Any]:
-    """Who asks, who has access, and what was decided earlier; the latest first."""
+    """Show who asks, who has access, and what was decided earlier, each in pages with the latest first."""
     site = site_of(request)
     visitor = site.visitor(request)
     if visitor.user is None:
         return site.redirect(_SIGN_IN, visitor)
-    requests = site.store.requests.of_user(visitor.user.id)[::-1]
+    sections = {}
+    for name, statuses in _SECTIONS.items():
+        before = request.query_params.get(name)
+        found, total, are_more = site.store.requests.of_user(
+            visitor.user.id, *statuses, before=before, limit=REQUESTS_A_PAGE
+        )
+        older = found[-1].id if are_more else None
+        sections[name] = {"requests": found, "total": total, "older": older, "is_later": before is not None}
     return site.page(
         "dashboard.html",
         visitor,
-        pending=[request for request in requests if request.status == "pending"],
-        approved=[request for request in requests if request.status == "approved"],
-        past=[request for request in requests if request.status in {"rejected", "revoked"}],
+        sections=sections,
+        developers=site.store.accounts.connected_developers(visitor.user.id),
+        notice=None,
     )
+
+
+@post("/dashboard/developers/{developer_id:str}/disconnect", include_in_schema=False, sync_to_thread=True)
+def disconnect(request: WebRequest, developer_id: FromPath[str], body: RawBody) -> Response[Any]:
+    """End all that an application has of the user."""
+    site = site_of(request)
+    visitor = site.visitor(request)
+    site.checked_form(request, visitor, body)
+    if visitor.user is None:
+        return site.redirect(_SIGN_IN, visitor)
+    site.store.accounts.disconnect(
+        user_id=visitor.user.id, developer_id=checked_text(developer_id, "the application's id")
+    )
+    return site.redirect(DASHBOARD, visitor)
 
 
 @post("/dashboard/requests/{request_id:str}", include_in_schema=False, sync_to_thread=True)
@@ -170,7 +199,7 @@ def _client_name(site: Site, way_on: str) -> str | None:
 
 def site_router() -> Router:
     """Every page for people, and the authorization server."""
-    pages = [enter, show_sign_in, sign_in, sign_out, show_dashboard, decide, serve_file]
+    pages = [enter, show_sign_in, sign_in, sign_out, show_dashboard, decide, disconnect, serve_file]
     routes = [*pages, *AUTHORIZATION_ROUTES]
     return Router(
         "/",

@@ -205,20 +205,22 @@ class Deployment:
         log_event("password reset", user_id=user_id)
 
     def memory_key(self, *, user_id: str, developer_id: str) -> Secret:
-        """Connect a user and a developer, if they are not yet, and give the memory key of the two."""
-        key = self.master_key.memory_key(user_id=user_id, developer_id=developer_id)
-        self.store.accounts.connect(
-            user_id=user_id, developer_id=developer_id, memory_key_hash=secret_hash(key)
-        )
-        return key
+        """Connect a user and a developer, unless they are, and return the memory key of the two."""
+        pair = {"user_id": user_id, "developer_id": developer_id}
+
+        def key_hash(generation: int) -> str:
+            return secret_hash(self.master_key.memory_key(**pair, generation=generation))
+
+        generation = self.store.accounts.connect(**pair, key_hash=key_hash)
+        return self.master_key.memory_key(**pair, generation=generation)
 
     def keyring(self, user_id: str, memories: Memories) -> Keyring:
         """What seals and opens the user's content."""
         return Keyring(self.master_key, self._held_keys, user_id, memories.keys)
 
-    def is_memory_key(self, key: Secret, *, user_id: str, developer_id: str) -> bool:
-        """Whether a memory key is that of a user and a developer."""
-        return self._memory_key(user_id=user_id, developer_id=developer_id) == key
+    def is_memory_key(self, key: Secret, *, user_id: str, developer_id: str, generation: int) -> bool:
+        """Return True for the memory key of a user and a developer."""
+        return self._memory_key(user_id=user_id, developer_id=developer_id, generation=generation) == key
 
     def close(self) -> None:
         """Give back what is held."""

@@ -35,12 +35,21 @@ MAX_IMPORTANCE = 5.0
 MAX_CONFIDENCE = 1.0
 MAX_IMPORTANCE_FILTER = 1.0
 
+MAX_PENDING = 100
+"""Access requests of one developer that wait for one user's decision."""
+
+MAX_REQUESTS = 1000
+"""Access requests of one developer to one user that are kept; beyond, the oldest without access are dropped."""
+
 MAX_REASON_CHARS = 2000
 MAX_NAME_CHARS = 200
 MAX_EMAIL_CHARS = 320
 MIN_PASSWORD_CHARS = 8
 MAX_PASSWORD_CHARS = 1024
 MAX_TAGS = 100
+MAX_USER_TAGS = 10_000
+"""Tags that one user may have, over all memories."""
+
 MAX_IDEMPOTENCY_KEY_CHARS = 255
 
 _DIGITS = re.compile(r"[0-9]{1,4000}", re.ASCII)  # Python reads no longer integers
