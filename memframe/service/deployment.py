@@ -166,14 +166,19 @@ class Deployment:
         log_event("developer added", developer_id=developer.id)
         return NewDeveloper(developer.id, api_key, developer.client_id, client_secret)
 
-    def add_user(self, email: str, password: Secret) -> str:
-        """A new person; the id."""
+    def add_user(self, email: str, password: Secret, *, of_operator: bool = False) -> str:
+        """Add a person; return the id.
+
+        With ``of_operator`` the dashboard asks the person to change the password, which somebody else has chosen.
+        It does not insist: a sign-in on the way to an application's consent page goes on as always.
+        """
         user_id = str(uuid4())
         self.store.accounts.add_user(
             user_id=user_id,
             email=rules.email_address(email),
             password_hash=self.passwords.hash(Secret(rules.new_password(password.reveal()))),
             wrapped_key=self.master_key.new_user_key(user_id=user_id, version=1),
+            password_of_operator=of_operator,
         )
         log_event("user added", user_id=user_id)
         return user_id
@@ -199,9 +204,12 @@ class Deployment:
         return found
 
     def reset_password(self, user_id: str, password: Secret) -> None:
-        """Give a person another password; whoever is signed in with the old one no longer is."""
+        """Give a person another password, which the dashboard asks the person to change.
+
+        Whoever is signed in with the old one no longer is.
+        """
         new = rules.new_password(password.reveal())
-        self.store.accounts.set_password(user_id, self.passwords.hash(Secret(new)))
+        self.store.accounts.set_password(user_id, self.passwords.hash(Secret(new)), of_operator=True)
         log_event("password reset", user_id=user_id)
 
     def memory_key(self, *, user_id: str, developer_id: str) -> Secret:

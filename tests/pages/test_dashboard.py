@@ -48,6 +48,48 @@ def status_of(service):
     return lambda request_id: service._deployment.store.requests.get(request_id).status
 
 
+# Passwords
+
+
+def test_people_change_their_own_password(service, reader, email, new_browser):
+    elsewhere = new_browser(service)
+    elsewhere.sign_in(email)
+
+    def change(current, new, again=None):
+        reader.open("/dashboard/password")
+        return reader.send(reader.form("/password"), current=current, new=new, again=again or new)
+
+    for current, new, again, reason in [
+        ("wrong", "a new long password", None, "current password"),
+        ("correct horse battery", "short", None, "8 to 1024"),
+        ("correct horse battery", " " * 12, None, "blank"),
+        ("correct horse battery", "Password123", None, "most used"),
+        ("correct horse battery", "a new long password", "another", "repeated"),
+    ]:
+        page = change(current, new, again)
+        assert (page.status_code, reason in page.text) == (403, True)
+    assert elsewhere.open("/dashboard").url.endswith("/dashboard")
+    assert change("correct horse battery", "a new long password").url.endswith("/dashboard")
+    assert reader.open("/dashboard").url.endswith("/dashboard"), "signed in here"
+    assert "/login" in elsewhere.open("/dashboard").url, "signed out there"
+    assert new_browser(service).sign_in(email).status_code == 403
+    assert new_browser(service).sign_in(email, "a new long password").status_code == 200
+
+
+def test_a_password_of_the_operators_is_asked_to_be_changed_until_it_is(service, new_email, new_browser):
+    address = new_email()
+    service._deployment.add_user(address, Secret("correct horse battery"), of_operator=True)
+    browser = new_browser(service)
+    assert "chosen by whoever runs this service" in browser.sign_in(address).text
+    assert browser.consent().keys() >= {"code"}, "an application's sign-in goes on"
+    browser.open("/dashboard/password")
+    new = {"new": "a password of my own", "again": "a password of my own"}
+    assert (
+        "chosen by"
+        not in browser.send(browser.form("/password"), current="correct horse battery", **new).text
+    )
+
+
 # Disconnecting
 
 

@@ -128,9 +128,25 @@ class Accounts:
             query = select(developers).order_by(developers.c.created_at, developers.c.id)
             return fetch_all(connection, Developer, query)
 
-    def add_user(self, *, user_id: str, email: str, password_hash: str, wrapped_key: bytes) -> User:
-        """A new person with the first version of the encryption key; the e-mail ignores case."""
-        user = User(user_id, email.casefold(), password_hash, 1, disabled=False, created_at=self._now())
+    def add_user(
+        self,
+        *,
+        user_id: str,
+        email: str,
+        password_hash: str,
+        wrapped_key: bytes,
+        password_of_operator: bool = False,
+    ) -> User:
+        """Add a person with the first version of the encryption key; the e-mail ignores case."""
+        user = User(
+            user_id,
+            email.casefold(),
+            password_hash,
+            1,
+            disabled=False,
+            created_at=self._now(),
+            password_of_operator=password_of_operator,
+        )
         try:
             with writing(self._engine) as connection:
                 connection.execute(insert(users).values(**columns_of(user)))
@@ -149,10 +165,14 @@ class Accounts:
         """The person with an e-mail address, whatever its case."""
         return self._user(users.c.email == email.casefold())
 
-    def set_password(self, user_id: str, password_hash: str) -> None:
-        """Another password for a person, who is signed out everywhere."""
+    def set_password(self, user_id: str, password_hash: str, *, of_operator: bool) -> None:
+        """Give a person another password, and sign the person out everywhere.
+
+        ``of_operator`` notes that somebody else knows it, which the dashboard says until it is changed.
+        """
+        values = {"password_hash": password_hash, "password_of_operator": of_operator}
         with writing(self._engine) as connection:
-            connection.execute(update(users).where(users.c.id == user_id).values(password_hash=password_hash))
+            connection.execute(update(users).where(users.c.id == user_id).values(**values))
             connection.execute(delete(sessions).where(sessions.c.user_id == user_id))
 
     def set_disabled(self, kind: type[Developer | User], account_id: str, *, disabled: bool) -> None:
