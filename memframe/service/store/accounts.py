@@ -44,7 +44,6 @@ class Developer(Struct, frozen=True):
     redirect_uris: tuple[str, ...]
     disabled: bool
     created_at: datetime
-    epoch: int = 1
 
 
 class User(Struct, frozen=True):

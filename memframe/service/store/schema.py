@@ -243,14 +243,3 @@ sessions = Table(
     Column("created_at", Time, nullable=False),
     Column("expires_at", Time, nullable=False, index=True),
 )
-
-sign_in_failures = Table(
-    "sign_in_failures",
-    metadata,
-    Column(
-        "account_hash", Hash, primary_key=True
-    ),  # of the e-mail address, whether there is such a user or not
-    Column("address", String(64), primary_key=True),
-    Column("failures", Integer, nullable=False),
-    Column("last_at", Time, nullable=False, index=True),
-)
