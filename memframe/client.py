@@ -16,6 +16,7 @@ from memframe.bearer import Tokens
 from memframe.errors import MemframeError, ProtocolError
 from memframe.filters import checked_id, memory_query, of_user, refuse_unsendable
 from memframe.pacing import Gate
+from memframe.runtime import Runtime
 from memframe.secret import Secret, SecretBytes, as_secret
 from memframe.showing import card
 from memframe.transport import JSON_BODY, Transport
@@ -48,6 +49,8 @@ class Client:
     restore_days : int
         For how many days the service restores deleted memories under their ids and times, as it said beside the
         credentials; 0 where it does not offer that, which is no part of the specification.
+    runtime : Runtime
+        For tests: the clock, chance and places of all that is done with this client.
 
     Examples
     --------
@@ -72,6 +75,7 @@ class Client:
         self._transport.keep_out(api_key)
         self._tokens = Tokens(base_url, api_key, token_lifetime_s, self._transport)
         self.restore_days = 0
+        self.runtime = Runtime()
 
     def __repr__(self) -> str:
         return f"<memframe.Client {self.base_url}>"

@@ -5,6 +5,7 @@ import pytest
 import memframe as mf
 from memframe.access import MAX_KEPT_LOADS
 from memframe.errors import AccessError, DecisionTimeout, NotFoundError
+from memframe.runtime import Runtime
 from memframe.sample import load_sample
 
 
@@ -34,23 +35,21 @@ def test_a_new_request_is_pending_and_knows_its_user(user):
 
 
 @pytest.mark.parametrize("decision", ["approved", "rejected"])
-def test_waiting_ends_with_any_decision(user, decision):
+def test_waiting_ends_with_any_decision(user, decision, monkeypatch):
     request = user.ask()
     time = Time({3: lambda: user.service.decide(request.id, decision)})
-    decided = mf.wait_for_decision(
-        user.client, request.id, timeout_s=60, poll_s=5, clock=time.clock, sleep=time.sleep
-    )
+    monkeypatch.setattr(user.client, "runtime", Runtime(clock=time.clock, sleep=time.sleep))
+    decided = mf.wait_for_decision(user.client, request.id, timeout_s=60, poll_s=5)
     assert decided.status == decision
     assert time.slept == [5, 5, 5]
 
 
-def test_only_time_running_out_raises(user):
+def test_only_time_running_out_raises(user, monkeypatch):
     request = user.ask()
     time = Time()
+    monkeypatch.setattr(user.client, "runtime", Runtime(clock=time.clock, sleep=time.sleep))
     with pytest.raises(DecisionTimeout, match="stays open") as late:
-        mf.wait_for_decision(
-            user.client, request.id, timeout_s=12, poll_s=5, clock=time.clock, sleep=time.sleep
-        )
+        mf.wait_for_decision(user.client, request.id, timeout_s=12, poll_s=5)
     assert time.slept == [5, 5, 2]
     assert isinstance(late.value, TimeoutError)
 

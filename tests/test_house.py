@@ -1,6 +1,7 @@
 """The laws of the house that a machine can check: layers, doors, names and libraries in their rooms."""
 
 import ast
+import inspect
 import subprocess
 import sys
 from functools import cache
@@ -36,6 +37,7 @@ LAYERS = """
     transport
     answers frames envelope columns way
     silence
+    runtime
     settings vault
     sources
     wire address progress sample change pacing collector retries
@@ -187,6 +189,35 @@ def test_the_map_in_the_readme_shows_every_room_with_its_caption():
     rooms = sorted({room_of(path) for path in MODULES}, key=LAYERS.split().index)
     shown = [line for line in readme.splitlines() if line.startswith("| `")]
     assert shown == [f"| `{room}` | {caption_of(room)} |" for room in rooms]
+
+
+FOR_TESTS_ALONE = {"chance", "clock", "folder", "now", "rng", "runtime", "sleep", "surroundings", "vault"}
+
+TIME_OF_THE_CONTRACT = {"audit_fleet", "audit_memories", "service.run_local"}
+"""Callables whose ``now`` is for users as well: the moment of an audit, and of a service of one's own."""
+
+
+def signatures_of(thing, name):
+    """The callables that a user reaches from a public name, with their parameters."""
+    if isinstance(thing, ModuleType):
+        for each in thing.__all__:
+            yield from signatures_of(getattr(thing, each), f"{name}.{each}")
+        return
+    if callable(thing) and not (isinstance(thing, type) and issubclass(thing, Exception)):
+        yield name, set(inspect.signature(thing).parameters)
+    if isinstance(thing, type):
+        for each, method in vars(thing).items():
+            if not each.startswith("_") and callable(method := getattr(method, "__func__", method)):
+                yield f"{name}.{each}", set(inspect.signature(method).parameters)
+
+
+def test_no_public_signature_shows_what_is_there_for_tests():
+    found = dict(pair for name in memframe.__all__ for pair in signatures_of(getattr(memframe, name), name))
+    assert {"apply_plan", "Client.credentials", "Plan.load", "SignIn", "plot.overview"} <= found.keys()
+    shown = {name: parameters & FOR_TESTS_ALONE for name, parameters in found.items()}
+    assert {name: more for name, more in shown.items() if more} == {
+        name: {"now"} for name in TIME_OF_THE_CONTRACT
+    }
 
 
 def test_importing_memframe_stays_light():
