@@ -171,8 +171,17 @@ class Client:
         return self._call(wire.CREATE_REQUEST, AccessRequest, body=body)
 
     def access_requests(self) -> list[AccessRequest]:
-        """All access requests of this developer account."""
-        return self._call(wire.LIST_REQUESTS, wire.AccessRequestList).items
+        """Return all access requests of this developer account; a list in pages is followed to its end."""
+        page = self._call(wire.LIST_REQUESTS, wire.AccessRequestList)
+        found, cursors = page.items, set()
+        while page.next_cursor:
+            if page.next_cursor in cursors:
+                raise ProtocolError(f"{wire.LIST_REQUESTS}: the service gave the same cursor twice")
+            cursors.add(page.next_cursor)
+            params = {"cursor": page.next_cursor}
+            page = self._call(wire.LIST_REQUESTS, wire.AccessRequestList, params=params)
+            found = [*found, *page.items]
+        return found
 
     def access_request(self, request_id: str) -> AccessRequest:
         """One access request, with its status of this moment."""

@@ -74,12 +74,15 @@ def add_developer(name: str, redirect_uris: tuple[str, ...], place: Place, as_js
 def add_user(email: str, password_stdin: bool, place: Place, as_json: bool) -> None:
     """Add a person who can sign in at the dashboard; prints the user_id.
 
+    The dashboard asks the person to change the password, without insisting.
+
     \b
     Example:
         memframe service add-user ada@example.org --password-stdin < password.txt
     """
     with opened(place) as deployment:
-        user_id = deployment.add_user(email, _password(from_stdin=password_stdin))
+        password = _password(from_stdin=password_stdin)
+        user_id = deployment.add_user(email, password, of_operator=True)
     show({"user_id": user_id}, user_id, as_json=as_json)
 
 
@@ -90,6 +93,8 @@ def add_user(email: str, password_stdin: bool, place: Place, as_json: bool) -> N
 @as_json
 def reset_password(email: str, password_stdin: bool, place: Place, as_json: bool) -> None:
     """Give a person another password; whoever is signed in with the old one no longer is.
+
+    The dashboard asks the person to change it, without insisting.
 
     \b
     Example:

@@ -185,14 +185,19 @@ class Deployment:
         log_event(f"{name.replace('_', ' ')} rotated".replace("api", "API"), developer_id=developer_id)
         return secret
 
-    def add_user(self, email: str, password: Secret) -> str:
-        """A new person; the id."""
+    def add_user(self, email: str, password: Secret, *, of_operator: bool = False) -> str:
+        """Add a person; return the id.
+
+        With ``of_operator`` the dashboard asks the person to change the password, which somebody else has chosen.
+        It does not insist: a sign-in on the way to an application's consent page goes on as always.
+        """
         user_id = str(uuid4())
         self.store.accounts.add_user(
             user_id=user_id,
             email=rules.email_address(email),
             password_hash=self.passwords.hash(Secret(rules.new_password(password.reveal()))),
             wrapped_key=self.master_key.new_user_key(user_id=user_id, version=1),
+            password_of_operator=of_operator,
         )
         log_event("user added", user_id=user_id)
         return user_id
@@ -226,26 +231,31 @@ class Deployment:
         return found
 
     def reset_password(self, user_id: str, password: Secret) -> None:
-        """Give a person another password; whoever is signed in with the old one no longer is."""
+        """Give a person another password, which the dashboard asks the person to change.
+
+        Whoever is signed in with the old one no longer is.
+        """
         new = rules.new_password(password.reveal())
-        self.store.accounts.set_password(user_id, self.passwords.hash(Secret(new)))
+        self.store.accounts.set_password(user_id, self.passwords.hash(Secret(new)), of_operator=True)
         log_event("password reset", user_id=user_id)
 
     def memory_key(self, *, user_id: str, developer_id: str) -> Secret:
-        """Connect a user and a developer, if they are not yet, and give the memory key of the two."""
-        key = self.master_key.memory_key(user_id=user_id, developer_id=developer_id)
-        self.store.accounts.connect(
-            user_id=user_id, developer_id=developer_id, memory_key_hash=secret_hash(key)
-        )
-        return key
+        """Connect a user and a developer, unless they are, and return the memory key of the two."""
+        pair = {"user_id": user_id, "developer_id": developer_id}
+
+        def key_hash(generation: int) -> str:
+            return secret_hash(self.master_key.memory_key(**pair, generation=generation))
+
+        generation = self.store.accounts.connect(**pair, key_hash=key_hash)
+        return self.master_key.memory_key(**pair, generation=generation)
 
     def keyring(self, user_id: str, memories: Memories) -> Keyring:
         """What seals and opens the user's content."""
         return Keyring(self.master_key, self._held_keys, user_id, memories.keys)
 
-    def is_memory_key(self, key: Secret, *, user_id: str, developer_id: str) -> bool:
-        """Whether a memory key is that of a user and a developer."""
-        return self._memory_key(user_id=user_id, developer_id=developer_id) == key
+    def is_memory_key(self, key: Secret, *, user_id: str, developer_id: str, generation: int) -> bool:
+        """Return True for the memory key of a user and a developer."""
+        return self._memory_key(user_id=user_id, developer_id=developer_id, generation=generation) == key
 
     def close(self) -> None:
         """Give back what is held."""

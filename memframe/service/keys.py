@@ -117,9 +117,10 @@ class MasterKey:
         """What tells this master key from another, and nothing more."""
         return self.derive("fingerprint", n_bytes=16).hex()
 
-    def memory_key(self, *, user_id: str, developer_id: str) -> Secret:
-        """The memory key of a user for one developer: stable, and stored nowhere."""
-        return Secret("mk_" + self.first.derive("memory key", user_id, developer_id).hex())
+    def memory_key(self, *, user_id: str, developer_id: str, generation: int = 1) -> Secret:
+        """Return the memory key of a user for one developer: the same until the two are disconnected."""
+        later = [str(generation)] if generation > 1 else []
+        return Secret("mk_" + self.first.derive("memory key", user_id, developer_id, *later).hex())
 
     def wrap_first(self, former: MasterKey) -> str:
         """Seal the first master key, which a former one knows, for the database; know it from now on."""

@@ -1,5 +1,6 @@
 """The user's pages: only their user decides, only from them, and strangers' words stay words."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from threading import Barrier
@@ -8,12 +9,16 @@ import pytest
 import requests
 from argon2 import PasswordHasher
 
+from memframe.demo.person import Form
 from memframe.secret import Secret
 from memframe.service.deployment import Addresses
 from memframe.service.pages import harmless
 from memframe.service.site import Site, Visitor
 from memframe.service.store import Developer, User
+from tests.pages.conftest import call_token_endpoint
+from tests.service.conftest import Caller, assert_problem
 
+LINK = re.compile(r'href="([^"#]*)')
 SIGN_IN = {"next": "/dashboard", "client_name": None, "entered_email": "", "refusal": None}
 
 
@@ -41,6 +46,111 @@ def ask_for_access(service):
 @pytest.fixture
 def status_of(service):
     return lambda request_id: service._deployment.store.requests.get(request_id).status
+
+
+# Passwords
+
+
+def test_people_change_their_own_password(service, reader, email, new_browser):
+    elsewhere = new_browser(service)
+    elsewhere.sign_in(email)
+
+    def change(current, new, again=None):
+        reader.open("/dashboard/password")
+        return reader.send(reader.form("/password"), current=current, new=new, again=again or new)
+
+    for current, new, again, reason in [
+        ("wrong", "a new long password", None, "current password"),
+        ("correct horse battery", "short", None, "8 to 1024"),
+        ("correct horse battery", " " * 12, None, "blank"),
+        ("correct horse battery", "Password123", None, "most used"),
+        ("correct horse battery", "a new long password", "another", "repeated"),
+    ]:
+        page = change(current, new, again)
+        assert (page.status_code, reason in page.text) == (403, True)
+    assert elsewhere.open("/dashboard").url.endswith("/dashboard")
+    assert change("correct horse battery", "a new long password").url.endswith("/dashboard")
+    assert reader.open("/dashboard").url.endswith("/dashboard"), "signed in here"
+    assert "/login" in elsewhere.open("/dashboard").url, "signed out there"
+    assert new_browser(service).sign_in(email).status_code == 403
+    assert new_browser(service).sign_in(email, "a new long password").status_code == 200
+
+
+def test_a_password_of_the_operators_is_asked_to_be_changed_until_it_is(service, new_email, new_browser):
+    address = new_email()
+    service._deployment.add_user(address, Secret("correct horse battery"), of_operator=True)
+    browser = new_browser(service)
+    assert "chosen by whoever runs this service" in browser.sign_in(address).text
+    assert browser.consent().keys() >= {"code"}, "an application's sign-in goes on"
+    browser.open("/dashboard/password")
+    new = {"new": "a password of my own", "again": "a password of my own"}
+    assert (
+        "chosen by"
+        not in browser.send(browser.form("/password"), current="correct horse battery", **new).text
+    )
+
+
+# Disconnecting
+
+
+def test_who_is_disconnected_keeps_nothing_and_gets_another_memory_key(
+    service, reader, ask_for_access, status_of
+):
+    approved = ask_for_access(reader)
+    service.decide(approved, "approved")
+    old = reader.exchange(reader.consent()["code"]).json()
+    call = Caller(service.base_url, service.api_key)
+    user_id = call.get(f"/access-requests/{approved}").json()["user_id"]
+    pending = ask_for_access(reader)
+    code = reader.consent()["code"]
+    page = reader.open("/dashboard").text
+    assert "Connected applications" in page
+    gone = reader.send(reader.form("/disconnect"), follow=False)
+    assert (gone.status_code, gone.headers["Location"]) == (303, "/dashboard")
+    assert (status_of(approved), status_of(pending)) == ("revoked", "rejected")
+    assert reader.exchange(code).json()["error"] == "invalid_grant"
+    refresh = {"grant_type": "refresh_token", "refresh_token": old["refresh_token"], "code": None}
+    assert call_token_endpoint(service, **refresh).json()["error"] == "invalid_grant"
+    assert_problem(call.get("/memory-blobs", user_id=user_id), 403, "no_grant")
+    body = {"memoryKey": old["memory_key"], "reason": "again"}
+    assert_problem(call.post("/access-requests", body), 403, "wrong_memory_key")
+    assert "Connected applications" not in reader.open("/dashboard").text
+
+    new = reader.exchange(reader.consent()["code"]).json()
+    assert new["memory_key"] != old["memory_key"]
+    assert reader.exchange(reader.consent()["code"]).json()["memory_key"] == new["memory_key"]
+    service.decide(ask_for_access(reader), "approved")
+    write = {"user_id": user_id, "content": "Likes tea", "memoryKey": old["memory_key"]}
+    assert_problem(call.post("/memory-blobs", write), 403, "wrong_memory_key")
+    assert call.post("/memory-blobs", write | {"memoryKey": new["memory_key"]}).status_code == 201
+
+
+def test_nobody_disconnects_for_another(service, reader, new_browser, new_email, ask_for_access, status_of):
+    request_id = ask_for_access(reader)
+    reader.open("/dashboard")
+    form = reader.form("/disconnect")
+    service.add_user(other := new_email(), "correct horse battery")
+    stranger = new_browser(service)
+    stranger.sign_in(other)
+    forged = Form(form.action, form.method, stranger.form("/logout").fields, form.buttons)
+    assert stranger.send(forged).status_code == 404
+    assert reader.send(Form(form.action, form.method, {"csrf_token": "x"}, form.buttons)).status_code == 403
+    assert status_of(request_id) == "pending"
+
+
+def test_each_section_of_the_dashboard_comes_in_pages(service, reader, ask_for_access):
+    asked = [ask_for_access(reader, f"reason number {number}.") for number in range(45)]
+    for request_id in asked[:22]:
+        service.decide(request_id, "rejected")
+    page = reader.open("/dashboard").text
+    assert page.count("reason number") == 40
+    assert all(f"reason number {number}." in page for number in [*range(2, 22), *range(25, 45)])
+    older = next(link for link in LINK.findall(page) if "pending=" in link)
+    page = reader.open(older).text
+    assert all(f"reason number {number}." in page for number in [22, 23, 24, *range(2, 22)])
+    assert page.count("reason number") == 23
+    assert "pending=" not in page
+    assert reader.open("/dashboard?past=of-nobody").status_code == 400
 
 
 # Deciding

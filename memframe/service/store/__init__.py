@@ -31,7 +31,7 @@ from memframe.service.store.lookups import Lookups
 from memframe.service.store.memories import RESTORABLE, Memories, granted_memory
 from memframe.service.store.postgresql import is_away
 from memframe.service.store.readers import Readers
-from memframe.service.store.requests import AccessRequests, StoredRequest, granted_key_version
+from memframe.service.store.requests import AccessRequests, StoredRequest, granted_keys
 from memframe.service.store.schema import meta
 from memframe.service.store.sessions import Sessions
 from memframe.service.store.sqlite import sqlite_url
@@ -224,14 +224,22 @@ class Store:
         self._engine.dispose()
 
     def _granted(self, queries: Queries, developer_id: str, user_id: str, *, lock: bool = False) -> Memories:
-        key_version = granted_key_version(queries, developer_id=developer_id, user_id=user_id, lock=lock)
-        if key_version is None:
+        granted = granted_keys(queries, developer_id=developer_id, user_id=user_id, lock=lock)
+        if granted is None:
             raise self._no_grant(developer_id)
-        return self._memories(queries, developer_id, user_id, key_version)
+        return self._memories(queries, developer_id, user_id, *granted)
 
-    def _memories(self, queries: Queries, developer_id: str, user_id: str, key_version: int) -> Memories:
-        known = {"developer_id": developer_id, "user_id": user_id}
-        return Memories(queries, **known, key_version=key_version, now=self._now())
+    def _memories(
+        self, queries: Queries, developer_id: str, user_id: str, key_version: int, key_generation: int = 1
+    ) -> Memories:
+        return Memories(
+            queries,
+            developer_id=developer_id,
+            user_id=user_id,
+            key_version=key_version,
+            key_generation=key_generation,
+            now=self._now(),
+        )
 
     def _no_grant(self, developer_id: str) -> ServiceError:
         developer = self.accounts.developer(developer_id)

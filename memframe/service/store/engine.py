@@ -11,8 +11,20 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar
 
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, Select, create_engine, insert, make_url, select, update
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Select,
+    create_engine,
+    insert,
+    inspect,
+    make_url,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+from sqlalchemy.schema import CreateTable
 
 from memframe.errors import ConfigError
 from memframe.service.store import postgresql, sqlite
@@ -160,6 +172,7 @@ def _create_tables(engine: Engine) -> None:
         if version is None:
             write_meta(connection, "schema_version", str(SCHEMA_VERSION))
         elif int(version) in UPGRADED:
+            _add_missing_columns(connection)
             connection.execute(
                 update(meta).where(meta.c.name == "schema_version").values(value=str(SCHEMA_VERSION))
             )
@@ -168,6 +181,20 @@ def _create_tables(engine: Engine) -> None:
                 f"the database is of schema version {version}, this memframe reads {SCHEMA_VERSION}; "
                 "install the version of memframe that wrote it"
             )
+
+
+def _add_missing_columns(connection: Connection) -> None:
+    """Add the columns and indexes that tables of an earlier schema lack; columns are nullable or have a default."""
+    quote = connection.dialect.identifier_preparer.format_table
+    for table in metadata.tables.values():
+        compiler = connection.dialect.ddl_compiler(connection.dialect, CreateTable(table))
+        known = {column["name"] for column in inspect(connection).get_columns(table.name)}
+        for column in table.columns:
+            if column.name not in known:
+                spelled = compiler.get_column_specification(column)
+                connection.execute(text(f"ALTER TABLE {quote(table)} ADD COLUMN {spelled}"))
+        for index in table.indexes:
+            index.create(connection, checkfirst=True)
 
 
 def read_meta(connection: Connection, name: str) -> str | None:
