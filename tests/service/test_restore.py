@@ -198,10 +198,8 @@ def test_data_of_the_version_before_opens(backend, tmp_path):
     url = backend.new_database() or sqlite_url(tmp_path / "service.db")
     with closing(Store(url)) as store, store._engine.begin() as connection:
         tombstones.drop(connection)  # this and the following is all that the version before had not
-        connection.exec_driver_sql("DROP TABLE sign_in_failures")
         connection.exec_driver_sql("DROP INDEX access_requests_by_developer")
         for column in (
-            "developers.epoch",
             "users.password_of_operator",
             "connections.generation",
             "connections.ended_at",

@@ -88,9 +88,6 @@ developers = Table(
     Column("client_secret_hash", Hash, nullable=False),
     Column("redirect_uris", Texts, nullable=False),
     Column("disabled", Boolean, nullable=False, default=False),
-    Column(
-        "epoch", Integer, nullable=False, server_default="1"
-    ),  # bearer tokens of an earlier one have ended
     Column("created_at", Time, nullable=False),
 )
 
