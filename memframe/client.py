@@ -171,8 +171,17 @@ class Client:
         return self._call(wire.CREATE_REQUEST, AccessRequest, body=body)
 
     def access_requests(self) -> list[AccessRequest]:
-        """All access requests of this developer account."""
-        return self._call(wire.LIST_REQUESTS, wire.AccessRequestList).items
+        """Return all access requests of this developer account; a list in pages is followed to its end."""
+        page = self._call(wire.LIST_REQUESTS, wire.AccessRequestList)
+        found, cursors = page.items, set()
+        while page.next_cursor:
+            if page.next_cursor in cursors:
+                raise ProtocolError(f"{wire.LIST_REQUESTS}: the service gave the same cursor twice")
+            cursors.add(page.next_cursor)
+            params = {"cursor": page.next_cursor}
+            page = self._call(wire.LIST_REQUESTS, wire.AccessRequestList, params=params)
+            found = [*found, *page.items]
+        return found
 
     def access_request(self, request_id: str) -> AccessRequest:
         """One access request, with its status of this moment."""
@@ -192,11 +201,11 @@ class Client:
         body = self._transport.checked(answer, wire.GET_CREDENTIALS, call=_named(wire.GET_CREDENTIALS, ids))
         keys = decoded(body, Credentials, what=wire.GET_CREDENTIALS)
         self.restore_days = _restore_days(answer)
-        self._transport.keep_out(keys.memory_key, keys.encryption_key)
+        self._transport.hold(keys.memory_key, keys.encryption_key)
         return keys
 
     def forget(self, keys: Credentials) -> None:
-        """Keys that are not used any more: of many users, only those at hand are kept out of messages."""
+        """Stop keeping the keys of one call of `credentials` out of messages; those of its other calls are kept out."""
         self._transport.forget(keys.memory_key, keys.encryption_key)
 
     # -- memories

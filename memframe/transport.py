@@ -124,10 +124,18 @@ class Transport:
             self._secrets += [secret for secret in secrets if secret and secret not in self._secrets]
 
     @hide_frames
-    def forget(self, *secrets: Secret) -> None:
-        """These are used no more: of a million users, only the keys at hand are looked for in messages."""
+    def hold(self, *secrets: Secret) -> None:
+        """Keep these out of messages until `forget` was called as often as this."""
         with self._mutex:
-            self._secrets[:] = [secret for secret in self._secrets if secret not in secrets]
+            self._secrets += secrets
+
+    @hide_frames
+    def forget(self, *secrets: Secret) -> None:
+        """Undo one `hold`: of a million users, only the keys at hand are looked for in messages."""
+        with self._mutex:
+            for secret in secrets:
+                if secret in self._secrets:
+                    self._secrets.remove(secret)
 
     def close(self) -> None:
         """Close all connections."""

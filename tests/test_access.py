@@ -34,6 +34,22 @@ def test_a_new_request_is_pending_and_knows_its_user(user):
     assert request.id in [other.id for other in user.client.access_requests()]
 
 
+def test_a_memory_key_that_is_not_accepted_is_named_with_the_way_to_a_new_one(user):
+    with pytest.raises(
+        AccessError, match="The memory key is not accepted: let the user connect again"
+    ) as asked:
+        user.client.create_access_request("mk_of_nobody", "weekly review")
+    request = user.ask()
+    user.service.decide(request.id, "approved")
+    key = {"user_id": request.user_id, "memory_key": "mk_of_nobody"}
+    with pytest.raises(
+        AccessError, match="The memory key is not accepted: let the user connect again"
+    ) as wrote:
+        user.client.create_memory_blob(**key, content="Likes tea")
+    for refused in (asked, wrote):
+        assert "status" not in str(refused.value)
+
+
 @pytest.mark.parametrize("decision", ["approved", "rejected"])
 def test_waiting_ends_with_any_decision(user, decision, monkeypatch):
     request = user.ask()

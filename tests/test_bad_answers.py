@@ -433,6 +433,7 @@ def test_an_address_without_the_path_of_the_api_is_told_with_it(service):
     )
 
 
+@pytest.mark.asvs("10.1.1")
 @pytest.mark.parametrize("status", [200, 302, 404, 500])
 def test_where_no_api_is_found_the_key_is_sent_nowhere_else(status):
     """Only an API asks for a token; any other page below the address gets no key."""

@@ -124,6 +124,7 @@ def test_imports_point_down():
     assert breaches(upward) == {}
 
 
+@pytest.mark.asvs("13.2.4")
 def test_client_and_service_know_nothing_of_each_other():
     def beyond(path):
         others = rooms_imported(path) - {room_of(path)}
@@ -163,6 +164,51 @@ def test_heavy_libraries_stay_in_their_rooms():
         return {library for library in libraries if room_of(path) not in ROOM_OF_LIBRARY[library]}
 
     assert breaches(out_of_place) == {}
+
+
+DANGEROUS_CALLS = {"eval", "exec", "compile", "os.system", "os.popen"} | {
+    f"{name}.{verb}" for name in ("pickle", "marshal", "dill", "yaml") for verb in ("load", "loads")
+}
+DANGEROUS_IMPORTS = {"marshal", "shelve", "dill", "yaml", "telnetlib", "xml"}
+
+DANGEROUS_ALLOWED = {"audit/second_process.py": {"pickle.load"}, "plot/vector.py": {"xml"}}
+"""Answers of a process of our own, and pictures that matplotlib has drawn: neither comes from elsewhere."""
+
+
+@pytest.mark.asvs("1.2.5", "1.3.2", "1.5.2")
+def test_no_input_is_executed():
+    """Nor does a shell read any; what is allowed stands beside its reason."""
+
+    def dangerous(path):
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.Call) and (called := ast.unparse(node.func)) in DANGEROUS_CALLS:
+                yield called
+            if isinstance(node, ast.keyword) and node.arg == "shell":
+                yield "shell"
+        yield from {name.partition(".")[0] for name in imports(path)} & DANGEROUS_IMPORTS
+
+    assert breaches(dangerous) == DANGEROUS_ALLOWED
+
+
+CALLS_OUT = {"requests", "urllib3", "httpx", "http.client", "urllib.request", "smtplib", "ftplib", "aiohttp"}
+GUESSABLE_OR_BROKEN = {"random", "hashlib.md5", "hashlib.sha1"}
+
+
+@pytest.mark.asvs("1.3.6", "1.3.10", "11.4.1", "11.5.1", "13.2.4", "13.2.5", "14.2.3", "15.3.2")
+def test_the_service_asks_no_other_formats_no_input_and_makes_secrets_that_nobody_guesses():
+    def breach(path):
+        if room_of(path) != "service":
+            return
+        called = [node.func for node in ast.walk(tree_of(path)) if isinstance(node, ast.Call)]
+        yield from {*imports(path), *map(ast.unparse, called)} & (CALLS_OUT | GUESSABLE_OR_BROKEN)
+        for function in called:
+            match function:
+                case ast.Attribute(attr="format" | "format_map", value=ast.Name(id=text)) if text.isupper():
+                    pass
+                case ast.Attribute(attr="format" | "format_map", value=ast.Name() | ast.Attribute()):
+                    yield ast.unparse(function)
+
+    assert breaches(breach) == {}
 
 
 def test_no_function_has_its_modules_name():

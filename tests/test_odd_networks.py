@@ -215,6 +215,7 @@ def tls_server(certificate):
         yield f"https://127.0.0.1:{port}", heads
 
 
+@pytest.mark.asvs("12.3.2")
 def test_a_certificate_that_signed_itself_is_not_trusted_and_gets_nothing(tls_server):
     base_url, heads = tls_server
     words = (
