@@ -139,6 +139,7 @@ def check_key(fingerprint: str, connection: Any, record: object) -> None:  # noq
     (bound_to,) = connection.execute("SELECT value FROM meta WHERE name = 'master_key'").fetchone()
     connection.commit()
     if bound_to != fingerprint:
+        connection.close()  # SQLAlchemy forgets one that an event has refused
         raise OperationalError(None, None, ConfigError(OTHER_KEY))
 
 
