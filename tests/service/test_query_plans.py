@@ -189,7 +189,7 @@ def test_every_statement_finds_by_an_index(plans, engine):
     [
         ["memories_by_user"],
         ["memory_tags_by_memory"],
-        ["access_requests_by_grant", "access_requests_by_user"],
+        ["access_requests_by_grant", "access_requests_by_user", "access_requests_by_developer"],
         ["ix_idempotency_keys_created_at"],
     ],
 )
