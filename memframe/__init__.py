@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from memframe.errors import (
     AccessError,
+    AnswerTooLargeError,
     AuthError,
     ConfigError,
     ConflictError,
@@ -103,6 +104,7 @@ __all__ = [
     "Access",
     "AccessError",
     "AccessRequest",
+    "AnswerTooLargeError",
     "Audit",
     "AuthError",
     "Changes",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 import pyarrow as pa
@@ -206,8 +205,6 @@ def wait_for_decision(
     *,
     timeout_s: float,
     poll_s: float = 5,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
 ) -> AccessRequest:
     """Ask again and again until the user has decided.
 
@@ -219,8 +216,6 @@ def wait_for_decision(
         Seconds after which to give up; 0 asks once.
     poll_s : float
         Seconds between two questions.
-    clock, sleep : callable
-        For tests.
 
     Returns
     -------
@@ -241,15 +236,16 @@ def wait_for_decision(
     request_id = _id_of(request_id)
     check_wait("timeout_s", timeout_s, least=0)
     check_wait("poll_s", poll_s, least=MIN_POLL_S)
-    deadline = clock() + timeout_s
+    runtime = client.runtime
+    deadline = runtime.clock() + timeout_s
     while (request := client.access_request(request_id)).status == "pending":
-        left = deadline - clock()
+        left = deadline - runtime.clock()
         if left <= 0:
             raise DecisionTimeout(
                 f"access request {request_id} is still pending after {timeout_s:g} s: ask the user to open the "
                 "dashboard, then wait again; the request stays open"
             )
-        sleep(min(poll_s, left))
+        runtime.sleep(min(poll_s, left))
     return request
 
 

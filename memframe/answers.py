@@ -23,6 +23,7 @@ from memframe.errors import (
 )
 from memframe.retries import retry_after_s
 from memframe.secret import SecretBytes, hide_frames, secret_from_wire
+from memframe.wire import CREATE_REQUEST
 
 T = TypeVar("T")
 
@@ -85,6 +86,8 @@ def error_of(
     next_step = _NEXT_STEP.get(answer.status, _TRY_LATER)
     if answer.status == 404 and "{" in str(what):  # an endpoint of one thing, which has an id
         next_step = "Check the id, which is needed whole. " + next_step
+    if answer.status == 403 and (str(what) == str(CREATE_REQUEST) or texts.get("code") == "wrong_memory_key"):
+        next_step = "The memory key is not accepted: let the user connect again, and use the new one."
     return _ERROR_OF_STATUS.get(answer.status, ServiceError)(
         f"{said(call or str(what))}: {answer.host} answered {answer.status}: {reason.rstrip(' .')}. {next_step}",
         status=answer.status,

@@ -16,6 +16,7 @@ from memframe.bearer import Tokens
 from memframe.errors import MemframeError, ProtocolError
 from memframe.filters import checked_id, memory_query, of_user, refuse_unsendable
 from memframe.pacing import Gate
+from memframe.runtime import Runtime
 from memframe.secret import Secret, SecretBytes, as_secret
 from memframe.showing import card
 from memframe.transport import JSON_BODY, Transport
@@ -48,6 +49,8 @@ class Client:
     restore_days : int
         For how many days the service restores deleted memories under their ids and times, as it said beside the
         credentials; 0 where it does not offer that, which is no part of the specification.
+    runtime : Runtime
+        For tests: the clock, chance and places of all that is done with this client.
 
     Examples
     --------
@@ -72,6 +75,7 @@ class Client:
         self._transport.keep_out(api_key)
         self._tokens = Tokens(base_url, api_key, token_lifetime_s, self._transport)
         self.restore_days = 0
+        self.runtime = Runtime()
 
     def __repr__(self) -> str:
         return f"<memframe.Client {self.base_url}>"
@@ -167,8 +171,17 @@ class Client:
         return self._call(wire.CREATE_REQUEST, AccessRequest, body=body)
 
     def access_requests(self) -> list[AccessRequest]:
-        """All access requests of this developer account."""
-        return self._call(wire.LIST_REQUESTS, wire.AccessRequestList).items
+        """Return all access requests of this developer account; a list in pages is followed to its end."""
+        page = self._call(wire.LIST_REQUESTS, wire.AccessRequestList)
+        found, cursors = page.items, set()
+        while page.next_cursor:
+            if page.next_cursor in cursors:
+                raise ProtocolError(f"{wire.LIST_REQUESTS}: the service gave the same cursor twice")
+            cursors.add(page.next_cursor)
+            params = {"cursor": page.next_cursor}
+            page = self._call(wire.LIST_REQUESTS, wire.AccessRequestList, params=params)
+            found = [*found, *page.items]
+        return found
 
     def access_request(self, request_id: str) -> AccessRequest:
         """One access request, with its status of this moment."""
@@ -188,11 +201,11 @@ class Client:
         body = self._transport.checked(answer, wire.GET_CREDENTIALS, call=_named(wire.GET_CREDENTIALS, ids))
         keys = decoded(body, Credentials, what=wire.GET_CREDENTIALS)
         self.restore_days = _restore_days(answer)
-        self._transport.keep_out(keys.memory_key, keys.encryption_key)
+        self._transport.hold(keys.memory_key, keys.encryption_key)
         return keys
 
     def forget(self, keys: Credentials) -> None:
-        """Keys that are not used any more: of many users, only those at hand are kept out of messages."""
+        """Stop keeping the keys of one call of `credentials` out of messages; those of its other calls are kept out."""
         self._transport.forget(keys.memory_key, keys.encryption_key)
 
     # -- memories

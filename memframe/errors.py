@@ -15,6 +15,7 @@
     │   ├── InvalidError           400, 422     the service refuses the request as malformed
     │   └── RateLimitError         429          too many requests
     ├── ProtocolError          RuntimeError     the answer breaks the specification
+    │   └── AnswerTooLargeError                 an answer beyond what is taken at once; a smaller page may fit
     ├── SealError              ValueError       content cannot be sealed or opened
     ├── FrameError             ValueError       a frame or an archive is not of the expected form
     ├── PlanError              ValueError       a plan cannot be made of this, or not carried out as it is
@@ -141,6 +142,10 @@ class RateLimitError(ServiceError):
 
 class ProtocolError(MemframeError, RuntimeError):
     """The answer breaks the specification: not JSON, a field missing, a cursor that repeats."""
+
+
+class AnswerTooLargeError(ProtocolError):
+    """One answer is larger than memframe takes; one with a smaller page may not be."""
 
 
 class SealError(MemframeError, ValueError):

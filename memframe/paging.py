@@ -19,9 +19,8 @@ from typing import Literal, SupportsIndex, TypeGuard
 import msgspec
 
 from memframe.answers import decoded
-from memframe.errors import ConfigError, ProtocolError, ServiceError
+from memframe.errors import AnswerTooLargeError, ConfigError, ProtocolError, ServiceError
 from memframe.secret import SecretBytes
-from memframe.transport import AnswerTooLargeError
 from memframe.wire import DEFAULT_LIMIT, LIST_MEMORIES
 
 PAGE_SIZES = (1000, 500, 250, 100, 50, 20, 10, 5, 2, 1)

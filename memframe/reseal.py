@@ -11,7 +11,6 @@ from memframe.current import Stored, iter_stored
 from memframe.envelope import Envelope
 from memframe.errors import PlanError, SealError, check_kind
 from memframe.plan import Plan, plan_of
-from memframe.plan.plan import Clock, utc_now
 from memframe.secret import Secret, as_secret
 
 _VERSION = re.compile(r"mf1\.(0|[1-9][0-9]{0,8})\.")
@@ -20,7 +19,7 @@ _VERSION = re.compile(r"mf1\.(0|[1-9][0-9]{0,8})\.")
 OldKeys = Mapping[int, Secret | str] | Iterable[Secret | str]
 
 
-def plan_reseal(access: Access, *, old_keys: OldKeys | None = None, clock: Clock = utc_now) -> Plan:
+def plan_reseal(access: Access, *, old_keys: OldKeys | None = None) -> Plan:
     """Plan to seal all content with the newest key that is not sealed with it yet.
 
     For services that leave that to the application when a key changes. The access must be one that was opened
@@ -32,8 +31,6 @@ def plan_reseal(access: Access, *, old_keys: OldKeys | None = None, clock: Clock
     access : Access
     old_keys : mapping of int to Secret, or iterable of Secret, optional
         The older keys by their versions, or simply all of them; as hexadecimal text.
-    clock : callable
-        For tests.
 
     Returns
     -------
@@ -52,10 +49,10 @@ def plan_reseal(access: Access, *, old_keys: OldKeys | None = None, clock: Clock
     {}
     """
     check_kind("access", access, Access)
-    moment = clock()
+    moment = access.client.runtime.now()
     ring = _Ring(access.envelope, old_keys, newest=access.credentials.key_version)
     records = [_change(stored, ring) for stored in iter_stored(access) if _is_closed(stored)]
-    return plan_of(access, records, clock=lambda: moment)
+    return plan_of(access, records, created_at=moment)
 
 
 def _is_closed(stored: Stored) -> bool:

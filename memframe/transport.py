@@ -28,7 +28,7 @@ from urllib3 import BaseHTTPResponse
 from urllib3.exceptions import HTTPError
 
 from memframe.answers import Answer, error_of
-from memframe.errors import ConfigError, MemframeError, ProtocolError
+from memframe.errors import AnswerTooLargeError, ConfigError, MemframeError, ProtocolError
 from memframe.pacing import TOO_MANY, Gate
 from memframe.retries import ReadRetry, read_retry, retry_after_s
 from memframe.secret import Secret, SecretBytes, hide_frames
@@ -40,10 +40,6 @@ JSON_BODY = {"Content-Type": "application/json"}
 FORM_BODY = {"Content-Type": "application/x-www-form-urlencoded"}
 
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
-
-
-class AnswerTooLargeError(ProtocolError):
-    """An answer of more than `MAX_ANSWER_BYTES`; one with a smaller page may be within."""
 
 
 READ_ATTEMPTS = 3
@@ -128,10 +124,18 @@ class Transport:
             self._secrets += [secret for secret in secrets if secret and secret not in self._secrets]
 
     @hide_frames
-    def forget(self, *secrets: Secret) -> None:
-        """These are used no more: of a million users, only the keys at hand are looked for in messages."""
+    def hold(self, *secrets: Secret) -> None:
+        """Keep these out of messages until `forget` was called as often as this."""
         with self._mutex:
-            self._secrets[:] = [secret for secret in self._secrets if secret not in secrets]
+            self._secrets += secrets
+
+    @hide_frames
+    def forget(self, *secrets: Secret) -> None:
+        """Undo one `hold`: of a million users, only the keys at hand are looked for in messages."""
+        with self._mutex:
+            for secret in secrets:
+                if secret in self._secrets:
+                    self._secrets.remove(secret)
 
     def close(self) -> None:
         """Close all connections."""

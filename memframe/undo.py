@@ -20,7 +20,7 @@ import pandas as pd
 from memframe.access import Access
 from memframe.address import same_service
 from memframe.answers import same_id
-from memframe.apply import Run, StrPath, Surroundings, path_in
+from memframe.apply import Run, StrPath, path_in
 from memframe.apply.start import refuse_elsewhere
 from memframe.change import FIELDS, Action, Change, Label, Value, same_value
 from memframe.current import Stored, read_stored
@@ -50,7 +50,6 @@ def plan_undo(
     journal_or_run: StrPath | Run,
     *,
     rows: Iterable[object] | None = None,
-    surroundings: Surroundings | None = None,
 ) -> Plan:
     """Plan to take a run back, whole or in part. Nothing is written.
 
@@ -62,8 +61,6 @@ def plan_undo(
         The record of the run: ``run.journal``, or as `list_runs` shows it.
     rows : iterable of labels, optional
         Labels of the rows to undo, as ``run.outcomes.row`` has them; by default all.
-    surroundings : Surroundings, optional
-        Time and places, for tests.
 
     Returns
     -------
@@ -92,21 +89,19 @@ def plan_undo(
     >>> apply_plan(access, back).raise_for_failures()
     """
     check_kind("access", access, Access)
-    surroundings = surroundings or Surroundings()
-    moment = surroundings.now()
+    runtime = access.client.runtime
+    moment = runtime.now()
     if isinstance(journal_or_run, Run) and not len(journal_or_run):
-        return plan_of(access, (), clock=lambda: moment)  # it had nothing to do, and has no journal
-    with Journal.open(
-        path_in(journal_or_run), surroundings.open_vault(), connect=surroundings.connect
-    ) as journal:
+        return plan_of(access, (), created_at=moment)  # it had nothing to do, and has no journal
+    with Journal.open(path_in(journal_or_run), runtime.open_vault(), connect=runtime.connect) as journal:
         refuse_elsewhere(access, "journal", journal.header.base_url, journal.header.user_id)
         undone = _chosen(journal.operations(), rows)
         now = read_stored(access, [str(operation.id) for operation in undone])
         age, window = moment - journal.header.created_at, timedelta(days=access.client.restore_days)
         source = Source(journal, restores=age < window)
         inverse = [_INVERSE[op.action](op, now.get(str(op.id)), source) for op in undone]
-    changes = _without_repeats(access, filter(None, inverse), surroundings)
-    return plan_of(access, changes, clock=lambda: moment)
+    changes = _without_repeats(access, filter(None, inverse))
+    return plan_of(access, changes, created_at=moment)
 
 
 def _chosen(operations: list[Operation], rows: Iterable[object] | None) -> list[Operation]:
@@ -219,12 +214,12 @@ def _since_the_run(moved: list[str]) -> str:
     return f"changed since the run by somebody else: {', '.join(moved)}"
 
 
-def _without_repeats(access: Access, changes: Iterable[Change], surroundings: Surroundings) -> list[Change]:
+def _without_repeats(access: Access, changes: Iterable[Change]) -> list[Change]:
     """The changes but those that an earlier undo has made, of deletes that are there again under new ids."""
     changes = list(changes)
     sought = {change.restores for change in changes if change.restores}
     made: dict[str, list[str]] = defaultdict(list)
-    for operation in _earlier_creates(access, surroundings):
+    for operation in _earlier_creates(access):
         deleted = _deleted_of(operation.change)
         if deleted and deleted in sought and operation.id:
             made[deleted].append(operation.id)
@@ -238,13 +233,14 @@ def _deleted_of(change: Change) -> str | None:
     return change.restores or (reason.removeprefix(_MADE_ANEW) if reason.startswith(_MADE_ANEW) else None)
 
 
-def _earlier_creates(access: Access, surroundings: Surroundings) -> Iterator[Operation]:
+def _earlier_creates(access: Access) -> Iterator[Operation]:
     """All memories that runs of this user have made, as far as their journals are kept.
 
     Of no other user or service: where ids are mere numbers, one id is a memory of each.
     """
-    vault = surroundings.open_vault()
-    for path in Shelf(surroundings.folder).journals():
+    runtime = access.client.runtime
+    vault = runtime.open_vault()
+    for path in Shelf(runtime.folder).journals():
         try:
             with Journal.open(path, vault) as journal:
                 operations = journal.operations() if _is_of(access, journal.header) else []

@@ -162,6 +162,7 @@ class AccessRequestList(Struct, frozen=True):
 
     items: list[AccessRequest]
     total: int | None = None
+    next_cursor: str | None = None
 
 
 class Credentials(Shown, frozen=True):

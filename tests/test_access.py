@@ -5,6 +5,7 @@ import pytest
 import memframe as mf
 from memframe.access import MAX_KEPT_LOADS
 from memframe.errors import AccessError, DecisionTimeout, NotFoundError
+from memframe.runtime import Runtime
 from memframe.sample import load_sample
 
 
@@ -33,24 +34,38 @@ def test_a_new_request_is_pending_and_knows_its_user(user):
     assert request.id in [other.id for other in user.client.access_requests()]
 
 
+def test_a_memory_key_that_is_not_accepted_is_named_with_the_way_to_a_new_one(user):
+    with pytest.raises(
+        AccessError, match="The memory key is not accepted: let the user connect again"
+    ) as asked:
+        user.client.create_access_request("mk_of_nobody", "weekly review")
+    request = user.ask()
+    user.service.decide(request.id, "approved")
+    key = {"user_id": request.user_id, "memory_key": "mk_of_nobody"}
+    with pytest.raises(
+        AccessError, match="The memory key is not accepted: let the user connect again"
+    ) as wrote:
+        user.client.create_memory_blob(**key, content="Likes tea")
+    for refused in (asked, wrote):
+        assert "status" not in str(refused.value)
+
+
 @pytest.mark.parametrize("decision", ["approved", "rejected"])
-def test_waiting_ends_with_any_decision(user, decision):
+def test_waiting_ends_with_any_decision(user, decision, monkeypatch):
     request = user.ask()
     time = Time({3: lambda: user.service.decide(request.id, decision)})
-    decided = mf.wait_for_decision(
-        user.client, request.id, timeout_s=60, poll_s=5, clock=time.clock, sleep=time.sleep
-    )
+    monkeypatch.setattr(user.client, "runtime", Runtime(clock=time.clock, sleep=time.sleep))
+    decided = mf.wait_for_decision(user.client, request.id, timeout_s=60, poll_s=5)
     assert decided.status == decision
     assert time.slept == [5, 5, 5]
 
 
-def test_only_time_running_out_raises(user):
+def test_only_time_running_out_raises(user, monkeypatch):
     request = user.ask()
     time = Time()
+    monkeypatch.setattr(user.client, "runtime", Runtime(clock=time.clock, sleep=time.sleep))
     with pytest.raises(DecisionTimeout, match="stays open") as late:
-        mf.wait_for_decision(
-            user.client, request.id, timeout_s=12, poll_s=5, clock=time.clock, sleep=time.sleep
-        )
+        mf.wait_for_decision(user.client, request.id, timeout_s=12, poll_s=5)
     assert time.slept == [5, 5, 2]
     assert isinstance(late.value, TimeoutError)
 

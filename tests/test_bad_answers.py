@@ -272,7 +272,7 @@ def test_a_bomb_is_not_unpacked_beyond_the_limit(stranger, monkeypatch):
     for status in (200, 302):
         fault = replied(bomb, status, Content_Encoding="gzip", Location="https://example.com/")
         words = ("1 MiB in one answer", "page_size=")
-        kind = transport.AnswerTooLargeError  # a ProtocolError
+        kind = mf.AnswerTooLargeError
         assert_clear(Case(answering(LIST, fault, load), kind, mf.ProtocolError, words), stranger)
 
 
@@ -433,6 +433,7 @@ def test_an_address_without_the_path_of_the_api_is_told_with_it(service):
     )
 
 
+@pytest.mark.asvs("10.1.1")
 @pytest.mark.parametrize("status", [200, 302, 404, 500])
 def test_where_no_api_is_found_the_key_is_sent_nowhere_else(status):
     """Only an API asks for a token; any other page below the address gets no key."""

@@ -13,6 +13,7 @@ import pytest
 import memframe as mf
 from memframe import wire
 from memframe.errors import MemframeError
+from memframe.runtime import Runtime
 from memframe.settings import Sources, find_client_settings, find_oauth_settings
 from tests.clear_errors import Case, assert_clear, refused_setting
 from tests.strangers import CREDENTIALS, SECRETS, USER_ID, client_of
@@ -185,9 +186,12 @@ def create(**fields):
 
 
 def wait(**options):
-    return lambda stranger: mf.wait_for_decision(
-        stranger.client(), "r1", **({"timeout_s": 1} | options), sleep=lambda seconds: pytest.fail("slept")
-    )
+    def attempt(stranger):
+        client = stranger.client()
+        client.runtime = Runtime(sleep=lambda seconds: pytest.fail("slept"))
+        return mf.wait_for_decision(client, "r1", **({"timeout_s": 1} | options))
+
+    return attempt
 
 
 PASSED = {

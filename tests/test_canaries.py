@@ -139,6 +139,7 @@ def test_a_short_secret_is_told_from_an_id_with_its_digits():
     assert not stands("4071", "1b9d6bcd-4071-4b2d-9b5d-ab8dfbbd4bed at 12.4071, 14071")
 
 
+@pytest.mark.asvs("14.2.1")
 def test_no_secret_shows_anywhere(walk):
     assert len(walk.secrets) == 9
     assert len(walk.errors) == 16

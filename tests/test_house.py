@@ -1,6 +1,7 @@
 """The laws of the house that a machine can check: layers, doors, names and libraries in their rooms."""
 
 import ast
+import inspect
 import subprocess
 import sys
 from functools import cache
@@ -36,6 +37,7 @@ LAYERS = """
     transport
     answers frames envelope columns way
     silence
+    runtime
     settings vault
     sources
     wire address progress sample change pacing collector retries
@@ -122,6 +124,7 @@ def test_imports_point_down():
     assert breaches(upward) == {}
 
 
+@pytest.mark.asvs("13.2.4")
 def test_client_and_service_know_nothing_of_each_other():
     def beyond(path):
         others = rooms_imported(path) - {room_of(path)}
@@ -163,6 +166,51 @@ def test_heavy_libraries_stay_in_their_rooms():
     assert breaches(out_of_place) == {}
 
 
+DANGEROUS_CALLS = {"eval", "exec", "compile", "os.system", "os.popen"} | {
+    f"{name}.{verb}" for name in ("pickle", "marshal", "dill", "yaml") for verb in ("load", "loads")
+}
+DANGEROUS_IMPORTS = {"marshal", "shelve", "dill", "yaml", "telnetlib", "xml"}
+
+DANGEROUS_ALLOWED = {"audit/second_process.py": {"pickle.load"}, "plot/vector.py": {"xml"}}
+"""Answers of a process of our own, and pictures that matplotlib has drawn: neither comes from elsewhere."""
+
+
+@pytest.mark.asvs("1.2.5", "1.3.2", "1.5.2")
+def test_no_input_is_executed():
+    """Nor does a shell read any; what is allowed stands beside its reason."""
+
+    def dangerous(path):
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.Call) and (called := ast.unparse(node.func)) in DANGEROUS_CALLS:
+                yield called
+            if isinstance(node, ast.keyword) and node.arg == "shell":
+                yield "shell"
+        yield from {name.partition(".")[0] for name in imports(path)} & DANGEROUS_IMPORTS
+
+    assert breaches(dangerous) == DANGEROUS_ALLOWED
+
+
+CALLS_OUT = {"requests", "urllib3", "httpx", "http.client", "urllib.request", "smtplib", "ftplib", "aiohttp"}
+GUESSABLE_OR_BROKEN = {"random", "hashlib.md5", "hashlib.sha1"}
+
+
+@pytest.mark.asvs("1.3.6", "1.3.10", "11.4.1", "11.5.1", "13.2.4", "13.2.5", "14.2.3", "15.3.2")
+def test_the_service_asks_no_other_formats_no_input_and_makes_secrets_that_nobody_guesses():
+    def breach(path):
+        if room_of(path) != "service":
+            return
+        called = [node.func for node in ast.walk(tree_of(path)) if isinstance(node, ast.Call)]
+        yield from {*imports(path), *map(ast.unparse, called)} & (CALLS_OUT | GUESSABLE_OR_BROKEN)
+        for function in called:
+            match function:
+                case ast.Attribute(attr="format" | "format_map", value=ast.Name(id=text)) if text.isupper():
+                    pass
+                case ast.Attribute(attr="format" | "format_map", value=ast.Name() | ast.Attribute()):
+                    yield ast.unparse(function)
+
+    assert breaches(breach) == {}
+
+
 def test_no_function_has_its_modules_name():
     def namesakes(path):
         functions = {node.name for node in tree_of(path).body if isinstance(node, ast.FunctionDef)}
@@ -187,6 +235,35 @@ def test_the_map_in_the_readme_shows_every_room_with_its_caption():
     rooms = sorted({room_of(path) for path in MODULES}, key=LAYERS.split().index)
     shown = [line for line in readme.splitlines() if line.startswith("| `")]
     assert shown == [f"| `{room}` | {caption_of(room)} |" for room in rooms]
+
+
+FOR_TESTS_ALONE = {"chance", "clock", "folder", "now", "rng", "runtime", "sleep", "surroundings", "vault"}
+
+TIME_OF_THE_CONTRACT = {"audit_fleet", "audit_memories", "service.run_local"}
+"""Callables whose ``now`` is for users as well: the moment of an audit, and of a service of one's own."""
+
+
+def signatures_of(thing, name):
+    """The callables that a user reaches from a public name, with their parameters."""
+    if isinstance(thing, ModuleType):
+        for each in thing.__all__:
+            yield from signatures_of(getattr(thing, each), f"{name}.{each}")
+        return
+    if callable(thing) and not (isinstance(thing, type) and issubclass(thing, Exception)):
+        yield name, set(inspect.signature(thing).parameters)
+    if isinstance(thing, type):
+        for each, method in vars(thing).items():
+            if not each.startswith("_") and callable(method := getattr(method, "__func__", method)):
+                yield f"{name}.{each}", set(inspect.signature(method).parameters)
+
+
+def test_no_public_signature_shows_what_is_there_for_tests():
+    found = dict(pair for name in memframe.__all__ for pair in signatures_of(getattr(memframe, name), name))
+    assert {"apply_plan", "Client.credentials", "Plan.load", "SignIn", "plot.overview"} <= found.keys()
+    shown = {name: parameters & FOR_TESTS_ALONE for name, parameters in found.items()}
+    assert {name: more for name, more in shown.items() if more} == {
+        name: {"now"} for name in TIME_OF_THE_CONTRACT
+    }
 
 
 def test_importing_memframe_stays_light():

@@ -20,9 +20,10 @@ import pytest
 from msgspec.structs import replace
 
 import memframe as mf
-from memframe.apply import Surroundings
 from memframe.change import Change
-from memframe.journal import Draft, Header, Journal, Operation, Shelf, Standing, list_runs, purge_runs
+from memframe.journal import Draft, Header, Journal, Operation, Shelf, Standing
+from memframe.journal.shelf import _list_runs, _purge_runs
+from memframe.runtime import Runtime
 from memframe.secret import Secret
 from memframe.vault import DataKey, Vault
 from memframe.wire import MemoryBlob
@@ -259,7 +260,8 @@ for n_bytes in map(int, sys.argv[1:]):
     world = World()
     plan = creates(world, 40)
     STAGE.clear()
-    options = {"progress": False, "workers": 1, "settle_s": 6, "surroundings": STAGE.surroundings(world)}
+    options = {"progress": False, "workers": 1, "settle_s": 6}
+    STAGE.enter(world)
     setrlimit(RLIMIT_FSIZE, (n_bytes, RLIM_INFINITY))
     try:
         fault = None
@@ -299,13 +301,13 @@ def test_a_disk_that_is_full_at_any_moment_loses_nothing():
 def test_a_folder_that_cannot_be_written_is_named_before_anything_is_sent(tmp_path):
     world = World()
     plan = patches(world)
+    STAGE.enter(world)
     with pytest.raises(mf.JournalError, match=r"no journal can be made at .*missing/run.journal"):
         mf.apply_plan(
             STAGE.access(),
             plan,
             journal=tmp_path / "missing" / "run.journal",
             progress=False,
-            surroundings=STAGE.surroundings(world),
         )
     assert not world.sent("PATCH")
 
@@ -337,7 +339,7 @@ def stood(shelf, days_ago=0, state="done", run_id="0b5e9e9c"):
 
 def test_runs_are_listed_with_their_counts(shelf):
     paths = [stood(shelf, 3), stood(shelf, 2, "sending", "second"), stood(shelf, 1, "planned", "third")]
-    runs = list_runs(folder=shelf.folder)
+    runs = _list_runs(shelf)
     assert runs.journal.tolist() == paths
     assert runs.state.tolist() == ["finished", "open", "open"]
     assert runs[["done", "unknown", "planned"]].to_numpy().tolist() == [[2, 0, 0], [0, 2, 0], [0, 0, 2]]
@@ -345,7 +347,7 @@ def test_runs_are_listed_with_their_counts(shelf):
 
 
 def test_no_runs_are_a_frame_of_the_same_columns(shelf):
-    none, some = list_runs(folder=shelf.folder), stood(shelf) and list_runs(folder=shelf.folder)
+    none, some = _list_runs(shelf), stood(shelf) and _list_runs(shelf)
     assert none.empty
     pd.testing.assert_series_equal(none.dtypes, some.dtypes)
 
@@ -355,7 +357,7 @@ def test_a_running_and_a_damaged_one_are_told(shelf):
     damaged.write_bytes(b"not any more" * 999)
     with Journal.open(running, VAULT, writes=True) as journal:
         journal.record([Operation(0, DRAFTS[0].change)])
-        states = list_runs(folder=shelf.folder).set_index("journal").state
+        states = _list_runs(shelf).set_index("journal").state
     assert states[running] == "running"
     assert states[damaged] == "unreadable"
 
@@ -364,28 +366,28 @@ def test_old_runs_are_purged_with_all_that_lay_beside_them(shelf):
     old, young = stood(shelf, 31), stood(shelf, 29, run_id="second")
     shelf.note_open(replace(HEADER, run_id="second"), young)
     shelf.note_open(replace(HEADER, run_id="0b5e9e9c"), old)
-    gone = purge_runs(folder=shelf.folder, now=NOW)
+    gone = _purge_runs(shelf, NOW)
     assert gone.journal.tolist() == [old]
     assert [path.name for path in shelf.folder.iterdir() if path.is_file()] == [young.name]
     assert [note.journal for note in shelf.notes()] == [young]
-    assert purge_runs(older_than_days=0, folder=shelf.folder, now=NOW).journal.tolist() == [young]
+    assert _purge_runs(shelf, NOW, 0).journal.tolist() == [young]
 
 
 @pytest.mark.parametrize("days", [-1, float("nan")])
 def test_days_are_a_number_from_0(shelf, days):
     with pytest.raises(mf.ConfigError, match="older_than_days"):
-        purge_runs(days, folder=shelf.folder)
+        mf.purge_runs(days)
 
 
 def test_an_open_run_is_found_wherever_its_journal_is(shelf, path):
     Journal.create(path, HEADER, DRAFTS, VAULT).close()
     shelf.note_open(HEADER, path)
-    assert list_runs(folder=shelf.folder).journal.tolist() == [path]
-    assert purge_runs(0, folder=shelf.folder).empty  # the caller keeps it elsewhere
+    assert _list_runs(shelf).journal.tolist() == [path]
+    assert _purge_runs(shelf, NOW, 0).empty  # the caller keeps it elsewhere
     path.unlink()
-    (run,) = list_runs(folder=shelf.folder).to_dict("records")
+    (run,) = _list_runs(shelf).to_dict("records")
     assert (run["state"], run["run"], run["user_id"]) == ("missing", HEADER.run_id, HEADER.user_id)
-    assert purge_runs(0, folder=shelf.folder).empty  # its disk may be away
+    assert _purge_runs(shelf, NOW, 0).empty  # its disk may be away
 
 
 def test_a_note_that_disappears_while_runs_are_listed_is_no_fault(shelf, monkeypatch):
@@ -397,11 +399,11 @@ def test_a_note_that_disappears_while_runs_are_listed_is_no_fault(shelf, monkeyp
     def purged_meanwhile(folder):
         names = [*listed(folder)]
         monkeypatch.undo()
-        purge_runs(folder=shelf.folder, now=NOW)
+        _purge_runs(shelf, NOW)
         return iter(names)
 
     monkeypatch.setattr(type(path), "iterdir", purged_meanwhile)
-    assert list_runs(folder=shelf.folder).empty
+    assert _list_runs(shelf).empty
     path = stood(shelf, 40)
 
     def removed_meanwhile(path, *arguments, **options):
@@ -411,18 +413,19 @@ def test_a_note_that_disappears_while_runs_are_listed_is_no_fault(shelf, monkeyp
 
     opened = Journal.open
     monkeypatch.setattr(Journal, "open", removed_meanwhile)
-    assert list_runs(folder=shelf.folder).empty
-    assert purge_runs(folder=shelf.folder, now=NOW).empty
+    assert _list_runs(shelf).empty
+    assert _purge_runs(shelf, NOW).empty
 
 
 PURGING = """
 import sys
 from pathlib import Path
-from memframe import list_runs, purge_runs
+from datetime import UTC, datetime
+from memframe.journal.shelf import Shelf, _list_runs, _purge_runs
 
 while not Path(sys.argv[1], "done").exists():
-    list_runs(folder=Path(sys.argv[1]))
-    purge_runs(folder=Path(sys.argv[1]))
+    _list_runs(Shelf(Path(sys.argv[1])))
+    _purge_runs(Shelf(Path(sys.argv[1])), datetime.now(UTC))
 """
 
 
@@ -435,8 +438,8 @@ def test_two_processes_that_list_and_purge_do_not_disturb_each_other(shelf):
                 path = shelf.path_of(header)
                 Journal.create(path, header, DRAFTS, VAULT).close()
                 shelf.note_open(header, path)
-                list_runs(folder=shelf.folder)
-                purge_runs(folder=shelf.folder)
+                _list_runs(shelf)
+                _purge_runs(shelf, NOW)
         finally:
             (shelf.folder / "done").touch()
             _, errors = other.communicate(timeout=60)
@@ -464,16 +467,16 @@ def write(access, frame, **options):
 
 def cut_short(access, journal=None, **past):
     """The journal of a run of two creates that was interrupted behind the first."""
-    surroundings = Surroundings(clock=map(float, count()).__next__, **past)  # no step of progress is too soon
+    runtime = Runtime(clock=map(float, count()).__next__, **past)  # no step of progress is too soon
 
     def stop(done, total, text):
         if done:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        mf.create_memories(
-            access, facts(), journal=journal, progress=stop, workers=1, surroundings=surroundings
-        )
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(access.client, "runtime", runtime)
+        with pytest.raises(KeyboardInterrupt):
+            mf.create_memories(access, facts(), journal=journal, progress=stop, workers=1)
     (found,) = mf.list_runs().query("state == 'open'").journal
     return found
 
@@ -645,11 +648,11 @@ def test_what_is_given_up_must_be_a_run_and_not_running(runs, shelf, tmp_path):
     notes.write_text("mine")
     for path in (notes, tmp_path / "nothing"):
         with pytest.raises(mf.JournalError, match="no run is known"):
-            purge_runs(journals=[path], folder=shelf.folder)
+            _purge_runs(shelf, NOW, journals=[path])
     assert notes.exists()
     running = stood(shelf)
     with Journal.open(running, VAULT, writes=True), pytest.raises(mf.JournalError, match="is running"):
-        purge_runs(journals=[running], folder=shelf.folder)
+        _purge_runs(shelf, NOW, journals=[running])
     assert running.exists()
 
 
@@ -702,14 +705,15 @@ def test_a_journal_of_the_former_format_is_still_read():
         assert (journal.backup(1), journal.ids_before) == (OLD, {"m1", "m2"})
 
 
-def test_finished_journals_go_with_age_when_a_run_begins_and_open_ones_stay(access, runs, tmp_path):
+def test_finished_journals_go_with_age_when_a_run_begins_and_open_ones_stay(
+    access, runs, tmp_path, monkeypatch
+):
     plan = mf.plan_changes(access, facts())
     year_ago = datetime.now(UTC) - timedelta(days=365)
-    past = {"surroundings": Surroundings(now=lambda: year_ago), "settle_s": 0.0}
-    finished = mf.apply_plan(access, plan, progress=False, **past).journal
-    kept = mf.create_memories(
-        access, facts(1, "kept"), journal=tmp_path / "run.journal", progress=False, **past
-    )
+    with monkeypatch.context() as past:
+        past.setattr(access.client, "runtime", Runtime(now=lambda: year_ago))
+        finished = mf.apply_plan(access, plan, progress=False, settle_s=0.0).journal
+        kept = write(access, facts(1, "kept"), journal=tmp_path / "run.journal")
     unfinished = cut_short(access, now=lambda: year_ago)
     for path in (finished, kept.journal, unfinished):
         os.utime(path, (year_ago.timestamp(), year_ago.timestamp()))

@@ -59,8 +59,16 @@ def test_a_notebook_shows_its_outputs_and_nothing_of_where_it_was_run(path):
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_frames_of_a_notebook_are_set_as_no_formulas(path):
     """Before the first of them is shown: JupyterLab would hide what stands between two dollar signs."""
-    first = next(cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code")
-    assert "pd.options.display.html.use_mathjax = False" in first.source
+    code = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    assert "pd.options.display.html.use_mathjax = False" in code[0].source
+    tables = [html for cell in code for html in html_of(cell) if "<style scoped>" in html]  # of pandas
+    assert tables
+    assert [html for html in tables if "mathjax_ignore" not in html] == []
+
+
+def html_of(cell):
+    """Return the HTML that a cell shows."""
+    return [output.data["text/html"] for output in cell.outputs if "text/html" in output.get("data", {})]
 
 
 def test_the_panel_of_a_notebook_has_no_picture_beside_it_and_stays_open():

@@ -33,6 +33,7 @@ def test_a_bare_code_is_exchanged_too(user):
     assert flow.exchange(f"  {query_of(redirected)['code']}\n").memory_key
 
 
+@pytest.mark.asvs("10.2.1")
 def test_each_attempt_has_its_own_state_and_challenge(user):
     flow = user.flow()
     first, second = (query_of(flow.authorization_url()) for _ in range(2))
@@ -64,6 +65,7 @@ def test_denied_consent_has_its_own_words(user):
     assert denied.value.code == "access_denied"
 
 
+@pytest.mark.asvs("10.1.2", "10.2.1")
 def test_the_answer_to_an_older_attempt_is_refused(user):
     flow = user.flow()
     redirected = user.person.authorize(flow.authorization_url())
@@ -74,6 +76,7 @@ def test_the_answer_to_an_older_attempt_is_refused(user):
     assert query_of(redirected)["code"] not in str(mixed.value)
 
 
+@pytest.mark.asvs("10.1.2")
 def test_an_address_without_state_is_refused(user):
     flow = user.flow()
     redirected = user.person.authorize(flow.authorization_url())
@@ -92,6 +95,7 @@ def test_a_code_works_once(user):
     assert used.value.code == "invalid_grant"
 
 
+@pytest.mark.asvs("10.2.2")
 def test_an_answer_of_another_server_is_refused(user):
     flow = user.flow()
     state = query_of(flow.authorization_url())["state"]

@@ -149,7 +149,8 @@ def test_a_length_that_is_wrong_ends_in_a_clear_error(length):
 def test_a_declared_length_beyond_the_limit_is_refused_unread():
     with raw_server(JSON_HEAD + b"Content-Length: 99999999999\r\n\r\n") as (port, _):
         words = (f"127.0.0.1:{port}", "more than 256 MiB", "page_size=")
-        assert_clear(Case(tags_at(f"http://127.0.0.1:{port}"), mf.ProtocolError, RuntimeError, words))
+        case = Case(tags_at(f"http://127.0.0.1:{port}"), mf.AnswerTooLargeError, mf.ProtocolError, words)
+        assert_clear(case)
 
 
 def test_a_server_that_says_nothing_is_named_with_the_time(monkeypatch):
@@ -214,6 +215,7 @@ def tls_server(certificate):
         yield f"https://127.0.0.1:{port}", heads
 
 
+@pytest.mark.asvs("12.3.2")
 def test_a_certificate_that_signed_itself_is_not_trusted_and_gets_nothing(tls_server):
     base_url, heads = tls_server
     words = (

@@ -138,6 +138,7 @@ def test_a_stored_key_goes_to_its_own_address_however_that_is_spelled():
     assert (found.base_url, found.api_key) == (HOME, Secret("k"))
 
 
+@pytest.mark.asvs("10.1.1")
 def test_a_stored_key_is_not_sent_to_another_address():
     with pytest.raises(ConfigError, match=f"stored for {HOME} and is not sent to {AWAY}") as caught:
         find_client_settings(AWAY, sources=stored(base_url=HOME, api_key="mf_live_1"))

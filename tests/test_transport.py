@@ -21,6 +21,25 @@ def test_no_proxy_stands_before_this_machine(service, monkeypatch, variable):
     assert answer.status == 200
 
 
+def test_keys_of_an_open_access_are_masked_although_a_fleet_has_used_and_forgotten_the_same(stranger):
+    client = stranger.client()
+    mf.open_access(client, "r1")
+    fleet = mf.load_fleet(client, progress=False)
+    assert fleet.outcomes["status"].tolist() == ["done"], fleet.outcomes
+    for name in ("memory key", "encryption key"):
+        stranger.always(wire.LIST_TAGS, answered(400, {"detail": f"no tags for {SECRETS[name]}"}))
+        with pytest.raises(mf.InvalidError, match="no tags for ••••••") as caught:
+            client.tags("u1")
+        assert not found_in(str(caught.value), SECRETS)
+
+
+def test_keys_that_nobody_uses_any_more_are_not_looked_for_in_messages(stranger):
+    client = stranger.client()
+    kept = len(client._transport._secrets)
+    mf.load_fleet(client, progress=False)
+    assert len(client._transport._secrets) == kept + 1, "the token alone"
+
+
 @pytest.mark.parametrize("registering", ["client", "twin"])
 def test_secrets_that_are_registered_after_others_were_forgotten_are_masked_for_the_twin_too(
     stranger, registering

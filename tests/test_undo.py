@@ -11,8 +11,8 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 import memframe as mf
-from memframe.apply import Surroundings
 from memframe.change import FIELDS
+from memframe.runtime import Runtime
 from memframe.wire import (
     CREATE_MEMORY,
     DELETE_MEMORY,
@@ -222,9 +222,10 @@ def test_what_somebody_restores_meanwhile_is_a_conflict_and_not_doubled(service,
 
     with FaultProxy(service.base_url) as proxy, mf.connect(proxy.base_url, api_key=service.api_key) as client:
         proxy.script(CREATE_MEMORY, late)
+        client.runtime = Runtime(folder=tmp_path)
         reader = mf.open_access(client, access.request_id)
         mine = mf.plan_undo(reader, run)
-        stopped = mf.apply_plan(reader, mine, **QUIET, surroundings=Surroundings(folder=tmp_path))
+        stopped = mf.apply_plan(reader, mine, **QUIET)
     assert list(stopped.outcomes.status) == ["conflict"]
     assert "is there" in stopped.outcomes.error[0]
     pd.testing.assert_frame_equal(whole(access), memories.sort_values("id", ignore_index=True))

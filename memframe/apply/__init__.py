@@ -40,14 +40,14 @@ from memframe.apply.start import (
     refuse_elsewhere,
     refuse_repeated,
 )
-from memframe.apply.surroundings import Surroundings
 from memframe.errors import JournalError, PlanError, check_kind
 from memframe.journal import KEPT_DAYS, Journal, Operation, Shelf, Standing
 from memframe.plan import Plan
 from memframe.private_file import expand_path
 from memframe.progress import Progress, ProgressOption
+from memframe.runtime import Runtime
 
-__all__ = ["Outcome", "Run", "StrPath", "Surroundings", "Verification", "apply_plan", "path_in", "resume_run"]
+__all__ = ["Outcome", "Run", "StrPath", "Verification", "apply_plan", "path_in", "resume_run"]
 
 StrPath = str | PathLike[str]
 
@@ -62,7 +62,6 @@ def apply_plan(
     progress: ProgressOption = "auto",
     settle_s: float = 2.0,
     encrypt: bool = True,
-    surroundings: Surroundings | None = None,
 ) -> Run:
     """Carry out a plan.
 
@@ -87,8 +86,6 @@ def apply_plan(
         How long a create whose answer got lost must stay unseen before it is sent again.
     encrypt : bool
         False sends content as plain text, to a service that seals it by itself.
-    surroundings : Surroundings, optional
-        Time, chance and places, for tests.
 
     Returns
     -------
@@ -124,26 +121,26 @@ def apply_plan(
     check_plan(access, plan, confirm)
     if not plan.writes:
         return Run(results=(), journal=None)
-    surroundings = surroundings or Surroundings()
-    shelf, vault = Shelf(surroundings.folder), surroundings.open_vault()
+    runtime = access.client.runtime
+    shelf, vault = Shelf(runtime.folder), runtime.open_vault()
     with shelf.writing_to(plan.user_id):
         refuse_repeated(shelf, vault, plan)
         start = read_start(access, plan)
-        read_at = surroundings.clock()
-        header = header_of(access, plan, surroundings, encrypt=encrypt)
+        read_at = runtime.clock()
+        header = header_of(access, plan, encrypt=encrypt)
         path = shelf.path_of(header) if journal is None else expand_path(journal)
         shelf.purge_finished(header.created_at - timedelta(days=KEPT_DAYS))
         drafts = drafts_of(plan, start, encrypt=encrypt)
-        connect, keep = surroundings.connect, partial(keep_known, access)
+        connect, keep = runtime.connect, partial(keep_known, access)
         with (
             Journal.create(
                 path, header, drafts, vault, ids_before=start.ids_before, connect=connect
             ) as record,
-            _bar(progress, len(plan.writes), surroundings) as bar,
+            _bar(progress, len(plan.writes), runtime) as bar,
         ):
             books = Books(record, [Operation(n, change) for n, change in enumerate(plan.writes)], bar)
             traces = traces_of(books, start.ids_before, encrypt=encrypt)
-            job = Job(start.access, keep, header, books, traces, surroundings, workers, settle_s, read_at)
+            job = Job(start.access, keep, header, books, traces, workers, settle_s, read_at)
             return _carried_out(job, shelf, path)
 
 
@@ -154,7 +151,6 @@ def resume_run(
     workers: int = 4,
     progress: ProgressOption = "auto",
     settle_s: float = 2.0,
-    surroundings: Surroundings | None = None,
 ) -> Run:
     """Go on with a run that was cut short, with the bytes that were frozen when it began.
 
@@ -167,7 +163,7 @@ def resume_run(
         To the same user's memories.
     journal : path or Run
         The record of the run: ``run.journal``, or as `list_runs` shows it.
-    workers, progress, settle_s, surroundings
+    workers, progress, settle_s
         As in `apply_plan`.
 
     Returns
@@ -193,20 +189,20 @@ def resume_run(
     """
     check_kind("access", access, Access)
     check_options(workers, settle_s)
-    surroundings = surroundings or Surroundings()
+    runtime = access.client.runtime
     path = path_in(journal)
-    shelf, vault = Shelf(surroundings.folder), surroundings.open_vault()
+    shelf, vault = Shelf(runtime.folder), runtime.open_vault()
     with (
         shelf.writing_to(access.user_id),
-        Journal.open(path, vault, writes=True, connect=surroundings.connect) as record,
+        Journal.open(path, vault, writes=True, connect=runtime.connect) as record,
     ):
         header, keep = record.header, partial(keep_known, access)
         refuse_elsewhere(access, "journal", header.base_url, header.user_id)
-        with _bar(progress, header.n_changes, surroundings) as bar:
+        with _bar(progress, header.n_changes, runtime) as bar:
             books = Books(record, record.operations(), bar)
             books.write(_in_doubt(books))
             traces = traces_of(books, record.ids_before, encrypt=header.encrypt)
-            job = Job(access.renewed(), keep, header, books, traces, surroundings, workers, settle_s)
+            job = Job(access.renewed(), keep, header, books, traces, workers, settle_s)
             return _carried_out(job, shelf, path)
 
 
@@ -221,8 +217,8 @@ def path_in(journal: StrPath | Run) -> Path:
     return path
 
 
-def _bar(progress: ProgressOption, total: int, surroundings: Surroundings) -> Progress:
-    return Progress(progress, total=total, text="changes", clock=surroundings.clock)
+def _bar(progress: ProgressOption, total: int, runtime: Runtime) -> Progress:
+    return Progress(progress, total=total, text="changes", clock=runtime.clock)
 
 
 def _in_doubt(books: Books) -> dict[int, Standing]:

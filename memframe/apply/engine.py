@@ -19,7 +19,6 @@ from memframe.apply.run import Verification
 from memframe.apply.sender import Found, Sender
 from memframe.apply.signs import Seen
 from memframe.apply.start import refuse_rekeyed
-from memframe.apply.surroundings import Surroundings
 from memframe.apply.verify import Keep, read_back
 from memframe.errors import AccessError, AuthError, MemframeError, StalePlanError
 from memframe.journal import Header, Operation
@@ -39,7 +38,6 @@ class Job:
     header : Header
     books : Books
     traces : Traces
-    surroundings : Surroundings
     workers : int
     settle_s : float
     read_at : float or None
@@ -51,7 +49,6 @@ class Job:
     header: Header
     books: Books
     traces: Traces
-    surroundings: Surroundings
     workers: int
     settle_s: float
     read_at: float | None = None
@@ -66,7 +63,8 @@ class Engine:
     """
 
     def __init__(self, job: Job) -> None:
-        sleep, clock = job.surroundings.sleep, job.surroundings.clock
+        runtime = job.access.client.runtime
+        sleep, clock = runtime.sleep, runtime.clock
         self._access, self._header, self._books = job.access, job.header, job.books
         self._read_back = partial(
             read_back,
@@ -84,7 +82,7 @@ class Engine:
             traces=job.traces,
             groups=self._groups,
             sender=Sender(job.access, job.header.run_id),
-            pace=Pace(job.workers, clock=clock, sleep=sleep, chance=job.surroundings.chance),
+            pace=Pace(job.workers, clock=clock, sleep=sleep, chance=runtime.chance),
             crew=self._crew,
             clock=clock,
             read_at={} if job.read_at is None else dict.fromkeys((op.n for op in job.books), job.read_at),

@@ -16,7 +16,6 @@ import msgspec
 from memframe.access import Access
 from memframe.address import same_service
 from memframe.answers import same_id
-from memframe.apply.surroundings import Surroundings
 from memframe.change import Change
 from memframe.current import Stored, iter_stored, read_stored
 from memframe.envelope import Envelope
@@ -270,7 +269,7 @@ def frozen_body(change: Change, user_id: str, envelope: Envelope | None) -> byte
     return msgspec.json.encode({"user_id": user_id, **fields})
 
 
-def header_of(access: Access, plan: Plan, surroundings: Surroundings, *, encrypt: bool) -> Header:
+def header_of(access: Access, plan: Plan, *, encrypt: bool) -> Header:
     """The first page of a new journal."""
     return Header(
         run_id=str(uuid4()),
@@ -279,7 +278,7 @@ def header_of(access: Access, plan: Plan, surroundings: Surroundings, *, encrypt
         request_id=access.request_id,
         key_version=plan.key_version,
         plan_id=plan.id,
-        created_at=surroundings.now(),
+        created_at=access.client.runtime.now(),
         memframe=_version(),
         n_changes=len(plan.writes),
         encrypt=encrypt,

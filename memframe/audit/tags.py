@@ -79,7 +79,7 @@ def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.Da
     findings = joined(found)
     if tags is None:
         findings.attrs["not_checked"] = (
-            "Disabled, unknown and unused tags: pass the tags of load_tags(access) to compare with.",
+            "Disabled, unknown and unused tags: they need the user's list of tags, which was not given.",
         )
     return findings
 

@@ -17,7 +17,6 @@ from memframe.collector import collector_paused
 from memframe.errors import ConfigError, PlanError, check_kind
 from memframe.plan import Plan, plan_of
 from memframe.plan.conflicts import Conflicts, OnConflict
-from memframe.plan.plan import Clock, utc_now
 
 __all__ = ["audit_again", "plan_cleanup"]
 
@@ -29,7 +28,6 @@ def plan_cleanup(
     actions: Actions = None,
     on_conflict: OnConflict = "raise",
     max_share: float = MAX_SHARE,
-    clock: Clock = utc_now,
 ) -> Plan:
     """Plan what an audit proposes. Nothing is written: that is for `apply_plan`.
 
@@ -72,8 +70,6 @@ def plan_cleanup(
     max_share : float
         The largest share of the user's audited memories deleted on wording alone, from 0 to 1. The error that names the
         share of a larger one names the ``max_share`` that confirms it, too.
-    clock : callable
-        For tests.
 
     Returns
     -------
@@ -103,7 +99,7 @@ def plan_cleanup(
     asked, conflicts = asked_for(actions), _settling(on_conflict)
     if not 0 <= max_share <= 1:
         raise ConfigError(f"max_share={max_share!r}: a share is a number from 0 to 1, such as 0.31")
-    moment = clock()
+    moment = access.client.runtime.now()
     audit = audit if isinstance(audit, Audit) else audit_again(access, audit).audit
     rows = Rows(access, audit.memories)
     findings = _known(asked.of(audit.findings), rows)
@@ -117,7 +113,7 @@ def plan_cleanup(
     met = [conflicts.met(change) for change in writer.conflicts()] if on_conflict != "theirs" else []
     conflicts.refuse()
     notes = writer.notes(audit.findings[audit.findings["id"].map(rows.__contains__).astype(bool)])
-    return plan_of(access, [*met, *writer.changes()], notes=notes, clock=lambda: moment)
+    return plan_of(access, [*met, *writer.changes()], notes=notes, created_at=moment)
 
 
 def _settling(on_conflict: OnConflict) -> Conflicts:

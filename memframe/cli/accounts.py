@@ -17,7 +17,7 @@ from memframe.secret import Secret
 from memframe.service.backup import back_up
 from memframe.service.deployment import Deployment, Place
 from memframe.service.logs import log_as_json
-from memframe.service.rotation import rotate_key
+from memframe.service.rotation import rotate_key, rotate_master_key
 from memframe.service.store import User
 from memframe.service.times import instant_text
 from memframe.showing import number_of, printable
@@ -74,12 +74,15 @@ def add_developer(name: str, redirect_uris: tuple[str, ...], place: Place, as_js
 def add_user(email: str, password_stdin: bool, place: Place, as_json: bool) -> None:
     """Add a person who can sign in at the dashboard; prints the user_id.
 
+    The dashboard asks the person to change the password, without insisting.
+
     \b
     Example:
         memframe service add-user ada@example.org --password-stdin < password.txt
     """
     with opened(place) as deployment:
-        user_id = deployment.add_user(email, _password(from_stdin=password_stdin))
+        password = _password(from_stdin=password_stdin)
+        user_id = deployment.add_user(email, password, of_operator=True)
     show({"user_id": user_id}, user_id, as_json=as_json)
 
 
@@ -90,6 +93,8 @@ def add_user(email: str, password_stdin: bool, place: Place, as_json: bool) -> N
 @as_json
 def reset_password(email: str, password_stdin: bool, place: Place, as_json: bool) -> None:
     """Give a person another password; whoever is signed in with the old one no longer is.
+
+    The dashboard asks the person to change it, without insisting.
 
     \b
     Example:
@@ -122,6 +127,67 @@ def rotate_user_key(email: str, place: Place, as_json: bool) -> None:
     if rotation.n_unreadable:
         unreadable = number_of(rotation.n_unreadable, "memory", "memories")
         click.echo(f"{unreadable} did not open with the old key, and stayed as stored", err=True)
+
+
+@service.command("rotate-master-key")
+@at_a_place
+@as_json
+def rotate_service_key(place: Place, as_json: bool) -> None:
+    """Replace the master key, while the service is stopped, and wrap the keys of all users with the new one.
+
+    Nothing that applications hold changes, but that they fetch a new token. The old key file stays beside the
+    new one as *.old, for backups that were made before. Where the service runs on several machines, copy the
+    new file to the others. Broken off, it has either not happened, or is completed by the next start.
+
+    A thief of the old key who has a copy of the database, too, knows the keys of users: replace those with
+    `memframe service rotate-key`.
+
+    \b
+    Example:
+        memframe service rotate-master-key
+    """
+    with opened(place) as deployment:
+        n_keys = rotate_master_key(deployment, place.master_key_file)
+    words = f"{place.master_key_file} is new: {number_of(n_keys, 'key', 'keys')} of users wrapped with it"
+    show({"n_keys": n_keys, "master_key_file": str(place.master_key_file)}, words, as_json=as_json)
+
+
+@service.command("rotate-api-key")
+@click.argument("developer")
+@at_a_place
+@as_json
+def rotate_api_key(developer: str, place: Place, as_json: bool) -> None:
+    """Replace the API key of an application, named by its id or client_id; the new one is printed this once.
+
+    The old key is refused from the next call on. A token that it was exchanged for is valid until it
+    expires, after an hour unless another lifetime was asked for: to lock a thief out at once, disable the
+    application until then.
+
+    \b
+    Example:
+        memframe service rotate-api-key mfc_0123456789abcdef0123456789abcdef
+    """
+    with opened(place) as deployment:
+        told = {"api_key": deployment.rotate_api_key(deployment.developer(developer).id).reveal()}
+    show_secrets(told, as_json=as_json)
+
+
+@service.command("rotate-client-secret")
+@click.argument("developer")
+@at_a_place
+@as_json
+def rotate_client_secret(developer: str, place: Place, as_json: bool) -> None:
+    """Replace the client secret of an application, named by its id or client_id; the new one is printed this once.
+
+    The old secret is refused from the next call on, also for refresh tokens, which stay valid with the new one.
+
+    \b
+    Example:
+        memframe service rotate-client-secret mfc_0123456789abcdef0123456789abcdef
+    """
+    with opened(place) as deployment:
+        told = {"client_secret": deployment.rotate_client_secret(deployment.developer(developer).id).reveal()}
+    show_secrets(told, as_json=as_json)
 
 
 @service.command("disable")

@@ -29,5 +29,5 @@ def secrets_of(developer: NewDeveloper) -> dict[str, str]:
 def show_secrets(told: dict[str, str], *, as_json: bool) -> None:
     """Print names and values; where secrets are among them, say that they come this once."""
     show(told, "\n".join(f"{name:<14} {value}" for name, value in told.items()), as_json=as_json)
-    if "api_key" in told and not as_json:
+    if told.keys() & {"api_key", "client_secret"} and not as_json:
         click.echo("These secrets are shown only now; keep them.", err=True)

@@ -9,12 +9,12 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 import memframe as mf
-from memframe.apply import Surroundings
 from memframe.change import FIELDS, Change, masked
 from memframe.demo.folder import FINDINGS, REPORT, writing_to
 from memframe.demo.telling import Telling, cut
 from memframe.plan.wording import counted, undo_note
 from memframe.progress import ProgressOption
+from memframe.runtime import Runtime
 from memframe.vault import open_vault
 
 MAX_SENTENCES = 3
@@ -46,10 +46,10 @@ def clean_up(access: mf.Access, audit: mf.Audit, telling: Telling, progress: Pro
     before = mf.load_memories(access, progress=False)
     with TemporaryDirectory(prefix="memframe-") as scratch:
         here = Path(scratch)
-        surroundings = Surroundings(
+        access.client.runtime = Runtime(
             folder=here / "runs", open_vault=partial(open_vault, here, open_keyring=None)
         )
-        carry_out = partial(mf.apply_plan, access, progress=progress, surroundings=surroundings)
+        carry_out = partial(mf.apply_plan, access, progress=progress)
         telling.step("It is carried out, and what it did is on record before it does it")
         telling.code(f"run = mf.apply_plan(access, plan, confirm={plan.counts.get('delete', 0)})")
         run = carry_out(plan, confirm=plan.counts.get("delete"))
@@ -57,7 +57,7 @@ def clean_up(access: mf.Access, audit: mf.Audit, telling: Telling, progress: Pro
         _tell_what_is_left(access, telling)
         telling.step("And it is taken back")
         telling.code("mf.apply_plan(access, mf.plan_undo(access, run))")
-        back = mf.plan_undo(access, run, surroundings=surroundings)
+        back = mf.plan_undo(access, run)
         carry_out(back, confirm=back.counts.get("delete")).raise_for_failures()
     telling.say(compared(before, mf.load_memories(access, progress=False)))
 

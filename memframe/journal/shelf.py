@@ -281,13 +281,8 @@ def _changed_at(path: Path) -> datetime | None:
         return None
 
 
-def list_runs(*, folder: Path | None = None) -> pd.DataFrame:
+def list_runs() -> pd.DataFrame:
     """The runs of this user on this machine, the oldest first.
-
-    Parameters
-    ----------
-    folder : Path, optional
-        Where the journals stand, unless the caller named a place; by default in the user's state folder.
 
     Returns
     -------
@@ -305,15 +300,15 @@ def list_runs(*, folder: Path | None = None) -> pd.DataFrame:
     >>> list(runs.columns[:4])
     ['run', 'created_at', 'base_url', 'user_id']
     """
-    return _frame(_entries(Shelf(folder)))
+    return _list_runs(Shelf())
+
+
+def _list_runs(shelf: Shelf) -> pd.DataFrame:
+    return _frame(_entries(shelf))
 
 
 def purge_runs(
-    older_than_days: float = KEPT_DAYS,
-    *,
-    journals: Iterable[str | os.PathLike[str]] | None = None,
-    folder: Path | None = None,
-    now: datetime | None = None,
+    older_than_days: float = KEPT_DAYS, *, journals: Iterable[str | os.PathLike[str]] | None = None
 ) -> pd.DataFrame:
     """Remove journals, and with them the sealed copies of what was changed and deleted.
 
@@ -328,8 +323,6 @@ def purge_runs(
     journals : iterable of paths, optional
         Give up these runs instead, whatever their age and wherever they are: also one whose journal is gone for
         good, or cannot be read.
-    folder, now : optional
-        For tests.
 
     Returns
     -------
@@ -346,10 +339,19 @@ def purge_runs(
     >>> len(purge_runs(older_than_days=90))
     0
     """
+    return _purge_runs(Shelf(), datetime.now(UTC), older_than_days, journals=journals)
+
+
+def _purge_runs(
+    shelf: Shelf,
+    now: datetime,
+    older_than_days: float = KEPT_DAYS,
+    *,
+    journals: Iterable[str | os.PathLike[str]] | None = None,
+) -> pd.DataFrame:
     if not older_than_days >= 0:
         raise ConfigError(f"older_than_days={older_than_days!r}: give a number of days from 0")
-    limit = (now or datetime.now(UTC)) - timedelta(days=older_than_days)
-    shelf = Shelf(folder)
+    limit = now - timedelta(days=older_than_days)
     if journals is not None:
         going = [_entry_at(shelf, path) for path in journals]
     else:

@@ -34,7 +34,7 @@ _SETTING = re.compile(
 def name_as_labels(message: str) -> str:
     """Return a message of an error in which settings are called as their fields are.
 
-    >>> name_as_labels("Base_url (from the argument) has no host: write it as https://host/path.")
+    >>> name_as_labels("base_url (from the argument) has no host: write it as https://host/path.")
     '“Address of the API” has no host: write it as https://host/path.'
     >>> name_as_labels("pass api_key=..., or set MEMFRAME_API_KEY")
     'fill in “API key”, or set MEMFRAME_API_KEY'

@@ -19,7 +19,7 @@ from memframe.plan.edits import Edit, find_edits
 from memframe.plan.faults import Faults
 from memframe.plan.merge import three_way
 from memframe.plan.options import check_option
-from memframe.plan.plan import Clock, Plan, plan_of, utc_now
+from memframe.plan.plan import Plan, plan_of
 from memframe.plan.sheet import Sheet
 from memframe.plan.wording import listed
 from memframe.showing import number_of
@@ -36,7 +36,6 @@ def plan_changes(
     on_null: OnNull = "raise",
     on_conflict: OnConflict = "raise",
     max_changes: int | None = None,
-    clock: Clock = utc_now,
 ) -> Plan:
     """What an edited frame asks to be written: only the fields that were edited, and nothing else.
 
@@ -65,8 +64,6 @@ def plan_changes(
         A memory that was deleted meanwhile is a conflict, too, in which "mine" cannot win.
     max_changes : int, optional
         Refuse to plan more.
-    clock : callable
-        For tests.
 
     Returns
     -------
@@ -107,7 +104,7 @@ def plan_changes(
     creates = list(_creates(sheet, settle))
     mine = [None if edit.base is None else settle.values(edit.row, edit.cells, edit.base) for edit in edits]
     faults.refuse("the frame")
-    moment = clock()
+    moment = access.client.runtime.now()
     now = read_stored(access, [edit.id for edit in edits], n_known=len(states) or None)
     merging = Merging(now, conflicts, settle)
     patches = [merging.change(edit, own) for edit, own in zip(edits, mine, strict=True)]
@@ -115,7 +112,7 @@ def plan_changes(
     conflicts.refuse()
     records = [change for change in patches if change] + creates
     check_size(records, max_changes)
-    return plan_of(access, records, notes=_notes(sheet, merging), clock=lambda: moment)
+    return plan_of(access, records, notes=_notes(sheet, merging), created_at=moment)
 
 
 def _notes(sheet: Sheet, merging: Merging) -> Iterator[str]:

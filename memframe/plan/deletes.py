@@ -16,7 +16,7 @@ from memframe.plan.cells import read_cell
 from memframe.plan.compare import instants, moved
 from memframe.plan.conflicts import Conflicts, OnConflict, differing
 from memframe.plan.faults import Faults
-from memframe.plan.plan import Clock, Plan, plan_of, utc_now
+from memframe.plan.plan import Plan, plan_of
 from memframe.plan.sheet import Sheet
 
 
@@ -33,7 +33,6 @@ def plan_deletes(
     frame_or_ids: pd.DataFrame | pd.Series[Any] | Iterable[str] | str,
     *,
     on_conflict: OnConflict = "raise",
-    clock: Clock = utc_now,
 ) -> Plan:
     """Plan to delete memories; the specification knows no way to bring one back.
 
@@ -53,8 +52,6 @@ def plan_deletes(
     on_conflict : {"raise", "mark", "mine", "theirs"}
         What becomes of memories that were changed since: an error; a change of action "conflict", which
         cannot be applied; deleted nevertheless; or kept.
-    clock : callable
-        For tests.
 
     Returns
     -------
@@ -80,7 +77,7 @@ def plan_deletes(
     for row, memory_id in enumerate(sheet.ids):
         first_of.setdefault(memory_id, row)
     rows = list(first_of.values())
-    moment, baseline = clock(), access.baseline()
+    moment, baseline = access.client.runtime.now(), access.baseline()
     now = read_stored(access, [sheet.ids[row] for row in rows], n_known=len(baseline) or None)
     for row in rows:
         if sheet.ids[row] not in now:
@@ -92,7 +89,7 @@ def plan_deletes(
         for row, looked_at in zip(rows, seen, strict=True)
     ]
     conflicts.refuse()
-    return plan_of(access, filter(None, records), clock=lambda: moment)
+    return plan_of(access, filter(None, records), created_at=moment)
 
 
 def _sheet_of(given: Any) -> tuple[Sheet, bool]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -24,14 +24,7 @@ from memframe.plan.staleness import refuse_stale
 from memframe.plan.table import html_of
 from memframe.plan.terminal import diff_of, wants_colour
 from memframe.plan.wording import counted, listed, summary_of, undo_note
-from memframe.vault import Vault, open_vault
-
-Clock = Callable[[], datetime]
-
-
-def utc_now() -> datetime:
-    """The time, in UTC."""
-    return datetime.now(UTC)
+from memframe.vault import open_vault
 
 
 class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
@@ -65,6 +58,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
     Examples
     --------
     >>> change = Change(action="patch", id="m1", row=7, before={"title": "Tea"}, after={"title": "Green tea"})
+    >>> from datetime import UTC
     >>> made_at = datetime(2026, 11, 21, 14, 2, tzinfo=UTC)
     >>> plan = Plan(
     ...     records=(change,), base_url="https://m/api/v1", user_id="4f0c", key_version=1, created_at=made_at
@@ -204,25 +198,23 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         }
         return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
 
-    def save(self, path: str | PathLike[str], *, vault: Vault | None = None) -> None:
+    def save(self, path: str | PathLike[str]) -> None:
         """Write the plan to a file, sealed: only this user on this machine can load it.
 
         Parameters
         ----------
         path : str or path
             A plan that is there is replaced, another file is not.
-        vault : Vault, optional
-            By default that of this user.
 
         Raises
         ------
         PlanError
             The file cannot be written, or is something else.
         """
-        save_sealed(path, self, vault or open_vault())
+        save_sealed(path, self, open_vault())
 
     @staticmethod
-    def load(path: str | PathLike[str], *, vault: Vault | None = None) -> Plan:
+    def load(path: str | PathLike[str]) -> Plan:
         """A plan that was saved.
 
         Raises
@@ -232,25 +224,29 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         JournalError
             It was changed, or saved by another user or on another machine.
         """
-        return load_sealed(path, Plan, vault or open_vault())
+        return load_sealed(path, Plan, open_vault())
 
-    def refuse_stale(self, now: Mapping[str, Stored]) -> None:
+    def refuse_stale(self, current: Mapping[str, Stored]) -> None:
         """Refuse to go on if what the plan was made from has moved.
 
         Parameters
         ----------
-        now : mapping of str to Stored
+        current : mapping of str to Stored
             The memories of the plan as they are, by id; one that is missing is gone.
 
         Raises
         ------
         StalePlanError
         """
-        refuse_stale(self, now)
+        refuse_stale(self, current)
 
 
 def plan_of(
-    access: Access, records: Iterable[Change], *, notes: Iterable[str] = (), clock: Clock = utc_now
+    access: Access,
+    records: Iterable[Change],
+    *,
+    notes: Iterable[str] = (),
+    created_at: datetime | None = None,
 ) -> Plan:
     """A plan for the user of an access.
 
@@ -260,15 +256,15 @@ def plan_of(
     records : iterable of Change
     notes : iterable of str
         As `Plan.notes`.
-    clock : callable
-        For tests.
+    created_at : datetime, optional
+        By default this moment.
     """
     return Plan(
         records=tuple(records),
         base_url=access.client.base_url,
         user_id=access.user_id,
         key_version=access.credentials.key_version,
-        created_at=clock(),
+        created_at=created_at or access.client.runtime.now(),
         notes=tuple(dict.fromkeys(notes)),
         restore_days=access.client.restore_days,
     )

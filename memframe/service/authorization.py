@@ -18,7 +18,6 @@ from memframe.service.oauth_server import BadLink, SendBack
 from memframe.service.redirects import form_target
 from memframe.service.rules import invalid
 from memframe.service.site import Site, Visitor, WebRequest, site_of
-from memframe.service.store import Developer, User
 from memframe.service.throttle import address_of
 from memframe.service.validator import client_id_of
 from memframe.wire import OAUTH_AUTHORIZE, OAUTH_TOKEN
@@ -45,7 +44,7 @@ def ask_consent(request: WebRequest) -> Response[Any]:
         client_name=question.client.name,
         redirect_host=target.netloc,
         on_this_machine=is_loopback(target.hostname or ""),
-        has_access=_has_access(site, visitor.user, question.client),
+        has_access=site.store.requests.is_approved(developer_id=question.client.id, user_id=visitor.user.id),
         action=f"{OAUTH_AUTHORIZE}?{query.decode('ascii')}",
     )
 
@@ -92,11 +91,6 @@ def describe_server(request: WebRequest) -> dict[str, Any]:
 
 def _sign_in_first(query: bytes) -> str:
     return f"/login?next={quote(OAUTH_AUTHORIZE.encode() + b'?' + query, safe='')}"
-
-
-def _has_access(site: Site, user: User, client: Developer) -> bool:
-    requests = site.store.requests.of_user(user.id)
-    return any((request.developer_id, request.status) == (client.id, "approved") for request in requests)
 
 
 def _refused(refused: BadLink | SendBack, site: Site, visitor: Visitor) -> Response[Any]:

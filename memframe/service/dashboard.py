@@ -17,18 +17,26 @@ from litestar.concurrency import sync_to_thread
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath, RawBody
 
-from memframe.errors import ConflictError, InvalidError, ServiceError
+from memframe.errors import ConfigError, ConflictError, InvalidError, ServiceError
 from memframe.secret import Secret
 from memframe.service.authorization import AUTHORIZATION_ROUTES
 from memframe.service.logs import log_event
 from memframe.service.methods import options_of
 from memframe.service.oauth_server import BadLink, SendBack
+from memframe.service.rules import checked_text, new_password
 from memframe.service.site import Site, Visitor, WebRequest, refusal_page, site_of
 from memframe.service.throttle import address_of
 from memframe.wire import OAUTH_AUTHORIZE, Status
 
 DASHBOARD = "/dashboard"
 
+REQUESTS_A_PAGE = 20
+
+_SECTIONS: dict[str, tuple[Status, ...]] = {
+    "pending": ("pending",),
+    "approved": ("approved",),
+    "past": ("rejected", "revoked"),
+}
 _OWN_ADDRESS = re.compile(rf"{DASHBOARD}|{OAUTH_AUTHORIZE}\?[!-~]*", re.ASCII)
 _REFUSAL = "That e-mail and password do not go together. Check both and try again."
 _SIGN_IN = f"/login?next={quote(DASHBOARD, safe='')}"
@@ -90,24 +98,89 @@ def sign_out(request: WebRequest, body: RawBody) -> Response[Any]:
     site.checked_form(request, visitor, body)
     if visitor.user:
         log_event("signed out", user_id=visitor.user.id, address=address_of(request))
-    return site.redirect("/login", site.signed_out(visitor))
+    answer = site.redirect("/login", site.signed_out(visitor))
+    answer.headers["Clear-Site-Data"] = '"cache", "storage"'  # not the cookie, which is a new one
+    return answer
 
 
 @get(DASHBOARD, include_in_schema=False, sync_to_thread=True)
 def show_dashboard(request: WebRequest) -> Response[Any]:
-    """Who asks, who has access, and what was decided earlier; the latest first."""
+    """Show who asks, who has access, and what was decided earlier, each in pages with the latest first."""
     site = site_of(request)
     visitor = site.visitor(request)
     if visitor.user is None:
         return site.redirect(_SIGN_IN, visitor)
-    requests = site.store.requests.of_user(visitor.user.id)[::-1]
+    sections = {}
+    for name, statuses in _SECTIONS.items():
+        before = request.query_params.get(name)
+        found, total, are_more = site.store.requests.of_user(
+            visitor.user.id, *statuses, before=before, limit=REQUESTS_A_PAGE
+        )
+        older = found[-1].id if are_more else None
+        sections[name] = {"requests": found, "total": total, "older": older, "is_later": before is not None}
     return site.page(
         "dashboard.html",
         visitor,
-        pending=[request for request in requests if request.status == "pending"],
-        approved=[request for request in requests if request.status == "approved"],
-        past=[request for request in requests if request.status in {"rejected", "revoked"}],
+        sections=sections,
+        developers=site.store.accounts.connected_developers(visitor.user.id),
+        of_operator=visitor.user.password_of_operator,
     )
+
+
+@get("/dashboard/password", include_in_schema=False, sync_to_thread=True)
+def show_password_form(request: WebRequest) -> Response[Any]:
+    """Show the form with which people change their password."""
+    site = site_of(request)
+    visitor = site.visitor(request)
+    if visitor.user is None:
+        return site.redirect(_SIGN_IN, visitor)
+    return site.page("password.html", visitor, refusal=None)
+
+
+@post("/dashboard/password", include_in_schema=False)
+async def change_password(request: WebRequest, body: RawBody) -> Response[Any]:
+    """Change the user's own password, of few browsers at once; every other session ends."""
+    async with site_of(request).password_checks.turn():
+        return await sync_to_thread(_change_password, request, body)
+
+
+def _change_password(request: WebRequest, body: bytes) -> Response[Any]:
+    site, address = site_of(request), address_of(request)
+    visitor = site.visitor(request)
+    form = site.checked_form(request, visitor, body)
+    if visitor.user is None:
+        return site.redirect(_SIGN_IN, visitor)
+    user = visitor.user
+    site.failed_sign_ins.check(address, counts=False)
+    site.sign_ins.check((address, user.email))
+    try:
+        if not site.passwords.matches(Secret(form.get("current", "")), user.password_hash):
+            site.failed_sign_ins.seconds_to_wait(address)
+            log_event("password change refused", user_id=user.id, address=address)
+            raise InvalidError("the current password is not this one")
+        new = new_password(form.get("new", ""))
+        if new != form.get("again", ""):
+            raise InvalidError("the new password was not repeated as it is; type it twice")
+    except (InvalidError, ConfigError) as refusal:
+        message = str(refusal)
+        return site.page("password.html", visitor, status=403, refusal=f"{message[:1].upper()}{message[1:]}.")
+    site.store.accounts.set_password(user.id, site.passwords.hash(Secret(new)), of_operator=False)
+    log_event("password changed", user_id=user.id, address=address)
+    return site.redirect(DASHBOARD, site.signed_in(visitor, user))
+
+
+@post("/dashboard/developers/{developer_id:str}/disconnect", include_in_schema=False, sync_to_thread=True)
+def disconnect(request: WebRequest, developer_id: FromPath[str], body: RawBody) -> Response[Any]:
+    """End all that an application has of the user."""
+    site = site_of(request)
+    visitor = site.visitor(request)
+    site.checked_form(request, visitor, body)
+    if visitor.user is None:
+        return site.redirect(_SIGN_IN, visitor)
+    site.store.accounts.disconnect(
+        user_id=visitor.user.id, developer_id=checked_text(developer_id, "the application's id")
+    )
+    return site.redirect(DASHBOARD, visitor)
 
 
 @post("/dashboard/requests/{request_id:str}", include_in_schema=False, sync_to_thread=True)
@@ -170,7 +243,18 @@ def _client_name(site: Site, way_on: str) -> str | None:
 
 def site_router() -> Router:
     """Every page for people, and the authorization server."""
-    pages = [enter, show_sign_in, sign_in, sign_out, show_dashboard, decide, serve_file]
+    pages = [
+        enter,
+        show_sign_in,
+        sign_in,
+        sign_out,
+        show_dashboard,
+        decide,
+        disconnect,
+        show_password_form,
+        change_password,
+        serve_file,
+    ]
     routes = [*pages, *AUTHORIZATION_ROUTES]
     return Router(
         "/",

@@ -20,7 +20,7 @@ from memframe.errors import ConfigError, NotFoundError
 from memframe.secret import Secret
 from memframe.service import cursors, rules
 from memframe.service.keyring import HeldKeys, Keyring
-from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
+from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others, next_key
 from memframe.service.logs import log_event
 from memframe.service.store import Developer, Memories, Store, User, sqlite_url
 from memframe.service.throttle import TokenCalls
@@ -50,6 +50,11 @@ class Place(NamedTuple):
     folder: Path
     database: str | None = None
     key_file: Path | None = None
+
+    @property
+    def master_key_file(self) -> Path:
+        """The file with the master key, wherever it is."""
+        return self.key_file or self.folder / KEY_FILE
 
     def open(self, *, may_create: bool = False) -> Deployment:
         """The service; a mistyped folder does not become a new one, unless it may."""
@@ -166,14 +171,33 @@ class Deployment:
         log_event("developer added", developer_id=developer.id)
         return NewDeveloper(developer.id, api_key, developer.client_id, client_secret)
 
-    def add_user(self, email: str, password: Secret) -> str:
-        """A new person; the id."""
+    def rotate_api_key(self, developer_id: str) -> Secret:
+        """Replace an application's API key; return the new one, which is kept only as a hash."""
+        return self._replace_secret(developer_id, "api_key", API_KEY_PREFIX)
+
+    def rotate_client_secret(self, developer_id: str) -> Secret:
+        """Replace an application's client secret; return the new one, which is kept only as a hash."""
+        return self._replace_secret(developer_id, "client_secret", CLIENT_SECRET_PREFIX)
+
+    def _replace_secret(self, developer_id: str, name: str, prefix: str) -> Secret:
+        secret = new_secret(prefix)
+        self.store.accounts.set_developer_secret(developer_id, **{f"{name}_hash": secret_hash(secret)})
+        log_event(f"{name.replace('_', ' ')} rotated".replace("api", "API"), developer_id=developer_id)
+        return secret
+
+    def add_user(self, email: str, password: Secret, *, of_operator: bool = False) -> str:
+        """Add a person; return the id.
+
+        With ``of_operator`` the dashboard asks the person to change the password, which somebody else has chosen.
+        It does not insist: a sign-in on the way to an application's consent page goes on as always.
+        """
         user_id = str(uuid4())
         self.store.accounts.add_user(
             user_id=user_id,
             email=rules.email_address(email),
             password_hash=self.passwords.hash(Secret(rules.new_password(password.reveal()))),
             wrapped_key=self.master_key.new_user_key(user_id=user_id, version=1),
+            password_of_operator=of_operator,
         )
         log_event("user added", user_id=user_id)
         return user_id
@@ -184,6 +208,14 @@ class Deployment:
         if user is None:
             raise _unknown("user", email)
         return user.id
+
+    def developer(self, name: str) -> Developer:
+        """Return the application with an id or client_id; `NotFoundError` where there is none."""
+        accounts = self.store.accounts
+        found = accounts.developer(name) or accounts.developer_by_client_id(name)
+        if found is None:
+            raise _unknown("developer", name)
+        return found
 
     def account(self, name: str) -> Developer | User:
         """The person or application behind an e-mail address or an id; `NotFoundError` where there is none."""
@@ -199,26 +231,31 @@ class Deployment:
         return found
 
     def reset_password(self, user_id: str, password: Secret) -> None:
-        """Give a person another password; whoever is signed in with the old one no longer is."""
+        """Give a person another password, which the dashboard asks the person to change.
+
+        Whoever is signed in with the old one no longer is.
+        """
         new = rules.new_password(password.reveal())
-        self.store.accounts.set_password(user_id, self.passwords.hash(Secret(new)))
+        self.store.accounts.set_password(user_id, self.passwords.hash(Secret(new)), of_operator=True)
         log_event("password reset", user_id=user_id)
 
     def memory_key(self, *, user_id: str, developer_id: str) -> Secret:
-        """Connect a user and a developer, if they are not yet, and give the memory key of the two."""
-        key = self.master_key.memory_key(user_id=user_id, developer_id=developer_id)
-        self.store.accounts.connect(
-            user_id=user_id, developer_id=developer_id, memory_key_hash=secret_hash(key)
-        )
-        return key
+        """Connect a user and a developer, unless they are, and return the memory key of the two."""
+        pair = {"user_id": user_id, "developer_id": developer_id}
+
+        def key_hash(generation: int) -> str:
+            return secret_hash(self.master_key.memory_key(**pair, generation=generation))
+
+        generation = self.store.accounts.connect(**pair, key_hash=key_hash)
+        return self.master_key.memory_key(**pair, generation=generation)
 
     def keyring(self, user_id: str, memories: Memories) -> Keyring:
         """What seals and opens the user's content."""
         return Keyring(self.master_key, self._held_keys, user_id, memories.keys)
 
-    def is_memory_key(self, key: Secret, *, user_id: str, developer_id: str) -> bool:
-        """Whether a memory key is that of a user and a developer."""
-        return self._memory_key(user_id=user_id, developer_id=developer_id) == key
+    def is_memory_key(self, key: Secret, *, user_id: str, developer_id: str, generation: int) -> bool:
+        """Return True for the memory key of a user and a developer."""
+        return self._memory_key(user_id=user_id, developer_id=developer_id, generation=generation) == key
 
     def close(self) -> None:
         """Give back what is held."""
@@ -254,7 +291,9 @@ def open_deployment(
     try:
         with store.naming_errors():
             master_key = _master_key(key_file, store)
-            store.bind(master_key.fingerprint())
+            first = store.bind(master_key.fingerprint())
+            if first is not None:
+                master_key.unwrap_first(first)
         return Deployment(
             store,
             master_key,
@@ -289,9 +328,18 @@ def _make_private(folder: Path) -> None:
         raise ConfigError(f"the data folder {folder} is open to other users; close it: chmod 700 {folder}")
 
 
+def _present_key(path: Path, store: Store) -> MasterKey:
+    """Return the key of a file, or the one beside it, if a rotation was broken off before the file was replaced."""
+    master_key, following = MasterKey.load(path), next_key(path)
+    if following is not None and store.is_bound(following.fingerprint()):
+        following.take_place(path)
+        return following
+    return master_key
+
+
 def _master_key(path: Path, store: Store) -> MasterKey:
     if path.exists():
-        return MasterKey.load(path)
+        return _present_key(path, store)
     if store.is_bound():
         raise ConfigError(
             f"the data is there, but its master key file {path} is not; restore it from a backup"

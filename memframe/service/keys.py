@@ -3,6 +3,9 @@
 One key of 256 bits, kept apart from the database. It wraps every user's encryption key, and HKDF
 (RFC 5869) derives from it, each for one purpose, whatever else has to be secret and stable: the key
 that signs tokens, the one that closes cursors, and the memory key of each user and developer.
+
+Another master key may take its place. What applications hold, and digests that are stored, then still
+come from the first one, which is kept in the database, wrapped by the present one.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
@@ -25,6 +29,9 @@ KEY_FILE = "master.key"
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
+_FIRST = "the first master key"
+"""Stands where a user's id does, which never looks like that."""
+
 _HEX_KEY = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
@@ -35,6 +42,11 @@ class MasterKey:
     ----------
     text : Secret
         64 hexadecimal characters.
+
+    Attributes
+    ----------
+    first : MasterKey
+        The one that the service began with; what has to outlive a rotation is derived from it.
 
     Examples
     --------
@@ -50,6 +62,7 @@ class MasterKey:
                 "the master key must be 64 hexadecimal characters; restore the file from a backup"
             )
         self._text = text
+        self.first = self
         self._wrapping = AESGCM(self.derive("wrap user keys"))
 
     def __repr__(self) -> str:
@@ -75,7 +88,24 @@ class MasterKey:
 
     def save(self, path: Path) -> None:
         """Write it to a new file that only its owner may read, there whole or not at all."""
-        with writing_privately(path, may_replace=False) as file:
+        self._write(path, may_replace=False)
+
+    def save_for_rotation(self, path: Path) -> None:
+        """Write it beside a key file, whose place `take_place` gives it; one from a broken-off rotation goes."""
+        self._write(_next_to(path), may_replace=True)
+
+    def take_place(self, path: Path) -> None:
+        """Replace a key file by what `save_for_rotation` wrote; the old file stays under another name."""
+        before = MasterKey.load(path)
+        kept = path.with_name(f"{path.name}.{before.fingerprint()[:8]}.old")
+        if before.fingerprint() != self.fingerprint():
+            with suppress(FileExistsError):
+                before.save(kept)
+        self._write(path, may_replace=True)
+        _next_to(path).unlink(missing_ok=True)
+
+    def _write(self, path: Path, *, may_replace: bool) -> None:
+        with writing_privately(path, may_replace=may_replace) as file:
             file.write(self._text.reveal().encode() + b"\n")
 
     def derive(self, *purpose: str, n_bytes: int = _KEY_BYTES) -> bytes:
@@ -87,9 +117,21 @@ class MasterKey:
         """What tells this master key from another, and nothing more."""
         return self.derive("fingerprint", n_bytes=16).hex()
 
-    def memory_key(self, *, user_id: str, developer_id: str) -> Secret:
-        """The memory key of a user for one developer: stable, and stored nowhere."""
-        return Secret("mk_" + self.derive("memory key", user_id, developer_id).hex())
+    def memory_key(self, *, user_id: str, developer_id: str, generation: int = 1) -> Secret:
+        """Return the memory key of a user for one developer: the same until the two are disconnected."""
+        later = [str(generation)] if generation > 1 else []
+        return Secret("mk_" + self.first.derive("memory key", user_id, developer_id, *later).hex())
+
+    def wrap_first(self, former: MasterKey) -> str:
+        """Seal the first master key, which a former one knows, for the database; know it from now on."""
+        self.first = former.first
+        raw = bytes.fromhex(self.first._text.reveal())  # noqa: SLF001 - of the same class
+        return self.wrap(raw, user_id=_FIRST, version=0).hex()
+
+    def unwrap_first(self, wrapped: str) -> None:
+        """Open what `wrap_first` sealed, and derive from it what outlives a rotation."""
+        raw = self.unwrap(bytes.fromhex(wrapped), user_id=_FIRST, version=0)
+        self.first = MasterKey(Secret(raw.hex()))
 
     def new_user_key(self, *, user_id: str, version: int) -> bytes:
         """A fresh encryption key for a user, wrapped at once."""
@@ -110,6 +152,15 @@ class MasterKey:
                 f"the encryption key of user {user_id}, version {version}, does not open with this "
                 "master key; restore the master key that belongs to this database"
             ) from None
+
+
+def next_key(path: Path) -> MasterKey | None:
+    """Return the key that a rotation has written beside a key file; None where there is none."""
+    return MasterKey.load(_next_to(path)) if _next_to(path).exists() else None
+
+
+def _next_to(path: Path) -> Path:
+    return path.with_name(f"{path.name}.next")
 
 
 def is_open_to_others(path: Path, *, system: str = os.name) -> bool:

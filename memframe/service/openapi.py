@@ -100,14 +100,20 @@ OPERATIONS = (
         wire.AccessRequest,
         201,
         wire.AccessRequestCreate,
-        refusals=(400, 401, 403, 413, 415),
+        refusals=(400, 401, 403, 409, 413, 415),
     ),
     Operation(
         wire.LIST_REQUESTS,
         "listAccessRequests",
         "List the access requests of this developer.",
         wire.AccessRequestList,
-        refusals=(401,),
+        parameters=(
+            Parameter(
+                "limit", "integer", f"Most requests on the page, 1 to {MAX_LIMIT}, which is the default."
+            ),
+            Parameter("cursor", "string", "next_cursor of the page before."),
+        ),
+        refusals=(400, 401),
     ),
     Operation(
         wire.GET_REQUEST,

@@ -12,9 +12,13 @@ stays as it is, and is counted. The memories themselves have not changed, so the
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from msgspec import Struct
 
+from memframe.errors import ConfigError
 from memframe.service.deployment import Deployment
+from memframe.service.keys import MasterKey
 from memframe.service.logs import log_event
 
 BATCH = 1000
@@ -54,3 +58,32 @@ def rotate_key(deployment: Deployment, user_id: str) -> Rotation:
             n_unreadable += len(resealed) - len(opened)
     log_event("user key rotated", user_id=user_id)
     return Rotation(user_id, keyring.present.version, n_sealed, n_unreadable)
+
+
+def rotate_master_key(deployment: Deployment, key_file: Path) -> int:
+    """Replace the master key, and wrap the keys of all users with the new one; return the number of keys.
+
+    The new key is written beside the old one before the transaction ends, and takes the place of the file after
+    that. A rotation that is broken off between the two is completed by whoever opens the service next. The
+    deployment is of no use afterwards, but to be closed.
+
+    Raises
+    ------
+    ConfigError
+        The service is running, or the folder of the key file cannot be written to.
+    """
+    old, new = deployment.master_key, MasterKey.generate()
+
+    def rewrap(user_id: str, version: int, wrapped: bytes) -> bytes:
+        raw = old.unwrap(wrapped, user_id=user_id, version=version)
+        return new.wrap(raw, user_id=user_id, version=version)
+
+    try:
+        n_keys = deployment.store.replace_master_key(
+            new.fingerprint(), new.wrap_first(old), rewrap, lambda: new.save_for_rotation(key_file)
+        )
+        new.take_place(key_file)
+    except OSError as error:
+        raise ConfigError(f"the master key file {key_file} cannot be replaced: {error.strerror}") from None
+    log_event("master key rotated")
+    return n_keys

@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from memframe.address import check_url
@@ -35,12 +37,21 @@ MAX_IMPORTANCE = 5.0
 MAX_CONFIDENCE = 1.0
 MAX_IMPORTANCE_FILTER = 1.0
 
+MAX_PENDING = 100
+"""Access requests of one developer that wait for one user's decision."""
+
+MAX_REQUESTS = 1000
+"""Access requests of one developer to one user that are kept; beyond, the oldest without access are dropped."""
+
 MAX_REASON_CHARS = 2000
 MAX_NAME_CHARS = 200
 MAX_EMAIL_CHARS = 320
 MIN_PASSWORD_CHARS = 8
 MAX_PASSWORD_CHARS = 1024
 MAX_TAGS = 100
+MAX_USER_TAGS = 10_000
+"""Tags that one user may have, over all memories."""
+
 MAX_IDEMPOTENCY_KEY_CHARS = 255
 
 _DIGITS = re.compile(r"[0-9]{1,4000}", re.ASCII)  # Python reads no longer integers
@@ -171,11 +182,27 @@ def email_address(text: str) -> str:
 
 
 def new_password(text: str) -> str:
-    """A password that is neither too short to be safe nor too long to be hashed."""
+    """Return a password that may be set; `ConfigError` for one that is blank, too short, too long or much used.
+
+    >>> new_password("correct horse battery staple")
+    'correct horse battery staple'
+    """
     if not MIN_PASSWORD_CHARS <= len(text) <= MAX_PASSWORD_CHARS:
         bounds = f"{MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS}"
         raise ConfigError(f"the password must have {bounds} characters; choose another one")
+    if not text.strip():
+        raise ConfigError("the password must not be blank; choose another one")
+    if text.strip().casefold() in _common_passwords():
+        raise ConfigError(
+            "the password is one of the most used ones, which are guessed first; choose another one"
+        )
     return checked_text(text, "the password")
+
+
+@cache
+def _common_passwords() -> frozenset[str]:
+    lines = Path(__file__).with_name("common_passwords.txt").read_text("utf-8").splitlines()
+    return frozenset(line for line in lines if not line.startswith("#"))
 
 
 def developer_name(text: str) -> str:

@@ -21,7 +21,7 @@ dropped. `SignIn.check` and `SignIn.refresh` only look: they give way to whateve
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NoReturn
 
 import pandas as pd
@@ -32,6 +32,7 @@ from memframe.client import Client
 from memframe.connecting import connect_and_sign_in
 from memframe.oauth import OAuthFlow
 from memframe.progress import ProgressOption
+from memframe.runtime import Runtime
 from memframe.secret import Secret, closed
 from memframe.signin import steps
 from memframe.signin.stand import DUE, Stand, State
@@ -40,6 +41,10 @@ from memframe.signin.turns import Turns
 from memframe.wire import AccessRequest, OAuthTokens
 
 __all__ = ["SignIn", "Stand", "State", "Step", "Trouble"]
+
+
+def _now(stand: Stand) -> datetime:
+    return (stand.client.runtime if stand.client else Runtime()).now()
 
 
 class SignIn:
@@ -53,8 +58,6 @@ class SignIn:
         The application's OAuth flow; else one is made from the settings when it is needed.
     content_format : str, list of str or codec
         As in `open_access`.
-    now : callable
-        Tells the time.
 
     Examples
     --------
@@ -69,12 +72,12 @@ class SignIn:
         *,
         flow: OAuthFlow | None = None,
         content_format: ContentFormat = "auto",
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._content_format = content_format
-        self._now = now
         self._nobody = Stand(flow=flow)
-        self._turns = Turns(self._nobody, lambda step, stand, error: steps.failed(step, stand, error, now()))
+        self._turns = Turns(
+            self._nobody, lambda step, stand, error: steps.failed(step, stand, error, _now(stand))
+        )
         if client is not None:
             self.sign_in(client)
 
@@ -191,7 +194,7 @@ class SignIn:
 
     def refresh(self) -> None:
         """Ask for all requests of this developer."""
-        self._turns.take("refresh", lambda stand: steps.refreshed(stand, self._now()))
+        self._turns.take("refresh", lambda stand: steps.refreshed(stand, _now(stand)))
 
     def authorize(
         self,
@@ -254,15 +257,15 @@ class SignIn:
 
     def ask(self, reason: str) -> None:
         """Ask the user for access to the memories; after a rejection or revocation once more, with another reason."""
-        self._turns.take("ask", lambda stand: steps.asked(stand, reason, self._now()))
+        self._turns.take("ask", lambda stand: steps.asked(stand, reason, _now(stand)))
 
     def choose(self, request_id: str) -> None:
         """Go on with a request that exists, whatever its status."""
-        self._turns.take("choose", lambda stand: steps.chosen(stand, request_id, self._now()))
+        self._turns.take("choose", lambda stand: steps.chosen(stand, request_id, _now(stand)))
 
     def check(self) -> None:
         """Ask for the request's status once; a revoked access is closed."""
-        self._turns.take("check", lambda stand: steps.checked(stand, self._now()))
+        self._turns.take("check", lambda stand: steps.checked(stand, _now(stand)))
 
     def open(self) -> Access:
         """Fetch the keys of the approved request."""

@@ -170,6 +170,7 @@ _REFUSED: Mapping[Step, Kind] = {
 def _own_words(error: BaseException) -> tuple[str, str]:
     if isinstance(error, MemframeError):
         words = str(error).rstrip(". ")
-        return f"{words[:1].upper()}{words[1:]}.", ""
+        is_name = "_" in words.partition(" ")[0]  # of a setting, which stays as it is written
+        return f"{words if is_name else words[:1].upper() + words[1:]}.", ""
     text = f"Something unforeseen went wrong ({type(error).__name__})."
     return text, "Try again; with logging at the level DEBUG, memframe tells more."

@@ -6,6 +6,7 @@ socket, disk or process is in the files beside this one.
 
 from collections import Counter, deque
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -28,7 +29,7 @@ class Play:
         self.plan = make(self.world)
         STAGE.clear()
         self.options = {"progress": False, "settle_s": SETTLE_S, "workers": 1}
-        self.options["surroundings"] = STAGE.surroundings(self.world)
+        STAGE.enter(self.world)
 
     def run(self, **options):
         options = (
@@ -354,7 +355,7 @@ def dying(play, *, before_request=None, after_request=None):
     steps = steps_of_writes(n)
     play.world.kills.append(steps["before"] if before_request else steps["after"])
     STAGE.clear()
-    STAGE.surroundings(play.world)
+    STAGE.enter(play.world)
     with pytest.raises(Killed):
         yield
     play.world.restart()
@@ -746,9 +747,8 @@ def test_30_ctrl_c_leaves_an_honest_journal_and_goes_on_its_way(n_done):
 
 def test_32_the_clock_of_this_machine_decides_nothing():
     play = Play(creates, faults.reset_after, faults.reset)
-    long_ago = STAGE.surroundings(play.world)
-    object.__setattr__(long_ago, "now", lambda: NOW - timedelta(days=30_000))
-    assert play.run(surroundings=long_ago).is_complete
+    STAGE.client.runtime = replace(STAGE.client.runtime, now=lambda: NOW - timedelta(days=30_000))
+    assert play.run().is_complete
     assert play.texts() == ONE_EACH
 
 

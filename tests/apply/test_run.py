@@ -34,9 +34,9 @@ from tests.simulation.world import KEYS, World
 
 def refused(plan, words, kind=mf.PlanError, **options):
     world = World()
-    surroundings = STAGE.surroundings(world)
+    STAGE.enter(world)
     with pytest.raises(kind, match=words):
-        apply_plan(STAGE.access(), plan, progress=False, surroundings=surroundings, **options)
+        apply_plan(STAGE.access(), plan, progress=False, **options)
     assert not world.log
 
 

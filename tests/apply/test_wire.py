@@ -18,12 +18,11 @@ import memframe as mf
 from memframe import wire
 from memframe.apply import apply_plan
 from memframe.apply.crew import Crew
-from memframe.apply.surroundings import Surroundings
+from memframe.runtime import Runtime
 from tests.apply.cutting import CuttingProxy
 from tests.faults import FaultProxy, answered, passed
 
 QUIET = {"progress": False, "settle_s": 0.0}
-AT_ONCE = QUIET | {"surroundings": Surroundings(sleep=lambda seconds: None)}
 A_RUN = 30
 """Cuts in one run: more in a row would be taken for a service that is down."""
 
@@ -31,6 +30,12 @@ A_RUN = 30
 def through(proxy, access, user):
     """The same access, by way of a proxy."""
     return mf.open_access(mf.connect(proxy.base_url, api_key=user.service.api_key), access.request_id)
+
+
+def at_once(access):
+    """The access, of whose client no run sleeps any more."""
+    access.client.runtime = Runtime(sleep=lambda seconds: None)
+    return access
 
 
 def new_rows(n, name="fact"):
@@ -48,7 +53,7 @@ def cut_everywhere(access, user, cuts, *, uploads=False):
         with CuttingProxy(access.client.base_url, some, uploads=uploads) as proxy:
             mine = through(proxy, access, user)
             plan = mf.plan_changes(mine, new_rows(len(some), f"cut {first}"))
-            run = apply_plan(mine, plan, workers=1, **AT_ONCE)
+            run = apply_plan(at_once(mine), plan, workers=1, **QUIET)
         run.raise_for_failures()
         longest = max([longest, *proxy.n_bytes])
     held = Counter(mf.load_memories(access, progress=False).content)
@@ -80,7 +85,7 @@ def test_patches_and_deletes_whose_answers_are_cut_are_done_once_they_are_read(a
         memories = mf.load_memories(mine, progress=False)
         memories["title"] = "after"
         planned = mf.plan_changes(mine, memories) if plan == "patches" else mf.plan_deletes(mine, memories)
-        run = apply_plan(mine, planned, confirm=planned.counts.get("delete"), **AT_ONCE)
+        run = apply_plan(at_once(mine), planned, confirm=planned.counts.get("delete"), **QUIET)
     run.raise_for_failures()
     assert run.counts["recovered"] > 0
     after = mf.load_memories(access, progress=False)
@@ -92,7 +97,7 @@ def test_a_connection_that_the_service_closed_while_it_was_idle_loses_nothing(ac
     """Whether the request arrived is not known then: it is looked for."""
     with CuttingProxy(access.client.base_url, [10_000] * 8) as proxy:  # answers come whole, then the end
         mine = through(proxy, access, user)
-        run = apply_plan(mine, mf.plan_changes(mine, new_rows(8)), **AT_ONCE)
+        run = apply_plan(at_once(mine), mf.plan_changes(mine, new_rows(8)), **QUIET)
     run.raise_for_failures()
     assert len(mf.load_memories(access, progress=False)) == 8
 
@@ -328,7 +333,7 @@ def test_a_service_that_is_gone_in_the_middle_of_it_leaves_the_rest_planned(acce
             return forward(request)
 
         proxy.script(wire.CREATE_MEMORY, gone)
-        run = apply_plan(mine, plan, workers=1, **AT_ONCE)
+        run = apply_plan(at_once(mine), plan, workers=1, **QUIET)
     assert isinstance(run.stopped, mf.NoAnswerError)
     assert (run.counts["done"], run.counts["planned"]) == (4, 56)
     assert run.verification.failure

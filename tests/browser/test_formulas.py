@@ -54,6 +54,7 @@ def notebook(chromium, lab):
     page.close()
 
 
+@pytest.mark.asvs("1.3.5")
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_no_display_sets_what_a_memory_says_as_a_formula(notebook, name, shoot):
     shown = notebook.run(

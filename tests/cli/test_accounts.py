@@ -4,8 +4,10 @@ import json
 import stat
 
 import pytest
+import requests
 from click.testing import CliRunner
 
+import memframe as mf
 from memframe.cli import main
 from memframe.errors import ConfigError
 from memframe.secret import Secret
@@ -45,6 +47,41 @@ def test_a_rotated_key_is_given_out_at_once(running):
     assert run("rotate-key", grant.email).output == "key_version 3: 1 memory sealed again\n"
 
 
+def test_a_rotated_api_key_replaces_the_old_one_at_once(running):
+    local, run = running
+    rotated = run("rotate-api-key", local.client_id)
+    new = rotated.stdout.split()[1]
+    assert (rotated.exit_code, rotated.stderr) == (0, "These secrets are shown only now; keep them.\n")
+    with pytest.raises(mf.AuthError, match="the API key is not accepted"):
+        mf.connect(local.base_url, api_key=local.api_key).sign_in()
+    mf.connect(local.base_url, api_key=new).sign_in()
+    (developer,) = json.loads(run("list", "--json").output)["developers"]
+    newest = json.loads(run("rotate-api-key", developer["id"], "--json").output)["api_key"]
+    with pytest.raises(mf.AuthError, match="the API key is not accepted"):
+        mf.connect(local.base_url, api_key=new).sign_in()
+    mf.connect(local.base_url, api_key=newest).sign_in()
+
+
+def test_a_rotated_client_secret_replaces_the_old_one_at_once(running):
+    local, run = running
+    new = json.loads(run("rotate-client-secret", local.client_id, "--json").output)["client_secret"]
+
+    def refusal(client_secret):
+        body = {"grant_type": "refresh_token", "refresh_token": "none", "client_id": local.client_id}
+        url = f"{local.auth_url}/oauth/token"
+        return requests.post(url, data=body | {"client_secret": client_secret}, timeout=9).json()["error"]
+
+    assert [refusal(local.client_secret), refusal(new)] == ["invalid_client", "invalid_grant"]
+
+
+@pytest.mark.parametrize("command", ["rotate-api-key", "rotate-client-secret"])
+def test_a_developer_who_is_not_there_is_named(running, command):
+    _, run = running
+    answer = run(command, "nobody")
+    assert answer.exit_code == 1
+    assert answer.stderr == "Error: there is no developer nobody; `memframe service list` shows all\n"
+
+
 def test_a_user_who_is_not_there_is_named(running):
     _, run = running
     answer = run("rotate-key", "nobody@example.org")
@@ -77,6 +114,7 @@ def test_a_password_that_cannot_be_one_is_named(running, typed, reason):
     assert "Traceback" not in answer.output
 
 
+@pytest.mark.asvs("6.2.5")
 def test_a_password_may_have_any_letters(running):
     local, run = running
     assert run("add-user", "a@b.example", "--password-stdin", input="pässwörd ☕\n".encode()).exit_code == 0
@@ -92,6 +130,7 @@ class Person(Browser):
         return self.sign_in(email, password).url.endswith("/dashboard")
 
 
+@pytest.mark.asvs("6.4.3", "7.4.3", "7.4.5")
 def test_a_new_password_replaces_the_old_one_and_ends_sessions(running):
     local, run = running
     user_id = local.add_user("ada@example.org", "the old password")

@@ -123,6 +123,11 @@ def test_what_is_new_since_the_audit_is_not_planned(call, access, request_of):
 
 def test_one_source_of_memories_is_named(call, access, request_of, monkeypatch):
     call("export", "mine.csv", *request_of)
+    said = call("audit", "--archive", "mine.csv", "--check", "tags", "--check", "personal_data").output
+    listed = said[said.index("Not looked for") :]
+    assert "Names and postal addresses" in listed
+    assert "they need the user's list of tags" in listed
+    assert "(" not in listed, "no call of Python's"
     both = call("audit", "--archive", "mine.csv", *request_of)
     assert (both.exit_code, "not both" in both.stderr) == (2, True)
     monkeypatch.setenv("MEMFRAME_REQUEST", access.request_id)

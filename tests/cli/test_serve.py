@@ -36,6 +36,7 @@ def run(*arguments, **given):
     return CliRunner().invoke(main, [str(argument) for argument in arguments], **given)
 
 
+@pytest.mark.asvs("6.3.2")
 def test_first_start_shows_secrets_that_work_and_a_later_one_only_addresses(tmp_path):
     data = tmp_path / "data"
     addresses = {"base_url", "auth_url", "dashboard_url"}
@@ -150,6 +151,7 @@ def test_a_script_without_a_terminal_is_not_asked(data):
     assert run(*add, input="long enough\n").exit_code == 0
 
 
+@pytest.mark.asvs("1.2.2")
 @pytest.mark.parametrize(
     ("uri", "reason"), [("http://a.example.org/", "plain http"), ("https://a.example.org/#x", "fragment")]
 )
@@ -175,6 +177,7 @@ def test_names_do_not_command_the_terminal(data):
     assert not {"\x1b", "\u202e"} & set(listed)
 
 
+@pytest.mark.asvs("12.2.1")
 def test_an_open_host_needs_https_in_front(tmp_path):
     for options in ([], ["--public-url", "http://memories.example.org"]):
         answer = run("serve", "--data", tmp_path / "data", "--host", "0.0.0.0", "--port", "0", *options)  # noqa: S104 - to be refused

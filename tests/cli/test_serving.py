@@ -165,6 +165,7 @@ def create_under_key(grant, number):
     return grant.call.post("/memory-blobs", body, **{"Idempotency-Key": str(number)}).json()["id"]
 
 
+@pytest.mark.asvs("4.1.3", "15.3.4")
 def test_only_a_trusted_proxy_is_believed(tmp_path):
     trusted = ("--trusted-proxy", "127.0.0.0/8,10.0.0.5")
     with serving("--data", tmp_path, *AT_ANY_PORT, "--log-json", *trusted) as (process, shown):
@@ -185,6 +186,7 @@ def test_a_proxy_has_an_address(tmp_path):
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.asvs("16.2.2", "16.2.4", "16.2.5", "16.3.2", "16.3.3")
 def test_the_log_tells_what_happened_and_nothing_of_it(tmp_path):
     with serving("--data", tmp_path, *AT_ANY_PORT, "--log-json") as (process, shown):
         caller = Caller(shown["base_url"], shown["api_key"])
@@ -207,6 +209,7 @@ def test_the_log_tells_what_happened_and_nothing_of_it(tmp_path):
     assert [secret for secret in secrets if secret in written] == []
 
 
+@pytest.mark.asvs("16.2.1", "16.2.5", "16.3.1")
 def test_the_log_tells_who_signed_in_what_was_decided_and_which_keys_were_given(tmp_path):
     def events(lines):
         kept = ("event", "developer_id", "user_id", "by")

@@ -197,6 +197,7 @@ class TestWriting:
         assert envelope("gcm-iv:tag:ct").write_layout == "gcm-iv:tag:ct"
         assert envelope(["plain", "cbc-iv:ct", "jwe"]).write_layout == "jwe"
 
+    @pytest.mark.asvs("11.3.1", "11.3.2")
     @pytest.mark.parametrize("name", ["plain", *UNAUTHENTICATED])
     def test_what_shows_no_changes_is_never_written(self, name, envelope):
         assert envelope(name).write_layout == "memframe"

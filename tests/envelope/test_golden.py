@@ -84,6 +84,7 @@ def test_content_under_a_derived_key_is_named_and_not_opened(content_format):
         envelope_for(GOLDEN, content_format).open(row["sealed"])
 
 
+@pytest.mark.asvs("11.3.1", "11.3.3", "11.4.1")
 def test_unauthenticated_content_is_named_and_not_opened():
     for row in GOLDEN["rows"]:
         if row["content_format"] in UNAUTHENTICATED:

@@ -39,6 +39,7 @@ def test_the_vectors_are_there_both_good_and_bad():
     assert (len(VECTORS), n_bad) == (75, 33)
 
 
+@pytest.mark.asvs("11.2.1", "11.3.2")
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_good_vectors_open_to_their_plaintext_and_bad_ones_do_not_open(layout):
     for vector in VECTORS:

@@ -35,6 +35,7 @@ def ask(stranger, question):
 # The whole way
 
 
+@pytest.mark.asvs("10.7.1")
 def test_the_way_from_the_link_to_the_memory_key(service, stranger, email, question):
     page = stranger.open("/oauth/authorize", params=question(state="where I was"))
     assert "My application" in page.text
@@ -59,6 +60,7 @@ def test_the_memory_key_of_a_user_and_an_application_stays_the_same(reader):
     assert first["access_token"] != second["access_token"]
 
 
+@pytest.mark.asvs("7.6.2")
 def test_whoever_is_not_known_is_asked_to_sign_in_before_anything_else(ask):
     answer = ask()
     assert answer.status_code == 303
@@ -71,6 +73,7 @@ def test_a_user_who_refuses_is_reported_as_such(service, reader):
     assert "code" not in back
 
 
+@pytest.mark.asvs("1.2.2")
 @pytest.mark.parametrize("state", ["x" * 2000, "a b+c&d=é%00", '"><script>'])
 def test_rfc_6749_the_state_comes_back_as_it_was_sent(reader, state):
     assert reader.consent(state=state)["state"] == state
@@ -151,11 +154,13 @@ MISMATCHES = [
 ]
 
 
+@pytest.mark.asvs("10.4.1")
 @pytest.mark.parametrize(("registered", "sent"), MISMATCHES)
 def test_rfc_9700_any_other_address_does_not_match(registered, sent):
     assert not redirect_matches(registered, sent)
 
 
+@pytest.mark.asvs("3.7.2", "10.4.1")
 @pytest.mark.parametrize("sent", [sent for registered, sent in MISMATCHES if registered == REGISTERED])
 def test_rfc_6749_nobody_is_sent_to_an_address_that_is_not_registered(ask, sent):
     answer = ask(redirect_uri=sent)
@@ -179,6 +184,7 @@ def test_a_client_with_one_address_may_leave_it_out_in_both_requests(reader):
 # Requests that are refused at the client
 
 
+@pytest.mark.asvs("10.4.4", "10.4.6")
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
@@ -204,6 +210,7 @@ def test_other_errors_are_told_to_the_client_with_state_and_issuer(service, ask,
     assert (back["error"], back["state"], back["iss"]) == (error, "s-1", service.auth_url)
 
 
+@pytest.mark.asvs("15.3.7")
 @pytest.mark.parametrize("name", ["client_id", "redirect_uri", "state", "code_challenge", "response_type"])
 def test_rfc_6749_a_parameter_that_comes_twice_is_refused(service, stranger, question, name):
     asked = [*question(**PKCE).items(), (name, "again")]
@@ -212,6 +219,7 @@ def test_rfc_6749_a_parameter_that_comes_twice_is_refused(service, stranger, que
     assert "comes more than once" in answer.text
 
 
+@pytest.mark.asvs("1.1.1")
 @pytest.mark.parametrize("query", ["state=%ff", "state=%00", "&".join(f"a{n}=1" for n in range(100))])
 def test_a_query_that_cannot_be_read_exactly_is_refused(stranger, query):
     assert stranger.open(f"/oauth/authorize?{query}", allow_redirects=False).status_code == 400
@@ -220,6 +228,7 @@ def test_a_query_that_cannot_be_read_exactly_is_refused(stranger, query):
 # The exchange
 
 
+@pytest.mark.asvs("10.4.4", "10.4.10")
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
@@ -319,6 +328,7 @@ def test_rfc_7636_the_verifier_opens_the_challenge(reader):
     assert reader.exchange(reader.consent(**PKCE)["code"], code_verifier=VERIFIER).status_code == 200
 
 
+@pytest.mark.asvs("10.4.6")
 @pytest.mark.parametrize("verifier", [None, "w" * 43, "v" * 42, "v" * 129, VERIFIER + "é", CHALLENGE])
 def test_rfc_7636_without_the_verifier_a_challenged_code_is_worth_nothing(reader, verifier):
     code = reader.consent(**PKCE)["code"]
@@ -329,6 +339,7 @@ def test_rfc_7636_without_the_verifier_a_challenged_code_is_worth_nothing(reader
 # Once, in time, or not at all
 
 
+@pytest.mark.asvs("10.4.2")
 def test_rfc_9700_of_fifty_exchanges_at_the_same_moment_one_wins(reader):
     code = reader.consent()["code"]
     with ThreadPoolExecutor(50) as pool:
@@ -337,6 +348,7 @@ def test_rfc_9700_of_fifty_exchanges_at_the_same_moment_one_wins(reader):
     assert {answer.json()["error"] for answer in answers if answer.status_code == 400} == {"invalid_grant"}
 
 
+@pytest.mark.asvs("10.4.2")
 def test_rfc_9700_a_code_that_comes_again_revokes_what_it_gave(reader, exchange):
     code = reader.consent()["code"]
     tokens = reader.exchange(code).json()
@@ -344,6 +356,7 @@ def test_rfc_9700_a_code_that_comes_again_revokes_what_it_gave(reader, exchange)
     assert refresh(exchange, tokens["refresh_token"]).json()["error"] == "invalid_grant"
 
 
+@pytest.mark.asvs("10.4.3")
 def test_a_code_lives_sixty_seconds(timed, set_clock, new_browser):
     browser = new_browser(timed)
     browser.sign_in("ada@pages.example")
@@ -387,6 +400,7 @@ def test_a_refresh_token_is_replaced_by_its_use(reader, exchange):
     assert refresh(exchange, second.json()["refresh_token"]).status_code == 200
 
 
+@pytest.mark.asvs("10.4.5")
 def test_rfc_9700_a_refresh_token_that_comes_again_takes_its_family_down(reader, exchange):
     first = reader.exchange(reader.consent()["code"]).json()
     second = refresh(exchange, first["refresh_token"]).json()
@@ -406,6 +420,7 @@ def test_a_refresh_token_belongs_to_one_client_and_an_access_token_refreshes_not
     assert refresh(exchange, tokens["refresh_token"]).status_code == 200
 
 
+@pytest.mark.asvs("10.4.8")
 def test_a_refresh_token_ends_after_thirty_days(timed, set_clock, new_browser):
     browser = new_browser(timed)
     browser.sign_in("ada@pages.example")
@@ -417,6 +432,7 @@ def test_a_refresh_token_ends_after_thirty_days(timed, set_clock, new_browser):
     assert late.json()["error"] == "invalid_grant"
 
 
+@pytest.mark.asvs("10.4.8")
 def test_refreshing_ends_half_a_year_after_the_consent(timed, set_clock, new_browser):
     browser = new_browser(timed)
     browser.sign_in("ada@pages.example")

@@ -1,5 +1,6 @@
 """The user's pages: only their user decides, only from them, and strangers' words stay words."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from threading import Barrier
@@ -8,12 +9,16 @@ import pytest
 import requests
 from argon2 import PasswordHasher
 
+from memframe.demo.person import Form
 from memframe.secret import Secret
 from memframe.service.deployment import Addresses
 from memframe.service.pages import harmless
 from memframe.service.site import Site, Visitor
 from memframe.service.store import Developer, User
+from tests.pages.conftest import call_token_endpoint
+from tests.service.conftest import Caller, assert_problem
 
+LINK = re.compile(r'href="([^"#]*)')
 SIGN_IN = {"next": "/dashboard", "client_name": None, "entered_email": "", "refusal": None}
 
 
@@ -43,9 +48,115 @@ def status_of(service):
     return lambda request_id: service._deployment.store.requests.get(request_id).status
 
 
+# Passwords
+
+
+def test_people_change_their_own_password(service, reader, email, new_browser):
+    elsewhere = new_browser(service)
+    elsewhere.sign_in(email)
+
+    def change(current, new, again=None):
+        reader.open("/dashboard/password")
+        return reader.send(reader.form("/password"), current=current, new=new, again=again or new)
+
+    for current, new, again, reason in [
+        ("wrong", "a new long password", None, "current password"),
+        ("correct horse battery", "short", None, "8 to 1024"),
+        ("correct horse battery", " " * 12, None, "blank"),
+        ("correct horse battery", "Password123", None, "most used"),
+        ("correct horse battery", "a new long password", "another", "repeated"),
+    ]:
+        page = change(current, new, again)
+        assert (page.status_code, reason in page.text) == (403, True)
+    assert elsewhere.open("/dashboard").url.endswith("/dashboard")
+    assert change("correct horse battery", "a new long password").url.endswith("/dashboard")
+    assert reader.open("/dashboard").url.endswith("/dashboard"), "signed in here"
+    assert "/login" in elsewhere.open("/dashboard").url, "signed out there"
+    assert new_browser(service).sign_in(email).status_code == 403
+    assert new_browser(service).sign_in(email, "a new long password").status_code == 200
+
+
+def test_a_password_of_the_operators_is_asked_to_be_changed_until_it_is(service, new_email, new_browser):
+    address = new_email()
+    service._deployment.add_user(address, Secret("correct horse battery"), of_operator=True)
+    browser = new_browser(service)
+    assert "chosen by whoever runs this service" in browser.sign_in(address).text
+    assert browser.consent().keys() >= {"code"}, "an application's sign-in goes on"
+    browser.open("/dashboard/password")
+    new = {"new": "a password of my own", "again": "a password of my own"}
+    assert (
+        "chosen by"
+        not in browser.send(browser.form("/password"), current="correct horse battery", **new).text
+    )
+
+
+# Disconnecting
+
+
+def test_who_is_disconnected_keeps_nothing_and_gets_another_memory_key(
+    service, reader, ask_for_access, status_of
+):
+    approved = ask_for_access(reader)
+    service.decide(approved, "approved")
+    old = reader.exchange(reader.consent()["code"]).json()
+    call = Caller(service.base_url, service.api_key)
+    user_id = call.get(f"/access-requests/{approved}").json()["user_id"]
+    pending = ask_for_access(reader)
+    code = reader.consent()["code"]
+    page = reader.open("/dashboard").text
+    assert "Connected applications" in page
+    gone = reader.send(reader.form("/disconnect"), follow=False)
+    assert (gone.status_code, gone.headers["Location"]) == (303, "/dashboard")
+    assert (status_of(approved), status_of(pending)) == ("revoked", "rejected")
+    assert reader.exchange(code).json()["error"] == "invalid_grant"
+    refresh = {"grant_type": "refresh_token", "refresh_token": old["refresh_token"], "code": None}
+    assert call_token_endpoint(service, **refresh).json()["error"] == "invalid_grant"
+    assert_problem(call.get("/memory-blobs", user_id=user_id), 403, "no_grant")
+    body = {"memoryKey": old["memory_key"], "reason": "again"}
+    assert_problem(call.post("/access-requests", body), 403, "wrong_memory_key")
+    assert "Connected applications" not in reader.open("/dashboard").text
+
+    new = reader.exchange(reader.consent()["code"]).json()
+    assert new["memory_key"] != old["memory_key"]
+    assert reader.exchange(reader.consent()["code"]).json()["memory_key"] == new["memory_key"]
+    service.decide(ask_for_access(reader), "approved")
+    write = {"user_id": user_id, "content": "Likes tea", "memoryKey": old["memory_key"]}
+    assert_problem(call.post("/memory-blobs", write), 403, "wrong_memory_key")
+    assert call.post("/memory-blobs", write | {"memoryKey": new["memory_key"]}).status_code == 201
+
+
+def test_nobody_disconnects_for_another(service, reader, new_browser, new_email, ask_for_access, status_of):
+    request_id = ask_for_access(reader)
+    reader.open("/dashboard")
+    form = reader.form("/disconnect")
+    service.add_user(other := new_email(), "correct horse battery")
+    stranger = new_browser(service)
+    stranger.sign_in(other)
+    forged = Form(form.action, form.method, stranger.form("/logout").fields, form.buttons)
+    assert stranger.send(forged).status_code == 404
+    assert reader.send(Form(form.action, form.method, {"csrf_token": "x"}, form.buttons)).status_code == 403
+    assert status_of(request_id) == "pending"
+
+
+def test_each_section_of_the_dashboard_comes_in_pages(service, reader, ask_for_access):
+    asked = [ask_for_access(reader, f"reason number {number}.") for number in range(45)]
+    for request_id in asked[:22]:
+        service.decide(request_id, "rejected")
+    page = reader.open("/dashboard").text
+    assert page.count("reason number") == 40
+    assert all(f"reason number {number}." in page for number in [*range(2, 22), *range(25, 45)])
+    older = next(link for link in LINK.findall(page) if "pending=" in link)
+    page = reader.open(older).text
+    assert all(f"reason number {number}." in page for number in [22, 23, 24, *range(2, 22)])
+    assert page.count("reason number") == 23
+    assert "pending=" not in page
+    assert reader.open("/dashboard?past=of-nobody").status_code == 400
+
+
 # Deciding
 
 
+@pytest.mark.asvs("2.3.1", "10.7.3")
 def test_the_way_from_pending_over_approved_to_revoked(reader, ask_for_access, status_of):
     request_id = ask_for_access(reader, "to find duplicates")
     page = reader.open("/dashboard").text
@@ -88,6 +199,7 @@ def test_nothing_but_a_decision_is_taken(reader, ask_for_access, status_of, stat
     assert status_of(request_id) == "pending"
 
 
+@pytest.mark.asvs("8.2.2", "8.4.1")
 def test_nobody_decides_on_the_requests_of_another(
     service, reader, new_browser, new_email, ask_for_access, status_of
 ):
@@ -104,6 +216,7 @@ def test_nobody_decides_on_the_requests_of_another(
     assert status_of(request_id) == "pending"
 
 
+@pytest.mark.asvs("3.5.3")
 def test_looking_changes_nothing(reader, ask_for_access, status_of):
     request_id = ask_for_access(reader)
     address = f"/dashboard/requests/{request_id}?status=approved"
@@ -113,6 +226,7 @@ def test_looking_changes_nothing(reader, ask_for_access, status_of):
     assert "Sign out" in reader.open("/dashboard").text
 
 
+@pytest.mark.asvs("10.7.1", "10.7.2")
 def test_the_consent_page_tells_whether_the_application_has_access_already(
     service, reader, ask_for_access, question
 ):
@@ -165,6 +279,7 @@ def test_the_refusal_of_an_unknown_user_costs_one_password_check_like_any_other(
     assert checks == ["known", "unknown"]
 
 
+@pytest.mark.asvs("3.7.2")
 @pytest.mark.parametrize(
     "target",
     [
@@ -183,6 +298,7 @@ def test_the_sign_in_leads_only_to_our_own_pages(stranger, email, target):
     assert (answer.status_code, answer.headers["Location"]) == (303, "/dashboard")
 
 
+@pytest.mark.asvs("7.2.1", "7.2.2", "7.2.4", "7.4.1")
 def test_the_session_gets_another_name_at_the_sign_in_and_at_the_sign_out(stranger, email):
     stranger.open("/login")
     names = [stranger.session.cookies["memframe"]]
@@ -197,12 +313,14 @@ def test_the_session_gets_another_name_at_the_sign_in_and_at_the_sign_out(strang
         assert "/login" in stranger.open("/dashboard").url
 
 
+@pytest.mark.asvs("7.2.2", "7.2.4")
 def test_a_name_that_somebody_else_chose_is_not_kept(stranger, email):
     stranger.session.cookies.set("memframe", "A" * 43, domain="127.0.0.1")
     stranger.sign_in(email)
     assert "A" * 43 not in [cookie.value for cookie in stranger.session.cookies]
 
 
+@pytest.mark.asvs("7.4.2")
 def test_an_account_that_is_opened_again_does_not_revive_its_sessions_and_tokens(
     service, reader, email, exchange, new_browser
 ):
@@ -234,6 +352,7 @@ def test_an_application_that_is_opened_again_does_not_revive_its_tokens(service,
     assert reader.open("/dashboard", allow_redirects=False).status_code == 200
 
 
+@pytest.mark.asvs("7.4.2", "7.4.5")
 def test_a_disabled_user_is_out_at_once(service, reader, stranger, email):
     accounts = service._deployment.store.accounts
     accounts.set_disabled(User, accounts.user_by_email(email).id, disabled=True)
@@ -241,6 +360,7 @@ def test_a_disabled_user_is_out_at_once(service, reader, stranger, email):
     assert stranger.sign_in(email).status_code == 403
 
 
+@pytest.mark.asvs("7.2.1", "7.3.2", "7.4.1")
 def test_a_session_lasts_twelve_hours(timed, set_clock, new_browser):
     browser = new_browser(timed)
     browser.sign_in("ada@pages.example")
@@ -250,6 +370,7 @@ def test_a_session_lasts_twelve_hours(timed, set_clock, new_browser):
     assert "/login" in browser.open("/dashboard").url
 
 
+@pytest.mark.asvs("2.4.1", "6.3.1")
 def test_the_twenty_first_sign_in_in_a_minute_has_to_wait(timed, set_clock, new_browser):
     browser = new_browser(timed)
     statuses = [browser.sign_in("ada@pages.example", "wrong").status_code for _ in range(20)]
@@ -264,6 +385,7 @@ def test_the_twenty_first_sign_in_in_a_minute_has_to_wait(timed, set_clock, new_
     assert browser.sign_in("ada@pages.example").url.endswith("/dashboard")
 
 
+@pytest.mark.asvs("6.3.1")
 def test_whoever_tries_many_addresses_has_to_wait(timed, set_clock, new_browser, monkeypatch):
     browser = new_browser(timed)
     for _ in range(3):
@@ -278,6 +400,7 @@ def test_whoever_tries_many_addresses_has_to_wait(timed, set_clock, new_browser,
     assert browser.sign_in("ada@pages.example").url.endswith("/dashboard")
 
 
+@pytest.mark.asvs("15.2.2")
 def test_passwords_are_checked_two_at_once(run_for_ada, new_browser):
     now, most, gate = [0], [0], Barrier(2)
 
@@ -296,9 +419,51 @@ def test_passwords_are_checked_two_at_once(run_for_ada, new_browser):
     assert most == [2]
 
 
+@pytest.mark.asvs("6.2.8", "6.2.9")
+def test_a_password_counts_exactly_as_it_was_chosen(service, new_email, new_browser):
+    chosen = (
+        "A long Phrase, of more letters than the 72 that some hashes look at and with a blank at its end "
+    )
+    service.add_user(address := new_email(), chosen)
+    for typed in (chosen.lower(), chosen.strip(), chosen[:72], f"{chosen[:-2]}X "):
+        assert new_browser(service).sign_in(address, typed).status_code == 403
+    assert new_browser(service).sign_in(address, chosen).url.endswith("/dashboard")
+
+
+@pytest.mark.asvs("6.2.10")
+def test_a_password_does_not_age(timed, set_clock, new_browser):
+    set_clock.advance(days=3650)
+    assert new_browser(timed).sign_in("ada@pages.example").url.endswith("/dashboard")
+
+
+@pytest.mark.asvs("6.2.6", "6.2.7", "6.4.2")
+def test_the_sign_in_form_helps_password_managers_and_has_no_hints(stranger):
+    page = stranger.open("/login").text
+    assert set(stranger.form("/login").fields) == {"csrf_token", "next", "email", "password"}
+    assert '<input id="password" name="password" type="password" autocomplete="current-password"' in page
+    assert "onpaste" not in page
+
+
+@pytest.mark.asvs("7.4.4")
+def test_every_page_of_who_is_signed_in_offers_to_sign_out(reader, question):
+    for path, asked in (("/dashboard", {}), ("/oauth/authorize", question()), ("/dashboard/nothing", {})):
+        assert (
+            '<button class="link" form="sign-out">Sign out</button>' in reader.open(path, params=asked).text
+        )
+        assert reader.form("/logout")
+
+
+@pytest.mark.asvs("14.3.1")
+def test_signing_out_clears_what_the_browser_holds(reader):
+    reader.open("/dashboard")
+    answer = reader.send(reader.form("/logout"), follow=False)
+    assert answer.headers["Clear-Site-Data"] == '"cache", "storage"'
+
+
 # Addresses without a page
 
 
+@pytest.mark.asvs("4.1.1")
 @pytest.mark.parametrize(
     ("method", "path", "headers", "status"),
     [
@@ -317,6 +482,7 @@ def test_people_are_told_so_by_a_page(service, method, path, headers, status):
     assert ("Allow" in answer.headers) == (status == 405)
 
 
+@pytest.mark.asvs("4.1.1")
 @pytest.mark.parametrize(
     "path", ["/nothing", "/api/v1/nothing", "/api/v2/tags", "/schema/x", "/.well-known/x"]
 )
@@ -329,6 +495,7 @@ def test_programs_are_told_so_by_a_problem_document(service, path):
 # Forms that are not ours
 
 
+@pytest.mark.asvs("3.5.1", "7.6.2")
 @pytest.mark.parametrize("token", [None, "", "0" * 64, "é"])
 @pytest.mark.parametrize("form", ["/login", "/logout", "/dashboard/requests/", "/oauth/authorize"])
 def test_a_form_without_its_token_changes_nothing(
@@ -357,6 +524,7 @@ def test_the_token_of_another_browser_is_none(reader, stranger):
     assert reader.send(reader.form("/logout"), csrf_token=foreign).status_code == 403
 
 
+@pytest.mark.asvs("3.5.1")
 @pytest.mark.parametrize(
     ("headers", "accepted"),
     [
@@ -419,6 +587,7 @@ class Tags(HTMLParser):
         self.text += data
 
 
+@pytest.mark.asvs("1.1.2", "1.2.1", "1.3.7", "3.2.2")
 def test_reasons_of_strangers_stay_text(service, reader, new_browser, new_email, ask_for_access):
     service.add_user(address := new_email(), "correct horse battery")
     other = new_browser(service)
@@ -432,6 +601,7 @@ def test_reasons_of_strangers_stay_text(service, reader, new_browser, new_email,
         assert harmless(words) in page.text
 
 
+@pytest.mark.asvs("1.1.2", "1.2.1", "1.3.7", "3.2.2")
 def test_names_of_strangers_stay_text(service, reader, question):
     plain = Tags(reader.open("/oauth/authorize", params=question()).text)
     for words in XSS:
@@ -441,6 +611,7 @@ def test_names_of_strangers_stay_text(service, reader, question):
         assert harmless(words) in page.text
 
 
+@pytest.mark.asvs("1.3.3")
 @pytest.mark.parametrize(
     "words", ["a\u202eb", "a\u2066b", "a\u200eb", "a\x1b[31mb", "a\u2028b", "a\ud800b", "a\ufeffb"]
 )
@@ -458,6 +629,7 @@ def test_the_words_of_all_languages_stay_as_they_are(words):
 PAGES = ["/", "/login", "/dashboard", "/oauth/authorize?client_id=none"]
 
 
+@pytest.mark.asvs("3.4.3", "3.4.5", "3.4.6", "14.3.2")
 @pytest.mark.parametrize("path", PAGES)
 def test_every_page_protects_itself(stranger, path):
     headers = stranger.open(path, allow_redirects=False).headers
@@ -478,6 +650,7 @@ def test_the_form_of_the_consent_page_may_lead_to_the_client_alone(reader, quest
     assert policy.endswith("form-action 'self' http://127.0.0.1:51004")
 
 
+@pytest.mark.asvs("3.3.2", "3.3.4")
 def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(stranger):
     cookie = stranger.open("/login").headers["Set-Cookie"].lower()
     assert "httponly" in cookie
@@ -486,6 +659,7 @@ def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(stranger):
     assert "secure" not in cookie
 
 
+@pytest.mark.asvs("3.3.1", "3.3.3")
 def test_over_https_the_cookie_belongs_to_the_host(service):
     site = Site(service._deployment, Addresses("https://memories.example"))
     page = site.page("sign_in.html", Visitor(Secret("x" * 43), is_new=True), **SIGN_IN)
@@ -493,6 +667,7 @@ def test_over_https_the_cookie_belongs_to_the_host(service):
     assert (cookie.key, cookie.secure, cookie.path, cookie.domain) == ("__Host-memframe", True, "/", None)
 
 
+@pytest.mark.asvs("3.7.1", "14.2.3", "14.3.3")
 def test_pages_have_no_script_and_load_nothing_from_elsewhere(reader, ask_for_access, question):
     ask_for_access(reader)
     for path in ("/dashboard", "/login"):
@@ -514,6 +689,7 @@ def assert_quiet(html):
     Sources().feed(html)
 
 
+@pytest.mark.asvs("4.1.1")
 @pytest.mark.parametrize(("name", "kind"), [("style.css", "text/css"), ("mark.svg", "image/svg+xml")])
 def test_style_and_mark_are_served(service, name, kind):
     answer = requests.get(f"{service.auth_url}/static/{name}", timeout=20)

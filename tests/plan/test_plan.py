@@ -15,8 +15,8 @@ from memframe.change import ACTIONS, FIELDS, Change
 from memframe.current import Stored, read_stored
 from memframe.errors import JournalError, PlanError, StalePlanError
 from memframe.plan import Plan, differs, plan_of
-from memframe.plan.file import save_sealed
-from memframe.plan.plan import utc_now
+from memframe.plan.file import load_sealed, save_sealed
+from memframe.runtime import Runtime
 from memframe.secret import Secret
 from memframe.vault import DataKey, Vault
 from memframe.wire import MemoryBlob
@@ -143,15 +143,16 @@ def test_changes_are_a_frame_with_the_same_columns_always():
     assert plan_with().changes.dtypes.equals(frame.dtypes)
 
 
-def test_a_plan_says_for_whom_it_is_and_when_it_was_made(writers):
-    before = utc_now()
+def test_a_plan_says_for_whom_it_is_and_when_it_was_made(writers, monkeypatch):
+    before = datetime.now(UTC)
     plan = writers.plan(writers.memories)
     assert (plan.base_url, plan.user_id, plan.key_version) == (
         writers.access.client.base_url, writers.access.user_id, 1,
     )  # fmt: skip
-    assert before <= plan.created_at <= utc_now()
-    assert writers.plan(writers.memories, clock=lambda: MADE_AT).created_at == MADE_AT
-    assert plan_of(writers.access, [CHANGE], clock=lambda: MADE_AT).records == (CHANGE,)
+    assert before <= plan.created_at <= datetime.now(UTC)
+    monkeypatch.setattr(writers.access.client, "runtime", Runtime(now=lambda: MADE_AT))
+    assert writers.plan(writers.memories).created_at == MADE_AT
+    assert plan_of(writers.access, [CHANGE]).records == (CHANGE,)
 
 
 # On disk
@@ -161,8 +162,8 @@ def test_a_plan_says_for_whom_it_is_and_when_it_was_made(writers):
 def test_what_was_saved_loads_the_same(tmp_path_factory, records, notes):
     path = tmp_path_factory.mktemp("plans") / "plan"
     plan = plan_with(*records, notes=notes)
-    plan.save(path, vault=vault_of())
-    again = Plan.load(path, vault=vault_of())
+    save_sealed(path, plan, vault_of())
+    again = load_sealed(path, Plan, vault_of())
     assert again == plan
     assert again.id == plan.id
 
@@ -179,22 +180,22 @@ def test_a_saved_plan_is_closed(tmp_path, writers):
 
 def test_a_plan_that_was_changed_does_not_load(tmp_path):
     path = tmp_path / "plan"
-    plan_with(CHANGE).save(path, vault=vault_of())
+    save_sealed(path, plan_with(CHANGE), vault_of())
     written = path.read_bytes()
     for place in range(len(written)):
         path.write_bytes(written[:place] + bytes([written[place] ^ 1]) + written[place + 1 :])
         with pytest.raises((PlanError, JournalError), match="plan"):
-            Plan.load(path, vault=vault_of())
+            load_sealed(path, Plan, vault_of())
     for length in range(len(written)):
         path.write_bytes(written[:length])
         with pytest.raises((PlanError, JournalError), match="plan"):
-            Plan.load(path, vault=vault_of())
+            load_sealed(path, Plan, vault_of())
 
 
 def test_a_plan_of_another_machine_does_not_load(tmp_path):
-    plan_with(CHANGE).save(tmp_path / "plan", vault=vault_of())
+    save_sealed(tmp_path / "plan", plan_with(CHANGE), vault_of())
     with pytest.raises(JournalError, match=r"the saved plan: sealed with the data key .* not here"):
-        Plan.load(tmp_path / "plan", vault=vault_of("1e0f" * 16))
+        load_sealed(tmp_path / "plan", Plan, vault_of("1e0f" * 16))
 
 
 class Later(msgspec.Struct):
@@ -209,29 +210,29 @@ def test_a_plan_of_another_version_is_told_as_such(tmp_path):
     with pytest.raises(
         PlanError, match=r"plan was saved by another version of memframe.*plan anew"
     ) as caught:
-        Plan.load(path, vault=vault_of())
+        load_sealed(path, Plan, vault_of())
     assert "canary" not in "".join(traceback.format_exception(caught.value))
     path.write_bytes(path.read_bytes().replace(b"memframe plan 1", b"memframe plan 2"))
     with pytest.raises(PlanError, match="another version"):
-        Plan.load(path, vault=vault_of())
-    plan_with(CHANGE).save(path, vault=vault_of())
-    assert Plan.load(path, vault=vault_of()) == plan_with(CHANGE)
+        load_sealed(path, Plan, vault_of())
+    save_sealed(path, plan_with(CHANGE), vault_of())
+    assert load_sealed(path, Plan, vault_of()) == plan_with(CHANGE)
 
 
 def test_other_files_are_neither_read_nor_replaced(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("my notes")
     with pytest.raises(PlanError, match="is not replaced, as it is no plan"):
-        plan_with(CHANGE).save(path, vault=vault_of())
+        save_sealed(path, plan_with(CHANGE), vault_of())
     assert path.read_text() == "my notes"
     with pytest.raises(PlanError, match="is no saved plan"):
-        Plan.load(path, vault=vault_of())
+        load_sealed(path, Plan, vault_of())
     for missing in (tmp_path / "none", tmp_path):
         with pytest.raises(PlanError, match="cannot be read"):
-            Plan.load(missing, vault=vault_of())
+            load_sealed(missing, Plan, vault_of())
     for place in (tmp_path / "none" / "plan", tmp_path):
         with pytest.raises(PlanError, match=r"cannot be written|is no plan"):
-            plan_with(CHANGE).save(place, vault=vault_of())
+            save_sealed(place, plan_with(CHANGE), vault_of())
 
 
 # Staleness

@@ -9,6 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sqlalchemy import update
 
+import memframe as mf
 from memframe.envelope import Envelope
 from memframe.secret import Secret
 from memframe.service.store.engine import writing
@@ -42,6 +43,7 @@ def test_an_access_request_has_every_field_of_the_specification(service, call, g
     assert listed["total"] == len(listed["items"])
 
 
+@pytest.mark.asvs("8.2.3")
 def test_credentials_follow_the_state_of_the_request(service, call, grant, refused):
     path = f"/access-requests/{grant.request_id}/credentials"
     credentials = call.get(path).json()
@@ -71,6 +73,7 @@ def test_a_decision_moves_updated_at(service, call, grant):
     assert decided["updatedAt"] > asked["updatedAt"]
 
 
+@pytest.mark.asvs("1.2.3")
 def test_a_memory_comes_back_as_it_was_written(grant):
     fields = {
         "title": "Tea", "summary": "What she drinks", "tags": ["drinks", "habits"],
@@ -153,6 +156,7 @@ def test_patch_of_content_seals_it_anew(grant):
     assert grant.ids(searchQuery="old") == []
 
 
+@pytest.mark.asvs("8.2.3", "15.3.3")
 def test_what_the_service_owns_is_not_set_by_callers(grant):
     own = {"id": "mine", "created_at": "1999-01-01T00:00:00Z", "tag_ids": ["x"], "key_version": 9}
     created = grant.create(**own)
@@ -321,3 +325,58 @@ def test_pages_by_bytes_leave_nothing_out_and_are_never_empty(grant, asked, limi
         return  # so few are bounded as they are
     kept = [sum(len(memory["content"]) for memory in page[:-1]) for page in pages]
     assert max(kept) < 10_000, "only the last of a page may go beyond the bound"
+
+
+def test_pending_requests_of_a_pair_are_bounded_and_make_room_again(grant, call, refused, service):
+    body = {"memoryKey": grant.memory_key, "reason": "once more"}
+    asked = [call.post("/access-requests", body).json()["id"] for _ in range(100)]
+    refused(call.post("/access-requests", body), 409, "too_many_pending")
+    service.decide(asked[0], "rejected")
+    assert call.post("/access-requests", body).status_code == 201
+
+
+def test_of_a_thousand_requests_of_a_pair_the_oldest_decided_one_makes_room(service, new_caller, new_grant):
+    developer = service._deployment.add_developer("Asks a lot")
+    grant = new_grant(service, new_caller(service.base_url, developer.api_key.reveal()))
+    pair = {"developer_id": developer.id, "user_id": grant.user_id}
+    requests = service._deployment.store.requests
+    asked = [grant.request_id]
+    for number in range(999):
+        asked.append(requests.add(**pair, reason=str(number)).id)
+        requests.decide(asked[-1], "rejected")
+    new = grant.call.post("/access-requests", {"memoryKey": grant.memory_key, "reason": "x"}).json()["id"]
+    listed = grant.call.get("/access-requests").json()
+    assert (listed["total"], listed["next_cursor"]) == (1000, None)
+    assert [item["id"] for item in listed["items"]] == [asked[0], *asked[2:], new]
+
+
+def test_the_list_of_access_requests_comes_in_pages_that_the_client_follows(
+    service, new_caller, new_grant, refused
+):
+    developer = service._deployment.add_developer("Has many users")
+    caller = new_caller(service.base_url, developer.api_key.reveal())
+    first, second = (new_grant(service, caller) for _ in range(2))
+    requests = service._deployment.store.requests
+    for grant in (first, second):
+        for number in range(501):
+            requested = requests.add(developer_id=developer.id, user_id=grant.user_id, reason=str(number))
+            requests.decide(requested.id, "rejected")
+    page = caller.get("/access-requests").json()
+    assert (len(page["items"]), page["total"]) == (1000, 1004)
+    rest = caller.get("/access-requests", cursor=page["next_cursor"], limit=3).json()
+    assert (len(rest["items"]), rest["total"]) == (3, 1004)
+    last = caller.get("/access-requests", cursor=rest["next_cursor"]).json()
+    every = [item["id"] for item in page["items"] + rest["items"] + last["items"]]
+    assert (len(set(every)), last["next_cursor"]) == (1004, None)
+    with mf.connect(service.base_url, api_key=developer.api_key.reveal()) as client:
+        assert [request.id for request in client.access_requests()] == every
+    refused(caller.get("/access-requests", cursor="of-nobody"), 400, "invalid_cursor")
+    refused(caller.get("/access-requests", limit=0), 400, "invalid_limit")
+
+
+def test_the_tags_of_a_user_are_bounded(grant, refused):
+    for number in range(100):
+        grant.create(tags=[f"{number}-{place}" for place in range(100)])
+    body = {**grant.keys, "content": "Likes tea", "tags": ["0-0", "one too many"]}
+    refused(grant.call.post("/memory-blobs", body), 409, "too_many_tags")
+    grant.create(tags=["0-0", "99-99"])

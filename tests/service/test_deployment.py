@@ -1,6 +1,7 @@
 """The data folder: private, kept over restarts, tied to its key, and without a secret in the open."""
 
 import base64
+import json
 import logging
 import re
 import socket
@@ -22,6 +23,7 @@ from memframe.service import run_local
 from memframe.service.deployment import DATABASE_FILE, Deployment, open_deployment
 from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
 from memframe.service.local import serving_in_thread
+from memframe.service.logs import JsonLines
 from memframe.service.server import listen
 from memframe.service.store import Store, sqlite_url
 from memframe.service.store.engine import writing
@@ -30,6 +32,7 @@ from tests.conftest import CHEAP_HASHER
 from tests.service.conftest import Caller, Grant
 
 
+@pytest.mark.asvs("13.3.1", "13.3.2")
 def test_a_new_folder_is_closed_to_others(tmp_path):
     folder = tmp_path / "a" / "data"
     open_deployment(folder).close()
@@ -79,6 +82,7 @@ def test_mode_bits_are_asked_only_where_they_mean_something(tmp_path):
     assert not is_open_to_others(tmp_path, system="nt")
 
 
+@pytest.mark.asvs("13.3.2")
 def test_a_master_key_file_that_others_can_read_is_refused(tmp_path):
     open_deployment(tmp_path).close()
     (tmp_path / KEY_FILE).chmod(0o640)
@@ -254,6 +258,7 @@ def spellings(secret):
         yield text[4 if shift else 0 : -4]
 
 
+@pytest.mark.asvs("13.3.1", "16.2.5")
 def test_no_secret_and_no_plaintext_is_in_the_data_or_the_logs(tmp_path, new_caller, new_grant, caplog):
     caplog.set_level(logging.DEBUG)
     password, content = "correct horse battery", "Her cat is called Schroedinger, and lives"
@@ -286,6 +291,7 @@ def test_no_secret_and_no_plaintext_is_in_the_data_or_the_logs(tmp_path, new_cal
     assert found == []
 
 
+@pytest.mark.asvs("13.4.2", "16.3.4", "16.5.1")
 def test_a_fault_is_logged_by_its_place_and_answered_without_its_words(
     service, grant, refused, caplog, monkeypatch
 ):
@@ -299,6 +305,17 @@ def test_a_fault_is_logged_by_its_place_and_answered_without_its_words(
     refused(answer, 500, "internal_error")
     assert "RuntimeError in POST /api/v1/memory-blobs" in caplog.text
     assert content not in caplog.text + answer.text
+
+
+@pytest.mark.asvs("16.4.1")
+def test_what_is_logged_as_json_stays_one_line():
+    forged = 'lost\r\n{"event":"signed in"}\u2028\x1b[31m'
+    record = logging.LogRecord("memframe", logging.INFO, "", 0, forged, None, None)
+    record.fields = {"path": forged}
+    line = JsonLines().format(record)
+    assert len(line.encode().splitlines()) == 1
+    assert "\x1b" not in line
+    assert [json.loads(line)[name] for name in ("message", "path")] == [forged] * 2
 
 
 def test_an_error_of_sqlite_does_not_quote_what_was_to_be_stored(tmp_path):
@@ -315,6 +332,7 @@ def test_small_answers_are_not_held_back():
         assert listening.proto == socket.IPPROTO_TCP  # what asyncio asks before it turns Nagle's delay off
 
 
+@pytest.mark.asvs("16.5.2", "16.5.3")
 def test_a_locked_database_is_answered_with_come_again(backend, service, grant, refused, monkeypatch):
     monkeypatch.setattr(backend.lock_timeout, 1)
     engine = grant_engine(service)

@@ -73,6 +73,7 @@ def test_while_the_first_is_under_way_a_second_is_told_so(backend, service, gran
     assert grant.ids() == [again.json()["id"]]
 
 
+@pytest.mark.asvs("2.3.4")
 def test_of_many_at_the_same_moment_one_makes_the_memory(grant, body, refused, key):
     headers = {"Authorization": f"Bearer {grant.call.token}"} | key
     url = f"{grant.call.base_url}/memory-blobs"

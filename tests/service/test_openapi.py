@@ -24,6 +24,7 @@ def operations(document):
             yield (method.upper(), path), operation
 
 
+@pytest.mark.asvs("6.3.4", "13.4.5")
 def test_every_endpoint_is_described_once(document):
     described = sorted(re.sub("{.*}", "{}", " ".join(place)) for place, _ in operations(document))
     assert described == sorted(re.sub("{.*}", "{}", str(endpoint)) for endpoint in ENDPOINTS)
@@ -52,6 +53,7 @@ def keeps(document, name, answer):
     jsonschema.validate(answer, schema, jsonschema.Draft202012Validator, format_checker=checker)
 
 
+@pytest.mark.asvs("8.1.2", "15.3.1")
 def test_answers_keep_what_the_document_promises(document, call, grant):
     bare, full = grant.create(), grant.create(title="T", tags=["tea"], importance=1, confidence=0, source="s")
     given = {"user_id": grant.user_id}
@@ -90,6 +92,7 @@ def test_descriptions_are_for_those_who_only_know_the_document(document):
     assert not [words for words in told if "`" in words or "----" in words or "None" in words]
 
 
+@pytest.mark.asvs("8.1.1")
 def test_every_answer_is_described(document):
     for place, operation in operations(document):
         statuses = set(operation["responses"])
@@ -113,6 +116,7 @@ def test_the_server_named_is_the_one_that_answers(document, service):
     assert document["servers"] == [{"url": service.base_url}]
 
 
+@pytest.mark.asvs("2.1.1", "2.1.3")
 def test_the_bounds_of_fields_and_parameters_are_those_of_the_rules(document):
     body = document["components"]["schemas"]["MemoryPatch"]["properties"]
     assert (body["importance"]["minimum"], body["importance"]["maximum"]) == (0, 5)

@@ -49,6 +49,7 @@ def asked(local, grant):
     return lambda: {(name, number): ask() for name, ask in calls.items() for number in range(4)}
 
 
+@pytest.mark.asvs("16.5.2")
 def test_every_call_is_told_to_come_again_and_then_all_is_well(backend, local, asked, refused):
     assert all(answer.ok for answer in asked().values())
     with backend.away(local._deployment.store._engine):

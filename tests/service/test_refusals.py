@@ -43,6 +43,7 @@ ENDPOINTS = [
 # --- who may not
 
 
+@pytest.mark.asvs("6.3.4", "8.2.1", "10.3.2")
 @pytest.mark.parametrize(("method", "path"), ENDPOINTS, ids=" ".join)
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Bearer x.y.z", "Basic eDp5", "Bearer é"])
 def test_every_endpoint_needs_a_good_token(call, refused, method, path, header):
@@ -60,6 +61,7 @@ def test_a_wrong_api_key_gets_no_token(service, call, refused):
     refused(call.post("/auth/token", body), 401, "invalid_api_key")
 
 
+@pytest.mark.asvs("9.2.3", "9.2.4", "10.3.1", "10.3.3")
 def test_a_token_of_another_service_or_type_or_time_is_refused(service, call, refused):
     deployment = service._deployment
     tokens = deployment.bearer_tokens(service._addresses)
@@ -77,6 +79,7 @@ def test_a_token_of_another_service_or_type_or_time_is_refused(service, call, re
         refused(answer, 401, "invalid_token")
 
 
+@pytest.mark.asvs("8.2.2")
 def test_another_developers_request_is_403_and_an_unknown_one_404(call, other_call, grant, refused):
     for path in (f"/access-requests/{grant.request_id}", f"/access-requests/{grant.request_id}/credentials"):
         refused(other_call.get(path), 403, "not_your_request")
@@ -106,6 +109,7 @@ def blob_calls(caller, keys, memory_id, tag_id):
     }
 
 
+@pytest.mark.asvs("8.2.2", "8.3.1", "10.3.2")
 def test_without_a_live_grant_nothing_of_a_user_is_reached(
     service, call, other_call, grant, refused, key_for
 ):
@@ -135,6 +139,7 @@ def test_only_an_approved_request_opens_the_memories(service, call, new_grant, r
         refused(answer, 403, "no_grant")
 
 
+@pytest.mark.asvs("8.2.1")
 def test_a_revocation_holds_for_the_very_next_request(service, grant):
     for _ in range(20):
         assert grant.list().status_code == 200
@@ -153,6 +158,7 @@ def test_a_second_approved_request_keeps_the_grant(service, grant):
     assert grant.list().status_code == 200
 
 
+@pytest.mark.asvs("8.2.2", "8.4.1")
 def test_another_users_memory_and_tag_are_unknown(service, call, new_grant, refused):
     mine, theirs = new_grant(service, call), new_grant(service, call)
     foreign = theirs.create(tags=["t"])
@@ -166,6 +172,7 @@ def test_another_users_memory_and_tag_are_unknown(service, call, new_grant, refu
     assert theirs.ids() == [foreign["id"]]
 
 
+@pytest.mark.asvs("2.2.3")
 def test_writes_need_the_memory_key(service, call, new_grant, grant, refused):
     memory_id = grant.create()["id"]
     for key in ("", "mk_wrong", new_grant(service, call).memory_key, grant.memory_key.upper()):
@@ -177,6 +184,7 @@ def test_writes_need_the_memory_key(service, call, new_grant, grant, refused):
 # --- what is malformed
 
 
+@pytest.mark.asvs("1.4.2", "15.3.5")
 @pytest.mark.parametrize("value", ["60", True, 60.5, 59, 86_401, -1, 10**30, None, [60]], ids=repr)
 def test_expires_in_is_an_integer_within_its_bounds(service, call, value):
     answer = call.post("/auth/token", {"api_key": service.api_key, "expires_in": value})
@@ -189,6 +197,7 @@ def test_the_bounds_of_expires_in_are_allowed(service, call, value):
     assert call.post("/auth/token", {"api_key": service.api_key, "expires_in": value}).ok
 
 
+@pytest.mark.asvs("1.4.2", "2.2.1", "2.2.2", "15.3.5")
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -235,6 +244,7 @@ BODIES = [
 ]  # fmt: skip
 
 
+@pytest.mark.asvs("1.5.2")
 @pytest.mark.parametrize("body", BODIES, ids=lambda body: repr(body)[:24])
 @pytest.mark.parametrize("path", ["/auth/token", "/access-requests", "/memory-blobs"])
 def test_a_body_that_is_not_the_json_it_should_be(call, path, body):
@@ -255,12 +265,14 @@ def test_a_body_of_another_media_type(call, refused, media_type):
     refused(answer, 415, "unsupported_media_type")
 
 
+@pytest.mark.asvs("15.3.7")
 @pytest.mark.parametrize("query", ["", "user_id=", "user_id=a&user_id=b"])
 @pytest.mark.parametrize("path", ["/memory-blobs", "/memory-blobs/x", "/tags", "/tags/x"])
 def test_user_id_is_given_once(call, path, query):
     assert call("GET", f"{path}?{query}").status_code == 400
 
 
+@pytest.mark.asvs("2.2.1", "2.2.2", "2.3.2")
 @pytest.mark.parametrize(
     ("name", "value", "code"),
     [
@@ -276,6 +288,7 @@ def test_query_parameters_are_strict(grant, refused, name, value, code):
     refused(grant.list(**{name: value}), 400, code)
 
 
+@pytest.mark.asvs("2.2.3")
 def test_a_cursor_belongs_to_its_user_and_filter(service, call, other_call, new_grant, grant, refused):
     for _ in range(3):
         grant.create("tea", tags=["t"], importance=1)
@@ -292,6 +305,7 @@ def test_a_cursor_belongs_to_its_user_and_filter(service, call, other_call, new_
         refused(grant.list(cursor=tampered), 400, "invalid_cursor")
 
 
+@pytest.mark.asvs("2.3.2")
 def test_a_long_reason_is_refused(grant, refused):
     body = {"memoryKey": grant.memory_key, "reason": "x" * 2001}
     refused(grant.call.post("/access-requests", body), 400, "too_long")
@@ -351,6 +365,7 @@ def test_head_answers_what_get_would_without_a_body(service, call, path):
         assert head.headers.get(name) == got.headers.get(name)
 
 
+@pytest.mark.asvs("3.2.1", "3.4.3", "3.4.4", "3.4.6")
 @pytest.mark.parametrize(
     ("method", "path"),
     [
@@ -369,6 +384,7 @@ def test_no_answer_may_be_taken_for_anything_else(service, method, path):
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
 
 
+@pytest.mark.asvs("3.4.1", "3.4.3")
 @pytest.mark.parametrize("public_url", ["https://memories.example", "http://127.0.0.1:1"])
 def test_behind_tls_every_answer_tells_browsers_to_insist_on_it(tmp_path, public_url):
     app = create_app(open_deployment(tmp_path), Addresses(public_url))
@@ -385,6 +401,88 @@ def test_behind_tls_every_answer_tells_browsers_to_insist_on_it(tmp_path, public
             assert answer.headers["content-security-policy"].startswith("default-src 'none'; ")
 
 
+@pytest.mark.asvs("3.4.2")
+@pytest.mark.parametrize("method", ["GET", "OPTIONS"])
+@pytest.mark.parametrize("path", ["/api/v1/access-requests", "/login", "/oauth/authorize"])
+def test_pages_of_other_origins_are_not_allowed_to_read_answers(service, method, path):
+    headers = {"Origin": "https://evil.example", "Access-Control-Request-Method": "GET"}
+    answer = requests.request(method, service.auth_url + path, headers=headers, timeout=5)
+    assert [name for name in answer.headers if name.lower().startswith("access-control-")] == []
+
+
+@pytest.mark.asvs("14.2.2", "14.3.2")
+def test_answers_with_data_are_not_kept_on_the_way(service, call, grant):
+    memory_id = grant.create(tags=["t"])["id"]
+    answers = [grant.list(), call.get(f"/memory-blobs/{memory_id}", user_id=grant.user_id)]
+    answers += [
+        call.get(path) for path in ("/access-requests", f"/access-requests/{grant.request_id}/credentials")
+    ]
+    answers += [
+        call.get("/tags", user_id=grant.user_id),
+        call.post("/auth/token", {"api_key": service.api_key}),
+    ]
+    assert [(answer.status_code, answer.headers["cache-control"]) for answer in answers] == [
+        (200, "no-store")
+    ] * 6
+
+
+@pytest.mark.asvs("14.2.1")
+@pytest.mark.parametrize("name", ["access_token", "token", "Authorization"])
+def test_a_token_in_the_address_is_none(service, call, name):
+    answer = requests.get(f"{service.base_url}/access-requests", {name: call.token}, timeout=5)
+    assert answer.status_code == 401
+
+
+@pytest.mark.asvs("5.3.2", "13.4.1", "13.4.3", "13.4.5")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/.git/config", "/.env", "/metrics", "/docs", "/schema", "/schema/swagger", "/static", "/static/",
+        "/static/../pages.py", "/static/%2e%2e/pages.py", "/static//etc/passwd", "/static/pages.py",
+    ],
+)  # fmt: skip
+def test_no_folder_and_no_other_file_is_served(service, path):
+    assert (
+        raw_exchange(service, f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()).split()[1] == b"404"
+    )
+
+
+@pytest.mark.asvs("13.4.4")
+@pytest.mark.parametrize("path", ["/", "/login", "/api/v1/tags"])
+def test_a_request_is_not_sent_back_by_trace(service, path):
+    answer = requests.request("TRACE", service.auth_url + path, headers={"X-Canary": "sung"}, timeout=5)
+    assert (answer.status_code, "sung" in answer.text) == (405, False)
+
+
+@pytest.mark.asvs("4.2.1")
+@pytest.mark.parametrize(
+    "framing",
+    [
+        "Content-Length: 2\r\nTransfer-Encoding: chunked", "Content-Length: 2\r\nContent-Length: 3",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity", "Transfer-Encoding: xchunked",
+        "Transfer-Encoding : chunked", "Content-Length: +2",
+    ],
+)  # fmt: skip
+def test_a_message_whose_end_is_ambiguous_is_refused(service, framing):
+    head = f"POST /api/v1/auth/token HTTP/1.1\r\nHost: localhost\r\n{framing}\r\n\r\n"
+    assert raw_exchange(service, f"{head}0\r\n\r\n".encode()).split()[1] == b"400"
+
+
+SQL = ["' OR '1'='1", "'; DROP TABLE memories; --", "%", "_", "\\' UNION SELECT 1 --", '" OR ""="']
+
+
+@pytest.mark.asvs("1.2.4")
+@pytest.mark.parametrize("words", SQL)
+def test_sql_is_text(call, grant, refused, words):
+    other = grant.create("Likes tea", tags=["tea"])["id"]
+    memory_id = grant.create(words, title=words, tags=[words], source=words)["id"]
+    assert grant.ids(searchQuery=words) == grant.ids(tags=words) == [memory_id]
+    assert call.get(f"/memory-blobs/{quote(words)}", user_id=grant.user_id).status_code in {400, 404}
+    refused(call.get("/memory-blobs", user_id=words), 403, "no_grant")
+    assert grant.ids() == [other, memory_id]
+
+
+@pytest.mark.asvs("2.3.2")
 def test_a_body_over_one_megabyte_is_too_large(grant, refused):
     assert grant.call.post("/memory-blobs", {**grant.keys, "content": "x" * 900_000}).status_code == 201
     answer = grant.call.post("/memory-blobs", {**grant.keys, "content": "x" * 1_000_001})
@@ -403,6 +501,7 @@ def test_a_name_that_is_not_the_services_own_is_not_answered(service, host):
     connection.close()
 
 
+@pytest.mark.asvs("1.1.1", "5.3.2")
 @pytest.mark.parametrize("slash", ["%2F", "%5c", "%2f..%2F"])
 @pytest.mark.parametrize(
     ("method", "path"),
@@ -442,6 +541,7 @@ def test_odd_bytes_in_an_address_are_the_clients_fault(service, call, target):
     assert raw_exchange(service, request.encode()).split()[1].startswith(b"4")
 
 
+@pytest.mark.asvs("1.2.3")
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     body=st.dictionaries(
@@ -472,6 +572,7 @@ def shared_grant(service, call, new_grant):
 # --- too much
 
 
+@pytest.mark.asvs("2.4.1")
 def test_token_calls_are_throttled_by_address_and_key(backend, new_caller, refused):
     time = [datetime(2026, 3, 1, tzinfo=UTC)]
     seconds = [0]
@@ -492,6 +593,7 @@ def test_token_calls_are_throttled_by_address_and_key(backend, new_caller, refus
         assert caller.post("/auth/token", body).ok
 
 
+@pytest.mark.asvs("2.4.1")
 def test_token_calls_with_ever_new_keys_are_throttled_by_address(backend, new_caller, refused):
     with run_local(
         database=backend.new_database(),
@@ -527,6 +629,7 @@ def searching(backend):
         yield local, holding
 
 
+@pytest.mark.asvs("15.2.2")
 def test_signing_in_revoking_and_readiness_do_not_wait_behind_searches(searching, new_caller, new_grant):
     local, holding = searching
     keys = [local.api_key, *(local._deployment.add_developer(f"No. {n}").api_key.reveal() for n in range(6))]
@@ -552,6 +655,7 @@ def test_signing_in_revoking_and_readiness_do_not_wait_behind_searches(searching
     assert set(statuses[:6]) <= {200, 403}, "those that had not begun see the revocation"
 
 
+@pytest.mark.asvs("2.4.1", "15.2.2")
 def test_one_developer_may_have_a_few_searches_under_way(searching, new_caller, new_grant, refused):
     local, holding = searching
     grant = new_grant(local, new_caller(local.base_url, local.api_key))
@@ -568,6 +672,7 @@ def test_one_developer_may_have_a_few_searches_under_way(searching, new_caller, 
     assert grant.list(searchQuery="tea").ok
 
 
+@pytest.mark.asvs("9.2.1")
 def test_a_token_ends_when_its_time_is_over(backend, new_caller, refused):
     time = [datetime(2026, 3, 1, tzinfo=UTC)]
     with run_local(database=backend.new_database(), now=lambda: time[0]) as local:

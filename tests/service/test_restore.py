@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, inspect, select
 
 from memframe.errors import ConfigError
 from memframe.service import run_local
@@ -197,13 +197,28 @@ def test_the_offer_stands_beside_the_credentials(grant):
 def test_data_of_the_version_before_opens(backend, tmp_path):
     url = backend.new_database() or sqlite_url(tmp_path / "service.db")
     with closing(Store(url)) as store, store._engine.begin() as connection:
-        tombstones.drop(connection)  # which is all that the version before had not
+        tombstones.drop(connection)  # this and the following is all that the version before had not
+        connection.exec_driver_sql("DROP INDEX access_requests_by_developer")
+        for column in (
+            "users.password_of_operator",
+            "connections.generation",
+            "connections.ended_at",
+        ):
+            table, name = column.split(".")
+            connection.exec_driver_sql(f"ALTER TABLE {table} DROP COLUMN {name}")
+        connection.exec_driver_sql(
+            "INSERT INTO users (id, email, password_hash, key_version, disabled, created_at)"
+            " VALUES ('u', 'ada@example.org', 'x', 1, false, '2026-03-01T12:00:00.000000Z')"
+        )
         connection.exec_driver_sql("UPDATE meta SET value = '2' WHERE name = 'schema_version'")
     for _ in range(2):
         with closing(Store(url)) as store, store._engine.connect() as connection:
             version = connection.exec_driver_sql("SELECT value FROM meta WHERE name = 'schema_version'")
             assert version.scalar() == str(SCHEMA_VERSION) == "3"
             assert connection.scalar(select(func.count()).select_from(tombstones)) == 0
+            assert not store.accounts.user("u").password_of_operator
+            indexes = [index["name"] for index in inspect(connection).get_indexes("access_requests")]
+            assert "access_requests_by_developer" in indexes
 
 
 def test_data_of_a_version_before_that_is_refused(tmp_path):

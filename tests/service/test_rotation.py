@@ -1,22 +1,33 @@
 """A new encryption key: content, credentials and writes follow at once, and nothing is lost on the way."""
 
 import base64
+import json
 import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
+from click.testing import CliRunner
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sqlalchemy import update
 
 import memframe
+from memframe.cli import main
 from memframe.envelope import Envelope
 from memframe.envelope.rekeying import Rekeying
-from memframe.errors import NotFoundError
+from memframe.errors import ConfigError, NotFoundError
 from memframe.secret import Secret
+from memframe.service import run_local
 from memframe.service.cursors import Filter
+from memframe.service.deployment import open_deployment
+from memframe.service.keys import MasterKey
 from memframe.service.rotation import rotate_key
 from memframe.service.store.engine import writing
 from memframe.service.store.schema import memories
+from tests.conftest import CHEAP_HASHER
+from tests.service.conftest import Caller, Grant
 
 
 def envelope_of(grant, credentials):
@@ -36,6 +47,90 @@ def sealed_by_hand(credentials, plain, iv_bytes):
     return joined, ":".join(part.hex() for part in (iv, sealed[-16:], sealed[:-16]))
 
 
+def rotate(folder, database=None):
+    where = ["--data", str(folder)] + (["--database", database] if database else [])
+    return CliRunner().invoke(main, ["service", "rotate-master-key", "--json", *where])
+
+
+def test_a_new_master_key_changes_nothing_that_applications_hold(backend, tmp_path):
+    database, repeated = backend.new_database(), {"Idempotency-Key": "once"}
+    with run_local(tmp_path, database=database, password_hasher=CHEAP_HASHER) as local:
+        grant = Grant(local, Caller(local.base_url, local.api_key))
+        local.rotate_key(grant.user_id)
+        body = {**grant.keys, "content": "Plays the cello"}
+        kept = grant.call.post("/memory-blobs", body, **repeated).json()
+        gone = grant.create("Likes tea", title="Tea")
+        grant.call("DELETE", f"/memory-blobs/{gone['id']}", params={"user_id": grant.user_id})
+        before, api_key = grant.credentials(), local.api_key
+        refused = rotate(tmp_path, database)
+        assert refused.exit_code == 1
+        assert "the database is in use; stop the service" in refused.stderr
+        assert grant.ids(searchQuery="cello") == [kept["id"]], "and it goes on"
+    old = (tmp_path / "master.key").read_text()
+    for _ in range(2):
+        rotated = rotate(tmp_path, database)
+        assert rotated.exit_code == 0, rotated.output
+        assert json.loads(rotated.stdout) == {"n_keys": 2, "master_key_file": str(tmp_path / "master.key")}
+    assert (tmp_path / "master.key").read_text() != old
+    assert old in [file.read_text() for file in tmp_path.glob("master.key.*.old")]
+    assert not (tmp_path / "master.key.next").exists()
+    with run_local(tmp_path, database=database, password_hasher=CHEAP_HASHER) as local:
+        call = grant.call = Caller(local.base_url, api_key)
+        assert grant.credentials() == before, "memory key and encryption key"
+        assert call.post("/memory-blobs", body, **repeated).json() == kept, "not created twice"
+        restoring = {**grant.keys, "content": "Likes tea", "title": "Tea"}
+        restored = call.post("/memory-blobs", restoring, Restores=gone["id"]).json()
+        assert {**restored, "content": ""} == {**gone, "content": ""}, "the id and all times"
+        assert grant.ids(searchQuery="cello") == [kept["id"]]
+        assert local.rotate_key(grant.user_id) == 3
+
+
+KILLED_AT = """
+import os, sys
+from memframe.cli import main
+number, folder = int(sys.argv[1]), sys.argv[2]
+seen = 0
+def count(event, arguments):
+    global seen
+    if event in {"open", "os.rename", "os.link", "os.remove"} and "master.key" in str(arguments[:2]):
+        seen += 1
+        if seen == number:
+            os._exit(99)
+sys.addaudithook(count)
+main(["service", "rotate-master-key", "--data", folder])
+"""
+
+
+def test_a_rotation_of_the_master_key_that_is_killed_at_any_step_leaves_a_service_that_opens(tmp_path):
+    with run_local(tmp_path, password_hasher=CHEAP_HASHER) as local:
+        grant = Grant(local, Caller(local.base_url, local.api_key))
+        expected, fingerprints = grant.credentials(), set()
+    for number in range(1, 100):
+        command = [sys.executable, "-c", KILLED_AT, str(number), str(tmp_path)]
+        ended = subprocess.run(command, check=False, capture_output=True, text=True)
+        assert ended.returncode in {0, 99}, ended.stderr
+        with closing(open_deployment(tmp_path)) as deployment:
+            fingerprints.add(deployment.master_key.fingerprint())
+            with deployment.store.owned(grant.user_id) as memories:
+                key = deployment.keyring(grant.user_id, memories).present.key
+            assert key.reveal() == expected["encryption_key"]
+        assert MasterKey.load(tmp_path / "master.key").fingerprint() in fingerprints
+        if ended.returncode == 0:
+            break
+    assert number > 8
+    assert 2 < len(fingerprints) < number, "some were broken off before the database changed, some after"
+
+
+def test_a_process_with_the_old_master_key_gets_no_new_connection(backend, tmp_path):
+    database = backend.new_database()
+    with closing(open_deployment(tmp_path, database_url=database)) as before:
+        before.store._engine.dispose()
+        assert rotate(tmp_path, database).exit_code == 0
+        with pytest.raises(ConfigError, match="another master key"), before.store.naming_errors():
+            before.add_user("ada@example.org", Secret("a long password"))
+
+
+@pytest.mark.asvs("11.2.2")
 def test_credentials_and_content_are_of_the_new_key_at_once(service, grant):
     grant.create("Likes tea", title="Tea", tags=["drinks"])
     grant.create("Plays the cello")
@@ -130,6 +225,7 @@ def test_other_users_keep_their_keys(service, call, grant, new_grant):
     assert (other.credentials(), contents(other)) == before
 
 
+@pytest.mark.asvs("2.3.3")
 def test_a_rotation_that_is_broken_off_has_not_happened(service, grant, monkeypatch):
     for number in range(4):
         grant.create(f"memory {number}")

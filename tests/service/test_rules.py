@@ -17,6 +17,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MOVES = {("pending", "approved"), ("pending", "rejected"), ("approved", "revoked")}
 
 
+@pytest.mark.asvs("2.3.1")
 def test_there_are_three_moves_and_no_other():
     possible = {
         (before, after)
@@ -42,6 +43,13 @@ def test_email_addresses_that_are_none(email):
         rules.email_address(email)
 
 
+@pytest.mark.parametrize("password", ["password1", "PASSWORD1", " 1234567890 ", "iloveyou", " " * 20])
+def test_passwords_that_are_guessed_first_are_refused(password):
+    with pytest.raises(ConfigError, match=r"most used|blank"):
+        rules.new_password(password)
+
+
+@pytest.mark.asvs("6.2.1")
 @pytest.mark.parametrize("password", ["", "1234567", "x" * 1025])
 def test_passwords_have_a_sensible_length_and_are_not_repeated_to_anybody(password):
     with pytest.raises(ConfigError, match="8 to 1024 characters") as refusal:

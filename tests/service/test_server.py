@@ -130,6 +130,7 @@ def resident_bytes():
     return int(re.search(r"VmRSS:\s+(\d+)", Path("/proc/self/status").read_text())[1]) * 1024
 
 
+@pytest.mark.asvs("15.2.2")
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the memory of a process from Linux")
 def test_headers_without_end_cost_no_memory(local):
     gc.collect()

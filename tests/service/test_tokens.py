@@ -37,16 +37,20 @@ def test_a_token_tells_whose_it_is():
     assert tokens().developer_id(forged()) == "d-1"
 
 
+@pytest.mark.asvs("9.1.1", "9.1.2", "9.1.3", "9.2.1", "9.2.2", "9.2.3", "10.3.1")
 @pytest.mark.parametrize(
     "token",
     [
         forged(key=bytes(32)),
         forged(header={"typ": "JWT"}),
+        forged(header={"jwk": {"kty": "oct", "k": "A" * 43}}, key=bytes(32)),
+        forged(header={"jku": "https://evil.example/keys", "kid": "../../dev/null"}, key=bytes(32)),
         forged(header={"alg": "HS512"}, key=KEY * 2, algorithms=["HS512"]),
         forged(iss="http://b"),
         forged(aud="http://b"),
         forged(exp=int(NOON.timestamp())),
         forged(iat=int(NOON.timestamp()) + 60),
+        forged(nbf=int(NOON.timestamp()) + 60),
         *[forged(**{name: None}) for name in CLAIMS],
         Secret("eyJhbGciOiJub25lIiwidHlwIjoiYXQrand0In0.eyJzdWIiOiJkLTEifQ."),
         Secret("a.b.c"),
@@ -76,17 +80,30 @@ def test_a_token_that_is_known_already_ends_in_time_and_opens_to_no_other():
         ours.developer_id(token)
 
 
+@pytest.mark.asvs("7.2.3", "11.2.3", "11.5.1")
 def test_machine_made_secrets_have_their_bits_and_their_prefix():
     made = [new_secret("mfk_").reveal() for _ in range(100)]
     assert len(set(made)) == 100
     assert all(secret.startswith("mfk_") and len(secret) == 4 + 43 for secret in made)
 
 
+@pytest.mark.asvs("11.4.3")
 def test_a_secret_is_recognised_by_its_hash():
     secret = new_secret()
     assert is_secret_of(secret, secret_hash(secret))
+    assert len(bytes.fromhex(secret_hash(secret))) * 8 == 256
     assert not is_secret_of(Secret(secret.reveal() + "x"), secret_hash(secret))
     assert not is_secret_of(Secret("\ud800"), secret_hash(secret))
+
+
+@pytest.mark.asvs("11.4.2")
+def test_passwords_are_hashed_at_the_cost_that_is_recommended():
+    costs = extract_parameters(Passwords().hash(Secret("correct horse")))
+    assert (costs.type.name, costs.salt_len >= 16, costs.hash_len >= 16) == ("ID", True, True)
+    assert (
+        costs.memory_cost >= 19 * 1024
+    )  # of OWASP's recommended pairs the one with the least memory at two rounds
+    assert costs.time_cost >= 2
 
 
 def test_unknown_users_cost_as_much_as_wrong_passwords(monkeypatch):
@@ -101,6 +118,7 @@ def test_unknown_users_cost_as_much_as_wrong_passwords(monkeypatch):
     assert not passwords.matches(Secret("\ud800"), stored)
 
 
+@pytest.mark.asvs("11.3.3")
 def test_a_wrapped_key_opens_only_in_its_place():
     master = MasterKey.generate()
     wrapped = master.wrap(KEY, user_id="u-1", version=1)
@@ -125,6 +143,7 @@ def test_what_is_derived_is_stable_and_one_a_purpose():
     assert "0f0f" not in repr(master)
 
 
+@pytest.mark.asvs("11.2.3")
 @pytest.mark.parametrize("text", ["", "0f", "0f" * 33, "zz" * 32, "0F" * 32])
 def test_a_master_key_of_another_form_is_refused_without_being_shown(text):
     with pytest.raises(ConfigError, match="64 hexadecimal") as refusal:

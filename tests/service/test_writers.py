@@ -88,6 +88,7 @@ def refused(memories):
     memories.delete("unknown")
 
 
+@pytest.mark.asvs("2.3.3", "16.5.3")
 def test_a_write_that_is_refused_takes_nothing_of_the_others_with_it(line):
     with line.gathering():
         answers = [

@@ -311,3 +311,4 @@ def test_every_kind_has_words():
     assert not set(TEXTS) & own_words
     for step in get_args(Step):
         assert trouble_of(step, mf.ConfigError("a is missing")).text == "A is missing."
+        assert trouble_of(step, mf.ConfigError("base_url is missing")).text == "base_url is missing."

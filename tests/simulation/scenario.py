@@ -16,11 +16,12 @@ from msgspec.structs import replace
 import memframe as mf
 from memframe import current
 from memframe.access import Access
-from memframe.apply import Run, Surroundings, apply_plan, resume_run
+from memframe.apply import Run, apply_plan, resume_run
 from memframe.change import Change
 from memframe.envelope import Envelope
 from memframe.journal import Shelf
 from memframe.plan import Plan
+from memframe.runtime import Runtime
 from memframe.secret import Secret
 from memframe.vault import DataKey, Vault
 from memframe.wire import Credentials
@@ -73,9 +74,10 @@ class Stage:
         credentials = Credentials(USER_ID, Secret("mk_1"), Secret(KEYS[version]), version)
         return Access(self.client, "r1", credentials, self.envelopes[version])
 
-    def surroundings(self, world):
+    def enter(self, world):
+        """Give the client the time, chance and places of a world."""
         Database.world = self.wire.world = world
-        return Surroundings(
+        self.client.runtime = Runtime(
             clock=world.clock,
             sleep=world.sleep,
             now=lambda: NOW,
@@ -99,8 +101,8 @@ class Stage:
             "settle_s": settle_s,
             "workers": 1,
             "progress": False,
-            "surroundings": self.surroundings(world),
         }
+        self.enter(world)
         confirm = plan.counts.get("delete", 0)
         run = None
         for _ in range(MAX_LIVES):

@@ -44,7 +44,7 @@ def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bo
     if (is_known(a) and (not careless or is_name(a))) or (a[:1] != b[:1] and not is_known(b)):
         return False  # «Preact» is not «React», however often the store speaks of that
     known, longer = n_b > 2 * n_a or is_known(b), max(len(a), len(b))
-    may_be_two = known and not careless and a[0] == b[0] and longer >= 8  # «studio» is not «study»
+    may_be_two = known and not careless and a[0] == b[0] and longer >= _letters_for_two(a, b)
     if OSA.distance(a, b, score_cutoff=2) > (2 if may_be_two else 1):
         return False
     if known and (longer >= 6 or (longer > 3 and is_common(b))):
@@ -62,6 +62,11 @@ def may_deny(word: str) -> bool:
     (True, True, False, False)
     """
     return not is_known(word) and any(OSA.distance(word, denial, score_cutoff=1) <= 1 for denial in _DENIALS)
+
+
+def _letters_for_two(a: str, b: str) -> int:
+    """Return from how many letters on a word may have two typing errors: «studio» is not «study»."""
+    return 6 if a[-1] == b[-1] and is_known(b) and not is_name(b) else 8
 
 
 def _are_two_words(a: str, b: str) -> bool:

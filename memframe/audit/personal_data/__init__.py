@@ -32,8 +32,7 @@ _PASSES = (
 )
 _ANY_TEXT = "."
 _WITHOUT_NAMES = (
-    "Names and postal addresses of people: they need a language model, "
-    "which find_personal_data(names=...) takes."
+    "Names and postal addresses of people: they need a language model, and none was used to look for them."
 )
 
 

@@ -29,7 +29,7 @@ def attempt_of(request: ApiRequest, body: bytes) -> Attempt | None:
     if not 0 < len(key) <= rules.MAX_IDEMPOTENCY_KEY_CHARS:
         message = f"Idempotency-Key must have 1 to {rules.MAX_IDEMPOTENCY_KEY_CHARS} characters"
         raise rules.invalid(message, "invalid_idempotency_key")
-    hash_key = deployment_of(request).master_key.derive("idempotency")
+    hash_key = deployment_of(request).master_key.first.derive("idempotency")
     restores = request.headers.get(RESTORES)
     asked = body if restores is None else b"\0".join((body, restores.encode()))  # no JSON has a NUL
     return Attempt(keyed_hash(hash_key, key.encode()), keyed_hash(hash_key, asked))

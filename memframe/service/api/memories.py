@@ -75,7 +75,7 @@ async def create_memory(request: ApiRequest, body: RawBody) -> Response[bytes]:
     _check_user_id(new)
 
     def create(memories: Memories) -> wire.MemoryBlobResponse:
-        _check_memory_key(deployment, developer_id, new)
+        _check_memory_key(deployment, developer_id, new, memories.key_generation)
         before = memories.replays.recall(attempt) if attempt else None
         if before:
             return memories.as_added(before, fields, tag_names, was_restored=before == restores)
@@ -107,7 +107,7 @@ async def update_memory(request: ApiRequest, memory_id: FromPath[str], body: Raw
     _check_user_id(sent)
 
     def change(memories: Memories) -> wire.MemoryBlobResponse:
-        _check_memory_key(deployment, developer_id, sent)
+        _check_memory_key(deployment, developer_id, sent, memories.key_generation)
         if content is None:
             return memories.change(memory_id, fields, tag_names)
         sealed = deployment.keyring(sent.user_id, memories).as_stored(content)
@@ -193,15 +193,18 @@ def _digest(deployment: Deployment, keyring: Keyring, memory_id: str, columns: M
         *(None if score is None else float(score) for score in scores),
         *sorted(columns["tags"]),
     ]
-    return keyed_hash(deployment.master_key.derive("tombstones"), msgspec.json.encode(fields))
+    return keyed_hash(deployment.master_key.first.derive("tombstones"), msgspec.json.encode(fields))
 
 
 def _check_user_id(sent: wire.MemoryFields) -> None:
     rules.checked_text(sent.user_id, "user_id")
 
 
-def _check_memory_key(deployment: Deployment, developer_id: str, sent: wire.MemoryFields) -> None:
-    if not deployment.is_memory_key(sent.memory_key, user_id=sent.user_id, developer_id=developer_id):
+def _check_memory_key(
+    deployment: Deployment, developer_id: str, sent: wire.MemoryFields, generation: int
+) -> None:
+    pair = {"user_id": sent.user_id, "developer_id": developer_id}
+    if not deployment.is_memory_key(sent.memory_key, **pair, generation=generation):
         raise wrong_memory_key()
 
 

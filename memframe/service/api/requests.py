@@ -15,6 +15,7 @@ from memframe.service.api.exchange import (
     decode,
     deployment_of,
     developer_of,
+    query,
     quick_read,
     route,
 )
@@ -43,10 +44,17 @@ def create_request(request: ApiRequest, body: RawBody) -> Response[bytes]:
 @get(route(wire.LIST_REQUESTS))
 @quick_read
 def list_requests(request: ApiRequest) -> Response[bytes]:
-    """All access requests of the developer, oldest first."""
+    """Return access requests of the developer, oldest first: `rules.MAX_LIMIT` at most, and where the rest begins.
+
+    The specification gives this list no parameters; ``limit`` and ``cursor`` are those of the memories, and the
+    first page without them is all that most developers have.
+    """
     deployment, developer_id = deployment_of(request), developer_of(request)
-    items = [_on_wire(deployment, stored) for stored in deployment.store.requests.of_developer(developer_id)]
-    return answer(wire.AccessRequestList(items, len(items)))
+    limit, cursor = query(request, "limit"), query(request, "cursor")
+    size = rules.MAX_LIMIT if limit is None else rules.page_limit(limit)
+    found, total, are_more = deployment.store.requests.of_developer(developer_id, after=cursor, limit=size)
+    items = [_on_wire(deployment, stored) for stored in found]
+    return answer(wire.AccessRequestList(items, total, items[-1].id if are_more else None))
 
 
 @get(route(wire.GET_REQUEST))
@@ -90,7 +98,9 @@ def _own_request(request: ApiRequest, request_id: str) -> StoredRequest:
 
 
 def _memory_key(deployment: Deployment, stored: StoredRequest) -> Secret:
-    return deployment.master_key.memory_key(user_id=stored.user_id, developer_id=stored.developer_id)
+    return deployment.master_key.memory_key(
+        user_id=stored.user_id, developer_id=stored.developer_id, generation=stored.generation
+    )
 
 
 def _on_wire(deployment: Deployment, stored: StoredRequest) -> wire.AccessRequest:

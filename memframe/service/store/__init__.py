@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from sqlalchemy import event
+from sqlalchemy import delete, event
 
 from memframe.errors import AccessError, ConfigError, ServiceError
 from memframe.service.store.accounts import Accounts, Developer, User, lock_user
 from memframe.service.store.authorizations import AuthorizationCode, Authorizations, UserToken
 from memframe.service.store.engine import (
+    OTHER_KEY,
+    alone,
     cause_of,
+    check_key,
     name_of,
     naming_database_errors,
     open_engine,
@@ -27,10 +31,12 @@ from memframe.service.store.lookups import Lookups
 from memframe.service.store.memories import RESTORABLE, Memories, granted_memory
 from memframe.service.store.postgresql import is_away
 from memframe.service.store.readers import Readers
-from memframe.service.store.requests import AccessRequests, StoredRequest, granted_key_version
+from memframe.service.store.requests import AccessRequests, StoredRequest, granted_keys
+from memframe.service.store.schema import meta
 from memframe.service.store.sessions import Sessions
 from memframe.service.store.sqlite import sqlite_url
 from memframe.service.store.statements import Queries
+from memframe.service.store.user_keys import Rewrap, rewrap_keys
 from memframe.service.store.writers import Writers
 from memframe.service.times import Clock, utc_now
 from memframe.service.tokens import bad_token
@@ -158,21 +164,56 @@ class Store:
         name = self._engine.url.database
         return Path(name) if self._engine.dialect.name == "sqlite" and name else None
 
-    def is_bound(self) -> bool:
-        """Whether the data belongs to a master key already."""
+    def is_bound(self, fingerprint: str | None = None) -> bool:
+        """Return True where the data belongs to a master key already, or to the one with this fingerprint."""
         with self._engine.connect() as connection:
-            return read_meta(connection, "master_key") is not None
+            bound_to = read_meta(connection, "master_key")
+        return bound_to is not None and fingerprint in {None, bound_to}
 
-    def bind(self, fingerprint: str) -> None:
-        """Tie the data to the master key with this fingerprint; data of another key is refused."""
+    def bind(self, fingerprint: str) -> str | None:
+        """Tie the data to the master key with this fingerprint; return the first one, wrapped, if it is another.
+
+        Data of another key is refused, now and whenever a connection is made: a process that has lost all of its
+        connections does not go on with a key that was replaced meanwhile.
+        """
         with writing(self._engine) as connection:
             bound_to = read_meta(connection, "master_key")
             if bound_to is None:
                 write_meta(connection, "master_key", fingerprint)
             elif bound_to != fingerprint:
-                raise ConfigError(
-                    "this database belongs to another master key; restore the key file that was beside it"
-                )
+                raise ConfigError(OTHER_KEY)
+            first = read_meta(connection, "first_master_key")
+        event.listen(self._engine, "connect", partial(check_key, fingerprint))
+        return first
+
+    def replace_master_key(
+        self, fingerprint: str, first: str, rewrap: Rewrap, save: Callable[[], None]
+    ) -> int:
+        """Wrap all keys of users anew and tie the data to another master key, all at once; the number of keys.
+
+        Parameters
+        ----------
+        fingerprint : str
+            Of the new master key.
+        first : str
+            The first master key, wrapped by the new one.
+        rewrap : callable
+            Makes the new wrapping of a key out of the old one, for a user's id and a version.
+        save : callable
+            Writes the new master key down, before the transaction ends.
+
+        Raises
+        ------
+        ConfigError
+            Another process is connected to the database.
+        """
+        with alone(self._engine) as connection:
+            n_keys = rewrap_keys(connection, rewrap)
+            connection.execute(delete(meta).where(meta.c.name.in_(["master_key", "first_master_key"])))
+            write_meta(connection, "master_key", fingerprint)
+            write_meta(connection, "first_master_key", first)
+            save()
+        return n_keys
 
     def close(self) -> None:
         """Finish what is being written, and give all connections back."""
@@ -183,14 +224,22 @@ class Store:
         self._engine.dispose()
 
     def _granted(self, queries: Queries, developer_id: str, user_id: str, *, lock: bool = False) -> Memories:
-        key_version = granted_key_version(queries, developer_id=developer_id, user_id=user_id, lock=lock)
-        if key_version is None:
+        granted = granted_keys(queries, developer_id=developer_id, user_id=user_id, lock=lock)
+        if granted is None:
             raise self._no_grant(developer_id)
-        return self._memories(queries, developer_id, user_id, key_version)
+        return self._memories(queries, developer_id, user_id, *granted)
 
-    def _memories(self, queries: Queries, developer_id: str, user_id: str, key_version: int) -> Memories:
-        known = {"developer_id": developer_id, "user_id": user_id}
-        return Memories(queries, **known, key_version=key_version, now=self._now())
+    def _memories(
+        self, queries: Queries, developer_id: str, user_id: str, key_version: int, key_generation: int = 1
+    ) -> Memories:
+        return Memories(
+            queries,
+            developer_id=developer_id,
+            user_id=user_id,
+            key_version=key_version,
+            key_generation=key_generation,
+            now=self._now(),
+        )
 
     def _no_grant(self, developer_id: str) -> ServiceError:
         developer = self.accounts.developer(developer_id)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Table, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from memframe.errors import ConflictError, NotFoundError
@@ -15,6 +16,7 @@ from memframe.service.logs import log_event
 from memframe.service.store.engine import columns_of, fetch_all, fetch_one, writing
 from memframe.service.store.postgresql import lock_schema
 from memframe.service.store.schema import (
+    access_requests,
     authorization_codes,
     connections,
     developers,
@@ -52,6 +54,15 @@ class User(Struct, frozen=True):
     password_hash: str
     key_version: int
     disabled: bool
+    created_at: datetime
+    password_of_operator: bool = False
+
+
+class ConnectedDeveloper(Struct, frozen=True):
+    """An application that has a memory key of a user's."""
+
+    id: str
+    name: str
     created_at: datetime
 
 
@@ -116,9 +127,30 @@ class Accounts:
             query = select(developers).order_by(developers.c.created_at, developers.c.id)
             return fetch_all(connection, Developer, query)
 
-    def add_user(self, *, user_id: str, email: str, password_hash: str, wrapped_key: bytes) -> User:
-        """A new person with the first version of the encryption key; the e-mail ignores case."""
-        user = User(user_id, email.casefold(), password_hash, 1, disabled=False, created_at=self._now())
+    def set_developer_secret(self, developer_id: str, **hashes: str) -> None:
+        """Replace ``api_key_hash`` or ``client_secret_hash``; the old one is refused from the next call on."""
+        with writing(self._engine) as connection:
+            connection.execute(update(developers).where(developers.c.id == developer_id).values(**hashes))
+
+    def add_user(
+        self,
+        *,
+        user_id: str,
+        email: str,
+        password_hash: str,
+        wrapped_key: bytes,
+        password_of_operator: bool = False,
+    ) -> User:
+        """Add a person with the first version of the encryption key; the e-mail ignores case."""
+        user = User(
+            user_id,
+            email.casefold(),
+            password_hash,
+            1,
+            disabled=False,
+            created_at=self._now(),
+            password_of_operator=password_of_operator,
+        )
         try:
             with writing(self._engine) as connection:
                 connection.execute(insert(users).values(**columns_of(user)))
@@ -137,10 +169,14 @@ class Accounts:
         """The person with an e-mail address, whatever its case."""
         return self._user(users.c.email == email.casefold())
 
-    def set_password(self, user_id: str, password_hash: str) -> None:
-        """Another password for a person, who is signed out everywhere."""
+    def set_password(self, user_id: str, password_hash: str, *, of_operator: bool) -> None:
+        """Give a person another password, and sign the person out everywhere.
+
+        ``of_operator`` notes that somebody else knows it, which the dashboard says until it is changed.
+        """
+        values = {"password_hash": password_hash, "password_of_operator": of_operator}
         with writing(self._engine) as connection:
-            connection.execute(update(users).where(users.c.id == user_id).values(password_hash=password_hash))
+            connection.execute(update(users).where(users.c.id == user_id).values(**values))
             connection.execute(delete(sessions).where(sessions.c.user_id == user_id))
 
     def set_disabled(self, kind: type[Developer | User], account_id: str, *, disabled: bool) -> None:
@@ -165,17 +201,71 @@ class Accounts:
         with self._engine.connect() as connection:
             return fetch_all(connection, User, select(users).order_by(users.c.created_at, users.c.id))
 
-    def connect(self, *, user_id: str, developer_id: str, memory_key_hash: str) -> None:
-        """Note that a developer was given a user's memory key; a second time changes nothing.
+    def connect(self, *, user_id: str, developer_id: str, key_hash: Callable[[int], str]) -> int:
+        """Note that a developer is given a user's memory key; return the generation of the key.
 
-        A database that locks rows keeps the user's: of two exchanges at once, the second sees the first.
+        A second time changes nothing. After `disconnect` the generation is the next one. A database that locks
+        rows keeps the user's: of two exchanges at once, the second sees the first.
+
+        Parameters
+        ----------
+        user_id, developer_id : str
+        key_hash : callable
+            Gives the hash of the memory key of a generation.
         """
         pair = {"user_id": user_id, "developer_id": developer_id}
+        this = (connections.c.user_id == user_id) & (connections.c.developer_id == developer_id)
         with writing(self._engine) as connection:
             lock_user(connection, user_id)
-            if not _is_connected(connection, **pair):
-                new = {**pair, "memory_key_hash": memory_key_hash, "created_at": self._now()}
-                connection.execute(insert(connections).values(**new))
+            query = select(connections.c.generation, connections.c.ended_at).where(this)
+            known = connection.execute(query).one_or_none()
+            if known and known.ended_at is None:
+                return int(known.generation)
+            generation = known.generation + 1 if known else 1
+            new = {
+                "generation": generation,
+                "memory_key_hash": key_hash(generation),
+                "created_at": self._now(),
+                "ended_at": None,
+            }
+            if known:
+                connection.execute(update(connections).where(this).values(**new))
+            else:
+                connection.execute(insert(connections).values(**pair, **new))
+            return int(generation)
+
+    def disconnect(self, *, user_id: str, developer_id: str) -> None:
+        """End all that a developer has of a user: memory key, access, requests, codes and tokens.
+
+        `NotFoundError` where the two are not connected. The next exchange gives another memory key.
+        """
+        now = self._now()
+        with writing(self._engine) as connection:
+            lock_user(connection, user_id)
+
+            def end(table: Table, condition: ColumnElement[bool], **values: object) -> int:
+                pair = (table.c.user_id == user_id) & (table.c.developer_id == developer_id)
+                return connection.execute(update(table).where(pair, condition).values(**values)).rowcount
+
+            if end(connections, connections.c.ended_at.is_(None), ended_at=now) != 1:
+                message = "this application is not connected to your account"
+                raise NotFoundError(message, status=404, code="not_found")
+            for before, after in (("pending", "rejected"), ("approved", "revoked")):
+                end(access_requests, access_requests.c.status == before, status=after, updated_at=now)
+            end(authorization_codes, authorization_codes.c.used_at.is_(None), used_at=now)
+            end(user_tokens, user_tokens.c.revoked_at.is_(None), revoked_at=now)
+        log_event("disconnected", user_id=user_id, developer_id=developer_id)
+
+    def connected_developers(self, user_id: str) -> list[ConnectedDeveloper]:
+        """Return the applications that have a memory key of the user's, by name."""
+        query = (
+            select(developers.c.id, developers.c.name, connections.c.created_at)
+            .join(connections, connections.c.developer_id == developers.c.id)
+            .where(connections.c.user_id == user_id, connections.c.ended_at.is_(None))
+            .order_by(developers.c.name, developers.c.id)
+        )
+        with self._engine.connect() as connection:
+            return fetch_all(connection, ConnectedDeveloper, query)
 
     def connected_user(self, *, developer_id: str, memory_key_hash: str) -> str | None:
         """The user behind a memory key, if it was given to this developer and the user is there."""
@@ -184,6 +274,7 @@ class Accounts:
             .join(users, users.c.id == connections.c.user_id)
             .where(connections.c.memory_key_hash == memory_key_hash)
             .where(connections.c.developer_id == developer_id, users.c.disabled.is_(False))
+            .where(connections.c.ended_at.is_(None))
         )
         with self._engine.connect() as connection:
             return connection.scalar(query)
@@ -208,10 +299,3 @@ def lock_user(connection: Connection, user_id: str) -> int:
     if key_version is None:
         raise NotFoundError(f"there is no user {user_id}", status=404, code="not_found")
     return int(key_version)
-
-
-def _is_connected(connection: Connection, *, user_id: str, developer_id: str) -> bool:
-    query = select(connections.c.user_id).where(
-        connections.c.user_id == user_id, connections.c.developer_id == developer_id
-    )
-    return connection.scalar(query) is not None

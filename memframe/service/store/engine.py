@@ -11,15 +11,32 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar
 
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, Select, create_engine, insert, make_url, select, update
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Select,
+    create_engine,
+    insert,
+    inspect,
+    make_url,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+from sqlalchemy.schema import CreateTable
 
 from memframe.errors import ConfigError
+from memframe.service.store import postgresql, sqlite
 from memframe.service.store.postgresql import check_encoding, lock_schema, prepare_postgresql, with_driver
 from memframe.service.store.schema import SCHEMA_VERSION, UPGRADED, meta, metadata
 from memframe.service.store.sqlite import prepare_sqlite
 
 _PREPARE = {"sqlite": prepare_sqlite, "postgresql": prepare_postgresql}
+
+OTHER_KEY = "this database belongs to another master key; restore the key file that was beside it"
+
+_SHUT_OUT = {"sqlite": sqlite.alone, "postgresql": postgresql.alone}
 
 Record = TypeVar("Record", bound=Struct)
 Parameters = Mapping[str, Any]
@@ -100,6 +117,32 @@ def writing(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
+@contextmanager
+def alone(engine: Engine) -> Iterator[Connection]:
+    """A transaction that will write, and during which no other process is connected to the database.
+
+    Whoever connects meanwhile waits for its end, and reads then what it wrote.
+    """
+    engine.dispose()  # our own idle connections are not another process
+    turn = engine.get_execution_options().get("turn") or nullcontext()
+    with turn, engine.connect().execution_options(writes=True) as connection:
+        try:
+            shut_others_out = _SHUT_OUT[engine.dialect.name]
+            with shut_others_out(connection):
+                yield connection
+        finally:
+            connection.invalidate()  # it was set up for this alone
+
+
+def check_key(fingerprint: str, connection: Any, record: object) -> None:  # noqa: ARG001 - the event's signature
+    """Refuse a new connection to data that was tied to another master key since."""
+    (bound_to,) = connection.execute("SELECT value FROM meta WHERE name = 'master_key'").fetchone()
+    connection.commit()
+    if bound_to != fingerprint:
+        connection.close()  # SQLAlchemy forgets one that an event has refused
+        raise OperationalError(None, None, ConfigError(OTHER_KEY))
+
+
 def fetch_one(
     connection: Connection, record: type[Record], query: Select[Any], parameters: Parameters | None = None
 ) -> Record | None:
@@ -130,6 +173,7 @@ def _create_tables(engine: Engine) -> None:
         if version is None:
             write_meta(connection, "schema_version", str(SCHEMA_VERSION))
         elif int(version) in UPGRADED:
+            _add_missing_columns(connection)
             connection.execute(
                 update(meta).where(meta.c.name == "schema_version").values(value=str(SCHEMA_VERSION))
             )
@@ -138,6 +182,20 @@ def _create_tables(engine: Engine) -> None:
                 f"the database is of schema version {version}, this memframe reads {SCHEMA_VERSION}; "
                 "install the version of memframe that wrote it"
             )
+
+
+def _add_missing_columns(connection: Connection) -> None:
+    """Add the columns and indexes that tables of an earlier schema lack; columns are nullable or have a default."""
+    quote = connection.dialect.identifier_preparer.format_table
+    for table in metadata.tables.values():
+        compiler = connection.dialect.ddl_compiler(connection.dialect, CreateTable(table))
+        known = {column["name"] for column in inspect(connection).get_columns(table.name)}
+        for column in table.columns:
+            if column.name not in known:
+                spelled = compiler.get_column_specification(column)
+                connection.execute(text(f"ALTER TABLE {quote(table)} ADD COLUMN {spelled}"))
+        for index in table.indexes:
+            index.create(connection, checkfirst=True)
 
 
 def read_meta(connection: Connection, name: str) -> str | None:

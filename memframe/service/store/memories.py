@@ -113,11 +113,21 @@ class Memories:
     keys : UserKeys
     replays : Replays
         What the developer has created under an idempotency key.
+    key_generation : int
+        Of the memory key that the developer has for the user.
     """
 
     def __init__(
-        self, queries: Queries, *, developer_id: str, user_id: str, key_version: int, now: datetime
+        self,
+        queries: Queries,
+        *,
+        developer_id: str,
+        user_id: str,
+        key_version: int,
+        now: datetime,
+        key_generation: int = 1,
     ) -> None:
+        self.key_generation = key_generation
         self._queries = queries
         self._user_id = user_id
         self._developer_id = developer_id

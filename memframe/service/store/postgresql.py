@@ -7,6 +7,8 @@ server has ended, because it was started again, is replaced before anybody is to
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from selectors import EVENT_READ, DefaultSelector
 from typing import Any
 
@@ -18,6 +20,8 @@ from memframe.errors import ConfigError
 LOCK_TIMEOUT_MS = 10_000
 NETWORK_TIMEOUTS = {"connect_timeout": 10, "tcp_user_timeout": 10_000}
 """Parameters of the driver, in seconds and in milliseconds; those that an address names are its own."""
+
+LEAVING_ROUNDS = 20
 
 SCHEMA_LOCK = 0x6D656D66
 """Any number will do that nobody else locks in the same database."""
@@ -83,6 +87,26 @@ def check_encoding(connection: Connection, name: str) -> None:
             f"{name} is in the encoding {encoding}, which cannot keep every text; make one in UTF8, and name it: "
             "CREATE DATABASE memframe_utf8 ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0"
         )
+
+
+@contextmanager
+def alone(connection: Connection) -> Iterator[None]:
+    """A transaction during which nobody else has a session in the database, or gets further than to its door."""
+    others = text(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename IS NOT NULL "
+        "AND pid <> pg_backend_pid()"
+    )
+    with connection.begin():
+        connection.execute(text("LOCK TABLE meta IN ACCESS EXCLUSIVE MODE"))
+        for _ in range(LEAVING_ROUNDS):  # a session lasts a moment longer than its client
+            if not connection.scalar(others):
+                break
+            connection.execute(text("SELECT pg_stat_clear_snapshot(), pg_sleep(0.1)"))
+        else:
+            raise ConfigError(
+                "the database is in use; stop the service and whatever else is connected to it, and try again"
+            )
+        yield
 
 
 def lock_schema(connection: Connection) -> None:

@@ -28,6 +28,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    false,
 )
 
 from memframe.service.times import instant_text, parse_instant
@@ -36,7 +37,7 @@ SCHEMA_VERSION = 3
 """Raised with every change of the tables; data written by a newer one is refused at start-up."""
 
 UPGRADED = frozenset({2})
-"""Earlier versions that lack only tables, which are made at start-up."""
+"""Earlier versions that lack only tables and columns with a default, which are made at start-up."""
 
 metadata = MetaData()
 
@@ -96,6 +97,7 @@ users = Table(
     Column("id", Id, primary_key=True),
     Column("email", String(320), nullable=False, unique=True),
     Column("password_hash", Text, nullable=False),
+    Column("password_of_operator", Boolean, nullable=False, server_default=false()),
     Column("key_version", Integer, nullable=False),
     Column("disabled", Boolean, nullable=False, default=False),
     Column("created_at", Time, nullable=False),
@@ -116,7 +118,9 @@ connections = Table(
     Column("user_id", Id, ForeignKey("users.id"), primary_key=True),
     Column("developer_id", Id, ForeignKey("developers.id"), primary_key=True),
     Column("memory_key_hash", Hash, nullable=False, unique=True),
+    Column("generation", Integer, nullable=False, server_default="1"),  # of the memory key
     Column("created_at", Time, nullable=False),
+    Column("ended_at", Time),
 )
 
 access_requests = Table(
@@ -133,6 +137,7 @@ access_requests = Table(
     ForeignKeyConstraint(["user_id", "developer_id"], ["connections.user_id", "connections.developer_id"]),
     Index("access_requests_by_grant", "developer_id", "user_id", "status"),
     Index("access_requests_by_user", "user_id", "seq"),
+    Index("access_requests_by_developer", "developer_id", "seq"),
 )
 
 memories = Table(

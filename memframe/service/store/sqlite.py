@@ -11,7 +11,8 @@ often.
 from __future__ import annotations
 
 import sqlite3
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -19,6 +20,9 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, event
 from sqlalchemy.exc import OperationalError
 
+from memframe.errors import ConfigError
+
+IN_USE = "the database is in use; stop the service and whatever else is connected to it, and try again"
 BUSY_TIMEOUT_MS = 10_000
 BUSY_ROUND_MS = 3
 
@@ -46,6 +50,28 @@ def prepare_sqlite(engine: Engine) -> None:
             _begin_to_write(connection)
         else:
             connection.exec_driver_sql("BEGIN")
+
+
+@contextmanager
+def alone(connection: Connection) -> Iterator[None]:
+    """A transaction on a file that no other connection is open to.
+
+    As long as one is, SQLite does not leave the mode in which every connection of ours opens a file; and none can
+    enter it again while the transaction is under way.
+    """
+    driver: Any = connection.connection.driver_connection
+    driver.execute("PRAGMA busy_timeout=0")
+    try:
+        driver.execute("PRAGMA journal_mode=DELETE")
+        with connection.begin():
+            if driver.execute("PRAGMA journal_mode").fetchone() != ("delete",):
+                raise ConfigError(IN_USE)
+            driver.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
+            yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+            raise
+        raise ConfigError(IN_USE) from None
 
 
 def _make_private(url: URL) -> None:

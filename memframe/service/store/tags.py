@@ -7,9 +7,10 @@ from functools import cache
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import BindParameter, bindparam, insert, select, update
+from sqlalchemy import BindParameter, bindparam, func, insert, select, update
 
-from memframe.errors import NotFoundError
+from memframe.errors import ConflictError, NotFoundError
+from memframe.service.rules import MAX_USER_TAGS
 from memframe.service.store.schema import tags
 from memframe.service.store.statements import Queries, Row, Statement
 from memframe.wire import Tag
@@ -21,6 +22,7 @@ _COLUMNS = [tags.c[name] for name in Tag.__struct_fields__]
 _OF_USER = tags.c.user_id == bindparam("user_id")
 _ALL = Statement(select(*_COLUMNS).where(_OF_USER).order_by(tags.c.name, tags.c.id))
 _ONE = Statement(select(*_COLUMNS).where(_OF_USER, tags.c.id == bindparam("tag_id")))
+_NUMBER = Statement(select(func.count()).where(_OF_USER))
 _ADD = Statement(insert(tags))
 _SET_ENABLED = Statement(
     update(tags)
@@ -92,9 +94,14 @@ class Tags:
         """Ids by name of all names; those that the user has no tag for get one."""
         known: dict[str, str] = self._queries.remembered(("tags", self._user_id), dict)
         known |= self.ids_of([name for name in names if name not in known])
-        for name in names:
-            if name not in known:
-                known[name] = self.add({"name": name})
+        new = [name for name in names if name not in known]
+        if new:
+            ((number,),) = self._queries.rows(_NUMBER, user_id=self._user_id)
+            if number + len(new) > MAX_USER_TAGS:
+                message = f"a user has at most {MAX_USER_TAGS} tags, and this one has {number}; use tags that are there"
+                raise ConflictError(message, status=409, code="too_many_tags")
+        for name in new:
+            known[name] = self.add({"name": name})
         return {name: known[name] for name in names}
 
     def set_enabled(self, name: str, *, enabled: bool) -> Tag:

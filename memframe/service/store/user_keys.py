@@ -6,13 +6,19 @@ ever given out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, literal, select, tuple_, update
 
 from memframe.service.store.schema import user_keys, users
 from memframe.service.store.statements import Queries, Statement
 from memframe.service.times import instant_text
+
+Rewrap = Callable[[str, int, bytes], bytes]
+"""Makes the new wrapping of a user's key out of the old one, for the user's id and the version."""
+
+BATCH = 1000
 
 _WRAPPED = Statement(
     select(user_keys.c.wrapped_key)
@@ -23,6 +29,24 @@ _ADD = Statement(insert(user_keys))
 _SET_PRESENT = Statement(
     update(users).where(users.c.id == bindparam("user_id")).values(key_version=bindparam("version"))
 )
+
+
+def rewrap_keys(connection: Connection, rewrap: Rewrap) -> int:
+    """Replace the wrapping of every key of every user; return their number."""
+    n_keys, place = 0, tuple_(user_keys.c.user_id, user_keys.c.version)
+    some = select(user_keys.c.user_id, user_keys.c.version, user_keys.c.wrapped_key).order_by(
+        user_keys.c.user_id, user_keys.c.version
+    )
+    rows = connection.execute(some.limit(BATCH)).all()
+    while rows:
+        for user_id, version, wrapped in rows:
+            this = (user_keys.c.user_id == user_id) & (user_keys.c.version == version)
+            new = rewrap(user_id, version, bytes(wrapped))
+            connection.execute(update(user_keys).where(this).values(wrapped_key=new))
+        n_keys += len(rows)
+        after = place > tuple_(literal(rows[-1][0]), literal(rows[-1][1]))
+        rows = connection.execute(some.where(after).limit(BATCH)).all()
+    return n_keys
 
 
 class UserKeys:

@@ -1,4 +1,4 @@
-"""What a run has from its surroundings: time, chance, and its places on the disk."""
+"""Time, chance and places on the disk, which `Client` holds so that tests can set others."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memframe.journal import Connect
 from memframe.vault import Vault, open_vault
 
 
+def utc_now() -> datetime:
+    """Return the time, in UTC."""
+    return datetime.now(UTC)
+
+
 @dataclass(frozen=True)
-class Surroundings:
-    """Time, chance and places; tests bring their own.
+class Runtime:
+    """Time, chance and places; for tests.
 
     Attributes
     ----------
@@ -38,8 +42,8 @@ class Surroundings:
 
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
-    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    now: Callable[[], datetime] = utc_now
     chance: Callable[[], float] = random.random
     open_vault: Callable[[], Vault] = open_vault
     folder: Path | None = None
-    connect: Connect = sqlite3.connect
+    connect: Callable[..., sqlite3.Connection] = sqlite3.connect
