@@ -28,7 +28,7 @@ from memframe.audit.sharing import Related, made, made_by_two
 from memframe.audit.stale import find_stale
 from memframe.audit.superseded import superseded_among
 from memframe.audit.tags import find_tags
-from memframe.audit.texts import TEXT_FIELDS
+from memframe.audit.texts import MAX_CHARACTERS, TEXT_FIELDS, are_too_long
 from memframe.audit.withholding import LOOKING, withhold
 from memframe.collector import collector_paused
 from memframe.errors import ConfigError, FrameError, check_kind
@@ -202,5 +202,17 @@ def _not_checked(memories: pd.DataFrame, parts: Mapping[Check, pd.DataFrame]) ->
         yield f"The content of {number_of(n_closed, 'memory', 'memories')} that could not be opened."
     if memories.attrs.get("memframe", {}).get("complete") is False:
         yield "Memories beyond the limit of the load: there are more than were audited."
+    fields = [name for name in TEXT_FIELDS if name in memories.columns]
+    too_long = {name: are_too_long(memories, name) for name in fields}
+    if n_long := int(np.logical_or.reduce([*too_long.values()]).sum()):
+        yield (
+            f"Text beyond the first {MAX_CHARACTERS:,} characters of a field, in "
+            f"{number_of(n_long, 'memory', 'memories')}."
+        )
+    if n_long := int(too_long["content"].sum()):
+        yield (
+            f"Contents longer than {MAX_CHARACTERS:,} characters, in {number_of(n_long, 'memory', 'memories')}, for "
+            "junk, near duplicates, changed values and superseded facts."
+        )
     for findings in parts.values():
         yield from findings.attrs.get("not_checked", ())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from memframe.audit.findings import findings_frame, joined
 from memframe.audit.language.timewords import RULES, Expiry, Rule, expiries
-from memframe.audit.texts import text_column
+from memframe.audit.texts import first_characters, text_column
 
 
 def find_stale(memories: pd.DataFrame, *, now: pd.Timestamp, old_after_days: float = 730.0) -> pd.DataFrame:
@@ -54,7 +54,10 @@ def find_stale(memories: pd.DataFrame, *, now: pd.Timestamp, old_after_days: flo
 
 def _expired(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
     today = now.date()
-    written, contents = memories["created_at"].dt.date.tolist(), memories["content"].tolist()
+    written, contents = (
+        memories["created_at"].dt.date.tolist(),
+        first_characters(text_column(memories, "content")).to_pylist(),
+    )
     found: list[tuple[int, Expiry]] = []
     for row, rules in _rules_by_row(memories).items():
         passed = [expiry for expiry in expiries(contents[row], written[row], rules) if expiry.until < today]
@@ -76,7 +79,7 @@ def _expired(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
 
 def _rules_by_row(memories: pd.DataFrame) -> dict[int, list[Rule]]:
     """The rules that may find something, for the rows in which any does; RE2 looks a column at a time."""
-    content = text_column(memories, "content")
+    content = first_characters(text_column(memories, "content"))
     dated = memories["created_at"].notna().to_numpy()
     by_row: dict[int, list[Rule]] = defaultdict(list)
     for rule in RULES:

@@ -248,3 +248,12 @@ def test_one_memory_of_repeated_words_does_not_hold_up_the_check(words):
 
     check(10)()  # patterns are made ready
     assert cpu_seconds(check(10_000), times=1) <= 3 * cpu_seconds(check(5_000), times=1) + 0.05
+
+
+def test_repeated_words_beside_others_are_compared_in_proportion():
+    def check(n_characters):
+        texts = [repeated(words, n_characters) for words in ("a", "1-", "a=b&", "the", "abandon", "moved to")]
+        return lambda: find_changed_values(frame_of(texts))
+
+    check(10)()
+    assert cpu_seconds(check(8_000), times=2) <= 3 * cpu_seconds(check(4_000), times=2) + 0.05

@@ -1,5 +1,6 @@
 """Checks that read one memory at a time: figures on corpora that others could have written, and exact places."""
 
+import time
 import timeit
 from importlib.resources import files
 from pathlib import Path
@@ -11,11 +12,13 @@ from hypothesis import strategies as st
 
 import memframe as mf
 from memframe.audit import find_junk, find_personal_data, find_secrets
+from memframe.audit.junk.moments import _TECHNICAL
 from memframe.audit.secret.values import Value, is_amount
 from tests.audit import adversarial, junk_corpus, personal_corpus, secret_corpus, seen, unseen
 from tests.audit.figures import frame_of, record_figures, span_figures
 from tests.pairs.corpus import corpus as facts
 
+FILE_NAME = _TECHNICAL[0]
 LISTS = adversarial.read_lists()
 LOCOMO = Path(__file__).parents[3] / "shared" / "data" / "locomo_memories.jsonl"
 PROJECT_NOTES = Path(__file__).with_name("project_notes.txt").read_text("utf-8").splitlines()
@@ -271,3 +274,36 @@ def test_a_gap_behind_a_secret_takes_time_in_proportion():
     assert seconds(240) < 50 * seconds(24), (
         "twice as many would take eight times as long, if all ways were tried"
     )
+
+
+def test_of_a_long_text_the_beginning_is_read_and_the_rest_is_said_to_be_unread():
+    beginning, fact = "the password is hunter2-Blue9. ", " Allergic to penicillin."
+    texts = [
+        beginning + "a " * 60_000 + fact,
+        "heartbeat ok " * 9_000 + fact,
+        "b " * 60_000,
+        "b " * 60_000 + "c",
+    ]
+    audit = mf.audit_memories(frame_of(texts))
+    assert set(audit.rows("secret")["id"]) == {"0"}
+    assert audit.rows("junk").empty, "the fact at the end would go with the rest"
+    assert audit.rows("near_duplicate").empty
+    assert "Text beyond the first 100,000 characters of a field, in 4 memories." in audit.not_checked
+    assert any(
+        words.startswith("Contents longer than 100,000 characters, in 4") for words in audit.not_checked
+    )
+
+
+def test_equal_long_texts_are_copies_and_longer_ones_are_none():
+    long = "likes tea " * 12_000
+    found = mf.audit_memories(frame_of([long, long, long + "and milk"])).rows("exact_duplicate")
+    assert found["id"].tolist() == ["0", "1"]
+
+
+def test_a_run_of_hyphens_is_no_name_of_a_file_sought_from_each_of_them():
+    def seconds(n):
+        return min(
+            timeit.repeat(lambda: FILE_NAME.search("-" * n), number=1, repeat=3, timer=time.process_time)
+        )
+
+    assert seconds(32_000) <= 3 * seconds(16_000) + 0.02

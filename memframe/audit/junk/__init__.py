@@ -26,7 +26,7 @@ from memframe.audit.junk import (
 )
 from memframe.audit.junk.repeats import find_repeats
 from memframe.audit.junk.signs import ACTIONS, Kind, Sign, quoted
-from memframe.audit.texts import text_column, texts_with
+from memframe.audit.texts import text_column, texts_with, without_long_contents
 from memframe.columns import texts
 
 _JUDGES: tuple[tuple[Callable[[str], Sign | None], tuple[str, ...]], ...] = (
@@ -104,6 +104,7 @@ def find_junk(memories: pd.DataFrame) -> pd.DataFrame:
     0      heartbeat  m1  delete
     1  feedback_loop  m3  review
     """
+    memories = without_long_contents(memories)
     contents = text_column(memories, "content").to_pylist()
     found = {junk.row: junk for junk in _found(memories, contents)}  # of two signs the later one counts
     ids = memories["id"].tolist()

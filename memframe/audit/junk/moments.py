@@ -121,7 +121,7 @@ _WEAK = (
 
 _TECHNICAL = (
     re.compile(
-        r"(?<![\w/])(?:[\w.-]+/)*[\w-]+\.(?:py|[jt]sx?|rs|go|java|cpp|rb|sh|md|json|ya?ml|toml|txt|pdf"
+        r"(?<![\w/])(?:[\w.-]{1,100}/){0,30}[\w-]{1,100}\.(?:py|[jt]sx?|rs|go|java|cpp|rb|sh|md|json|ya?ml|toml|txt|pdf"
         r"|csv|log)\b"
         r"|\bhttps?://|\bsrc/\w"
     ),

@@ -30,6 +30,8 @@ from memframe.audit.likeness.layout import Layout, Places
 from memframe.audit.likeness.voice import is_on_terms, is_other_voice, is_over_in_one
 
 _MOST_SLIPS, _MOST_EXCHANGED = 2, 2.5
+_MOST_LOOSE_PAIRS = 10_000
+"""Pairs of words, one of each text, that are compared; texts that differ in more say different things."""
 _LONG = 8
 """Words from which on a text may be cut by its length."""
 _SHORT = 3
@@ -59,6 +61,8 @@ class Comparison:
     def judged(self) -> Difference:
         """What the two are to each other; to be asked once."""
         if min(len(heavy(self._left)), len(heavy(self._right))) > _MOST_SLIPS + self._shared:
+            return APART
+        if len(self._left) * len(self._right) > _MOST_LOOSE_PAIRS:
             return APART
         if self._left and self._right:
             self._settle()

@@ -21,7 +21,7 @@ from memframe.audit.likeness.pairs import Pair, Pairs, compared
 from memframe.audit.likeness.promising import promising_pairs
 from memframe.audit.likeness.reader import Reader
 from memframe.audit.likeness.templates import changed_pairs
-from memframe.audit.texts import text_column
+from memframe.audit.texts import text_column, without_long_contents
 from memframe.collector import collector_paused
 
 _TEXTS_AT_ONCE = 50_000
@@ -74,6 +74,7 @@ def similar_pairs(memories: pd.DataFrame) -> SimilarPairs:
     memories : DataFrame
         Columns as `load_memories` has them; rows without content are left out.
     """
+    memories = without_long_contents(memories)
     column = text_column(memories, "content")
     rows = np.flatnonzero(copies_of(memories) == np.arange(len(memories)))
     owners = owners_of(memories)[rows]
