@@ -94,7 +94,9 @@ def asked_for(actions: Actions) -> Asked:
     taken = list(actions)
     unknown = [name for name in taken if name not in PROPOSALS]
     if unknown:
-        raise ConfigError(f"actions: there is no {unknown[0]!r}; there is {', '.join(PLANNED)}")
+        name = unknown[0]
+        way = f"; {name} is a check: pass {{{name!r}: 'delete'}} or the like" if name in CHECKS else ""
+        raise ConfigError(f"actions: there is no {name!r}; there is {', '.join(PLANNED)}{way}")
     return Asked(frozenset(taken), {})
 
 

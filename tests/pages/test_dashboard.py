@@ -51,6 +51,7 @@ def status_of(service):
 # Passwords
 
 
+@pytest.mark.asvs("6.2.2", "6.2.3", "7.4.3", "7.5.1")
 def test_people_change_their_own_password(service, reader, email, new_browser):
     elsewhere = new_browser(service)
     elsewhere.sign_in(email)
@@ -93,6 +94,7 @@ def test_a_password_of_the_operators_is_asked_to_be_changed_until_it_is(service,
 # Disconnecting
 
 
+@pytest.mark.asvs("10.4.9", "10.7.3")
 def test_who_is_disconnected_keeps_nothing_and_gets_another_memory_key(
     service, reader, ask_for_access, status_of
 ):

@@ -327,6 +327,7 @@ def test_pages_by_bytes_leave_nothing_out_and_are_never_empty(grant, asked, limi
     assert max(kept) < 10_000, "only the last of a page may go beyond the bound"
 
 
+@pytest.mark.asvs("2.3.2", "2.4.1")
 def test_pending_requests_of_a_pair_are_bounded_and_make_room_again(grant, call, refused, service):
     body = {"memoryKey": grant.memory_key, "reason": "once more"}
     asked = [call.post("/access-requests", body).json()["id"] for _ in range(100)]

@@ -52,6 +52,7 @@ def rotate(folder, database=None):
     return CliRunner().invoke(main, ["service", "rotate-master-key", "--json", *where])
 
 
+@pytest.mark.asvs("11.2.2")
 def test_a_new_master_key_changes_nothing_that_applications_hold(backend, tmp_path):
     database, repeated = backend.new_database(), {"Idempotency-Key": "once"}
     with run_local(tmp_path, database=database, password_hasher=CHEAP_HASHER) as local:

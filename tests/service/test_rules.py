@@ -43,6 +43,7 @@ def test_email_addresses_that_are_none(email):
         rules.email_address(email)
 
 
+@pytest.mark.asvs("6.2.4", "6.2.12")
 @pytest.mark.parametrize("password", ["password1", "PASSWORD1", " 1234567890 ", "iloveyou", " " * 20])
 def test_passwords_that_are_guessed_first_are_refused(password):
     with pytest.raises(ConfigError, match=r"most used|blank"):
