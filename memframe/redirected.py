@@ -35,7 +35,7 @@ class _Redirect(NamedTuple):
     errors: list[str]
     descriptions: list[str]
     is_link: bool
-    """Whether it is the address that the user should open, and no answer."""
+    """True for the address that the user should open, which is no answer."""
 
 
 _ADDRESS = re.compile(r"://|^[?/]|\b(code|state|error)=")

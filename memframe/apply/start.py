@@ -134,9 +134,8 @@ def _in_question(note: Note, vault: Vault, plan: Plan) -> list[Change]:
         refusal = _unreadable(note, plan, fault)
         if note.owner is not None:
             raise refusal from None
-        if (
-            fault.errno != errno.EBUSY
-        ):  # in use it is by another user, as the right to write for this one is ours
+        # In use it is by another user, as the right to write for this one is ours.
+        if fault.errno != errno.EBUSY:
             warnings.warn(str(refusal), stacklevel=2)
         return []
 

@@ -31,7 +31,7 @@ from memframe.errors import FrameError
 from memframe.frames import NAMES
 
 _LIVE = r"^(['=+\-@\t\r\n\x00＝＋－＠])"  # noqa: RUF001 - spreadsheets obey the full-width ones too
-_LIVE_INSIDE = r"([;\t\r\n])(['=+\-@＝＋－＠])"  # noqa: RUF001
+_LIVE_INSIDE = r"([;\t\r\n])(['=+\-@＝＋－＠])"  # noqa: RUF001 - as above
 _MARKED, _MARKED_INSIDE = _LIVE.replace("^", "^'", 1), _LIVE_INSIDE.replace(")(", ")'(", 1)
 
 _WORD = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
@@ -84,7 +84,7 @@ def _restored_name(name: str) -> str:
     return re.sub(_MARKED_INSIDE, r"\1\2", re.sub(_MARKED, r"\1", name))
 
 
-class _Header(NamedTuple):
+class _FirstRow(NamedTuple):
     """The first row of a file, and who wrote it."""
 
     fields: list[str]
@@ -93,7 +93,7 @@ class _Header(NamedTuple):
     is_of_pandas: bool
 
 
-def _header(path: Path) -> _Header:
+def _header(path: Path) -> _FirstRow:
     limit = csv.field_size_limit()
     try:
         csv.field_size_limit(path.stat().st_size + 1)  # Python's reader takes 128 KiB a cell otherwise
@@ -112,7 +112,7 @@ def _header(path: Path) -> _Header:
     finally:
         csv.field_size_limit(limit)
     fields = names if is_of_pandas else [_restored_name(name) for name in names]
-    return _Header([*_fields_of_index(n_levels), *fields[n_levels:]], n_levels, is_of_pandas)
+    return _FirstRow([*_fields_of_index(n_levels), *fields[n_levels:]], n_levels, is_of_pandas)
 
 
 def _refuse_other_separator(path: Path, names: Sequence[str]) -> None:

@@ -143,7 +143,7 @@ def _text_bytes(array: pa.Array) -> bytes | memoryview:
 
 
 class Plain:
-    """What an archive in the open holds of tables of `tables_of_access`, or of a frame."""
+    """Write an archive in the open, of tables of `tables_of_access` or of a frame."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema

@@ -88,7 +88,7 @@ class Audit:
 
     @property
     def proposals(self) -> list[str]:
-        """What the cleanup would do, in words, with numbers of memories, each counted once."""
+        """Say what the cleanup would do, with numbers of memories, each counted once."""
         return proposals(self.by_memory)
 
     @property

@@ -9,8 +9,8 @@ import pandas as pd
 from memframe.audit.findings import are_figures, joined
 
 _SAME = ["check", "kind", "id", "field", "related_id", "evidence"]
-"""What makes two findings one: places move when a text is edited, scores with every change around, and so do the
-numbers in the evidence of a figure."""
+"""Columns by which a finding is known again: places move when a text is edited, scores with every change around, and
+so do the numbers in the evidence of a figure."""
 
 
 class Comparison(NamedTuple):

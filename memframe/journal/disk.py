@@ -19,7 +19,7 @@ from memframe.journal.records import STATUSES, Header
 APPLICATION_ID = 0x6D66_726A  # "mfrj", in the head of the file
 FORMAT = 2
 FORMATS = {1, FORMAT}
-"""What is read: in the first the header was not authenticated."""
+"""Formats that are read; in the first the header was not authenticated."""
 
 Connect = Callable[..., sqlite3.Connection]
 """`sqlite3.connect`, or what a test has in its place."""

@@ -40,7 +40,7 @@ KEPT_DAYS = 30
 
 
 class Note(NamedTuple):
-    """What is known of a run without its journal.
+    """Name the run of a note, and where its journal is.
 
     Attributes
     ----------
@@ -200,9 +200,7 @@ class Shelf:
             if entry and entry["state"] == "finished" and entry["created_at"] < before:
                 if note and note.owner:
                     self._write(note.file, {"journal": str(path), "is_purged": True})
-                with suppress(
-                    OSError
-                ):  # another process reads it, where that keeps it there: the next run tries again
+                with suppress(OSError):  # Windows keeps what another process reads: the next run tries again
                     remove(path)
 
     def _write(self, file: Path, told: dict[str, Any]) -> None:

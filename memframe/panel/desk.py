@@ -63,7 +63,7 @@ class Moment(Struct, frozen=True, kw_only=True):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a step is under way, beside one that only looks or listens."""
+        """Tell whether a step is under way that does not only look or listen."""
         doing = self.stand.doing
         return doing is not None and doing not in LOOKS and not self.stand.is_listening
 

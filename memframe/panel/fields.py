@@ -24,7 +24,7 @@ LABELS: Mapping[str, str] = {
     "client_secret": "Client secret",
     "redirect_uri": "Redirect address, as registered",
 }
-"""What the fields of the settings are called on the panel."""
+"""Labels of the fields of the panel, by the name of the setting."""
 
 _SETTING = re.compile(
     rf"\b(pass )?({'|'.join(LABELS)})(=\.\.\.| \(from the argument\))?(?!\w)", re.IGNORECASE

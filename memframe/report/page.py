@@ -144,7 +144,7 @@ def _picture(draw: Callable[[Any], object], words: str, size: tuple[float, float
 
 
 class _Names(NamedTuple):
-    """What memories are called, by id."""
+    """Labels and days of memories, by id."""
 
     labels: Mapping[str, str]
     days: Mapping[str, str]

@@ -19,7 +19,7 @@ from memframe.service.times import Seconds, instant_text
 LOGGERS = ("memframe", "uvicorn")
 
 CLIENT_LEFT = 499
-"""What other servers log for it, too; nobody is there to be answered."""
+"""Status of a request whose client left before the answer, as other servers log it, too."""
 
 _log = logging.getLogger("memframe.service.requests")
 _security_log = logging.getLogger("memframe.service.security")

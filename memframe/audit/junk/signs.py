@@ -27,7 +27,7 @@ Kind = Literal[
 ACTIONS: Mapping[Kind, Proposal] = MappingProxyType(
     {"empty": "delete", "heartbeat": "delete", "repeated": "merge"}
 )
-"""What is proposed for the kinds that show without any understanding of a text.
+"""Proposals for the kinds that show without any understanding of a text.
 
 All the others are told by wording, which limits, decisions and post-mortems share: they are for review.
 """

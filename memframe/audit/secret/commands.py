@@ -91,11 +91,11 @@ _NEXT_AFTER = (
     (re.compile(r"=\Z"), re.compile(_ASSIGNED)),
     (re.compile(""), re.compile(_NEXT)),
 )
-"""What stands before a value, and where the next command or field begins behind it: what a shell assigns ends with a
+"""Beginnings before a value, and where the next command or field begins behind it: what a shell assigns ends with a
 blank, what people tell may be a phrase."""
 
 _QUOTED = re.compile(r"[\"'][^\s\"'=]{0,64}\Z")
-"""What stands before a value that a quotation mark closes: the mark, and the name of a user at most."""
+"""Text before a value that a quotation mark closes: the mark, and the name of a user at most."""
 
 _SHORTEST, _LONGEST = 3, 200
 

@@ -186,7 +186,7 @@ class Memories:
         *,
         was_restored: bool = False,
     ) -> MemoryBlobResponse:
-        """What `add` answered, which was given the same; `ConflictError` where the record is no more.
+        """Repeat the answer of `add` to the same request; `ConflictError` where the record is no more.
 
         A restored record was updated at another time than it was created: its present one stands for it.
         """
