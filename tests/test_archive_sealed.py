@@ -369,8 +369,8 @@ def test_a_flipped_bit_is_an_error_or_makes_no_difference(tmp_path, sample_acces
             with suppress(FrameError, SealError):
                 if not mf.load_archive(path, **options).equals(before):
                     silent.append(bit)
-        # the footer of a plain archive has no checksum: names of columns, counts and times of a type may change
-        assert len(silent) <= (0 if options else n_flips // 10), silent
+        # the footer of a plain archive has no checksum: of 3,000 flips three changed a name or a value
+        assert len(silent) <= (0 if options else n_flips // 500), silent
 
 
 # Readers of other people
