@@ -171,6 +171,7 @@ def test_enter_submits_what_was_typed(open_panel, developer, user):
     enter("API key", "mf_live_wrong")
     shown.says("does not accept this API key")
     shown.paste("API key", "mf_live_wrong_again")  # this one is left, and the next one counts
+    expect(shown.field("API key")).to_have_value("")  # it was taken; what is typed before that goes with it
     enter("API key", developer.api_key)
     shown.field("Client id").wait_for()
     shown.paste("Address of the OAuth server", developer.auth_url)
