@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 
 from memframe.client import Client
-from memframe.client.responses import about
+from memframe.client.responses import require_same_id
 from memframe.display import card
 from memframe.envelope import Codec, Envelope
 from memframe.errors import AccessError, ConfigError, DecisionTimeout, check_kind
@@ -73,7 +73,9 @@ class Access:
         ProtocolError
             The credentials are another user's by now.
         """
-        credentials = about(_fetch(self.client, self.request_id), what=GET_CREDENTIALS, user_id=self.user_id)
+        credentials = require_same_id(
+            _fetch(self.client, self.request_id), what=GET_CREDENTIALS, user_id=self.user_id
+        )
         if credentials == self.credentials:
             return Access(self.client, self.request_id, credentials, self.envelope)
         envelope = self.envelope.rekeyed(credentials.encryption_key, credentials.key_version)

@@ -138,7 +138,7 @@ def is_open_to_others(path: Path) -> bool:
     return os.name == "posix" and bool(path.stat().st_mode & 0o077)
 
 
-class Holder(NamedTuple):
+class LockHolder(NamedTuple):
     """Who holds a lock."""
 
     pid: int
@@ -149,13 +149,13 @@ class Holder(NamedTuple):
         return f"process {self.pid} on {self.host}, since {self.since}"
 
 
-def this_process() -> Holder:
+def this_process() -> LockHolder:
     """Who we are, and from now on."""
-    return Holder(os.getpid(), socket.gethostname(), f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
+    return LockHolder(os.getpid(), socket.gethostname(), f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
 
 
 @contextmanager
-def holding(path: Path, *, what: str, wait_s: float = 0) -> Iterator[None]:
+def process_lock(path: Path, *, what: str, wait_s: float = 0) -> Iterator[None]:
     """The lock at `path`, for the length of a ``with`` block.
 
     Parameters
@@ -176,7 +176,7 @@ def holding(path: Path, *, what: str, wait_s: float = 0) -> Iterator[None]:
     --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "lock"
-    >>> with holding(path, what="the run"), holding(path, what="the run"):  # doctest: +ELLIPSIS
+    >>> with process_lock(path, what="the run"), process_lock(path, what="the run"):  # doctest: +ELLIPSIS
     ...     pass
     Traceback (most recent call last):
     memframe.errors.JournalError: the run is in use by process ... Wait until that is done, or end it
@@ -217,7 +217,7 @@ def _refusal(lock: sqlite3.Connection, what: str, path: Path, fault: sqlite3.Err
             f"the lock {path} cannot be used ({fault}): make room there, or delete it if it is none"
         )
     try:
-        holder = str(Holder(*lock.execute("SELECT pid, host, since FROM holder").fetchone()))
+        holder = str(LockHolder(*lock.execute("SELECT pid, host, since FROM holder").fetchone()))
     except (sqlite3.Error, TypeError):  # its holder has not written its name yet
         holder = f"another process, see the lock {path}"
     return JournalError(f"{what} is in use by {holder}. Wait until that is done, or end it")

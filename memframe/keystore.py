@@ -21,7 +21,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from memframe.errors import JournalError
-from memframe.files import holding, is_open_to_others, private_folder, writing_privately
+from memframe.files import is_open_to_others, private_folder, process_lock, writing_privately
 from memframe.secret import Secret
 from memframe.settings import KEYRING_SERVICE, Keyring, closed_keyring, open_system_keyring
 
@@ -57,8 +57,8 @@ class DataKey:
 
 
 @dataclass(frozen=True)
-class Vault:
-    """Seals what goes to the disk, and opens it again. Made by `open_vault`.
+class LocalCipher:
+    """Seals what goes to the disk, and opens it again. Made by `open_local_cipher`.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Vault:
 
     Examples
     --------
-    >>> vault = Vault((DataKey(Secret("0f1e" * 16)),))
+    >>> vault = LocalCipher((DataKey(Secret("0f1e" * 16)),))
     >>> sealed = vault.seal(b"likes tea", bound_to="run 1, row 4")
     >>> vault.open(sealed, bound_to="run 1, row 4")
     b'likes tea'
@@ -120,9 +120,9 @@ class Vault:
         )
 
 
-def open_vault(
+def open_local_cipher(
     folder: Path | None = None, *, open_keyring: Callable[[], Keyring] | None = open_system_keyring
-) -> Vault:
+) -> LocalCipher:
     """The vault of this user on this machine; its key is made when there is none yet.
 
     Parameters
@@ -140,7 +140,7 @@ def open_vault(
     folder = state_folder() if folder is None else folder
     found = _search(folder, open_keyring)
     if not found.keys:
-        with holding(_made(folder) / f"{KEY_FILE}.lock", what="the data key", wait_s=CREATING_S):
+        with process_lock(_made(folder) / f"{KEY_FILE}.lock", what="the data key", wait_s=CREATING_S):
             if not _search(folder, open_keyring).keys:
                 _create(folder, open_keyring)
         found = _search(folder, open_keyring)
@@ -161,13 +161,13 @@ def _made(folder: Path) -> Path:
         ) from None
 
 
-def _search(folder: Path, open_keyring: Callable[[], Keyring] | None) -> Vault:
+def _search(folder: Path, open_keyring: Callable[[], Keyring] | None) -> LocalCipher:
     """The keys that are there, the keyring's first; perhaps none."""
     path = folder / KEY_FILE
     stored, fault = _stored(open_keyring)
     texts = {"the OS keyring": stored, str(path): _read(path)}
     keys = tuple(_data_key(text, place) for place, text in texts.items() if text is not None)
-    return Vault(keys, f"the OS keyring{fault} and {path}" if open_keyring else str(path))
+    return LocalCipher(keys, f"the OS keyring{fault} and {path}" if open_keyring else str(path))
 
 
 def _data_key(text: Secret, place: str) -> DataKey:

@@ -29,11 +29,11 @@ from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 from memframe import wire
 from memframe.address import check_redirect_uri
-from memframe.client.responses import Answer, decoded, error_of, texts_of
+from memframe.client.responses import Response, decode, read_error_texts, to_service_error
 from memframe.client.transport import FORM_BODY, Transport
 from memframe.display import printable
 from memframe.errors import AuthError, ConfigError, MemframeError, OAuthError
-from memframe.secret import Secret, SecretBytes, as_secret, closed, hide_frames
+from memframe.secret import Secret, SecretBytes, as_secret, as_secret_if_text, hide_frames
 from memframe.settings import find_oauth_settings
 from memframe.wire import OAuthTokens
 
@@ -162,27 +162,27 @@ _REFUSALS = {
 }
 
 
-def refusal_of(answer: Answer, *, what: str, said: Callable[[str], str]) -> MemframeError:
+def refusal_of(answer: Response, *, what: str, printable: Callable[[str], str]) -> MemframeError:
     """The error that a 4xx answer of the token endpoint stands for (RFC 6749, section 5.2).
 
     Parameters
     ----------
-    what, said
-        As in `error_of`.
+    what, printable
+        As in `to_service_error`.
     """
-    texts = texts_of(answer.body.reveal())
+    texts = read_error_texts(answer.body.reveal())
     error = texts.get("error")
     if answer.status == 401 or error in {"invalid_client", "unauthorized_client"}:
         return AuthError(
             f"{what}: {answer.host} does not know this client: check client_id and client_secret, "
             "and that they belong to this auth_url",
             status=answer.status,
-            code=said(error or "invalid_client"),
+            code=printable(error or "invalid_client"),
             endpoint=what,
         )
     if error is None or answer.status == 429:
-        return error_of(answer, what=what, said=said)
-    return _refused(said(error), said(texts.get("error_description", "")))
+        return to_service_error(answer, what=what, printable=printable)
+    return _refused(printable(error), printable(texts.get("error_description", "")))
 
 
 def _refused(error: str, description: str) -> OAuthError:
@@ -405,7 +405,7 @@ class OAuthFlow:
         ca_bundle: str | PathLike[str] | None = None,
         transport: Transport | None = None,
     ) -> None:
-        client_secret = closed(client_secret)
+        client_secret = as_secret_if_text(client_secret)
         settings = find_oauth_settings(client_id, client_secret, auth_url=auth_url, redirect_uri=redirect_uri)
         self.client_id = settings.client_id
         self.auth_url = settings.auth_url
@@ -419,7 +419,7 @@ class OAuthFlow:
         self._client_secret = settings.client_secret
         self._transport = transport or Transport(ca_bundle=ca_bundle)
         if settings.client_secret:
-            self._transport.keep_out(settings.client_secret)
+            self._transport.mask(settings.client_secret)
         self._attempt: Attempt | None = None
 
     def __repr__(self) -> str:
@@ -480,18 +480,18 @@ class OAuthFlow:
             "client_secret": self._client_secret,
             "code_verifier": attempt and attempt.verifier,
         }
-        self._transport.keep_out(code, attempt and attempt.verifier)
+        self._transport.mask(code, attempt and attempt.verifier)
         url = self.auth_url + wire.OAUTH_TOKEN
-        answer = self._transport.exchange("POST", url, data=_encoded(form), headers=FORM_BODY)
+        answer = self._transport.send("POST", url, data=_encoded(form), headers=FORM_BODY)
         self._attempt = None  # used up, whatever the answer: a code works once
         return self._tokens(answer)
 
-    def _tokens(self, answer: Answer) -> OAuthTokens:
+    def _tokens(self, answer: Response) -> OAuthTokens:
         what = f"POST {wire.OAUTH_TOKEN}"
         if 400 <= answer.status < 500:
-            raise refusal_of(answer, what=what, said=self._transport.scrubbed)
-        tokens = decoded(self._transport.checked(answer, what), OAuthTokens, what=what)
-        self._transport.keep_out(tokens.memory_key, tokens.access_token, tokens.refresh_token)
+            raise refusal_of(answer, what=what, printable=self._transport.printable)
+        tokens = decode(self._transport.require_success(answer, what), OAuthTokens, what=what)
+        self._transport.mask(tokens.memory_key, tokens.access_token, tokens.refresh_token)
         return tokens
 
     def run_local(

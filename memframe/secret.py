@@ -171,7 +171,7 @@ def hide_frames(do: Callable[P, T]) -> Callable[P, T]:
     return call
 
 
-def closed(value: T) -> T | Secret:
+def as_secret_if_text(value: T) -> T | Secret:
     """Text as `Secret`, anything else as it is: for arguments that have not been checked yet.
 
     Bound to the argument's own name, it leaves no text in the open for a traceback to print.

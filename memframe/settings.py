@@ -36,7 +36,7 @@ from msgspec import Struct
 
 from memframe.address import check_redirect_uri, check_url
 from memframe.errors import ConfigError
-from memframe.secret import Secret, as_secret, closed
+from memframe.secret import Secret, as_secret, as_secret_if_text
 
 Name = Literal["base_url", "auth_url", "api_key", "client_id", "client_secret", "redirect_uri"]
 
@@ -293,7 +293,11 @@ def find_client_settings(
     >>> find_client_settings("https://api.example.com/api/v1/", sources=Sources(environ))
     ClientSettings(base_url='https://api.example.com/api/v1', api_key=Secret(••••••), auth_url=None)
     """
-    base_url, api_key, auth_url = closed(base_url), closed(api_key), closed(auth_url)
+    base_url, api_key, auth_url = (
+        as_secret_if_text(base_url),
+        as_secret_if_text(api_key),
+        as_secret_if_text(auth_url),
+    )
     sources = user_sources() if sources is None else sources
     address = require_setting("base_url", base_url, sources)
     key = require_setting("api_key", api_key, sources)
@@ -333,7 +337,11 @@ def find_oauth_settings(
     >>> found.auth_url, found.client_secret
     ('http://localhost:8080', None)
     """
-    client_secret, auth_url, redirect_uri = closed(client_secret), closed(auth_url), closed(redirect_uri)
+    client_secret, auth_url, redirect_uri = (
+        as_secret_if_text(client_secret),
+        as_secret_if_text(auth_url),
+        as_secret_if_text(redirect_uri),
+    )
     sources = user_sources() if sources is None else sources
     server = _check(require_setting("auth_url", auth_url, sources)).reveal()
     client = _check(require_setting("client_id", client_id, sources))
@@ -378,9 +386,13 @@ def store_settings(
     Raises
     ------
     ConfigError
-        A value is refused, or there is no keyring that keeps secrets closed.
+        A value is refused, or there is no keyring that encrypts its secrets.
     """
-    base_url, api_key, client_secret = closed(base_url), closed(api_key), closed(client_secret)
+    base_url, api_key, client_secret = (
+        as_secret_if_text(base_url),
+        as_secret_if_text(api_key),
+        as_secret_if_text(client_secret),
+    )
     if client_secret is not None and not (auth_url and client_id):
         raise ConfigError("client_secret belongs to an auth_url and a client_id; give them with it")
     given = dict(zip(KEYRING_ENTRIES, (base_url, auth_url, api_key, client_id, client_secret), strict=True))

@@ -37,7 +37,7 @@ from memframe.archive.table import frame_of, table_of
 from memframe.errors import FrameError, check_kind
 from memframe.files import expand_path, filling_privately
 from memframe.progress import ProgressOption
-from memframe.secret import closed
+from memframe.secret import as_secret_if_text
 
 __all__ = ["Changes", "export_memories", "load_archive", "refresh_archive"]
 
@@ -135,7 +135,7 @@ def load_archive(
     0  Who Ilka is   chat
     1    Home city   chat
     """
-    key = closed(key)
+    key = as_secret_if_text(key)
     _check_names(columns)
     reader = Reader(expand_path(path), key)
     if key is not None:

@@ -61,7 +61,7 @@ from memframe.envelope.detect import OWN
 from memframe.errors import FrameError, SealError
 from memframe.files import writing_privately
 from memframe.frames import NAMES, TEXT
-from memframe.listing import Listing
+from memframe.listing import MemoryPages
 from memframe.progress import Progress, ProgressOption
 from memframe.secret import Secret, as_secret
 from memframe.wire import Credentials
@@ -146,10 +146,10 @@ STORED = "stored"
 
 def tables_of_access(access: Access, *, progress: ProgressOption = False) -> Iterator[pa.Table]:
     """The columns of `load_memories`, and `STORED`. Damaged rows are marked as there; no baselines are kept."""
-    listing = Listing(access, "mark")
+    pages = MemoryPages(access)
     names = [*ARCHIVE_SCHEMA, STORED]
     with Progress(progress, text="memories") as bar:
-        for columns in listing.pages(memory_query(access.user_id), limit=None, page_size="auto"):
+        for columns in pages.columns(memory_query(access.user_id), limit=None, page_size="auto"):
             yield table_of_page(columns, names)
             bar.step(len(columns["id"]))
 

@@ -39,8 +39,7 @@ from memframe.archive.places import naming
 from memframe.archive.sealing import Reader
 from memframe.audit.findings import findings_frame
 from memframe.client import Client
-from memframe.client.pagination import is_count
-from memframe.client.retry import Gate, Pace
+from memframe.client.retry import RateLimiter, SharedRateLimiter
 from memframe.errors import ConfigError, FrameError, check_kind
 from memframe.files import expand_path, filling_privately, writing_privately
 from memframe.fleet.work import (
@@ -60,6 +59,7 @@ from memframe.fleet.work import (
     outcomes_frame,
     revoked,
 )
+from memframe.listing import is_count
 from memframe.progress import Progress, ProgressOption
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 def in_threads(client: Client, members: Iterable[Member], work: Work, *, workers: int) -> Iterator[Haul]:
     """Hauls as they come in, in any order. What is under way when the caller leaves is finished, no more begun."""
-    with client.paced(Gate(Pace(workers))), _pool(workers) as pool:
+    with client.rate_limited(SharedRateLimiter(RateLimiter(workers))), _pool(workers) as pool:
         rest = iter(members)
         under_way: set[Future[Haul]] = set()
         while True:

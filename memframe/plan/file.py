@@ -14,7 +14,7 @@ import msgspec
 
 from memframe.errors import PlanError
 from memframe.files import writing_privately
-from memframe.keystore import Vault
+from memframe.keystore import LocalCipher
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ MARK = BEGINNING + b"1\n"
 BOUND_TO = "the saved plan"
 
 
-def save_sealed(path: str | PathLike[str], plan: msgspec.Struct, vault: Vault) -> None:
+def save_sealed(path: str | PathLike[str], plan: msgspec.Struct, vault: LocalCipher) -> None:
     """Write a plan to a file of mode 0600; it replaces another plan, and nothing else.
 
     Raises
@@ -42,7 +42,7 @@ def save_sealed(path: str | PathLike[str], plan: msgspec.Struct, vault: Vault) -
         raise PlanError(f"the plan cannot be written to {target}: {fault.strerror}") from None
 
 
-def load_sealed(path: str | PathLike[str], kind: type[T], vault: Vault) -> T:
+def load_sealed(path: str | PathLike[str], kind: type[T], vault: LocalCipher) -> T:
     """Read back what was saved.
 
     Raises
