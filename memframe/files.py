@@ -25,8 +25,8 @@ from memframe.errors import JournalError
 
 
 @contextmanager
-def writing_privately(path: Path, *, may_replace: bool = True) -> Iterator[BinaryIO]:
-    """A file to write, which takes the place of `path` when all of it has reached the disk.
+def atomic_file(path: Path, *, may_replace: bool = True) -> Iterator[BinaryIO]:
+    """Open a file that replaces `path` once all of it is on the disk.
 
     Until then, and if anything fails, what stood at `path` stays as it was. Mode 0600 from the first
     byte on, whatever the umask says. Of several processes that may not replace, one puts its file there,
@@ -35,7 +35,7 @@ def writing_privately(path: Path, *, may_replace: bool = True) -> Iterator[Binar
     Examples
     --------
     >>> folder = Path(tempfile.mkdtemp())
-    >>> with writing_privately(folder / "notes.txt") as file:
+    >>> with atomic_file(folder / "notes.txt") as file:
     ...     _ = file.write(b"for me alone")
     >>> (folder / "notes.txt").read_bytes()
     b'for me alone'
@@ -58,8 +58,8 @@ def writing_privately(path: Path, *, may_replace: bool = True) -> Iterator[Binar
 
 
 @contextmanager
-def filling_privately(path: Path) -> Iterator[Path]:
-    """A folder to fill, which takes the place of `path` when it is full. Mode 0700.
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Make a folder that replaces `path` once it is filled. Mode 0700.
 
     The two are exchanged in one step on Linux and macOS, where the file system can do so. Elsewhere the
     one that stood at `path` is out of the way for a moment, under a name that begins with a dot.
@@ -89,7 +89,7 @@ def filling_privately(path: Path) -> Iterator[Path]:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Whether the system has swapped two names in one step; Python has no call for it."""
+    """Swap two names in one step if the system can; Python has no call for it."""
     if os.name != "posix":
         return False
     system = ctypes.CDLL(None)
@@ -107,7 +107,7 @@ _AT_FDCWD, _EXCHANGE = -100, 2
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last through a power cut, where the system lets folders be opened."""
+    """Flush a folder to the disk, where the system lets folders be opened."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -117,7 +117,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def expand_path(path: str | PathLike[str]) -> Path:
-    """Return a path that the user gave, with a leading ``~`` as the home folder; an unknown ``~name`` stays as it is.
+    """Expand a leading ``~`` to the home folder; an unknown ``~name`` stays as it is.
 
     >>> expand_path("~/a.journal") == Path.home() / "a.journal"
     True
@@ -126,7 +126,7 @@ def expand_path(path: str | PathLike[str]) -> Path:
 
 
 def private_folder(path: Path) -> Path:
-    """The folder at `path`, made if it is not there, and closed to everybody else: mode 0700."""
+    """Make the folder at `path` if needed, and close it to other users: mode 0700."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     if is_open_to_others(path):
         path.chmod(0o700)
@@ -134,12 +134,12 @@ def private_folder(path: Path) -> Path:
 
 
 def is_open_to_others(path: Path) -> bool:
-    """Whether the mode bits let others than the owner in; elsewhere than on POSIX they say nothing."""
+    """Return True if the mode bits admit other users; only POSIX systems have them."""
     return os.name == "posix" and bool(path.stat().st_mode & 0o077)
 
 
 class LockHolder(NamedTuple):
-    """Who holds a lock."""
+    """Process that holds a lock."""
 
     pid: int
     host: str
@@ -150,13 +150,13 @@ class LockHolder(NamedTuple):
 
 
 def this_process() -> LockHolder:
-    """Who we are, and from now on."""
+    """Describe this process, with the current time."""
     return LockHolder(os.getpid(), socket.gethostname(), f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
 
 
 @contextmanager
 def process_lock(path: Path, *, what: str, wait_s: float = 0) -> Iterator[None]:
-    """The lock at `path`, for the length of a ``with`` block.
+    """Hold the lock at `path` for the length of a ``with`` block.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def _opened(path: Path, wait_s: float) -> sqlite3.Connection:
 
 
 def _take(lock: sqlite3.Connection) -> None:
-    """Write down who we are, and keep a transaction open on it; of a power cut nobody needs to know that."""
+    """Record this process and keep a transaction open; durability is not needed."""
     lock.execute("PRAGMA journal_mode = MEMORY")
     lock.execute("PRAGMA synchronous = OFF")
     lock.execute("BEGIN IMMEDIATE")

@@ -21,9 +21,9 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from memframe.errors import JournalError
-from memframe.files import is_open_to_others, private_folder, process_lock, writing_privately
+from memframe.files import atomic_file, is_open_to_others, private_folder, process_lock
 from memframe.secret import Secret
-from memframe.settings import KEYRING_SERVICE, Keyring, closed_keyring, open_system_keyring
+from memframe.settings import KEYRING_SERVICE, Keyring, open_secure_keyring, open_system_keyring
 
 MARK = b"mfv1"
 KEYRING_ENTRY = "data_key"
@@ -58,7 +58,7 @@ class DataKey:
 
 @dataclass(frozen=True)
 class LocalCipher:
-    """Seals what goes to the disk, and opens it again. Made by `open_local_cipher`.
+    """Encrypt what memframe keeps on disk, and decrypt it. Made by `open_local_cipher`.
 
     Attributes
     ----------
@@ -82,13 +82,13 @@ class LocalCipher:
     searched: str = field(default="the vault", repr=False)
 
     def seal(self, data: bytes, *, bound_to: str, beside: bytes = b"") -> bytes:
-        """Bytes for the disk, which open only with the same ``bound_to``, and the same bytes ``beside`` them."""
+        """Encrypt bytes, bound to the text ``bound_to`` and the bytes ``beside`` them."""
         key = self.keys[0]
         head, nonce = MARK + key.id, os.urandom(_NONCE_BYTES)
         return head + nonce + key.cipher.encrypt(nonce, data, head + bound_to.encode() + beside)
 
     def open(self, sealed: bytes, *, bound_to: str, beside: bytes = b"") -> bytes:
-        """The bytes that were sealed.
+        """Decrypt bytes.
 
         Raises
         ------
@@ -123,7 +123,7 @@ class LocalCipher:
 def open_local_cipher(
     folder: Path | None = None, *, open_keyring: Callable[[], Keyring] | None = open_system_keyring
 ) -> LocalCipher:
-    """The vault of this user on this machine; its key is made when there is none yet.
+    """Return the cipher of this user on this machine; make its key if there is none yet.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def open_local_cipher(
 
 
 def state_folder() -> Path:
-    """Where memframe keeps what is neither settings nor cache: keys of its own, and journals."""
+    """Return the folder for data keys and journals."""
     return platformdirs.user_state_path("memframe")
 
 
@@ -162,7 +162,7 @@ def _made(folder: Path) -> Path:
 
 
 def _search(folder: Path, open_keyring: Callable[[], Keyring] | None) -> LocalCipher:
-    """The keys that are there, the keyring's first; perhaps none."""
+    """Find the data keys, the keyring's first; perhaps none."""
     path = folder / KEY_FILE
     stored, fault = _stored(open_keyring)
     texts = {"the OS keyring": stored, str(path): _read(path)}
@@ -181,7 +181,7 @@ def _data_key(text: Secret, place: str) -> DataKey:
 
 
 def _stored(open_keyring: Callable[[], Keyring] | None) -> tuple[Secret | None, str]:
-    """The keyring's key, and what to say of a keyring that did not open: its key may only be locked away."""
+    """Read the keyring's data key; if the keyring did not open, return a note for messages instead."""
     if open_keyring is None:
         return None, ""
     try:
@@ -208,14 +208,14 @@ def _read(path: Path) -> Secret | None:
 def _create(folder: Path, open_keyring: Callable[[], Keyring] | None) -> None:
     key = Secret(secrets.token_hex(_KEY_BYTES))
     if open_keyring is None or not _keep(key, open_keyring):
-        with writing_privately(folder / KEY_FILE) as file:
+        with atomic_file(folder / KEY_FILE) as file:
             file.write(key.reveal().encode() + b"\n")
 
 
 def _keep(key: Secret, open_keyring: Callable[[], Keyring]) -> bool:
-    """Whether the keyring has the key now: read back, as some accept and forget."""
+    """Store the key in the keyring and read it back, as some accept and forget."""
     try:
-        closed_keyring(open_keyring).set_password(KEYRING_SERVICE, KEYRING_ENTRY, key.reveal())
+        open_secure_keyring(open_keyring).set_password(KEYRING_SERVICE, KEYRING_ENTRY, key.reveal())
     except Exception:  # it keeps nothing closed, or did not open: the file does as well
         return False
     return _stored(open_keyring)[0] == key

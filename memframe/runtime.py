@@ -20,7 +20,7 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True)
 class Runtime:
-    """Time, chance and places; for tests.
+    """Clock, randomness and folders, which tests replace.
 
     Attributes
     ----------

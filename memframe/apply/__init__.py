@@ -202,7 +202,7 @@ def resume_run(
             books = Books(record, record.operations(), bar)
             books.write(_in_doubt(books))
             traces = traces_of(books, record.ids_before, encrypt=header.encrypt)
-            job = Job(access.renewed(), keep, header, books, traces, workers, settle_s)
+            job = Job(access.renew(), keep, header, books, traces, workers, settle_s)
             return _carried_out(job, shelf, path)
 
 

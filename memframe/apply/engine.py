@@ -182,7 +182,7 @@ class Engine:
     def _watch_key(self) -> None:
         """Ask whether the key is still the one that content was sealed under; that access may be refused shows, too."""
         try:
-            renewed = self._access.renewed()
+            renewed = self._access.renew()
         except (AccessError, AuthError) as refused:
             self._stop(refused)
         except MemframeError:

@@ -201,7 +201,7 @@ def read_start(access: Access, plan: Plan) -> Start:
     AccessError
         The request is not approved any more.
     """
-    access = access.renewed()
+    access = access.renew()
     refuse_rekeyed(access, plan.key_version)
     ids = [
         memory_id

@@ -26,7 +26,7 @@ PART_ROWS = 50_000
 
 @contextmanager
 def naming(target: Path) -> Iterator[None]:
-    """The system's errors in words that name the path of the caller, not of a temporary file beside it."""
+    """Raise errors of the system as `FrameError`s that name the caller's path, not that of a temporary file."""
     try:
         yield
     except MemframeError:  # some of them are the system's too, and say what they have to say
@@ -39,12 +39,12 @@ def naming(target: Path) -> Iterator[None]:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a path is of a Parquet dataset rather than of one file."""
+    """Return True for the path of a Parquet dataset, False for that of one file."""
     return path.is_dir() or not path.suffix
 
 
 def format_of(path: Path) -> ArchiveFormat:
-    """What a file's extension says."""
+    """Return the format of a file by its extension."""
     found = FORMATS.get(path.suffix.lower())
     if found is None:
         raise FrameError(
@@ -55,7 +55,7 @@ def format_of(path: Path) -> ArchiveFormat:
 
 
 def parts_of(path: Path) -> list[Path]:
-    """The files of an archive, in order."""
+    """List the files of an archive, in order."""
     if not path.exists():
         raise FrameError(f"There is no archive at {path}: check the path.")
     if not is_folder(path):
@@ -67,12 +67,12 @@ def parts_of(path: Path) -> list[Path]:
 
 
 def part_name(number: int) -> str:
-    """The name of a file of a dataset: in order, as `parts_of` and most readers take them."""
+    """Name a file of a dataset, so that names sort in the order of rows."""
     return f"part-{number:05}.parquet"
 
 
 def check_target(path: Path) -> None:
-    """Refuse a path at which no archive can be, or where something else is that would be lost."""
+    """Refuse a path where no archive can be written, or where another file would be lost."""
     if not is_folder(path):
         format_of(path)
     if not path.parent.is_dir():

@@ -1,4 +1,4 @@
-"""Responses of the service: decoded to structs of `memframe.wire`, or raised as errors."""
+"""Responses of the service: structs of `memframe.wire`, or errors."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def _check_tail(text: str) -> None:
 
 
 def decode_base64_all(texts: Sequence[str]) -> list[bytes]:
-    """What `decode_base64` makes of each text, in one loop without calls of ours."""
+    """Decode many texts as `decode_base64` does, in one loop without Python calls."""
     raws = [b64decode(text, None, True) for text in texts]
     for tail in {text[-3:] for text in texts if text[-1:] == "="}:
         _check_tail(tail)
@@ -73,7 +73,7 @@ def decode_base64_all(texts: Sequence[str]) -> list[bytes]:
 
 
 def decode_base64(text: str) -> bytes:
-    """Bytes of padded base64 in the standard alphabet.
+    """Decode padded base64 in the standard alphabet.
 
     >>> decode_base64("aGk=")
     b'hi'
@@ -134,7 +134,7 @@ class Spelled(NamedTuple):
 
 
 def spellings(text: str) -> Iterator[Spelled]:
-    """Every reading of a text, the likeliest first; none where it is in no strict alphabet.
+    """List the readings of a text in strict alphabets, the likeliest first.
 
     >>> [(alphabet.name, raw) for alphabet, raw in spellings("QUI=")]
     [('base64', b'AB'), ('base64url', b'AB')]
@@ -152,12 +152,12 @@ def spellings(text: str) -> Iterator[Spelled]:
 
 
 def spelling(text: str) -> Spelled | None:
-    """The likeliest reading of a text that is long enough to leave no doubt."""
+    """Return the likeliest reading of a text that is long enough to be certain."""
     return next(spellings(text), None)
 
 
 def utf8_of(text: str) -> bytes | None:
-    """UTF-8 of a text, or None where it holds half a surrogate pair."""
+    """Encode a text as UTF-8; None if it holds half a surrogate pair."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -165,7 +165,7 @@ def utf8_of(text: str) -> bytes | None:
 
 
 def is_utf8(plain: bytes) -> bool:
-    """Whether bytes are text.
+    """Return True for bytes that are UTF-8.
 
     >>> is_utf8(b"tea"), is_utf8(b"\\xff")
     (True, False)
@@ -210,21 +210,21 @@ class Layout(ABC):
 
     @abstractmethod
     def fits(self, text: str, /) -> bool:
-        """Whether the text could be in this layout, judged without the key."""
+        """Return True if the text could be in this layout, judged without the key."""
 
     @abstractmethod
     def open(self, text: str, /) -> bytes | None:
-        """What was sealed, or None where it is not in this layout or did not authenticate."""
+        """Open a text; None if it is not in this layout or does not authenticate."""
 
     def open_all(self, texts: Sequence[str | None], _like: str, /) -> list[bytes | None]:
-        """`open` for many; the second argument is a text that did open.
+        """Open many texts; the second argument is a text that did open.
 
         May leave out rows spelled in another way.
         """
         return [None if text is None else self.open(text) for text in texts]
 
     def objection(self, _text: str, /) -> str | None:
-        """What the layout itself can say about a text that it did not open."""
+        """Explain, as far as this layout can, why it did not open a text."""
         return None
 
 
@@ -233,11 +233,11 @@ class Authenticated(Layout):
 
     @abstractmethod
     def seal(self, plain: bytes, like: str | None, /) -> str:
-        """Seal under a fresh nonce, spelled like another sealed text where one is given."""
+        """Seal under a fresh nonce, spelled like a given sealed text."""
 
 
 def decrypt(cipher: Aead, iv: bytes, sealed: bytes, bound: bytes | None = None) -> bytes | None:
-    """What the cipher vouches for, or None."""
+    """Decrypt and authenticate; None if that fails."""
     try:
         return cipher.decrypt(iv, sealed, bound)
     except InvalidTag:
@@ -245,7 +245,7 @@ def decrypt(cipher: Aead, iv: bytes, sealed: bytes, bound: bytes | None = None) 
 
 
 def associated_data(user_id: str, key_version: int) -> bytes:
-    """What our own layout binds to the content without storing it: the mark, the user, the key version."""
+    """Return what our own layout binds to the content without storing it: mark, user, key version."""
     fields = (b"mf1", user_id.lower().encode(), str(key_version).encode())
     return b"".join(len(field).to_bytes(4, "big") + field for field in fields)
 
@@ -341,7 +341,7 @@ class Joined(Authenticated):
         return decrypt(self._cipher, iv, sealed)
 
     def _form_of(self, text: str) -> tuple[Alphabet, int]:
-        """Alphabet and nonce size of a text that this layout opens."""
+        """Return alphabet and nonce size of a text that this layout opens."""
         read = spelling(text)
         if read is None:
             return BASE64, self._iv_sizes[0]
@@ -371,7 +371,7 @@ class Joined(Authenticated):
         return opened
 
     def _open_column(self, texts: Sequence[str], size: int) -> list[bytes | None]:
-        """All of a column that is as it should be; the first text that is not raises."""
+        """Open a well-formed column; the first text that is malformed raises."""
         unseal = self._cipher.decrypt
         return [unseal(raw[:size], raw[size:], None) for raw in decode_base64_all(texts)]
 
@@ -400,7 +400,7 @@ Alphabets = tuple[Alphabet, Alphabet, Alphabet]
 
 
 class Form(NamedTuple):
-    """What stood in a text, and how it was spelled."""
+    """Parsed text: parts, and how they were spelled."""
 
     plain: bytes
     iv_size: int
@@ -416,11 +416,11 @@ class Parted(Authenticated):
 
     @abstractmethod
     def _split(self, text: str) -> Parts | None:
-        """The three parts, or None where the text is not built like that."""
+        """Split a text into its three parts; None if it has another form."""
 
     @abstractmethod
     def _join(self, parts: Parts, like: str | None, /) -> str:
-        """The text of three parts."""
+        """Join three parts to a text."""
 
     def fits(self, text: str, /) -> bool:
         parts = self._split(text)
@@ -464,7 +464,7 @@ class Parted(Authenticated):
 
 
 def _readings(parts: Parts) -> list[tuple[Alphabets, tuple[bytes, bytes, bytes]]]:
-    """Alphabets and bytes of the parts in every way that gives nonce and tag their sizes.
+    """List alphabets and bytes of the parts for every reading in which nonce and tag have their sizes.
 
     A short part may be base64 and hexadecimal at once, and only the tag can tell. Parts in one alphabet
     come first: most writers use one, and so does what is written after them.
@@ -477,7 +477,7 @@ def _readings(parts: Parts) -> list[tuple[Alphabets, tuple[bytes, bytes, bytes]]
 
 
 def _agree(alphabets: Alphabets) -> bool:
-    """Whether one writer can have used these together: one case of digits, padding everywhere or nowhere.
+    """Return True if one writer can have used these together: one case of digits, padding in all or none.
 
     Otherwise a capital made small, or padding cut off, would open just the same.
     """
@@ -537,7 +537,7 @@ class Json(Parted):
 
 
 def _fields_of(text: str) -> dict[str, str]:
-    """Keys and texts of a JSON object; none where it is something else."""
+    """Read the texts of a JSON object; empty for anything else."""
     if not (text.startswith("{") and text.endswith("}")) or "\r" in text:
         return {}
     try:
@@ -595,7 +595,7 @@ def _header_of(text: str) -> str:
 
 @lru_cache(maxsize=16)  # a writer has one header for all its content
 def _fault_of(encoded: str) -> str | None:
-    """What keeps a compact JWE with this header from being read here."""
+    """Explain why a compact JWE with this header cannot be read."""
     try:
         header = msgspec.json.decode(_decode(encoded), type=dict[str, object])
     except (ValueError, msgspec.DecodeError):
@@ -648,7 +648,7 @@ class CbcColon(Layout):
 
 
 def _cbc_readings(text: str) -> list[tuple[bytes, bytes]]:
-    """Nonce and ciphertext in every alphabet that makes whole blocks of both."""
+    """List nonce and ciphertext for every alphabet in which both are whole blocks."""
     iv_text, colon, data_text = text.partition(":")
     ivs = {raw for _, raw in spellings(iv_text) if colon and len(raw) == _BLOCK_BYTES}
     bodies = {raw for _, raw in spellings(data_text) if raw and len(raw) % _BLOCK_BYTES == 0}
@@ -693,7 +693,7 @@ class OpenSsl(Layout):
         return _decrypt_cbc(AES(derived[:32]), derived[32:], data)
 
     def _derive(self, salt: bytes) -> bytes:
-        """EVP_BytesToKey: each digest takes the one before it, until 32 + 16 bytes are there."""
+        """Derive key and nonce by EVP_BytesToKey: chained digests, until there are 32 + 16 bytes."""
         digests = [b""]
         for _ in range(3):
             material = digests[-1] + self._passphrase + salt
@@ -740,7 +740,7 @@ def check_key(key: Secret) -> None:
 
 
 def is_fit(key: Secret) -> bool:
-    """Whether `check_key` has nothing against it."""
+    """Return True for a key that `check_key` accepts."""
     return _fault(key.reveal()) is None
 
 

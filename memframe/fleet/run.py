@@ -41,7 +41,7 @@ from memframe.audit.findings import findings_frame
 from memframe.client import Client
 from memframe.client.retry import RateLimiter, SharedRateLimiter
 from memframe.errors import ConfigError, FrameError, check_kind
-from memframe.files import expand_path, filling_privately, writing_privately
+from memframe.files import atomic_file, atomic_folder, expand_path
 from memframe.fleet.work import (
     DTYPES,
     FINDINGS,
@@ -94,7 +94,7 @@ _OUTCOMES = "outcomes.parquet"
 _PREFIX = "user_id="
 
 _MAX_NAME = 230
-"""Of 255 bytes in a file's name: there are the prefix, and 17 of `filling_privately`."""
+"""Of 255 bytes in a file's name: there are the prefix, and 17 of `atomic_folder`."""
 
 
 class FleetFolder:
@@ -197,14 +197,14 @@ class FleetFolder:
             files = _files_of(kind, haul.files)
             if files and user_id is not None:
                 (self.path / kind).mkdir(mode=0o700, exist_ok=True)
-                with filling_privately(self._place(kind, user_id)) as fresh:
+                with atomic_folder(self._place(kind, user_id)) as fresh:
                     for name, data in files.items():
-                        with writing_privately(fresh / name) as file:
+                        with atomic_file(fresh / name) as file:
                             file.write(data)
 
     def keep_outcomes(self, outcomes: pd.DataFrame) -> None:
         """Replace the table of outcomes."""
-        with writing_privately(self.path / _OUTCOMES) as file:
+        with atomic_file(self.path / _OUTCOMES) as file:
             outcomes.to_parquet(file, index=False)
 
     def _haul_of(self, member: Member, row: Any) -> Haul:

@@ -27,7 +27,7 @@ import pandas as pd
 
 from memframe.client.responses import same_id
 from memframe.errors import ConfigError, JournalError
-from memframe.files import private_folder, process_lock, writing_privately
+from memframe.files import atomic_file, private_folder, process_lock
 from memframe.frames import TIME_DTYPE
 from memframe.journal.disk import remove
 from memframe.journal.file import Journal
@@ -204,7 +204,7 @@ class Shelf:
 
     def _write(self, file: Path, told: dict[str, Any]) -> None:
         try:
-            with writing_privately(file) as note:
+            with atomic_file(file) as note:
                 note.write(json.dumps(told).encode())
         except OSError as fault:
             raise JournalError(

@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from memframe.errors import PlanError
-from memframe.files import writing_privately
+from memframe.files import atomic_file
 from memframe.keystore import LocalCipher
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ def save_sealed(path: str | PathLike[str], plan: msgspec.Struct, vault: LocalCip
         if target.exists() and not _is_plan(target):
             raise PlanError(f"{target} is not replaced, as it is no plan: choose another path")
         sealed = vault.seal(msgspec.json.encode(plan), bound_to=BOUND_TO)
-        with writing_privately(target) as file:
+        with atomic_file(target) as file:
             file.write(MARK + sealed)
     except OSError as fault:
         raise PlanError(f"the plan cannot be written to {target}: {fault.strerror}") from None
