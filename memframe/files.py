@@ -1,9 +1,7 @@
-"""Files that only their owner can read, and that are there whole or not at all.
+"""Private files, atomic folders, a process lock.
 
-One process at a time: a lock that says who holds it, and that ends with its holder.
-
-It is a small SQLite file in which a transaction stays open. The operating system ends it with the process,
-however that ends, so that nobody has to remove a lock by hand; and others may read who holds it.
+A lock is a small SQLite file with an open transaction. The operating system ends it with the process, so that a
+lock never has to be removed by hand, and other processes can read who holds it.
 """
 
 from __future__ import annotations
@@ -21,7 +19,26 @@ from os import PathLike
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from memframe.errors import JournalError
+from memframe.errors import JournalError, MemframeError
+
+
+@contextmanager
+def raise_os_errors_as(kind: type[MemframeError], what: str, advice: str) -> Iterator[None]:
+    """Raise the system's errors within the block as errors of memframe, with the system's reason.
+
+    Examples
+    --------
+    >>> with raise_os_errors_as(JournalError, "the journal cannot be read", "check the path"):
+    ...     _ = Path("nowhere/run.journal").read_bytes()
+    Traceback (most recent call last):
+    memframe.errors.JournalError: the journal cannot be read (No such file or directory): check the path
+    """
+    try:
+        yield
+    except MemframeError:  # some are the system's errors, too, and explain themselves
+        raise
+    except OSError as error:
+        raise kind(f"{what} ({error.strerror or error}): {advice}") from error
 
 
 @contextmanager

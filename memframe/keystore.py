@@ -1,10 +1,10 @@
-"""What memframe keeps on disk about memories, sealed with a data key of this user on this machine.
+"""Local encryption of journals and saved plans, with a data key of this user on this machine.
 
 Journals and saved plans outlive the process that wrote them, and hold what people said. Their key is not
-the memories' own, which the service can rotate and the user revoke: it lies in the keyring of the operating
-system, or, where that keeps nothing closed, in a file of mode 0600 in the user's state folder.
+the memories' own, which the service can rotate and the user revoke: it is in the keyring of the operating
+system, or, if that is not secure, in a file of mode 0600 in the user's state folder.
 
-What was sealed names its key. A vault holds every data key that it finds, and seals with the keyring's.
+Sealed data names its key. A `LocalCipher` holds every data key that it finds, and seals with the keyring's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from memframe.errors import JournalError
-from memframe.files import atomic_file, is_open_to_others, private_folder, process_lock
+from memframe.files import atomic_file, is_open_to_others, private_folder, process_lock, raise_os_errors_as
 from memframe.secret import Secret
 from memframe.settings import KEYRING_SERVICE, Keyring, open_secure_keyring, open_system_keyring
 
@@ -140,7 +140,9 @@ def open_local_cipher(
     folder = state_folder() if folder is None else folder
     found = _search(folder, open_keyring)
     if not found.keys:
-        with process_lock(_made(folder) / f"{KEY_FILE}.lock", what="the data key", wait_s=CREATING_S):
+        with raise_os_errors_as(JournalError, f"the folder {folder} cannot be used", "mend its permissions"):
+            private_folder(folder)
+        with process_lock(folder / f"{KEY_FILE}.lock", what="the data key", wait_s=CREATING_S):
             if not _search(folder, open_keyring).keys:
                 _create(folder, open_keyring)
         found = _search(folder, open_keyring)
@@ -150,15 +152,6 @@ def open_local_cipher(
 def state_folder() -> Path:
     """Return the folder for data keys and journals."""
     return platformdirs.user_state_path("memframe")
-
-
-def _made(folder: Path) -> Path:
-    try:
-        return private_folder(folder)
-    except OSError as fault:
-        raise JournalError(
-            f"the folder {folder} cannot be used: {fault.strerror}. Mend its permissions"
-        ) from None
 
 
 def _search(folder: Path, open_keyring: Callable[[], Keyring] | None) -> LocalCipher:

@@ -30,7 +30,7 @@ import pyarrow as pa
 
 from memframe.access import Access
 from memframe.archive import parquet, places
-from memframe.archive.places import check_target, format_of, is_folder, naming, part_name
+from memframe.archive.places import check_target, format_of, is_folder, part_name, raise_write_errors
 from memframe.archive.refresh import Changes, refresh_archive
 from memframe.archive.sealing import Key, Plain, Reader, Sealed, tables_of_access
 from memframe.archive.table import frame_of, table_of
@@ -88,7 +88,7 @@ def export_memories(
     True
     """
     target = expand_path(path)
-    with naming(target):
+    with raise_write_errors(target):
         check_target(target)
         if sealed:
             _check_sealable(access_or_frame, target)

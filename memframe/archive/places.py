@@ -1,15 +1,15 @@
-"""Places of archives: what a path says by its name, what may stand there, and what may not be replaced."""
+"""Paths of archives: formats by extension, files of a dataset, and what may be replaced."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NoReturn
 
 from memframe.archive import csv, jsonl, parquet
 from memframe.archive.table import ARCHIVE_SCHEMA, ArchiveFormat
-from memframe.errors import FrameError, MemframeError
+from memframe.errors import FrameError
+from memframe.files import raise_os_errors_as
 
 FORMATS: dict[str, ArchiveFormat] = {
     ".parquet": parquet.PARQUET,
@@ -24,18 +24,10 @@ PART_ROWS = 50_000
 """Rows in one file of a Parquet dataset: what `refresh_archive` writes again when one of them has changed."""
 
 
-@contextmanager
-def naming(target: Path) -> Iterator[None]:
+def raise_write_errors(target: Path) -> AbstractContextManager[None]:
     """Raise errors of the system as `FrameError`s that name the caller's path, not that of a temporary file."""
-    try:
-        yield
-    except MemframeError:  # some of them are the system's too, and say what they have to say
-        raise
-    except OSError as error:
-        raise FrameError(
-            f"{target} cannot be written ({error.strerror or error}): choose another path, or mend this one. "
-            "What stood there is as it was."
-        ) from error
+    advice = "choose another path, or mend this one. What stood there is as it was."
+    return raise_os_errors_as(FrameError, f"{target} cannot be written", advice)
 
 
 def is_folder(path: Path) -> bool:

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from memframe.access import Access
 from memframe.archive import places
-from memframe.archive.places import check_target, format_of, is_folder, naming, part_name
+from memframe.archive.places import check_target, format_of, is_folder, part_name, raise_write_errors
 from memframe.archive.sealing import IN_THE_OPEN, Plain, Reader, Sealed, tables_of_access
 from memframe.archive.table import ARCHIVE_SCHEMA, Header, tuples_of
 from memframe.client.responses import same_id
@@ -259,7 +259,7 @@ def refresh_archive(
     """
     check_kind("access", access, Access)
     target = expand_path(path)
-    with naming(target):
+    with raise_write_errors(target):
         reader = Reader(target)
         check_target(target)
         _check_owner(reader, target, access)

@@ -35,7 +35,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 from msgspec.structs import replace
 
-from memframe.archive.places import naming
+from memframe.archive.places import raise_write_errors
 from memframe.archive.sealing import Reader
 from memframe.audit.findings import findings_frame
 from memframe.client import Client
@@ -266,7 +266,7 @@ def filled(client: Client, path: str | PathLike[str], work: Work, **how: Unpack[
     """A folder in which everything that was missing of the work is there, or why it is not."""
     check_kind("client", client, Client)
     folder = FleetFolder(expand_path(path))
-    with naming(folder.path):
+    with raise_write_errors(folder.path):
         folder.prepare(work)
         approved, gone = approved_and_revoked(client.access_requests())
         there = folder.done(approved, work.kinds)
