@@ -153,7 +153,8 @@ def vectors_of(texts: Sequence[str], embed: Embed) -> NDArray[np.float32]:
         )
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     lengths[lengths == 0] = 1
-    return vectors / lengths
+    unit: NDArray[np.float32] = vectors / lengths
+    return unit
 
 
 class _Terms(NamedTuple):
