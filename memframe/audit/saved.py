@@ -27,6 +27,8 @@ class SavedAudit(Struct, kw_only=True):
     not_checked: list[str]
     summary: list[dict[str, Any]]
     findings: list[dict[str, Any]]
+    by_judge: list[str] = []
+    judged: list[dict[str, Any]] = []
 
 
 def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
