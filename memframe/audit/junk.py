@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from memframe.audit.findings import Proposal, Severity, findings_frame
 from memframe.audit.rules import load_rules, load_words, matching_places
-from memframe.audit.texts import text_column, without_long_contents
+from memframe.audit.text import text_column, without_long_contents
 from memframe.frames import texts
 
 _TABLE, _WORDS = load_rules("junk"), load_words("junk")

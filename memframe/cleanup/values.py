@@ -23,7 +23,7 @@ from memframe.audit.language.lexicon import CALENDAR, CLASSES, LIGHT
 from memframe.audit.language.resemblance import class_of, is_number
 from memframe.audit.language.slips import is_slip
 from memframe.audit.language.words import without_accents, words_of
-from memframe.audit.texts import text_column
+from memframe.audit.text import text_column
 
 Key = Hashable
 

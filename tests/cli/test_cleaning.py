@@ -63,7 +63,7 @@ def test_an_audit_is_kept_planned_applied_and_taken_back(call, access, request_o
 
 
 def test_json_of_an_audit_is_as_good_and_fails_as_it_should(call, access, request_of, tmp_path):
-    audited = call("audit", *request_of, "--json", "--workers", "2", "--fail-on", "medium")
+    audited = call("audit", *request_of, "--json", "--fail-on", "medium")
     assert audited.exit_code == 6
     (tmp_path / "audit.json").write_bytes(audited.stdout_bytes)
     assert json.loads(audited.stdout)["n_memories"] == 5

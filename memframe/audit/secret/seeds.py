@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 
 from memframe.audit.rules import prefilter_of
-from memframe.audit.spans import Span
+from memframe.audit.text import Span
 
 MIN_WORDS, MIN_TOLD = 12, 10
 """Words of the list in a row that are a seed phrase; some may be left out where the text says that it is one."""
