@@ -88,7 +88,7 @@ def test_only_what_is_asked_for(call, request_of, actions, counts):
 
 
 def test_deleting_on_wording_alone_needs_the_share_as_its_confirmation(call, access, request_of):
-    noise = {"content": ["Memory updated successfully.", "Build finished, all tests are green, pushing now."]}
+    noise = {"content": ["Memory updated successfully.", "Cron job nightly-sync completed successfully."]}
     mf.create_memories(access, pd.DataFrame(noise), progress=False)
     call("audit", *request_of, "--out", "audit.json")
     plan = ("plan", "--from-audit", "audit.json", *request_of, "--json")
