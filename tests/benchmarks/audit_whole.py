@@ -44,7 +44,7 @@ def store(n_rows):
     parts = [corpus(min(CHUNK, n_rows - start), seed=9 + start).memories for start in range(0, n_rows, CHUNK)]
     memories = pd.concat(parts, ignore_index=True).assign(id=[f"m{row}" for row in range(n_rows)])
     maker = secret_corpus.Maker(seed=5, seed_words=["abandon", "ability", "able"] * 8)
-    junk = [text for texts in junk_corpus.JUNK.values() for text in texts]
+    junk = junk_corpus.junk()
     contents = memories["content"].tolist()
     for row in range(0, n_rows, 20):
         contents[row] = draw.choice([draw.choice(junk), maker.fill(draw.choice(secret_corpus.TOLD)).text])
