@@ -19,7 +19,7 @@ _LEAST_ELSEWHERE = 6
 
 _MARK = re.compile(r"\[redacted: ([a-z ]{1,30}?)( \d+)?\]")
 _WORD = re.compile(r"[^\s\"'«»“”()\[\]<>,;]+")
-_LIKE_A_SECRET = re.compile(r"\d{6}|(?=[!-~]*\d)(?=[!-~]*[A-Za-z])[!-~]{8}|@|[!-~]{25}")
+_LIKE_A_SECRET = re.compile(r"\d{6}|(?=[!-~]{0,40}\d)(?=[!-~]{0,40}[A-Za-z])[!-~]{8}|@|[!-~]{25}")
 """Words that are masked although no check knows what they are: long numbers, letters mixed with digits, addresses."""
 
 
