@@ -14,10 +14,8 @@ from memframe.audit.exact_duplicate import find_exact_duplicates
 from memframe.audit.masks import redacted
 from memframe.audit.near_duplicate import find_near_duplicates
 from memframe.change import FIELDS
-from memframe.cleanup.cutting import Stretch, cut
-from memframe.cleanup.merging import Copy, Merging
-from memframe.cleanup.redaction import redact
-from memframe.cleanup.values import Store, Texts, lost
+from memframe.cleanup.merge import Copy, Merging, Store, Texts, lost
+from memframe.cleanup.redact import Stretch, cut, redact_memories
 from tests.audit import secret_corpus
 from tests.pairs.corpus import corpus
 from tests.rows import memories_of
@@ -64,7 +62,7 @@ def test_no_secret_of_the_corpus_is_found_again():
     memories = memories_of([{"id": f"m{n}", "content": text} for n, text in enumerate(texts)])
     findings = find_secrets(memories)
     values = {row.id: dict.fromkeys(FIELDS) | {"content": row.content} for row in memories.itertuples()}
-    new = redact(findings, values)
+    new = redact_memories(findings, values)
     assert set(new) == set(findings.id)
     after = memories.assign(content=[new[i].values["content"] if i in new else c
                                      for i, c in zip(memories.id, memories.content, strict=True)])  # fmt: skip
@@ -74,7 +72,9 @@ def test_no_secret_of_the_corpus_is_found_again():
 def redacted_text(text, chosen=lambda finding: True):
     findings = find_secrets(memories_of([{"id": "m1", "content": text}]))
     findings = findings[[chosen(finding) for finding in findings.itertuples()]]
-    return redact(findings, {"m1": dict.fromkeys(FIELDS) | {"content": text}})["m1"].values["content"]
+    return redact_memories(findings, {"m1": dict.fromkeys(FIELDS) | {"content": text}})["m1"].values[
+        "content"
+    ]
 
 
 def test_a_secret_that_another_one_had_covered_goes_too():
