@@ -37,6 +37,12 @@ _CAPITALISED = re.compile(r"(?<![^\W\d_])[^\W\d_a-z][^\W\d_]*")
 """Words of letters that do not begin with one of the small ones that are most frequent."""
 _STARTS_SENTENCE = re.compile(r"(?:^|[.!?:;\n\u2026\u2013\u2014-]\s*|[\"'\u201c\u00ab(\[*#>]\s*)$")
 
+_MAX_SLIPS = 30
+"""Words of a text that may be slips, halves, or written apart: with more of them it is another text."""
+
+_MAX_RUN = 8
+"""Words that may be written together as one."""
+
 _NAMES_TOO = frozenset({"will", "ella", "elle", "per", "das", "ai", "dal", "my"})
 """Words that mostly carry no value, and are names of people besides."""
 
@@ -164,6 +170,8 @@ def lost(doomed: Said, kept: Said, store: Store, *, breaks_off: bool = False) ->
     signs = doomed.signs - kept.signs if kept.signs - doomed.signs else frozenset[str]()
     if not (capitals or values or signs):
         return []
+    if len(values) > _MAX_SLIPS:
+        return values  # so many words are no slips, and comparing each with each would take long
     held = _joined(doomed.words, kept.words) | (_halves(doomed, kept) if breaks_off else set())
     names = (word for word in capitals - held if word in doomed.names or _may_be_name(word, store))
     others = dict.fromkeys(kept.words).keys() - doomed.words
@@ -192,27 +200,26 @@ def _is_slip(word: str, others: Iterable[str], store: Store) -> bool:
 
 
 def _joined(doomed: Sequence[str], kept: Sequence[str]) -> set[str]:
-    """Words that are written as several there, and words of which several are written as one there.
+    """Return words that are written as several there, and words of which several are written as one there.
 
     >>> sorted(_joined(["iban", "de89", "3704", "overnight"], ["iban", "de893704", "over", "night"]))
     ['3704', 'de89', 'overnight']
     """
     own, others = set(doomed) - set(kept), set(kept) - set(doomed)
-    return {word for word in own if _run(kept, word)} | {
-        part for whole in others for part in _run(doomed, whole)
-    }
+    parts = _runs(doomed, others).values()
+    return {*_runs(kept, own), *(part for run in parts for part in run)}
 
 
-def _run(words: Sequence[str], whole: str) -> Sequence[str]:
-    """Consecutive words that are the whole once written together; none where there are no such."""
-    for start, first in enumerate(words):
-        end, joined = start + 1, first
-        while whole.startswith(joined) and joined != whole and end < len(words):
-            joined += words[end]
-            end += 1
-        if joined == whole:
-            return words[start:end]
-    return ()
+def _runs(words: Sequence[str], wholes: Collection[str]) -> dict[str, Sequence[str]]:
+    """Return consecutive words that are one of the wholes once they are written together."""
+    found = {}
+    for start in range(len(words)):
+        whole = words[start]
+        for end in range(start + 1, min(start + _MAX_RUN, len(words))):
+            whole += words[end]
+            if whole in wholes:
+                found[whole] = words[start : end + 1]
+    return found
 
 
 _TEXTS = ("title", "summary", "content")
