@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import pandas as pd
 
 from memframe.audit.evidence import is_delicate
-from memframe.audit.masks import redacted
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secret import find_secrets
+from memframe.audit.text import redacted
 
 _MAX_CHARACTERS = 2_000
 _LEAST_ELSEWHERE = 6

@@ -25,7 +25,7 @@ from memframe.audit.language.resemblance import class_of, is_number
 from memframe.audit.language.slips import is_slip
 from memframe.audit.language.words import without_accents, words_of
 from memframe.audit.likeness.clusters import Clusters
-from memframe.audit.texts import text_column
+from memframe.audit.text import text_column
 from memframe.change import Value, same_value
 from memframe.frames import MEMORY_KINDS
 from memframe.plan.cells import sendable

@@ -12,8 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memframe.access import Access
-from memframe.audit.scores import rescaled
-from memframe.audit.tags import names_in
+from memframe.audit.fields import names_in, rescaled
 from memframe.change import FIELDS, Change, Label, Value, same_value
 from memframe.cleanup.merge import Copy, Merge, Merging
 from memframe.cleanup.proposals import COPYING, PLANNED

@@ -7,17 +7,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from memframe.access import Access
 from memframe.audit import Audit, audit_memories
+from memframe.audit.fields import names_in
 from memframe.audit.findings import CHECKS, PROPOSALS, Check, Proposal
 from memframe.audit.judge import JUDGED
-from memframe.audit.junk.signs import ACTIONS
-from memframe.audit.saved import findings_of, read_audit
-from memframe.audit.tags import names_in
+from memframe.audit.junk import ACTIONS
+from memframe.audit.result import findings_of, read_audit
 from memframe.display import number_of
 from memframe.errors import ConfigError, PlanError
 from memframe.files import expand_path
@@ -183,7 +183,8 @@ def audit_again(access: Access, path: str | PathLike[str]) -> Renewal:
     saved = read_audit(expand_path(path))
     seen = findings_of(saved)
     memories = load_memories(access, progress=False)
-    again = audit_memories(memories, tags=load_tags(access), checks=cast("list[Check]", saved.checks))
+    checks = [check for check in CHECKS if check in saved.checks]
+    again = audit_memories(memories, tags=load_tags(access), checks=checks)
     left: dict[tuple[Any, ...], list[str]] = {}
     for key, action in zip(_keys(seen), seen["action"], strict=True):
         left.setdefault(key, []).append(action)

@@ -15,9 +15,9 @@ import pandas as pd
 
 from memframe.audit.findings import findings_frame, joined
 from memframe.audit.likeness.clusters import Clusters
-from memframe.audit.masks import redacted
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secret import find_secrets
+from memframe.audit.text import redacted
 from memframe.change import Value
 
 _FINDERS: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] = {

@@ -74,7 +74,7 @@ def alone(memories):
 
 def parts(memories):
     """The same one by one; seconds of each."""
-    from memframe.audit.checks import all_checks
+    from memframe.audit.run import all_checks
 
     seconds = {}
     for check, find in all_checks(memories).items():

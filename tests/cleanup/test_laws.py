@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from memframe.audit import find_secrets
 from memframe.audit.exact_duplicate import find_exact_duplicates
-from memframe.audit.masks import redacted
 from memframe.audit.near_duplicate import find_near_duplicates
+from memframe.audit.text import redacted
 from memframe.change import FIELDS
 from memframe.cleanup.merge import Copy, Merging, Store, Texts, lost
 from memframe.cleanup.redact import Stretch, cut, redact_memories
