@@ -6,7 +6,9 @@ import random
 import re
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -14,6 +16,7 @@ import pytest
 import memframe.audit
 from memframe.audit.rules import MANY, Rule, RuleTable, load_rules, prefilter_of, table_names
 
+CONTRIBUTING = Path(__file__).parents[2] / "CONTRIBUTING.md"
 TABLES = table_names()
 RULES = [(name, number, rule) for name in TABLES for number, rule in enumerate(load_rules(name).rules)]
 each_rule = pytest.mark.parametrize(
@@ -102,6 +105,14 @@ def test_weights_add_up_once_a_rule():
     )
     with pytest.raises(ValueError, match="'tee'"):
         table.only("tee")
+
+
+def test_what_is_shown_to_contributors_works(capsys):
+    shown = dict(re.findall(r"```(\w+)\n(.*?)```", CONTRIBUTING.read_text("utf-8"), re.DOTALL))
+    rule = msgspec.toml.decode(shown["toml"], type=dict[str, list[Rule]])["rule"][0]
+    assert [bool(rule.regex.search(text)) for text in (*rule.finds, *rule.misses)] == [True, True, False]
+    exec(compile(shown["python"], "CONTRIBUTING.md", "exec"), {})  # noqa: S102 - a file of ours
+    assert capsys.readouterr().out == "['m2']\n"
 
 
 # ---- no text makes a pattern slow
