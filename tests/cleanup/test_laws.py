@@ -2,6 +2,7 @@
 
 import random
 import re
+import time
 from importlib.resources import files
 
 import pandas as pd
@@ -239,3 +240,27 @@ def test_half_a_word_at_the_end_of_a_text_that_broke_off_is_no_loss():
     doomed, kept = texts.said("doomed"), texts.said("kept")
     assert lost(doomed, kept, store) == ["peni"]
     assert lost(doomed, kept, store, breaks_off=True) == []
+
+
+HOSTILE = {
+    "other words": lambda n: (" ".join(f"w{i}x" for i in range(n)), " ".join(f"v{i}y" for i in range(n))),
+    "slips": lambda n: tuple(
+        " ".join(f"{'abcdefghij'[i % 10]}{i}{word}" for i in range(n)) for word in ("den", "don")
+    ),
+    "one long word": lambda n: (" ".join(["a"] * n) + " x", "a" * n + "b"),
+    "capitals": lambda n: (" ".join(f"A{'bcdefg'[i % 6]}{'hijkl' * (i % 9)}" for i in range(n)), '"' * n),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_a_merge_would_lose_takes_time_in_proportion_to_the_texts(name):
+    def seconds(n):
+        doomed, kept = HOSTILE[name](n)
+        texts, store = Texts({1: doomed, 2: kept}), Store(pd.DataFrame({"content": [doomed, kept]}))
+        said = texts.said(1), texts.said(2), store.n_times, store.common
+        start = time.process_time()
+        lost(*said[:2], store, breaks_off=True)
+        return time.process_time() - start
+
+    seconds(500)
+    assert min(seconds(16_000) for _ in range(3)) < 4 * 8 * (min(seconds(2_000) for _ in range(3)) + 0.002)
