@@ -21,7 +21,7 @@ from memframe.audit.likeness.pairs import Pair, Pairs, compared
 from memframe.audit.likeness.promising import promising_pairs
 from memframe.audit.likeness.reader import Reader
 from memframe.audit.likeness.templates import changed_pairs
-from memframe.audit.texts import text_column, without_long_contents
+from memframe.audit.text import text_column, without_long_contents
 from memframe.frames import gc_paused
 
 _TEXTS_AT_ONCE = 50_000

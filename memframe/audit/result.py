@@ -1,0 +1,360 @@
+"""The result of an audit: what was found, in which memories, and what was not looked for; compared and saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property, partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import msgspec
+import numpy as np
+import pandas as pd
+from msgspec import Struct
+
+from memframe.audit.candidates import Embed, find_candidates
+from memframe.audit.evidence import labels_of
+from memframe.audit.findings import CHECKS, DTYPES, SEVERITIES, are_figures, findings_frame, joined
+from memframe.audit.judge import Judgement, no_judgement
+from memframe.audit.text import with_all_columns
+from memframe.display import number_of
+from memframe.errors import ConfigError, FrameError, check_kind
+from memframe.files import atomic_file, expand_path
+from memframe.report.summary import Count, brief_html, counts_of, details, headline, proposals, worst_of
+
+_SAME = ["check", "kind", "id", "field", "related_id", "evidence"]
+"""Columns by which a finding is known again: places move when a text is edited, scores with every change around, and
+so do the numbers in the evidence of a figure."""
+
+
+class Comparison(NamedTuple):
+    """Findings of two audits.
+
+    Attributes
+    ----------
+    new : DataFrame
+        Findings of the later audit that the earlier one did not have.
+    gone : DataFrame
+        Findings of the earlier audit that the later one does not have.
+    stayed : DataFrame
+        Findings of the later audit that both have.
+    """
+
+    new: pd.DataFrame
+    gone: pd.DataFrame
+    stayed: pd.DataFrame
+
+    def __repr__(self) -> str:
+        return f"<Comparison: {len(self.new):,} new, {len(self.gone):,} gone, {len(self.stayed):,} stayed>"
+
+
+def compare_findings(later: pd.DataFrame, earlier: pd.DataFrame) -> Comparison:
+    """Which findings are new, gone and still there; equal ones are counted one by one."""
+    keys, earlier_keys = _keys(later), _keys(earlier)
+    is_old = keys.isin(earlier_keys).to_numpy()
+    is_gone = ~earlier_keys.isin(keys).to_numpy()
+    return Comparison(
+        new=joined([later[~is_old]]), gone=joined([earlier[is_gone]]), stayed=joined([later[is_old]])
+    )
+
+
+def _keys(findings: pd.DataFrame) -> pd.Series[Any]:
+    """One key a finding; the second of two equal ones has another than the first."""
+    same = findings[_SAME].assign(evidence=findings["evidence"].mask(are_figures(findings)))
+    plain = same.astype(object).where(same.notna(), None)
+    keys = pd.Series(list(plain.itertuples(index=False, name=None)), index=findings.index, dtype=object)
+    return pd.Series(
+        list(zip(keys, keys.groupby(keys).cumcount(), strict=True)), index=findings.index, dtype=object
+    )
+
+
+FORMAT = "memframe-audit/1"
+
+
+class SavedAudit(Struct, kw_only=True):
+    """What is written: everything but the memories."""
+
+    format: str = FORMAT
+    n_memories: int
+    checks: list[str]
+    not_checked: list[str]
+    summary: list[dict[str, Any]]
+    findings: list[dict[str, Any]]
+    by_judge: list[str] = []
+    judged: list[dict[str, Any]] = []
+
+
+def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as dicts of plain values, None where there is nothing."""
+    plain = frame.astype(object).where(frame.notna(), None)
+    return plain.to_dict("records")  # type: ignore[return-value]  # names of columns are text
+
+
+def read_findings(path: Path) -> pd.DataFrame:
+    """The findings of an audit that was saved.
+
+    Raises
+    ------
+    FrameError
+        The file cannot be read, or is no saved audit.
+    """
+    return findings_of(read_audit(path))
+
+
+def findings_of(saved: SavedAudit) -> pd.DataFrame:
+    """The findings of a saved audit as a frame."""
+    columns = {name: [finding.get(name) for finding in saved.findings] for name in DTYPES}
+    return findings_frame(**columns)
+
+
+def read_audit(path: Path) -> SavedAudit:
+    """An audit that was saved.
+
+    Raises
+    ------
+    FrameError
+        The file cannot be read, or is no saved audit.
+    """
+    try:
+        saved = msgspec.json.decode(path.read_bytes(), type=SavedAudit)
+    except OSError as error:
+        raise FrameError(f"{path} cannot be read ({error.strerror}): check the path.") from error
+    except msgspec.DecodeError as error:
+        raise FrameError(f"{path} is no audit that to_json() wrote: {error}") from None
+    if saved.format != FORMAT:
+        raise FrameError(f"{path} is a {saved.format}; this version reads {FORMAT}: audit again.")
+    return saved
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """A file of an audit to write, mode 0600; what keeps it from being written is named."""
+    try:
+        with atomic_file(path) as file:
+            yield file
+    except OSError as error:
+        raise FrameError(
+            f"{path} cannot be written ({error.strerror or error}): choose another path, or mend this one."
+        ) from error
+
+
+MAX_SHOWN = 20
+"""Findings of a check that a report lists; the others it counts."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit:
+    """What `audit_memories` found: to look at, to compare, and to plan a cleanup from.
+
+    Attributes
+    ----------
+    memories : DataFrame
+        What was audited.
+    findings : DataFrame
+        One row an observation, the worst first, with the columns of `memframe.audit.findings.DTYPES`. Fields that are
+        empty, and memories that are merely old, are one row a kind, without an id.
+    checks : tuple of str
+        What was looked for.
+    not_checked : tuple of str
+        What was not, in sentences.
+    counted : DataFrame
+        What such a row counts, one row a memory.
+    made_at : datetime or None
+        As of when; what "past" means for `stale`.
+    judgement : Judgement
+        What became of the questions to a judge, if there was one.
+    embed : callable or None
+        Vectors of texts, for `candidates`.
+
+    Examples
+    --------
+    >>> from memframe.audit import audit_memories
+    >>> memories = pd.DataFrame({"id": ["m1", "m2"], "content": ["Door code: 2580#", "Likes tea"]})
+    >>> audit = audit_memories(memories, checks=["secret", "missing"])
+    >>> audit
+    <Audit of 2 memories: 1 high>
+    >>> audit.summary
+        check severity  n_findings  n_memories  share
+    0  secret     high           1           1    0.5
+    >>> audit.rows("secret")
+       id           content
+    0  m1  Door code: 2580#
+    """
+
+    memories: pd.DataFrame
+    findings: pd.DataFrame
+    checks: tuple[str, ...]
+    not_checked: tuple[str, ...]
+    counted: pd.DataFrame = field(default_factory=partial(findings_frame, id=[]))
+    made_at: datetime | None = None
+    judgement: Judgement = field(default_factory=no_judgement)
+    embed: Embed | None = None
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{n:,} {name}" for name, n in worst_of(self.by_memory).items())
+        n = number_of(len(self.memories), "memory", "memories")
+        return f"<Audit of {n}: {found or 'no findings'}>"
+
+    @property
+    def by_memory(self) -> pd.DataFrame:
+        """Findings about memories, one row a memory and observation, also of what `findings` only counts."""
+        figures = self.findings[self.findings["id"].isna()]
+        kinds = set(zip(figures["check"], figures["kind"], strict=True))
+        pairs = zip(self.counted["check"], self.counted["kind"], strict=True)
+        each = self.counted[np.array([pair in kinds for pair in pairs], bool)]
+        return joined([self.findings[self.findings["id"].notna()], each[each["id"].notna()]])
+
+    @cached_property
+    def candidates(self) -> pd.DataFrame:
+        """Older memories that are most similar to each newer one, of which a person or a judge can tell what holds.
+
+        Columns ``newer older rank score cue``; made when they are first asked for.
+        """
+        return find_candidates(with_all_columns(self.memories), embed=self.embed)
+
+    @property
+    def judged(self) -> pd.DataFrame:
+        """Verdicts of the judge: ``question newer older verdict reason confidence model cached``, one row each.
+
+        A question without an answer has no verdict.
+        """
+        return self.judgement.judged
+
+    @property
+    def by_judge(self) -> list[str]:
+        """Say what a judge was asked, and how far its answers are to be believed; nothing where there was none."""
+        return list(self.judgement.sentences()) if self.judgement.model else []
+
+    @property
+    def counts(self) -> list[Count]:
+        """How many memories each check concerns, by the worst severity that it gives each."""
+        return counts_of(self.findings, self.by_memory)
+
+    @property
+    def proposals(self) -> list[str]:
+        """Say what the cleanup would do, with numbers of memories, each counted once."""
+        return proposals(self.by_memory)
+
+    @property
+    def verdict(self) -> list[str]:
+        """What it comes to, in sentences, the worst first; without any text of a memory."""
+        counts, n = self.counts, len(self.memories)
+        return [headline(counts, n), *details(counts, n)]
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """Findings by check and severity, the worst first.
+
+        Columns ``check severity n_findings n_memories share``: each check counts a memory once, where it is worst, as
+        the report does; the share is that of all memories. A check that found nothing has no row; `checks` names it.
+        """
+        n_findings = self.findings.groupby(["severity", "check"]).size()
+        by_severity = {count.check: count.by_severity for count in self.counts}
+        order = [(severity, check) for severity in reversed(SEVERITIES) for check in self._names]
+        rows = [
+            (check, severity, n_findings[severity, check], by_severity[check].get(severity, 0))
+            for severity, check in order
+            if (severity, check) in n_findings.index
+        ]
+        counted = pd.DataFrame(rows, columns=["check", "severity", "n_findings", "n_memories"])
+        counted = counted.astype(
+            {"check": "str", "severity": "str", "n_findings": "int64", "n_memories": "int64"}
+        )
+        return counted.assign(share=counted["n_memories"] / max(1, len(self.memories)))
+
+    def groups(self, check: str) -> pd.DataFrame:
+        """Clusters of a check, the largest first: memories that belong together.
+
+        Columns ``group n_memories ids related_id score evidence``: the ids as a tuple, the memory that the others
+        are seen beside, the lowest score in the cluster and the first words of evidence.
+        """
+        found = self._of(check)
+        found = found[found["group"].notna() & found["id"].notna()]
+        clusters = found.groupby("group").agg(
+            ids=("id", lambda ids: tuple(dict.fromkeys(ids))),
+            related_id=("related_id", "first"),
+            score=("score", "min"),
+            evidence=("evidence", "first"),
+        )
+        clusters.insert(0, "n_memories", clusters["ids"].map(len).astype("int64"))
+        return clusters.sort_values("n_memories", ascending=False, kind="stable").reset_index()
+
+    def rows(self, check: str) -> pd.DataFrame:
+        """The memories that a check found something in, as they were audited and in their order."""
+        found = self.by_memory
+        return self.memories[self.memories["id"].isin(found["id"][found["check"] == self._known(check)])]
+
+    def compare(self, previous: Audit | str | PathLike[str]) -> Comparison:
+        """What is new, gone and still there since another audit, which may be a file of `to_json`.
+
+        Raises
+        ------
+        FrameError
+            The file is no saved audit.
+        """
+        check_kind("previous", previous, Audit, str, PathLike, error=FrameError)
+        earlier = previous.findings if isinstance(previous, Audit) else read_findings(expand_path(previous))
+        return compare_findings(self.findings, earlier)
+
+    def to_json(self, path: str | PathLike[str]) -> None:
+        """Write everything but the memories as JSON, readable by its owner alone.
+
+        Raises
+        ------
+        FrameError
+            The file cannot be written.
+        """
+        with writing(expand_path(path)) as file:
+            file.write(self.json())
+
+    def to_html(self, path: str | PathLike[str]) -> None:
+        """Write a report: one page without scripts or links, readable by its owner alone.
+
+        Raises
+        ------
+        FrameError
+            The file cannot be written.
+        """
+        with writing(expand_path(path)) as file:
+            file.write(self._page().encode())
+
+    def json(self) -> bytes:
+        """The same as `to_json`, as UTF-8."""
+        saved = SavedAudit(
+            n_memories=len(self.memories),
+            checks=list(self.checks),
+            not_checked=list(self.not_checked),
+            summary=records_of(self.summary),
+            findings=records_of(self.findings),
+            by_judge=self.by_judge,
+            judged=records_of(self.judged),
+        )
+        return msgspec.json.encode(saved)
+
+    def _page(self) -> str:
+        from memframe.report.page import page_html  # noqa: PLC0415 - an audit does not need matplotlib
+
+        is_figure = are_figures(self.findings)
+        listed = self.findings[~is_figure].groupby("check", sort=False).head(MAX_SHOWN)
+        shown = joined([self.findings[is_figure], listed])
+        return page_html(self, shown, labels=labels_of(self.memories, {*shown["id"], *shown["related_id"]}))
+
+    def _repr_html_(self) -> str:
+        return brief_html(self)
+
+    @property
+    def _names(self) -> list[str]:
+        """Names of checks: all that there are, and somebody's own that were run."""
+        return list(dict.fromkeys([*CHECKS, *self.checks]))
+
+    def _known(self, check: str) -> str:
+        if check not in self._names:
+            raise ConfigError(f"check={check!r}: there is {', '.join(self._names)}")
+        return check
+
+    def _of(self, check: str) -> pd.DataFrame:
+        return self.findings[self.findings["check"] == self._known(check)]

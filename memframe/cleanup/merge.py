@@ -1,0 +1,422 @@
+"""Merging: of memories that say the same one is kept, and holds afterwards what all of them held.
+
+What one memory cannot hold stays in two: a second source, a word of a title, a name.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from msgspec import Struct
+from rapidfuzz.distance import OSA
+
+from memframe.audit.keeper import precedence
+from memframe.audit.language.lexicon import CALENDAR, CLASSES, LIGHT
+from memframe.audit.language.plainness import oddness
+from memframe.audit.language.resemblance import class_of, is_number
+from memframe.audit.language.slips import is_slip
+from memframe.audit.language.words import without_accents, words_of
+from memframe.audit.likeness.clusters import Clusters
+from memframe.audit.text import text_column
+from memframe.change import Value, same_value
+from memframe.frames import MEMORY_KINDS
+from memframe.plan.cells import sendable
+
+Key = Hashable
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+_CAPITALISED = re.compile(r"(?<![^\W\d_])[^\W\d_a-z][^\W\d_]*")
+"""Words of letters that do not begin with one of the small ones that are most frequent."""
+_STARTS_SENTENCE = re.compile(r"(?:^|[.!?:;\n\u2026\u2013\u2014-]\s*|[\"'\u201c\u00ab(\[*#>]\s*)$")
+
+_MAX_SLIPS = 30
+"""Words of a text that may be slips, halves, or written apart: with more of them it is another text."""
+
+_MAX_RUN = 8
+"""Words that may be written together as one."""
+
+_NAMES_TOO = frozenset({"will", "ella", "elle", "per", "das", "ai", "dal", "my"})
+"""Words that mostly carry no value, and are names of people besides."""
+
+
+class Said(NamedTuple):
+    """What a text says, or some texts taken together."""
+
+    words: tuple[str, ...]
+    """In their order, without case and accents."""
+    classes: frozenset[str]
+    """Of the words that carry a value."""
+    written: frozenset[str]
+    """Words of letters alone, as they are written but for case and accents."""
+    names: frozenset[str]
+    """Those that are written like names."""
+    first: frozenset[str]
+    """Those with a capital that a sentence begins with, so that they may be names."""
+    signs: frozenset[str]
+    """Pictures and signs of mathematics."""
+    last: frozenset[str]
+    """The last word of each text."""
+
+    @classmethod
+    def of(cls, texts: Iterable[Said]) -> Said:
+        """What some texts say, taken together."""
+        texts = [said for said in texts if said.words or said.signs]
+        if len(texts) == 1:
+            return texts[0]
+        words = tuple(word for said in texts for word in said.words)
+        sets = (frozenset().union(*(said[place] for said in texts)) for place in range(1, len(cls._fields)))
+        return cls(words, *sets)
+
+
+class Store:
+    """How often words stand in all memories, and which ones are written in lower case; looked up when needed."""
+
+    def __init__(self, memories: pd.DataFrame) -> None:
+        self._memories = memories
+
+    @cached_property
+    def n_times(self) -> dict[str, int]:
+        """How often each word stands in the contents."""
+        words = words_of(text_column(self._memories, "content"))
+        counts = np.bincount(words.tokens, minlength=len(words.vocabulary)).tolist()
+        return dict(zip(words.vocabulary, counts, strict=True))
+
+    @cached_property
+    def common(self) -> frozenset[str]:
+        """Words that some memory writes in lower case within a sentence, and that are therefore no names."""
+        words = set(_LETTERS.findall("\n".join(self._memories["content"].dropna())))
+        return frozenset(_plain(word) for word in words if word[0].islower())
+
+
+class Texts:
+    """What texts say, by keys of one's own; each is looked at closely only when it is asked for."""
+
+    def __init__(self, texts: Mapping[Key, str]) -> None:
+        self._texts = texts
+        self._place = {key: place for place, key in enumerate(texts)}
+        self._words = words_of(pa.array(list(texts.values()), pa.large_string()))
+        self._n_heavy = self._words.n_of(self._words.heavy_classes())
+        self._said: dict[Key, Said] = {}
+
+    def n_values(self, key: Key) -> int:
+        """How many words of a text carry a value."""
+        return int(self._n_heavy[self._place[key]])
+
+    def said(self, key: Key) -> Said:
+        """What a text says."""
+        if key not in self._said:
+            self._said[key] = _said(self._texts[key], self._words.of(self._place[key]))
+        return self._said[key]
+
+
+def _said(text: str, words: Sequence[str]) -> Said:
+    names: set[str] = set()
+    first: set[str] = set()
+    known = set(words)  # what wraps a text, such as "User said that", is not known
+    for match in _CAPITALISED.finditer(text):
+        word = _plain(match[0])
+        if match[0][0].isupper() and word in known:
+            is_first = _STARTS_SENTENCE.search(text[max(0, match.start() - 4) : match.start()])
+            (first if is_first else names).add(word)
+    letters = [_plain(word) for word in _LETTERS.findall(text)]
+    return Said(
+        words=tuple(words),
+        classes=frozenset([class_of(word) for word in known - LIGHT]),
+        written=frozenset(known.union(letters)),
+        names=frozenset([name for name in names if len(name) > 1 and name not in CLASSES]),
+        first=frozenset([name for name in first if name not in CLASSES and name not in LIGHT - _NAMES_TOO]),
+        signs=frozenset() if text.isascii() else frozenset(filter(_is_sign, text)),
+        last=frozenset(letters[-1:]),
+    )
+
+
+def _is_sign(character: str) -> bool:
+    return character > "\x7f" and unicodedata.category(character) in {"So", "Sm"}
+
+
+@lru_cache(maxsize=1 << 16)
+def _plain(word: str) -> str:
+    return without_accents(unicodedata.normalize("NFKC", word).lower())
+
+
+def lost(doomed: Said, kept: Said, store: Store, *, breaks_off: bool = False) -> list[str]:
+    """What one memory says that the others would not hold; for no eyes, as it may be a secret.
+
+    Parameters
+    ----------
+    doomed, kept : Said
+    store : Store
+    breaks_off : bool
+        Whether the doomed text is the beginning of one that is kept, so that its last word may be half a word.
+
+    Examples
+    --------
+    >>> texts = Texts({"m1": "Ada likes tea", "m2": "Ada from Leeds has liked tea since 2019."})
+    >>> tea, more = texts.said("m1"), texts.said("m2")
+    >>> store = Store(pd.DataFrame({"content": ["Ada likes tea", "Ada from Leeds likes tea"]}))
+    >>> lost(tea, more, store), lost(more, tea, store)
+    ([], ['leeds', '2019'])
+    """
+    capitals = (doomed.names | doomed.first) - kept.written
+    values = [word for word in doomed.words if word not in LIGHT and class_of(word) not in kept.classes]
+    signs = doomed.signs - kept.signs if kept.signs - doomed.signs else frozenset[str]()
+    if not (capitals or values or signs):
+        return []
+    if len(values) > _MAX_SLIPS:
+        return values  # so many words are no slips, and comparing each with each would take long
+    held = _joined(doomed.words, kept.words) | (_halves(doomed, kept) if breaks_off else set())
+    names = (word for word in capitals - held if word in doomed.names or _may_be_name(word, store))
+    others = dict.fromkeys(kept.words).keys() - doomed.words
+    words = (word for word in values if word not in held and not _is_slip(word, others, store))
+    return list(dict.fromkeys([*sorted(names), *words, *sorted(signs)]))
+
+
+def _may_be_name(word: str, store: Store) -> bool:
+    """Whether a word that begins a sentence may be a name: hardly if it stands in lower case elsewhere."""
+    return word in _NAMES_TOO or word not in store.common
+
+
+def _halves(doomed: Said, kept: Said) -> set[str]:
+    """Last words that break off in the middle of one that is kept."""
+    return {word for word in doomed.last if any(whole.startswith(word) for whole in kept.written)}
+
+
+def _is_slip(word: str, others: Iterable[str], store: Store) -> bool:
+    """Whether a word is one of others with a typing error; a number never is."""
+    if is_number(word) or word in CALENDAR:
+        return False
+    near = (other for other in others if OSA.distance(word, other, score_cutoff=2) <= 2)
+    return any(
+        is_slip(word, store.n_times.get(word, 1), other, store.n_times.get(other, 1)) for other in near
+    )
+
+
+def _joined(doomed: Sequence[str], kept: Sequence[str]) -> set[str]:
+    """Return words that are written as several there, and words of which several are written as one there.
+
+    >>> sorted(_joined(["iban", "de89", "3704", "overnight"], ["iban", "de893704", "over", "night"]))
+    ['3704', 'de89', 'overnight']
+    """
+    own, others = set(doomed) - set(kept), set(kept) - set(doomed)
+    parts = _runs(doomed, others).values()
+    return {*_runs(kept, own), *(part for run in parts for part in run)}
+
+
+def _runs(words: Sequence[str], wholes: Collection[str]) -> dict[str, Sequence[str]]:
+    """Return consecutive words that are one of the wholes once they are written together."""
+    found = {}
+    for start in range(len(words)):
+        whole = words[start]
+        for end in range(start + 1, min(start + _MAX_RUN, len(words))):
+            whole += words[end]
+            if whole in wholes:
+                found[whole] = words[start : end + 1]
+    return found
+
+
+_TEXTS = ("title", "summary", "content")
+_FILLED = ("title", "summary", "source", "importance", "confidence")
+"""Fields that a keeper takes over from the others where it has none."""
+
+_RANKS = {"near_duplicate": 0, "exact_duplicate": 1, "junk": 2}
+"""Whose keeper is kept where checks have chosen several: that of the check which compares most."""
+
+_LAST, _MANY = 9, 1000
+
+Values = Mapping[str, Value]
+
+
+class Copy(NamedTuple):
+    """What an audit said of one memory that another one says, too."""
+
+    id: str
+    keeper: str
+    check: str
+    kind: str
+    action: str
+
+
+class Merge(Struct, frozen=True, kw_only=True):
+    """One memory that is kept, and those that are in it from then on.
+
+    Attributes
+    ----------
+    keeper : str
+    copies : tuple of str
+    values : dict of str to value
+        Of the keeper, afterwards.
+    """
+
+    keeper: str
+    copies: tuple[str, ...]
+    values: dict[str, Value]
+
+
+class Merging:
+    """Finds what can be merged without a loss.
+
+    Parameters
+    ----------
+    memories : DataFrame
+        All that were audited.
+    values : mapping
+        The fields of each memory that may take part, by its id, as they are going to be.
+    taken : collection of str
+        "delete" where copies go that hold nothing of their own, "merge" where others are merged.
+    apart : collection of set of str
+        Pairs of memories that differ in a value.
+    """
+
+    def __init__(
+        self,
+        memories: pd.DataFrame,
+        values: Mapping[str, Values],
+        *,
+        taken: Collection[str],
+        apart: Collection[frozenset[str]],
+    ) -> None:
+        self._memories = memories
+        self._values = values
+        self._taken = taken
+        self._apart_from: defaultdict[str, set[str]] = defaultdict(set)
+        for one, other in map(sorted, apart):
+            self._apart_from[one].add(other)
+            self._apart_from[other].add(one)
+        self._store = Store(memories)
+        self._copies: dict[str, Copy] = {}
+        self._texts = Texts({})
+
+    def merges(self, copies: Iterable[Copy]) -> Iterator[Merge]:
+        """What becomes of memories that say the same; those that have to stay are in none of the merges."""
+        found = sorted({copy for copy in copies if copy.id != copy.keeper}, key=_rank_of, reverse=True)
+        self._copies = {copy.id: copy for copy in found}  # of several the one that compares most
+        clusters = [[i for i in cluster if i in self._values] for cluster in _clusters(found)]
+        members = [member for cluster in clusters for member in cluster]
+        self._texts = Texts(
+            {(i, name): str(self._values[i].get(name) or "") for i in members for name in _TEXTS}
+        )
+        order = self._order(members, found)
+        for cluster in clusters:
+            yield from self._of_cluster(sorted(cluster, key=order.__getitem__))
+
+    def _order(self, members: Sequence[str], copies: Sequence[Copy]) -> dict[str, tuple[int, int]]:
+        """Who is kept rather than whom: what the checks chose, then whoever says most."""
+        chosen = {(copy.keeper, copy.check) for copy in copies} - {(copy.id, copy.check) for copy in copies}
+        rank: dict[str, int] = {}
+        for keeper, check in chosen:
+            rank[keeper] = min(rank.get(keeper, _LAST), _RANKS.get(check, _LAST))
+        rows = self._memories.drop_duplicates("id").set_index("id", drop=False).reindex(list(members))
+        says = np.array([self._texts.n_values((member, "content")) for member in members], np.float64)
+        odd = oddness([str(self._values[member].get("content") or "") for member in members])
+        places = precedence(rows.reindex(columns=list(MEMORY_KINDS)), says - np.floor(odd) / _MANY, odd)
+        return {i: (rank.get(i, _LAST), place) for i, place in zip(members, places.tolist(), strict=True)}
+
+    def _of_cluster(self, members: Sequence[str]) -> Iterator[Merge]:
+        """The first takes in what it can hold; what is left may still be one text several times."""
+        left, is_first = list(members), True
+        while left:
+            keeper, *others = left
+            content = self._values[keeper]["content"]
+            holder = _Holder(keeper, self._values[keeper])
+            self._fill(holder, [i for i in others if is_first or self._values[i]["content"] == content])
+            if len(holder.members) > 1:
+                yield Merge(keeper=keeper, copies=tuple(holder.members)[1:], values=holder.values)
+            left, is_first = [i for i in others if i not in holder.members], False
+
+    def _fill(self, holder: _Holder, waiting: Sequence[str]) -> None:
+        """Take in what can be held, again and again, as what was taken in may hold more."""
+        n_before = 0
+        while len(holder.members) > n_before:
+            n_before = len(holder.members)
+            for member in waiting:
+                if member not in holder.members and self._may_go(member, holder):
+                    self._take_in(member, holder)
+
+    def _may_go(self, member: str, holder: _Holder) -> bool:
+        """Whether that is asked for, and no value known in which the two differ."""
+        values, copy = self._values[member], self._copies.get(member)
+        is_plain = values["content"] == holder.values["content"] and not holder.gains(values)
+        is_asked = "merge" in self._taken and (not is_plain or (copy is not None and copy.action == "merge"))
+        is_asked |= is_plain and "delete" in self._taken
+        return is_asked and holder.members.keys().isdisjoint(self._apart_from[member])
+
+    def _take_in(self, member: str, holder: _Holder) -> None:
+        values, copy = self._values[member], self._copies.get(member)
+        gains = holder.gains(values)
+        grown = {**holder.values, **gains}
+        if not _can_hold(grown, values, gains):
+            return
+        written = {**holder.written, **dict.fromkeys(gains, member)}
+        if any(values.get(name) not in (None, grown[name]) for name in _TEXTS):
+            breaks_off = copy is not None and copy.kind == "truncated"
+            doomed, kept = self._said(dict.fromkeys(_TEXTS, member)), self._said(written)
+            if lost(doomed, kept, self._store, breaks_off=breaks_off):
+                return
+        holder.take(member, gains, written)
+
+    def _said(self, written: Mapping[str, str]) -> Said:
+        """What three texts say together, each given by the memory whose it is."""
+        return Said.of(self._texts.said((written[name], name)) for name in _TEXTS)
+
+
+def _can_hold(grown: Values, other: Values, gains: Values) -> bool:
+    """Whether there is one source for both, and a service takes what is taken over."""
+    is_sendable = all(sendable(name, value) == (value, None, False) for name, value in gains.items())
+    return is_sendable and (_is_empty(other.get("source")) or other.get("source") == grown["source"])
+
+
+class _Holder:
+    """A memory that is kept, on its way to hold others."""
+
+    def __init__(self, memory_id: str, values: Values) -> None:
+        self.members = {memory_id: None}
+        """Itself, and in their order the memories that are in it."""
+        self.values = dict(values)
+        self.written: dict[str, str] = dict.fromkeys(_TEXTS, memory_id)
+        """Of which memory each field is."""
+
+    def gains(self, other: Values) -> dict[str, Value]:
+        """What it would take over from another one."""
+        gains = {name: other.get(name) for name in _FILLED if _is_empty(self.values.get(name))}
+        gains = {name: value for name, value in gains.items() if not _is_empty(value)}
+        tags = tuple(dict.fromkeys([*_tags(self.values), *_tags(other)]))
+        if not same_value("tags", tags, self.values.get("tags")):
+            gains["tags"] = tags
+        return gains
+
+    def take(self, member: str, gains: Values, written: dict[str, str]) -> None:
+        """Hold another one from now on."""
+        self.members[member] = None
+        self.values |= gains
+        self.written = written
+
+
+def _rank_of(copy: Copy) -> tuple[int, str, str, str]:
+    return _RANKS.get(copy.check, _LAST), copy.id, copy.keeper, copy.kind
+
+
+def _clusters(copies: Sequence[Copy]) -> list[list[str]]:
+    """Memories that say the same, with whatever says the same as one of them."""
+    ids = sorted({memory_id for copy in copies for memory_id in (copy.id, copy.keeper)})
+    place = {memory_id: number for number, memory_id in enumerate(ids)}
+    clusters = Clusters(len(ids))
+    for copy in copies:
+        clusters.join(place[copy.id], place[copy.keeper])
+    return sorted(sorted(ids[member] for member in group) for group in clusters.groups())
+
+
+def _is_empty(value: Value) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _tags(values: Values) -> tuple[str, ...]:
+    tags = values.get("tags")
+    return tags if isinstance(tags, tuple) else ()

@@ -1,0 +1,208 @@
+"""Proposals: which findings of an audit something is planned for, as it proposes or as somebody has decided."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from os import PathLike
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from memframe.access import Access
+from memframe.audit import Audit, audit_memories
+from memframe.audit.fields import names_in
+from memframe.audit.findings import CHECKS, PROPOSALS, Check, Proposal
+from memframe.audit.judge import JUDGED
+from memframe.audit.junk import ACTIONS
+from memframe.audit.result import findings_of, read_audit
+from memframe.display import number_of
+from memframe.errors import ConfigError, PlanError
+from memframe.files import expand_path
+from memframe.load import load_memories, load_tags
+
+Actions = Iterable[str] | Mapping[str, str] | None
+
+PLANNED: tuple[Proposal, ...] = ("delete", "merge", "redact", "retag", "rescale")
+"""Proposals that something is planned for; the others are for people."""
+
+POSSIBLE: Mapping[Check, tuple[Proposal, ...]] = MappingProxyType(
+    {
+        "exact_duplicate": ("delete", "merge"),
+        "near_duplicate": ("merge",),
+        "changed_value": (),  # which of two values is right, or whether both are, no program knows
+        "superseded": ("delete",),
+        "stale": ("delete",),
+        "secret": ("redact", "delete"),
+        "personal_data": ("redact", "delete"),
+        "junk": ("delete", "merge"),
+        "missing": (),
+        "scores": ("rescale",),
+        "tags": ("retag",),
+        "sealed": ("delete",),
+    }
+)
+"""What can be planned for the findings of each check."""
+
+COPYING = frozenset({"exact_duplicate", "near_duplicate"})
+"""Checks that relate a memory to one that says the same."""
+
+MAX_SHARE = 0.05
+"""Largest share of a user's memories that is deleted on wording alone without a confirmation."""
+
+_SEEN: tuple[Check, ...] = ("exact_duplicate", "sealed")
+"""Checks that tell what they find without any understanding of a text."""
+
+
+class Asked(NamedTuple):
+    """Which proposals to plan."""
+
+    taken: frozenset[str]
+    decided: Mapping[str, str]
+    """By check, instead of what it proposes."""
+
+    def of(self, findings: pd.DataFrame) -> pd.DataFrame:
+        """Return the findings about memories for which something is to be planned, each with what that is.
+
+        A copy that is asked to be deleted is taken, too, where merges are: it is one if it holds something that its
+        keeper lacks. What a judge alone has found stays for review, whatever is decided about its check.
+        """
+        action = findings["action"]
+        is_judged = findings["kind"].str.startswith(JUDGED).fillna(False).astype(bool)
+        for check, decision in self.decided.items():
+            is_proposed = (findings["check"] == check) & (findings["action"] != "none") & ~is_judged
+            action = action.mask(is_proposed, decision)
+        is_copy = (findings["check"] == "exact_duplicate") & action.isin(["delete", "merge"])
+        is_taken = action.isin(self.taken & set(PLANNED)) | (is_copy & bool(self.taken & {"delete", "merge"}))
+        return findings.assign(action=action)[is_taken & findings["id"].notna()]
+
+
+def read_actions(actions: Actions) -> Asked:
+    """Read what `plan_cleanup` was asked for.
+
+    Raises
+    ------
+    ConfigError
+        There is no such action or check, or nothing like that is planned for it.
+
+    Examples
+    --------
+    >>> sorted(read_actions(["delete", "merge"]).taken)
+    ['delete', 'merge']
+    >>> read_actions({"near_duplicate": "delete"})
+    Traceback (most recent call last):
+    memframe.errors.ConfigError: actions: near_duplicate cannot be 'delete'; there is merge, review, none
+    """
+    if actions is None:
+        return Asked(frozenset(PLANNED), {})
+    if isinstance(actions, Mapping):
+        return Asked(frozenset(PLANNED), {str(check): _decision(check, actions[check]) for check in actions})
+    if isinstance(actions, str) or not isinstance(actions, Iterable):
+        raise ConfigError(
+            f"actions={actions!r}: pass a list such as ['delete', 'merge'], or a mapping such as "
+            "{'personal_data': 'redact'}"
+        )
+    taken = list(actions)
+    for name in taken:
+        if name not in PROPOSALS:
+            way = f"; {name} is a check: pass {{{name!r}: 'delete'}} or the like" if name in CHECKS else ""
+            raise ConfigError(f"actions: there is no {name!r}; there is {', '.join(PLANNED)}{way}")
+    return Asked(frozenset(taken), {})
+
+
+def _decision(check: object, action: str) -> str:
+    if check not in CHECKS:
+        raise ConfigError(f"actions: there is no check {check!r}; there is {', '.join(CHECKS)}")
+    possible = (*POSSIBLE[check], "review", "none")
+    if action not in possible:
+        raise ConfigError(f"actions: {check} cannot be {action!r}; there is {', '.join(possible)}")
+    return action
+
+
+def check_share(findings: pd.DataFrame, deletes: Iterable[str], n_memories: int, max_share: float) -> None:
+    """Refuse to delete more of a user's memories on wording alone than somebody has allowed.
+
+    Parameters
+    ----------
+    findings : DataFrame
+        Those that something is planned for.
+    deletes : iterable of str
+        The memories that are going to be deleted.
+    n_memories : int
+        How many the user has, as far as they were audited.
+    max_share : float
+
+    Raises
+    ------
+    PlanError
+        Names number and share, and the ``max_share`` that confirms them.
+    """
+    found = findings[(findings["action"] == "delete") & findings["id"].isin(list(deletes))]
+    is_seen = found["check"].isin(_SEEN) | ((found["check"] == "junk") & found["kind"].isin(ACTIONS.keys()))
+    told = found[~is_seen & ~found["id"].isin(found["id"][is_seen])]
+    n_told = told["id"].nunique()
+    if n_told <= max_share * n_memories:
+        return
+    checks = ", ".join(f"{check} {n:,}" for check, n in told.groupby("check")["id"].nunique().items())
+    confirmed = -(-100 * n_told // n_memories) / 100
+    part = f"{n_told:,} of {number_of(n_memories, 'memory', 'memories')} ({100 * n_told / n_memories:.1f} %)"
+    raise PlanError(
+        f"{part} would be deleted on wording alone ({checks}), and there may be facts among them: look at these "
+        f"findings and leave out what is to stay, then confirm with max_share={confirmed:g} (now it is {max_share:g})"
+    )
+
+
+class Renewal(NamedTuple):
+    """A saved audit, made anew."""
+
+    audit: Audit
+    n_left_out: int
+    """Findings that proposed something and are not to be found any more, or otherwise."""
+
+
+def audit_again(access: Access, path: str | PathLike[str]) -> Renewal:
+    """Load the memories, look for the same once more, and keep what the saved audit had found.
+
+    A saved audit holds no texts, and its offsets are those of the texts as they were. So nothing is taken from it but
+    which findings somebody has seen: what is found no more, or otherwise, is left out, and so is what is new. What it
+    had for review alone, as a judge objected to a proposal, stays so.
+
+    Parameters
+    ----------
+    access : Access
+    path : str or path
+        Of a file of `Audit.to_json`, or of ``memframe audit --json``.
+
+    Raises
+    ------
+    FrameError
+        The file is no saved audit.
+    """
+    saved = read_audit(expand_path(path))
+    seen = findings_of(saved)
+    memories = load_memories(access, progress=False)
+    checks = [check for check in CHECKS if check in saved.checks]
+    again = audit_memories(memories, tags=load_tags(access), checks=checks)
+    left: dict[tuple[Any, ...], list[str]] = {}
+    for key, action in zip(_keys(seen), seen["action"], strict=True):
+        left.setdefault(key, []).append(action)
+    keys = zip(_keys(again.findings), again.findings["action"], strict=True)
+    actions = [_milder(left[key].pop(0), action) if left.get(key) else None for key, action in keys]
+    n_gone = sum((Counter(some)[name] for some in left.values() for name in PLANNED), 0)
+    findings = again.findings.assign(action=pd.array(actions, dtype="str")).dropna(subset=["action"])
+    return Renewal(dataclasses.replace(again, findings=findings.reset_index(drop=True)), n_gone)
+
+
+def _milder(saved: str, action: str) -> str:
+    return saved if saved in ("review", "none") else action
+
+
+def _keys(findings: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+    """Return what makes two findings one: their places move when a text is edited."""
+    names = ("check", "kind", "id", "field", "related_id", "evidence")
+    plain = findings[list(names)].astype(object).where(findings[list(names)].notna(), None)
+    for check, kind, memory_id, field, related, evidence in plain.itertuples(index=False, name=None):
+        said = None if check in COPYING else names_in(evidence) if check == "tags" else evidence
+        yield check, kind, memory_id, field, related, said
