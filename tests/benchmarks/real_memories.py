@@ -43,6 +43,11 @@ class Memory(NamedTuple):
 # Repositories
 
 
+def run_git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], check=True, capture_output=True)  # noqa: S607 - the user's own git
+    return done.stdout.decode("utf-8", "replace")
+
+
 class Repository:
     """Files of one commit of a bare repository."""
 
@@ -53,19 +58,14 @@ class Repository:
             self._path /= "repo"
         if not self._path.exists():
             address = f"https://github.com/{name}"
-            subprocess.run(
-                ["git", "clone", "-q", "--bare", "--filter=blob:none", address, self._path], check=True
-            )
-        if subprocess.run([*self._git, "cat-file", "-e", commit], check=False, capture_output=True).returncode:
+            run_git("clone", "-q", "--bare", "--filter=blob:none", address, str(self._path))
+        try:
+            self._run("cat-file", "-e", commit)
+        except subprocess.CalledProcessError:
             self._run("fetch", "-q", "--filter=blob:none", "origin", commit)
 
-    @property
-    def _git(self) -> list[str]:
-        return ["git", "-C", str(self._path)]
-
     def _run(self, *arguments: str) -> str:
-        done = subprocess.run([*self._git, *arguments], check=True, capture_output=True)
-        return done.stdout.decode("utf-8", "replace")
+        return run_git("-C", str(self._path), *arguments)
 
     def paths(self, patterns: list[str]) -> list[str]:
         names = self._run("ls-tree", "-r", "-z", "--name-only", self.commit).split("\0")
@@ -234,14 +234,17 @@ def read_turns(text: str, path: str, source: dict) -> Iterator[Memory]:
 
 
 def read_preferences(text: str, path: str, source: dict) -> Iterator[Memory]:
-    """Preferences before and after an event that changed them, a month later each (HaluMem)."""
+    """Preferences, each when it is first held: at the start, or after an event of some month (HaluMem)."""
     for line in text.splitlines():
-        record = json.loads(line)
-        for event in record["event_list"]:
-            for when, side in ((0, "before_preference"), (event["step"], "after_preference")):
-                for point in (event[side] or {}).get("memory_points", ()):
-                    content = f"{point['type_description']}: {point['specific_item']}. {point['reason']}"
-                    month = f"2025-{min(12, when + 1):02}-01"
+        record, seen = json.loads(line), set()
+        sides = [(0, event["before_preference"]) for event in record["event_list"]]
+        sides += [(event["step"], event["after_preference"]) for event in record["event_list"]]
+        for step, preference in sides:
+            for point in (preference or {}).get("memory_points", ()):
+                content = f"{point['type_description']}: {point['specific_item']}. {point['reason']}"
+                month = f"2025-{min(12, step + 1):02}-01"
+                if content not in seen:
+                    seen.add(content)
                     yield Memory(content, record["uuid"][:8], parse_time(month), record["uuid"])
 
 
@@ -266,7 +269,9 @@ def read_messages(text: str, path: str, source: dict) -> Iterator[Memory]:
 def read_scripts(text: str, path: str, source: dict) -> Iterator[Memory]:
     """Statements of a scripted test of memory; questions are left out (GoodAI)."""
     script = json.loads(text)
-    for line, asks in zip(script["script"], script["is_question"], strict=False):  # dynamic tests have more to ask
+    for line, asks in zip(
+        script["script"], script["is_question"], strict=False
+    ):  # dynamic tests have more to ask
         if not asks:
             yield Memory(line, path, None, path)
 
@@ -335,8 +340,18 @@ def shape(source: dict, folder: Path) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def read_frame(path: Path) -> pd.DataFrame:
+    """A shaped source as a frame that the audit reads."""
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    frame = pd.DataFrame(rows).astype(dict.fromkeys(("id", "user_id", "title", "content", "source"), "str"))
+    times = {name: pd.to_datetime(frame[name], utc=True) for name in ("created_at", "updated_at")}
+    return frame.assign(**times)
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path, metavar="DIR")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--only", help="name of one source")
