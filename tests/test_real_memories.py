@@ -187,6 +187,18 @@ def test_proposals_are_counted_by_their_labels_and_the_rest_goes_to_a_sheet(corp
     assert ["has_secret", "5", "1.00", "1.00"] in lines
 
 
+def test_an_update_is_found_if_a_proposal_names_both():
+    frame = real_memories.pd.DataFrame
+    memories = frame({"id": ["a", "b", "c", "d"], "replaces": [None, "a", "b", None]})
+    proposals = frame({"check": ["superseded", "junk"], "id": ["a", "b"], "related_id": ["b", "c"]})
+    assert audit_real.count_updates(memories, proposals) == {"known": 2, "found": 1}
+
+
+def test_what_a_benchmark_cites_in_its_own_words_is_found():
+    said = ["Lives in Turin", "Board meeting on January 30th for growth", "Board games"]
+    assert real_memories.nearest("Board meeting January 30th", said) == said[1]
+
+
 def test_a_wrong_merge_is_a_lost_fact():
     memories = real_memories.pd.DataFrame(
         {

@@ -4,9 +4,10 @@
     python tests/benchmarks/audit_real.py DIR [--sheet FILE]
 
 Labels are verdicts of readers in `real_labels.csv`, keyed by a hash of what was read: the texts stay outside of the
-project. A proposal is a finding with an action. The first table is about what the audit proposes (right or wrong), the
-second about what it misses, on memories drawn at random (yes or no). Where two readers differ, the proposal is not
-counted as right. ``--sheet`` writes proposals that nobody has labelled yet, with their texts, for a reader.
+project. A proposal is a finding with an action; the first table tells how many are right. The second tells what is
+missed, on memories drawn at random (yes or no), the third how many of the updates that benchmarks declare are named.
+Where two readers differ, a proposal is not counted as right. ``--sheet`` writes proposals that nobody has labelled yet,
+with their texts, for a reader.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
-from real_memories import read_frame
+from real_memories import read_frame, read_sources
 
 from memframe.audit import audit_memories
 
@@ -122,6 +123,15 @@ def count_missed(
     return {"read": len(read), "yes": len(with_yes), "found": len(with_yes & found)}
 
 
+def count_updates(memories: pd.DataFrame, proposals: pd.DataFrame) -> dict[str, int]:
+    """Memories that are known to replace an older one, and those of them that a proposal names with it."""
+    related = proposals[proposals["check"].isin(["superseded", "changed_value"])]
+    named = set(map(frozenset, zip(related["id"], related["related_id"], strict=True)))
+    known = memories[memories["replaces"].notna()]
+    pairs = list(map(frozenset, zip(known["id"], known["replaces"], strict=True)))
+    return {"known": len(pairs), "found": sum(pair in named for pair in pairs)}
+
+
 def agreement(verdicts: list[Verdict]) -> tuple[int, float, float]:
     """Number of labels by two readers, the share on which they agree, and Cohen's kappa.
 
@@ -176,13 +186,14 @@ def sheet_rows(proposals: pd.DataFrame, split: str, source: str) -> Iterator[dic
 
 def show(rows: list[dict], columns: list[str]) -> None:
     frame = pd.DataFrame(rows)
-    for by in (["check"], ["check", "split"], ["check", "source"]):
+    for by in (["check"], ["check", "split"], ["check", "kind"], ["check", "source"]):
         summed = frame.groupby(by, sort=False)[columns].sum()
         print("\n" + share(summed).sort_index(level=0, sort_remaining=False).to_string())
 
 
 def share(summed: pd.DataFrame) -> pd.DataFrame:
-    part, whole = ("right", "labelled") if "right" in summed else ("found", "yes")
+    part = "right" if "right" in summed else "found"
+    whole = next(name for name in ("labelled", "yes", "known") if name in summed)
     summed = summed[summed.iloc[:, 0] > 0].copy()
     summed["share"] = (summed[part] / summed[whole]).round(2).map("{:.2f}".format).replace("nan", "-")
     return summed
@@ -197,13 +208,14 @@ def main() -> None:
     parser.add_argument("--sheet", type=Path, help="where to write proposals without a label")
     chosen = parser.parse_args()
     labels, checks = read_labels(chosen.labels), read_checks(chosen.labels)
-    proposed, missed, unlabelled = [], [], []
+    kinds = {source["name"]: source["kind"] for source in read_sources()}
+    proposed, missed, updates, unlabelled = [], [], [], []
     for path in sorted(chosen.folder.glob("*/*.jsonl")):
         if path.parent.name not in {"learn", "measure"}:
             continue
         memories = read_frame(path)
         proposals = propose(memories)
-        place = {"split": path.parent.name, "source": path.stem}
+        place = {"split": path.parent.name, "source": path.stem, "kind": kinds.get(path.stem, "-")}
         for check in CHECKS:
             figures = count_proposals(proposals[proposals["check"] == check], labels)
             proposed.append({"check": check, **place, "memories": len(memories), **figures})
@@ -211,12 +223,15 @@ def main() -> None:
             {"check": question, **place, **count_missed(memories, proposals, labels, question)}
             for question in QUESTIONS
         ]
+        updates.append({"check": "updates", **place, **count_updates(memories, proposals)})
         without = proposals[~proposals["key"].isin(labels.keys())]
-        unlabelled += sheet_rows(without, **place)
+        unlabelled += sheet_rows(without, path.parent.name, path.stem)
     print("Proposals: labelled, and right; lost: facts proposed to be deleted or merged away")
     show(proposed, ["memories", "proposals", "labelled", "right", "lost"])
     print("\nMemories drawn at random: with a yes, and found by the check")
     show(missed, ["read", "yes", "found"])
+    print("\nMemories known to replace an older one, and named with it by superseded or changed_value")
+    show(updates, ["known", "found"])
     print("\nTwo readers: labels, agreement, Cohen's kappa")
     for check in (*CHECKS, *QUESTIONS):
         verdicts = [verdict for key, verdict in labels.items() if checks[key] == check]

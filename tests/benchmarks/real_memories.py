@@ -9,6 +9,7 @@ named ``owner+name``; what is not there is cloned without blobs from GitHub. OUT
 """
 
 import argparse
+import ast
 import csv
 import hashlib
 import io
@@ -26,6 +27,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 SOURCES = Path(__file__).with_name("real_sources.toml")
+COLUMNS = ["id", "user_id", "title", "content", "source", "created_at", "updated_at", "replaces"]
 MAX_CHARACTERS = 4_000
 MIN_CHARACTERS = 12
 
@@ -38,6 +40,8 @@ class Memory(NamedTuple):
     created_at: str | None = None
     group: str = ""
     title: str | None = None
+    replaces: str | None = None
+    """The older text that this one is known to replace."""
 
 
 # Repositories
@@ -235,17 +239,47 @@ def read_turns(text: str, path: str, source: dict) -> Iterator[Memory]:
 
 def read_preferences(text: str, path: str, source: dict) -> Iterator[Memory]:
     """Preferences, each when it is first held: at the start, or after an event of some month (HaluMem)."""
+
+    def points_of(preference: dict | None) -> list[str]:
+        points = (preference or {}).get("memory_points", ())
+        return [
+            f"{point['type_description']}: {point['specific_item']}. {point['reason']}" for point in points
+        ]
+
     for line in text.splitlines():
-        record, seen = json.loads(line), set()
-        sides = [(0, event["before_preference"]) for event in record["event_list"]]
-        sides += [(event["step"], event["after_preference"]) for event in record["event_list"]]
-        for step, preference in sides:
-            for point in (preference or {}).get("memory_points", ()):
-                content = f"{point['type_description']}: {point['specific_item']}. {point['reason']}"
-                month = f"2025-{min(12, step + 1):02}-01"
-                if content not in seen:
-                    seen.add(content)
-                    yield Memory(content, record["uuid"][:8], parse_time(month), record["uuid"])
+        record = json.loads(line)
+        held: dict[str, tuple[int, str | None]] = {}
+        for event in record["event_list"]:
+            held |= {point: (0, None) for point in points_of(event["before_preference"]) if point not in held}
+        for event in record["event_list"]:
+            before = points_of(event["before_preference"])
+            for place, point in enumerate(points_of(event["after_preference"])):
+                changed = event["update_direction"] == "Modify" and place == event["changed_index"]
+                if point not in held:
+                    held[point] = (event["step"], before[place] if changed else None)
+        for point, (step, older) in held.items():
+            month = f"2025-{min(12, step + 1):02}-01"
+            yield Memory(point, record["uuid"][:8], parse_time(month), record["uuid"], replaces=older)
+
+
+def nearest(text: str, texts: list[str]) -> str | None:
+    """The text with most words of another, which a benchmark cites in its own words; the first of equals."""
+    words = set(text.lower().split())
+    return max(texts, key=lambda other: len(words & set(other.lower().split())), default=None)
+
+
+def read_profiles(text: str, path: str, source: dict) -> Iterator[Memory]:
+    """Facts to be remembered after each session of a benchmark, some of which contradict older ones (MemoryBench)."""
+    module = ast.parse(text)
+    named = {node.targets[0].id: node.value for node in module.body if isinstance(node, ast.Assign)}
+    for profile in ast.literal_eval(named["PROFILES"]):
+        user, said = profile["user_id"], []
+        for session in profile["sessions"]:
+            when = parse_time(f"2026-01-{session['session_id']:02}")
+            for fact in session["expected_memories_after"]:
+                older = nearest(fact["contradicts"], said) if "contradicts" in fact else None
+                said.append(fact["fact"])
+                yield Memory(fact["fact"], user, when, user, replaces=older)
 
 
 def read_stores(text: str, path: str, source: dict) -> Iterator[Memory]:
@@ -287,6 +321,7 @@ SHAPES: dict[str, Callable[[str, str, dict], Iterator[Memory]]] = {
     "turns": read_turns,
     "preferences": read_preferences,
     "stores": read_stores,
+    "profiles": read_profiles,
     "messages": read_messages,
     "scripts": read_scripts,
 }
@@ -309,7 +344,7 @@ def limit(memories: list[Memory], most: int) -> list[Memory]:
 
 
 def shape(source: dict, folder: Path) -> pd.DataFrame:
-    """Memories of a source as rows with the columns of a frame of memories."""
+    """Memories of a source as rows with the columns of a frame of memories; ``replaces`` is the id of an older one."""
     found = []
     for place in source["repositories"]:
         repository = Repository(folder, place["name"], place["commit"])
@@ -322,7 +357,7 @@ def shape(source: dict, folder: Path) -> pd.DataFrame:
             if MIN_CHARACTERS <= len(memory.content.strip()) <= MAX_CHARACTERS
         ]
         found += limit(memories, source["most"] // len(source["repositories"]))
-    rows, n_seen = [], {}
+    rows, n_seen, known_ids = [], {}, {}
     for memory in found:
         text = f"{source['name']}\n{memory.user_id}\n{memory.content}"
         n_seen[text] = n_seen.get(text, -1) + 1
@@ -337,13 +372,17 @@ def shape(source: dict, folder: Path) -> pd.DataFrame:
                 "updated_at": memory.created_at,
             }
         )
-    return pd.DataFrame(rows)
+        known_ids[memory.user_id, memory.content] = rows[-1]["id"]
+    older = [known_ids.get((memory.user_id, memory.replaces)) for memory in found]
+    return pd.DataFrame(rows).assign(replaces=older)
 
 
 def read_frame(path: Path) -> pd.DataFrame:
     """A shaped source as a frame that the audit reads."""
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    frame = pd.DataFrame(rows).astype(dict.fromkeys(("id", "user_id", "title", "content", "source"), "str"))
+    frame = pd.DataFrame(rows, columns=COLUMNS).astype(
+        dict.fromkeys(("id", "user_id", "title", "content", "source"), "str")
+    )
     times = {name: pd.to_datetime(frame[name], utc=True) for name in ("created_at", "updated_at")}
     return frame.assign(**times)
 
