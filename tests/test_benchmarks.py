@@ -22,7 +22,7 @@ SMALL = {
 PARTS = {"by_hand", "keeper", "pages", "served", "ways"}
 """Programs that the others start."""
 
-ON_REAL_MEMORIES = {"audit_real", "real_memories"}
+ON_REAL_MEMORIES = {"ablation", "audit_real", "real_memories"}
 """Programs that need repositories of others: tests/test_real_memories.py tries them on made-up ones."""
 
 

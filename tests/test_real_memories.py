@@ -10,7 +10,8 @@ import pytest
 BENCHMARKS = Path(__file__).with_name("benchmarks")
 sys.path.insert(0, str(BENCHMARKS))
 
-import audit_real  # noqa: E402 - a benchmark, found beside the tests
+import ablation  # noqa: E402 - a benchmark, found beside the tests
+import audit_real  # noqa: E402 - likewise
 import real_memories  # noqa: E402 - likewise
 
 NAME = "ada/notes"
@@ -234,3 +235,58 @@ def test_labels_are_hashes_with_verdicts():
         allowed = answers if checks[key] in audit_real.QUESTIONS else {"right", "wrong"}
         assert verdict.reader1 in allowed
         assert verdict.reader2 in {*allowed, ""}
+
+
+TABLE = """
+[define]
+tea = "green tea, black tea"
+
+[[rule]]
+group = "drink"
+pattern = '\\b{tea}\\b'
+finds = ["Likes green tea."]
+misses = ["Likes coffee."]
+options = { read = "after", most = 3 }
+
+[[rule]]
+group = "drink"
+words = "coffee"
+finds = ["Likes coffee."]
+misses = []
+
+[[rule]]
+group = "food"
+words = "cake"
+finds = ["Baked a cake."]
+misses = []
+"""
+
+
+def test_each_rule_and_each_list_of_words_can_be_taken_away(tmp_path):
+    (tmp_path / "junk_taste.toml").write_text(TABLE, "utf-8")
+    (tmp_path / "secrets.txt").write_text("# words\n[places]\nlisbon\n[names]\nada\n", "utf-8")
+    rules = list(ablation.parts_of(tmp_path, "rule"))
+    assert [part.places for part in rules] == [(0,), (1,), (2,), (0,), (1,)]
+    assert [part.checks for part in rules[::4]] == [("junk",), ("secret",)]
+    groups = list(ablation.parts_of(tmp_path, "group"))
+    ablation.silence(tmp_path / "junk_taste.toml", groups[0])
+    ablation.silence(tmp_path / "secrets.txt", rules[-1])
+    table = ablation.tomllib.loads((tmp_path / "junk_taste.toml").read_text("utf-8"))
+    assert [rule.get("pattern", rule.get("words")) for rule in table["rule"]] == [ablation.NOTHING] * 2 + [
+        "cake"
+    ]
+    assert table["rule"][0]["options"] == {"read": "after", "most": 3}
+    assert table["define"] == {"tea": "green tea, black tea"}
+    assert (tmp_path / "secrets.txt").read_text("utf-8") == "# words\n[places]\nlisbon\n[names]\n"
+
+
+def test_a_rule_is_worth_what_nothing_else_finds():
+    whole = {
+        ("own", "1"): True,
+        ("own", "2"): True,
+        ("real a", "3"): True,
+        ("real a", "4"): False,
+        ("b", "5"): None,
+    }
+    assert ablation.weigh(whole, {("own", "1"): True}) == ablation.Worth(right=2, wrong=1, real=1, sources=2)
+    assert ablation.weigh(whole, whole) == ablation.Worth(0, 0, 0, 0)

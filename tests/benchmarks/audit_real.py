@@ -14,7 +14,7 @@ import argparse
 import csv
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -69,9 +69,9 @@ def key_of(check: str, *texts: str) -> str:
 # Proposals
 
 
-def propose(memories: pd.DataFrame) -> pd.DataFrame:
+def propose(memories: pd.DataFrame, checks: Iterable[str] | None = None) -> pd.DataFrame:
     """Proposals of the audit with the texts that they are about and their keys."""
-    findings = audit_memories(memories, now=NOW, workers=1).findings
+    findings = audit_memories(memories, now=NOW, workers=1, checks=checks).findings
     kept = findings[findings["check"].isin(CHECKS) & (findings["action"] != "none")].copy()
     content = memories.set_index("id")["content"]
     kept["text"] = kept["id"].map(content)
