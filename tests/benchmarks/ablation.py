@@ -115,6 +115,11 @@ def inline(value: object) -> str:
 
 def claims(checks: list[str], real: Path | None) -> Iterator[tuple[str, str, bool | None]]:
     """(corpus, claim, whether it is right) of what some checks propose; None where nobody knows."""
+    import memframe.audit  # before the corpora's program, which puts the project's folder first in the path
+
+    package = os.environ["PYTHONPATH"].partition(os.pathsep)[0]
+    if not Path(memframe.audit.__file__).is_relative_to(package):
+        raise SystemExit(f"{memframe.audit.__file__} was loaded, and not the copy in {package}")
     yield from own_claims(checks)
     if real is None:
         return
