@@ -14,6 +14,7 @@ import argparse
 import csv
 import hashlib
 import json
+import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +22,8 @@ from typing import NamedTuple
 
 import pandas as pd
 from real_memories import read_frame, read_sources
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from memframe.audit import audit_memories
 
