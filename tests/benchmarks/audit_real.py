@@ -6,8 +6,8 @@
 Labels are verdicts of readers in `real_labels.csv`, keyed by a hash of what was read: the texts stay outside of the
 project. A proposal is a finding with an action; the first table tells how many are right. The second tells what is
 missed, on memories drawn at random (yes or no), the third how many of the updates that benchmarks declare are named.
-Where two readers differ, a proposal is not counted as right. ``--sheet`` writes proposals that nobody has labelled yet,
-with their texts, for a reader.
+Equal texts count once. Where two readers differ, a proposal is not counted as right. ``--sheet`` writes proposals that
+nobody has labelled yet, with their texts, for a reader.
 """
 
 import argparse
@@ -102,7 +102,8 @@ def claim_of(row) -> tuple[str, ...]:
 
 
 def count_proposals(proposals: pd.DataFrame, labels: dict[str, Verdict]) -> dict[str, int]:
-    """Proposals, labelled, right; and facts that would be deleted or merged away."""
+    """Proposals, labelled, right; and facts that would be deleted or merged away. Equal claims count once."""
+    proposals = proposals.drop_duplicates("key")
     verdicts = proposals["key"].map(labels.get)
     is_labelled = verdicts.notna()
     is_right = verdicts.map(lambda verdict: verdict is not None and verdict.is_good).astype(bool)
