@@ -5,9 +5,9 @@
 
 Labels are verdicts of readers in `real_labels.csv`, keyed by a hash of what was read: the texts stay outside of the
 project. A proposal is a finding with an action; the first table tells how many are right. The second tells what is
-missed, on memories drawn at random (yes or no), the third how many of the updates that benchmarks declare are named.
-Equal texts count once. Where two readers differ, a proposal is not counted as right. ``--sheet`` writes proposals that
-nobody has labelled yet, with their texts, for a reader.
+missed, on memories that were drawn at random or searched for, the third how many of the updates that benchmarks declare
+are named. Equal texts count once. Where two readers differ, a proposal is not counted as right. ``--sheet`` writes
+proposals that nobody has labelled yet, with their texts, for a reader.
 """
 
 import argparse
@@ -39,8 +39,11 @@ QUESTIONS = {
     "has_secret": "secret",
     "has_personal_data": "personal_data",
     "is_expired": "stale",
+    "known_secret": "secret",
+    "known_personal_data": "personal_data",
 }
-"""What readers were asked about memories drawn at random, and the check that should find it."""
+"""What readers were asked about memories, and the check that should find it: the first four about memories drawn at
+random, the others about those in which a search with wide patterns saw something."""
 
 
 class Verdict(NamedTuple):
@@ -232,7 +235,7 @@ def main() -> None:
         unlabelled += sheet_rows(without, path.parent.name, path.stem)
     print("Proposals: labelled, and right; lost: facts proposed to be deleted or merged away")
     show(proposed, ["memories", "proposals", "labelled", "right", "lost"])
-    print("\nMemories drawn at random: with a yes, and found by the check")
+    print("\nMemories drawn at random (and, as known, searched for): with a yes, and found by the check")
     show(missed, ["read", "yes", "found"])
     print("\nMemories known to replace an older one, and named with it by superseded or changed_value")
     show(updates, ["known", "found"])
