@@ -97,6 +97,25 @@ def test_a_person_and_a_title_are_kept_and_no_more_is_taken_than_asked_for(repos
     assert len(shaped(repository, "bullets", ["MEMORY.md"], most=2)) == 2
 
 
+def test_a_repository_that_is_not_there_is_cloned(repository, tmp_path, monkeypatch):
+    folder, commit = repository
+    hub = tmp_path / "hub" / NAME
+    hub.parent.mkdir(parents=True)
+    (folder / NAME.replace("/", "+")).rename(hub)
+    real_memories.run_git("-C", str(hub), "config", "uploadpack.allowFilter", "true")
+    settings = {
+        "COUNT": "1",
+        "KEY_0": f"url.file://{tmp_path / 'hub'}/.insteadOf",
+        "VALUE_0": "https://github.com/",
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(f"GIT_CONFIG_{name}", value)
+    assert len(shaped((tmp_path / "new", commit), "whole", ["feedback_*.md"])) == 1
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "url.file:///nowhere/.insteadOf")
+    with pytest.raises(SystemExit, match=r"git clone .*ada/notes"):
+        shaped((tmp_path / "other", commit), "whole", ["feedback_*.md"])
+
+
 def test_a_file_that_is_not_there_is_named(repository):
     with pytest.raises(SystemExit, match=r"ada/notes at .* has no file like gone\.md"):
         shaped(repository, "whole", ["gone.md"])

@@ -4,7 +4,7 @@
 
 The sources are listed in `real_sources.toml`: repository, commit, files, how they are read, and a split. Rules may be
 written with sources of the split "learn" in view; those of "measure" are only measured. DIR holds bare repositories
-named ``owner+name``; what is not there is cloned without blobs from GitHub. OUT gets one JSONL file for each source, as
+named ``owner+name`` (or ``owner+name/repo``); what is not there is cloned without blobs from GitHub. OUT gets one JSONL file for each source, as
 ``learn/NAME.jsonl`` and ``measure/NAME.jsonl``. Texts are other people's: they never enter this project.
 """
 
@@ -48,7 +48,9 @@ class Memory(NamedTuple):
 
 
 def run_git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], check=True, capture_output=True)  # noqa: S607 - the user's own git
+    done = subprocess.run(["git", *arguments], check=False, capture_output=True)  # noqa: S607 - the user's own git
+    if done.returncode:
+        raise SystemExit(f"git {' '.join(arguments)}: {done.stderr.decode('utf-8', 'replace').strip()}")
     return done.stdout.decode("utf-8", "replace")
 
 
@@ -63,9 +65,7 @@ class Repository:
         if not self._path.exists():
             address = f"https://github.com/{name}"
             run_git("clone", "-q", "--bare", "--filter=blob:none", address, str(self._path))
-        try:
-            self._run("cat-file", "-e", commit)
-        except subprocess.CalledProcessError:
+        if commit not in self._run("rev-list", "--all").split():
             self._run("fetch", "-q", "--filter=blob:none", "origin", commit)
 
     def _run(self, *arguments: str) -> str:
