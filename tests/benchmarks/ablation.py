@@ -141,7 +141,6 @@ def own_claims(checks: list[str]) -> Iterator[tuple[str, str, bool | None]]:
     from memframe.audit import audit_memories
     from tests.pairs.updates import updates
 
-    find = partial(audit_memories, workers=1)
     personal = (
         (name, [(text.text, bool(text.spans)) for text in texts])
         for name, texts in audit_texts.personal_corpora()
@@ -154,12 +153,12 @@ def own_claims(checks: list[str]) -> Iterator[tuple[str, str, bool | None]]:
     for check in corpora.keys() & set(checks):
         for name, texts in corpora[check]:
             frame = pd.DataFrame({"id": map(str, range(len(texts))), "content": [text for text, _ in texts]})
-            findings = find(frame, checks=[check]).findings
+            findings = audit_memories(frame, checks=[check]).findings
             for place in findings.loc[findings["action"] != "none", "id"].unique():
                 yield f"{check}, {name}", place, texts[int(place)][1]
     if "superseded" in checks:
         store = updates(1, "held_out")
-        findings = find(store.memories, checks=["superseded"]).findings
+        findings = audit_memories(store.memories, checks=["superseded"]).findings
         for row in findings[findings["action"] != "none"].itertuples():
             yield (
                 "updates",

@@ -77,7 +77,7 @@ def key_of(check: str, *texts: str) -> str:
 
 def propose(memories: pd.DataFrame, checks: Iterable[str] | None = None) -> pd.DataFrame:
     """Proposals of the audit with the texts that they are about and their keys."""
-    findings = audit_memories(memories, now=NOW, workers=1, checks=checks).findings
+    findings = audit_memories(memories, now=NOW, checks=checks).findings
     kept = findings[findings["check"].isin(CHECKS) & (findings["action"] != "none")].copy()
     content = memories.set_index("id")["content"]
     kept["text"] = kept["id"].map(content)
