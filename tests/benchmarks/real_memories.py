@@ -5,8 +5,8 @@
 The sources are listed in `real_sources.toml`: repository, commit, files, how they are read, and a split. Rules may be
 written with sources of the split "learn" in view; those of "measure" are only measured. DIR holds bare repositories
 named ``owner+name`` (or ``owner+name/repo``); what is not there is cloned without blobs from GitHub. OUT gets one JSONL
-file for each source, as ``learn/NAME.jsonl`` and ``measure/NAME.jsonl``. Texts are other people's: they never enter this
-project.
+file for each source, as ``learn/NAME.jsonl`` and ``measure/NAME.jsonl``. Texts are other people's: they never enter
+this project.
 """
 
 import argparse
