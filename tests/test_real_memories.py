@@ -1,5 +1,6 @@
 """Real memories: how sources are shaped, and the arithmetic of what the audit proposes about them."""
 
+import doctest
 import json
 import subprocess
 import sys
@@ -299,7 +300,7 @@ def test_each_rule_and_each_list_of_words_can_be_taken_away(tmp_path):
     assert (tmp_path / "secrets.txt").read_text("utf-8") == "# words\n[places]\nlisbon\n[names]\n"
 
 
-def test_a_rule_is_worth_what_nothing_else_finds():
+def test_a_rule_is_worth_what_nothing_else_finds_or_prevents():
     whole = {
         ("own", "1"): True,
         ("own", "2"): True,
@@ -307,5 +308,13 @@ def test_a_rule_is_worth_what_nothing_else_finds():
         ("real a", "4"): False,
         ("b", "5"): None,
     }
-    assert ablation.weigh(whole, {("own", "1"): True}) == ablation.Worth(right=2, wrong=1, real=1, sources=2)
-    assert ablation.weigh(whole, whole) == ablation.Worth(0, 0, 0, 0)
+    rest = {("own", "1"): True, ("real c", "6"): False, ("real c", "7"): None}
+    assert ablation.weigh(whole, rest) == ablation.Worth(right=2, wrong=1, guards=1, real=2, sources=3)
+    assert ablation.weigh(whole, whole) == ablation.Worth(0, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("module", [ablation, audit_real, real_memories])
+def test_examples_run(module):
+    tried = doctest.testmod(module)
+    assert tried.attempted
+    assert not tried.failed

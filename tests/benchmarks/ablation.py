@@ -5,9 +5,9 @@
 A rule is a row of a table in `memframe/audit/rules`, or a section of a list of words there. For each, a copy of the
 package is made in which that rule matches nothing, and the check that owns the table runs on the project's own corpora
 and, with DIR (of `real_memories.py`), on real memories with their labels. "right" is what only this rule finds and is
-right, "wrong" what only it finds and is not, "real" how much of the right is in real memories, "sources" in how many
-corpora and sources it is. A rule that finds nothing right in at least two of them is marked: it has not earned its
-place. A run takes some ten seconds a rule.
+right, "wrong" what only it finds and is not, "guards" the wrong claims that it keeps the check from, "real" how much of
+right and guards is in real memories, "sources" in how many corpora and sources it is. A rule with nothing right and
+nothing guarded in at least two of them is marked: it has not earned its place. A run takes some ten seconds a rule.
 """
 
 import argparse
@@ -51,10 +51,11 @@ class Part(NamedTuple):
 
 
 class Worth(NamedTuple):
-    """What is found only with a part: right and wrong claims, those in real memories, and in how many corpora."""
+    """Right and wrong claims that need a part, wrong ones that it prevents; how much of the good is real, and in how many."""
 
     right: int
     wrong: int
+    guards: int
     real: int
     sources: int
 
@@ -198,16 +199,23 @@ def without(part: Part, real: Path | None) -> dict[tuple[str, str], bool | None]
 
 
 def weigh(whole: dict, rest: dict) -> Worth:
-    """What only the whole claims.
+    """Compare the claims of the whole with those without a part.
 
     >>> whole = {("a", "1"): True, ("real b", "2"): True, ("real b", "3"): False, ("c", "4"): None}
-    >>> weigh(whole, {("a", "1"): True})
-    Worth(right=1, wrong=1, real=1, sources=1)
+    >>> weigh(whole, {("a", "1"): True, ("d", "5"): False})
+    Worth(right=1, wrong=1, guards=1, real=1, sources=2)
     """
     lost = {claim: is_right for claim, is_right in whole.items() if claim not in rest}
     right = [corpus for (corpus, _), is_right in lost.items() if is_right]
     wrong = sum(is_right is False for is_right in lost.values())
-    return Worth(len(right), wrong, sum(corpus.startswith("real ") for corpus in right), len(set(right)))
+    guards = [
+        corpus
+        for (corpus, claim), is_right in rest.items()
+        if is_right is False and (corpus, claim) not in whole
+    ]
+    good = right + guards
+    n_real = sum(corpus.startswith("real ") for corpus in good)
+    return Worth(len(right), wrong, len(guards), n_real, len(set(good)))
 
 
 def main() -> None:
@@ -229,15 +237,12 @@ def main() -> None:
     parts = [part for part in parts_of(ROOT / RULES, chosen.by) if part.file.startswith(chosen.table)]
     parts = parts[: chosen.most]
     whole = {checks: run(ROOT, checks, chosen.real) for checks in {part.checks for part in parts}}
-    print(f"{'right':>6} {'wrong':>6} {'real':>6} {'sources':>8}  rule")
+    print("".join(f"{name:>8}" for name in Worth._fields), " rule")
     with ThreadPoolExecutor(chosen.jobs) as pool:
         for part, rest in zip(parts, pool.map(partial(without, real=chosen.real), parts), strict=True):
             worth = weigh(whole[part.checks], rest)
             mark = "  <- not in two sources" if worth.sources < 2 else ""
-            print(
-                f"{worth.right:6} {worth.wrong:6} {worth.real:6} {worth.sources:8}  {part.file} {part.name}{mark}",
-                flush=True,
-            )
+            print("".join(f"{number:8}" for number in worth), f" {part.file} {part.name}{mark}", flush=True)
 
 
 if __name__ == "__main__":
