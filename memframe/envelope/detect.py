@@ -1,4 +1,4 @@
-"""Content formats by name, and the diagnosis of content that no layout opened: plain text, wrong key, layout, damage."""
+"""Content formats by name, and why no layout opened a content: plain text, wrong key, layout, damage."""
 
 from __future__ import annotations
 
