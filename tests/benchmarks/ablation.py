@@ -51,7 +51,7 @@ class Part(NamedTuple):
 
 
 class Worth(NamedTuple):
-    """Right and wrong claims that need a part, wrong ones that it prevents; the real among the good, and its corpora."""
+    """Right and wrong claims that need a part, wrong ones that it prevents; of the good the real, and the corpora."""
 
     right: int
     wrong: int
