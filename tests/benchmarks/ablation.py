@@ -51,7 +51,7 @@ class Part(NamedTuple):
 
 
 class Worth(NamedTuple):
-    """Right and wrong claims that need a part, wrong ones that it prevents; how much of the good is real, and in how many."""
+    """Right and wrong claims that need a part, wrong ones that it prevents; of the good the real, and the corpora."""
 
     right: int
     wrong: int
@@ -129,9 +129,9 @@ def claims(checks: list[str], real: Path | None) -> Iterator[tuple[str, str, boo
 
     labels = read_labels(LABELS)
     for path in sorted([*real.glob("learn/*.jsonl"), *real.glob("measure/*.jsonl")]):
-        for row in propose(read_frame(path), checks).itertuples():
-            verdict = labels.get(row.key)
-            yield f"real {path.stem}", f"{row.check} {row.key} {row.id}", verdict and verdict.is_good
+        for key in propose(read_frame(path), checks)["key"].unique():
+            verdict = labels.get(key)
+            yield f"real {path.stem}", key, verdict and verdict.is_good
 
 
 def own_claims(checks: list[str]) -> Iterator[tuple[str, str, bool | None]]:
