@@ -12,13 +12,13 @@ import click
 import platformdirs
 
 from memframe.cli.group import LocalPath
-from memframe.service.deployment import Deployment, Place
+from memframe.service.deployment import Deployment, ServiceConfig
 
 Command = Callable[..., None]
 
 
 @contextmanager
-def opened(place: Place) -> Iterator[Deployment]:
+def opened(place: ServiceConfig) -> Iterator[Deployment]:
     """The service for the length of a command; errors of the database are named."""
     with closing(place.open()) as deployment, deployment.store.naming_errors():
         yield deployment
@@ -49,6 +49,6 @@ def at_a_place(command: Command) -> Command:
     )
     @wraps(command)
     def with_place(folder: Path, database: str | None, key_file: Path | None, **others: Any) -> None:
-        command(place=Place(folder, database, key_file), **others)
+        command(place=ServiceConfig(folder, database, key_file), **others)
 
     return with_place

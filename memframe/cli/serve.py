@@ -14,11 +14,11 @@ from memframe.address import is_loopback
 from memframe.cli.place import at_a_place
 from memframe.cli.showing import as_json, secrets_of, show_secrets
 from memframe.errors import ConfigError, ConflictError
-from memframe.service import rules
-from memframe.service.app import AppMaker
-from memframe.service.deployment import FIRST_DEVELOPER, Addresses, Deployment, Place
+from memframe.service.app import AppFactory
+from memframe.service.deployment import FIRST_DEVELOPER, Addresses, Deployment, ServiceConfig
 from memframe.service.logs import log_as_json
-from memframe.service.server import listen, serve_with, url_of
+from memframe.service.server import CONNECTIONS_PER_ADDRESS, listen, serve_with, url_of
+from memframe.service.validation import check_public_url
 
 DEFAULT_PORT = 8765
 
@@ -41,18 +41,26 @@ DEFAULT_PORT = 8765
     help="Believe the X-Forwarded-For of a proxy: of one on this machine, or of these addresses or networks.",
 )
 @click.option(
+    "--connections-per-address",
+    metavar="N",
+    default=CONNECTIONS_PER_ADDRESS,
+    type=click.IntRange(1),
+    help="Most connections of one network address to each process; those of a trusted proxy are not counted.",
+)
+@click.option(
     "--log-json",
     is_flag=True,
     help="Log requests, security events and faults to standard error, as lines of JSON.",
 )
 @as_json
 def run_service(
-    place: Place,
+    place: ServiceConfig,
     host: str,
     port: int,
     public_url: str | None,
     workers: int,
     trusted_proxy: str | None,
+    connections_per_address: int,
     log_json: bool,
     as_json: bool,
 ) -> None:
@@ -75,8 +83,15 @@ def run_service(
         with closing(place.open(may_create=True)) as deployment, deployment.store.naming_errors():
             shown = _shown_at_start(deployment, addresses)
         show_secrets(shown, as_json=as_json)
-        maker = AppMaker(place, addresses, log_json)
-        serve_with(maker.make, listening, workers=workers, trusted_proxies=proxies)
+        maker = AppFactory(place, addresses, log_json)
+        serve_with(
+            maker.make,
+            listening,
+            public_url=addresses.public_url,
+            workers=workers,
+            trusted_proxies=proxies,
+            connections_per_address=connections_per_address,
+        )
 
 
 @contextmanager
@@ -93,7 +108,7 @@ def _stopped_by_signals() -> Iterator[None]:
 
 def _checked_public_url(host: str, url: str | None) -> str | None:
     if url is not None:
-        return rules.public_url(url)
+        return check_public_url(url)
     if is_loopback(host):
         return None
     raise ConfigError(

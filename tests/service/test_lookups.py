@@ -8,7 +8,7 @@ from msgspec import DecodeError
 from sqlalchemy import create_engine, event, text
 from sqlalchemy.exc import OperationalError
 
-from tests.service.test_writers import Line, adding
+from tests.service.test_batching import Line, adding
 
 
 class Desk(Line):
@@ -23,8 +23,8 @@ class Desk(Line):
                 heard.append(query)
                 return super().execute(query, params, **options)
 
-        event.listen(self.store._engine, "connect", lambda connection, _: _listen(connection, Listening))
-        self.store._engine.dispose()  # those that are open already are not listened to
+        event.listen(self.store.engine, "connect", lambda connection, _: _listen(connection, Listening))
+        self.store.engine.dispose()  # those that are open already are not listened to
         self.memory_ids = {user: self.write(adding(user), user).result() for user in ("u-1", "u-2")}
         self.look("u-1").result()  # from now on its connection is there
         heard.clear()
@@ -32,7 +32,7 @@ class Desk(Line):
     def look(self, user_id, memory_id=None, developer_id=None):
         found = memory_id or self.memory_ids[user_id]
         return self.store.lookups.submit(
-            found, developer_id=developer_id or self.developer_id, user_id=user_id
+            found, developer_id=developer_id or self.developer_id, epoch=0, user_id=user_id
         )
 
     @contextmanager
@@ -45,7 +45,7 @@ class Desk(Line):
     @contextmanager
     def holding_one(self, backend):
         """A block in which a lookup is under way, and a way to the database beside it."""
-        other = create_engine(self.store._engine.url)
+        other = create_engine(self.store.engine.url)
         with other.begin() as connection:
             connection.execute(text("LOCK TABLE memories IN ACCESS EXCLUSIVE MODE"))
             first = self.look("u-2")
@@ -108,7 +108,7 @@ def test_whoever_comes_after_a_revocation_finds_nothing_of_that_user(backend, de
 
 
 def test_a_lost_connection_is_replaced_and_nobody_is_told(backend, desk):
-    backend.end_connections(desk.store._engine)
+    backend.end_connections(desk.store.engine)
     assert [desk.look("u-1").result().title for _ in range(2)] == ["u-1"] * 2
 
 
@@ -123,7 +123,7 @@ def test_a_statement_that_is_cancelled_costs_nobody_who_did_not_share_it(backend
 
 
 def test_a_memory_that_cannot_be_read_costs_only_whoever_asked_for_it(backend, desk):
-    with desk.store._engine.begin() as connection:
+    with desk.store.engine.begin() as connection:
         connection.execute(text("UPDATE memories SET tags = 'no JSON' WHERE user_id = 'u-1'"))
     with desk.gathering(backend):
         answers = [desk.look("u-2"), desk.look("u-1"), desk.look("u-2")]
