@@ -1,7 +1,7 @@
-"""Bytes as text: hexadecimal and base64 in strict spellings, one text for one sequence of bytes; and UTF-8.
+"""Bytes as text in strict spellings, hexadecimal and base64, and UTF-8.
 
-Lenient decoders skip foreign characters, ignore the unused bits of a last base64 character and take
-both cases of a hexadecimal digit. Then a changed text still opens, which a seal must not allow.
+Lenient decoders skip foreign characters, ignore the unused bits of a last base64 character and take both cases of
+a hexadecimal digit. Then a changed text still opens, which a seal must not allow.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _check_tail(text: str) -> None:
 
 
 def decode_base64_all(texts: Sequence[str]) -> list[bytes]:
-    """What `decode_base64` makes of each text, in one loop without calls of ours."""
+    """Decode many texts as `decode_base64` does, in one loop without Python calls."""
     raws = [b64decode(text, None, True) for text in texts]
     for tail in {text[-3:] for text in texts if text[-1:] == "="}:
         _check_tail(tail)
@@ -40,7 +40,7 @@ def decode_base64_all(texts: Sequence[str]) -> list[bytes]:
 
 
 def decode_base64(text: str) -> bytes:
-    """Bytes of padded base64 in the standard alphabet.
+    """Decode padded base64 in the standard alphabet.
 
     >>> decode_base64("aGk=")
     b'hi'
@@ -101,7 +101,7 @@ class Spelled(NamedTuple):
 
 
 def spellings(text: str) -> Iterator[Spelled]:
-    """Every reading of a text, the likeliest first; none where it is in no strict alphabet.
+    """List the readings of a text in strict alphabets, the likeliest first.
 
     >>> [(alphabet.name, raw) for alphabet, raw in spellings("QUI=")]
     [('base64', b'AB'), ('base64url', b'AB')]
@@ -119,12 +119,12 @@ def spellings(text: str) -> Iterator[Spelled]:
 
 
 def spelling(text: str) -> Spelled | None:
-    """The likeliest reading of a text that is long enough to leave no doubt."""
+    """Return the likeliest reading of a text that is long enough to be certain."""
     return next(spellings(text), None)
 
 
 def utf8_of(text: str) -> bytes | None:
-    """UTF-8 of a text, or None where it holds half a surrogate pair."""
+    """Encode a text as UTF-8; None if it holds half a surrogate pair."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -132,7 +132,7 @@ def utf8_of(text: str) -> bytes | None:
 
 
 def is_utf8(plain: bytes) -> bool:
-    """Whether bytes are text.
+    """Return True for bytes that are UTF-8.
 
     >>> is_utf8(b"tea"), is_utf8(b"\\xff")
     (True, False)

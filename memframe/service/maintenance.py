@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from memframe.errors import ConfigError
-from memframe.private_file import filling_privately
+from memframe.files import atomic_folder
 from memframe.service.deployment import DATABASE_FILE, Deployment
 from memframe.service.logs import log_event
 from memframe.service.master_key import KEY_FILE, MasterKey
@@ -115,7 +115,7 @@ def back_up(deployment: Deployment, folder: Path, *, with_key: bool = True) -> l
     if folder.exists():
         raise ConfigError(f"{folder} is there already; name a new folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with filling_privately(folder) as filling:
+    with atomic_folder(folder) as filling:
         _copy_database(source, filling / DATABASE_FILE)
         if with_key:
             deployment.master_key.save(filling / KEY_FILE)

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from memframe.errors import ConfigError
-from memframe.private_file import writing_privately
+from memframe.files import atomic_file
 from memframe.secret import Secret
 
 KEY_FILE = "master.key"
@@ -83,7 +83,7 @@ class MasterKey:
 
     def save(self, path: Path, *, may_replace: bool = False) -> None:
         """Write a key file of mode 0600 atomically; `FileExistsError` where there is one."""
-        with writing_privately(path, may_replace=may_replace) as file:
+        with atomic_file(path, may_replace=may_replace) as file:
             file.write(self._text.reveal().encode() + b"\n")
 
     def save_for_rotation(self, path: Path) -> None:

@@ -9,7 +9,7 @@ from threading import Lock
 from cachetools import LRUCache, cached
 
 from memframe.envelope import Envelope
-from memframe.envelope.formats import bind
+from memframe.envelope.detect import bind
 from memframe.envelope.rekeying import Rekeying
 from memframe.errors import ConflictError
 from memframe.secret import Secret
