@@ -22,9 +22,12 @@ from memframe.service.app import create_app
 from memframe.service.deployment import Addresses, open_deployment
 from memframe.service.local import serving_in_thread
 from memframe.service.server import listen, make_server, url_of
+from memframe.service.store import Developer
 from memframe.service.store.engine import writing
-from memframe.service.store.schema import developers, users
+from memframe.service.store.schema import users
+from memframe.service.tokens import Bearer
 from tests.conftest import serving_tests
+from tests.service.conftest import Grant
 
 ENDPOINTS = [
     ("POST", "/access-requests"),
@@ -66,12 +69,13 @@ def test_a_wrong_api_key_gets_no_token(service, call, refused):
 def test_a_token_of_another_service_or_type_or_time_is_refused(service, call, refused):
     deployment = service._deployment
     tokens = deployment.bearer_tokens(service._addresses)
-    developer_id = tokens.developer_id(Secret(call.token))
+    bearer = tokens.check(Secret(call.token))
     elsewhere = deployment.bearer_tokens(Addresses("https://elsewhere.example.org"))
     bad = [
-        elsewhere.issue(developer_id, 600)[0],
-        tokens.issue(developer_id, 0)[0],
-        tokens.issue("nobody", 600)[0],
+        elsewhere.issue(bearer, 600)[0],
+        tokens.issue(bearer, 0)[0],
+        tokens.issue(Bearer("nobody", 0), 600)[0],
+        tokens.issue(Bearer(bearer.developer_id, bearer.epoch + 1), 600)[0],
         Secret(call.token[:-2] + ("AA" if call.token[-2:] != "AA" else "BB")),
         Secret(call.token.rpartition(".")[0] + "."),
     ]
@@ -709,10 +713,24 @@ def test_a_disabled_user_is_closed_to_everybody(service, call, grant, refused):
     refused(call.post("/access-requests", body), 403, "wrong_memory_key")
 
 
-def test_a_disabled_developer_is_locked_out_with_the_tokens_that_are_out(service, new_caller, refused):
+@pytest.mark.asvs("7.4.1", "10.4.9")
+def test_a_disabled_developer_is_locked_out_and_the_tokens_of_before_stay_dead(service, new_caller, refused):
     developer = service._deployment.add_developer("Closed soon")
-    caller = new_caller(service.base_url, developer.api_key.reveal())
-    assert caller.get("/access-requests").ok
-    disable(service, developers, developer.id)
-    refused(caller.get("/access-requests"), 401, "invalid_token")
-    refused(caller.post("/auth/token", {"api_key": developer.api_key.reveal()}), 401, "invalid_api_key")
+    grant = Grant(service, new_caller(service.base_url, developer.api_key.reveal()))
+    memory = grant.create(tags=["t"])
+    set_disabled = service._deployment.store.accounts.set_disabled
+
+    def read():
+        credentials = f"/access-requests/{grant.request_id}/credentials"
+        return {path: grant.call.get(path) for path in ("/access-requests", credentials)}
+
+    assert all(answer.ok for answer in read().values())
+    for disabled in (True, False):
+        set_disabled(Developer, developer.id, disabled=disabled)
+        blobs = blob_calls(grant.call, grant.keys, memory["id"], memory["tag_ids"][0])
+        for answer in (*read().values(), *blobs.values()):
+            refused(answer, 401, "invalid_token")
+        token = grant.call.post("/auth/token", {"api_key": developer.api_key.reveal()})
+        assert token.ok is not disabled
+    grant.call.token = token.json()["token"]
+    assert grant.ids() == [memory["id"]]

@@ -251,6 +251,22 @@ def until_let_in(local, tries=2000):
     pytest.fail("the service still holds the connection")
 
 
+def test_a_crowd_of_connections_is_told_so_and_those_that_are_there_go_on(monkeypatch, local):
+    monkeypatch.setattr(server, "MAX_CONNECTIONS", 20)
+    with ExitStack() as stack:
+        many = [stack.enter_context(connected(local)) for _ in range(20)]
+        for connection in many:
+            connection.sendall(HEAD + b"\r\n")
+            assert status_of(connection.recv(65536)) == 200
+        with connected(local) as one_more:
+            answer = answered(one_more)
+        assert status_of(answer) == 503
+        assert b"retry-after: " in answer
+        many[0].sendall(HEAD + b"\r\n")
+        assert status_of(many[0].recv(65536)) == 200
+    until_let_in(local)
+
+
 @pytest.mark.parametrize(
     ("networks", "passes"), [((), 2), (("127.0.0.0/8",), 5)], ids=["counted", "of a proxy"]
 )
@@ -288,19 +304,3 @@ def test_a_refusal_before_the_application_has_the_headers_of_every_answer(local,
     assert b"content-security-policy: default-src 'none'; " in answer
     assert b"x-content-type-options: nosniff" in answer
     assert b"strict-transport-security" not in answer, "over plain http it would be ignored"
-
-
-def test_a_crowd_of_connections_is_told_so_and_those_that_are_there_go_on(monkeypatch, local):
-    monkeypatch.setattr(server, "MAX_CONNECTIONS", 20)
-    with ExitStack() as stack:
-        many = [stack.enter_context(connected(local)) for _ in range(20)]
-        for connection in many:
-            connection.sendall(HEAD + b"\r\n")
-            assert status_of(connection.recv(65536)) == 200
-        with connected(local) as one_more:
-            answer = answered(one_more)
-        assert status_of(answer) == 503
-        assert b"retry-after: " in answer
-        many[0].sendall(HEAD + b"\r\n")
-        assert status_of(many[0].recv(65536)) == 200
-    until_let_in(local)
