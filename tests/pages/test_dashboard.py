@@ -427,7 +427,7 @@ def test_whoever_tries_many_accounts_has_to_wait(timed, set_clock, new_browser):
     assert new_browser(timed).sign_in("ada@pages.example").url.endswith("/dashboard")
 
 
-@pytest.mark.asvs("6.1.1", "6.3.1")
+@pytest.mark.asvs("6.3.1")
 def test_a_stranger_who_guesses_does_not_lock_out_a_browser_that_is_known(timed, set_clock, new_browser):
     own, stranger = new_browser(timed), new_browser(timed)
     own.sign_in("ada@pages.example")

@@ -3,12 +3,14 @@
 import asyncio
 import itertools
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from litestar import Request
 
 from memframe.errors import ConfigError, InvalidError, MemframeError
-from memframe.service import validation
+from memframe.service import throttle, validation
+from memframe.service.deployment import TOKEN_CALLS_PER_MINUTE
 from memframe.service.throttle import ConcurrencyLimiter, TooManyCallsError, address_of
 from memframe.wire import STATUSES
 
@@ -77,6 +79,22 @@ def test_scores_are_finite_and_within_their_scale(value):
 def test_text_that_a_database_cannot_keep_is_refused(check, text):
     with pytest.raises(MemframeError, match="must"):
         check(text)
+
+
+@pytest.mark.asvs("6.1.1")
+def test_the_readme_documents_the_limits():
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    documented = [
+        f"| {throttle.PER_ADDRESS_AND_EMAIL.n} failed sign-ins in an hour | an address and an e-mail",
+        f"| {throttle.PER_ADDRESS.n} failed sign-ins in an hour | an address |",
+        f"| {throttle.PER_EMAIL.n:,} failed sign-ins in an hour | an e-mail",
+        (
+            f"| {TOKEN_CALLS_PER_MINUTE} token calls in a minute | an address and an account; "
+            f"{throttle.ACCOUNTS_PER_ADDRESS * TOKEN_CALLS_PER_MINUTE} for the address"
+        ),
+        f"| {throttle.SEARCHES_PER_DEVELOPER} searches at once | a developer",
+    ]
+    assert [line for line in documented if line not in readme] == []
 
 
 @pytest.mark.parametrize(
