@@ -92,12 +92,16 @@ class ConnectionBounds:
 
     def open(self, address: str) -> bool:
         """Count a connection; False where it is one too many."""
-        self._open[group_address(address)] += 1
-        return self._open[group_address(address)] <= self._per_address or self._is_trusted(address)
+        group = group_address(address)
+        self._open[group] += 1
+        return self._open[group] <= self._per_address or self._is_trusted(address)
 
     def close(self, address: str) -> None:
         """Stop counting a connection."""
-        self._open -= Counter([group_address(address)])  # which drops those at zero
+        group = group_address(address)
+        self._open[group] -= 1
+        if not self._open[group]:
+            del self._open[group]
 
     def _is_trusted(self, address: str) -> bool:
         try:

@@ -2,7 +2,7 @@
 
 Sign-ins and token calls are counted in the database, for all workers together, under keyed hashes of e-mail and
 network address. Counts are of the wall clock, because workers on several machines share them; a count from the future,
-after the clock was set back, starts anew, so that it locks nobody out.
+after a clock was set back, starts anew, so that it locks nobody out.
 
 Searches and password checks are limited for each process: what they use up is its threads and memory.
 """
@@ -38,6 +38,9 @@ SEARCHES_PER_DEVELOPER = 8
 
 KEPT = timedelta(days=1)
 """How long a count without new attempts is kept."""
+
+CLOCK_LEEWAY = timedelta(minutes=1)
+"""By so much the clocks of workers may differ."""
 
 Result = TypeVar("Result")
 
@@ -81,7 +84,9 @@ class Count(Struct, frozen=True):
 
     def is_over(self, limit: Limit, now: datetime) -> bool:
         """Return True where counting starts anew: after the window and the wait, and after the clock was set back."""
-        return now < self.last_at or (now >= self.began_at + limit.window and not self._wait_s(limit, now))
+        return now < self.last_at - CLOCK_LEEWAY or (
+            now >= self.began_at + limit.window and not self._wait_s(limit, now)
+        )
 
     def seconds_to_wait(self, limit: Limit, now: datetime) -> int:
         """Return 0 where another attempt may be made, else after how many seconds.
@@ -135,7 +140,10 @@ class Throttle:
             self._check(_read(connection, limits), limits)
         with writing(self._engine) as connection:
             now = self._now()
-            connection.execute(delete(attempts).where(attempts.c.last_at <= now - KEPT))
+            # those that another process is deleting are skipped: the two could deadlock
+            old = select(attempts.c.key_hash).where(attempts.c.last_at <= now - KEPT)
+            unlocked = old.with_for_update(skip_locked=True)
+            connection.execute(delete(attempts).where(attempts.c.key_hash.in_(unlocked)))
             _add_missing(connection, limits, now)  # so that there are rows to lock
             counts = _read(connection, limits, lock=True)
             self._check(counts, limits)
