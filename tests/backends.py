@@ -10,7 +10,7 @@ class Sqlite:
     """A file in the data folder: what a service takes unless it is told otherwise."""
 
     name = "sqlite"
-    lock_timeout = "memframe.service.store.sqlite.BUSY_TIMEOUT_MS"
+    lock_timeout = "memframe.service.store.engine.BUSY_TIMEOUT_MS"
 
     def new_database(self):
         return None
@@ -24,14 +24,14 @@ class Sqlite:
 
     def is_somebody_waiting(self, engine):
         """Whether a write has come as far as that."""
-        return engine.get_execution_options()["turn"].locked()
+        return engine.get_execution_options()["write_lock"].locked()
 
 
 class Postgresql:
     """A database of a server that the tests have started."""
 
     name = "postgresql"
-    lock_timeout = "memframe.service.store.postgresql.LOCK_TIMEOUT_MS"
+    lock_timeout = "memframe.service.store.engine.LOCK_TIMEOUT_MS"
 
     def __init__(self, server):
         self.new_database = server.new_database

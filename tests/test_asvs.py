@@ -15,7 +15,10 @@ def test_every_requirement_is_shown_by_a_test_or_has_a_reason():
         [sys.executable, "-m", "tests.asvs"], capture_output=True, text=True, cwd=HERE.parent, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert "| 6.2.1 | 1 | passwords have at least 8 characters | met; `service/test_rules.py::" in done.stdout
+    assert (
+        "| 6.2.1 | 1 | passwords have at least 8 characters | met; `service/test_validation.py::"
+        in done.stdout
+    )
 
 
 def test_the_readme_has_the_counts():

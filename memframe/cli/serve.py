@@ -28,21 +28,20 @@ from memframe.cli.options import Group, LocalPath
 from memframe.display import number_of, printable
 from memframe.errors import ConfigError, ConflictError
 from memframe.secret import Secret
-from memframe.service import rules
-from memframe.service.app import AppMaker
-from memframe.service.backup import back_up
-from memframe.service.deployment import FIRST_DEVELOPER, Addresses, Deployment, NewDeveloper, Place
+from memframe.service.app import AppFactory
+from memframe.service.clock import format_instant
+from memframe.service.deployment import FIRST_DEVELOPER, Addresses, Deployment, NewDeveloper, ServiceConfig
 from memframe.service.logs import log_as_json
-from memframe.service.rotation import rotate_key, rotate_master_key
-from memframe.service.server import listen, serve_with, url_of
+from memframe.service.maintenance import back_up, rotate_key, rotate_master_key
+from memframe.service.server import CONNECTIONS_PER_ADDRESS, listen, serve_with, url_of
 from memframe.service.store import User
-from memframe.service.times import instant_text
+from memframe.service.validation import check_public_url
 
 Command = Callable[..., None]
 
 
 @contextmanager
-def opened(place: Place) -> Iterator[Deployment]:
+def opened(place: ServiceConfig) -> Iterator[Deployment]:
     """The service for the length of a command; errors of the database are named."""
     with closing(place.open()) as deployment, deployment.store.naming_errors():
         yield deployment
@@ -73,7 +72,7 @@ def at_a_place(command: Command) -> Command:
     )
     @wraps(command)
     def with_place(folder: Path, database: str | None, key_file: Path | None, **others: Any) -> None:
-        command(place=Place(folder, database, key_file), **others)
+        command(place=ServiceConfig(folder, database, key_file), **others)
 
     return with_place
 
@@ -123,18 +122,26 @@ DEFAULT_PORT = 8765
     help="Believe the X-Forwarded-For of a proxy: of one on this machine, or of these addresses or networks.",
 )
 @click.option(
+    "--connections-per-address",
+    metavar="N",
+    default=CONNECTIONS_PER_ADDRESS,
+    type=click.IntRange(1),
+    help="Most connections of one network address to each process; those of a trusted proxy are not counted.",
+)
+@click.option(
     "--log-json",
     is_flag=True,
     help="Log requests, security events and faults to standard error, as lines of JSON.",
 )
 @as_json
 def run_service(
-    place: Place,
+    place: ServiceConfig,
     host: str,
     port: int,
     public_url: str | None,
     workers: int,
     trusted_proxy: str | None,
+    connections_per_address: int,
     log_json: bool,
     as_json: bool,
 ) -> None:
@@ -157,8 +164,15 @@ def run_service(
         with closing(place.open(may_create=True)) as deployment, deployment.store.naming_errors():
             shown = _shown_at_start(deployment, addresses)
         show_secrets(shown, as_json=as_json)
-        maker = AppMaker(place, addresses, log_json)
-        serve_with(maker.make, listening, workers=workers, trusted_proxies=proxies)
+        maker = AppFactory(place, addresses, log_json)
+        serve_with(
+            maker.make,
+            listening,
+            public_url=addresses.public_url,
+            workers=workers,
+            trusted_proxies=proxies,
+            connections_per_address=connections_per_address,
+        )
 
 
 @contextmanager
@@ -175,7 +189,7 @@ def _stopped_by_signals() -> Iterator[None]:
 
 def _checked_public_url(host: str, url: str | None) -> str | None:
     if url is not None:
-        return rules.public_url(url)
+        return check_public_url(url)
     if is_loopback(host):
         return None
     raise ConfigError(
@@ -243,7 +257,7 @@ def service(log_json: bool) -> None:
 )
 @at_a_place
 @as_json
-def add_developer(name: str, redirect_uris: tuple[str, ...], place: Place, as_json: bool) -> None:
+def add_developer(name: str, redirect_uris: tuple[str, ...], place: ServiceConfig, as_json: bool) -> None:
     """Add an application; its secrets are printed this once.
 
     \b
@@ -259,10 +273,10 @@ def add_developer(name: str, redirect_uris: tuple[str, ...], place: Place, as_js
 @password_stdin
 @at_a_place
 @as_json
-def add_user(email: str, password_stdin: bool, place: Place, as_json: bool) -> None:
+def add_user(email: str, password_stdin: bool, place: ServiceConfig, as_json: bool) -> None:
     """Add a person who can sign in at the dashboard; prints the user_id.
 
-    The dashboard asks the person to change the password, without insisting.
+    At the first sign-in the person has to change the password.
 
     \b
     Example:
@@ -270,7 +284,7 @@ def add_user(email: str, password_stdin: bool, place: Place, as_json: bool) -> N
     """
     with opened(place) as deployment:
         password = _password(from_stdin=password_stdin)
-        user_id = deployment.add_user(email, password, of_operator=True)
+        user_id = deployment.add_user(email, password, must_change_password=True)
     show({"user_id": user_id}, user_id, as_json=as_json)
 
 
@@ -279,10 +293,10 @@ def add_user(email: str, password_stdin: bool, place: Place, as_json: bool) -> N
 @password_stdin
 @at_a_place
 @as_json
-def reset_password(email: str, password_stdin: bool, place: Place, as_json: bool) -> None:
+def reset_password(email: str, password_stdin: bool, place: ServiceConfig, as_json: bool) -> None:
     """Give a person another password; whoever is signed in with the old one no longer is.
 
-    The dashboard asks the person to change it, without insisting.
+    At the next sign-in the person has to change it.
 
     \b
     Example:
@@ -298,7 +312,7 @@ def reset_password(email: str, password_stdin: bool, place: Place, as_json: bool
 @click.argument("email")
 @at_a_place
 @as_json
-def rotate_user_key(email: str, place: Place, as_json: bool) -> None:
+def rotate_user_key(email: str, place: ServiceConfig, as_json: bool) -> None:
     """Give a user a new encryption key, and seal the stored content again with it.
 
     From then on credentials give the new key and its version. What applications send sealed with the old
@@ -320,7 +334,7 @@ def rotate_user_key(email: str, place: Place, as_json: bool) -> None:
 @service.command("rotate-master-key")
 @at_a_place
 @as_json
-def rotate_service_key(place: Place, as_json: bool) -> None:
+def rotate_service_key(place: ServiceConfig, as_json: bool) -> None:
     """Replace the master key, while the service is stopped, and wrap the keys of all users with the new one.
 
     Nothing that applications hold changes, but that they fetch a new token. The old key file stays beside the
@@ -344,7 +358,7 @@ def rotate_service_key(place: Place, as_json: bool) -> None:
 @click.argument("developer")
 @at_a_place
 @as_json
-def rotate_api_key(developer: str, place: Place, as_json: bool) -> None:
+def rotate_api_key(developer: str, place: ServiceConfig, as_json: bool) -> None:
     """Replace the API key of an application, named by its id or client_id; the new one is printed this once.
 
     The old key is refused from the next call on. A token that it was exchanged for is valid until it
@@ -364,7 +378,7 @@ def rotate_api_key(developer: str, place: Place, as_json: bool) -> None:
 @click.argument("developer")
 @at_a_place
 @as_json
-def rotate_client_secret(developer: str, place: Place, as_json: bool) -> None:
+def rotate_client_secret(developer: str, place: ServiceConfig, as_json: bool) -> None:
     """Replace the client secret of an application, named by its id or client_id; the new one is printed this once.
 
     The old secret is refused from the next call on, also for refresh tokens, which stay valid with the new one.
@@ -383,7 +397,7 @@ def rotate_client_secret(developer: str, place: Place, as_json: bool) -> None:
 @enabling
 @at_a_place
 @as_json
-def disable_account(account: str, enable: bool, place: Place, as_json: bool) -> None:
+def disable_account(account: str, enable: bool, place: ServiceConfig, as_json: bool) -> None:
     """Close an account: of a person by e-mail address, of an application by its id; nothing is deleted.
 
     A closed person cannot sign in, and nobody reads or writes the memories; a closed application is
@@ -409,7 +423,7 @@ def disable_account(account: str, enable: bool, place: Place, as_json: bool) -> 
 @enabling
 @at_a_place
 @as_json
-def disable_tag(email: str, name: str, enable: bool, place: Place, as_json: bool) -> None:
+def disable_tag(email: str, name: str, enable: bool, place: ServiceConfig, as_json: bool) -> None:
     """Switch a tag of a person's off: applications see `is_enabled` false; memories keep it.
 
     \b
@@ -427,7 +441,7 @@ def disable_tag(email: str, name: str, enable: bool, place: Place, as_json: bool
 @click.option("--without-key", is_flag=True, help="Leave the master key out, and keep it elsewhere.")
 @at_a_place
 @as_json
-def back_up_service(destination: Path, without_key: bool, place: Place, as_json: bool) -> None:
+def back_up_service(destination: Path, without_key: bool, place: ServiceConfig, as_json: bool) -> None:
     """Copy the service into a new folder DESTINATION, whole and of one moment, while it serves.
 
     The copy is a data folder: `memframe serve --data DESTINATION` starts from it. With the master key
@@ -447,7 +461,7 @@ def back_up_service(destination: Path, without_key: bool, place: Place, as_json:
 @service.command("list")
 @at_a_place
 @as_json
-def list_accounts(place: Place, as_json: bool) -> None:
+def list_accounts(place: ServiceConfig, as_json: bool) -> None:
     """List developers and users.
 
     \b
@@ -486,7 +500,7 @@ def _accounts(deployment: Deployment) -> dict[str, list[dict[str, Any]]]:
 
 def _public(record: object, names: tuple[str, ...]) -> dict[str, Any]:
     shown = {name: getattr(record, name) for name in names}
-    return shown | {"created_at": instant_text(shown["created_at"])}
+    return shown | {"created_at": format_instant(shown["created_at"])}
 
 
 def _note(account: dict[str, Any]) -> str:

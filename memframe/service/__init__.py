@@ -11,7 +11,7 @@ __all__ = ["LocalService", "run_local"]
 
 
 def __getattr__(name: str) -> Any:
-    """`run_local` and `LocalService`, loaded when they are asked for."""
+    """Import `run_local` and `LocalService` on first use."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
@@ -25,5 +25,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return what callers begin with, for tab completion; `LocalService` is only what it yields."""
+    """Return what tab completion offers."""
     return ["run_local"]

@@ -1,74 +1,89 @@
-"""The web application: every part of the service that answers HTTP, put together in one place."""
+"""Assemble the ASGI application of the service.
+
+`RequestGuard` stands before the routes. A browser that was told that ``evil.example`` is 127.0.0.1 (DNS rebinding)
+sends that name as ``Host``, so the host is checked first. A percent-encoded slash or backslash in a path would be
+decoded into another route, past what a proxy in front allows.
+"""
 
 from __future__ import annotations
 
-import time
-from typing import Any, NamedTuple
+import re
+from typing import Any, NamedTuple, cast
+from urllib.parse import urlsplit
 
-from litestar import Litestar, Request, Response
+from litestar import Litestar, Request, Response, get
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException
-from litestar.types import ASGIApp
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
+from sqlalchemy import event
 from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 
+from memframe.address import is_loopback
 from memframe.errors import ServiceError
-from memframe.service.api import api_router
-from memframe.service.api.idempotency import InFlight
-from memframe.service.dashboard import site_router
-from memframe.service.deployment import Addresses, Deployment, Place
-from memframe.service.health import HEALTH_ROUTES
-from memframe.service.hosts import RequestGuard
-from memframe.service.logs import RequestLog, log_as_json
-from memframe.service.methods import HeadAsGet
-from memframe.service.openapi import get_openapi_document
-from memframe.service.outage import Outage
-from memframe.service.problems import (
+from memframe.service.api import make_api_router
+from memframe.service.api.exchange import ApiRequest, deployment_of
+from memframe.service.api.memories import InFlightKeys
+from memframe.service.dashboard import make_site_router
+from memframe.service.deployment import Addresses, Deployment, ServiceConfig
+from memframe.service.http_errors import (
+    CLOSED_POLICY,
+    PROBLEM_TYPE,
+    DatabaseErrorLog,
     answer_database_error,
     answer_failure,
     answer_http_error,
     answer_service_error,
+    problem_body,
+    protective_headers,
 )
-from memframe.service.server import end_with_parent, freeze_what_stays
-from memframe.service.site import Site, is_for_people, lost_page
-from memframe.service.throttle import Searches
+from memframe.service.logs import RequestLog, log_as_json
+from memframe.service.openapi import get_openapi_document
+from memframe.service.pages import Site, http_error_page, is_for_people
+from memframe.service.server import end_with_parent, freeze_objects
+from memframe.service.throttle import SearchPool
 
 MAX_BODY_BYTES = 1_000_000
 
+HEALTH, READINESS = "/healthz", "/readyz"
+"""Answered under any host name: a monitor may know only the machine's address."""
+
 UNAVAILABLE = (OperationalError, InterfaceError, InternalError)
-"""Errors of a database that is away, busy, full or, as a replica, read-only: it will be well again."""
+"""Errors of a database that is away, busy, full or, as a replica, read-only."""
+
+_ENCODED_SLASH = re.compile(rb"%(2f|5c)", re.IGNORECASE)
 
 
-class AppMaker(NamedTuple):
-    """Makes the application in each process that serves it."""
+class AppFactory(NamedTuple):
+    """Make the application in each process that serves."""
 
-    place: Place
+    config: ServiceConfig
     addresses: Addresses
     log_json: bool
 
     def make(self) -> ASGIApp:
-        """A service that has been started before, opened again for this process."""
+        """Open the service again for this process."""
         if self.log_json:
             log_as_json()
         end_with_parent()
-        app = create_app(self.place.open(), self.addresses)
-        freeze_what_stays()
-        return RequestLog(app, seconds=time.perf_counter) if self.log_json else app
+        app = create_app(self.config.open(), self.addresses)
+        freeze_objects()
+        return RequestLog(app) if self.log_json else app
 
 
 def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
-    """The service at its public addresses, as an ASGI application."""
-    searches = Searches()
-    outage = Outage(deployment.store.name, now=deployment.now)
-    deployment.store.when_connected(outage.connected)
+    """Return the service at its public addresses as an ASGI application."""
+    searches = SearchPool()
+    errors = DatabaseErrorLog(deployment.store.name, now=deployment.now)
+    event.listen(deployment.store.engine, "connect", lambda *_: errors.log_recovery())
     app = Litestar(
-        [api_router(), get_openapi_document, site_router(), *HEALTH_ROUTES],
+        [make_api_router(), get_openapi_document, make_site_router(), check_health, check_readiness],
         state=State(
             {
                 "deployment": deployment,
                 "addresses": addresses,
                 "bearer_tokens": deployment.bearer_tokens(addresses),
-                "in_flight": InFlight(),
-                "outage": outage,
+                "in_flight": InFlightKeys(),
+                "database_errors": errors,
                 "searches": searches,
                 "site": Site(deployment, addresses),
             }
@@ -84,9 +99,87 @@ def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
         openapi_config=None,
         logging_config=None,
     )
-    return RequestGuard(HeadAsGet(app), public_url=addresses.public_url)
+    return RequestGuard(app, public_url=addresses.public_url)
+
+
+@get(HEALTH, include_in_schema=False, sync_to_thread=False)
+def check_health() -> dict[str, str]:
+    """Answer while this process runs."""
+    return {"status": "ok"}
+
+
+@get(READINESS, include_in_schema=False, sync_to_thread=True)
+def check_readiness(request: ApiRequest) -> dict[str, str]:
+    """Answer while the database does, else 503."""
+    deployment_of(request).store.is_bound()
+    return {"status": "ready"}
 
 
 def _answer_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
-    """To people a page, to programs a problem document."""
-    return lost_page(request, error) if is_for_people(request) else answer_http_error(request, error)
+    return http_error_page(request, error) if is_for_people(request) else answer_http_error(request, error)
+
+
+class RequestGuard:
+    """ASGI middleware that checks host and path, protects every answer by headers, and serves HEAD as GET.
+
+    Parameters
+    ----------
+    app : ASGIApp
+    public_url : str
+        Requests must name its host, or a loopback address.
+    """
+
+    def __init__(self, app: ASGIApp, *, public_url: str) -> None:
+        self._app = app
+        self._public_host = urlsplit(public_url).hostname
+        self._headers = protective_headers(public_url)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Call the application, or answer 421 or 400."""
+        kind: str = scope["type"]  # "lifespan" too, which the annotation leaves out
+        if kind != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_protected(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = [*message["headers"], *self._headers]
+                if not any(name == b"content-security-policy" for name, _ in headers):
+                    headers.append((b"content-security-policy", CLOSED_POLICY.encode()))
+                message["headers"] = headers
+            await send(message)
+
+        if scope["path"] not in {HEALTH, READINESS} and not self._is_own(_host(scope)):
+            detail = "this service is not known by the name in the Host header; use its public address"
+            await _refuse(send_protected, 421, "unknown_host", detail)
+        elif _ENCODED_SLASH.search(scope["raw_path"]):
+            detail = "the path has an encoded slash or backslash, which no address of this service has; leave it out"
+            await _refuse(send_protected, 400, "encoded_slash", detail)
+        else:
+            if scope.get("method") == "HEAD":  # the server leaves the body out
+                scope = cast("Scope", {**scope, "method": "GET"})
+            await self._app(scope, receive, send_protected)
+
+    def _is_own(self, host: str | None) -> bool:
+        return host is not None and (host == self._public_host or is_loopback(host))
+
+
+async def _refuse(send: Send, status: int, code: str, detail: str) -> None:
+    body = problem_body(status, code, detail)
+    headers = [
+        (b"content-type", PROBLEM_TYPE.encode()),
+        (b"content-length", str(len(body)).encode()),
+        (b"cache-control", b"no-store"),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _host(scope: Scope) -> str | None:
+    values = [value for name, value in scope["headers"] if name == b"host"]
+    if len(values) != 1 or b"@" in values[0]:
+        return None
+    try:
+        return urlsplit(f"//{values[0].decode('ascii')}").hostname
+    except ValueError:
+        return None

@@ -1,45 +1,56 @@
-"""The user's pages: signing in and out, and the dashboard where access is decided.
+"""Handlers of the user's pages and of the OAuth endpoints.
 
-A decision here goes through the same rules as one by a program: what is no longer pending cannot be
-approved, whoever asks. GET changes nothing, every form is answered by a redirect.
+Pages: sign in and out, decide on requests, disconnect applications, change the password, consent. A decision obeys the
+same rules as one by a program. GET changes nothing; every form is answered by a redirect.
+
+``POST /oauth/token`` is for programs: its answers and errors are the JSON of RFC 6749 section 5.
 """
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import urlsplit
 
 import msgspec
-from litestar import Response, Router, get, post
+from litestar import MediaType, Response, Router, get, post
 from litestar.concurrency import sync_to_thread
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath, RawBody
 
+from memframe.address import is_loopback
 from memframe.errors import ConfigError, ConflictError, InvalidError, ServiceError
 from memframe.secret import Secret
-from memframe.service.authorization import AUTHORIZATION_ROUTES
+from memframe.service.http_errors import options_handlers
 from memframe.service.logs import log_event
-from memframe.service.methods import options_of
-from memframe.service.oauth_server import BadLink, SendBack
-from memframe.service.rules import checked_text, new_password
-from memframe.service.site import Site, Visitor, WebRequest, refusal_page, site_of
-from memframe.service.throttle import address_of
-from memframe.wire import OAUTH_AUTHORIZE, Status
+from memframe.service.oauth import InvalidClientLink, RedirectToClient, client_id_of, form_target
+from memframe.service.pages import (
+    DASHBOARD,
+    PASSWORD,
+    RedirectInstead,
+    Site,
+    Visitor,
+    WebRequest,
+    answer_redirect,
+    as_sentence,
+    own_address,
+    refusal_page,
+    site_of,
+)
+from memframe.service.store import User
+from memframe.service.throttle import PER_ADDRESS_AND_EMAIL, Keys, TooManyCallsError, address_of
+from memframe.service.validation import check_new_password, check_text, invalid
+from memframe.wire import OAUTH_AUTHORIZE, OAUTH_TOKEN, Status
 
-DASHBOARD = "/dashboard"
-
-REQUESTS_A_PAGE = 20
+REQUESTS_PER_PAGE = 20
 
 _SECTIONS: dict[str, tuple[Status, ...]] = {
     "pending": ("pending",),
     "approved": ("approved",),
     "past": ("rejected", "revoked"),
 }
-_OWN_ADDRESS = re.compile(rf"{DASHBOARD}|{OAUTH_AUTHORIZE}\?[!-~]*", re.ASCII)
+_FORM = "application/x-www-form-urlencoded"
 _REFUSAL = "That e-mail and password do not go together. Check both and try again."
-_SIGN_IN = f"/login?next={quote(DASHBOARD, safe='')}"
 _STATIC = Path(__file__).with_name("static")
 _FILES = {
     "style.css": ((_STATIC / "style.css").read_bytes(), "text/css"),
@@ -48,46 +59,55 @@ _FILES = {
 
 
 @get("/", include_in_schema=False, sync_to_thread=True)
-def enter(request: WebRequest) -> Response[Any]:
-    """The front door leads to the dashboard."""
+def show_start(request: WebRequest) -> Response[Any]:
+    """Redirect to the dashboard."""
     site = site_of(request)
     return site.redirect(DASHBOARD, site.visitor(request))
 
 
 @get("/login", include_in_schema=False, sync_to_thread=True)
 def show_sign_in(request: WebRequest) -> Response[Any]:
-    """The sign-in form."""
+    """Show the sign-in form."""
     site = site_of(request)
     visitor = site.visitor(request)
-    way_on = _own_address(request.query_params.get("next", DASHBOARD))
+    then = own_address(request.query_params.get("next", DASHBOARD))
     if visitor.user is not None:
-        return site.redirect(way_on, visitor)
-    return _sign_in_page(site, visitor, way_on)
+        return site.redirect(then, visitor)
+    return _sign_in_page(site, visitor, then)
 
 
 @post("/login", include_in_schema=False)
 async def sign_in(request: WebRequest, body: RawBody) -> Response[Any]:
-    """Check e-mail and password, of few browsers at once."""
-    async with site_of(request).password_checks.turn():
+    """Check e-mail and password; few at once, as argon2id takes memory."""
+    async with site_of(request).password_checks.slot():
         return await sync_to_thread(_sign_in, request, body)
 
 
 def _sign_in(request: WebRequest, body: bytes) -> Response[Any]:
-    """The refusal is one and the same for whoever is not let in."""
     site, address = site_of(request), address_of(request)
     visitor = site.visitor(request)
-    form = site.checked_form(request, visitor, body)
-    way_on, email = _own_address(form.get("next", DASHBOARD)), form.get("email", "").strip()
-    site.failed_sign_ins.check(address, counts=False)
-    site.sign_ins.check((address, email.casefold()))
+    form = site.check_form(request, visitor, body)
+    then, email = own_address(form.get("next", DASHBOARD)), form.get("email", "").strip()
     user = site.store.accounts.user_by_email(email)
     stored = user.password_hash if user and not user.disabled else None
-    if not site.passwords.matches(Secret(form.get("password", "")), stored) or user is None:
-        site.failed_sign_ins.seconds_to_wait(address)
+    limits = site.limits(request, address, email)
+    if not _check_password(site, limits, form.get("password", ""), stored) or user is None:
         log_event("sign-in failed", user_id=user.id if user else None, address=address)
-        return _sign_in_page(site, visitor, way_on, entered_email=email, refusal=_REFUSAL)
+        return _sign_in_page(site, visitor, then, entered_email=email, refusal=_REFUSAL)
     log_event("signed in", user_id=user.id, address=address)
-    return site.redirect(way_on, site.signed_in(visitor, user))
+    answer = site.redirect(then, site.sign_in(visitor, user))
+    site.remember_browser(answer, user)
+    return answer
+
+
+def _check_password(site: Site, limits: Keys, password: str, stored_hash: str | None) -> bool:
+    """Compare a password, and count the attempt beforehand; success takes it back."""
+    site.deployment.throttle.count(limits)
+    if not site.passwords.matches(Secret(password), stored_hash):
+        return False
+    own = {key: limit for key, limit in limits.items() if limit == PER_ADDRESS_AND_EMAIL}
+    site.deployment.throttle.forgive(own, {key: limit for key, limit in limits.items() if key not in own})
+    return True
 
 
 @post("/logout", include_in_schema=False, sync_to_thread=True)
@@ -95,10 +115,10 @@ def sign_out(request: WebRequest, body: RawBody) -> Response[Any]:
     """End the session."""
     site = site_of(request)
     visitor = site.visitor(request)
-    site.checked_form(request, visitor, body)
+    site.check_form(request, visitor, body)
     if visitor.user:
         log_event("signed out", user_id=visitor.user.id, address=address_of(request))
-    answer = site.redirect("/login", site.signed_out(visitor))
+    answer = site.redirect("/login", site.sign_out(visitor))
     answer.headers["Clear-Site-Data"] = '"cache", "storage"'  # not the cookie, which is a new one
     return answer
 
@@ -108,94 +128,31 @@ def show_dashboard(request: WebRequest) -> Response[Any]:
     """Show who asks, who has access, and what was decided earlier, each in pages with the latest first."""
     site = site_of(request)
     visitor = site.visitor(request)
-    if visitor.user is None:
-        return site.redirect(_SIGN_IN, visitor)
+    user = site.require_user(visitor)
     sections = {}
     for name, statuses in _SECTIONS.items():
         before = request.query_params.get(name)
-        found, total, are_more = site.store.requests.of_user(
-            visitor.user.id, *statuses, before=before, limit=REQUESTS_A_PAGE
+        found, total, has_more = site.store.requests.of_user(
+            user.id, *statuses, before=before, limit=REQUESTS_PER_PAGE
         )
-        older = found[-1].id if are_more else None
+        older = found[-1].id if has_more else None
         sections[name] = {"requests": found, "total": total, "older": older, "is_later": before is not None}
-    return site.page(
-        "dashboard.html",
-        visitor,
-        sections=sections,
-        developers=site.store.accounts.connected_developers(visitor.user.id),
-        of_operator=visitor.user.password_of_operator,
-    )
-
-
-@get("/dashboard/password", include_in_schema=False, sync_to_thread=True)
-def show_password_form(request: WebRequest) -> Response[Any]:
-    """Show the form with which people change their password."""
-    site = site_of(request)
-    visitor = site.visitor(request)
-    if visitor.user is None:
-        return site.redirect(_SIGN_IN, visitor)
-    return site.page("password.html", visitor, refusal=None)
-
-
-@post("/dashboard/password", include_in_schema=False)
-async def change_password(request: WebRequest, body: RawBody) -> Response[Any]:
-    """Change the user's own password, of few browsers at once; every other session ends."""
-    async with site_of(request).password_checks.turn():
-        return await sync_to_thread(_change_password, request, body)
-
-
-def _change_password(request: WebRequest, body: bytes) -> Response[Any]:
-    site, address = site_of(request), address_of(request)
-    visitor = site.visitor(request)
-    form = site.checked_form(request, visitor, body)
-    if visitor.user is None:
-        return site.redirect(_SIGN_IN, visitor)
-    user = visitor.user
-    site.failed_sign_ins.check(address, counts=False)
-    site.sign_ins.check((address, user.email))
-    try:
-        if not site.passwords.matches(Secret(form.get("current", "")), user.password_hash):
-            site.failed_sign_ins.seconds_to_wait(address)
-            log_event("password change refused", user_id=user.id, address=address)
-            raise InvalidError("the current password is not this one")
-        new = new_password(form.get("new", ""))
-        if new != form.get("again", ""):
-            raise InvalidError("the new password was not repeated as it is; type it twice")
-    except (InvalidError, ConfigError) as refusal:
-        message = str(refusal)
-        return site.page("password.html", visitor, status=403, refusal=f"{message[:1].upper()}{message[1:]}.")
-    site.store.accounts.set_password(user.id, site.passwords.hash(Secret(new)), of_operator=False)
-    log_event("password changed", user_id=user.id, address=address)
-    return site.redirect(DASHBOARD, site.signed_in(visitor, user))
-
-
-@post("/dashboard/developers/{developer_id:str}/disconnect", include_in_schema=False, sync_to_thread=True)
-def disconnect(request: WebRequest, developer_id: FromPath[str], body: RawBody) -> Response[Any]:
-    """End all that an application has of the user."""
-    site = site_of(request)
-    visitor = site.visitor(request)
-    site.checked_form(request, visitor, body)
-    if visitor.user is None:
-        return site.redirect(_SIGN_IN, visitor)
-    site.store.accounts.disconnect(
-        user_id=visitor.user.id, developer_id=checked_text(developer_id, "the application's id")
-    )
-    return site.redirect(DASHBOARD, visitor)
+    developers = site.store.accounts.connected_developers(user.id)
+    return site.page("dashboard.html", visitor, sections=sections, developers=developers)
 
 
 @post("/dashboard/requests/{request_id:str}", include_in_schema=False, sync_to_thread=True)
 def decide(request: WebRequest, request_id: FromPath[str], body: RawBody) -> Response[Any]:
-    """The user's decision on a request."""
+    """Decide on a request."""
     site = site_of(request)
     visitor = site.visitor(request)
-    form = site.checked_form(request, visitor, body)
-    if visitor.user is None:
-        return site.redirect(_SIGN_IN, visitor)
+    form = site.check_form(request, visitor, body)
+    user = site.require_user(visitor)
     try:
         status = msgspec.convert(form.get("status"), Status)
-        site.store.requests.decide(request_id, status, user_id=visitor.user.id)
+        site.store.requests.decide(request_id, status, user_id=user.id)
     except msgspec.ValidationError:
-        raise InvalidError("the form has no decision", status=400, code="invalid_request") from None
+        raise invalid("the form has no decision") from None
     except ConflictError as conflict:
         message = (
             "The request was decided in another window or elsewhere before; your dashboard shows what holds"
@@ -204,47 +161,183 @@ def decide(request: WebRequest, request_id: FromPath[str], body: RawBody) -> Res
     return site.redirect(DASHBOARD, visitor)
 
 
+@post("/dashboard/developers/{developer_id:str}/disconnect", include_in_schema=False, sync_to_thread=True)
+def disconnect(request: WebRequest, developer_id: FromPath[str], body: RawBody) -> Response[Any]:
+    """End all access of an application."""
+    site = site_of(request)
+    visitor = site.visitor(request)
+    site.check_form(request, visitor, body)
+    user = site.require_user(visitor)
+    developer_id = check_text(developer_id, "the application's id")
+    site.store.accounts.disconnect(user_id=user.id, developer_id=developer_id)
+    return site.redirect(DASHBOARD, visitor)
+
+
+@get(PASSWORD, include_in_schema=False, sync_to_thread=True)
+def show_password_form(request: WebRequest) -> Response[Any]:
+    """Show the form with which people change their password."""
+    site = site_of(request)
+    visitor = site.visitor(request)
+    user = site.require_user(visitor, changes_password=True)
+    then = own_address(request.query_params.get("next", DASHBOARD))
+    return _password_page(site, visitor, user, then)
+
+
+@post(PASSWORD, include_in_schema=False)
+async def change_password(request: WebRequest, body: RawBody) -> Response[Any]:
+    """Change the user's password and end all other sessions; few at once, as argon2id takes memory."""
+    async with site_of(request).password_checks.slot():
+        return await sync_to_thread(_change_password, request, body)
+
+
+def _change_password(request: WebRequest, body: bytes) -> Response[Any]:
+    site, address = site_of(request), address_of(request)
+    visitor = site.visitor(request)
+    form = site.check_form(request, visitor, body)
+    user = site.require_user(visitor, changes_password=True)
+    then, current = own_address(form.get("next", DASHBOARD)), form.get("current", "")
+    try:
+        if not _check_password(site, site.limits(request, address, user.email), current, user.password_hash):
+            log_event("password change refused", user_id=user.id, address=address)
+            raise InvalidError("the current password is not this one")
+        new = check_new_password(form.get("new", ""))
+        if new == current:
+            raise InvalidError("the new password is the current one; choose another one")
+        if new != form.get("again", ""):
+            raise InvalidError("the new password was not repeated as it is; type it twice")
+    except (InvalidError, ConfigError) as refusal:
+        return _password_page(site, visitor, user, then, refusal=as_sentence(str(refusal)))
+    site.store.accounts.set_password(user.id, site.passwords.hash(Secret(new)), must_change=False)
+    log_event("password changed", user_id=user.id, address=address)
+    return site.redirect(then, site.sign_in(visitor, user))
+
+
 @get("/static/{name:str}", include_in_schema=False, sync_to_thread=False)
 def serve_file(name: FromPath[str]) -> Response[bytes]:
-    """What the pages are dressed in."""
+    """Serve the stylesheet and the picture of the pages."""
     if name not in _FILES:
         raise NotFoundException
     content, media_type = _FILES[name]
     return Response(content, media_type=media_type, headers={"Cache-Control": "max-age=3600"})
 
 
-def _own_address(address: str) -> str:
-    """Where to go after the sign-in: only to pages of ours, whoever wrote the link."""
-    return address if _OWN_ADDRESS.fullmatch(address) else DASHBOARD
+@get(OAUTH_AUTHORIZE, include_in_schema=False, sync_to_thread=True)
+def ask_consent(request: WebRequest) -> Response[Any]:
+    """Show the consent page of an authorization request, after the sign-in."""
+    site, query = site_of(request), request.scope["query_string"]
+    visitor = site.visitor(request)
+    try:
+        asked = site.server.check_request(query)
+    except (InvalidClientLink, RedirectToClient) as refused:
+        return _refuse_authorization(refused, site, visitor)
+    user = site.require_user(visitor, then=_authorize_address(query))
+    target = urlsplit(asked.redirect_uri)
+    return site.page(
+        "consent.html",
+        visitor,
+        form_target=form_target(asked.redirect_uri),
+        client_name=asked.client.name,
+        redirect_host=target.netloc,
+        on_this_machine=is_loopback(target.hostname or ""),
+        has_access=site.store.requests.is_approved(developer_id=asked.client.id, user_id=user.id),
+        action=_authorize_address(query),
+    )
+
+
+@post(OAUTH_AUTHORIZE, include_in_schema=False, sync_to_thread=True)
+def take_consent(request: WebRequest, body: RawBody) -> Response[Any]:
+    """Redirect to the client with the user's decision."""
+    site, query = site_of(request), request.scope["query_string"]
+    visitor = site.visitor(request)
+    form = site.check_form(request, visitor, body)
+    user = site.require_user(visitor, then=_authorize_address(query))
+    try:
+        if form.get("decision") == "allow":
+            return site.redirect(site.server.allow(query, user), visitor)
+        if form.get("decision") == "deny":
+            return site.redirect(site.server.deny(query, user), visitor)
+    except (InvalidClientLink, RedirectToClient) as refused:
+        return _refuse_authorization(refused, site, visitor)
+    raise invalid("the form says neither allow nor deny")
+
+
+@post(OAUTH_TOKEN, include_in_schema=False, status_code=200, sync_to_thread=True)
+def exchange_code(request: WebRequest, body: RawBody) -> Response[bytes]:
+    """Exchange a code or a refresh token for tokens and the memory key."""
+    site = site_of(request)
+    authorization = request.headers.get("authorization")
+    try:
+        site.deployment.count_token_call(address_of(request), client_id_of(body, authorization))
+    except TooManyCallsError as refused:
+        words = f"Too many calls; try again in {refused.retry_after_s} s."
+        headers = {"Retry-After": str(refused.retry_after_s)}
+        return _token_response(429, _token_error_body("too_many_requests", words), headers)
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
+        return _token_response(400, _token_error_body("invalid_request", f"The body must be {_FORM}."), {})
+    answer = site.server.exchange(body, authorization=authorization)
+    challenge = {"WWW-Authenticate": 'Basic realm="memframe"'} if answer.status == 401 else {}
+    return _token_response(answer.status, answer.body, challenge)
+
+
+@get("/.well-known/oauth-authorization-server", include_in_schema=False, sync_to_thread=False)
+def describe_server(request: WebRequest) -> dict[str, Any]:
+    """Return the metadata of the authorization server (RFC 8414)."""
+    return site_of(request).server.metadata()
 
 
 def _sign_in_page(
-    site: Site, visitor: Visitor, way_on: str, *, entered_email: str = "", refusal: str | None = None
+    site: Site, visitor: Visitor, then: str, *, entered_email: str = "", refusal: str | None = None
 ) -> Response[str]:
+    _, _, query = then.partition("?")
+    try:  # the application on whose behalf somebody is asked to sign in
+        client_name = site.server.check_request(query.encode()).client.name if query else None
+    except (InvalidClientLink, RedirectToClient):
+        client_name = None
     return site.page(
         "sign_in.html",
         visitor,
         status=403 if refusal else 200,
-        next=way_on,
-        client_name=_client_name(site, way_on),
+        next=then,
+        client_name=client_name,
         entered_email=entered_email,
         refusal=refusal,
     )
 
 
-def _client_name(site: Site, way_on: str) -> str | None:
-    """The application on whose behalf somebody is asked to sign in."""
-    _, _, query = way_on.partition("?")
-    try:
-        return site.server.question(query.encode()).client.name if query else None
-    except (BadLink, SendBack):
-        return None
+def _password_page(
+    site: Site, visitor: Visitor, user: User, then: str, *, refusal: str | None = None
+) -> Response[str]:
+    must_change, status = user.must_change_password, 403 if refusal else 200
+    return site.page(
+        "password.html", visitor, status=status, next=then, must_change=must_change, refusal=refusal
+    )
 
 
-def site_router() -> Router:
-    """Every page for people, and the authorization server."""
-    pages = [
-        enter,
+def _authorize_address(query: bytes) -> str:
+    return f"{OAUTH_AUTHORIZE}?{query.decode('ascii', 'replace')}"
+
+
+def _refuse_authorization(
+    refused: InvalidClientLink | RedirectToClient, site: Site, visitor: Visitor
+) -> Response[Any]:
+    if isinstance(refused, RedirectToClient):
+        return site.redirect(refused.address, visitor)
+    return site.page("bad_link.html", visitor, status=400, said=str(refused))
+
+
+def _token_response(status: int, body: bytes, headers: dict[str, str]) -> Response[bytes]:
+    uncached = {"Cache-Control": "no-store", "Pragma": "no-cache"}
+    return Response(body, status_code=status, media_type=MediaType.JSON, headers=uncached | headers)
+
+
+def _token_error_body(code: str, description: str) -> bytes:
+    return msgspec.json.encode({"error": code, "error_description": description})
+
+
+def make_site_router() -> Router:
+    """Return all pages, and the OAuth endpoints."""
+    routes = [
+        show_start,
         show_sign_in,
         sign_in,
         sign_out,
@@ -254,10 +347,13 @@ def site_router() -> Router:
         show_password_form,
         change_password,
         serve_file,
+        ask_consent,
+        take_consent,
+        exchange_code,
+        describe_server,
     ]
-    routes = [*pages, *AUTHORIZATION_ROUTES]
     return Router(
         "/",
-        route_handlers=[*options_of(routes), *routes],
-        exception_handlers={ServiceError: refusal_page},
+        route_handlers=[*options_handlers(routes), *routes],
+        exception_handlers={ServiceError: refusal_page, RedirectInstead: answer_redirect},
     )

@@ -1,4 +1,4 @@
-"""Memories and tags from elsewhere, with the times that they had there; content comes in the open."""
+"""Import memories and tags from elsewhere, with their times; content is plain text."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import msgspec
 from msgspec import Meta, Struct
 
 from memframe.errors import InvalidError
-from memframe.service import rules
+from memframe.service import validation
+from memframe.service.clock import format_instant
 from memframe.service.deployment import Deployment
-from memframe.service.store.tags import TAG_COLOR
-from memframe.service.times import instant_text
+from memframe.service.store.memories import TAG_COLOR
 
 Moment = Annotated[datetime, Meta(tz=True)]
-"""A time that says which zone it is in: without one nobody knows when it was."""
+"""A time with a zone."""
 
 
 class ForeignMemory(Struct, frozen=True, kw_only=True):
-    """What is taken over of a memory; ids are made anew."""
+    """Imported fields of a memory; ids are made anew."""
 
     content: str
     title: str | None = None
@@ -37,7 +37,7 @@ class ForeignMemory(Struct, frozen=True, kw_only=True):
 
 
 class ForeignTag(Struct, frozen=True, kw_only=True):
-    """What is taken over of a tag."""
+    """Imported fields of a tag."""
 
     name: str
     color: str | None = None
@@ -50,13 +50,13 @@ class ForeignTag(Struct, frozen=True, kw_only=True):
 def import_memories(
     deployment: Deployment, user_id: str, memories: Iterable[object], tags: Iterable[object] = ()
 ) -> None:
-    """Give a user memories and tags from elsewhere, all or none.
+    """Import memories and tags of a user, all or none.
 
     Parameters
     ----------
     deployment : Deployment
     user_id : str
-        Whose they become.
+        Their new owner.
     memories, tags : DataFrame, or iterable of object
         Rows such as `memframe.load_memories` and `memframe.load_tags` give, the same as
         ``frame.to_dict("records")``, or objects with attributes. They are named like the fields of `ForeignMemory` and
@@ -78,16 +78,18 @@ def import_memories(
         for name, record in _records(memories, "memory"):
             with _naming(name):
                 memory = msgspec.convert(record, ForeignMemory, from_attributes=True)
-                sealed = {"content": envelope.seal(rules.checked_text(memory.content, "content"))}
-                mine.add(_columns(memory, deployment.now()) | sealed, rules.tag_names(memory.tags or ()))
+                sealed = {"content": envelope.seal(validation.check_text(memory.content, "content"))}
+                mine.add(
+                    _columns(memory, deployment.now()) | sealed, validation.check_tag_names(memory.tags or ())
+                )
 
 
 def _records(given: Any, kind: str) -> Iterator[tuple[str, object]]:
-    """Return each record with what a message calls it: rows of a frame go by their labels."""
+    """Yield each record with its name for messages: rows of a frame go by their labels."""
     if hasattr(given, "to_pandas"):
-        raise rules.invalid(f"a {_type_of(given)} is no pandas frame: pass it on with .to_pandas()")
+        raise validation.invalid(f"a {_type_of(given)} is no pandas frame: pass it on with .to_pandas()")
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise rules.invalid(
+        raise validation.invalid(
             f"a {_type_of(given)} is no list of records: pass a DataFrame, or its to_dict('records')"
         )
     records: Iterable[object] = given
@@ -96,12 +98,12 @@ def _records(given: Any, kind: str) -> Iterator[tuple[str, object]]:
         names = (f"the {kind} in row {label}" for label in given.index)
         records = given.to_dict("records")
     for name, record in zip(names, records, strict=False):
-        yield name, _plain(record) if isinstance(record, Mapping) else record
+        yield name, _to_python(record) if isinstance(record, Mapping) else record
 
 
 @runtime_checkable
 class _Frame(Protocol):
-    """A frame of pandas, which the service does without."""
+    """A pandas DataFrame; the service does not import pandas."""
 
     index: Iterable[object]
 
@@ -113,8 +115,8 @@ def _type_of(given: object) -> str:
     return f"{type(given).__module__.partition('.')[0]}.{type(given).__name__}".removeprefix("builtins.")
 
 
-def _plain(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return cells as Python's own types, without those that are missing; pandas is not needed to tell them."""
+def _to_python(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert cells to Python types, without those that are missing."""
     cells = {
         name: cell.tolist() if hasattr(cell, "tolist") else cell  # of NumPy
         for name, cell in record.items()
@@ -129,22 +131,24 @@ def _plain(record: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _naming(record: str) -> Iterator[None]:
-    """Say of which record an error is."""
+    """Name the record in errors."""
     try:
         yield
     except (msgspec.ValidationError, InvalidError) as error:
-        raise rules.invalid(f"{record} cannot be taken over: {error}") from None
+        raise validation.invalid(f"{record} cannot be taken over: {error}") from None
 
 
 def _columns(memory: ForeignMemory, now: datetime) -> dict[str, Any]:
     texts = {name: getattr(memory, name) for name in ("title", "summary", "source")}
-    scores = {name: rules.score(getattr(memory, name), name) for name in ("importance", "confidence")}
-    checked = {name: text and rules.checked_text(text, name) for name, text in texts.items()}
+    scores = {
+        name: validation.check_score(getattr(memory, name), name) for name in ("importance", "confidence")
+    }
+    checked = {name: text and validation.check_text(text, name) for name, text in texts.items()}
     return checked | scores | _times(memory, now)
 
 
 def _tag_columns(tag: ForeignTag, now: datetime) -> dict[str, Any]:
-    (name,) = rules.tag_names([tag.name])
+    (name,) = validation.check_tag_names([tag.name])
     described = {"color": tag.color or TAG_COLOR, "description": tag.description or ""}
     return {"name": name, "is_enabled": tag.is_enabled, **described, **_times(tag, now)}
 
@@ -152,4 +156,4 @@ def _tag_columns(tag: ForeignTag, now: datetime) -> dict[str, Any]:
 def _times(record: ForeignMemory | ForeignTag, now: datetime) -> dict[str, str]:
     created_at = record.created_at or now
     times = {"created_at": created_at, "updated_at": record.updated_at or created_at}
-    return {name: instant_text(moment) for name, moment in times.items()}
+    return {name: format_instant(moment) for name, moment in times.items()}

@@ -1,9 +1,8 @@
-"""A whole service in a thread of this process, for tests, demos and trying things out."""
+"""Run a whole service in a thread of this process, for tests, demos and trying things out."""
 
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import ExitStack, contextmanager
@@ -18,6 +17,7 @@ from memframe.errors import ConfigError
 from memframe.files import expand_path
 from memframe.secret import Secret
 from memframe.service.app import create_app
+from memframe.service.clock import Clock, utc_now
 from memframe.service.deployment import (
     DEFAULT_REDIRECT_URI,
     FIRST_DEVELOPER,
@@ -28,9 +28,8 @@ from memframe.service.deployment import (
     open_deployment,
 )
 from memframe.service.importing import import_memories
-from memframe.service.rotation import rotate_key
+from memframe.service.maintenance import rotate_key
 from memframe.service.server import listen, make_server, url_of
-from memframe.service.times import Clock, Seconds, utc_now
 from memframe.wire import Status
 
 LOOPBACK = "127.0.0.1"
@@ -65,14 +64,13 @@ class LocalService:
         return f"<LocalService at {self.base_url}>"
 
     def add_user(self, email: str, password: str) -> str:
-        """A new user, who can sign in; the user's id."""
+        """Add a user, who can sign in; return the user's id."""
         return self._deployment.add_user(email, Secret(password))
 
     def memory_key(self, user_id: str) -> Secret:
-        """The user's memory key for this run's developer, as the OAuth exchange would give it.
+        """Return the user's memory key for this run's developer, as the OAuth exchange would.
 
-        It takes the user's consent for given, and connects the two as the consent page does. Where signing in and
-        consent are what is tried out, walk there instead: `memframe.OAuthFlow`.
+        It connects the two without the user's consent. To try out sign-in and consent, use `memframe.OAuthFlow`.
 
         Parameters
         ----------
@@ -94,12 +92,12 @@ class LocalService:
         return self._deployment.memory_key(user_id=user_id, developer_id=self._developer_id)
 
     def import_memories(self, user_id: str, memories: Iterable[object], tags: Iterable[object] = ()) -> None:
-        """Give a user memories and tags from elsewhere, with the times that they had there.
+        """Import memories and tags of a user, with their times.
 
         Parameters
         ----------
         user_id : str
-            Whose they become.
+            Their new owner.
         memories, tags : DataFrame, or iterable of object
             Frames such as `memframe.load_memories` and `memframe.load_tags` give, their ``to_dict("records")``, or
             objects with attributes. Content is plain text and times say their zone. Ids are made anew; columns that a
@@ -121,7 +119,7 @@ class LocalService:
         import_memories(self._deployment, user_id, memories, tags)
 
     def rotate_key(self, user_id: str) -> int:
-        """A new encryption key for a user, whose content is sealed again with it; its version."""
+        """Give a user a new encryption key, and seal the content again; return the key version."""
         return rotate_key(self._deployment, user_id).key_version
 
     def decide(self, request_id: str, status: Status) -> Status:
@@ -136,7 +134,6 @@ def run_local(
     *,
     database: str | None = None,
     now: Clock = utc_now,
-    seconds: Seconds = time.monotonic,
     password_hasher: PasswordHasher | None = None,
     token_calls_per_minute: int = TOKEN_CALLS_PER_MINUTE,
 ) -> Iterator[LocalService]:
@@ -153,9 +150,7 @@ def run_local(
     database : str, optional
         Another database than the SQLite file in the data folder, as a SQLAlchemy address.
     now : Clock, optional
-        What tells the time.
-    seconds : Seconds, optional
-        What throttles count time by.
+        Returns the current time.
     password_hasher : PasswordHasher, optional
         Argon2 parameters for users' passwords.
     token_calls_per_minute : int, default 60
@@ -196,20 +191,21 @@ def run_local(
             folder,
             database_url=database,
             now=now,
-            seconds=seconds,
             password_hasher=password_hasher,
             token_calls_per_minute=token_calls_per_minute,
         )
         stack.callback(deployment.close)
         addresses = Addresses(url_of(listening))
         local = LocalService(deployment, addresses, deployment.add_developer(FIRST_DEVELOPER))
-        stack.enter_context(serving_in_thread(make_server(create_app(deployment, addresses)), listening))
+        stack.enter_context(
+            serving_in_thread(make_server(create_app(deployment, addresses), addresses.public_url), listening)
+        )
         yield local
 
 
 @contextmanager
 def serving_in_thread(server: uvicorn.Server, listening: socket.socket) -> Iterator[None]:
-    """A server in a thread of its own: started when the block begins, stopped when it ends."""
+    """Run a server in a thread for the length of a block."""
     ended: Future[None] = Future()
     thread = Thread(target=_run, args=(server, listening, ended), name="memframe-service", daemon=True)
     thread.start()

@@ -1,204 +1,224 @@
-"""The OpenAPI document of the service, drawn from the same structs and endpoints that it speaks.
+"""The OpenAPI document at ``/schema/openapi.json``, made from the endpoints, their handlers and the structs of `wire`.
 
-It stands at ``/schema/openapi.json``, outside the version prefix, and needs no token.
+Summaries are the first lines of the handlers' docstrings. `OPERATIONS` has what
+a handler does not tell, and the tables below it what a struct does not tell: the bounds of bodies and parameters, and
+what answers always have (the structs allow more, as they also read other services' answers).
 """
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
 from litestar import MediaType, Response, get
+from litestar.handlers import HTTPRouteHandler
 from msgspec import Struct
 
 from memframe import wire
-from memframe.service import bounds
-from memframe.service.api.exchange import ApiRequest
-from memframe.service.problems import PROBLEM_TYPE
-from memframe.service.rules import MAX_LIMIT
-from memframe.service.schemas import REFERENCE, path_of, schemas_of
+from memframe.secret import Secret
+from memframe.service import validation
+from memframe.service.api.accounts import ACCOUNT_ROUTES
+from memframe.service.api.exchange import ApiRequest, route_of
+from memframe.service.api.memories import MEMORY_ROUTES
+from memframe.service.http_errors import PROBLEM_TYPE
 from memframe.service.store import RESTORABLE
 
 OPENAPI_PATH = "/schema/openapi.json"
+REFERENCE = "#/components/schemas/{name}"
 
 ABOUT = (
     "Long-term memories of AI tools about a person, for applications that this person lets read them. "
     "The OAuth endpoints are described by /.well-known/oauth-authorization-server (RFC 8414)."
 )
 
+_PATH_PARAMETERS = {"{request_id}": "{requestId}", "{memory_id}": "{blobId}", "{tag_id}": "{tagId}"}
+"""Names of path parameters in the specification, which generated clients take over."""
 
-class Parameter(Struct, frozen=True):
-    """A query parameter or header of an endpoint."""
-
-    name: str
-    type: str
-    meaning: str
-    required: bool = False
-    place: str = "query"
+_ANY_TEXT: dict[str, Any] = {"pattern": r"^[^\u0000]*$"}
+_TIME = {"format": "date-time"}
 
 
-class Operation(Struct, frozen=True):
-    """What the document says about an endpoint."""
+def _parameter(
+    name: str, kind: str, description: str, *, place: str = "query", required: bool = False, **bounds: Any
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": place,
+        "required": required,
+        "description": description,
+        "schema": {"type": kind, **bounds},
+    }
+
+
+USER_ID = _parameter(
+    "user_id", "string", "The user whose memories these are.", required=True, minLength=1, **_ANY_TEXT
+)
+CURSOR = _parameter("cursor", "string", "next_cursor of the page before.")
+LISTING = (
+    USER_ID,
+    _parameter(
+        "tags", "string", "Tag names between commas; a memory with any of them is listed.", **_ANY_TEXT
+    ),
+    _parameter(
+        "searchQuery", "string", "Text to find in title, summary or content, whatever its case.", **_ANY_TEXT
+    ),
+    _parameter(
+        "importance",
+        "number",
+        "Least importance, 0.0 to 1.0.",
+        minimum=0,
+        maximum=validation.MAX_IMPORTANCE_FILTER,
+    ),
+    _parameter(
+        "limit",
+        "integer",
+        f"Most records on the page, 1 to {validation.MAX_LIMIT}; 10 where it is absent.",
+        minimum=1,
+    ),
+    CURSOR,
+)
+REQUEST_LISTING = (
+    _parameter(
+        "limit",
+        "integer",
+        f"Most requests on the page, 1 to {validation.MAX_LIMIT}, which is the default.",
+        minimum=1,
+    ),
+    CURSOR,
+)
+CREATE_HEADERS = (
+    _parameter(
+        "Idempotency-Key",
+        "string",
+        "The same key and body within 24 hours make no second record: they get the first answer again, or 409 while "
+        "the first is under way. The same key with another body is refused with 422.",
+        place="header",
+        minLength=1,
+        maxLength=validation.MAX_IDEMPOTENCY_KEY_CHARS,
+    ),
+    _parameter(
+        wire.RESTORES,
+        "string",
+        f"Id of a memory that this developer has deleted less than {RESTORABLE.days} days ago: the new one has its id "
+        "and created_at and, where it holds the same, its updated_at. 409 where that memory is there; without a memory "
+        "to restore it is a create like any other. Not part of the specification.",
+        place="header",
+    ),
+)
+RESTORE_DAYS = {
+    wire.RESTORE_DAYS: {
+        "description": f"For how many days a deleted memory can be restored, by {wire.RESTORES}. "
+        "Not part of the specification.",
+        "schema": {"type": "integer"},
+    }
+}
+
+
+class ApiOperation(Struct, frozen=True):
+    """An endpoint: its operation id, answer, body, parameters, errors and headers of the answer."""
 
     endpoint: wire.Endpoint
     name: str
-    summary: str
-    answers: type[Struct]
-    success: int = 200
+    answer: type[Struct]
+    errors: tuple[int, ...]
     body: type[Struct] | None = None
-    parameters: tuple[Parameter, ...] = ()
-    refusals: tuple[int, ...] = ()
-    headers: tuple[Parameter, ...] = ()
+    parameters: tuple[dict[str, Any], ...] = ()
+    headers: dict[str, Any] = {}
+    status: int = 200
 
 
-USER_ID = Parameter("user_id", "string", "The user whose memories these are.", required=True)
-LISTING = (
-    USER_ID,
-    Parameter("tags", "string", "Tag names between commas; a memory with any of them is listed."),
-    Parameter("searchQuery", "string", "Text to find in title, summary or content, whatever its case."),
-    Parameter("importance", "number", "Least importance, 0.0 to 1.0."),
-    Parameter("limit", "integer", f"Most records on the page, 1 to {MAX_LIMIT}; 10 where it is absent."),
-    Parameter("cursor", "string", "next_cursor of the page before."),
-)
-IDEMPOTENCY_KEY = Parameter(
-    "Idempotency-Key",
-    "string",
-    "The same key and body within 24 hours make no second record: they get the first answer again, or 409 while "
-    "the first is under way. The same key with another body is refused with 422.",
-    place="header",
-)
-RESTORES = Parameter(
-    wire.RESTORES,
-    "string",
-    f"Id of a memory that this developer has deleted less than {RESTORABLE.days} days ago: the new one has its id and "
-    "created_at and, where it holds the same, its updated_at. 409 where that memory is there; without a memory to "
-    "restore it is a create like any other. Not part of the specification.",
-    place="header",
-)
-RESTORE_DAYS = Parameter(
-    wire.RESTORE_DAYS,
-    "integer",
-    f"For how many days a deleted memory can be restored, by {wire.RESTORES}. Not part of the specification.",
-    place="header",
-)
+_READ, _READ_ONE = (400, 401, 403), (400, 401, 403, 404)
+_BODY = (413, 415)
 
 OPERATIONS = (
-    Operation(
-        wire.ISSUE_TOKEN,
-        "issueToken",
-        "Exchange an API key for a bearer token.",
-        wire.TokenResponse,
-        body=wire.TokenRequest,
-        refusals=(400, 401, 413, 415, 429),
+    ApiOperation(
+        wire.ISSUE_TOKEN, "issueToken", wire.TokenResponse, (400, 401, *_BODY, 429), wire.TokenRequest
     ),
-    Operation(
+    ApiOperation(
         wire.CREATE_REQUEST,
         "createAccessRequest",
-        "Ask a user for access to the memories.",
         wire.AccessRequest,
-        201,
+        (*_READ, 409, *_BODY),
         wire.AccessRequestCreate,
-        refusals=(400, 401, 403, 409, 413, 415),
+        status=201,
     ),
-    Operation(
+    ApiOperation(
         wire.LIST_REQUESTS,
         "listAccessRequests",
-        "List the access requests of this developer.",
         wire.AccessRequestList,
-        parameters=(
-            Parameter(
-                "limit", "integer", f"Most requests on the page, 1 to {MAX_LIMIT}, which is the default."
-            ),
-            Parameter("cursor", "string", "next_cursor of the page before."),
-        ),
-        refusals=(400, 401),
+        (400, 401),
+        parameters=REQUEST_LISTING,
     ),
-    Operation(
-        wire.GET_REQUEST,
-        "getAccessRequest",
-        "Read one access request.",
-        wire.AccessRequest,
-        refusals=(400, 401, 403, 404),
-    ),
-    Operation(
-        wire.GET_CREDENTIALS,
-        "getCredentials",
-        "Fetch the keys of an approved access request.",
-        wire.Credentials,
-        refusals=(400, 401, 403, 404),
-        headers=(RESTORE_DAYS,),
-    ),
-    Operation(
-        wire.LIST_MEMORIES,
-        "listMemoryBlobs",
-        "List a user's memories, a page at a time.",
-        wire.MemoryPage,
-        parameters=LISTING,
-        refusals=(400, 401, 403, 429),
-    ),
-    Operation(
-        wire.GET_MEMORY,
-        "getMemoryBlob",
-        "Read one memory.",
-        wire.MemoryBlob,
-        parameters=(USER_ID,),
-        refusals=(400, 401, 403, 404),
-    ),
-    Operation(
+    ApiOperation(wire.GET_REQUEST, "getAccessRequest", wire.AccessRequest, _READ_ONE),
+    ApiOperation(wire.GET_CREDENTIALS, "getCredentials", wire.Credentials, _READ_ONE, headers=RESTORE_DAYS),
+    ApiOperation(wire.LIST_MEMORIES, "listMemoryBlobs", wire.MemoryPage, (*_READ, 429), parameters=LISTING),
+    ApiOperation(wire.GET_MEMORY, "getMemoryBlob", wire.MemoryBlob, _READ_ONE, parameters=(USER_ID,)),
+    ApiOperation(
         wire.CREATE_MEMORY,
         "createMemoryBlob",
-        "Write a new memory.",
         wire.MemoryBlobResponse,
-        201,
+        (*_READ, 409, *_BODY, 422),
         wire.MemoryCreate,
-        (IDEMPOTENCY_KEY, RESTORES),
-        (400, 401, 403, 409, 413, 415, 422),
+        CREATE_HEADERS,
+        status=201,
     ),
-    Operation(
+    ApiOperation(
         wire.UPDATE_MEMORY,
         "updateMemoryBlob",
-        "Change the fields of a memory that are sent.",
         wire.MemoryBlobResponse,
-        body=wire.MemoryPatch,
-        refusals=(400, 401, 403, 404, 409, 413, 415),
+        (*_READ_ONE, 409, *_BODY),
+        wire.MemoryPatch,
     ),
-    Operation(
-        wire.DELETE_MEMORY,
-        "deleteMemoryBlob",
-        f"Delete a memory for good; what is kept for {RESTORABLE.days} days are its id and times, by which it can be "
-        "restored, and none of its text.",
-        wire.Deleted,
-        parameters=(USER_ID,),
-        refusals=(400, 401, 403, 404),
-    ),
-    Operation(
-        wire.LIST_TAGS,
-        "listTags",
-        "List the tags of a user.",
-        wire.TagList,
-        parameters=(USER_ID,),
-        refusals=(400, 401, 403),
-    ),
-    Operation(
-        wire.TAG,
-        "getTag",
-        "Read one tag.",
-        wire.Tag,
-        parameters=(USER_ID,),
-        refusals=(400, 401, 403, 404),
-    ),
-)  # fmt: skip - one operation reads best as two or three lines
+    ApiOperation(wire.DELETE_MEMORY, "deleteMemoryBlob", wire.Deleted, _READ_ONE, parameters=(USER_ID,)),
+    ApiOperation(wire.LIST_TAGS, "listTags", wire.TagList, _READ, parameters=(USER_ID,)),
+    ApiOperation(wire.TAG, "getTag", wire.Tag, _READ_ONE, parameters=(USER_ID,)),
+)
 """Every endpoint of the specification."""
 
+BODY_BOUNDS: dict[str, dict[str, Any]] = {
+    "expires_in": {"minimum": validation.MIN_TOKEN_LIFETIME_S, "maximum": validation.MAX_TOKEN_LIFETIME_S},
+    "reason": {**_ANY_TEXT, "maxLength": validation.MAX_REASON_CHARS},
+    **dict.fromkeys(("user_id", "content", "title", "summary", "source"), _ANY_TEXT),
+    "importance": {"minimum": 0, "maximum": validation.MAX_IMPORTANCE},
+    "confidence": {"minimum": 0, "maximum": validation.MAX_CONFIDENCE},
+    "tags": {
+        "maxItems": validation.MAX_TAGS,
+        "items": {"pattern": r"^[^,\u0000]*[^,\s\u0000][^,\u0000]*$", "maxLength": validation.MAX_NAME_CHARS},
+    },
+}
+"""Of the fields of bodies. A keyword binds only values of its type: null stays allowed beside ``anyOf``."""
 
-def openapi_document(base_url: str) -> dict[str, Any]:
-    """The whole document, for a service at this address."""
+NULLABLE = {"title", "summary", "importance", "confidence", "source", "next_cursor"}
+"""Fields of answers that may be null."""
+
+NEVER_SENT = {"type"}
+"""Fields of answers that only other services send."""
+
+FORMATS: dict[str, dict[str, str]] = {
+    "user_id": {"format": "uuid"},
+    **dict.fromkeys(("created_at", "updated_at", "createdAt", "updatedAt", "expires_at"), _TIME),
+}
+"""Of the fields of answers."""
+
+
+def path_of(endpoint: wire.Endpoint) -> str:
+    """Return the path of an endpoint as the specification writes it.
+
+    >>> path_of(wire.TAG)
+    '/tags/{tagId}'
+    """
+    return "/".join(_PATH_PARAMETERS.get(segment, segment) for segment in endpoint.path.split("/"))
+
+
+def make_openapi_document(base_url: str) -> dict[str, Any]:
+    """Make the document of a service at this address."""
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
-        path = paths.setdefault(path_of(operation.endpoint), {})
-        path[operation.endpoint.method.lower()] = _described(operation)
+        method = operation.endpoint.method.lower()
+        paths.setdefault(path_of(operation.endpoint), {})[method] = _describe(operation)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Memory Access Service", "version": "1.0.0", "description": ABOUT},
@@ -212,12 +232,28 @@ def openapi_document(base_url: str) -> dict[str, Any]:
     }
 
 
-def _described(operation: Operation) -> dict[str, Any]:
+def _describe(operation: ApiOperation) -> dict[str, Any]:
+    handler = _handler_of(operation.endpoint)
+    path = path_of(operation.endpoint)
+    ids = [
+        _parameter(name, "string", "Its id.", place="path", required=True)
+        for name in re.findall(r"{(\w+)}", path)
+    ]
+    success: dict[str, Any] = {"description": "Success.", "content": _content(operation.answer)}
+    if operation.headers:
+        success["headers"] = operation.headers
+    errors = {
+        str(status): {
+            "description": HTTPStatus(status).phrase,
+            "content": _content(wire.Problem, PROBLEM_TYPE),
+        }
+        for status in operation.errors
+    }
     described: dict[str, Any] = {
         "operationId": operation.name,
-        "summary": operation.summary,
-        "parameters": [*_path_parameters(operation.endpoint), *map(_parameter, operation.parameters)],
-        "responses": _responses(operation),
+        "summary": (handler.fn.__doc__ or "").partition("\n")[0],
+        "parameters": [*ids, *operation.parameters],
+        "responses": {str(operation.status): success, **errors},
     }
     if operation.body:
         described["requestBody"] = {"required": True, "content": _content(operation.body)}
@@ -226,53 +262,64 @@ def _described(operation: Operation) -> dict[str, Any]:
     return described
 
 
-def _responses(operation: Operation) -> dict[str, Any]:
-    success: dict[str, Any] = {"description": "Success.", "content": _content(operation.answers)}
-    if operation.headers:
-        success["headers"] = {
-            header.name: {"description": header.meaning, "schema": {"type": header.type}}
-            for header in operation.headers
-        }
-    refusals = {
-        str(status): {
-            "description": HTTPStatus(status).phrase,
-            "content": _content(wire.Problem, PROBLEM_TYPE),
-        }
-        for status in operation.refusals
-    }
-    return {str(operation.success): success, **refusals}
+def _handler_of(endpoint: wire.Endpoint) -> HTTPRouteHandler:
+    path = route_of(endpoint)
+    return next(
+        handler
+        for handler in [*ACCOUNT_ROUTES, *MEMORY_ROUTES]
+        if path in handler.paths and endpoint.method in handler.http_methods
+    )
 
 
 def _content(kind: type[Struct], media_type: str = "application/json") -> dict[str, Any]:
     return {media_type: {"schema": {"$ref": REFERENCE.format(name=kind.__name__)}}}
 
 
-def _path_parameters(endpoint: wire.Endpoint) -> list[dict[str, Any]]:
-    names = [segment[1:-1] for segment in path_of(endpoint).split("/") if segment.startswith("{")]
-    return [_parameter(Parameter(name, "string", "Its id.", required=True, place="path")) for name in names]
-
-
-def _parameter(parameter: Parameter) -> dict[str, Any]:
-    return {
-        "name": parameter.name,
-        "in": parameter.place,
-        "required": parameter.required,
-        "description": parameter.meaning,
-        "schema": {"type": parameter.type, **bounds.OF_PARAMETER.get(parameter.name, {})},
-    }
-
-
 def _schemas() -> dict[str, Any]:
     bodies = {operation.body for operation in OPERATIONS if operation.body}
-    return schemas_of(bodies, {wire.Problem, *(operation.answers for operation in OPERATIONS)})
+    kinds = bodies | {wire.Problem, *(operation.answer for operation in OPERATIONS)}
+    _, schemas = msgspec.json.schema_components(
+        sorted(kinds, key=lambda kind: kind.__name__), schema_hook=_secret_schema, ref_template=REFERENCE
+    )
+    names = {kind.__name__ for kind in bodies}
+    for name, schema in schemas.items():
+        schema["description"] = _summary(schema["description"])
+        fields = schema["properties"]
+        if name in names:
+            for field in fields.keys() & BODY_BOUNDS.keys():
+                fields[field] |= BODY_BOUNDS[field]
+            continue
+        for field, described in fields.items():
+            described.pop("default", None)
+            if field not in NULLABLE:
+                described.update(next(iter(described.pop("anyOf", [{}]))))
+            described.update(FORMATS.get(field, {}))
+        schema["required"] = [field for field in fields if field not in NEVER_SENT]
+    return schemas
+
+
+def _summary(docstring: str) -> str:
+    """Return the first paragraph of a docstring, with endpoints by method and path."""
+
+    def spell(name: re.Match[str]) -> str:
+        endpoint: wire.Endpoint = getattr(wire, name[1])
+        return f"{endpoint.method} {path_of(endpoint)}"
+
+    return re.sub("`([A-Z_]+)`", spell, docstring.partition("\n\n")[0].replace("``", ""))
+
+
+def _secret_schema(kind: type) -> dict[str, Any]:
+    if kind is Secret:
+        return {"type": "string"}
+    raise NotImplementedError(f"no schema for {kind.__name__}")
 
 
 @cache
-def _encoded_document(base_url: str) -> bytes:
-    return msgspec.json.encode(openapi_document(base_url))
+def _encode_document(base_url: str) -> bytes:
+    return msgspec.json.encode(make_openapi_document(base_url))
 
 
 @get(OPENAPI_PATH, sync_to_thread=False)
 def get_openapi_document(request: ApiRequest) -> Response[bytes]:
-    """The document as JSON."""
-    return Response(_encoded_document(request.app.state.addresses.base_url), media_type=MediaType.JSON)
+    """Return the document as JSON."""
+    return Response(_encode_document(request.app.state.addresses.base_url), media_type=MediaType.JSON)

@@ -1,18 +1,74 @@
-"""The user's pages as text: templates, and what makes foreign words harmless in them.
+"""The user's pages: sessions, forms, templates and headers.
 
-No page has a script, loads anything from elsewhere, or may be framed or cached. Names and reasons are
-the words of strangers: templates escape them, and `harmless` takes out what escaping leaves alone,
-characters that reorder or hide the text around them.
+No page has a script, loads anything from elsewhere, or may be framed or cached. Templates escape all text; names and
+reasons come from strangers, so `harmless` also replaces characters that reorder or hide the text around them.
+
+A browser has a session cookie, a random name. The sign-in replaces it, and stores the hash of the new one with the
+user. The token in every form is derived from it, so that only a page served to this browser can send a form, that of
+the sign-in included; ``Origin`` and ``Sec-Fetch-Site`` are checked on top of that.
+
+A second cookie marks a browser in which a person has signed in before. Failed sign-ins elsewhere do not count for it,
+so that a stranger cannot lock the person out by guessing.
 """
 
 from __future__ import annotations
 
+import hmac
+import re
 import unicodedata
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote, urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from litestar import MediaType, Request, Response
+from litestar.datastructures import Cookie, Headers, State
+from litestar.exceptions import HTTPException
 from markupsafe import Markup
+from msgspec import Struct
+
+from memframe.errors import AccessError, ServiceError
+from memframe.secret import Secret
+from memframe.service.deployment import Addresses, Deployment
+from memframe.service.http_errors import complete_allow
+from memframe.service.oauth import AuthorizationServer, read_form
+from memframe.service.store import User
+from memframe.service.throttle import (
+    PER_ADDRESS,
+    PER_ADDRESS_AND_EMAIL,
+    PER_EMAIL,
+    ConcurrencyLimiter,
+    Keys,
+    TooManyCallsError,
+)
+from memframe.service.tokens import new_secret, secret_hash
+from memframe.wire import OAUTH_AUTHORIZE, OAUTH_TOKEN
+
+DASHBOARD, PASSWORD = "/dashboard", "/dashboard/password"
+
+PASSWORD_CHECKS_AT_ONCE, PASSWORD_CHECKS_WAITING = 2, 50
+"""Each takes the memory and the time that argon2id is meant to take."""
+
+KNOWN_BROWSER_LIFETIME = timedelta(days=180)
+
+WebRequest = Request[Any, Any, State]
+
+_COOKIE_VALUE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+_KNOWN_BROWSER = re.compile(r"([A-Za-z0-9_-]{43})\.([0-9a-f]{64})", re.ASCII)
+_OWN_ADDRESS = re.compile(rf"{DASHBOARD}|{OAUTH_AUTHORIZE}\?[!-~]*", re.ASCII)
+
+_PAGE_PATHS = ("/login", "/logout", DASHBOARD, "/static", OAUTH_AUTHORIZE)
+_PROGRAM_PATHS = ("/api/", "/schema/", "/.well-known/", OAUTH_TOKEN)
+
+_HEADINGS = {
+    400: "This cannot be read",
+    403: "This form is out of date",
+    404: "There is nothing here",
+    405: "There is nothing here",
+    409: "This was decided meanwhile",
+    429: "Too many attempts",
+}
 
 _JOINERS = "\u200c\u200d"
 """Persian, the scripts of India and family emoji need them; they move no other letter."""
@@ -21,26 +77,21 @@ _HIDDEN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
 
 
 def harmless(text: str) -> str:
-    """Text without control characters, bidirectional overrides and other characters that nobody sees.
-
-    Each becomes a replacement mark, so that the reader knows that something was there.
+    """Replace control characters, bidirectional overrides and other invisible characters by a mark.
 
     >>> harmless("invoice\u202egpj.exe")
     'invoice�gpj.exe'
     """
-    return "".join(_seen(letter) for letter in text.replace("\r\n", "\n"))
+    return "".join(
+        "\ufffd" if letter not in _JOINERS + "\n" and unicodedata.category(letter) in _HIDDEN else letter
+        for letter in text.replace("\r\n", "\n")
+    )
 
 
-def _seen(letter: str) -> str:
-    if letter == "\n" or letter in _JOINERS:
-        return letter
-    return "\ufffd" if unicodedata.category(letter) in _HIDDEN else letter
+def format_time(at: datetime) -> Markup:
+    """Format a time for people and programs, in UTC.
 
-
-def moment(at: datetime) -> Markup:
-    """A time as people and programs read it, in UTC.
-
-    >>> print(moment(datetime(2026, 3, 9, 14, 5, tzinfo=UTC)))
+    >>> print(format_time(datetime(2026, 3, 9, 14, 5, tzinfo=UTC)))
     <time datetime="2026-03-09T14:05:00Z">9 March 2026, 14:05 UTC</time>
     """
     utc = at.astimezone(UTC)
@@ -48,34 +99,23 @@ def moment(at: datetime) -> Markup:
     return Markup('<time datetime="{}">{}</time>').format(f"{utc:%Y-%m-%dT%H:%M:%SZ}", words)
 
 
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("memframe.service"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"harmless": harmless, "moment": moment}
-    return environment
-
-
-_templates = _environment()
-
-
-def render_page(template: str, *, email: str | None = None, csrf_token: str = "", **values: Any) -> str:
-    """The HTML of one page; who is signed in and the form token are in the frame of every page."""
-    return _templates.get_template(template).render(email=email, csrf_token=csrf_token, **values)
+_templates = Environment(
+    loader=PackageLoader("memframe.service"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_templates.filters |= {"harmless": harmless, "moment": format_time}
 
 
 def page_headers(*, form_target: str | None = None) -> dict[str, str]:
-    """The protective headers of every page.
+    """Return the protective headers of a page.
 
     Parameters
     ----------
     form_target : str, optional
-        An origin to which the answer to the page's form redirects: browsers hold that redirect, too,
-        against ``form-action``.
+        An origin to which the answer to the page's form redirects: browsers apply ``form-action`` to that redirect.
     """
     targets = "'self'" if form_target is None else f"'self' {form_target}"
     return {
@@ -88,3 +128,222 @@ def page_headers(*, form_target: str | None = None) -> dict[str, str]:
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cache-Control": "no-store",
     }
+
+
+class Visitor(Struct, frozen=True):
+    """The browser of a request, and the user who is signed in there."""
+
+    token: Secret
+    user: User | None = None
+    is_new: bool = False
+
+    @property
+    def form_token(self) -> str:
+        """The CSRF token of every form of this browser."""
+        return hmac.digest(self.token.reveal().encode(), b"memframe form", "sha256").hex()
+
+
+class RedirectInstead(Exception):  # noqa: N818 - control flow, not an error of the program
+    """The page needs something else first: a sign-in, or another password."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self.address = address
+
+
+class Site:
+    """Sessions, forms and answers of the user's pages.
+
+    Parameters
+    ----------
+    deployment : Deployment
+    addresses : Addresses
+    """
+
+    def __init__(self, deployment: Deployment, addresses: Addresses) -> None:
+        self.deployment = deployment
+        self.store = deployment.store
+        self.passwords = deployment.passwords
+        self.server = AuthorizationServer(deployment, issuer=addresses.auth_url)
+        self.password_checks = ConcurrencyLimiter(PASSWORD_CHECKS_AT_ONCE, PASSWORD_CHECKS_WAITING)
+        self._https = addresses.public_url.startswith("https:")
+        self._cookie_name = "__Host-memframe" if self._https else "memframe"
+        self._browser_key = deployment.master_key.first.derive("known browsers")
+
+    def visitor(self, request: WebRequest) -> Visitor:
+        """Return the browser of a request; a new one gets a name."""
+        value = request.cookies.get(self._cookie_name, "")
+        if not _COOKIE_VALUE.fullmatch(value):
+            return Visitor(new_secret(), is_new=True)
+        token = Secret(value)
+        return Visitor(token, self.store.sessions.user(secret_hash(token)))
+
+    def require_user(
+        self, visitor: Visitor, *, then: str = DASHBOARD, changes_password: bool = False
+    ) -> User:
+        """Return the signed-in user; `RedirectInstead` without one, or where the password has to be changed first."""
+        if visitor.user is None:
+            raise RedirectInstead(f"/login?next={quote(then, safe='')}")
+        if visitor.user.must_change_password and not changes_password:
+            raise RedirectInstead(f"{PASSWORD}?next={quote(then, safe='')}")
+        return visitor.user
+
+    def sign_in(self, visitor: Visitor, user: User) -> Visitor:
+        """Open a session under a new cookie."""
+        self.store.sessions.end(secret_hash(visitor.token))
+        fresh = Visitor(new_secret(), user, is_new=True)
+        self.store.sessions.open(token_hash=secret_hash(fresh.token), user_id=user.id)
+        return fresh
+
+    def sign_out(self, visitor: Visitor) -> Visitor:
+        """End the session; the browser gets another cookie."""
+        self.store.sessions.end(secret_hash(visitor.token))
+        return Visitor(new_secret(), is_new=True)
+
+    def check_form(self, request: WebRequest, visitor: Visitor, body: bytes) -> dict[str, str]:
+        """Parse a form that we served to this browser; `AccessError` for any other."""
+        form = read_form(body)
+        token = form.pop("csrf_token", "").encode()
+        own = hmac.compare_digest(token, visitor.form_token.encode())
+        if not (own and is_own_origin(request.headers, self.server.issuer)):
+            raise AccessError(
+                "This form is out of date, or did not come from this site. Nothing was changed. "
+                "Open the page again and repeat what you did.",
+                status=403,
+                code="foreign_form",
+            )
+        return form
+
+    def limits(self, request: WebRequest, address: str, email: str) -> Keys:
+        """Return what a check of a password is counted under.
+
+        A browser in which the person has signed in before counts for itself alone.
+        """
+        email = email.casefold()
+        if known := self._known_browser(request, email):
+            return {("known browser", email, known): PER_ADDRESS_AND_EMAIL}
+        return {
+            ("address and e-mail", address, email): PER_ADDRESS_AND_EMAIL,
+            ("address", address): PER_ADDRESS,
+            ("e-mail", email): PER_EMAIL,
+        }
+
+    def _known_browser(self, request: WebRequest, email: str) -> str | None:
+        match = _KNOWN_BROWSER.fullmatch(request.cookies.get(f"{self._cookie_name}-known", ""))
+        is_genuine = match and hmac.compare_digest(match[2], self._sign_browser(match[1], email))
+        return match[1] if match and is_genuine else None
+
+    def _sign_browser(self, name: str, email: str) -> str:
+        return hmac.digest(self._browser_key, f"{name}\0{email}".encode(), "sha256").hex()
+
+    def remember_browser(self, answer: Response[Any], user: User) -> None:
+        """Set the cookie of a browser in which a user has signed in."""
+        name = new_secret().reveal()
+        value = f"{name}.{self._sign_browser(name, user.email)}"
+        lifetime_s = int(KNOWN_BROWSER_LIFETIME.total_seconds())
+        answer.cookies.append(self._cookie(f"{self._cookie_name}-known", value, lifetime_s))
+
+    def page(
+        self,
+        template: str,
+        visitor: Visitor,
+        *,
+        status: int = 200,
+        form_target: str | None = None,
+        **values: Any,
+    ) -> Response[str]:
+        """Render a page."""
+        email = visitor.user.email if visitor.user else None
+        html = _templates.get_template(template).render(email=email, csrf_token=visitor.form_token, **values)
+        return Response(
+            html,
+            status_code=status,
+            media_type=MediaType.HTML,
+            headers=page_headers(form_target=form_target),
+            cookies=self._cookies(visitor),
+        )
+
+    def redirect(self, address: str, visitor: Visitor) -> Response[str]:
+        """Redirect by 303, with which no form travels along."""
+        headers = page_headers() | {"Location": address}
+        cookies = self._cookies(visitor)
+        return Response("", status_code=303, media_type=MediaType.TEXT, headers=headers, cookies=cookies)
+
+    def _cookies(self, visitor: Visitor) -> list[Cookie]:
+        return [self._cookie(self._cookie_name, visitor.token.reveal())] if visitor.is_new else []
+
+    def _cookie(self, name: str, value: str, max_age_s: int | None = None) -> Cookie:
+        return Cookie(
+            name, value=value, path="/", httponly=True, samesite="lax", secure=self._https, max_age=max_age_s
+        )
+
+
+def site_of(request: WebRequest) -> Site:
+    """Return the site of a request."""
+    site: Site = request.app.state.site
+    return site
+
+
+def own_address(address: str) -> str:
+    """Return where to go after the sign-in: an address of ours, whoever wrote the link."""
+    return address if _OWN_ADDRESS.fullmatch(address) else DASHBOARD
+
+
+def is_own_origin(headers: Headers, public_url: str) -> bool:
+    """Return True unless the browser says that a form came from another site.
+
+    ``Origin: null`` decides nothing: browsers send it for our own pages, too, as these withhold the referrer. Programs
+    and old browsers send neither header.
+    """
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site in {"same-origin", "none"}
+    origin = headers.get("origin", "null")
+    return origin == "null" or urlsplit(origin).netloc in {headers.get("host"), urlsplit(public_url).netloc}
+
+
+def is_for_people(request: WebRequest) -> bool:
+    """Return True where an error is answered by a page: below the pages' paths, or where a browser asks."""
+    path = request.scope["path"]
+    if path.startswith(_PROGRAM_PATHS):
+        return False
+    return path.startswith(_PAGE_PATHS) or "text/html" in request.headers.get("accept", "")
+
+
+def answer_redirect(request: WebRequest, redirect: RedirectInstead) -> Response[str]:
+    """Redirect to what a page needs first."""
+    site = site_of(request)
+    return site.redirect(redirect.address, site.visitor(request))
+
+
+def refusal_page(request: WebRequest, error: ServiceError) -> Response[str]:
+    """Answer an error of the service with a page."""
+    page = _notice(request, error.status or 400, str(error))
+    if isinstance(error, TooManyCallsError):
+        page.headers["Retry-After"] = str(error.retry_after_s)
+    return page
+
+
+def http_error_page(request: WebRequest, error: HTTPException) -> Response[str]:
+    """Answer a refusal of the web framework with a page."""
+    is_known = error.status_code in {404, 405}
+    message = "this address has no page" if is_known else HTTPStatus(error.status_code).description
+    page = _notice(request, error.status_code, message)
+    page.headers |= complete_allow(error.headers)
+    return page
+
+
+def _notice(request: WebRequest, status: int, message: str) -> Response[str]:
+    site = site_of(request)
+    heading = _HEADINGS.get(status, _HEADINGS[400])
+    sentence = as_sentence(message)
+    return site.page("notice.html", site.visitor(request), status=status, heading=heading, said=sentence)
+
+
+def as_sentence(text: str) -> str:
+    """Write a message as a sentence.
+
+    >>> as_sentence("the password is blank")
+    'The password is blank.'
+    """
+    return f"{text[:1].upper()}{text[1:]}".removesuffix(".") + "."

@@ -1,7 +1,8 @@
-"""The service on a socket: uvicorn, configured for a service of secrets.
+"""Serve the application with uvicorn, with bounds on what a client may send, hold and delay.
 
-Uvicorn bounds neither the headers of a request nor the time in which it must arrive; `BoundedProtocol` does. What
-it refuses is answered in plain text (400, 408, 431 or 503), as no request has reached the application yet.
+Uvicorn bounds neither the headers of a request, nor the time in which it must arrive, nor the connections of one
+address; `BoundedProtocol` does. Its refusals (400, 408, 431, 503) are plain text, with the protective headers of every
+other answer.
 """
 
 from __future__ import annotations
@@ -12,8 +13,12 @@ import multiprocessing
 import os
 import signal
 import socket
+from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
+from ipaddress import ip_address, ip_network
 from threading import Thread
+from typing import Any
 
 import uvicorn
 from litestar.types import ASGIApp
@@ -21,15 +26,17 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
 from memframe.errors import ConfigError
+from memframe.service.http_errors import CLOSED_POLICY, protective_headers
+from memframe.service.throttle import group_address
 
 BACKLOG = 2048
 STOP_TIMEOUT_S = 5
 
 HEAD_BYTES = 65_536
-"""Of request line and headers together, and of the trailers or the extension of a chunk."""
+"""Of request line and headers together; also of trailers, and of the extension of a chunk."""
 
 MAX_PIPELINED = 16
-"""Requests that may wait on a connection for the answer to the one before them."""
+"""Requests of a connection that wait for the answer to the one before them."""
 
 KEEP_ALIVE_S = 5
 HEAD_TIMEOUT_S = 20
@@ -46,7 +53,7 @@ LOOK_EVERY_S = 5
 
 
 def _affordable_connections() -> int:
-    """Return how many connections leave half the descriptors of this process for the database and the rest."""
+    """Return half the file descriptors of this process: the rest is for the database, and the like."""
     try:
         import resource  # noqa: PLC0415 - Windows has none
     except ImportError:
@@ -56,18 +63,66 @@ def _affordable_connections() -> int:
 
 
 MAX_CONNECTIONS = _affordable_connections()
-"""At the same time, for each process that serves."""
+"""Open connections of each process that serves."""
+
+CONNECTIONS_PER_ADDRESS = max(32, MAX_CONNECTIONS // 4)
+"""Open connections of one network address, for each process that serves; of IPv6 of a /64."""
+
+
+class ConnectionBounds:
+    """Connections of a process by network address, and the headers of refusals.
+
+    Parameters
+    ----------
+    public_url : str
+        Decides whether refusals have ``Strict-Transport-Security``.
+    per_address : int
+        Most connections of one address.
+    trusted_proxies : sequence of str
+        Addresses and networks that are not counted: theirs are the connections of many clients.
+    """
+
+    def __init__(self, public_url: str, per_address: int, trusted_proxies: Sequence[str]) -> None:
+        policy = (b"content-security-policy", CLOSED_POLICY.encode())
+        headers = [*protective_headers(public_url), policy, (b"cache-control", b"no-store")]
+        self.headers = b"".join(b"%b: %b\r\n" % header for header in headers)
+        self._per_address = per_address
+        self._trusted = [ip_network(proxy) for proxy in trusted_proxies]
+        self._open: Counter[str] = Counter()
+
+    def open(self, address: str) -> bool:
+        """Count a connection; False where it is one too many."""
+        group = group_address(address)
+        self._open[group] += 1
+        return self._open[group] <= self._per_address or self._is_trusted(address)
+
+    def close(self, address: str) -> None:
+        """Stop counting a connection."""
+        group = group_address(address)
+        self._open[group] -= 1
+        if not self._open[group]:
+            del self._open[group]
+
+    def _is_trusted(self, address: str) -> bool:
+        try:
+            return any(ip_address(address) in network for network in self._trusted)
+        except ValueError:  # of a Unix socket
+            return True
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection, with bounds on what it may send, and on how long it may take.
+    """A connection, with bounds on what it may send, and on how long it may take.
 
-    Bytes are counted until the headers are complete, and again between the chunks of a body. One timer looks at
-    the connection every few seconds, so that no request pays for a timer of its own.
+    Bytes are counted until the headers are complete, and again between the chunks of a body. One timer checks the
+    connection every few seconds: one for each request would cost more.
     """
 
+    def __init__(self, *args: Any, bounds: ConnectionBounds, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._bounds = bounds
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn does
-        """Begin to wait for a request, or refuse one connection too many."""
+        """Wait for a request, or refuse one connection too many."""
         super().connection_made(transport)
         self._in_head = True
         self._has_begun = False
@@ -79,16 +134,20 @@ class BoundedProtocol(HttpToolsProtocol):
         self._stalled_s = 0.0
         self._deadline: float | None = self.loop.time() + HEAD_TIMEOUT_S
         self._timer = self.loop.call_later(LOOK_EVERY_S, self._look)
-        if len(self.connections) > MAX_CONNECTIONS:
+        self._address = self.client[0] if self.client else ""
+        if not self._bounds.open(self._address):
+            self._refuse(503, "Your address has too many connections; close some.", b"retry-after: 5\r\n")
+        elif len(self.connections) > MAX_CONNECTIONS:
             self._refuse(503, "The service has too many connections; try again later.", b"retry-after: 5\r\n")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop looking at it."""
+        """Stop the timer."""
         self._timer.cancel()
+        self._bounds.close(self._address)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what has come, and refuse headers, trailers and chunk extensions without end."""
+        """Parse received bytes; refuse endless headers, trailers and chunk extensions."""
         if self._refused:
             return
         self._uncounted_bytes += len(data)
@@ -97,7 +156,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse_head()
 
     def on_message_begin(self) -> None:
-        """Begin to count the bytes of a head."""
+        """Start counting the bytes of the headers."""
         super().on_message_begin()
         self._in_head = self._has_begun = True
         self._is_complete = False
@@ -106,18 +165,18 @@ class BoundedProtocol(HttpToolsProtocol):
             self._deadline = self.loop.time() + HEAD_TIMEOUT_S
 
     def on_url(self, url: bytes) -> None:
-        """Count a piece of the request target."""
+        """Count a part of the request target."""
         self._count(len(url))
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Count a header; leave out a trailer, which must not pass for one (RFC 9110 section 6.5.1)."""
+        """Count a header; ignore a trailer, which must not count as one (RFC 9110 section 6.5.1)."""
         if self._in_head:
             self._count(len(name) + len(value) + 4)
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Hand the request on, and begin to wait for its body."""
+        """Pass the request on, and wait for its body."""
         if len(self.pipeline) >= MAX_PIPELINED:
             raise ValueError  # the parser stops, and the connection is closed
         self._in_head = False
@@ -126,16 +185,16 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_chunk_header(self) -> None:
-        """Begin to count anew what is neither head nor body: the extension of a chunk, and trailers."""
+        """Start counting chunk extension and trailers."""
         self._uncounted_bytes = 0
 
     def on_body(self, body: bytes) -> None:
-        """Hand a piece of the body on."""
+        """Pass a part of the body on."""
         self._uncounted_bytes = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Stop waiting for this request."""
+        """End the deadline of this request."""
         self._uncounted_bytes = 0
         self._has_begun, self._is_complete = False, True
         if self.cycle.response_complete:  # it was refused before its body was there
@@ -145,20 +204,20 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Begin to wait for the next request, if this one is there as a whole."""
+        """Wait for the next request, if this one was received completely."""
         super().on_response_complete()
         if self._is_complete and self.cycle.response_complete:
             self._await_next()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what the parser or one of the bounds has stopped at."""
+        """Refuse a request at which the parser or a bound stopped."""
         if self._head_bytes > HEAD_BYTES:
             self._refuse_head()
         else:
             self._refuse(400, msg)
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Say nothing: whoever offers another protocol, as some clients always do, is served in this one."""
+        """Log nothing: some clients always offer to upgrade."""
 
     def _await_next(self) -> None:
         self._deadline = self.loop.time() + KEEP_ALIVE_S + HEAD_TIMEOUT_S
@@ -171,11 +230,10 @@ class BoundedProtocol(HttpToolsProtocol):
     def _refuse_head(self) -> None:
         self._refuse(431, f"The request target and headers are longer than {HEAD_BYTES:,} bytes; send fewer.")
 
-    def _refuse(self, status: int, said: str, header: bytes = b"") -> None:
-        """Answer, unless the answer to an earlier request is under way, and close.
+    def _refuse(self, status: int, message: str, header: bytes = b"") -> None:
+        """Answer, unless an earlier answer is being sent, and close.
 
-        What is still being sent is left to the other side's buffers for a moment: a connection that is closed at
-        once, with bytes unread, may take the answer with it.
+        The connection is closed by the timer: one that is closed at once, with bytes unread, may lose the answer.
         """
         self._refused = True
         waiting: RequestResponseCycle | None = self.cycle
@@ -185,13 +243,16 @@ class BoundedProtocol(HttpToolsProtocol):
             if waiting.response_started or self.pipeline:
                 self.transport.close()
                 return
-        head = b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\nconnection: close\r\n%b\r\n"
-        self.transport.write(STATUS_LINE[status] + head % (len(said), header) + said.encode())
+        head = (
+            b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\nconnection: close\r\n%b%b\r\n"
+        )
+        headers = head % (len(message), header, self._bounds.headers)
+        self.transport.write(STATUS_LINE[status] + headers + message.encode())
         self.flow.pause_reading()
         self.transport.write_eof()
 
     def _look(self) -> None:
-        """Close the connection where its time is over."""
+        """Close the connection after its deadline."""
         self._timer = self.loop.call_later(LOOK_EVERY_S, self._look)
         if self._has_stalled() or (self._refused and not self._unsent_bytes):
             self.transport.abort()
@@ -204,7 +265,7 @@ class BoundedProtocol(HttpToolsProtocol):
                 self.transport.close()
 
     def _has_stalled(self) -> bool:
-        """Return True where a client has hardly taken anything of an answer for too long."""
+        """Return True where a client has hardly read anything of an answer for too long."""
         before, self._unsent_bytes = self._unsent_bytes, self.transport.get_write_buffer_size()
         if self._unsent_bytes == 0 or before - self._unsent_bytes >= MIN_ANSWER_BYTES_PER_S * LOOK_EVERY_S:
             self._stalled_s = 0
@@ -214,7 +275,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens at a host and port; port 0 takes a free one."""
+    """Open a listening socket; port 0 takes a free one."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         # named TCP outright: only of such sockets does asyncio switch Nagle's delay of 40 ms off
@@ -237,37 +298,48 @@ def _cannot_listen(host: str, port: int, error: OSError) -> ConfigError:
 
 
 def url_of(listening: socket.socket) -> str:
-    """The address of a listening socket, in plain http."""
+    """Return the http address of a listening socket."""
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def make_server(app: ASGIApp) -> uvicorn.Server:
-    """A server for the application, in this process."""
-    return uvicorn.Server(_config(app))
+def make_server(app: ASGIApp, public_url: str) -> uvicorn.Server:
+    """Make a server of the application, for this process."""
+    return uvicorn.Server(_config(app, public_url))
 
 
 def serve_with(
     make_app: Callable[[], ASGIApp],
     listening: socket.socket,
     *,
+    public_url: str,
     workers: int = 1,
     trusted_proxies: Sequence[str] = (),
+    connections_per_address: int = CONNECTIONS_PER_ADDRESS,
 ) -> None:
-    """Serve at a socket until a signal ends it; what is under way then is finished first.
+    """Serve at a socket until a signal; requests that are being processed are finished.
 
     Parameters
     ----------
     make_app : callable
         Makes the application, once in each process; other processes must be able to import it.
     listening : socket
+    public_url : str
     workers : int, default 1
-        Processes that serve. One is this process itself; of more this one watches over them, and starts
-        another for one that ends.
+        Processes that serve. One is this process itself; with more, this one supervises and restarts them.
     trusted_proxies : sequence of str
-        Addresses and networks whose word about the address of a caller (``X-Forwarded-For``) is believed.
+        Addresses and networks whose ``X-Forwarded-For`` is believed, and whose connections are not counted.
+    connections_per_address : int, optional
+        Most connections of one address, for each process.
     """
-    config = _config(make_app, factory=True, workers=workers, trusted_proxies=trusted_proxies)
+    config = _config(
+        make_app,
+        public_url,
+        factory=True,
+        workers=workers,
+        trusted_proxies=trusted_proxies,
+        connections_per_address=connections_per_address,
+    )
     server = uvicorn.Server(config)
     if workers == 1:
         server.run([listening])
@@ -276,21 +348,14 @@ def serve_with(
 
 
 def end_with_parent() -> None:
-    """In a process that serves for another one: stop once that is gone, however it ended.
-
-    Otherwise it would go on at a port that the next start finds taken.
-    """
+    """Stop this process when the one that started it has ended; else it would keep the port."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         Thread(target=_stop_after, args=(parent.join,), daemon=True).start()
 
 
-def freeze_what_stays() -> None:
-    """In a process that serves and does nothing else: whatever is there by now stays, and is no garbage.
-
-    A full round of Python's collector walks all objects, and every request waits for it. Some hundred thousand
-    belong to the libraries and the application, which made that 60 ms; what requests leave behind takes 2.
-    """
+def freeze_objects() -> None:
+    """Exempt all present objects from garbage collection: a full collection would walk them and delay requests."""
     gc.collect()
     gc.freeze()
 
@@ -302,16 +367,20 @@ def _stop_after(wait: Callable[[], None]) -> None:
 
 def _config(
     app: ASGIApp | Callable[[], ASGIApp],
+    public_url: str,
     *,
     factory: bool = False,
     workers: int = 1,
     trusted_proxies: Sequence[str] = (),
+    connections_per_address: int = CONNECTIONS_PER_ADDRESS,
 ) -> uvicorn.Config:
-    """Return the settings, without uvicorn's access log: addresses hold what people search for."""
+    # without uvicorn's access log: addresses hold what people search for
+    bounds = ConnectionBounds(public_url, connections_per_address, trusted_proxies)
+    protocol: Any = partial(BoundedProtocol, bounds=bounds)
     return uvicorn.Config(
         app,
         factory=factory,
-        http=BoundedProtocol,
+        http=protocol,
         ws="none",
         timeout_keep_alive=KEEP_ALIVE_S,
         workers=workers,

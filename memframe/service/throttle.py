@@ -1,29 +1,34 @@
-"""How often, and how many at once, callers may do something: counted in memory, one count a process.
+"""Limit how often, and how many at once, callers may do something.
 
-Time is counted by a clock that only goes forward: a correction of the machine's time neither locks anybody out nor
-lets anybody in.
+Sign-ins and token calls are counted in the database, for all workers together, under keyed hashes of e-mail and
+network address. Counts are of the wall clock, because workers on several machines share them; a count from the future,
+after a clock was set back, starts anew, so that it locks nobody out.
+
+Searches and password checks are limited for each process: what they use up is its threads and memory.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import math
-import time
-from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
 from ipaddress import IPv6Network
-from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from litestar import Request
+from msgspec import Struct
+from sqlalchemy import Connection, Engine, delete, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from memframe.errors import RateLimitError
-from memframe.service.times import Seconds
-
-ACCOUNTS_AN_ADDRESS = 10
-"""Behind one address there may be a few accounts, but not a crowd that tries keys."""
+from memframe.service.clock import Clock
+from memframe.service.store.engine import fetch_all, writing
+from memframe.service.store.schema import attempts
 
 MAX_ADDRESS_CHARS = 64
 
@@ -31,100 +36,174 @@ SEARCH_THREADS = 2
 SEARCHES_PER_DEVELOPER = 8
 """Searches of one developer that run or wait at the same moment."""
 
+KEPT = timedelta(days=1)
+"""How long a count without new attempts is kept."""
+
+CLOCK_LEEWAY = timedelta(minutes=1)
+"""By so much the clocks of workers may differ."""
+
 Result = TypeVar("Result")
 
 
+class Limit(NamedTuple):
+    """A limit of attempts within a window.
+
+    Attributes
+    ----------
+    n : int
+        Attempts that pass.
+    window : timedelta
+        From the first attempt on; then counting starts anew.
+    wait : timedelta, optional
+        Pause after the last attempt, where the limit is exceeded: it doubles with each further attempt, up to
+        `max_wait`. Without it further attempts wait for the end of the window.
+    """
+
+    n: int
+    window: timedelta = timedelta(minutes=1)
+    wait: timedelta | None = None
+    max_wait: timedelta = timedelta(minutes=15)
+
+
+PER_ADDRESS_AND_EMAIL = Limit(20, timedelta(hours=1), wait=timedelta(minutes=1))
+PER_ADDRESS = Limit(100, timedelta(hours=1), wait=timedelta(minutes=1))
+PER_EMAIL = Limit(1000, timedelta(hours=1), wait=timedelta(minutes=1))
+"""From all addresses. Browsers in which the person has signed in before are exempt: strangers lock nobody out."""
+
+ACCOUNTS_PER_ADDRESS = 10
+"""Token calls of an address are limited to so many times those of one account."""
+
+
+class Count(Struct, frozen=True):
+    """Attempts under one key."""
+
+    key_hash: str
+    n: int
+    began_at: datetime
+    last_at: datetime
+
+    def is_over(self, limit: Limit, now: datetime) -> bool:
+        """Return True where counting starts anew: after the window and the wait, and after the clock was set back."""
+        return now < self.last_at - CLOCK_LEEWAY or (
+            now >= self.began_at + limit.window and not self._wait_s(limit, now)
+        )
+
+    def seconds_to_wait(self, limit: Limit, now: datetime) -> int:
+        """Return 0 where another attempt may be made, else after how many seconds.
+
+        >>> noon = datetime(2026, 3, 1, 12)
+        >>> Count("", 60, noon, noon).seconds_to_wait(Limit(60), noon + timedelta(seconds=20))
+        40
+        >>> Count("", 22, noon, noon).seconds_to_wait(PER_ADDRESS_AND_EMAIL, noon)
+        240
+        """
+        return 0 if self.is_over(limit, now) else self._wait_s(limit, now)
+
+    def _wait_s(self, limit: Limit, now: datetime) -> int:
+        if self.n < limit.n:
+            return 0
+        if limit.wait is None:
+            until = self.began_at + limit.window
+        else:
+            doubled = limit.wait * 2 ** min(self.n - limit.n, 16)
+            until = self.last_at + min(doubled, limit.max_wait)
+        return max(0, math.ceil((until - now).total_seconds()))
+
+
+Keys = dict[tuple[str, ...], Limit]
+"""What an attempt is counted under: a kind and who, and the limit."""
+
+
 class Throttle:
-    """At most ``limit`` calls a key within any ``window_s`` seconds.
+    """Counts of attempts in the database.
 
     Parameters
     ----------
-    limit : int
-        Calls that pass within the window.
-    window_s : float, default 60
-    seconds : Seconds, optional
-        The clock.
-
-    Examples
-    --------
-    >>> throttle = Throttle(2, seconds=lambda: 0)
-    >>> [throttle.seconds_to_wait("10.0.0.7") for _ in range(3)]
-    [0, 0, 60]
+    engine : Engine
+    hash_key : bytes
+        Keys the hashes under which counts are stored.
+    now : Clock
     """
 
-    def __init__(self, limit: int, window_s: float = 60, *, seconds: Seconds = time.monotonic) -> None:
-        self._limit = limit
-        self._window_s = window_s
-        self._seconds = seconds
-        self._calls: dict[object, deque[float]] = {}
-        self._lock = Lock()
-        self._next_sweep = seconds() + window_s
+    def __init__(self, engine: Engine, hash_key: bytes, *, now: Clock) -> None:
+        self._engine = engine
+        self._hash_key = hash_key
+        self._now = now
 
-    def seconds_to_wait(self, key: object, *, counts: bool = True) -> int:
-        """0 where the call may pass, and is counted unless it is not to be; else after how many seconds."""
-        now = self._seconds()
-        with self._lock:
-            self._sweep(now)
-            calls = self._calls.setdefault(key, deque())
-            self._drop_old(calls, now)
-            if len(calls) < self._limit:
-                if counts:
-                    calls.append(now)
-                return 0
-            return max(1, math.ceil(calls[0] + self._window_s - now))
+    def count(self, keys: Keys) -> None:
+        """Count an attempt under each key, or raise `TooManyCallsError` and count it under none.
 
-    def check(self, key: object, *, counts: bool = True) -> None:
-        """Let a call pass, or raise `RateLimitError` that says how long to wait."""
-        seconds = self.seconds_to_wait(key, counts=counts)
-        if seconds:
-            raise TooManyCallsError(seconds)
+        Counting before the attempt, in one transaction, lets no more pass however many come at once.
+        """
+        limits = self._hash(keys)
+        with self._engine.connect() as connection:  # what is refused takes no write lock
+            self._check(_read(connection, limits), limits)
+        with writing(self._engine) as connection:
+            now = self._now()
+            # those that another process is deleting are skipped: the two could deadlock
+            old = select(attempts.c.key_hash).where(attempts.c.last_at <= now - KEPT)
+            unlocked = old.with_for_update(skip_locked=True)
+            connection.execute(delete(attempts).where(attempts.c.key_hash.in_(unlocked)))
+            _add_missing(connection, limits, now)  # so that there are rows to lock
+            counts = _read(connection, limits, lock=True)
+            self._check(counts, limits)
+            for count in counts:
+                over = count.is_over(limits[count.key_hash], now)
+                values = {"n": 1, "began_at": now} if over else {"n": count.n + 1}
+                this = attempts.c.key_hash == count.key_hash
+                connection.execute(update(attempts).where(this).values(**values, last_at=now))
 
-    def _drop_old(self, calls: deque[float], now: float) -> None:
-        while calls and calls[0] <= now - self._window_s:
-            calls.popleft()
+    def forgive(self, reset: Keys, take_back: Keys) -> None:
+        """After a success, drop the counts of some keys, and take the attempt back from those of others."""
+        with writing(self._engine) as connection:
+            connection.execute(delete(attempts).where(attempts.c.key_hash.in_(self._hash(reset))))
+            others = attempts.c.key_hash.in_(self._hash(take_back))
+            connection.execute(update(attempts).where(others, attempts.c.n > 0).values(n=attempts.c.n - 1))
 
-    def _sweep(self, now: float) -> None:
-        """Forget callers who have been silent for a window, so that memory stays bounded."""
-        if now < self._next_sweep:
-            return
-        self._next_sweep = now + self._window_s
-        for calls in self._calls.values():
-            self._drop_old(calls, now)
-        self._calls = {key: calls for key, calls in self._calls.items() if calls}
+    def _check(self, counts: list[Count], limits: dict[str, Limit]) -> None:
+        now = self._now()
+        wait_s = max([count.seconds_to_wait(limits[count.key_hash], now) for count in counts], default=0)
+        if wait_s:
+            raise TooManyCallsError(wait_s)
+
+    def _hash(self, keys: Keys) -> dict[str, Limit]:
+        """Return the limits by keyed hash, sorted: transactions lock the rows in this order."""
+        hashed = {"\0".join(key).encode("utf-8", "surrogatepass"): limit for key, limit in keys.items()}
+        limits = {hmac.digest(self._hash_key, key, "sha256").hex(): limit for key, limit in hashed.items()}
+        return dict(sorted(limits.items()))
+
+
+def _read(connection: Connection, key_hashes: Iterable[str], *, lock: bool = False) -> list[Count]:
+    query = select(attempts).where(attempts.c.key_hash.in_(list(key_hashes))).order_by(attempts.c.key_hash)
+    return fetch_all(connection, Count, query.with_for_update() if lock else query)
+
+
+def _add_missing(connection: Connection, key_hashes: Iterable[str], now: datetime) -> None:
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    rows = [{"key_hash": key_hash, "n": 0, "began_at": now, "last_at": now} for key_hash in key_hashes]
+    connection.execute(insert(attempts).on_conflict_do_nothing(), rows)
 
 
 def address_of(request: Request[Any, Any, Any]) -> str:
-    """The address that a request is counted for; of IPv6 the first half, as a site has all of the second."""
-    host = request.client.host[:MAX_ADDRESS_CHARS] if request.client else ""
+    """Return the network address that a request is counted for; of IPv6 the /64, which one site has."""
+    return group_address(request.client.host if request.client else "")
+
+
+def group_address(host: str) -> str:
+    """Return an address as it is counted.
+
+    >>> group_address("2001:db8::7"), group_address("192.0.2.7")
+    ('2001:db8::/64', '192.0.2.7')
+    """
+    host = host[:MAX_ADDRESS_CHARS]
     try:
         return str(IPv6Network((host.partition("%")[0], 64), strict=False))
-    except ValueError:  # of IPv4, or whatever a proxy has passed on
+    except ValueError:  # IPv4, or whatever a proxy has passed on
         return host
 
 
-class TokenCalls:
-    """How often tokens are given out: so often to one account at one address, and ten times that to an address.
-
-    Parameters
-    ----------
-    per_minute : int
-        Calls for one account from one address.
-    seconds : Seconds, optional
-    """
-
-    def __init__(self, per_minute: int, *, seconds: Seconds = time.monotonic) -> None:
-        self._of_account = Throttle(per_minute, seconds=seconds)
-        self._of_address = Throttle(ACCOUNTS_AN_ADDRESS * per_minute, seconds=seconds)
-
-    def seconds_to_wait(self, address: str, account: str) -> int:
-        """0 where the call may pass; else after how many seconds one may."""
-        return self._of_address.seconds_to_wait(address) or self._of_account.seconds_to_wait(
-            (address, account)
-        )
-
-
-class Turnstile:
-    """Lets few do something at the same moment, and few more wait for it; the next one is sent away.
+class ConcurrencyLimiter:
+    """Let few do something at the same moment and some wait; refuse more.
 
     Parameters
     ----------
@@ -137,8 +216,8 @@ class Turnstile:
         self._room = at_once + waiting
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """A block for one at a time of those; `TooManyCallsError` where too many wait already."""
+    async def slot(self) -> AsyncIterator[None]:
+        """Run a block in one of the slots; `TooManyCallsError` where too many wait."""
         if self._room == 0:
             raise TooManyCallsError(1)
         self._room -= 1
@@ -149,40 +228,33 @@ class Turnstile:
             self._room += 1
 
 
-class Searches:
+class SearchPool:
     """Run searches in threads of their own, few at once for each developer.
 
-    They take long: in the threads that sign people in, revoke and tell readiness, some dozens would keep all of
-    that waiting.
+    In the threads that sign people in, revoke and answer readiness, some dozens of searches would delay all of that.
     """
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(SEARCH_THREADS, "memframe-search")
-        self._under_way: Counter[str] = Counter()
+        self._running: Counter[str] = Counter()
 
     async def run(self, developer_id: str, search: Callable[[], Result]) -> Result:
-        """Return what a search finds; `TooManyCallsError` where the developer has too many under way."""
-        if self._under_way[developer_id] >= SEARCHES_PER_DEVELOPER:
+        """Return the result of a search; `TooManyCallsError` where the developer has too many running or waiting."""
+        if self._running[developer_id] >= SEARCHES_PER_DEVELOPER:
             raise TooManyCallsError(1)
-        self._under_way[developer_id] += 1
+        self._running[developer_id] += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, search)
         finally:
-            self._under_way -= Counter([developer_id])  # which forgets those who have none
+            self._running -= Counter([developer_id])  # which drops those at zero
 
     def close(self) -> None:
-        """Wait for the searches that run, and drop those that wait."""
+        """Wait for running searches, and drop waiting ones."""
         self._threads.shutdown(cancel_futures=True)
 
 
 class TooManyCallsError(RateLimitError):
-    """429 that knows when to come again.
-
-    Attributes
-    ----------
-    retry_after_s : int
-        What goes into the header ``Retry-After``.
-    """
+    """429 with the seconds for ``Retry-After``."""
 
     def __init__(self, retry_after_s: int) -> None:
         message = f"too many attempts; try again in {retry_after_s} second{'s' if retry_after_s > 1 else ''}"

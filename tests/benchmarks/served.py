@@ -63,9 +63,9 @@ class Running:
 
     def ids(self):
         with self.deployment.store.owned(self.user_id) as mine:
-            from memframe.service.cursors import Filter
+            from memframe.service.store.memories import MemoryFilter
 
-            return [memory.id for _, memory in mine.page(Filter(self.user_id), after=0, limit=1000)[0]]
+            return [memory.id for _, memory in mine.page(MemoryFilter(self.user_id), after=0, limit=1000)[0]]
 
     def copy_to_strangers(self, n_users):
         """Give others, whose content nobody will ever open, what the user has."""
@@ -73,7 +73,7 @@ class Running:
 
         for number in range(n_users):
             given = {"source": self.user_id, "new": self.add_user(), "number": f"n{number:03}"}
-            with self.deployment.store._engine.begin() as connection:
+            with self.deployment.store.engine.begin() as connection:
                 for statement in COPIES:
                     connection.execute(text(statement), given)
 

@@ -2,6 +2,7 @@
 
 import json
 import stat
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -13,7 +14,7 @@ from memframe.errors import ConfigError
 from memframe.secret import Secret
 from memframe.service import run_local
 from memframe.service.deployment import open_deployment
-from memframe.service.keys import MasterKey
+from memframe.service.master_key import MasterKey
 from tests.conftest import CHEAP_HASHER
 from tests.pages.conftest import Browser
 from tests.service.conftest import Caller, Grant
@@ -127,7 +128,7 @@ class Person(Browser):
 
     def is_let_in(self, email, password):
         self.page = None
-        return self.sign_in(email, password).url.endswith("/dashboard")
+        return urlsplit(self.sign_in(email, password).url).path in {"/dashboard", "/dashboard/password"}
 
 
 @pytest.mark.asvs("6.4.3", "7.4.3", "7.4.5")
@@ -141,6 +142,7 @@ def test_a_new_password_replaces_the_old_one_and_ends_sessions(running):
     assert ada.open("/dashboard").url.endswith("/login?next=%2Fdashboard"), "signed out"
     assert not ada.is_let_in("ada@example.org", "the old password")
     assert ada.is_let_in("ada@example.org", "the new password")
+    assert "/dashboard/password" in ada.open("/dashboard").url, "it has to be changed first"
     assert "8 to 1024" in run("reset-password", "ada@example.org", "--password-stdin", input="short\n").stderr
     asked = run("reset-password", "ada@example.org", input="asked for\nasked for\n")
     assert asked.output.endswith("ada@example.org has a new password and is signed out everywhere\n")
@@ -168,7 +170,8 @@ def test_a_closed_application_is_locked_out_with_its_tokens(running, name):
     assert run("disable", developer[name]).output == f"developer {developer['id']} is closed\n"
     assert caller.get("/access-requests").status_code == 401
     assert run("disable", developer[name], "--enable").exit_code == 0
-    assert caller.get("/access-requests").status_code == 200
+    assert caller.get("/access-requests").status_code == 401, "tokens of before stay dead"
+    assert Caller(local.base_url, local.api_key).get("/access-requests").status_code == 200
 
 
 def test_a_tag_is_switched_off_and_on(running):

@@ -103,7 +103,7 @@ def test_signals_are_left_as_they_were(data):
 
 
 def test_a_locked_or_broken_database_is_a_message(data, monkeypatch):
-    monkeypatch.setattr("memframe.service.store.sqlite.BUSY_TIMEOUT_MS", 0)
+    monkeypatch.setattr("memframe.service.store.engine.BUSY_TIMEOUT_MS", 0)
     database = data / "memframe.db"
     with closing(sqlite3.connect(database)) as other:
         other.execute("BEGIN IMMEDIATE")

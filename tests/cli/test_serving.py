@@ -127,7 +127,7 @@ def test_what_is_under_way_when_it_is_stopped_is_finished(tmp_path):
         ThreadPoolExecutor(1) as pool,
     ):
         grant = granted(deployment, process, shown)
-        with Sqlite().holding_writes(deployment.store._engine, grant.user_id):
+        with Sqlite().holding_writes(deployment.store.engine, grant.user_id):
             create = pool.submit(grant.create, "Likes tea")
             for _ in range(3):  # what is answered later was read later
                 requests.get(shown["auth_url"] + "/healthz", timeout=20)

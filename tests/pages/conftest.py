@@ -171,8 +171,7 @@ def run_for_ada(set_clock):
 
     @contextmanager
     def run(data=None, hasher=CHEAP_HASHER):
-        clocks = {"now": set_clock, "seconds": lambda: set_clock().timestamp()}
-        with run_local(data, **clocks, password_hasher=hasher) as local:
+        with run_local(data, now=set_clock, password_hasher=hasher) as local:
             local.add_user("ada@pages.example", PASSWORD)
             yield local
 

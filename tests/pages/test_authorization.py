@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 import requests
 
-from memframe.service.redirects import redirect_matches
+from memframe.service.oauth import redirect_matches
 from memframe.service.store import Developer
 
 VERIFIER = "v" * 43

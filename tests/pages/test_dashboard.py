@@ -4,6 +4,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from threading import Barrier
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 import requests
@@ -11,11 +12,12 @@ from argon2 import PasswordHasher
 
 from memframe.demo.sample_service import Form
 from memframe.secret import Secret
+from memframe.service import run_local
 from memframe.service.deployment import Addresses
-from memframe.service.pages import harmless
-from memframe.service.site import Site, Visitor
+from memframe.service.pages import Site, Visitor, harmless
 from memframe.service.store import Developer, User
-from tests.pages.conftest import call_token_endpoint
+from tests.conftest import CHEAP_HASHER
+from tests.pages.conftest import PASSWORD, call_token_endpoint, question_of
 from tests.service.conftest import Caller, assert_problem
 
 LINK = re.compile(r'href="([^"#]*)')
@@ -77,18 +79,38 @@ def test_people_change_their_own_password(service, reader, email, new_browser):
     assert new_browser(service).sign_in(email, "a new long password").status_code == 200
 
 
-def test_a_password_of_the_operators_is_asked_to_be_changed_until_it_is(service, new_email, new_browser):
-    address = new_email()
-    service._deployment.add_user(address, Secret("correct horse battery"), of_operator=True)
+@pytest.mark.asvs("6.2.2", "6.4.1")
+def test_a_password_that_somebody_else_has_chosen_is_changed_before_anything_else(
+    service, new_email, new_browser, ask_for_access, status_of
+):
+    address, old, new = new_email(), "correct horse battery", "a password of my own"
+    user_id = service._deployment.add_user(address, Secret(old), must_change_password=True)
     browser = new_browser(service)
-    assert "chosen by whoever runs this service" in browser.sign_in(address).text
-    assert browser.consent().keys() >= {"code"}, "an application's sign-in goes on"
-    browser.open("/dashboard/password")
-    new = {"new": "a password of my own", "again": "a password of my own"}
-    assert (
-        "chosen by"
-        not in browser.send(browser.form("/password"), current="correct horse battery", **new).text
-    )
+    page = browser.sign_in(address)
+    assert urlsplit(page.url).path == "/dashboard/password"
+    assert "chosen by whoever runs this service" in page.text
+    service.memory_key(user_id)
+    token = {"csrf_token": re.search('name="csrf_token" value="([0-9a-f]+)"', page.text)[1]}
+    closed = [
+        ("GET", "/dashboard"),
+        ("GET", f"/oauth/authorize?{urlencode(question_of(service))}"),
+        ("POST", f"/oauth/authorize?{urlencode(question_of(service))}"),
+        ("POST", "/dashboard/requests/any"),
+        ("POST", "/dashboard/developers/any/disconnect"),
+    ]
+    for method, path in closed:
+        data = {**token, "status": "approved", "decision": "allow"} if method == "POST" else None
+        answer = browser.session.request(
+            method, service.auth_url + path, data=data, allow_redirects=False, timeout=20
+        )
+        assert (answer.status_code, urlsplit(answer.headers["Location"]).path) == (303, "/dashboard/password")
+    then = browser.open("/oauth/authorize", params=question_of(service))
+    assert "chosen by whoever" in then.text
+    same = browser.send(browser.form("/password"), current=old, new=old, again=old)
+    assert "is the current one" in same.text
+    changed = browser.send(browser.form("/password"), current=old, new=new, again=new)
+    assert "/oauth/authorize" in changed.url, "on to where the sign-in was to lead"
+    assert new_browser(service).sign_in(address, new).url.endswith("/dashboard")
 
 
 # Disconnecting
@@ -372,34 +394,74 @@ def test_a_session_lasts_twelve_hours(timed, set_clock, new_browser):
     assert "/login" in browser.open("/dashboard").url
 
 
+def failures(browser, n, email="ada@pages.example"):
+    """Statuses of sign-ins with a wrong password, each from a browser that forgets."""
+    return [browser.sign_in(email, "wrong").status_code for _ in range(n)]
+
+
 @pytest.mark.asvs("2.4.1", "6.3.1")
-def test_the_twenty_first_sign_in_in_a_minute_has_to_wait(timed, set_clock, new_browser):
+def test_after_twenty_failed_sign_ins_each_further_one_waits_twice_as_long(timed, set_clock, new_browser):
     browser = new_browser(timed)
-    statuses = [browser.sign_in("ada@pages.example", "wrong").status_code for _ in range(20)]
-    assert statuses == [403] * 20
+    assert failures(browser, 20) == [403] * 20
     browser.open("/login")
-    refused = browser.sign_in("ADA@pages.example")
-    assert (refused.status_code, refused.headers["Retry-After"]) == (429, "60")
-    assert "Too many attempts" in refused.text
-    assert browser.open("/login").status_code == 200
-    assert browser.sign_in("bob@pages.example").status_code == 403
-    set_clock.advance(seconds=60)
+    for minutes in (1, 2, 4, 8, 15, 15):
+        refused = browser.sign_in("ADA@pages.example")
+        assert (refused.status_code, refused.headers["Retry-After"]) == (429, str(60 * minutes))
+        assert "Too many attempts" in refused.text
+        set_clock.advance(seconds=60 * minutes - 1)
+        assert browser.sign_in("ada@pages.example").status_code == 429
+        set_clock.advance(seconds=1)
+        browser.open("/login")
+        assert failures(browser, 1) == [403]
+    assert browser.sign_in("bob@pages.example").status_code == 403, "others go on"
+    set_clock.advance(hours=1)
     assert browser.sign_in("ada@pages.example").url.endswith("/dashboard")
 
 
 @pytest.mark.asvs("6.3.1")
-def test_whoever_tries_many_addresses_has_to_wait(timed, set_clock, new_browser, monkeypatch):
+def test_whoever_tries_many_accounts_has_to_wait(timed, set_clock, new_browser):
     browser = new_browser(timed)
-    for _ in range(3):
-        browser.sign_in("ada@pages.example")
-        browser.open("/dashboard")
-        browser.send(browser.form("/logout"))
-    statuses = [browser.sign_in(f"{n}@pages.example", "wrong").status_code for n in range(101)]
-    assert statuses == [403] * 100 + [429]
-    browser.open("/login")
-    assert browser.sign_in("ada@pages.example").status_code == 429
+    assert [failures(browser, 1, f"{n}@pages.example") for n in range(101)] == [[403]] * 100 + [[429]]
+    assert new_browser(timed).sign_in("ada@pages.example").status_code == 429
     set_clock.advance(seconds=60)
-    assert browser.sign_in("ada@pages.example").url.endswith("/dashboard")
+    assert new_browser(timed).sign_in("ada@pages.example").url.endswith("/dashboard")
+
+
+@pytest.mark.asvs("6.3.1")
+def test_a_stranger_who_guesses_does_not_lock_out_a_browser_that_is_known(timed, set_clock, new_browser):
+    own, stranger = new_browser(timed), new_browser(timed)
+    own.sign_in("ada@pages.example")
+    own.open("/dashboard")
+    own.send(own.form("/logout"))
+    assert failures(stranger, 21) == [403] * 20 + [429]
+    assert own.sign_in("Ada@pages.example").url.endswith("/dashboard"), "behind the same address"
+    assert new_browser(timed).sign_in("ada@pages.example").status_code == 429
+    own.open("/dashboard")
+    own.send(own.form("/logout"))
+    assert failures(own, 21) == [403] * 20 + [429], "it is counted, too, for itself"
+    stolen = {cookie.name: cookie.value for cookie in own.session.cookies}
+    assert stolen.keys() == {"memframe", "memframe-known"}
+    timed.add_user("eve@pages.example", PASSWORD)
+    stranger.session.cookies.set("memframe-known", stolen["memframe-known"])
+    assert failures(stranger, 1, "eve@pages.example") == [403], "it is bound to the person: this one counts"
+
+
+@pytest.mark.asvs("6.3.1")
+def test_failed_sign_ins_are_counted_for_all_processes_together(backend, set_clock, new_browser, tmp_path):
+    database = backend.new_database() or f"sqlite:///{tmp_path / 'service.db'}"
+    options = {"database": database, "now": set_clock, "password_hasher": CHEAP_HASHER}
+    with run_local(tmp_path, **options) as one, run_local(tmp_path, **options) as other:
+        one.add_user("ada@pages.example", PASSWORD)
+        with ThreadPoolExecutor(4) as pool:
+            browsers = [new_browser(local) for local in (one, other) * 2]
+            statuses = [
+                status for found in pool.map(lambda each: failures(each, 7), browsers) for status in found
+            ]
+        assert sorted(statuses) == [403] * 20 + [429] * 8
+        with one._deployment.store.engine.connect() as connection:
+            stored = str(connection.exec_driver_sql("SELECT * FROM attempts").all())
+        assert "ada" not in stored
+        assert "127.0.0.1" not in stored
 
 
 @pytest.mark.asvs("15.2.2")

@@ -67,7 +67,7 @@ class Grant:
 def memory_key(local, call, user_id):
     """What the OAuth exchange would give, without walking through the browser."""
     deployment = local._deployment
-    developer_id = deployment.bearer_tokens(local._addresses).developer_id(Secret(call.token))
+    developer_id = deployment.bearer_tokens(local._addresses).check(Secret(call.token)).developer_id
     return deployment.memory_key(user_id=user_id, developer_id=developer_id).reveal()
 
 

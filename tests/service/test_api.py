@@ -260,7 +260,7 @@ def test_pages_neither_skip_nor_repeat_what_was_there_throughout(grant, search):
 
 
 def test_a_search_looks_through_more_than_one_batch(grant, monkeypatch):
-    monkeypatch.setattr("memframe.service.rules.MAX_LIMIT", 4)
+    monkeypatch.setattr("memframe.service.validation.MAX_LIMIT", 4)
     ids = [grant.create("needle" if n % 6 == 5 else "hay")["id"] for n in range(13)]
     assert grant.ids(searchQuery="needle") == [ids[5], ids[11]]
 
@@ -274,7 +274,7 @@ def test_writes_at_the_same_moment_all_arrive(grant):
 
 def test_damaged_content_is_listed_but_never_found(service, grant):
     damaged, sound = grant.create("Likes tea", title="first")["id"], grant.create("Likes tea")["id"]
-    with writing(service._deployment.store._engine) as connection:
+    with writing(service._deployment.store.engine) as connection:
         connection.execute(update(memories).where(memories.c.id == damaged).values(content="mf1.1.AAAA"))
     assert grant.ids() == [damaged, sound]
     assert grant.ids(searchQuery="tea") == [sound]
@@ -305,7 +305,7 @@ def test_a_page_of_large_memories_ends_at_some_sixteen_megabytes(grant):
 
 @pytest.fixture
 def small_pages(monkeypatch):
-    for module in ("store.memories", "search"):
+    for module in ("store.memories", "listing"):
         monkeypatch.setattr(f"memframe.service.{module}.MAX_PAGE_BYTES", 10_000)
 
 

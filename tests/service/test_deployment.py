@@ -21,9 +21,9 @@ from memframe.errors import ConfigError, ConflictError, NotFoundError
 from memframe.secret import Secret
 from memframe.service import run_local
 from memframe.service.deployment import DATABASE_FILE, Deployment, open_deployment
-from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
 from memframe.service.local import serving_in_thread
 from memframe.service.logs import JsonLines
+from memframe.service.master_key import KEY_FILE, MasterKey, is_open_to_others
 from memframe.service.server import listen
 from memframe.service.store import Store, sqlite_url
 from memframe.service.store.engine import writing
@@ -166,7 +166,7 @@ def test_a_silent_network_is_not_waited_for_longer_than_the_address_says(backend
         pytest.skip("a file needs no network")
     address = backend.new_database()
     for own, waited in (("", {"connect_timeout": "10"}), ("&connect_timeout=7", {"connect_timeout": "7"})):
-        with closing(Store(address + own)) as store, store._engine.connect() as connection:
+        with closing(Store(address + own)) as store, store.engine.connect() as connection:
             parameters = connection.connection.driver_connection.info.get_parameters()
             assert parameters.items() >= {**waited, "tcp_user_timeout": "10000"}.items()
 
@@ -202,7 +202,7 @@ def test_users_and_memories_outlive_a_restart(backend, tmp_path, new_caller, new
 
 def test_a_temporary_service_leaves_nothing_behind():
     with run_local() as local:
-        folder = Path(local._deployment.store._engine.url.database).parent
+        folder = Path(local._deployment.store.engine.url.database).parent
         assert folder.exists()
         url = local.auth_url
     assert not folder.exists()
@@ -320,7 +320,7 @@ def test_what_is_logged_as_json_stays_one_line():
 
 def test_an_error_of_sqlite_does_not_quote_what_was_to_be_stored(tmp_path):
     store = Store(sqlite_url(tmp_path / "service.db"))
-    with pytest.raises(DBAPIError) as failure, writing(store._engine) as connection:
+    with pytest.raises(DBAPIError) as failure, writing(store.engine) as connection:
         connection.execute(insert(memories).values(id="x", content="Likes tea"))
     store.close()
     assert "NOT NULL" in str(failure.value)
@@ -361,7 +361,7 @@ def test_reads_answer_while_a_write_waits_for_another_process(backend, service, 
 
 
 def grant_engine(service):
-    return service._deployment.store._engine
+    return service._deployment.store.engine
 
 
 def test_a_user_has_a_sensible_email_and_password(service):

@@ -9,8 +9,9 @@ from sqlalchemy import insert, select
 
 from memframe.errors import ConflictError, InvalidError
 from memframe.service import run_local
-from memframe.service.store.replays import Attempt
+from memframe.service.store.memories import IdempotentRequest
 from memframe.service.store.schema import idempotency_keys
+from memframe.service.tokens import Bearer
 from tests.conftest import CHEAP_HASHER
 
 
@@ -60,7 +61,7 @@ def test_keys_of_different_developers_are_different_keys(service, grant, body, o
 
 
 def test_while_the_first_is_under_way_a_second_is_told_so(backend, service, grant, body, refused, key):
-    engine = service._deployment.store._engine
+    engine = service._deployment.store.engine
     with ThreadPoolExecutor(1) as pool:
         with backend.holding_writes(engine, grant.user_id):
             first = pool.submit(grant.call.post, "/memory-blobs", body, **key)
@@ -105,16 +106,16 @@ def test_a_key_is_remembered_for_a_day(backend, new_caller, new_grant, key):
 
 def test_a_key_that_another_process_has_noted_meanwhile_is_in_flight(service, grant):
     developer_id = service._deployment.store.requests.get(grant.request_id).developer_id
-    attempt = Attempt(uuid4().hex * 2, "b" * 64)
+    attempt = IdempotentRequest(uuid4().hex * 2, "b" * 64)
 
     def remember_twice(memories):
-        memories.replays.remember(attempt, "m-1")
-        assert memories.replays.recall(attempt) == "m-1"
+        memories.idempotency.add(attempt, "m-1")
+        assert memories.idempotency.find(attempt) == "m-1"
         with pytest.raises(InvalidError):
-            memories.replays.recall(Attempt(attempt.key_hash, "c" * 64))
-        memories.replays.remember(attempt, "m-2")
+            memories.idempotency.find(IdempotentRequest(attempt.key_hash, "c" * 64))
+        memories.idempotency.add(attempt, "m-2")
 
-    write = service._deployment.store.write(remember_twice, developer_id=developer_id, user_id=grant.user_id)
+    write = service._deployment.store.write(remember_twice, Bearer(developer_id, 0), grant.user_id)
     with pytest.raises(ConflictError, match="still under way"):
         write.result()
 
@@ -122,7 +123,7 @@ def test_a_key_that_another_process_has_noted_meanwhile_is_in_flight(service, gr
 def test_nobody_waits_for_who_forgets_old_keys(backend, service, grant, body, key):
     if backend.name == "sqlite":
         pytest.skip("it has one writer at a time")
-    engine = service._deployment.store._engine
+    engine = service._deployment.store.engine
     developer_id = service._deployment.store.requests.get(grant.request_id).developer_id
     old = {"developer_id": developer_id, "key_hash": uuid4().hex, "body_hash": "", "memory_id": ""}
     with engine.begin() as connection:

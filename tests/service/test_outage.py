@@ -6,7 +6,7 @@ import pytest
 import requests
 from sqlalchemy.exc import OperationalError
 
-from memframe.service.outage import Outage
+from memframe.service.http_errors import DatabaseErrorLog
 from tests.conftest import serving_tests
 from tests.service.conftest import Caller, Grant
 
@@ -52,7 +52,7 @@ def asked(local, grant):
 @pytest.mark.asvs("16.5.2")
 def test_every_call_is_told_to_come_again_and_then_all_is_well(backend, local, asked, refused):
     assert all(answer.ok for answer in asked().values())
-    with backend.away(local._deployment.store._engine):
+    with backend.away(local._deployment.store.engine):
         for answer in asked().values():
             refused(answer, 503, "database_unavailable")
             assert answer.headers["retry-after"] == "1"
@@ -62,12 +62,12 @@ def test_every_call_is_told_to_come_again_and_then_all_is_well(backend, local, a
 
 def test_a_restart_between_two_calls_costs_nobody_anything(backend, local, asked):
     asked()
-    backend.end_connections(local._deployment.store._engine)
+    backend.end_connections(local._deployment.store.engine)
     assert {name: answer.status_code for name, answer in asked().items() if not answer.ok} == {}
 
 
 def test_a_replica_that_takes_no_writes_is_told_like_an_outage(local, grant, refused):
-    engine = local._deployment.store._engine
+    engine = local._deployment.store.engine
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql(
             f"ALTER DATABASE {engine.url.database} SET default_transaction_read_only = on"
@@ -82,7 +82,7 @@ def test_a_replica_that_takes_no_writes_is_told_like_an_outage(local, grant, ref
 
 def test_the_log_hears_of_an_outage_in_a_line_or_two_and_when_it_is_over(backend, local, asked, caplog):
     asked()
-    with backend.away(local._deployment.store._engine):
+    with backend.away(local._deployment.store.engine):
         n_refused = len(asked())
         asked()
     asked()
@@ -90,7 +90,7 @@ def test_the_log_hears_of_an_outage_in_a_line_or_two_and_when_it_is_over(backend
     away, back = lines[:-1], lines[-1]
     assert 1 <= len(away) <= 3, "a line every few seconds, however many calls there are"
     assert "is away: " in away[0]
-    assert local._deployment.store._engine.url.database in away[0]
+    assert local._deployment.store.engine.url.database in away[0]
     assert "not currently accepting connections" in away[-1]
     assert f" s; {2 * n_refused} calls were answered 503" in back
     assert all("\n" not in line for line in lines)
@@ -115,13 +115,13 @@ class Watch:
     def __init__(self, caplog):
         self.seconds, self._caplog = 0, caplog
         began = datetime(2026, 11, 22, tzinfo=UTC)
-        self.outage = Outage("the database db", now=lambda: began + timedelta(seconds=self.seconds))
+        self.outage = DatabaseErrorLog("the database db", now=lambda: began + timedelta(seconds=self.seconds))
 
     def at(self, seconds, error=None):
         """The lines that a call, or else a connection, makes at that second."""
         self.seconds = seconds
         self._caplog.clear()
-        self.outage.connected() if error is None else self.outage.refused(error)
+        self.outage.log_recovery() if error is None else self.outage.log(error)
         return [record.getMessage() for record in self._caplog.records]
 
 

@@ -135,7 +135,7 @@ def plans(backend):
 def engine(backend, plans, new_caller, new_grant):
     """Of a service with many users, which one of them has asked for everything."""
     with serving_tests(backend.new_database()) as local:
-        engine = local._deployment.store._engine
+        engine = local._deployment.store.engine
         with engine.begin() as connection:
             for table, values in STRANGERS.items():
                 connection.exec_driver_sql(f"INSERT INTO {table} {COUNTED} SELECT {values} FROM n")  # noqa: S608 - our own words

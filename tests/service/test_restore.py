@@ -1,20 +1,16 @@
 """A deleted memory comes back under its id and times, once, to whoever deleted it; nothing of its text is kept."""
 
 import re
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import delete, func, inspect, select
+from sqlalchemy import delete, func, select
 
-from memframe.errors import ConfigError
 from memframe.service import run_local
-from memframe.service.rotation import rotate_key
-from memframe.service.store import Store, sqlite_url
-from memframe.service.store.schema import SCHEMA_VERSION, metadata, tombstones, users
+from memframe.service.maintenance import rotate_key
+from memframe.service.store.schema import metadata, tombstones, users
 from tests.conftest import CHEAP_HASHER
 
 FIELDS = {"title": "Tea", "summary": None, "tags": ["b", "a"], "importance": 4, "source": "chat"}
@@ -149,7 +145,7 @@ def test_nobody_restores_what_another_deleted(local, grant, memory, new_caller, 
 
 
 def kept(local):
-    with local._deployment.store._engine.connect() as connection:
+    with local._deployment.store.engine.connect() as connection:
         return connection.scalar(select(func.count()).select_from(tombstones))
 
 
@@ -169,7 +165,7 @@ def test_a_tombstone_is_kept_for_thirty_days(local, grant, memory, clock, new_ca
 
 def test_a_users_tombstones_go_with_the_account(local, grant, memory):
     gone(grant, memory["id"])
-    with local._deployment.store._engine.begin() as connection:
+    with local._deployment.store.engine.begin() as connection:
         for table in reversed(metadata.sorted_tables):
             if "user_id" in table.c and table is not tombstones:
                 connection.execute(delete(table).where(table.c.user_id == grant.user_id))
@@ -181,7 +177,7 @@ def test_nothing_of_the_text_is_kept(local, grant):
     digests = []
     for _ in range(2):
         gone(grant, grant.create("Likes tea", **FIELDS)["id"])
-    with local._deployment.store._engine.connect() as connection:
+    with local._deployment.store.engine.connect() as connection:
         for row in connection.execute(select(tombstones)).mappings():
             assert not re.search("tea|chat", str(dict(row)), re.IGNORECASE)
             digests.append(row["digest"])
@@ -192,38 +188,3 @@ def test_the_offer_stands_beside_the_credentials(grant):
     answer = grant.call.get(f"/access-requests/{grant.request_id}/credentials")
     assert answer.headers["Restore-Days"] == "30"
     assert answer.json().keys() == {"user_id", "memory_key", "encryption_key", "key_version"}
-
-
-def test_data_of_the_version_before_opens(backend, tmp_path):
-    url = backend.new_database() or sqlite_url(tmp_path / "service.db")
-    with closing(Store(url)) as store, store._engine.begin() as connection:
-        tombstones.drop(connection)  # this and the following is all that the version before had not
-        connection.exec_driver_sql("DROP INDEX access_requests_by_developer")
-        for column in (
-            "users.password_of_operator",
-            "connections.generation",
-            "connections.ended_at",
-        ):
-            table, name = column.split(".")
-            connection.exec_driver_sql(f"ALTER TABLE {table} DROP COLUMN {name}")
-        connection.exec_driver_sql(
-            "INSERT INTO users (id, email, password_hash, key_version, disabled, created_at)"
-            " VALUES ('u', 'ada@example.org', 'x', 1, false, '2026-03-01T12:00:00.000000Z')"
-        )
-        connection.exec_driver_sql("UPDATE meta SET value = '2' WHERE name = 'schema_version'")
-    for _ in range(2):
-        with closing(Store(url)) as store, store._engine.connect() as connection:
-            version = connection.exec_driver_sql("SELECT value FROM meta WHERE name = 'schema_version'")
-            assert version.scalar() == str(SCHEMA_VERSION) == "3"
-            assert connection.scalar(select(func.count()).select_from(tombstones)) == 0
-            assert not store.accounts.user("u").password_of_operator
-            indexes = [index["name"] for index in inspect(connection).get_indexes("access_requests")]
-            assert "access_requests_by_developer" in indexes
-
-
-def test_data_of_a_version_before_that_is_refused(tmp_path):
-    Store(sqlite_url(tmp_path / "service.db")).close()
-    with closing(sqlite3.connect(tmp_path / "service.db")) as connection, connection:
-        connection.execute("UPDATE meta SET value = '1' WHERE name = 'schema_version'")
-    with pytest.raises(ConfigError, match="schema version 1"):
-        Store(sqlite_url(tmp_path / "service.db"))

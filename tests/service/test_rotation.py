@@ -20,12 +20,13 @@ from memframe.envelope.rekeying import Rekeying
 from memframe.errors import ConfigError, NotFoundError
 from memframe.secret import Secret
 from memframe.service import run_local
-from memframe.service.cursors import Filter
 from memframe.service.deployment import open_deployment
-from memframe.service.keys import MasterKey
-from memframe.service.rotation import rotate_key
+from memframe.service.maintenance import rotate_key
+from memframe.service.master_key import MasterKey
 from memframe.service.store.engine import writing
+from memframe.service.store.memories import MemoryFilter
 from memframe.service.store.schema import memories
+from memframe.service.tokens import Bearer
 from tests.conftest import CHEAP_HASHER
 from tests.service.conftest import Caller, Grant
 
@@ -125,7 +126,7 @@ def test_a_rotation_of_the_master_key_that_is_killed_at_any_step_leaves_a_servic
 def test_a_process_with_the_old_master_key_gets_no_new_connection(backend, tmp_path):
     database = backend.new_database()
     with closing(open_deployment(tmp_path, database_url=database)) as before:
-        before.store._engine.dispose()
+        before.store.engine.dispose()
         assert rotate(tmp_path, database).exit_code == 0
         with pytest.raises(ConfigError, match="another master key"), before.store.naming_errors():
             before.add_user("ada@example.org", Secret("a long password"))
@@ -201,7 +202,7 @@ def test_a_create_repeated_after_the_rotation_is_answered_as_the_first_time(serv
 
 def test_what_the_old_key_does_not_open_stays_and_is_counted(service, grant):
     damaged, _ = grant.create("Likes tea")["id"], grant.create("Likes tea")
-    with writing(service._deployment.store._engine) as connection:
+    with writing(service._deployment.store.engine) as connection:
         connection.execute(update(memories).where(memories.c.id == damaged).values(content="mf1.1.AAAA"))
     rotation = rotate_key(service._deployment, grant.user_id)
     assert (rotation.key_version, rotation.n_sealed, rotation.n_unreadable) == (2, 1, 1)
@@ -210,7 +211,7 @@ def test_what_the_old_key_does_not_open_stays_and_is_counted(service, grant):
 
 
 def test_a_rotation_goes_on_over_many_batches(service, grant, monkeypatch):
-    monkeypatch.setattr("memframe.service.rotation.BATCH", 2)
+    monkeypatch.setattr("memframe.service.maintenance.RESEAL_BATCH", 2)
     for number in range(5):
         grant.create(f"memory {number}")
     assert rotate_key(service._deployment, grant.user_id).n_sealed == 5
@@ -231,7 +232,7 @@ def test_a_rotation_that_is_broken_off_has_not_happened(service, grant, monkeypa
     for number in range(4):
         grant.create(f"memory {number}")
     before = (grant.credentials(), contents(grant))
-    monkeypatch.setattr("memframe.service.rotation.BATCH", 2)
+    monkeypatch.setattr("memframe.service.maintenance.RESEAL_BATCH", 2)
     reseal, seen = Rekeying.reseal, []
 
     def fail_at_the_third(self, sealed):
@@ -262,7 +263,7 @@ def test_readers_go_on_during_a_rotation_and_see_the_old_state(service, grant):
     before = (grant.credentials(), contents(grant))
     with service._deployment.store.owned(grant.user_id) as mine:
         service._deployment.keyring(grant.user_id, mine).rotate()
-        mine.replace_contents({place: "resealed" for place, _ in next(mine.contents(at_a_time=9))})
+        mine.replace_contents({place: "resealed" for place, _ in next(mine.contents(batch_size=9))})
         assert (grant.credentials(), contents(grant)) == before
 
 
@@ -270,11 +271,11 @@ def test_what_was_begun_before_a_rotation_sees_one_moment(service, grant):
     grant.create("Likes tea")
     deployment = service._deployment
     developer_id = deployment.store.requests.get(grant.request_id).developer_id
-    with deployment.store.snapshot(developer_id=developer_id, user_id=grant.user_id) as before:
+    with deployment.store.snapshot(Bearer(developer_id, 0), grant.user_id) as before:
         service.rotate_key(grant.user_id)
         grant.create("Likes coffee", tags=["drinks"])
         keyring = deployment.keyring(grant.user_id, before)
-        ((_, memory),), _ = before.page(Filter(grant.user_id), after=0, limit=10)
+        ((_, memory),), _ = before.page(MemoryFilter(grant.user_id), after=0, limit=10)
         assert (keyring.present.version, keyring.present.envelope.open(memory.content)) == (1, "Likes tea")
         assert before.tags.all() == []
 

@@ -3,16 +3,19 @@
 import gc
 import re
 import socket
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 import requests
+import uvicorn
 
 from memframe.service import server
-from memframe.service.app import AppMaker
-from memframe.service.deployment import Addresses, Place, open_deployment
+from memframe.service.app import AppFactory, create_app
+from memframe.service.deployment import Addresses, ServiceConfig, open_deployment
+from memframe.service.local import serving_in_thread
+from memframe.service.server import listen
 from tests.conftest import serving_tests
 from tests.service.conftest import Caller, Grant
 
@@ -26,9 +29,9 @@ def unfrozen():
 @pytest.mark.usefixtures("unfrozen")
 def test_a_round_of_the_collector_leaves_out_what_was_there_when_it_began_to_serve(tmp_path):
     open_deployment(tmp_path).close()
-    app = AppMaker(Place(tmp_path), Addresses("http://127.0.0.1:8765"), log_json=False).make()
+    app = AppFactory(ServiceConfig(tmp_path), Addresses("http://127.0.0.1:8765"), log_json=False).make()
     assert len(gc.get_objects()) < 1000 < gc.get_freeze_count()
-    app._app._app.state.deployment.close()  # behind who guards the host, and who answers HEAD
+    app._app.state.deployment.close()
 
 
 # --- what a connection may send before it has asked for anything
@@ -262,3 +265,58 @@ def test_a_crowd_of_connections_is_told_so_and_those_that_are_there_go_on(monkey
         many[0].sendall(HEAD + b"\r\n")
         assert status_of(many[0].recv(65536)) == 200
     until_let_in(local)
+
+
+@pytest.mark.parametrize(
+    ("networks", "passes"), [((), 2), (("127.0.0.0/8",), 5)], ids=["counted", "of a proxy"]
+)
+def test_one_address_holds_a_bounded_number_of_connections_and_a_proxy_any(tmp_path, networks, passes):
+    deployment = open_deployment(tmp_path)
+    with closing(deployment), listen("127.0.0.1", 0) as listening, ExitStack() as stack:
+        app = create_app(deployment, Addresses("https://memories.example"))
+        server_ = uvicorn.Server(
+            server._config(
+                app, "https://memories.example", trusted_proxies=networks, connections_per_address=2
+            )
+        )
+        stack.enter_context(serving_in_thread(server_, listening))
+        address = listening.getsockname()
+        answers = []
+        for _ in range(5):
+            connection = stack.enter_context(socket.create_connection(address, 20))
+            connection.sendall(HEAD + b"\r\n")
+            answers.append(connection.recv(65536))
+        assert [status_of(answer) for answer in answers] == [200] * passes + [503] * (5 - passes)
+        assert passes == 5 or b"Your address has too many connections" in answers[-1]
+        assert all(b"strict-transport-security: " in answer for answer in answers)
+
+
+@pytest.mark.asvs("3.4.1", "3.4.3", "3.4.4")
+@pytest.mark.parametrize(
+    ("sent", "status"), [(HEAD + b"x: " + b"y" * 70_000, 431), (b"nonsense\r\n\r\n", 400), (HEAD, 408)]
+)
+def test_a_refusal_before_the_application_has_the_headers_of_every_answer(local, monkeypatch, sent, status):
+    monkeypatch.setattr(server, "HEAD_TIMEOUT_S", 0.3)
+    with connected(local) as connection:
+        connection.sendall(sent)
+        answer = answered(connection)
+    assert status_of(answer) == status
+    assert b"content-security-policy: default-src 'none'; " in answer
+    assert b"x-content-type-options: nosniff" in answer
+    assert b"strict-transport-security" not in answer, "over plain http it would be ignored"
+
+
+# --- health
+
+
+@pytest.mark.parametrize(("path", "status"), [("/healthz", "ok"), ("/readyz", "ready")])
+@pytest.mark.parametrize("host", ["127.0.0.1", "10.0.0.7:8080", "evil.example"])
+def test_it_is_well_under_whatever_name(service, path, status, host):
+    answer = requests.get(service.auth_url + path, headers={"Host": host}, timeout=20)
+    assert (answer.status_code, answer.json()) == (200, {"status": status})
+
+
+def test_other_addresses_are_not_open_to_other_names(service):
+    for path in ("/healthz/", "/healthz/x", "/", "/dashboard"):
+        answer = requests.get(service.auth_url + path, headers={"Host": "evil.example"}, timeout=20)
+        assert answer.status_code == 421

@@ -4,13 +4,24 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import create_engine
 from sqlalchemy.exc import IntegrityError
 
 from memframe.errors import ConfigError, ConflictError, NotFoundError
-from memframe.service.store import Store, UserToken, sqlite_url
+from memframe.secret import Secret
+from memframe.service.deployment import open_deployment
+from memframe.service.master_key import KEY_FILE, MasterKey
+from memframe.service.store import Store, UserToken, migrations, sqlite_url
+from memframe.service.store.memories import MemoryFilter
+from memframe.service.store.schema import REVISION, metadata
+from memframe.service.tokens import secret_hash
 
+FORMER = Path(__file__).with_name("former")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
@@ -199,7 +210,7 @@ def test_a_user_connected_twice_at_the_same_moment_is_connected_once(store, deve
 
 
 def test_of_many_writers_in_one_process_none_waits_for_the_lock_in_vain(store, developer, user, monkeypatch):
-    monkeypatch.setattr("memframe.service.store.sqlite.BUSY_TIMEOUT_MS", 0)
+    monkeypatch.setattr("memframe.service.store.engine.BUSY_TIMEOUT_MS", 0)
     pair = {"user_id": user.id, "developer_id": developer.id}
     store.accounts.connect(**pair, key_hash=lambda _: "c" * 64)
     with ThreadPoolExecutor(16) as pool:
@@ -226,13 +237,77 @@ def test_processes_that_start_at_the_same_moment_make_the_tables_once(backend, t
         store.close()
 
 
-def test_data_of_a_newer_version_is_refused(tmp_path):
+def restore(url, version):
+    """Make a database as the memframe of that schema wrote it: see ``former``."""
+    engine = create_engine(url)
+    script = (FORMER / f"schema_{version}_{engine.dialect.name}.sql").read_text()
+    with engine.begin() as connection:
+        driver = connection.connection.driver_connection
+        (driver.executescript if engine.dialect.name == "sqlite" else driver.execute)(script)
+    engine.dispose()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_data_of_an_earlier_schema_is_upgraded(backend, tmp_path, version):
+    url = backend.new_database() or sqlite_url(tmp_path / "memframe.db")
+    restore(url, version)
+    tmp_path.chmod(0o700)
+    MasterKey(Secret("0f" * 32)).save(tmp_path / KEY_FILE)
+    for _ in range(2):
+        with closing(open_deployment(tmp_path, database_url=url)) as deployment:
+            assert differences(deployment.store.engine) == []
+            ada, bob = sorted(deployment.store.accounts.users(), key=lambda user: user.email)
+            assert (ada.must_change_password, bob.must_change_password) == (False, version == 3)
+            with deployment.store.owned(ada.id) as mine:
+                page, _ = mine.page(MemoryFilter(ada.id), after=0, limit=10)
+                envelope = deployment.keyring(ada.id, mine).present.envelope
+                plain = envelope.open_many([memory.content for _, memory in page]).plain
+                assert [text.decode() for text in plain] == ["Likes tea", "Lives in Oslo"]
+                assert [tag.name for tag in mine.tags.all()] == ["drinks", "home", "stamps"]
+            (developer,) = deployment.store.accounts.developers()
+            assert (developer.api_key_hash, developer.token_epoch) == (secret_hash(Secret("mfk_former")), 0)
+            assert deployment.store.authorizations.token(secret_hash(Secret("mfr_former")))
+
+
+def differences(engine):
+    """What alembic would change to make the tables those of `schema`."""
+    with engine.connect() as connection:
+        return compare_metadata(MigrationContext.configure(connection), metadata)
+
+
+def test_a_new_database_is_as_the_scripts_would_make_it(store):
+    assert differences(store.engine) == []
+    scripts = sorted(Path(migrations.__file__).parent.glob("versions/schema_*.py"))
+    assert scripts[-1].stem == f"schema_{REVISION}"
+
+
+def test_of_processes_that_upgrade_at_the_same_moment_one_does(backend, tmp_path):
+    url = backend.new_database() or sqlite_url(tmp_path / "service.db")
+    restore(url, 2)
+    with ThreadPoolExecutor(4) as pool:
+        for store in pool.map(lambda _: Store(url), range(4)):
+            assert len(store.accounts.users()) == 2
+            store.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("UPDATE alembic_version SET version_num = '0099'", "schema version 99"),
+        (
+            "DROP TABLE alembic_version; UPDATE meta SET value = '1' WHERE name = 'schema_version'",
+            "version 1,",
+        ),
+    ],
+    ids=["newer", "oldest"],
+)
+def test_data_of_an_unknown_schema_is_refused(tmp_path, change, said):
     path = tmp_path / "service.db"
     Store(sqlite_url(path)).close()
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE meta SET value = '99' WHERE name = 'schema_version'")
-    connection.close()
-    with pytest.raises(ConfigError, match="schema version 99"):
+    with closing(sqlite3.connect(path)) as connection, connection:
+        assert connection.execute("SELECT value FROM meta").fetchone() == ("4",), "former versions refuse it"
+        connection.executescript(change)
+    with pytest.raises(ConfigError, match=said):
         Store(sqlite_url(path))
 
 
@@ -244,7 +319,7 @@ def test_a_file_that_is_no_database_is_refused_by_name(tmp_path):
 
 
 def test_sqlite_sees_every_commit_through_to_the_disk(tmp_path):
-    with closing(Store(sqlite_url(tmp_path / "service.db"))) as store, store._engine.connect() as connection:
+    with closing(Store(sqlite_url(tmp_path / "service.db"))) as store, store.engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
         assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1

@@ -9,13 +9,14 @@ from joserfc.jwk import OctKey
 
 from memframe.errors import AuthError, ConfigError
 from memframe.secret import Secret
-from memframe.service.keys import MasterKey
-from memframe.service.tokens import BearerTokens, Passwords, is_secret_of, new_secret, secret_hash
+from memframe.service.master_key import MasterKey
+from memframe.service.tokens import Bearer, BearerTokens, Passwords, is_secret_of, new_secret, secret_hash
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 KEY = bytes(range(32))
+DEVELOPER = Bearer("d-1", 2)
 CLAIMS = {
-    "iss": "http://a", "aud": "http://a/api/v1", "sub": "d-1", "jti": "x",
+    "iss": "http://a", "aud": "http://a/api/v1", "sub": "d-1", "jti": "x", "epoch": 2,
     "iat": int(NOON.timestamp()), "exp": int(NOON.timestamp()) + 60,
 }  # fmt: skip
 HEADER = {"alg": "HS256", "typ": "at+jwt"}
@@ -31,10 +32,10 @@ def forged(header=(), key=KEY, algorithms=None, **claims):
 
 
 def test_a_token_tells_whose_it_is():
-    token, expires_at = tokens().issue("d-1", 600)
+    token, expires_at = tokens().issue(DEVELOPER, 600)
     assert expires_at == NOON + timedelta(seconds=600)
-    assert tokens().developer_id(token) == "d-1"
-    assert tokens().developer_id(forged()) == "d-1"
+    assert tokens().check(token) == DEVELOPER
+    assert tokens().check(forged(epoch=None)) == Bearer("d-1", 0)
 
 
 @pytest.mark.asvs("9.1.1", "9.1.2", "9.1.3", "9.2.1", "9.2.2", "9.2.3", "10.3.1")
@@ -51,7 +52,8 @@ def test_a_token_tells_whose_it_is():
         forged(exp=int(NOON.timestamp())),
         forged(iat=int(NOON.timestamp()) + 60),
         forged(nbf=int(NOON.timestamp()) + 60),
-        *[forged(**{name: None}) for name in CLAIMS],
+        *[forged(**{name: None}) for name in CLAIMS if name != "epoch"],
+        forged(epoch="x"),
         Secret("eyJhbGciOiJub25lIiwidHlwIjoiYXQrand0In0.eyJzdWIiOiJkLTEifQ."),
         Secret("a.b.c"),
         Secret(""),
@@ -61,7 +63,7 @@ def test_a_token_tells_whose_it_is():
 )
 def test_a_token_that_is_not_quite_ours_is_refused(token):
     with pytest.raises(AuthError, match="not valid or has expired") as refusal:
-        tokens().developer_id(token)
+        tokens().check(token)
     assert refusal.value.status == 401
     assert refusal.value.__cause__ is None
 
@@ -70,14 +72,14 @@ def test_a_token_that_is_known_already_ends_in_time_and_opens_to_no_other():
     time = NOON
     ours = BearerTokens(KEY, issuer="http://a", audience="http://a/api/v1", now=lambda: time)
     token = forged()
-    assert ours.developer_id(token) == ours.developer_id(token) == "d-1"
+    assert ours.check(token) == ours.check(token) == DEVELOPER
     with pytest.raises(AuthError):
-        ours.developer_id(Secret(token.reveal()[:-2]))
+        ours.check(Secret(token.reveal()[:-2]))
     time += timedelta(seconds=59)
-    assert ours.developer_id(token) == "d-1"
+    assert ours.check(token) == DEVELOPER
     time += timedelta(seconds=1)
     with pytest.raises(AuthError):
-        ours.developer_id(token)
+        ours.check(token)
 
 
 @pytest.mark.asvs("7.2.3", "11.2.3", "11.5.1")

@@ -1,27 +1,24 @@
-"""The API of the specification: one function an endpoint, one file a subject.
+"""The API of the specification, one function an endpoint.
 
-Nothing that waits stands in the way of whoever else is waiting: a search runs in a thread, writes have
-threads of their own, which wait for the database's lock and for the disk, and short reads stay on the event
-loop only where the database is a file of this machine.
+Searches run in threads of their own, writes in those of the group commit; short reads run on the event loop only with
+SQLite, which answers at once.
 """
 
 from __future__ import annotations
 
 from litestar import Router
 
+from memframe.service.api.accounts import ACCOUNT_ROUTES
 from memframe.service.api.memories import MEMORY_ROUTES
-from memframe.service.api.requests import REQUEST_ROUTES
-from memframe.service.api.tags import TAG_ROUTES
-from memframe.service.api.tokens import TOKEN_ROUTES
 from memframe.service.deployment import API_PREFIX
-from memframe.service.methods import options_of
+from memframe.service.http_errors import options_handlers
 
 
-def api_router() -> Router:
-    """Every endpoint, below the prefix of this version."""
-    routes = [*TOKEN_ROUTES, *REQUEST_ROUTES, *MEMORY_ROUTES, *TAG_ROUTES]
+def make_api_router() -> Router:
+    """Return all endpoints, below the prefix of this version."""
+    routes = [*ACCOUNT_ROUTES, *MEMORY_ROUTES]
     return Router(
         API_PREFIX,
-        route_handlers=[*options_of(routes), *routes],
+        route_handlers=[*options_handlers(routes), *routes],
         response_headers={"Cache-Control": "no-store"},
     )

@@ -1,4 +1,4 @@
-"""What every endpoint does with a request and an answer: decode strictly, know who asks, encode."""
+"""Shared by all endpoints: decode requests strictly, authenticate the developer, encode answers."""
 
 from __future__ import annotations
 
@@ -16,54 +16,55 @@ from memframe import wire
 from memframe.errors import InvalidError
 from memframe.secret import Secret, secret_from_wire
 from memframe.service.deployment import Deployment
-from memframe.service.rules import checked_text, invalid
 from memframe.service.store import Memories
-from memframe.service.tokens import BearerTokens, bad_token
+from memframe.service.tokens import Bearer, BearerTokens, bad_token
+from memframe.service.validation import check_text, invalid
 
 Body = TypeVar("Body", bound=Struct)
 Result = TypeVar("Result")
 ApiRequest = Request[Any, Any, State]
 
 
-def route(endpoint: wire.Endpoint) -> str:
-    """The path of an endpoint as the web framework writes it.
+def route_of(endpoint: wire.Endpoint) -> str:
+    """Return the path of an endpoint as Litestar writes it.
 
-    >>> route(wire.TAG)
+    >>> route_of(wire.TAG)
     '/tags/{tag_id:str}'
     """
     return endpoint.path.replace("}", ":str}")
 
 
 def deployment_of(request: ApiRequest) -> Deployment:
-    """The service that a request has reached."""
+    """Return the service of a request."""
     deployment: Deployment = request.app.state.deployment
     return deployment
 
 
-def bearer_of(request: ApiRequest) -> str:
-    """Id of the developer whose bearer token came with a request; `AuthError` where none is good.
+def bearer_of(request: ApiRequest) -> Bearer:
+    """Check the bearer token of a request; `AuthError` where it has none that is valid.
 
-    Whether the account is still open, the database says along with the grant.
+    The query for the grant checks that the account is enabled, and the token's epoch.
     """
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.casefold() != "bearer" or not token:
         raise bad_token()
     tokens: BearerTokens = request.app.state.bearer_tokens
-    return tokens.developer_id(Secret(token.strip()))
+    return tokens.check(Secret(token.strip()))
 
 
 def developer_of(request: ApiRequest) -> str:
-    """The same where no grant is asked for: `AuthError` for an account that was closed, too."""
-    developer_id = bearer_of(request)
-    developer = deployment_of(request).store.accounts.developer(developer_id)
-    if developer is None or developer.disabled:
-        raise bad_token()
-    return developer_id
+    """Check the bearer token and the account where no grant is queried; return the developer's id."""
+    bearer = bearer_of(request)
+    deployment_of(request).store.check_bearer(bearer)
+    return bearer.developer_id
 
 
 def decode(kind: type[Body], request: ApiRequest, body: bytes) -> Body:
-    """A JSON body as a struct, with strict types; `InvalidError` says what is wrong and where."""
-    _check_media_type(request.headers.get("content-type", ""))
+    """Decode a JSON body with strict types; `InvalidError` says what is wrong and where."""
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().casefold()
+    if media_type and media_type != "application/json" and not media_type.endswith("+json"):
+        message = "send the body as Content-Type: application/json"
+        raise InvalidError(message, status=415, code="unsupported_media_type")
     try:
         return msgspec.json.decode(body, type=kind, dec_hook=secret_from_wire)
     except msgspec.ValidationError as error:
@@ -74,23 +75,16 @@ def decode(kind: type[Body], request: ApiRequest, body: bytes) -> Body:
         raise invalid("the body is nested too deeply", "malformed_json") from None
 
 
-def _check_media_type(content_type: str) -> None:
-    media_type = content_type.partition(";")[0].strip().casefold()
-    if media_type and media_type != "application/json" and not media_type.endswith("+json"):
-        message = "send the body as Content-Type: application/json"
-        raise InvalidError(message, status=415, code="unsupported_media_type")
-
-
 def query(request: ApiRequest, name: str) -> str | None:
-    """A query parameter; None where it is absent or empty, refused where it comes twice."""
+    """Return a query parameter, None where it is absent or empty; `InvalidError` where it comes twice."""
     values = request.query_params.getall(name, [])
     if len(values) > 1:
         raise invalid(f"the query parameter {name} is given {len(values)} times; give it once")
-    return checked_text(values[0], name) if values and values[0] else None
+    return check_text(values[0], name) if values and values[0] else None
 
 
-def needed_query(request: ApiRequest, name: str) -> str:
-    """A query parameter that must be there."""
+def required_query(request: ApiRequest, name: str) -> str:
+    """Return a query parameter; `InvalidError` where it is absent."""
     value = query(request, name)
     if value is None:
         raise invalid(f"the query parameter {name} is missing", "missing_parameter")
@@ -98,27 +92,26 @@ def needed_query(request: ApiRequest, name: str) -> str:
 
 
 def quick_read(handler: Callable[..., Response[bytes]]) -> Callable[..., Awaitable[Response[bytes]]]:
-    """A handler that reads little: on the event loop where the database answers at once, else in a thread."""
+    """Run a handler that reads little on the event loop with SQLite, else in a thread."""
 
     @wraps(handler)
-    async def answered(**given: Any) -> Response[bytes]:
+    async def run(**given: Any) -> Response[bytes]:
         threads = deployment_of(given["request"]).store.reading_threads
         if threads is None:
             return handler(**given)
         return await asyncio.get_running_loop().run_in_executor(threads, partial(handler, **given))
 
-    return answered
+    return run
 
 
-async def written(
-    request: ApiRequest, do: Callable[[Memories], Result], *, developer_id: str, user_id: str
+async def write(
+    request: ApiRequest, do: Callable[[Memories], Result], bearer: Bearer, user_id: str
 ) -> Result:
-    """The result of a write to one user's memories, once it is on the disk."""
-    store = deployment_of(request).store
-    return await asyncio.wrap_future(store.write(do, developer_id=developer_id, user_id=user_id))
+    """Write to one user's memories, and wait until it is on the disk."""
+    return await asyncio.wrap_future(deployment_of(request).store.write(do, bearer, user_id))
 
 
 def answer(body: Struct, status: int = 200, *, headers: Mapping[str, str] | None = None) -> Response[bytes]:
-    """A struct as JSON; the only place where a secret of an answer is in the open."""
+    """Encode a struct as JSON, secrets included."""
     content = wire.encode(body).reveal()
     return Response(content, status_code=status, media_type="application/json", headers=headers)

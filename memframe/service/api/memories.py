@@ -1,14 +1,21 @@
-"""``/memory-blobs``: a user's memories, listed, read, written and deleted behind a live grant.
+"""``/memory-blobs`` and ``/tags``: one user's memories, behind a live grant.
 
-Content is stored sealed; `Keyring.as_stored` decides how. Writes that come at the same time go to the disk
-together (`memframe.service.store.writers`).
+Content is stored sealed: see `UserKeyring.seal`. Writes are committed in groups: see
+`memframe.service.store.batching`.
+
+An ``Idempotency-Key`` is stored in the transaction that creates the memory. For 24 hours the same key with the same
+body gets the first answer again, and with another body 422. While the first request is being processed, a second one
+gets 409; if another process works on the first, it waits instead.
 """
 
 from __future__ import annotations
 
+import hmac
 from asyncio import wrap_future
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
+from threading import Lock
 from typing import Any
 
 import msgspec
@@ -17,70 +24,70 @@ from litestar.params import FromPath, RawBody
 from msgspec import UNSET, structs
 
 from memframe import wire
-from memframe.service import rules
+from memframe.service import validation
+from memframe.service.api.accounts import wrong_memory_key
 from memframe.service.api.exchange import (
     ApiRequest,
     answer,
     bearer_of,
     decode,
     deployment_of,
-    needed_query,
     query,
     quick_read,
-    route,
-    written,
+    required_query,
+    route_of,
+    write,
 )
-from memframe.service.api.idempotency import attempt_of, in_flight_of, keyed_hash
-from memframe.service.api.requests import wrong_memory_key
-from memframe.service.cursors import Filter
 from memframe.service.deployment import Deployment
-from memframe.service.keyring import Keyring
-from memframe.service.search import search_page
+from memframe.service.listing import search_page
 from memframe.service.store import Memories
-from memframe.service.throttle import Searches
+from memframe.service.store.memories import IdempotentRequest, MemoryFilter, still_in_flight
+from memframe.service.throttle import SearchPool
+from memframe.service.user_keyring import UserKeyring
 
 
-@get(route(wire.LIST_MEMORIES))
+@get(route_of(wire.LIST_MEMORIES))
 async def list_memories(request: ApiRequest) -> Response[bytes]:
-    """A page of a user's memories, in the order of their creation."""
+    """List a user's memories, a page at a time, in the order of creation."""
     if query(request, "searchQuery"):  # may take long
-        searches: Searches = request.app.state.searches
-        return await searches.run(bearer_of(request), partial(_listed, request))
-    return await quick_read(_listed)(request=request)
+        searches: SearchPool = request.app.state.searches
+        return await searches.run(bearer_of(request).developer_id, partial(_list, request))
+    return await quick_read(_list)(request=request)
 
 
-@get(route(wire.GET_MEMORY))
+@get(route_of(wire.GET_MEMORY))
 async def get_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[bytes]:
-    """One memory of a user."""
-    asking = {"developer_id": bearer_of(request), "user_id": needed_query(request, "user_id")}
-    rules.checked_text(memory_id, "the memory id")
+    """Read one memory."""
+    bearer, user_id = bearer_of(request), required_query(request, "user_id")
+    validation.check_text(memory_id, "the memory id")
     if lookups := deployment_of(request).store.lookups:
-        found = await wrap_future(lookups.submit(memory_id, **asking))
+        found = await wrap_future(lookups.submit(memory_id, **bearer._asdict(), user_id=user_id))
         if found:
             return answer(found)
-    return await _got(request=request, memory_id=memory_id, asking=asking)  # or why it is refused
+    # from SQLite; or from PostgreSQL, to find out why there was none
+    return await quick_read(_get)(request=request, grant=(memory_id, bearer, user_id))
 
 
-@post(route(wire.CREATE_MEMORY))
+@post(route_of(wire.CREATE_MEMORY))
 async def create_memory(request: ApiRequest, body: RawBody) -> Response[bytes]:
-    """A new memory; the same ``Idempotency-Key`` once more is answered as the first time.
+    """Write a new memory.
 
-    With ``Restores`` it is a deleted one, which has its id and its times again where its tombstone is kept.
+    With ``Restores`` it is a deleted one, with its id and times where its tombstone is kept.
     """
-    deployment, developer_id = deployment_of(request), bearer_of(request)
+    deployment, bearer = deployment_of(request), bearer_of(request)
     new = decode(wire.MemoryCreate, request, body)
     fields, tag_names = _columns(new), _tag_names(new) or ()
-    content = rules.checked_text(new.content, "content")
-    attempt, restores = attempt_of(request, body), request.headers.get(wire.RESTORES)
-    _check_user_id(new)
+    content = validation.check_text(new.content, "content")
+    attempt, restores = _idempotent_request(request, body), request.headers.get(wire.RESTORES)
+    validation.check_text(new.user_id, "user_id")
 
     def create(memories: Memories) -> wire.MemoryBlobResponse:
-        _check_memory_key(deployment, developer_id, new, memories.key_generation)
-        before = memories.replays.recall(attempt) if attempt else None
+        _check_memory_key(deployment, bearer.developer_id, new, memories.key_generation)
+        before = memories.idempotency.find(attempt) if attempt else None
         if before:
-            return memories.as_added(before, fields, tag_names, was_restored=before == restores)
+            return memories.repeat_added(before, fields, tag_names, was_restored=before == restores)
         keyring = deployment.keyring(new.user_id, memories)
-        columns = {**fields, "content": keyring.as_stored(content)}
+        columns = {**fields, "content": keyring.seal(content)}
         tombstone = memories.take_tombstone(restores) if restores else None
         if restores and tombstone:
             columns |= {"id": restores, "created_at": tombstone.created_at}
@@ -88,101 +95,112 @@ async def create_memory(request: ApiRequest, body: RawBody) -> Response[bytes]:
                 columns["updated_at"] = tombstone.updated_at
         created = memories.add(columns, tag_names)
         if attempt:
-            memories.replays.remember(attempt, created.id)
+            memories.idempotency.add(attempt, created.id)
         return created
 
-    with in_flight_of(request).alone(developer_id, attempt):
-        created = await written(request, create, developer_id=developer_id, user_id=new.user_id)
+    in_flight: InFlightKeys = request.app.state.in_flight
+    with in_flight.hold(bearer.developer_id, attempt):
+        created = await write(request, create, bearer, new.user_id)
     return answer(created, status=201)
 
 
-@patch(route(wire.UPDATE_MEMORY))
+@patch(route_of(wire.UPDATE_MEMORY))
 async def update_memory(request: ApiRequest, memory_id: FromPath[str], body: RawBody) -> Response[bytes]:
-    """Change the fields that are sent, and no other."""
-    deployment, developer_id = deployment_of(request), bearer_of(request)
+    """Change the fields of a memory that are sent."""
+    deployment, bearer = deployment_of(request), bearer_of(request)
     sent = decode(wire.MemoryPatch, request, body)
     fields, tag_names = _columns(sent), _tag_names(sent)
-    content = None if sent.content is UNSET else rules.checked_text(sent.content, "content")
-    rules.checked_text(memory_id, "the memory id")
-    _check_user_id(sent)
+    content = None if sent.content is UNSET else validation.check_text(sent.content, "content")
+    validation.check_text(memory_id, "the memory id")
+    validation.check_text(sent.user_id, "user_id")
 
     def change(memories: Memories) -> wire.MemoryBlobResponse:
-        _check_memory_key(deployment, developer_id, sent, memories.key_generation)
+        _check_memory_key(deployment, bearer.developer_id, sent, memories.key_generation)
         if content is None:
             return memories.change(memory_id, fields, tag_names)
-        sealed = deployment.keyring(sent.user_id, memories).as_stored(content)
+        sealed = deployment.keyring(sent.user_id, memories).seal(content)
         return memories.change(memory_id, {**fields, "content": sealed}, tag_names)
 
-    return answer(await written(request, change, developer_id=developer_id, user_id=sent.user_id))
+    return answer(await write(request, change, bearer, sent.user_id))
 
 
-@delete(route(wire.DELETE_MEMORY), status_code=200)
+@delete(route_of(wire.DELETE_MEMORY), status_code=200)
 async def delete_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[bytes]:
-    """Remove a memory for good; a tombstone with its times, and none of its text, is kept for a while."""
-    deployment, developer_id = deployment_of(request), bearer_of(request)
-    user_id = needed_query(request, "user_id")
-    rules.checked_text(memory_id, "the memory id")
+    """Delete a memory for good."""
+    deployment, bearer = deployment_of(request), bearer_of(request)
+    user_id = required_query(request, "user_id")
+    validation.check_text(memory_id, "the memory id")
 
     def remove(memories: Memories) -> None:
         deleted = memories.delete(memory_id)
         keyring = deployment.keyring(user_id, memories)
         memories.add_tombstone(deleted, _digest(deployment, keyring, memory_id, structs.asdict(deleted)))
 
-    await written(request, remove, developer_id=developer_id, user_id=user_id)
+    await write(request, remove, bearer, user_id)
     return answer(wire.Deleted(success=True))
 
 
+@get(route_of(wire.LIST_TAGS))
 @quick_read
-def _got(request: ApiRequest, memory_id: str, asking: Mapping[str, str]) -> Response[bytes]:
-    return answer(deployment_of(request).store.memory(memory_id, **asking))
+def list_tags(request: ApiRequest) -> Response[bytes]:
+    """List the tags of a user."""
+    memories = deployment_of(request).store.granted(bearer_of(request), required_query(request, "user_id"))
+    return answer(wire.TagList(memories.tags.all()))
 
 
-def _listed(request: ApiRequest) -> Response[bytes]:
-    deployment, developer_id = deployment_of(request), bearer_of(request)
-    chosen = _filter(request)
-    limit = rules.page_limit(query(request, "limit"))
+@get(route_of(wire.TAG))
+@quick_read
+def get_tag(request: ApiRequest, tag_id: FromPath[str]) -> Response[bytes]:
+    """Read one tag."""
+    memories = deployment_of(request).store.granted(bearer_of(request), required_query(request, "user_id"))
+    return answer(memories.tags.get(validation.check_text(tag_id, "the tag id")))
+
+
+def _get(request: ApiRequest, grant: tuple[Any, ...]) -> Response[bytes]:
+    return answer(deployment_of(request).store.memory(*grant))
+
+
+def _list(request: ApiRequest) -> Response[bytes]:
+    deployment, bearer = deployment_of(request), bearer_of(request)
+    chosen = MemoryFilter(
+        user_id=required_query(request, "user_id"),
+        tags=validation.parse_tags(query(request, "tags")),
+        search=(query(request, "searchQuery") or "").casefold(),
+        min_importance=validation.parse_importance(query(request, "importance")),
+    )
+    limit = validation.parse_limit(query(request, "limit"))
     cursor = query(request, "cursor")
-    asking = {"developer_id": developer_id, "user_id": chosen.user_id}
     if chosen.search:
-        with deployment.store.snapshot(**asking) as memories:
+        with deployment.store.snapshot(bearer, chosen.user_id) as memories:
             after = deployment.cursors.open(cursor, chosen) if cursor else 0
             envelope = deployment.keyring(chosen.user_id, memories).present.envelope
-            page, are_more = search_page(memories, envelope, chosen, after=after, limit=limit)
+            page, has_more = search_page(memories, envelope, chosen, after=after, limit=limit)
     else:
-        memories = deployment.store.granted(**asking)
+        memories = deployment.store.granted(bearer, chosen.user_id)
         after = deployment.cursors.open(cursor, chosen) if cursor else 0
-        page, are_more = memories.page(chosen, after=after, limit=limit)
-    further = deployment.cursors.seal(page[-1][0], chosen) if are_more else None
+        page, has_more = memories.page(chosen, after=after, limit=limit)
+    further = deployment.cursors.seal(page[-1][0], chosen) if has_more else None
     return answer(wire.MemoryPage([memory for _, memory in page], further))
 
 
-def _filter(request: ApiRequest) -> Filter:
-    return Filter(
-        user_id=needed_query(request, "user_id"),
-        tags=rules.tags_filter(query(request, "tags")),
-        search=(query(request, "searchQuery") or "").casefold(),
-        min_importance=rules.importance_filter(query(request, "importance")),
-    )
-
-
 def _columns(sent: wire.MemoryFields) -> dict[str, Any]:
-    """The plain columns that were sent, checked."""
+    """Check and return the sent fields, tags and content apart."""
     texts = {name: getattr(sent, name) for name in ("title", "summary", "source")}
     scores = {name: getattr(sent, name) for name in ("importance", "confidence")}
     return {
-        name: rules.checked_text(text, name) if text else text
+        name: validation.check_text(text, name) if text else text
         for name, text in texts.items()
         if text is not UNSET
-    } | {name: rules.score(value, name) for name, value in scores.items() if value is not UNSET}
+    } | {name: validation.check_score(value, name) for name, value in scores.items() if value is not UNSET}
 
 
 def _tag_names(sent: wire.MemoryFields) -> tuple[str, ...] | None:
-    """The whole new list of tags; None where it was not sent."""
-    return None if sent.tags is UNSET else rules.tag_names(sent.tags or ())
+    """Return the new list of tags; None where it was not sent."""
+    return None if sent.tags is UNSET else validation.check_tag_names(sent.tags or ())
 
 
-def _digest(deployment: Deployment, keyring: Keyring, memory_id: str, columns: Mapping[str, Any]) -> str:
-    """Digest the fields of a memory, so that the same ones are known again whichever way their content is sealed."""
+def _digest(deployment: Deployment, keyring: UserKeyring, memory_id: str, columns: Mapping[str, Any]) -> str:
+    """Make a keyed digest of a memory's fields, which does not depend on how the content is sealed."""
     plain = keyring.present.envelope.open_many([columns["content"]]).plain[0]
     texts = [columns.get(name) for name in ("title", "summary", "source")]
     scores = [columns.get(name) for name in ("importance", "confidence")]
@@ -193,11 +211,7 @@ def _digest(deployment: Deployment, keyring: Keyring, memory_id: str, columns: M
         *(None if score is None else float(score) for score in scores),
         *sorted(columns["tags"]),
     ]
-    return keyed_hash(deployment.master_key.first.derive("tombstones"), msgspec.json.encode(fields))
-
-
-def _check_user_id(sent: wire.MemoryFields) -> None:
-    rules.checked_text(sent.user_id, "user_id")
+    return _keyed_hash(deployment.master_key.first.derive("tombstones"), msgspec.json.encode(fields))
 
 
 def _check_memory_key(
@@ -208,4 +222,47 @@ def _check_memory_key(
         raise wrong_memory_key()
 
 
-MEMORY_ROUTES = [list_memories, get_memory, create_memory, update_memory, delete_memory]
+def _idempotent_request(request: ApiRequest, body: bytes) -> IdempotentRequest | None:
+    key = request.headers.get("idempotency-key")
+    if key is None:
+        return None
+    if not 0 < len(key) <= validation.MAX_IDEMPOTENCY_KEY_CHARS:
+        message = f"Idempotency-Key must have 1 to {validation.MAX_IDEMPOTENCY_KEY_CHARS} characters"
+        raise validation.invalid(message, "invalid_idempotency_key")
+    hash_key = deployment_of(request).master_key.first.derive("idempotency")
+    restores = request.headers.get(wire.RESTORES)
+    asked = body if restores is None else b"\0".join((body, restores.encode()))  # no JSON has a NUL
+    return IdempotentRequest(_keyed_hash(hash_key, key.encode()), _keyed_hash(hash_key, asked))
+
+
+def _keyed_hash(hash_key: bytes, value: bytes) -> str:
+    """Hash plaintext so that the database alone reveals nothing of it."""
+    return hmac.digest(hash_key, value, "sha256").hex()
+
+
+class InFlightKeys:
+    """Idempotency keys that this process is working on."""
+
+    def __init__(self) -> None:
+        self._keys: set[tuple[str, str]] = set()
+        self._lock = Lock()
+
+    @contextmanager
+    def hold(self, developer_id: str, attempt: IdempotentRequest | None) -> Iterator[None]:
+        """Refuse other requests of the developer with this key during the block."""
+        if attempt is None:
+            yield
+            return
+        key = (developer_id, attempt.key_hash)
+        with self._lock:
+            if key in self._keys:
+                raise still_in_flight()
+            self._keys.add(key)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._keys.remove(key)
+
+
+MEMORY_ROUTES = [list_memories, get_memory, create_memory, update_memory, delete_memory, list_tags, get_tag]

@@ -1,20 +1,32 @@
-"""Developers and users in the database: who they are, and the hashes and keys they are known by."""
+"""Developers, users, their keys and sessions, and which developer has a memory key of which user."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Connection, Engine, Table, bindparam, delete, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    Table,
+    bindparam,
+    delete,
+    insert,
+    literal,
+    select,
+    tuple_,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from memframe.errors import ConflictError, NotFoundError
+from memframe.service.clock import Clock, format_instant
 from memframe.service.logs import log_event
-from memframe.service.store.engine import columns_of, fetch_all, fetch_one, writing
-from memframe.service.store.postgresql import lock_schema
+from memframe.service.store.engine import columns_of, fetch_all, fetch_one, lock_schema, writing
 from memframe.service.store.schema import (
     access_requests,
     authorization_codes,
@@ -25,16 +37,25 @@ from memframe.service.store.schema import (
     user_tokens,
     users,
 )
-from memframe.service.times import Clock
+from memframe.service.store.statements import Queries, SqlStatement
+
+SESSION_LIFETIME = timedelta(hours=12)
+REWRAP_BATCH = 1000
+
+Rewrap = Callable[[str, int, bytes], bytes]
+"""Wraps a user's key with another master key: takes user id, version and the old wrapping."""
 
 _DEVELOPER_BY = {
     name: select(developers).where(developers.c[name] == bindparam(name))
     for name in ("id", "api_key_hash", "client_id")
 }
+_LOCK_USER = (
+    select(users.c.key_version).where(users.c.id == bindparam("user_id")).with_for_update(key_share=True)
+)
 
 
 class Developer(Struct, frozen=True):
-    """An application that asks for access."""
+    """An application that asks for access; bearer tokens of an earlier `token_epoch` are not valid."""
 
     id: str
     name: str
@@ -44,6 +65,7 @@ class Developer(Struct, frozen=True):
     redirect_uris: tuple[str, ...]
     disabled: bool
     created_at: datetime
+    token_epoch: int = 0
 
 
 class User(Struct, frozen=True):
@@ -55,54 +77,30 @@ class User(Struct, frozen=True):
     key_version: int
     disabled: bool
     created_at: datetime
-    password_of_operator: bool = False
+    must_change_password: bool = False
 
 
 class ConnectedDeveloper(Struct, frozen=True):
-    """An application that has a memory key of a user's."""
+    """An application that has a memory key of a user."""
 
     id: str
     name: str
     created_at: datetime
 
 
-_LOCKED_USER = (
-    select(users.c.key_version).where(users.c.id == bindparam("user_id")).with_for_update(key_share=True)
-)
-
-
 class Accounts:
-    """Queries on developers, users, users' keys and the connections between the two."""
+    """Queries on developers, users and the connections between them."""
 
     def __init__(self, engine: Engine, *, now: Clock) -> None:
         self._engine = engine
         self._now = now
 
-    def add_developer(
-        self,
-        *,
-        name: str,
-        api_key_hash: str,
-        client_id: str,
-        client_secret_hash: str,
-        redirect_uris: tuple[str, ...],
-        only_first: bool = False,
-    ) -> Developer:
-        """Add an application; `ConflictError` where it is to be the first and there is one already."""
-        developer = Developer(
-            id=str(uuid4()),
-            name=name,
-            api_key_hash=api_key_hash,
-            client_id=client_id,
-            client_secret_hash=client_secret_hash,
-            redirect_uris=redirect_uris,
-            disabled=False,
-            created_at=self._now(),
-        )
+    def add_developer(self, *, only_first: bool = False, **columns: Any) -> Developer:
+        """Add an application; with `only_first`, `ConflictError` where there is one already."""
+        developer = Developer(id=str(uuid4()), disabled=False, created_at=self._now(), **columns)
         with writing(self._engine) as connection:
             if only_first:
-                if self._engine.dialect.name == "postgresql":  # SQLite has but one writer anyway
-                    lock_schema(connection)
+                lock_schema(connection)
                 if connection.scalar(select(developers.c.id).limit(1)) is not None:
                     message = "there is a developer already; `memframe service list` shows all"
                     raise ConflictError(message, status=409, code="developer_exists")
@@ -110,25 +108,25 @@ class Accounts:
         return developer
 
     def developer(self, developer_id: str) -> Developer | None:
-        """The application with an id."""
+        """Return a developer by id."""
         return self._developer(id=developer_id)
 
     def developer_by_api_key(self, api_key_hash: str) -> Developer | None:
-        """The application whose API key has this hash."""
+        """Return a developer by the hash of the API key."""
         return self._developer(api_key_hash=api_key_hash)
 
     def developer_by_client_id(self, client_id: str) -> Developer | None:
-        """The application as OAuth knows it."""
+        """Return a developer by the client_id of OAuth."""
         return self._developer(client_id=client_id)
 
     def developers(self) -> list[Developer]:
-        """All applications, oldest first."""
+        """Return all developers, oldest first."""
         with self._engine.connect() as connection:
             query = select(developers).order_by(developers.c.created_at, developers.c.id)
             return fetch_all(connection, Developer, query)
 
     def set_developer_secret(self, developer_id: str, **hashes: str) -> None:
-        """Replace ``api_key_hash`` or ``client_secret_hash``; the old one is refused from the next call on."""
+        """Replace ``api_key_hash`` or ``client_secret_hash``."""
         with writing(self._engine) as connection:
             connection.execute(update(developers).where(developers.c.id == developer_id).values(**hashes))
 
@@ -139,9 +137,9 @@ class Accounts:
         email: str,
         password_hash: str,
         wrapped_key: bytes,
-        password_of_operator: bool = False,
+        must_change_password: bool = False,
     ) -> User:
-        """Add a person with the first version of the encryption key; the e-mail ignores case."""
+        """Add a user and the first version of the encryption key; `ConflictError` where the e-mail is taken."""
         user = User(
             user_id,
             email.casefold(),
@@ -149,7 +147,7 @@ class Accounts:
             1,
             disabled=False,
             created_at=self._now(),
-            password_of_operator=password_of_operator,
+            must_change_password=must_change_password,
         )
         try:
             with writing(self._engine) as connection:
@@ -162,56 +160,56 @@ class Accounts:
         return user
 
     def user(self, user_id: str) -> User | None:
-        """The person with an id."""
+        """Return a user by id."""
         return self._user(users.c.id == user_id)
 
     def user_by_email(self, email: str) -> User | None:
-        """The person with an e-mail address, whatever its case."""
+        """Return a user by e-mail address, ignoring case."""
         return self._user(users.c.email == email.casefold())
 
-    def set_password(self, user_id: str, password_hash: str, *, of_operator: bool) -> None:
-        """Give a person another password, and sign the person out everywhere.
+    def users(self) -> list[User]:
+        """Return all users, oldest first."""
+        with self._engine.connect() as connection:
+            return fetch_all(connection, User, select(users).order_by(users.c.created_at, users.c.id))
 
-        ``of_operator`` notes that somebody else knows it, which the dashboard says until it is changed.
-        """
-        values = {"password_hash": password_hash, "password_of_operator": of_operator}
+    def set_password(self, user_id: str, password_hash: str, *, must_change: bool) -> None:
+        """Replace a user's password, and end all sessions."""
+        values = {"password_hash": password_hash, "must_change_password": must_change}
         with writing(self._engine) as connection:
             connection.execute(update(users).where(users.c.id == user_id).values(**values))
             connection.execute(delete(sessions).where(sessions.c.user_id == user_id))
 
     def set_disabled(self, kind: type[Developer | User], account_id: str, *, disabled: bool) -> None:
-        """Close an application's or a person's account, or open it again; it holds for the next call.
+        """Disable or enable an account, from the next call on.
 
-        Sessions, codes and tokens end with the closing: none of them comes back when the account is opened again.
+        Disabling ends sessions, codes and tokens: none of them is valid after the account is enabled again.
         """
         accounts = developers if kind is Developer else users
-        column = "developer_id" if kind is Developer else "user_id"
+        owner = "developer_id" if kind is Developer else "user_id"
         with writing(self._engine) as connection:
-            connection.execute(update(accounts).where(accounts.c.id == account_id).values(disabled=disabled))
+            values: dict[str, Any] = {"disabled": disabled}
+            if disabled and kind is Developer:
+                values["token_epoch"] = developers.c.token_epoch + 1
+            connection.execute(update(accounts).where(accounts.c.id == account_id).values(values))
             if disabled and kind is User:
                 connection.execute(delete(sessions).where(sessions.c.user_id == account_id))
-            ending = ((authorization_codes, "used_at"), (user_tokens, "revoked_at")) if disabled else ()
-            for table, ended in ending:
-                holds = (table.c[column] == account_id) & table.c[ended].is_(None)
-                connection.execute(update(table).where(holds).values({ended: self._now()}))
-        log_event("account closed" if disabled else "account opened", **{column: account_id})
-
-    def users(self) -> list[User]:
-        """All people, oldest first."""
-        with self._engine.connect() as connection:
-            return fetch_all(connection, User, select(users).order_by(users.c.created_at, users.c.id))
+            ended = ((authorization_codes, "used_at"), (user_tokens, "revoked_at")) if disabled else ()
+            for table, ended_at in ended:
+                valid = (table.c[owner] == account_id) & table.c[ended_at].is_(None)
+                connection.execute(update(table).where(valid).values({ended_at: self._now()}))
+        log_event("account closed" if disabled else "account opened", **{owner: account_id})
 
     def connect(self, *, user_id: str, developer_id: str, key_hash: Callable[[int], str]) -> int:
-        """Note that a developer is given a user's memory key; return the generation of the key.
+        """Store that a developer gets a user's memory key; return the generation of the key.
 
-        A second time changes nothing. After `disconnect` the generation is the next one. A database that locks
-        rows keeps the user's: of two exchanges at once, the second sees the first.
+        Connecting again changes nothing; after `disconnect` the generation is the next one. The user's row is locked,
+        so that of two exchanges at once the second sees the first.
 
         Parameters
         ----------
         user_id, developer_id : str
         key_hash : callable
-            Gives the hash of the memory key of a generation.
+            Returns the hash of the memory key of a generation.
         """
         pair = {"user_id": user_id, "developer_id": developer_id}
         this = (connections.c.user_id == user_id) & (connections.c.developer_id == developer_id)
@@ -235,9 +233,9 @@ class Accounts:
             return int(generation)
 
     def disconnect(self, *, user_id: str, developer_id: str) -> None:
-        """End all that a developer has of a user: memory key, access, requests, codes and tokens.
+        """End a developer's memory key, access, requests, codes and tokens of a user.
 
-        `NotFoundError` where the two are not connected. The next exchange gives another memory key.
+        `NotFoundError` where the two are not connected.
         """
         now = self._now()
         with writing(self._engine) as connection:
@@ -257,7 +255,7 @@ class Accounts:
         log_event("disconnected", user_id=user_id, developer_id=developer_id)
 
     def connected_developers(self, user_id: str) -> list[ConnectedDeveloper]:
-        """Return the applications that have a memory key of the user's, by name."""
+        """Return the developers with a memory key of the user, by name."""
         query = (
             select(developers.c.id, developers.c.name, connections.c.created_at)
             .join(connections, connections.c.developer_id == developers.c.id)
@@ -268,7 +266,7 @@ class Accounts:
             return fetch_all(connection, ConnectedDeveloper, query)
 
     def connected_user(self, *, developer_id: str, memory_key_hash: str) -> str | None:
-        """The user behind a memory key, if it was given to this developer and the user is there."""
+        """Return the id of the user of a memory key that this developer has."""
         query = (
             select(connections.c.user_id)
             .join(users, users.c.id == connections.c.user_id)
@@ -280,7 +278,6 @@ class Accounts:
             return connection.scalar(query)
 
     def _developer(self, **known: str) -> Developer | None:
-        """The developer of whom one column is known."""
         (name,) = known
         with self._engine.connect() as connection:
             return fetch_one(connection, Developer, _DEVELOPER_BY[name], known)
@@ -291,11 +288,99 @@ class Accounts:
 
 
 def lock_user(connection: Connection, user_id: str) -> int:
-    """Keep a user's row until the transaction ends; the version of the key.
-
-    `NotFoundError` where there is no such user.
-    """
-    key_version = connection.scalar(_LOCKED_USER, {"user_id": user_id})
+    """Lock a user's row until the transaction ends; return the key version. `NotFoundError` for no such user."""
+    key_version = connection.scalar(_LOCK_USER, {"user_id": user_id})
     if key_version is None:
         raise NotFoundError(f"there is no user {user_id}", status=404, code="not_found")
     return int(key_version)
+
+
+class Sessions:
+    """Sessions of signed-in users, by the hash of their cookie."""
+
+    def __init__(self, engine: Engine, *, now: Clock) -> None:
+        self._engine = engine
+        self._now = now
+
+    def open(self, *, token_hash: str, user_id: str) -> None:
+        """Open a session, and delete all that have expired."""
+        now = self._now()
+        new = {"token_hash": token_hash, "user_id": user_id, "created_at": now}
+        with writing(self._engine) as connection:
+            connection.execute(delete(sessions).where(sessions.c.expires_at <= now))
+            connection.execute(insert(sessions).values(**new, expires_at=now + SESSION_LIFETIME))
+
+    def user(self, token_hash: str) -> User | None:
+        """Return the user of a session that is open."""
+        query = (
+            select(*(users.c[name] for name in User.__struct_fields__))
+            .join(sessions, sessions.c.user_id == users.c.id)
+            .where(sessions.c.token_hash == token_hash, sessions.c.expires_at > self._now())
+            .where(users.c.disabled.is_(False))
+        )
+        with self._engine.connect() as connection:
+            return fetch_one(connection, User, query)
+
+    def end(self, token_hash: str) -> None:
+        """End a session."""
+        with writing(self._engine) as connection:
+            connection.execute(delete(sessions).where(sessions.c.token_hash == token_hash))
+
+
+_WRAPPED = SqlStatement(
+    select(user_keys.c.wrapped_key)
+    .where(user_keys.c.user_id == bindparam("user_id"))
+    .where(user_keys.c.version == bindparam("version"))
+)
+_ADD_KEY = SqlStatement(insert(user_keys))
+_SET_KEY_VERSION = SqlStatement(
+    update(users).where(users.c.id == bindparam("user_id")).values(key_version=bindparam("version"))
+)
+
+
+class UserKeys:
+    """The wrapped encryption keys of one user, inside one transaction.
+
+    All versions are kept, so that content sealed with an earlier one is recognised; only the present one is given out.
+
+    Attributes
+    ----------
+    present : int
+        The version that content is sealed with.
+    """
+
+    def __init__(self, queries: Queries, user_id: str, *, present: int, now: datetime) -> None:
+        self.present = present
+        self._queries = queries
+        self._user_id = user_id
+        self._now = now
+
+    def wrapped(self, version: int) -> bytes:
+        """Return a version, wrapped."""
+        ((wrapped,),) = self._queries.rows(_WRAPPED, user_id=self._user_id, version=version)
+        return bytes(wrapped)
+
+    def add(self, wrapped: bytes) -> None:
+        """Add a version and make it the present one."""
+        self.present += 1
+        this = {"user_id": self._user_id, "version": self.present}
+        self._queries.run(_ADD_KEY, **this, wrapped_key=wrapped, created_at=format_instant(self._now))
+        self._queries.run(_SET_KEY_VERSION, **this)
+
+
+def rewrap_keys(connection: Connection, rewrap: Rewrap) -> int:
+    """Replace the wrapping of all keys of all users; return their number."""
+    n_keys, place = 0, tuple_(user_keys.c.user_id, user_keys.c.version)
+    some = select(user_keys.c.user_id, user_keys.c.version, user_keys.c.wrapped_key).order_by(
+        user_keys.c.user_id, user_keys.c.version
+    )
+    rows = connection.execute(some.limit(REWRAP_BATCH)).all()
+    while rows:
+        for user_id, version, wrapped in rows:
+            this = (user_keys.c.user_id == user_id) & (user_keys.c.version == version)
+            new = rewrap(user_id, version, bytes(wrapped))
+            connection.execute(update(user_keys).where(this).values(wrapped_key=new))
+        n_keys += len(rows)
+        after = place > tuple_(literal(rows[-1][0]), literal(rows[-1][1]))
+        rows = connection.execute(some.where(after).limit(REWRAP_BATCH)).all()
+    return n_keys

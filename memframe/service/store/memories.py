@@ -1,107 +1,141 @@
-"""One user's memories, on one connection and behind a live grant.
+"""One user's memories and tags, read and written under a live grant.
 
-`Store.granted` and `Store.write` are a developer's only ways to a `Memories`: they ask the database whether
-the user's memories are open to the developer at this moment. The operator comes by `Store.owned`, which asks
-for no grant. Every query of a `Memories` is bound to that one user.
+`Store.granted` and `Store.write` are a developer's only ways to a `Memories`: the database decides there whether the
+user's memories are open to the developer now. The operator uses `Store.owned`, which needs no grant. Every query is
+bound to the one user.
 
-A memory's tags stand in its row, as they are answered; `memory_tags` is there to find memories by them.
+A memory's tags are stored as JSON in its row, as they are answered; the table ``memory_tags`` is for filters.
 
-A deleted memory leaves a tombstone for `RESTORABLE`: its id, its times and a keyed digest of its fields, no text.
-With it the developer who deleted the memory can create it again under its id, dated as before. As no time comes
-from the client, none can be forged; and what comes back with other fields is dated as updated now, so that deleting
-and restoring does no more than an update does.
+Pages go on behind a `seq` by an index, without offset or count, so that their cost does not depend on the size of
+the table: by ``memories_by_user``, which has the importance, too, and under a tag by the key of ``memory_tags``.
+
+A deleted memory leaves a tombstone for `RESTORABLE`: its id, its times and a keyed digest of its fields, no text. With
+it the developer who deleted the memory can create it again under its id and times. No time comes from the client, so
+none can be forged; a memory restored with other fields counts as updated now.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 import msgspec
-from sqlalchemy import bindparam, delete, insert, select, update
+from msgspec import Struct
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    BindParameter,
+    Column,
+    ColumnClause,
+    ColumnElement,
+    Insert,
+    Integer,
+    Select,
+    Text,
+    any_,
+    bindparam,
+    column,
+    delete,
+    func,
+    insert,
+    literal_column,
+    select,
+    true,
+    tuple_,
+    union,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
 
-from memframe.errors import ConflictError, NotFoundError
-from memframe.service.cursors import Filter
-from memframe.service.store.links import LINK, UNLINK, adding
-from memframe.service.store.listings import counting, listing
-from memframe.service.store.replays import Replays, forgetting, spent
-from memframe.service.store.requests import GRANT
-from memframe.service.store.schema import memories, tombstones, users
-from memframe.service.store.statements import Queries, Row, Statement
-from memframe.service.store.tags import Tags
-from memframe.service.store.user_keys import UserKeys
-from memframe.service.times import instant_text
-from memframe.wire import MemoryBlob, MemoryBlobResponse
+from memframe.errors import ConflictError, InvalidError, NotFoundError
+from memframe.service.clock import format_instant
+from memframe.service.store.access import GRANT, grant_of
+from memframe.service.store.accounts import UserKeys
+from memframe.service.store.schema import idempotency_keys, memories, memory_tags, tags, tombstones, users
+from memframe.service.store.statements import Queries, Row, SqlStatement
+from memframe.service.validation import MAX_USER_TAGS
+from memframe.wire import MemoryBlob, MemoryBlobResponse, Tag
 
 MAX_PAGE_BYTES = 16 * 2**20
-"""A page ends with the memory that makes it so large: a thousand of the largest would be a gigabyte."""
+"""A page ends with the memory that makes it this large."""
 
-_FEW = 16
-"""Memories that are fetched without asking for their sizes first, as they cannot be much more."""
+RESTORABLE = timedelta(days=30)
+"""How long a deleted memory can be restored."""
 
-_FIELDS = (
-    "id",
-    "user_id",
-    "title",
-    "summary",
-    "tags",
-    "tag_ids",
-    "importance",
-    "confidence",
-    "source",
-    "created_at",
-    "updated_at",
-)
-_STORED = (*_FIELDS, "content")
+IDEMPOTENT = timedelta(hours=24)
+"""How long an idempotency key is kept."""
+
+TAG_COLOR = "#6b7280"
+"""Of tags that a write has created: a neutral grey."""
+
+_SMALL_PAGE = 16  # fetched without asking for sizes first
+
+Columns = tuple[str, ...]
+Page = tuple[list[tuple[int, MemoryBlob]], bool]
+
+_STORED = (*MemoryBlobResponse.__struct_fields__, "content")
 _TEXTS = ("title", "summary", "source", "content")
 _SEARCHED = ("title", "summary", "content")
 
 _OF_USER = memories.c.user_id == bindparam("user_id")
 _THIS = _OF_USER & (memories.c.id == bindparam("memory_id"))
-COLUMNS = [memories.c[name] for name in _STORED]
-_ONE = Statement(select(*COLUMNS).where(_THIS))
-_AT = Statement(select(*COLUMNS).where(_OF_USER, memories.c.seq == bindparam("place")))
-_GRANTED = Statement(
-    GRANT.add_columns(*COLUMNS).outerjoin(
+_COLUMNS = [memories.c[name] for name in _STORED]
+_ONE = SqlStatement(select(*_COLUMNS).where(_THIS))
+_AT = SqlStatement(select(*_COLUMNS).where(_OF_USER, memories.c.seq == bindparam("seq")))
+_GRANTED_ONE = SqlStatement(
+    GRANT.add_columns(*_COLUMNS).outerjoin(
         memories, (memories.c.user_id == users.c.id) & (memories.c.id == bindparam("memory_id"))
     )
 )
-_ADD = adding(insert(memories).values({name: bindparam(name) for name in _STORED}))
-_DELETE = Statement(delete(memories).where(_THIS).returning(*COLUMNS))
-_ADD_TOMBSTONE = Statement(insert(tombstones))
-_TAKE_TOMBSTONE = Statement(
-    delete(tombstones)
-    .where(tombstones.c.memory_id == bindparam("memory_id"), tombstones.c.user_id == bindparam("user_id"))
-    .where(tombstones.c.developer_id == bindparam("developer_id"))
-    .returning(*(tombstones.c[name] for name in ("digest", "created_at", "updated_at", "deleted_at")))
+_DELETE = SqlStatement(delete(memories).where(_THIS).returning(*_COLUMNS))
+_RESEAL = SqlStatement(
+    update(memories).where(memories.c.seq == bindparam("seq_")).values(content=bindparam("sealed"))
 )
-_FORGET = forgetting(tombstones.c.deleted_at)
-_RESEAL = Statement(
-    update(memories).where(memories.c.seq == bindparam("place")).values(content=bindparam("sealed"))
-)
-
-RESTORABLE = timedelta(days=30)
-"""How long a deleted memory can be restored."""
 
 _texts = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
+def _select_many_granted() -> SqlStatement:
+    """Select memories by developer, epoch, user and id, each under its own grant; for PostgreSQL.
+
+    The keys are one JSON parameter: PostgreSQL then plans the statement once, with arrays each time anew.
+    """
+    given = bindparam("wanted", type_=Text).cast(JSON)
+    names = ("developer_id", "user_id", "memory_id")
+    columns: list[Any] = [
+        column("place", Integer),
+        column("epoch", Integer),
+        *(column(name, Text) for name in names),
+    ]
+    wanted = func.json_to_recordset(given).table_valued(*columns).render_derived("wanted", with_types=True)
+    granted = grant_of(wanted.c.developer_id, wanted.c.epoch, wanted.c.user_id)
+    this = (memories.c.user_id == users.c.id) & (memories.c.id == wanted.c.memory_id)
+    one = granted.with_only_columns(*_COLUMNS).join(memories, this).lateral("one")
+    return SqlStatement(select(wanted.c.place, one).join_from(wanted, one, true()))
+
+
+GRANTED_MANY = _select_many_granted()
+
+
+class MemoryFilter(Struct, frozen=True):
+    """Filter of a list call."""
+
+    user_id: str
+    tags: tuple[str, ...] = ()
+    search: str = ""
+    min_importance: float | None = None
+
+
 class Tombstone(NamedTuple):
-    """The record of a deleted memory: a keyed digest of its fields, and its times as they are stored."""
+    """Keyed digest and stored times of a deleted memory."""
 
     digest: str
     created_at: str
     updated_at: str
     deleted_at: str
-
-
-@cache  # of the sets of fields that a write can change
-def _change(names: frozenset[str]) -> Statement:
-    values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in sorted(names)}
-    return Statement(update(memories).where(_THIS).values(values).returning(memories.c.seq, *COLUMNS))
 
 
 class Memories:
@@ -111,10 +145,10 @@ class Memories:
     ----------
     tags : Tags
     keys : UserKeys
-    replays : Replays
-        What the developer has created under an idempotency key.
+    idempotency : IdempotencyKeys
+        Of the developer.
     key_generation : int
-        Of the memory key that the developer has for the user.
+        Of the developer's memory key for the user.
     """
 
     def __init__(
@@ -131,40 +165,40 @@ class Memories:
         self._queries = queries
         self._user_id = user_id
         self._developer_id = developer_id
-        self._now = instant_text(now)
-        self._moment = now
+        self._now = format_instant(now)
+        self._restorable_after = format_instant(now - RESTORABLE)
         self.tags = Tags(queries, user_id, now=self._now)
         self.keys = UserKeys(queries, user_id, present=key_version, now=now)
-        self.replays = Replays(queries, developer_id, now=now)
+        self.idempotency = IdempotencyKeys(queries, developer_id, now=now)
 
-    def page(self, chosen: Filter, *, after: int, limit: int) -> tuple[list[tuple[int, MemoryBlob]], bool]:
-        """Return records behind a place in the order of their creation, each with its own place.
+    def page(self, chosen: MemoryFilter, *, after: int, limit: int) -> Page:
+        """Return memories with their `seq`, in the order of creation, behind the seq `after`; True where more follow.
 
-        At most ``limit``, and no more after one with which they reach `MAX_PAGE_BYTES`; True where there are more.
+        A page also ends with the memory with which its texts reach `MAX_PAGE_BYTES`.
         """
-        rows, are_more = self._listed(_STORED, chosen, after, limit)
-        return [(row[0], as_memory(row[1:])) for row in rows], are_more
+        rows, has_more = self._list(_STORED, chosen, after, limit)
+        return [(row[0], as_memory(row[1:])) for row in rows], has_more
 
-    def texts(self, chosen: Filter, *, after: int, limit: int) -> tuple[list[Row], bool]:
-        """Return place, title, summary and sealed content of records behind a place, bounded like a page."""
-        return self._listed(_SEARCHED, chosen, after, limit)
+    def texts(self, chosen: MemoryFilter, *, after: int, limit: int) -> tuple[list[Row], bool]:
+        """Return seq, title, summary and sealed content, bounded like a page."""
+        return self._list(_SEARCHED, chosen, after, limit)
 
-    def at(self, place: int) -> MemoryBlob:
-        """The record at a place that a listing gave."""
-        ((row),) = self._queries.rows(_AT, user_id=self._user_id, place=place)
+    def at(self, seq: int) -> MemoryBlob:
+        """Return the memory at a seq."""
+        ((row),) = self._queries.rows(_AT, user_id=self._user_id, seq=seq)
         return as_memory(row)
 
     def get(self, memory_id: str) -> MemoryBlob:
-        """One record; `NotFoundError` where the user has none with this id."""
+        """Return a memory; `NotFoundError` where the user has none with this id."""
         row = self._queries.row(_ONE, user_id=self._user_id, memory_id=memory_id)
         if row is None:
-            raise _unknown()
+            raise _no_memory()
         return as_memory(row)
 
     def add(self, fields: Mapping[str, Any], tag_names: Sequence[str]) -> MemoryBlobResponse:
-        """A new record of columns by name, with its tags; times and an id among the columns count as they are."""
-        self._forget_tombstones()
-        tag_ids = self.tags.ensured(tag_names)
+        """Add a memory; id and times are made unless `fields` has them."""
+        self._delete_old_tombstones()
+        tag_ids = self.tags.ensure(tag_names)
         new = {
             **dict.fromkeys(_STORED),
             "id": str(uuid4()),
@@ -178,22 +212,18 @@ class Memories:
             self._queries.run(statement, **new)
         return _as_added(new, tag_ids)
 
-    def as_added(
-        self,
-        memory_id: str,
-        fields: Mapping[str, Any],
-        tag_names: Sequence[str],
-        *,
-        was_restored: bool = False,
+    def repeat_added(
+        self, memory_id: str, fields: Mapping[str, Any], tag_names: Sequence[str], *, was_restored: bool
     ) -> MemoryBlobResponse:
-        """Repeat the answer of `add` to the same request; `ConflictError` where the record is no more.
+        """Return the result of `add` for the same request again; `ConflictError` where the memory was deleted since.
 
-        A restored record was updated at another time than it was created: its present one stands for it.
+        The update time of a restored memory is its present one, as it differs from the time of creation.
         """
         try:
             found = self.get(memory_id)
         except NotFoundError:
-            raise spent() from None
+            message = "this Idempotency-Key has created a memory that was deleted since; use a new key"
+            raise ConflictError(message, status=409, code="idempotency_key_spent") from None
         updated_at = found.updated_at if was_restored else found.created_at
         times = {"created_at": found.created_at, "updated_at": updated_at}
         new = {**fields, **times, "id": memory_id, "user_id": self._user_id}
@@ -202,32 +232,32 @@ class Memories:
     def change(
         self, memory_id: str, fields: Mapping[str, Any], tag_names: Sequence[str] | None
     ) -> MemoryBlobResponse:
-        """Set columns by name and, unless None, the whole list of tags; nothing given changes nothing."""
-        tag_ids = None if tag_names is None else self.tags.ensured(tag_names)
+        """Set fields and, unless None, the whole list of tags; an empty change leaves ``updated_at``."""
+        tag_ids = None if tag_names is None else self.tags.ensure(tag_names)
         new = {**fields, **({} if tag_ids is None else _tag_columns(tag_ids))}
         if not new:
-            return without_content(self.get(memory_id))
+            return _without_content(self.get(memory_id))
         new["updated_at"] = self._now
         parameters = {f"new_{name}": value for name, value in new.items()}
         this = {"user_id": self._user_id, "memory_id": memory_id}
-        row = self._queries.row(_change(frozenset(new)), **this, **parameters)
+        row = self._queries.row(_update_of(frozenset(new)), **this, **parameters)
         if row is None:
-            raise _unknown()
+            raise _no_memory()
         if tag_ids is not None:
-            self._queries.run(UNLINK, place=row[0])
-            self._queries.run(LINK, place=row[0], tag_ids=new["tag_ids"])
-        return without_content(as_memory(row[1:]))
+            self._queries.run(_UNLINK, seq=row[0])
+            self._queries.run(_LINK, seq=row[0], tag_ids=new["tag_ids"])
+        return _without_content(as_memory(row[1:]))
 
     def delete(self, memory_id: str) -> MemoryBlob:
-        """Remove a record for good, and return it; `NotFoundError` where the user has none with this id."""
+        """Delete a memory and return it; `NotFoundError` where the user has none with this id."""
         row = self._queries.row(_DELETE, user_id=self._user_id, memory_id=memory_id)
         if row is None:
-            raise _unknown()
+            raise _no_memory()
         return as_memory(row)
 
     def add_tombstone(self, deleted: MemoryBlob, digest: str) -> None:
-        """Keep the tombstone of a record that was deleted."""
-        self._forget_tombstones()
+        """Add the tombstone of a deleted memory."""
+        self._delete_old_tombstones()
         self._queries.run(
             _ADD_TOMBSTONE,
             memory_id=deleted.id,
@@ -240,78 +270,73 @@ class Memories:
         )
 
     def take_tombstone(self, memory_id: str) -> Tombstone | None:
-        """Take the tombstone of a record that this developer has deleted, so that it counts once.
-
-        `ConflictError` where the record is there: whoever restores it a second time would double it.
-        """
+        """Remove and return the tombstone of a memory that this developer deleted; `ConflictError` if it exists."""
         this = {"user_id": self._user_id, "memory_id": memory_id}
         if self._queries.row(_ONE, **this) is not None:
             message = f"the memory {memory_id} is there, and was not restored once more"
             raise ConflictError(message, status=409, code="memory_exists")
         row = self._queries.row(_TAKE_TOMBSTONE, **this, developer_id=self._developer_id)
         tombstone = Tombstone(*row) if row else None
-        return tombstone if tombstone and tombstone.deleted_at > self._until() else None
+        return tombstone if tombstone and tombstone.deleted_at > self._restorable_after else None
 
-    def _forget_tombstones(self) -> None:
-        """Delete those that are over, of all users, on the occasion of a create or delete."""
-        self._queries.remembered(
-            ("tombstones forgotten",), lambda: self._queries.run(_FORGET, until=self._until())
+    def _delete_old_tombstones(self) -> None:
+        """Delete outdated tombstones of all users, once a transaction."""
+        self._queries.cached(
+            ("old tombstones",),
+            lambda: self._queries.run(_DELETE_OLD_TOMBSTONES, until=self._restorable_after),
         )
 
-    def _until(self) -> str:
-        return instant_text(self._moment - RESTORABLE)
-
-    def contents(self, *, at_a_time: int) -> Iterator[list[Row]]:
-        """Place and sealed content of every record, in batches."""
-        after, everything, are_more = 0, Filter(self._user_id), True
-        while are_more:
-            batch, are_more = self._listed(("content",), everything, after, at_a_time)
+    def contents(self, *, batch_size: int) -> Iterator[list[Row]]:
+        """Yield seq and sealed content of all memories."""
+        after, has_more = 0, True
+        while has_more:
+            batch, has_more = self._list(("content",), MemoryFilter(self._user_id), after, batch_size)
             if batch:
                 yield batch
                 after = batch[-1][0]
 
     def replace_contents(self, sealed: Mapping[int, str]) -> None:
-        """Other sealed content for records by their places; nothing else of them changes."""
-        rows = [{"place": place, "sealed": content} for place, content in sealed.items()]
-        self._queries.run_many(_RESEAL, rows)
+        """Replace sealed content by seq, and nothing else."""
+        self._queries.run_many(_RESEAL, [{"seq_": seq, "sealed": content} for seq, content in sealed.items()])
 
-    def _listed(
-        self, columns: tuple[str, ...], chosen: Filter, after: int, limit: int
-    ) -> tuple[list[Row], bool]:
+    def _list(self, columns: Columns, chosen: MemoryFilter, after: int, limit: int) -> tuple[list[Row], bool]:
         tag_ids = tuple(self.tags.ids_of(chosen.tags).values())
         if chosen.tags and not tag_ids:
             return [], False
-        statement, parameters = listing(columns, chosen, tag_ids)
-        parameters["after"] = after
+        has_importance = chosen.min_importance is not None
+        statement = _page_of(columns, len(tag_ids), has_importance=has_importance)
+        given: dict[str, Any] = {f"tag_{number}": tag_id for number, tag_id in enumerate(tag_ids)}
+        given |= {"min_importance": chosen.min_importance} if has_importance else {}
+        given |= {"user_id": chosen.user_id, "after": after}
         if self._queries.dialect.name == "postgresql":  # whose driver fetches all rows at once
-            if limit > _FEW:
-                count, _ = counting(chosen, tag_ids)
-                ((n_rows,),) = self._queries.rows(count, limit=limit, max_bytes=MAX_PAGE_BYTES, **parameters)
+            if limit > _SMALL_PAGE:
+                count = _count_within(len(tag_ids), has_importance=has_importance)
+                ((n_rows,),) = self._queries.rows(count, limit=limit, max_bytes=MAX_PAGE_BYTES, **given)
                 limit = max(1, n_rows)
-            rows = self._queries.rows(statement, limit=limit + 1, **parameters)
+            rows = self._queries.rows(statement, limit=limit + 1, **given)
             return rows[:limit], len(rows) > limit
         texts = [1 + columns.index(name) for name in _TEXTS if name in columns]
-        rows, are_more = self._queries.rows_within(
-            statement, max_chars=MAX_PAGE_BYTES, texts=texts, limit=limit + 1, **parameters
+        rows, has_more = self._queries.rows_within(
+            statement, max_chars=MAX_PAGE_BYTES, texts=texts, limit=limit + 1, **given
         )
-        return rows[:limit], are_more or len(rows) > limit
+        return rows[:limit], has_more or len(rows) > limit
 
 
-def granted_memory(queries: Queries, memory_id: str, *, developer_id: str, user_id: str) -> MemoryBlob | None:
-    """One record, asked for in one statement with the grant; None where that does not hold.
+def read_granted(queries: Queries, memory_id: str, **grant: Any) -> MemoryBlob | None:
+    """Read a memory and its grant in one statement; None without a grant.
 
-    `NotFoundError` where the user has no record with this id.
+    `NotFoundError` where the user has no memory with this id.
     """
-    row = queries.row(_GRANTED, developer_id=developer_id, user_id=user_id, memory_id=memory_id)
+    row = queries.row(_GRANTED_ONE, **grant, memory_id=memory_id)
     if row is None:
         return None
     if row[1] is None:
-        raise _unknown()
+        raise _no_memory()
     return as_memory(row[1:])
 
 
 def as_memory(row: Row) -> MemoryBlob:
-    """A row of `_STORED` as a record; spelled out, as a page has a thousand of them."""
+    """Convert a row of `_STORED`; spelled out, because a page has a thousand of them."""
     (
         memory_id,
         user_id,
@@ -343,22 +368,295 @@ def as_memory(row: Row) -> MemoryBlob:
 
 
 def _tag_columns(tag_ids: Mapping[str, str]) -> dict[str, str]:
-    """Names and ids of a memory's tags as they stand in its row."""
     columns = {"tags": list(tag_ids), "tag_ids": list(tag_ids.values())}
     return {name: msgspec.json.encode(texts).decode() for name, texts in columns.items()}
 
 
 def _as_added(new: Mapping[str, Any], tag_ids: Mapping[str, str]) -> MemoryBlobResponse:
-    shown: dict[str, Any] = {name: new.get(name) for name in _FIELDS}
+    shown: dict[str, Any] = {name: new.get(name) for name in MemoryBlobResponse.__struct_fields__}
     return MemoryBlobResponse(**shown | {"tags": tuple(tag_ids), "tag_ids": tuple(tag_ids.values())})
 
 
-def without_content(memory: MemoryBlob) -> MemoryBlobResponse:
-    """A record as create and update answer it."""
+def _without_content(memory: MemoryBlob) -> MemoryBlobResponse:
     return MemoryBlobResponse(
         **{name: getattr(memory, name) for name in MemoryBlobResponse.__struct_fields__}
     )
 
 
-def _unknown() -> NotFoundError:
+def _no_memory() -> NotFoundError:
     return NotFoundError("this user has no memory with this id", status=404, code="not_found")
+
+
+@cache  # of the sets of fields that a write can change
+def _update_of(names: frozenset[str]) -> SqlStatement:
+    values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in sorted(names)}
+    return SqlStatement(update(memories).where(_THIS).values(values).returning(memories.c.seq, *_COLUMNS))
+
+
+# Deleting what is outdated, and tombstones
+
+_ctid: ColumnClause[Any] = literal_column("ctid")  # of a row in PostgreSQL
+
+
+def _delete_until(time: Column[Any]) -> SqlStatement:
+    """Delete the rows of a table whose time is not after ``until``.
+
+    In PostgreSQL rows that another process is deleting are skipped: the two could deadlock.
+    """
+    over = time <= bindparam("until")
+    unlocked = select(_ctid).select_from(time.table).where(over).with_for_update(skip_locked=True)
+    return SqlStatement(
+        delete(time.table).where(over),
+        postgresql=delete(time.table).where(_ctid == any_(func.array(unlocked.scalar_subquery()))),
+    )
+
+
+_ADD_TOMBSTONE = SqlStatement(insert(tombstones))
+_TAKE_TOMBSTONE = SqlStatement(
+    delete(tombstones)
+    .where(tombstones.c.memory_id == bindparam("memory_id"), tombstones.c.user_id == bindparam("user_id"))
+    .where(tombstones.c.developer_id == bindparam("developer_id"))
+    .returning(*(tombstones.c[name] for name in Tombstone._fields))
+)
+_DELETE_OLD_TOMBSTONES = _delete_until(tombstones.c.deleted_at)
+
+
+# Pages
+
+Conditions = Sequence[ColumnElement[bool]]
+Behind = Callable[[Column[str], BindParameter[str], Column[int]], ColumnElement[bool]]
+
+_AFTER = bindparam("after", type_=BigInteger)
+_LIMIT = bindparam("limit", type_=Integer)
+_USER = bindparam("user_id", type_=memories.c.user_id.type)
+_IMPORTANT = memories.c.importance >= bindparam("min_importance")
+_SIZE = sum(
+    (func.coalesce(func.octet_length(memories.c[name]), 0) for name in ("title", "summary", "source")),
+    start=func.octet_length(memories.c.content),
+).label("size")  # PostgreSQL knows the length of a long text without reading it
+
+
+@cache  # of few columns, and of the numbers of tags that a filter can have
+def _page_of(columns: Columns, n_tags: int, *, has_importance: bool) -> SqlStatement:
+    """Select the columns of a page, `seq` first."""
+    listed = partial(_select_page, columns, n_tags, [_IMPORTANT] if has_importance else [])
+    return SqlStatement(listed(_behind), postgresql=listed(_behind_as_row))
+
+
+@cache
+def _count_within(n_tags: int, *, has_importance: bool) -> SqlStatement:
+    """Count the rows of a page up to the one with which they reach ``max_bytes``; for PostgreSQL."""
+    important = [_IMPORTANT] if has_importance else []
+    rows = _select_page(("size",), n_tags, important, _behind_as_row).subquery()
+    before = func.sum(rows.c.size).over(order_by=rows.c.seq) - rows.c.size
+    sums = select(before.label("before")).subquery()
+    return SqlStatement(select(func.count()).select_from(sums).where(sums.c.before < bindparam("max_bytes")))
+
+
+def _select_page(columns: Columns, n_tags: int, important: Conditions, behind: Behind) -> Select[Any]:
+    chosen = [_SIZE if name == "size" else memories.c[name] for name in columns]
+    rows = select(memories.c.seq, *chosen).limit(_LIMIT)
+    if n_tags:
+        arms = [_select_tagged(f"tag_{number}", important, behind) for number in range(n_tags)]
+        found = select(union(*arms).subquery().c.memory_seq)  # of the user, as the tags are
+        return rows.where(memories.c.seq.in_(found)).order_by(memories.c.seq)
+    mine = behind(memories.c.user_id, _USER, memories.c.seq)
+    return rows.where(mine, *important).order_by(memories.c.user_id, memories.c.seq)
+
+
+def _select_tagged(parameter: str, important: Conditions, behind: Behind) -> Select[Any]:
+    """Select the first memories behind ``after`` under one tag; each tag for itself, as its index is ordered."""
+    tag_id, seq = bindparam(parameter, type_=memory_tags.c.tag_id.type), memory_tags.c.memory_seq
+    found = select(seq).where(behind(memory_tags.c.tag_id, tag_id, seq))
+    if important:
+        found = found.join(memories, memories.c.seq == seq).where(memories.c.user_id == _USER, *important)
+    first = found.order_by(memory_tags.c.tag_id, seq).limit(_LIMIT)
+    return select(first.subquery().c.memory_seq)  # SQLite allows no LIMIT in an arm of a union
+
+
+def _behind(owner: Column[str], value: BindParameter[str], seq: Column[int]) -> ColumnElement[bool]:
+    return (owner == value) & (seq > _AFTER)
+
+
+def _behind_as_row(owner: Column[str], value: BindParameter[str], seq: Column[int]) -> ColumnElement[bool]:
+    # as one comparison of two columns, which one index answers: PostgreSQL would else scan by seq alone, and read
+    # everybody's memories, where it believes that the user has a good share of the table
+    return (tuple_(owner, seq) > tuple_(value, _AFTER)) & (owner <= value)
+
+
+# Tags
+
+_SEQ = bindparam("seq", type_=BigInteger)
+_TAG_IDS = bindparam("tag_ids", type_=Text)
+_EACH_IN_SQLITE = func.json_each(_TAG_IDS).table_valued("value").c.value
+_EACH_IN_POSTGRESQL = func.json_array_elements_text(_TAG_IDS.cast(JSON)).column_valued("tag_id")
+
+
+def _link(tag_id: ColumnElement[str], seq: ColumnElement[int]) -> Insert:
+    return insert(memory_tags).from_select(["tag_id", "memory_seq"], select(tag_id, seq))
+
+
+def _add_and_link() -> dict[str, tuple[SqlStatement, ...]]:
+    """Insert a memory and its rows in ``memory_tags``: in PostgreSQL as one statement, which is one round trip."""
+    memory = insert(memories).values({name: bindparam(name) for name in _STORED})
+    added: Any = memory.returning(memories.c.seq).cte("added")
+    in_sqlite = _link(_EACH_IN_SQLITE, func.last_insert_rowid())
+    return {
+        "sqlite": (SqlStatement(memory), SqlStatement(in_sqlite)),
+        "postgresql": (SqlStatement(_link(_EACH_IN_POSTGRESQL, added.c.seq)),),
+    }
+
+
+_ADD = _add_and_link()
+_LINK = SqlStatement(_link(_EACH_IN_SQLITE, _SEQ), postgresql=_link(_EACH_IN_POSTGRESQL, _SEQ))
+_UNLINK = SqlStatement(delete(memory_tags).where(memory_tags.c.memory_seq == _SEQ))
+
+_TAG = [tags.c[name] for name in Tag.__struct_fields__]
+_TAGS_OF_USER = tags.c.user_id == bindparam("user_id")
+_ALL_TAGS = SqlStatement(select(*_TAG).where(_TAGS_OF_USER).order_by(tags.c.name, tags.c.id))
+_ONE_TAG = SqlStatement(select(*_TAG).where(_TAGS_OF_USER, tags.c.id == bindparam("tag_id")))
+_COUNT_TAGS = SqlStatement(select(func.count()).where(_TAGS_OF_USER))
+_ADD_TAG = SqlStatement(insert(tags))
+_SET_ENABLED = SqlStatement(
+    update(tags)
+    .where(_TAGS_OF_USER, tags.c.name == bindparam("tag_name"))
+    .values(is_enabled=bindparam("enabled"), updated_at=bindparam("now"))
+    .returning(*_TAG)
+)
+
+
+@cache  # of the numbers of tags that a memory can have
+def _tag_ids_by_name(n_names: int) -> SqlStatement:
+    names: list[BindParameter[str]] = [bindparam(f"name_{number}") for number in range(n_names)]
+    return SqlStatement(select(tags.c.name, tags.c.id).where(_TAGS_OF_USER, tags.c.name.in_(names)))
+
+
+class Tags:
+    """The tags of one user."""
+
+    def __init__(self, queries: Queries, user_id: str, *, now: str) -> None:
+        self._queries = queries
+        self._user_id = user_id
+        self._now = now
+
+    def all(self) -> list[Tag]:
+        """Return all tags, by name."""
+        return [_as_tag(row) for row in self._queries.rows(_ALL_TAGS, user_id=self._user_id)]
+
+    def get(self, tag_id: str) -> Tag:
+        """Return a tag; `NotFoundError` where the user has none with this id."""
+        row = self._queries.row(_ONE_TAG, user_id=self._user_id, tag_id=tag_id)
+        if row is None:
+            raise NotFoundError("this user has no tag with this id", status=404, code="not_found")
+        return _as_tag(row)
+
+    def add(self, fields: dict[str, Any]) -> str:
+        """Add a tag; return its id."""
+        new = {
+            "color": TAG_COLOR,
+            "description": "",
+            "is_enabled": True,
+            "created_at": self._now,
+            "updated_at": self._now,
+            **fields,
+            "id": str(uuid4()),
+            "user_id": self._user_id,
+        }
+        self._queries.run(_ADD_TAG, **new)
+        return str(new["id"])
+
+    def ids_of(self, names: Sequence[str]) -> dict[str, str]:
+        """Return the ids of existing tags by name, in the order of the names."""
+        if not names:
+            return {}
+        given = {f"name_{number}": name for number, name in enumerate(names)}
+        rows = self._queries.rows(_tag_ids_by_name(len(names)), user_id=self._user_id, **given)
+        found: dict[str, str] = dict(rows)
+        return {name: found[name] for name in names if name in found}
+
+    def ensure(self, names: Sequence[str]) -> dict[str, str]:
+        """Return the ids of tags by name; those that do not exist are added."""
+        known: dict[str, str] = self._queries.cached(("tags", self._user_id), dict)
+        known |= self.ids_of([name for name in names if name not in known])
+        new = [name for name in names if name not in known]
+        if new:
+            ((number,),) = self._queries.rows(_COUNT_TAGS, user_id=self._user_id)
+            if number + len(new) > MAX_USER_TAGS:
+                message = f"a user has at most {MAX_USER_TAGS} tags, and this one has {number}; use tags that are there"
+                raise ConflictError(message, status=409, code="too_many_tags")
+        for name in new:
+            known[name] = self.add({"name": name})
+        return {name: known[name] for name in names}
+
+    def set_enabled(self, name: str, *, enabled: bool) -> Tag:
+        """Enable or disable a tag; `NotFoundError` where the user has none of this name."""
+        change = {"tag_name": name, "enabled": enabled, "now": self._now}
+        row = self._queries.row(_SET_ENABLED, user_id=self._user_id, **change)
+        if row is None:
+            raise NotFoundError(f"this user has no tag {name}", status=404, code="not_found")
+        return _as_tag(row)
+
+
+def _as_tag(row: Row) -> Tag:
+    fields = dict(zip(Tag.__struct_fields__, row, strict=True))
+    return Tag(**fields | {"is_enabled": bool(fields["is_enabled"])})  # SQLite has no booleans
+
+
+# Idempotency keys
+
+_DELETE_OLD_KEYS = _delete_until(idempotency_keys.c.created_at)
+_FIND_KEY = SqlStatement(
+    select(idempotency_keys.c.body_hash, idempotency_keys.c.memory_id)
+    .where(idempotency_keys.c.developer_id == bindparam("developer_id"))
+    .where(idempotency_keys.c.key_hash == bindparam("key_hash"))
+)
+_ADD_KEY = SqlStatement(insert(idempotency_keys))
+
+
+class IdempotentRequest(Struct, frozen=True):
+    """Keyed hashes of an idempotency key and of the body that came with it."""
+
+    key_hash: str
+    body_hash: str
+
+
+class IdempotencyKeys:
+    """The idempotency keys of one developer, inside the transaction that creates."""
+
+    def __init__(self, queries: Queries, developer_id: str, *, now: datetime) -> None:
+        self._queries = queries
+        self._developer_id = developer_id
+        self._now = now
+
+    def find(self, request: IdempotentRequest) -> str | None:
+        """Return the id of the memory that this key has created; `InvalidError` if it came with another body."""
+        until = format_instant(self._now - IDEMPOTENT)
+        self._queries.cached(("old keys",), lambda: self._queries.run(_DELETE_OLD_KEYS, until=until))
+        row = self._queries.row(_FIND_KEY, developer_id=self._developer_id, key_hash=request.key_hash)
+        if row is None:
+            return None
+        body_hash, memory_id = row
+        if body_hash != request.body_hash:
+            message = "this Idempotency-Key came with another body before; use a new key for a new record"
+            raise InvalidError(message, status=422, code="idempotency_key_reused")
+        return str(memory_id)
+
+    def add(self, request: IdempotentRequest, memory_id: str) -> None:
+        """Store a key; `ConflictError` where another process has just stored it for another user."""
+        try:
+            self._queries.run(
+                _ADD_KEY,
+                developer_id=self._developer_id,
+                key_hash=request.key_hash,
+                body_hash=request.body_hash,
+                memory_id=memory_id,
+                created_at=format_instant(self._now),
+            )
+        except IntegrityError:
+            raise still_in_flight() from None
+
+
+def still_in_flight() -> ConflictError:
+    """Make the 409 of a request whose key belongs to another one that is being processed."""
+    message = "a request with this Idempotency-Key is still under way; send it again in a moment"
+    return ConflictError(message, status=409, code="idempotency_key_in_flight")

@@ -1,8 +1,10 @@
-"""The tables of the service, for SQLite and PostgreSQL alike.
+"""Tables of the service, the same for SQLite and PostgreSQL.
 
-What may be known stands in the open; what must not be known does not stand here: keys and tokens of
-developers, users and sessions only as SHA-256, passwords as argon2, users' encryption keys wrapped by
-the master key, content sealed. Memory keys are derived from the master key; only their hash is kept.
+No secret is stored in the open: API keys, client secrets, tokens and session cookies as SHA-256, passwords as
+argon2id, users' encryption keys wrapped by the master key, content sealed, memory keys (which the master key derives)
+as hashes, e-mail and network addresses of sign-ins as keyed hashes.
+
+Every change of the tables needs a script in `migrations/versions`, and its number here.
 """
 
 from __future__ import annotations
@@ -31,13 +33,10 @@ from sqlalchemy import (
     false,
 )
 
-from memframe.service.times import instant_text, parse_instant
+from memframe.service.clock import format_instant, parse_instant
 
-SCHEMA_VERSION = 3
-"""Raised with every change of the tables; data written by a newer one is refused at start-up."""
-
-UPGRADED = frozenset({2})
-"""Earlier versions that lack only tables and columns with a default, which are made at start-up."""
+REVISION = "0004"
+"""The newest alembic revision; a database of another one is upgraded at start-up, or refused if it is newer."""
 
 metadata = MetaData()
 
@@ -45,24 +44,24 @@ Id = String(36)
 Hash = String(64)
 Instant = String(27)
 TagName = Text().with_variant(Text(collation="C"), "postgresql")
-"""In the order of the letters' numbers, in every database alike."""
+"""Sorted by code point in every database."""
 
 
 class Time(TypeDecorator[datetime]):
-    """An aware datetime, kept as the text of `memframe.service.times`."""
+    """An aware datetime, stored as the text of `memframe.service.clock`."""
 
     impl = Instant
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - the library's signature
-        return None if value is None else instant_text(value)
+        return None if value is None else format_instant(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - the library's signature
         return None if value is None else parse_instant(value)
 
 
 class Texts(TypeDecorator[tuple[str, ...]]):
-    """A few texts in one cell."""
+    """A tuple of texts, stored as JSON."""
 
     impl = JSON
     cache_ok = True
@@ -70,6 +69,12 @@ class Texts(TypeDecorator[tuple[str, ...]]):
     def process_result_value(self, value: Any, dialect: Dialect) -> tuple[str, ...]:  # noqa: ARG002 - the library's signature
         return tuple(value)
 
+
+alembic_version = Table(
+    "alembic_version",
+    MetaData(),  # of alembic's own, which compares the others with the database
+    Column("version_num", String(32), primary_key=True),
+)
 
 meta = Table(
     "meta",
@@ -88,6 +93,9 @@ developers = Table(
     Column("client_secret_hash", Hash, nullable=False),
     Column("redirect_uris", Texts, nullable=False),
     Column("disabled", Boolean, nullable=False, default=False),
+    Column(
+        "token_epoch", Integer, nullable=False, server_default="0"
+    ),  # bearer tokens of an earlier one are dead
     Column("created_at", Time, nullable=False),
 )
 
@@ -97,7 +105,7 @@ users = Table(
     Column("id", Id, primary_key=True),
     Column("email", String(320), nullable=False, unique=True),
     Column("password_hash", Text, nullable=False),
-    Column("password_of_operator", Boolean, nullable=False, server_default=false()),
+    Column("must_change_password", Boolean, nullable=False, server_default=false()),
     Column("key_version", Integer, nullable=False),
     Column("disabled", Boolean, nullable=False, default=False),
     Column("created_at", Time, nullable=False),
@@ -157,7 +165,7 @@ memories = Table(
     Column("created_at", Instant, nullable=False),
     Column("updated_at", Instant, nullable=False),
     Index("memories_by_user", "user_id", "seq", "importance"),
-    sqlite_autoincrement=True,  # a deleted record's place is never given again: cursors stay true
+    sqlite_autoincrement=True,  # a deleted record's seq is never used again: cursors stay valid
 )
 
 tags = Table(
@@ -180,7 +188,7 @@ memory_tags = Table(
     Column("tag_id", Id, ForeignKey("tags.id"), primary_key=True),
     Column("memory_seq", ForeignKey("memories.seq", ondelete="CASCADE"), primary_key=True),
     Index("memory_tags_by_memory", "memory_seq"),
-    sqlite_with_rowid=False,  # the places of a tag lie side by side in their key
+    sqlite_with_rowid=False,  # the entries of a tag are adjacent in the key
 )
 
 idempotency_keys = Table(
@@ -199,7 +207,7 @@ tombstones = Table(
     Column("memory_id", Id, primary_key=True),
     Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
     Column("developer_id", Id, ForeignKey("developers.id"), nullable=False),
-    Column("digest", Hash, nullable=False),  # of the fields, keyed: it tells nothing without the master key
+    Column("digest", Hash, nullable=False),  # keyed hash of the fields
     Column("created_at", Instant, nullable=False),
     Column("updated_at", Instant, nullable=False),
     Column("deleted_at", Instant, nullable=False, index=True),
@@ -212,7 +220,7 @@ authorization_codes = Table(
     Column("code_hash", Hash, nullable=False, unique=True),
     Column("developer_id", Id, ForeignKey("developers.id"), nullable=False),
     Column("user_id", Id, ForeignKey("users.id"), nullable=False),
-    Column("redirect_uri", Text),  # none where the client, having only one, left it out
+    Column("redirect_uri", Text),  # NULL: the client left it out, as it has only one
     Column("code_challenge", String(128)),
     Column("created_at", Time, nullable=False),
     Column("expires_at", Time, nullable=False, index=True),
@@ -239,4 +247,13 @@ sessions = Table(
     Column("user_id", Id, ForeignKey("users.id"), nullable=False),
     Column("created_at", Time, nullable=False),
     Column("expires_at", Time, nullable=False, index=True),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("key_hash", Hash, primary_key=True),  # keyed: it tells no e-mail or network address
+    Column("n", Integer, nullable=False),
+    Column("began_at", Time, nullable=False),
+    Column("last_at", Time, nullable=False, index=True),
 )

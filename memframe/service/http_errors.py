@@ -1,0 +1,182 @@
+"""Answer errors as ``application/problem+json`` (RFC 9457) with a stable ``code``; headers of every answer.
+
+HEAD and OPTIONS are answered here, too: Litestar's own OPTIONS handler names only the methods of the first function
+of a path, and it has no HEAD.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from threading import Lock
+from typing import Any
+
+from litestar import Request, Response, route
+from litestar.exceptions import HTTPException
+from litestar.handlers import HTTPRouteHandler
+from litestar.types import Method
+from sqlalchemy.exc import DBAPIError
+
+from memframe import wire
+from memframe.errors import ServiceError
+from memframe.service.clock import Clock
+from memframe.service.store.engine import cause_of, is_unreachable
+from memframe.service.throttle import TooManyCallsError
+
+PROBLEM_TYPE = "application/problem+json"
+CLOSED_POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+DATABASE_LOG_INTERVAL = timedelta(seconds=5)
+
+_log = logging.getLogger("memframe.service")
+
+_CODES = {404: "no_such_path", 405: "method_not_allowed", 413: "body_too_large"}
+
+
+def protective_headers(public_url: str) -> list[tuple[bytes, bytes]]:
+    """Return the headers of every answer, the content security policy apart, which pages have of their own."""
+    headers = [(b"x-content-type-options", b"nosniff")]
+    if public_url.startswith("https:"):
+        headers.append((b"strict-transport-security", b"max-age=31536000"))
+    return headers
+
+
+def problem_body(status: int, code: str, detail: str) -> bytes:
+    """Encode a problem document."""
+    problem = wire.Problem(title=HTTPStatus(status).phrase, status=status, detail=detail, code=code)
+    return wire.encode(problem).reveal()
+
+
+def problem_response(
+    status: int, code: str, detail: str, headers: Mapping[str, str] | None = None
+) -> Response[bytes]:
+    """Make the response with a problem document."""
+    body = problem_body(status, code, detail)
+    headers = {"Cache-Control": "no-store", **(headers or {})}
+    return Response(body, status_code=status, media_type=PROBLEM_TYPE, headers=headers)
+
+
+def answer_service_error(_: Request[Any, Any, Any], error: ServiceError) -> Response[bytes]:
+    """Answer a refusal of the service."""
+    headers = {}
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, TooManyCallsError):
+        headers["Retry-After"] = str(error.retry_after_s)
+    return problem_response(error.status or 400, error.code or "invalid_request", str(error), headers)
+
+
+def answer_http_error(_: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+    """Answer a refusal of the web framework: no such path, another method, too long a body."""
+    status = error.status_code
+    detail = HTTPStatus(status).description or error.detail
+    return problem_response(
+        status, _CODES.get(status, "invalid_request"), detail, complete_allow(error.headers)
+    )
+
+
+def answer_database_error(request: Request[Any, Any, Any], error: DBAPIError) -> Response[bytes]:
+    """Answer 503: the database is locked, full or away. A commit that was interrupted may have happened."""
+    errors: DatabaseErrorLog = request.app.state.database_errors
+    errors.log(error)
+    detail = "the database does not answer at the moment; try again, a create under the same Idempotency-Key"
+    return problem_response(503, "database_unavailable", detail, {"Retry-After": "1"})
+
+
+def answer_failure(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    """Answer 500, and log the type and the place; the message could quote what was to be stored."""
+    place = "".join(traceback.format_tb(error.__traceback__))
+    _log.error("%s in %s %s\n%s", type(error).__name__, request.method, request.scope["path"], place)
+    return problem_response(500, "internal_error", "the service has failed; its log says where")
+
+
+class DatabaseErrorLog:
+    """Log errors of the database every few seconds, and its recovery.
+
+    A line for each refused call would fill the disk during an outage.
+
+    Parameters
+    ----------
+    database : str
+        Its address, without a password.
+    now : Clock
+    """
+
+    def __init__(self, database: str, *, now: Clock) -> None:
+        self._database = database
+        self._now = now
+        self._lock = Lock()
+        self._logged_at: datetime | None = None
+        self._away_since: datetime | None = None
+        self._n_refused = 0
+
+    def log(self, error: DBAPIError) -> None:
+        """Count a call that was refused because of an error; log it, unless one was logged a moment ago."""
+        now = self._now()
+        with self._lock:
+            self._n_refused += 1
+            if self._away_since is None and is_unreachable(error):
+                self._away_since = now
+            if self._logged_at is not None and now - self._logged_at < DATABASE_LOG_INTERVAL:
+                return
+            self._logged_at = now
+            state = "cannot be used" if self._away_since is None else "is away"
+            _log.error("%s %s: %s; %s answered 503", self._database, state, cause_of(error), self._count())
+            if self._away_since is None:
+                self._n_refused = 0
+
+    def log_recovery(self) -> None:
+        """Log, after an outage, that a connection was made."""
+        with self._lock:
+            if self._away_since is None:
+                return
+            seconds = (self._now() - self._away_since).total_seconds()
+            _log.warning("%s is back after %.0f s; %s answered 503", self._database, seconds, self._count())
+            self._away_since = self._logged_at = None
+            self._n_refused = 0
+
+    def _count(self) -> str:
+        return f"{self._n_refused:,} {'call was' if self._n_refused == 1 else 'calls were'}"
+
+
+def format_allow(methods: Collection[str]) -> str:
+    """Format the header ``Allow``, with the methods that the framework does not know of.
+
+    >>> format_allow(["POST", "GET"])
+    'GET, HEAD, OPTIONS, POST'
+    """
+    head = {"HEAD"} if "GET" in methods else set()
+    return ", ".join(sorted({*methods, *head, "OPTIONS"}))
+
+
+def complete_allow(headers: Mapping[str, str] | None) -> dict[str, str]:
+    """Complete the header ``Allow`` of a refusal.
+
+    >>> complete_allow({"Allow": "GET, POST"})
+    {'Allow': 'GET, HEAD, OPTIONS, POST'}
+    """
+    return {
+        name: format_allow(value.split(", ")) if name.lower() == "allow" else value
+        for name, value in (headers or {}).items()
+    }
+
+
+def options_handlers(handlers: Sequence[HTTPRouteHandler]) -> list[HTTPRouteHandler]:
+    """Make a handler of OPTIONS for each path of some handlers."""
+    methods: dict[str, set[Method]] = defaultdict(set)
+    for handler in handlers:
+        for path in handler.paths:
+            methods[path] |= handler.http_methods
+    return [_options_handler(path, format_allow(found)) for path, found in methods.items()]
+
+
+def _options_handler(path: str, allow: str) -> HTTPRouteHandler:
+    @route(path, http_method="OPTIONS", status_code=204, include_in_schema=False, sync_to_thread=False)
+    def answer_options() -> Response[None]:
+        return Response(None, headers={"Allow": allow})
+
+    return answer_options

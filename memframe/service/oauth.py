@@ -1,0 +1,534 @@
+"""The OAuth 2.0 authorization server, on oauthlib: the code grant without its web pages.
+
+Beside RFC 6749: redirect addresses match exactly, but for the port of a loopback address (RFC 9700, RFC 8252 section
+7.3); PKCE is S256 or absent (RFC 7636); answers name the issuer (RFC 9207); codes live 60 seconds and work once; each
+use replaces a refresh token (RFC 9700 section 4.14.2). A code or refresh token that is used twice revokes everything
+that was issued for the same consent. Scopes do not exist and are ignored: what an application may read is decided in
+the dashboard. A client authenticates by the form or by HTTP Basic.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import re
+from collections import Counter
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Any, NamedTuple, TypeGuard
+from urllib.parse import parse_qsl, unquote_plus, urlencode, urlsplit
+
+import msgspec
+from oauthlib.common import Request
+from oauthlib.oauth2 import (
+    AccessDeniedError,
+    AuthorizationCodeGrant,
+    AuthorizationEndpoint,
+    BearerToken,
+    FatalClientError,
+    InvalidClientError,
+    InvalidGrantError,
+    InvalidRequestError,
+    OAuth2Error,
+    RefreshTokenGrant,
+    RequestValidator,
+    TokenEndpoint,
+    UnsupportedResponseTypeError,
+)
+
+from memframe.errors import InvalidError
+from memframe.secret import Secret
+from memframe.service.deployment import Deployment
+from memframe.service.logs import log_event
+from memframe.service.store import AuthorizationCode, Developer, User, UserToken
+from memframe.service.tokens import is_secret_of, new_secret, secret_hash
+from memframe.wire import OAUTH_AUTHORIZE, OAUTH_TOKEN
+
+CODE_LIFETIME = timedelta(seconds=60)
+ACCESS_LIFETIME = timedelta(hours=1)
+REFRESH_LIFETIME = timedelta(days=30)
+CONSENT_LIFETIME = timedelta(days=180)
+"""After it tokens are not refreshed any more: the application asks for consent again."""
+
+MAX_CLIENT_ID_CHARS = 64
+
+_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}", re.ASCII)
+_NO_SECRET_HASH = secret_hash(Secret(""))
+"""Compared with an unknown client's secret, so that it takes as long as a known one's."""
+
+_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+
+_REASONS = {
+    "invalid_client": "The client_id or the client_secret is wrong.",
+    "invalid_grant": (
+        "The code or refresh token is unknown, expired or used already, or it was given to another client, "
+        "for another redirect_uri, or with another code_challenge."
+    ),
+    "unsupported_grant_type": "The grant_type must be authorization_code or refresh_token.",
+}
+"""Descriptions of errors that oauthlib leaves empty."""
+
+logging.getLogger("oauthlib").setLevel(logging.INFO)  # it writes codes and tokens at the level DEBUG
+
+
+class InvalidClientLink(Exception):  # noqa: N818 - a page for the user, not an error of the program
+    """The client is unknown, or the redirect address is not its own: answer with a page, redirect nowhere."""
+
+
+class RedirectToClient(Exception):  # noqa: N818 - control flow, not an error of the program
+    """The request is refused: redirect to ``address``, which has the error for the client."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__("the request is answered at the client")
+        self.address = address
+
+
+class ConsentRequest(NamedTuple):
+    """A valid authorization request."""
+
+    client: Developer
+    redirect_uri: str
+
+
+class TokenEndpointAnswer(NamedTuple):
+    """Status and JSON body of the token endpoint."""
+
+    status: int
+    body: bytes
+
+
+class AuthorizationServer:
+    """Check authorization requests, record consents, exchange codes and refresh tokens.
+
+    Parameters
+    ----------
+    deployment : Deployment
+    issuer : str
+        The public address of the authorization server.
+    """
+
+    def __init__(self, deployment: Deployment, *, issuer: str) -> None:
+        self._validator = validator = ClientValidator(deployment)
+        self.issuer = issuer
+        code_grant = _CodeGrant(validator, issuer=issuer, pre_auth=[_check_strictly])
+        refresh_grant = RefreshTokenGrant(validator)
+        for grant in (code_grant, refresh_grant):
+            grant.register_token_modifier(self._finish_tokens)
+        bearer = BearerToken(
+            validator,
+            token_generator=lambda _: new_secret("mfa_").reveal(),
+            refresh_token_generator=lambda _: new_secret("mfr_").reveal(),
+            expires_in=int(ACCESS_LIFETIME.total_seconds()),
+        )
+        self._authorizing = AuthorizationEndpoint("code", bearer, {"code": code_grant})
+        grants = {"authorization_code": code_grant, "refresh_token": refresh_grant}
+        self._exchanging = TokenEndpoint("authorization_code", bearer, grants)
+
+    def check_request(self, query: bytes) -> ConsentRequest:
+        """Check an authorization request; `InvalidClientLink` or `RedirectToClient` where it is refused."""
+        _, details = self._run(self._authorizing.validate_authorization_request, query)
+        return ConsentRequest(details["request"].client, details["redirect_uri"])
+
+    def allow(self, query: bytes, user: User) -> str:
+        """Issue a code; return the redirect address with it."""
+        headers, _, _ = self._run(
+            self._authorizing.create_authorization_response, query, credentials={"user": user}
+        )
+        return str(headers["Location"])
+
+    def deny(self, query: bytes, user: User) -> str:
+        """Return the redirect address with the user's refusal."""
+        _, details = self._run(self._authorizing.validate_authorization_request, query)
+        log_event("consent refused", developer_id=details["request"].client.id, user_id=user.id)
+        return self._refusal(AccessDeniedError("The user did not allow it.", request=details["request"]))
+
+    def exchange(self, form: bytes, *, authorization: str | None = None) -> TokenEndpointAnswer:
+        """Answer a call of the token endpoint, given its form and ``Authorization`` header."""
+        try:
+            fields = read_form(form)
+            if "grant_type" not in fields:
+                return _token_error("invalid_request", "The field grant_type is missing.")
+            headers = {} if authorization is None else {"Authorization": authorization}
+            _, body, status = self._exchanging.create_token_response(
+                OAUTH_TOKEN, body=urlencode(fields), headers=headers
+            )
+        except InvalidError as error:
+            return _token_error("invalid_request", str(error))
+        except OAuth2Error as error:
+            return _token_error(error.error, error.description)
+        if status == HTTPStatus.OK:
+            return TokenEndpointAnswer(status, body.encode())
+        refusal = msgspec.json.decode(body)
+        return _token_error(refusal["error"], refusal.get("error_description", ""))
+
+    def metadata(self) -> dict[str, Any]:
+        """Return the metadata of the server (RFC 8414)."""
+        return {
+            "issuer": self.issuer,
+            "authorization_endpoint": self.issuer + OAUTH_AUTHORIZE,
+            "token_endpoint": self.issuer + OAUTH_TOKEN,
+            "response_types_supported": ["code"],
+            "response_modes_supported": ["query"],
+            "grant_types_supported": ["authorization_code", "refresh_token"],
+            "token_endpoint_auth_methods_supported": ["client_secret_post", "client_secret_basic"],
+            "code_challenge_methods_supported": ["S256"],
+            "authorization_response_iss_parameter_supported": True,
+        }
+
+    def _run(self, endpoint: Any, query: bytes, **arguments: Any) -> Any:
+        try:
+            return endpoint(f"{OAUTH_AUTHORIZE}?{urlencode(read_form(query))}", **arguments)
+        except (InvalidError, FatalClientError) as error:
+            raise InvalidClientLink(
+                error.description if isinstance(error, FatalClientError) else str(error)
+            ) from None
+        except OAuth2Error as error:
+            raise RedirectToClient(self._refusal(error)) from None
+
+    def _refusal(self, error: OAuth2Error) -> str:
+        return _extended(error.redirect_uri, [*error.twotuples, ("iss", self.issuer)])
+
+    def _finish_tokens(self, token: dict[str, Any], _: BearerToken, request: Request) -> dict[str, Any]:
+        return {
+            "access_token": token["access_token"],
+            "token_type": "bearer",
+            "expires_in": token["expires_in"],
+            "refresh_token": token["refresh_token"],
+            "memory_key": self._validator.memory_key(request).reveal(),
+        }
+
+
+class _CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]  # oauthlib has no types
+    """Name the issuer in redirects, and leave the registered address unchanged otherwise."""
+
+    issuer: str
+
+    def create_authorization_code(self, request: Request) -> dict[str, str]:
+        code = {"code": new_secret().reveal()}
+        return code if request.state is None else code | {"state": request.state}
+
+    def prepare_authorization_response(
+        self, request: Request, token: dict[str, str], headers: dict[str, str], body: None, status: int
+    ) -> tuple[dict[str, str], None, int]:
+        location = _extended(request.redirect_uri, [*token.items(), ("iss", self.issuer)])
+        return headers | {"Location": location}, body, status
+
+
+def _check_strictly(request: Request) -> dict[str, str]:
+    """Refuse response types, response modes and challenges that oauthlib would accept."""
+    if request.response_type not in (None, "code"):
+        raise UnsupportedResponseTypeError(request=request)
+    if request.response_mode not in (None, "query"):
+        raise InvalidRequestError("Only response_mode=query is supported.", request=request)
+    if (request.code_challenge, request.code_challenge_method) == (None, None):
+        return {}
+    if request.code_challenge_method != "S256":
+        raise InvalidRequestError("code_challenge_method must be S256.", request=request)
+    if not _CHALLENGE.fullmatch(request.code_challenge or ""):
+        raise InvalidRequestError("code_challenge must be 43 characters of base64url.", request=request)
+    return {}
+
+
+def _extended(uri: str, fields: list[tuple[str, str]]) -> str:
+    return f"{uri}{'&' if '?' in uri else '?'}{urlencode(fields)}"
+
+
+def _token_error(code: str, description: str) -> TokenEndpointAnswer:
+    status = HTTPStatus.UNAUTHORIZED if code == "invalid_client" else HTTPStatus.BAD_REQUEST
+    words = description or _REASONS.get(code, "The request is refused.")
+    return TokenEndpointAnswer(status, msgspec.json.encode({"error": code, "error_description": words}))
+
+
+class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has no types
+    """The callbacks of oauthlib, answered from the database.
+
+    The code or refresh token that a request redeems is stored on it as ``request.redeems``.
+    """
+
+    def __init__(self, deployment: Deployment) -> None:
+        super().__init__()
+        self._deployment = deployment
+        self._accounts = deployment.store.accounts
+        self._authorizations = deployment.store.authorizations
+        self._now = deployment.now
+
+    # The authorization endpoint
+
+    def validate_client_id(self, client_id: str, request: Request) -> bool:
+        """Return True for a client that is known and enabled."""
+        client = self._accounts.developer_by_client_id(client_id)
+        request.client = client
+        return client is not None and not client.disabled
+
+    def validate_redirect_uri(self, _: str, redirect_uri: str, request: Request) -> bool:
+        """Return True where the client has registered the address."""
+        return any(redirect_matches(registered, redirect_uri) for registered in request.client.redirect_uris)
+
+    def get_default_redirect_uri(self, _: str, request: Request) -> str | None:
+        """Return the address of a client that has only one."""
+        registered = request.client.redirect_uris
+        return registered[0] if len(registered) == 1 else None
+
+    def validate_response_type(self, _: str, response_type: str, *__: Any) -> bool:
+        """Issue codes only, never tokens in an address."""
+        return response_type == "code"
+
+    def get_default_scopes(self, *_: Any) -> list[str]:
+        """Return no scopes."""
+        return []
+
+    def validate_scopes(self, *_: Any) -> bool:
+        """Ignore scopes."""
+        return True
+
+    def is_pkce_required(self, *_: Any) -> bool:
+        """Allow a client, as it has a secret, to leave the challenge out."""
+        return False
+
+    def save_authorization_code(self, _: str, code: dict[str, str], request: Request) -> None:
+        """Store a code with everything that its exchange must repeat."""
+        self._authorizations.add_code(
+            code_hash=secret_hash(Secret(code["code"])),
+            developer_id=request.client.id,
+            user_id=request.user.id,
+            redirect_uri=None if request.using_default_redirect_uri else request.redirect_uri,
+            code_challenge=request.code_challenge,
+            expires_at=self._now() + CODE_LIFETIME,
+        )
+        log_event("consent given", developer_id=request.client.id, user_id=request.user.id)
+
+    # The token endpoint
+
+    def client_authentication_required(self, *_: Any) -> bool:
+        """Require it always: all clients have a secret."""
+        return True
+
+    def authenticate_client(self, request: Request) -> bool:
+        """Check the client secret, sent in the form or by HTTP Basic, not both."""
+        client_id, client_secret = _client_credentials(request)
+        client = self._accounts.developer_by_client_id(client_id)
+        fits = is_secret_of(Secret(client_secret), client.client_secret_hash if client else _NO_SECRET_HASH)
+        if client is None or client.disabled or not fits:
+            log_event("client refused", developer_id=client.id if client else None)
+            return False
+        request.client, request.client_id = client, client.client_id
+        return True
+
+    def validate_grant_type(self, _: str, grant_type: str, *__: Any) -> bool:
+        """Accept codes and refresh tokens, never passwords."""
+        return grant_type in {"authorization_code", "refresh_token"}
+
+    def validate_code(self, _: str, code: str, client: Developer, request: Request) -> bool:
+        """Return True where the code may be exchanged; one that was used revokes what was issued for it."""
+        found = self._authorizations.code(secret_hash(Secret(code)))
+        if found is None or found.developer_id != client.id:
+            return False
+        if found.used_at is not None:
+            self._revoke(found.id, found)
+            return False
+        request.redeems = found
+        return (
+            found.expires_at > self._now()
+            and _repeats_redirect(found, request.redirect_uri, client)
+            and _may_verify(found, request.code_verifier)
+            and self._is_active(found.user_id)
+        )
+
+    def get_code_challenge(self, _: str, request: Request) -> str | None:
+        """Return the challenge of the authorization request."""
+        challenge: str | None = request.redeems.code_challenge
+        return challenge
+
+    def get_code_challenge_method(self, *_: Any) -> str:
+        """Return the only accepted method."""
+        return "S256"
+
+    def confirm_redirect_uri(self, *_: Any) -> bool:
+        """Accept: `validate_code` has checked it, and refuses with invalid_grant (RFC 6749 section 5.2)."""
+        return True
+
+    def validate_refresh_token(self, refresh_token: str, client: Developer, request: Request) -> bool:
+        """Return True where the token may be exchanged; one that was exchanged revokes its family."""
+        found = self._authorizations.token(secret_hash(Secret(refresh_token)))
+        if found is None or (found.kind, found.developer_id) != ("refresh", client.id):
+            return False
+        if found.revoked_at is not None:
+            self._revoke(found.code_id, found)
+            return False
+        request.redeems = found
+        return found.expires_at > self._now() and self._is_active(found.user_id)
+
+    def get_original_scopes(self, *_: Any) -> list[str]:
+        """Return no scopes."""
+        return []
+
+    def is_within_original_scope(self, *_: Any) -> bool:
+        """Ignore scopes."""
+        return True
+
+    def save_token(self, token: dict[str, str], request: Request) -> None:
+        """Redeem a code or refresh token and store its tokens; of two calls at once one succeeds."""
+        redeems: AuthorizationCode | UserToken = request.redeems
+        if not self._redeem(redeems, token):
+            raise InvalidGrantError(request=request)
+        kind = "code" if isinstance(redeems, AuthorizationCode) else "refresh token"
+        log_event(f"{kind} exchanged", developer_id=redeems.developer_id, user_id=redeems.user_id)
+
+    def invalidate_authorization_code(self, *_: Any) -> None:
+        """Do nothing: `save_token` does it, in the transaction that stores the tokens."""
+
+    def memory_key(self, request: Request) -> Secret:
+        """Return the memory key that goes with the tokens."""
+        redeems: AuthorizationCode | UserToken = request.redeems
+        return self._deployment.memory_key(user_id=redeems.user_id, developer_id=redeems.developer_id)
+
+    def _redeem(self, redeems: AuthorizationCode | UserToken, token: dict[str, str]) -> bool:
+        code_id = redeems.id if isinstance(redeems, AuthorizationCode) else redeems.code_id
+        issued_at = self._authorizations.issued_at(code_id)
+        if issued_at is None:
+            return False
+        issued = tuple(
+            UserToken(
+                token_hash=secret_hash(Secret(token[f"{kind}_token"])),
+                kind=kind,
+                code_id=code_id,
+                developer_id=redeems.developer_id,
+                user_id=redeems.user_id,
+                expires_at=min(self._now() + lifetime, issued_at + CONSENT_LIFETIME),
+            )
+            for kind, lifetime in (("access", ACCESS_LIFETIME), ("refresh", REFRESH_LIFETIME))
+        )
+        if isinstance(redeems, AuthorizationCode):
+            return self._authorizations.redeem_code(code_id, issued)
+        return self._authorizations.redeem_token(redeems, issued)
+
+    def _revoke(self, code_id: str, replayed: AuthorizationCode | UserToken) -> None:
+        """Revoke what was issued for a code that was used twice."""
+        self._authorizations.revoke_tokens(code_id)
+        log_event("replayed: tokens revoked", developer_id=replayed.developer_id, user_id=replayed.user_id)
+
+    def _is_active(self, user_id: str) -> bool:
+        user = self._accounts.user(user_id)
+        return user is not None and not user.disabled
+
+
+def client_id_of(form: bytes, authorization: str | None) -> str:
+    """Return the client_id of a call of the token endpoint, unchecked; empty where it cannot be read."""
+    try:
+        claimed = read_form(form).get("client_id", "")
+        if _is_basic(authorization):
+            claimed = _basic_credentials(authorization[6:])[0]
+    except (InvalidError, InvalidClientError):
+        return ""
+    return claimed[:MAX_CLIENT_ID_CHARS]
+
+
+def _client_credentials(request: Request) -> tuple[str, str]:
+    header = request.headers.get("Authorization")
+    if not _is_basic(header):
+        return request.client_id or "", request.client_secret or ""
+    if request.client_secret is not None:
+        raise InvalidRequestError("Send the client secret in one place, not in two.", request=request)
+    client_id, client_secret = _basic_credentials(header[6:])
+    if request.client_id not in (None, client_id):
+        raise InvalidClientError("The client_id of the form is not that of the header.", request=request)
+    return client_id, client_secret
+
+
+def _is_basic(authorization: str | None) -> TypeGuard[str]:
+    return authorization is not None and authorization[:6].lower() == "basic "
+
+
+def _basic_credentials(encoded: str) -> tuple[str, str]:
+    try:
+        text = base64.b64decode(encoded, validate=True).decode()
+    except ValueError:
+        raise InvalidClientError("The Basic credentials are malformed.") from None
+    client_id, _, client_secret = text.partition(":")
+    return unquote_plus(client_id), unquote_plus(client_secret)
+
+
+def _repeats_redirect(code: AuthorizationCode, sent: str | None, client: Developer) -> bool:
+    if code.redirect_uri is None:  # the authorization request had left it out, and so may the exchange
+        return sent is None or (sent,) == client.redirect_uris
+    return sent == code.redirect_uri
+
+
+def _may_verify(code: AuthorizationCode, verifier: str | None) -> bool:
+    if verifier is None:
+        return True  # oauthlib itself refuses this where there is a challenge
+    return code.code_challenge is not None and _VERIFIER.fullmatch(verifier) is not None
+
+
+# Redirect addresses
+
+_LOOPBACK = re.compile(
+    r"(http://(?:127\.0\.0\.1|\[::1\]))(?::([0-9]{1,5}))?((?:[/?].*)?)", re.ASCII | re.DOTALL
+)
+
+
+def redirect_matches(registered: str, sent: str) -> bool:
+    """Return True where a redirect address is the registered one.
+
+    >>> redirect_matches("http://127.0.0.1/callback", "http://127.0.0.1:51004/callback")
+    True
+    >>> redirect_matches("https://app.example/callback", "https://app.example/callback/")
+    False
+    """
+    if sent == registered:
+        return True
+    loopback = _without_port(registered)
+    return loopback is not None and loopback == _without_port(sent)
+
+
+def _without_port(uri: str) -> str | None:
+    match = _LOOPBACK.fullmatch(uri)
+    if match is None or not 0 < int(match[2] or 80) <= 65_535:
+        return None
+    return match[1] + match[3]
+
+
+def form_target(uri: str) -> str:
+    """Return the origin of a redirect address as a source of a content security policy.
+
+    The policy's grammar has no IPv6 addresses: only the scheme can be named for them.
+
+    >>> form_target("https://app.example:8443/callback?from=memframe")
+    'https://app.example:8443'
+    >>> form_target("http://[::1]:51004/callback")
+    'http:'
+    """
+    parts = urlsplit(uri)
+    return f"{parts.scheme}:" if "[" in parts.netloc else f"{parts.scheme}://{parts.netloc}"
+
+
+# Queries and forms
+
+MAX_FIELDS = 64
+
+
+def read_form(encoded: bytes) -> dict[str, str]:
+    """Parse a query or a form body (``application/x-www-form-urlencoded``).
+
+    A field without a value counts as not sent (RFC 6749 section 3.1). A malformed one, or one that comes twice, is an
+    `InvalidError`.
+
+    >>> read_form(b"state=a%20b&scope=&response_type=code")
+    {'state': 'a b', 'response_type': 'code'}
+    """
+    try:
+        pairs = parse_qsl(
+            encoded.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS
+        )
+    except ValueError:
+        raise _malformed("it cannot be read; percent-encode UTF-8, and send few fields") from None
+    for name, times in Counter(name for name, _ in pairs).items():
+        if times > 1:
+            raise _malformed(f"the field {name[:64]!a} comes more than once")
+    if "\0" in "".join(value for _, value in pairs):
+        raise _malformed("it has the character NUL")
+    return {name: value for name, value in pairs if value}
+
+
+def _malformed(reason: str) -> InvalidError:
+    return InvalidError(f"the query or form is malformed: {reason}", status=400, code="invalid_request")

@@ -1,0 +1,132 @@
+"""The decisions of the service as tables."""
+
+import asyncio
+import itertools
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from litestar import Request
+
+from memframe.errors import ConfigError, InvalidError, MemframeError
+from memframe.service import throttle, validation
+from memframe.service.deployment import TOKEN_CALLS_PER_MINUTE
+from memframe.service.throttle import ConcurrencyLimiter, TooManyCallsError, address_of
+from memframe.wire import STATUSES
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+MOVES = {("pending", "approved"), ("pending", "rejected"), ("approved", "revoked")}
+
+
+@pytest.mark.asvs("2.3.1")
+def test_there_are_three_moves_and_no_other():
+    possible = {
+        (before, after)
+        for before, after in itertools.product(STATUSES, STATUSES)
+        if before in validation.states_before(after)
+    }
+    assert possible == MOVES
+
+
+@pytest.mark.parametrize(
+    "address", ["https://a.example.org/path", "https://a.example.org/?x=1", "http://a.example.org"]
+)
+def test_the_public_address_is_that_of_a_host(address):
+    with pytest.raises(ConfigError, match=r"^the public address "):
+        validation.check_public_url(address)
+
+
+@pytest.mark.parametrize(
+    "email", ["", "ada", "@", "ada@", "@b", "a b@c", "a@b@c", "a@b\0", "a\n@b", "a" * 320 + "@b"]
+)
+def test_email_addresses_that_are_none(email):
+    with pytest.raises(ConfigError, match="must look like"):
+        validation.check_email(email)
+
+
+@pytest.mark.asvs("6.2.4", "6.2.12")
+@pytest.mark.parametrize("password", ["password1", "PASSWORD1", " 1234567890 ", "iloveyou", " " * 20])
+def test_passwords_that_are_guessed_first_are_refused(password):
+    with pytest.raises(ConfigError, match=r"most used|blank"):
+        validation.check_new_password(password)
+
+
+@pytest.mark.asvs("6.2.1")
+@pytest.mark.parametrize("password", ["", "1234567", "x" * 1025])
+def test_passwords_have_a_sensible_length_and_are_not_repeated_to_anybody(password):
+    with pytest.raises(ConfigError, match="8 to 1024 characters") as refusal:
+        validation.check_new_password(password)
+    assert not password or password not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["", "  ", "x" * 201])
+def test_a_developer_has_a_name_of_sensible_length(name):
+    with pytest.raises(ConfigError, match="developer's name"):
+        validation.check_developer_name(name)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.01, 5.01])
+def test_scores_are_finite_and_within_their_scale(value):
+    with pytest.raises(InvalidError, match="importance must be a number from 0 to 5"):
+        validation.check_score(value, "importance")
+
+
+@pytest.mark.parametrize(
+    "check", [validation.check_developer_name, validation.check_new_password, validation.check_email]
+)
+@pytest.mark.parametrize("text", ["ada@example.org\ud800", "\0ada@example.org"], ids=["surrogate", "NUL"])
+def test_text_that_a_database_cannot_keep_is_refused(check, text):
+    with pytest.raises(MemframeError, match="must"):
+        check(text)
+
+
+@pytest.mark.asvs("6.1.1")
+def test_the_readme_documents_the_limits():
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    documented = [
+        f"| {throttle.PER_ADDRESS_AND_EMAIL.n} failed sign-ins in an hour | an address and an e-mail",
+        f"| {throttle.PER_ADDRESS.n} failed sign-ins in an hour | an address |",
+        f"| {throttle.PER_EMAIL.n:,} failed sign-ins in an hour | an e-mail",
+        (
+            f"| {TOKEN_CALLS_PER_MINUTE} token calls in a minute | an address and an account; "
+            f"{throttle.ACCOUNTS_PER_ADDRESS * TOKEN_CALLS_PER_MINUTE} for the address"
+        ),
+        f"| {throttle.SEARCHES_PER_DEVELOPER} searches at once | a developer",
+    ]
+    assert [line for line in documented if line not in readme] == []
+
+
+@pytest.mark.parametrize(
+    ("client", "address"),
+    [
+        (("10.0.0.7", 51004), "10.0.0.7"),
+        (("2001:db8:1:2:3:4:5:6", 51004), "2001:db8:1:2::/64"),
+        (("fe80::1%eth0", 51004), "fe80::/64"),
+        (None, ""),
+    ],
+)
+def test_a_site_with_many_addresses_is_one(client, address):
+    assert address_of(Request({"type": "http", "client": client})) == address
+
+
+def test_few_have_their_turn_at_once_few_wait_and_the_next_is_sent_away():
+    seen = []
+
+    async def enter(limiter, number):
+        async with limiter.slot():
+            seen.append(number)
+            await asyncio.sleep(0)
+            assert limiter._free.locked()
+            seen.append(-number)
+
+    async def crowd():
+        limiter = ConcurrencyLimiter(1, waiting=1)
+        everybody = [enter(limiter, number) for number in (1, 2, 3)]
+        outcomes = await asyncio.gather(*everybody, return_exceptions=True)
+        await enter(limiter, 4)
+        return outcomes
+
+    first, second, third = asyncio.run(crowd())
+    assert (first, second, type(third)) == (None, None, TooManyCallsError)
+    assert seen == [1, -1, 2, -2, 4, -4]
