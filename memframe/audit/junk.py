@@ -341,7 +341,11 @@ def _judge_report(text: str) -> Sign | None:
         return Sign("status_report", 0.9, f"tells what time it was: {_quote(text)}")
     tokens = [token.strip(".'’*_<>").lower() for token in _TOKEN.findall(_NAMED.sub(" #1 ", text))]
     tokens = [token for token in tokens if token]
-    if not 0 < len(tokens) <= _MAX_TOKENS or text.count("\n") > _MAX_LINES or _matches(text, "advice"):
+    if (
+        not 0 < len(tokens) <= _MAX_TOKENS
+        or text.count("\n") > _MAX_LINES
+        or _matches(text, "advice", "note")
+    ):
         return None
     share = sum(map(_is_known, tokens)) / len(tokens)
     words = {token for token in tokens if token in _MACHINE or not _NUMBER.fullmatch(token)}
@@ -394,6 +398,7 @@ def _judge_passing(text: str) -> Sign | None:
 # prompts: what signals of being written to an assistant come to
 
 _ADDRESSED = _TABLE.only("role", "conduct", "answers", "charter", "maxims", "other_languages")
+_STRONG = _TABLE.only("role", "answers", "charter", "maxims", "other_languages")
 _WORKED_WITH = _TABLE.only("files", "headings", "tools")
 _AGAINST = _TABLE.only("for_somebody", "particular")
 _SUPPOSED = re.compile(
@@ -408,10 +413,13 @@ _TRADE = re.compile(
     r"source|markdown|json|bullet point|heading|emoji|jargon|tone|word|formal|guideline|persona)",
     re.IGNORECASE,
 )
+_PARTNER = re.compile(r"\b(?:you|your|the user|a user)\b(?!['’]s)", re.IGNORECASE)
+"""Somebody who is spoken to, or for whom: advice of a project speaks of neither."""
+
 _MAX_TRADE = 3
 """Words of the trade that count: others work with these, too."""
 
-_ENOUGH, _SURE = 5, 7
+_ENOUGH, _SURE, _LITTLE, _MUCH = 5, 7, 2, 7
 _SHORT, _A_POINT, _MOST_POINTS = 240, 60, 10
 """Beyond the characters of a short text each so many ask for one point more: long notes show a signal by accident."""
 
@@ -433,8 +441,9 @@ def _judge_prompts(texts: list[str]) -> Iterator[Sign | None]:
 
 
 def _sign_of_prompt(text: str, addressed: float, worked_with: float) -> Sign | None:
-    weight = addressed + worked_with
-    if addressed and weight + _MAX_TRADE >= _ENOUGH:
+    is_alone = addressed < _LITTLE and worked_with < _MUCH
+    weight = addressed + (min(worked_with, addressed) if is_alone else worked_with)
+    if addressed >= _LITTLE and weight + _MAX_TRADE >= _ENOUGH:
         weight += min(_MAX_TRADE, len({word.lower() for word in _TRADE.findall(text)}))
     enough = _ENOUGH + min(_MOST_POINTS, max(0, len(text) - _SHORT) // _A_POINT)
     if weight >= enough:
@@ -443,7 +452,7 @@ def _sign_of_prompt(text: str, addressed: float, worked_with: float) -> Sign | N
         weight += min(
             _TABLE.only("for_somebody").weigh(text), _AGAINST.weigh(text) if len(text) <= _SHORT else 0
         )
-    if weight < enough:
+    if weight < enough or (weight < _SURE and not _STRONG.weigh(text) and not _PARTNER.search(text)):
         return None
     return Sign("system_prompt", 0.95 if weight >= _SURE else 0.9, f"written to an assistant: {_quote(text)}")
 

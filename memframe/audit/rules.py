@@ -71,9 +71,9 @@ class Match(NamedTuple):
 class RuleTable:
     """Rules of one table, or of some of its groups.
 
-    >>> table = load_rules("junk").only("role")
-    >>> [match.found[0] for match in table.find("You are a helpful assistant.")]
-    ['You are a helpful assistant']
+    >>> table = load_rules("junk").only("ping")
+    >>> [(match.rule.kind, match.found[0]) for match in table.find("heartbeat ok")]
+    [('heartbeat', 'heartbeat ok')]
     """
 
     name: str
