@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 import msgspec
 
 from memframe.errors import JournalError
-from memframe.files import private_folder, atomic_file
+from memframe.files import atomic_file, private_folder
 from memframe.keystore import LocalCipher, open_local_cipher, state_folder
 
 if TYPE_CHECKING:
