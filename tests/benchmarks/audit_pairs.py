@@ -34,10 +34,10 @@ SHINGLE, PERMUTATIONS, BANDS = 5, 128, 32
 
 def found_pairs(half, n):
     """Figures of duplicates and changed values in stores of ``n`` memories, of all seeds together."""
-    from memframe.audit.changed_value import find_changed_values
-    from memframe.audit.exact_duplicate import find_exact_duplicates
-    from memframe.audit.likeness.similar import similar_pairs
-    from memframe.audit.near_duplicate import find_near_duplicates
+    from memframe.audit.duplicates import find_changed_values
+    from memframe.audit.duplicates import find_exact_duplicates
+    from memframe.audit.similarity.cluster import similar_pairs
+    from memframe.audit.duplicates import find_near_duplicates
     from tests.audit.figures import Figures
     from tests.pairs import scoring
     from tests.pairs.corpus import corpus
@@ -122,9 +122,9 @@ def real_memories():
 
 
 def told(name, memories):
-    from memframe.audit.changed_value import find_changed_values
-    from memframe.audit.likeness.similar import similar_pairs
-    from memframe.audit.near_duplicate import find_near_duplicates
+    from memframe.audit.duplicates import find_changed_values
+    from memframe.audit.similarity.cluster import similar_pairs
+    from memframe.audit.duplicates import find_near_duplicates
     from memframe.audit.superseded import find_superseded
 
     pairs = similar_pairs(memories)
@@ -148,7 +148,7 @@ def row(check, corpus_name, figures):
 
 def near_duplicates(memories):
     """`find_near_duplicates`, from the frame to the findings."""
-    from memframe.audit.near_duplicate import find_near_duplicates
+    from memframe.audit.duplicates import find_near_duplicates
 
     return len(find_near_duplicates(memories))
 
