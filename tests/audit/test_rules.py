@@ -1,0 +1,279 @@
+"""Rules as data: each example of each table holds, prefilters lose nothing, and no text makes a pattern slow."""
+
+import importlib
+import pkgutil
+import random
+import re
+import time
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import memframe.audit
+from memframe.audit.rules import MANY, Rule, RuleTable, load_rules, prefilter_of, table_names
+
+TABLES = table_names()
+RULES = [(name, number, rule) for name in TABLES for number, rule in enumerate(load_rules(name).rules)]
+each_rule = pytest.mark.parametrize(
+    "rule", [pytest.param(rule, id=f"{name}-{number}-{rule.group}") for name, number, rule in RULES]
+)
+
+
+def passes(prefilter, text):
+    return pc.match_substring_regex(pa.array([text], pa.large_string()), prefilter)[0].as_py()
+
+
+def changed(text):
+    """The same, in capitals, between blanks and lines, and with a sign beyond ASCII."""
+    return [text, f"  {text.upper()}\nTea", text.replace("e", "\u00e9"), text.replace("i", "\u0130")]
+
+
+@each_rule
+def test_each_rule_keeps_to_its_examples(rule):
+    assert rule.finds, "a rule shows what it finds"
+    assert rule.misses, "a rule shows what it must not find"
+    assert [text for text in rule.finds if not rule.regex.search(text)] == []
+    assert [text for text in rule.misses if rule.regex.search(text)] == []
+
+
+@each_rule
+def test_no_prefilter_loses_a_match(rule):
+    texts = [other for text in [*rule.finds, *rule.misses] for other in changed(text)]
+    assert [text for text in texts if rule.regex.search(text) and not passes(rule.prefilter, text)] == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "flags", "matched", "ruled_out"),
+    [
+        (r"(?<!not )\btea\b(?! (?:pot|(?:cup|[)]))s?)", re.IGNORECASE, "Tea for two", "coffee"),
+        (r"\Aa[$(]b{2}\Z", 0, "a$bb", "a$b"),
+        (r"tea$", 0, "tea\n", "tea\nfor two"),
+        (r"^tea$", re.MULTILINE, "for two\ntea", "for tea"),
+        (r"a.b", re.DOTALL, "a\nb", "ab"),
+        (r"(?P<left>\w+) a{,3}[0-9]{12,40}c", 0, "b aaa0123456789012c", "b aaa012345c"),
+        (r"(?>a+)[]x]{2,}?b*+", 0, "aa]x", "a]b"),
+        (r"caf\w", 0, "caf\u00e9", "caf-"),
+        (r"x\s\d[\w-]:", 0, "x\u00a0\u0664\u00e9:", "x 1 :"),
+        (r"a[^\W\d_]b", 0, "a\u00e9b", "a b"),
+        (r"k(?i:elvin)", re.IGNORECASE, "\u212aELVIN", "Kelly"),
+        (r"tip", re.IGNORECASE, "T\u0130P", "tap"),
+    ],
+)
+def test_a_prefilter_matches_what_its_pattern_does(pattern, flags, matched, ruled_out):
+    compiled = re.compile(pattern, flags)
+    assert compiled.search(matched)
+    assert [passes(prefilter_of(compiled), text) for text in (matched, ruled_out)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        re.compile(r"(a)\1"),
+        re.compile("(?P<a>a)(?P=a)"),
+        re.compile("(a)?(?(1)b)"),
+        re.compile("a # b", re.VERBOSE),
+    ],
+)
+def test_what_has_no_prefilter_is_refused(pattern):
+    with pytest.raises(ValueError, match=r"prefilter|remarks"):
+        prefilter_of(pattern)
+
+
+@pytest.mark.parametrize("n_others", [0, 3 * MANY])
+def test_a_column_gives_what_its_texts_give(n_others):
+    table = RuleTable(
+        "tea", tuple(Rule(group="tea", finds=(), misses=(), pattern=word) for word in ("tea", "two"))
+    )
+    texts = [*["cocoa"] * n_others, "tea for two", None, "two", "coffee"]
+    found = {place: [match.found[0] for match in some] for place, some in table.search(pa.array(texts))}
+    assert found == {n_others: ["tea", "two"], n_others + 2: ["two"]}
+
+
+def test_weights_add_up_once_a_rule():
+    rules = [Rule(group="tea", finds=(), misses=(), words="tea, cup", weight=2)]
+    table = RuleTable("tea", tuple(rules))
+    assert load_rules("junk").only("role").weigh("You are a bot. You are an agent.") == 3
+    with pytest.raises(ValueError, match="'tee'"):
+        table.only("tee")
+
+
+# ---- no text makes a pattern slow
+
+try:
+    from re import _constants as codes
+    from re import _parser as parser
+except ImportError:  # pragma: no cover - another Python
+    pytest.skip("this Python shows no parsed patterns", allow_module_level=True)
+
+LENGTH = 4_000
+"""Characters of a text, which is then doubled."""
+
+CHEAP_S = 0.003
+"""What a search of the doubled text may take without further ado: it would not do if it were quadratic."""
+
+MOST_TIMES = 2.4
+"""What a doubled text may cost; 4 is quadratic."""
+
+
+class Speaker:
+    """Make texts that a pattern matches, or nearly so."""
+
+    def __init__(self, seed):
+        self._random = random.Random(seed)
+
+    def speak(self, tree):
+        return "".join(self._part(code, what) for code, what in tree)
+
+    def _part(self, code, what):
+        match code:
+            case codes.LITERAL:
+                return chr(what)
+            case codes.NOT_LITERAL:
+                return "x" if what != ord("x") else "y"
+            case codes.ANY:
+                return self._random.choice("x ")
+            case codes.IN:
+                return self._sign(what)
+            case codes.BRANCH:
+                return self.speak(self._random.choice(what[1]))
+            case codes.SUBPATTERN:
+                return self.speak(what[-1])
+            case codes.ATOMIC_GROUP:
+                return self.speak(what)
+            case codes.MAX_REPEAT | codes.MIN_REPEAT | codes.POSSESSIVE_REPEAT:
+                least, most, inner = what
+                n_times = self._random.choice([least, least + 1, min(int(most), least + 6)])
+                return "".join(self.speak(inner) for _ in range(n_times))
+        return ""
+
+    def _sign(self, members):
+        signs = [sign for sign in map(chr, range(32, 127)) if re.fullmatch(_class_of(members), sign)]
+        return self._random.choice(signs or ["\u00e9"])
+
+
+_ESCAPES = {
+    codes.CATEGORY_DIGIT: r"\d",
+    codes.CATEGORY_NOT_DIGIT: r"\D",
+    codes.CATEGORY_SPACE: r"\s",
+    codes.CATEGORY_NOT_SPACE: r"\S",
+    codes.CATEGORY_WORD: r"\w",
+    codes.CATEGORY_NOT_WORD: r"\W",
+}
+
+
+def _class_of(members):
+    parts = []
+    for code, what in members:
+        if code is codes.NEGATE:
+            parts.append("^")
+        elif code is codes.LITERAL:
+            parts.append(re.escape(chr(what)))
+        elif code is codes.RANGE:
+            parts.append(f"{re.escape(chr(what[0]))}-{re.escape(chr(what[1]))}")
+        else:
+            parts.append(_ESCAPES[what])
+    return f"[{''.join(parts)}]"
+
+
+def hostile_texts(pattern, n_seeds):
+    """Yield pieces of what a pattern looks for, again and again: whole ones, their beginnings, and long runs."""
+    tree = parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE)
+    for seed in range(n_seeds):
+        text = Speaker(seed).speak(tree) or "x"
+        for end in {len(text), len(text) * 2 // 3, len(text) // 2, len(text) // 4}:
+            yield f"{text[:end]} "
+            yield text[:end] or "x"
+    yield from ("a", "1", " ", "a ", "1 ", ".", "a.", "a-", "\n", "'", "(", "/", ":", "\u00e9")
+
+
+def search_s(pattern, text):
+    start = time.process_time()
+    for _ in pattern.finditer(text):
+        pass
+    return time.process_time() - start
+
+
+def is_slow(pattern, piece, length):
+    once = piece * (length // len(piece) + 1)
+    if search_s(pattern, once * 2) < CHEAP_S:
+        return False
+    best = [float("inf")] * 2
+    for _ in range(4):
+        best = [min(one, search_s(pattern, once * times)) for one, times in zip(best, (1, 2), strict=True)]
+        if best[1] <= MOST_TIMES * best[0]:
+            return False
+    return True
+
+
+def slow_piece(pattern, n_seeds=3, length=LENGTH):
+    """Return the first piece of text that makes a pattern slow where it is repeated; None where none does."""
+    pieces = dict.fromkeys(hostile_texts(pattern, n_seeds))
+    return next((piece for piece in pieces if is_slow(pattern, piece, length)), None)
+
+
+BEING_REWRITTEN = {
+    *("junk", "secret", "language", "likeness", "personal_data", "stale", "withholding", "evidence"),
+    *("superseded", "succession", "near_duplicate", "changed_value"),
+}
+"""Modules whose patterns are not looked at until they are tables, or gone."""
+
+OWN_TEXTS = {"rules", "sieve"}
+"""Modules whose patterns read patterns, and no memories."""
+
+
+def compiled_patterns():
+    """Every compiled pattern that a module of the audit holds, by the name of the place."""
+    found = {}
+    for info in pkgutil.walk_packages(memframe.audit.__path__, "memframe.audit."):
+        if info.name.split(".")[2] in BEING_REWRITTEN | OWN_TEXTS:
+            continue
+        module = importlib.import_module(info.name)
+        for name, value in vars(module).items():
+            for number, pattern in enumerate(patterns_in(value)):
+                found.setdefault(
+                    (pattern.pattern, pattern.flags), (f"{info.name[15:]}.{name}-{number}", pattern)
+                )
+    return [pytest.param(pattern, id=name) for name, pattern in found.values()]
+
+
+def patterns_in(value, depth=0):
+    if isinstance(value, re.Pattern):
+        if isinstance(value.pattern, str):
+            yield value
+    elif isinstance(value, Rule):
+        yield value.regex
+    elif isinstance(value, Mapping) and depth < 4:
+        for item in value.values():
+            yield from patterns_in(item, depth + 1)
+    elif isinstance(value, tuple | list | frozenset | set) and depth < 4 and len(value) < 2000:
+        for item in value:
+            yield from patterns_in(item, depth + 1)
+
+
+@pytest.mark.parametrize("pattern", compiled_patterns())
+def test_patterns_in_modules_are_linear(pattern):
+    assert slow_piece(pattern) is None
+
+
+@each_rule
+def test_rules_are_linear(rule):
+    assert slow_piece(rule.regex) is None
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *compiled_patterns(),
+        *(pytest.param(rule.regex, id=f"{name}-{number}") for name, number, rule in RULES),
+    ],
+)
+def test_patterns_are_linear_on_many_texts(pattern):
+    assert slow_piece(pattern, n_seeds=30, length=4 * LENGTH) is None
+
+
+@pytest.mark.parametrize("pattern", ["a+b", r"\bfoo\b.*bar", r"\w+@x", "(?:a|ab)*c"])
+def test_slow_patterns_are_noticed(pattern):
+    assert slow_piece(re.compile(pattern)) is not None
