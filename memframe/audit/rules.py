@@ -168,6 +168,11 @@ def load_words(name: str) -> Mapping[str, frozenset[str]]:
     return {section: frozenset(words) for section, words in sections.items()}
 
 
+def load_fragment(name: str, table: str = "common") -> list[str]:
+    """Read the words or patterns of one fragment, in their order."""
+    return [word for word in _COMMA.split(" ".join(_decode(table).define[name].split())) if word]
+
+
 def table_names() -> list[str]:
     """Return the names of all tables of rules, without the one of shared fragments."""
     folder = files("memframe.audit").joinpath("rules")
