@@ -20,6 +20,7 @@ from memframe.audit.lexicon import CALENDAR, DECIMAL, MINUTES, is_common, is_nam
 from memframe.audit.similarity.cluster import Clusters, Pair, SimilarPairs, similar_pairs
 from memframe.audit.similarity.compare import Difference
 from memframe.audit.texts import text_column
+from memframe.audit.tokenize import SPLIT_WORD
 
 # ---- the same text
 
@@ -226,7 +227,8 @@ def _best_links(pairs: SimilarPairs) -> dict[int, Difference]:
 
 # ---- the same text with another value
 
-_RAW_WORD = re.compile(r"[^\W_]+(?:[.,:]\d+)*")
+_REQUEST = re.compile(r"\A\W{0,5}(?:please|can you|could you|would you|bitte|por favor)\b", re.IGNORECASE)
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[ T]*$")
 
 
 class _Change(NamedTuple):
@@ -299,7 +301,7 @@ def _changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Change]:
         (pair, written)
         for pair in pairs.changed
         for written in (_Written(contents[pair.left], contents[pair.right], pair.difference),)
-        if pair.difference.kind != "word" or written.are_names()
+        if written.is_statement() and (pair.difference.kind != "word" or written.are_names())
     ]
     delicate = Delicate(text_column(chosen, "content"))
     number = _group_numbers([pair for pair, _ in found], chosen["id"].astype(str).tolist())
@@ -332,7 +334,7 @@ class _Written:
     """Two texts as they are written, and where in them the exchanged words stand."""
 
     def __init__(self, left: str, right: str, difference: Difference) -> None:
-        matches = [list(_RAW_WORD.finditer(text)) for text in (left, right)]
+        matches = [list(SPLIT_WORD.finditer(text)) for text in (left, right)]
         plain = [[_plain(match[0]) for match in side] for side in matches]
         self._words = difference.left, difference.right
         self._found: tuple[list[re.Match[str]], list[re.Match[str]]] = [], []
@@ -340,7 +342,14 @@ class _Written:
             if op.tag != "equal":
                 self._found[0].extend(_those(matches[0][op.src_start : op.src_end], difference.left))
                 self._found[1].extend(_those(matches[1][op.dest_start : op.dest_end], difference.right))
+        self._texts = left, right
         self._is_shouted = any(text.isupper() or text.istitle() for text in (left, right))
+
+    def is_statement(self) -> bool:
+        """Tell whether both texts state something: no request, and nothing that differs in its timestamp alone."""
+        if any(map(_REQUEST.match, self._texts)):
+            return False
+        return not any(side and _TIMESTAMP.search(side[0].string, 0, side[0].start()) for side in self._found)
 
     def are_names(self) -> bool:
         """Tell whether all exchanged words are written like names, and none is a common word."""
@@ -357,13 +366,13 @@ class _Written:
         if not found:
             return None
         first, last = found[0], found[-1]
-        between = _RAW_WORD.findall(first.string[first.start() : last.end()])
+        between = SPLIT_WORD.findall(first.string[first.start() : last.end()])
         return (first.start(), last.end()) if len(between) <= len(found) + 1 else first.span()
 
 
 def _is_name(match: re.Match[str]) -> bool:
     word = _plain(match[0])
-    if not match[0][0].isupper() or word in CALENDAR:
+    if not match[0][0].isupper() or word in CALENDAR or match.string[match.end() : match.end() + 1] == ":":
         return False
     begins = not match.string[: match.start()].strip() or match.string[: match.start()].rstrip()[-1] in ".!?:;\n-"
     return is_name(word) or (not begins and not is_common(word))

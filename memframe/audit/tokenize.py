@@ -7,6 +7,7 @@ each character is a word. It runs in Arrow (RE2), a column at a time; Python see
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
@@ -17,6 +18,9 @@ from numpy.typing import NDArray
 
 from memframe.audit.lexicon import DECIMAL, LIGHT, MINUTES, MONTH, class_of, without_accents
 from memframe.audit.rules import load_fragment, one_of
+
+SPLIT_WORD = re.compile(r"[^\W_]+(?:[.,:]\d+)*")
+"""A word as it is written, with the decimals or minutes of a number."""
 
 _ROWS_AT_ONCE = 50_000
 

@@ -28,7 +28,7 @@ from memframe.collector import collector_paused
 _TEXTS_AT_ONCE = 50_000
 _PAIRS_AT_ONCE = 1 << 16
 _MOST_PARTNERS = 3
-_MOST_FILLING = 6
+_MOST_FILLING = 2
 _LOOKS = (0, 64, 1024)
 """Texts with a word are looked at up to these: of a template the first few will do."""
 _MIN_SHARED = 4

@@ -27,6 +27,7 @@ from memframe.audit.lexicon import (
     STRONG,
     TELLING,
     TIMES,
+    UNITS,
     WEAK,
     are_opposed,
     class_of,
@@ -389,13 +390,16 @@ class _Comparison:
     def _changed(self, before: list[str], after: list[str]) -> Difference:
         """One value that was exchanged for another one of its kind."""
         longest = max(len(before), len(after))
-        if any(map(is_date, before)) and any(map(is_date, after)):
+        words = (*before, *after)
+        if any(map(is_date, before)) and any(map(is_date, after)) and all(is_date(w) or is_number(w) for w in words):
             kind, most = "date", 4
         elif any(map(is_number, before)) and any(map(is_number, after)):
             kind, most = "number", 2
+            if not all(is_number(word) or word in UNITS for word in words):
+                return APART
         else:
             kind, most = "word", 3
-        if longest > most or self._shared < 1 or not STRONG.isdisjoint((*before, *after)):
+        if longest > most or self._shared < 1 or not STRONG.isdisjoint(words):
             return APART
         score = self._shared / (self._shared + 1)
         return Difference("changed", kind, score, int(self._shared), tuple(before), tuple(after))
