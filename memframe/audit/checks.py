@@ -30,9 +30,9 @@ from memframe.audit.superseded import superseded_among
 from memframe.audit.tags import find_tags
 from memframe.audit.texts import MAX_CHARACTERS, TEXT_FIELDS, are_too_long
 from memframe.audit.withholding import LOOKING, withhold
-from memframe.collector import collector_paused
+from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError, check_kind
-from memframe.showing import number_of
+from memframe.frames import collector_paused
 
 Workers = Literal["auto", 1, 2]
 """In how many processes an audit runs."""

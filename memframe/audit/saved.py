@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from memframe.audit.findings import DTYPES, findings_frame
 from memframe.errors import FrameError
-from memframe.private_file import writing_privately
+from memframe.files import writing_privately
 
 FORMAT = "memframe-audit/1"
 
