@@ -11,22 +11,20 @@ import numpy as np
 import pandas as pd
 
 from memframe.audit.audited import Audit
-from memframe.audit.changed_value import find_changed_values
 from memframe.audit.completed import with_all_columns
-from memframe.audit.exact_duplicate import find_exact_duplicates
+from memframe.audit.duplicates import find_changed_values, find_exact_duplicates, find_near_duplicates
 from memframe.audit.findings import CHECKS, SEVERITIES, Check, joined, split_figures
 from memframe.audit.junk import find_junk
-from memframe.audit.likeness.similar import Relations, similar_pairs
 from memframe.audit.missing import find_missing
-from memframe.audit.near_duplicate import find_near_duplicates
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.scores import find_scores
 from memframe.audit.sealed import find_sealed
 from memframe.audit.second_process import CheckFunction, is_worthwhile
 from memframe.audit.secret import find_secrets
-from memframe.audit.sharing import Related, made, made_by_two
+from memframe.audit.sharing import made, made_by_two
+from memframe.audit.similarity.cluster import similar_pairs
 from memframe.audit.stale import find_stale
-from memframe.audit.superseded import superseded_among
+from memframe.audit.superseded import find_superseded
 from memframe.audit.tags import find_tags
 from memframe.audit.texts import MAX_CHARACTERS, TEXT_FIELDS, are_too_long
 from memframe.audit.withholding import LOOKING, withhold
@@ -114,12 +112,11 @@ def all_checks(
     moment = pd.Timestamp(now or datetime.now(UTC))
     whole = with_all_columns(memories)
     pairs = cache(partial(similar_pairs, whole))
-    superseded = partial(_superseded, now=moment)
     return {
         "exact_duplicate": lambda _: find_exact_duplicates(whole),
         "near_duplicate": lambda _: find_near_duplicates(whole, pairs=pairs()),
         "changed_value": lambda _: find_changed_values(whole, pairs=pairs()),
-        "superseded": Related(superseded, relations=lambda: pairs().relations),
+        "superseded": lambda _: find_superseded(whole, now=moment, pairs=pairs()),
         "stale": partial(_stale, now=moment),
         "secret": find_secrets,
         "personal_data": find_personal_data,
@@ -129,10 +126,6 @@ def all_checks(
         "tags": partial(find_tags, tags=tags),
         "sealed": find_sealed,
     }
-
-
-def _superseded(memories: pd.DataFrame, *, relations: Relations, now: pd.Timestamp) -> pd.DataFrame:
-    return superseded_among(with_all_columns(memories), relations=relations, now=now)
 
 
 def _stale(memories: pd.DataFrame, *, now: pd.Timestamp) -> pd.DataFrame:

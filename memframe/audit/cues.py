@@ -6,15 +6,12 @@ The words are in ``rules/superseded.toml``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from memframe.audit.lexicon import LIGHT, NEGATIONS, class_of, without_accents
 from memframe.audit.rules import Match, load_rules
-from memframe.audit.tokenize import SPLIT_WORD
 
 _MAX_CHARACTERS = 2_000
 """Characters of a text in which cues are looked for: a cue stands in a sentence, and what is longer is a document."""
@@ -60,21 +57,3 @@ def _sorted_cues(matches: list[Match]) -> list[Cue]:
             quote = found[0]
         cues.append(Cue(rule.group, rule.weight, quote.strip(" ,;:("), parts.get("old", ""), parts.get("new", "")))
     return sorted(cues, key=lambda cue: (-cue.strength, not cue.old))
-
-
-def score_cue(cue: Cue, older: str) -> float:
-    """Measure how much of what a cue says was so before stands in an older memory, from 0 to 1.
-
-    >>> cue = cue_in("Ada switched from green tea to coffee.")
-    >>> score_cue(cue, "Ada drinks green tea"), score_cue(cue, "Ada likes jazz")
-    (1.0, 0.0)
-    """
-    old = heavy_classes(cue.old)
-    return cue.strength * len(old & heavy_classes(older)) / len(old) if old else 0.0
-
-
-@lru_cache(maxsize=1 << 14)
-def heavy_classes(text: str) -> frozenset[str]:
-    """Return the words of a text that carry a value, by class."""
-    words = (without_accents(word) for word in SPLIT_WORD.findall(text.lower()))
-    return frozenset(class_of(word) for word in words if word not in LIGHT and word not in NEGATIONS)

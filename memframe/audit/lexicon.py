@@ -204,6 +204,9 @@ _CLASS_OF_STEM = {
 }
 """So that a group need not list every form of its words."""
 
+TOPICS = {class_of(word): f"@{topic}" for topic, *words in _groups("topics") for word in words}
+"""What people have one of at a time, by the words that speak of it: who moved to Ghent lives there."""
+
 # ---- opposites
 
 

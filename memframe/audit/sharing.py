@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping
 
 import pandas as pd
 
 from memframe.audit.findings import Check
-from memframe.audit.likeness.similar import Relations
 from memframe.audit.second_process import CheckFunction, beside
 
 APART: tuple[Check, ...] = ("stale", "secret", "personal_data", "missing", "scores", "tags", "sealed")
@@ -17,21 +14,6 @@ APART: tuple[Check, ...] = ("stale", "secret", "personal_data", "missing", "scor
 
 EITHER: tuple[Check, ...] = ("junk",)
 """One more, which would keep the second process busy when there are pairs; who is free first takes it then."""
-
-
-@dataclass(frozen=True)
-class Related:
-    """A check of what similar memories are to each other, which can be sent as soon as that is known."""
-
-    find: Callable[..., pd.DataFrame]
-    relations: Callable[[], Relations]
-
-    def __call__(self, memories: pd.DataFrame) -> pd.DataFrame:
-        return self.to_send()(memories)
-
-    def to_send(self) -> CheckFunction:
-        """The check with all that it has to know; the search for pairs, if nobody has made it yet."""
-        return partial(self.find, relations=self.relations())
 
 
 def made(functions: Mapping[Check, CheckFunction], memories: pd.DataFrame) -> dict[Check, pd.DataFrame]:
@@ -53,13 +35,9 @@ def made_by_two(
     apart, either = ({check: ours[check] for check in some if check in ours} for some in (APART, EITHER))
     if not apart.keys() | either.keys() or len(apart) + len(either) == len(functions):
         return made(functions, memories)
-    related = {check: find for check, find in ours.items() if isinstance(find, Related)}
-    here = {check: find for check, find in functions.items() if check not in apart | either | related}
+    here = {check: find for check, find in functions.items() if check not in apart | either}
     with beside(memories) as second:
-        second.put_last(apart if related else apart | either)
-        for check, find in related.items():
-            second.put_first(check, find.to_send())
-            second.put_last(either)
+        second.put_last(apart | either)
         found = made(here, memories)
         for check in second.taken_back():
             found[check] = functions[check](memories)

@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 from msgspec import Struct
 
-from memframe.audit.keeper import precedence
-from memframe.audit.language.plainness import oddness
-from memframe.audit.likeness.clusters import Clusters
+from memframe.audit.keeper import oddness, precedence
+
+from memframe.audit.similarity.cluster import Clusters
 from memframe.change import Value, same_value
 from memframe.cleanup.values import Said, Store, Texts, lost
 from memframe.frames import MEMORY_KINDS

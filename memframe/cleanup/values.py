@@ -19,10 +19,8 @@ import pandas as pd
 import pyarrow as pa
 from rapidfuzz.distance import OSA
 
-from memframe.audit.language.lexicon import CALENDAR, CLASSES, LIGHT
-from memframe.audit.language.resemblance import class_of, is_number
-from memframe.audit.language.slips import is_slip
-from memframe.audit.language.words import without_accents, words_of
+from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, class_of, is_number, is_slip, without_accents
+from memframe.audit.tokenize import words_of
 from memframe.audit.texts import text_column
 
 Key = Hashable

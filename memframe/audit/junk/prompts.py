@@ -13,7 +13,7 @@ import re
 from memframe.audit.junk.instructions import SIGNALS
 from memframe.audit.junk.sayings import MAXIMS
 from memframe.audit.junk.signs import Sign, quoted, weight_of
-from memframe.audit.language.known_words import is_name
+from memframe.audit.lexicon import is_name
 from memframe.audit.language.vocabulary import one_of
 from memframe.audit.sieve import sieve_of
 

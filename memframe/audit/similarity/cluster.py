@@ -23,7 +23,7 @@ from memframe.audit.similarity.compare import Comparer, Difference, Verdict
 from memframe.audit.similarity.minhash import distinct, promising_pairs
 from memframe.audit.texts import text_column, without_long_contents
 from memframe.audit.tokenize import Words, words_of
-from memframe.collector import collector_paused
+from memframe.frames import collector_paused
 
 _TEXTS_AT_ONCE = 50_000
 _PAIRS_AT_ONCE = 1 << 16
