@@ -16,7 +16,7 @@ from rapidfuzz.distance import Levenshtein
 from memframe.audit.evidence import Delicate, shown
 from memframe.audit.findings import Proposal, findings_frame
 from memframe.audit.keeper import FILLED, age_order, copies_of, oddness, precedence
-from memframe.audit.lexicon import CALENDAR, DECIMAL, MINUTES, is_common, is_name, without_accents
+from memframe.audit.lexicon import CALENDAR, DECIMAL, MINUTES, MONTHS, is_common, is_name, without_accents
 from memframe.audit.similarity.cluster import Clusters, Pair, SimilarPairs, similar_pairs
 from memframe.audit.similarity.compare import Difference
 from memframe.audit.texts import text_column
@@ -312,6 +312,7 @@ def _changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Change]:
             shown(words, delicate=delicate.any_of(older, newer)) for words in written.shown()[:: -1 if is_newer else 1]
         )
         kind = "name" if difference.kind == "word" else difference.kind
+        kind = "date" if kind == "number" and written.is_of_month() else kind
         evidence = f"{before} → {after}"
         if kind == "polarity":
             values = f" ({before or '-'} → {after or '-'})" if before or after else ""
@@ -350,6 +351,14 @@ class _Written:
         if any(map(_REQUEST.match, self._texts)):
             return False
         return not any(side and _TIMESTAMP.search(side[0].string, 0, side[0].start()) for side in self._found)
+
+    def is_of_month(self) -> bool:
+        """Tell whether a month stands beside what was exchanged: «3 May»."""
+        if not self._found[0]:
+            return False
+        text, (start, end) = self._texts[0], self._found[0][0].span()
+        beside = SPLIT_WORD.findall(text[max(0, start - 20) : start])[-1:] + SPLIT_WORD.findall(text[end : end + 20])[:1]
+        return any(_plain(word) in MONTHS for word in beside)
 
     def are_names(self) -> bool:
         """Tell whether all exchanged words are written like names, and none is a common word."""

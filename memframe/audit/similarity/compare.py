@@ -46,7 +46,7 @@ Places = list[tuple[list[str], list[str]]]
 
 _LIGHT_WEIGHT = 0.25
 """What a word that carries no value counts beside one that does."""
-_MAX_SLIPS = 2
+_MAX_SLIPS, _MAX_OPPOSED = 2, 4
 _MAX_LOOSE_PAIRS = 10_000
 """Pairs of words, one of each text, that are compared; texts that differ in more say different things."""
 _LONG = 8
@@ -100,16 +100,17 @@ class Comparer:
         if a == b:
             return Difference("near", "spelling", 1.0)
         layout = _Layout(a, b, self.words.tokens_of(row), self.words.tokens_of(other), self.words.vocabulary)
-        if layout.n_moved and _order_matters(*_in_both(self.words.of(row), self.words.of(other))):
-            return APART
         comparison = _Comparison(layout, self._weights[row], self.n_times)
         if not comparison.is_promising():
             return APART
         difference = comparison.decide()
-        if difference is not None:
-            return difference
-        part, whole = sorted((row, other), key=lambda place: len(self._letters.of(place)))
-        return comparison.decide_part(str(self._texts[part]), str(self._texts[whole]))
+        if difference is None:
+            part, whole = sorted((row, other), key=lambda place: len(self._letters.of(place)))
+            difference = comparison.decide_part(str(self._texts[part]), str(self._texts[whole]))
+        if difference.verdict != "apart" and layout.n_moved:
+            turned = _order_matters(*_in_both(self.words.of(row), self.words.of(other)))
+            return APART if turned else difference
+        return difference
 
     def is_same(self, row: int, other: int) -> bool:
         """Tell whether two texts have the same words, by class, in the same order."""
@@ -288,10 +289,13 @@ class _Comparison:
         self._is_cut = False
 
     def is_promising(self) -> bool:
-        """Tell whether the texts differ in few enough words to be compared."""
+        """Tell whether the texts differ in few enough words to be compared, and not in numbers of several places."""
         n_left, n_right = (sum(word not in LIGHT for word in side) for side in (self._left, self._right))
+        numbers = [{word for word in side if is_digits(word)} for side in (self._left, self._right)]
+        if all(numbers) and sum(not numbers[0].isdisjoint(before) for before, _ in self._layout.places) > 1:
+            return False
         return (
-            min(n_left, n_right) <= _MAX_SLIPS + self._shared
+            min(n_left, n_right) <= _MAX_SLIPS + self._shared / 4
             and len(self._left) * len(self._right) <= _MAX_LOOSE_PAIRS
         )
 
@@ -336,6 +340,8 @@ class _Comparison:
     def _settle_slips(self, *, careless: bool = False) -> None:
         """Take words of both sides away that are the same but for a typing error."""
         for word in sorted(self._left, key=LIGHT.__contains__):
+            if is_digits(word):
+                continue
             other = next((other for other in self._right if self._is_slip(word, other, careless=careless)), None)
             if other is not None:
                 self._left.remove(word)
@@ -344,7 +350,7 @@ class _Comparison:
                 self._n_slips += 1
 
     def _is_slip(self, word: str, other: str, *, careless: bool) -> bool:
-        if is_digits(word) or is_digits(other):
+        if abs(len(word) - len(other)) > 2:  # noqa: PLR2004 - as `is_slip` has it
             return False
         n, n_other = self._n_times[word], self._n_times[other]
         return min(n, n_other) <= 1 + max(n, n_other) // 20 and is_slip(word, n, other, n_other, careless=careless)
@@ -380,10 +386,12 @@ class _Comparison:
 
     def _polarity(self) -> Difference | None:
         """Return that one text says the opposite of the other, if nothing else of theirs differs."""
+        others = {w for w in (*self._left, *self._right) if w not in LIGHT and w not in NEGATIONS}
+        if len(others) > _MAX_OPPOSED or self._shared < 1:
+            return None
         opposed = {w for x in self._left for y in self._right if are_opposed(x, y) for w in (x, y)}
         denials = [sum(word in NEGATIONS for word in side) for side in (self._left, self._right)]
-        others = [w for w in (*self._left, *self._right) if w not in LIGHT | NEGATIONS and w not in opposed]
-        if others or (not opposed and denials[0] == denials[1]) or self._shared < 1:
+        if not others <= opposed or (not opposed and denials[0] == denials[1]):
             return None
         return Difference("changed", "polarity", self._score(), int(self._shared), tuple(self._left), tuple(self._right))
 
