@@ -26,7 +26,7 @@ from memframe.audit.tokenize import SPLIT_WORD, Words, words_of
 
 Rows = NDArray[np.int64]
 
-_CANDIDATES = 5
+_CANDIDATES, _MIN_COSINE = 5, 0.08
 _MAX_CHARACTERS = 600
 """Of a memory that states something: what is longer is a document, of which a cue takes back a detail."""
 _MIN_SCORE = 0.6
@@ -40,7 +40,7 @@ _CALENDAR = frozenset(map(class_of, CALENDAR))
 
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _OPEN = re.compile(
-    r"\b(?:could|would|should|might|may|if|consider\w*|plan(?:s|ned|ning)?|want(?:s|ed)?|hop(?:es|ing)|going to|"
+    r"\b(?:could|would|should|might|may|if|consider\w*|plan(?:s|ned|ning)? to|want(?:s|ed)? to|hop(?:es|ing)|going to|"
     r"will|let's|rather than|do not|don't|always|never|make sure|please|must)\b",
     re.IGNORECASE,
 )
@@ -174,7 +174,7 @@ def _changes(texts: pa.Array, age: Rows, pairs: SimilarPairs) -> Iterator[_Chang
     }
     claims = _claims(cues, contents)
     newer = np.array([*cues], np.int64)
-    near = nearest_older(words, pairs.owners, age, n=_CANDIDATES, newer=newer) if len(newer) else _NONE
+    near = nearest_older(words, pairs.owners, age, n=_CANDIDATES, min_score=_MIN_COSINE, newer=newer) if len(newer) else _NONE
     weights = _Weights(words)
     for row, older in zip(near.newer.tolist(), near.older.tolist(), strict=True):
         if oldest[older] != row and len(contents[older]) <= _MAX_CHARACTERS:
@@ -230,7 +230,7 @@ def _decide(claim: _Claim, older: int, said: frozenset[str], weights: _Weights) 
         return None
     if claim.old:
         share = weights.share(claim.old, said)
-        if share < _MIN_OLD or (claim.about and not claim.about & said):
+        if share < _MIN_OLD or (claim.about.isdisjoint(said) and claim.about and not said <= claim.old):
             return None
         score = 0.6 * share + 0.4 * covered
     else:

@@ -70,7 +70,7 @@ def found_pairs(half, n):
 def found_pairs_of_one_user(name, n=2000):
     """Figures of pairs of memories in one voice, each pair of a user of its own."""
     from tests.audit.figures import Figures
-    from tests.audit.test_voices import judged
+    from tests.audit.test_pairs import judged
     from tests.pairs.voices import pairs
 
     said = judged(list(pairs(name, 1, n)))

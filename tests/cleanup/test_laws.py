@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memframe.audit import find_secrets
-from memframe.audit.exact_duplicate import find_exact_duplicates
+from memframe.audit.duplicates import find_exact_duplicates
 from memframe.audit.masks import redacted
-from memframe.audit.near_duplicate import find_near_duplicates
+from memframe.audit.duplicates import find_near_duplicates
 from memframe.change import FIELDS
 from memframe.cleanup.cutting import Stretch, cut
 from memframe.cleanup.merging import Copy, Merging

@@ -302,10 +302,10 @@ class _Comparison:
     def decide(self) -> Difference | None:
         """Decide by the words alone; None where one text may be the beginning of the other one."""
         if self._left and self._right:
-            self._settle_slips()
-            self._settle_slips(careless=self._n_slips > 0)
             self._settle_cut(self._left, self._right, *self._layout.ends)
             self._settle_cut(self._right, self._left, *reversed(self._layout.ends))
+            self._settle_slips()
+            self._settle_slips(careless=self._n_slips > 0)
         places = self._loose_places()
         if any(map(_exchange_weak, places)):
             return self._polarity() or APART
