@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from memframe.audit.cues import cue_in
 from memframe.audit.keeper import age_order, copies_of, owners_of
 from memframe.audit.lexicon import TOPICS
+from memframe.audit.text import text_column, without_long_contents
 from memframe.audit.tokenize import Words, words_of
-from memframe.audit.texts import text_column, without_long_contents
 from memframe.errors import ConfigError
 
 N_OLDER = 5

@@ -55,5 +55,7 @@ def _sorted_cues(matches: list[Match]) -> list[Cue]:
         quote = found.string[found.start() : min(ends, default=found.end())]
         if not quote.strip(" ,;:("):
             quote = found[0]
-        cues.append(Cue(rule.group, rule.weight, quote.strip(" ,;:("), parts.get("old", ""), parts.get("new", "")))
+        cues.append(
+            Cue(rule.group, rule.weight, quote.strip(" ,;:("), parts.get("old", ""), parts.get("new", ""))
+        )
     return sorted(cues, key=lambda cue: (-cue.strength, not cue.old))

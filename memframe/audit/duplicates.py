@@ -19,7 +19,7 @@ from memframe.audit.keeper import FILLED, age_order, copies_of, oddness, precede
 from memframe.audit.lexicon import CALENDAR, DECIMAL, MINUTES, MONTHS, is_common, is_name, without_accents
 from memframe.audit.similarity.cluster import Clusters, Pair, SimilarPairs, similar_pairs
 from memframe.audit.similarity.compare import Difference
-from memframe.audit.texts import text_column
+from memframe.audit.text import text_column
 from memframe.audit.tokenize import SPLIT_WORD
 
 # ---- the same text
@@ -309,7 +309,8 @@ def _changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Change]:
         is_newer = bool(age[left] > age[right])
         older, newer = (right, left) if is_newer else (left, right)
         before, after = (
-            shown(words, delicate=delicate.any_of(older, newer)) for words in written.shown()[:: -1 if is_newer else 1]
+            shown(words, delicate=delicate.any_of(older, newer))
+            for words in written.shown()[:: -1 if is_newer else 1]
         )
         kind = "name" if difference.kind == "word" else difference.kind
         kind = "date" if kind == "number" and written.is_of_month() else kind
@@ -357,12 +358,19 @@ class _Written:
         if not self._found[0]:
             return False
         text, (start, end) = self._texts[0], self._found[0][0].span()
-        beside = SPLIT_WORD.findall(text[max(0, start - 20) : start])[-1:] + SPLIT_WORD.findall(text[end : end + 20])[:1]
+        beside = (
+            SPLIT_WORD.findall(text[max(0, start - 20) : start])[-1:]
+            + SPLIT_WORD.findall(text[end : end + 20])[:1]
+        )
         return any(_plain(word) in MONTHS for word in beside)
 
     def are_names(self) -> bool:
         """Tell whether all exchanged words are written like names, and none is a common word."""
-        return all(self._found) and not self._is_shouted and all(map(_is_name, (*self._found[0], *self._found[1])))
+        return (
+            all(self._found)
+            and not self._is_shouted
+            and all(map(_is_name, (*self._found[0], *self._found[1])))
+        )
 
     def shown(self) -> tuple[Sequence[str], Sequence[str]]:
         """Return the exchanged words of both texts as they are written, as far as they were found."""
@@ -383,7 +391,9 @@ def _is_name(match: re.Match[str]) -> bool:
     word = _plain(match[0])
     if not match[0][0].isupper() or word in CALENDAR or match.string[match.end() : match.end() + 1] == ":":
         return False
-    begins = not match.string[: match.start()].strip() or match.string[: match.start()].rstrip()[-1] in ".!?:;\n-"
+    begins = (
+        not match.string[: match.start()].strip() or match.string[: match.start()].rstrip()[-1] in ".!?:;\n-"
+    )
     return is_name(word) or (not begins and not is_common(word))
 
 

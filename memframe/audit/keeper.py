@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from memframe.audit.texts import text_column
+from memframe.audit.text import text_column
 from memframe.audit.tokenize import WRAPPER, WRAPPER_AFTER
 
 FILLED = ("title", "summary", "source", "importance", "confidence")

@@ -226,7 +226,11 @@ def _begin_opposed(a: str, b: str) -> bool:
     if len(shorter) < 4 or shorter in LIGHT:
         return False
     prefix = longer[: len(longer) - len(shorter)]
-    if longer.endswith(shorter) and prefix in _SECTIONS["denying_prefixes"] and not shorter.startswith(prefix):
+    if (
+        longer.endswith(shorter)
+        and prefix in _SECTIONS["denying_prefixes"]
+        and not shorter.startswith(prefix)
+    ):
         return True
     return any(
         a.startswith(one) and b.startswith(other) and a[len(one) :] == b[len(other) :]

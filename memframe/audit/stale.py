@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from memframe.audit.findings import findings_frame, joined
 from memframe.audit.lexicon import MONTHS, WEEKDAYS, without_accents
 from memframe.audit.rules import Rule, load_fragment, load_rules
-from memframe.audit.texts import first_characters, text_column
+from memframe.audit.text import first_characters, text_column
 
 _FAR_AHEAD_DAYS = 270
 """A day without a year that would be further off than that was meant as the last one, not as the next."""
@@ -104,7 +104,9 @@ def _expired(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
 
 def _evidence(text: str, expiry: Expiry, today: date) -> str:
     days = (today - expiry.until).days
-    n, unit = (days, "days") if days < 60 else (days // 30, "months") if days < 730 else (days // 365, "years")
+    n, unit = (
+        (days, "days") if days < 60 else (days // 30, "months") if days < 730 else (days // 365, "years")
+    )
     return f"«{text[expiry.start : expiry.end]}» passed {n} {unit} ago ({expiry.until.isoformat()})"
 
 
@@ -150,7 +152,11 @@ def _end_of_period(rule: Rule, match: re.Match[str], day: date) -> date:
 
 
 def _after_units(rule: Rule, match: re.Match[str], day: date) -> date:
-    n = int(match["n"]) if match["n"].isdigit() else max(1, load_fragment("counted", "stale").index(match["n"].lower()) - 1)
+    n = (
+        int(match["n"])
+        if match["n"].isdigit()
+        else max(1, load_fragment("counted", "stale").index(match["n"].lower()) - 1)
+    )
     return day + timedelta(days=min(n, 1000) * {"d": 1, "w": 7, "m": 31}[match["unit"][0].lower()] + 1)
 
 
@@ -244,7 +250,8 @@ def _sentence(before: str, found: str, after: str) -> str:
 def _trust(sentence: str) -> float:
     """Measure how far a sentence may be taken to look ahead: from 0, it does not, to 1."""
     recurs, past, ahead = (
-        bool(load_rules("stale").only(group).rules[0].regex.search(sentence)) for group in ("recurs", "past", "ahead")
+        bool(load_rules("stale").only(group).rules[0].regex.search(sentence))
+        for group in ("recurs", "past", "ahead")
     )
     if recurs:
         return 0.0

@@ -21,7 +21,7 @@ from memframe.audit.keeper import age_order
 from memframe.audit.lexicon import CALENDAR, LIGHT, class_of, is_name, is_place, without_accents
 from memframe.audit.similarity.cluster import SimilarPairs, similar_pairs
 from memframe.audit.similarity.minhash import distinct
-from memframe.audit.texts import text_column
+from memframe.audit.text import text_column
 from memframe.audit.tokenize import SPLIT_WORD, Words, words_of
 
 Rows = NDArray[np.int64]
@@ -77,9 +77,13 @@ class _Weights:
         n_classes, n_texts = len(words.classes), max(1, len(words))
         having = distinct(words.rows() * n_classes + words.said) % max(1, n_classes)
         n_having = np.bincount(having, minlength=n_classes)
-        self._weights = dict(zip(words.classes, np.log((n_texts + 1) / (n_having + 0.5)).tolist(), strict=True))
+        self._weights = dict(
+            zip(words.classes, np.log((n_texts + 1) / (n_having + 0.5)).tolist(), strict=True)
+        )
         is_rare = n_having <= max(5, _MAX_SHARE * n_texts)
-        self.rare = frozenset(name for name, rarely in zip(words.classes, is_rare.tolist(), strict=True) if rarely)
+        self.rare = frozenset(
+            name for name, rarely in zip(words.classes, is_rare.tolist(), strict=True) if rarely
+        )
 
     def share(self, part: frozenset[str], whole: frozenset[str]) -> float:
         """Return how much of the part is in the whole; of nothing it is nothing."""
@@ -174,7 +178,11 @@ def _changes(texts: pa.Array, age: Rows, pairs: SimilarPairs) -> Iterator[_Chang
     }
     claims = _claims(cues, contents)
     newer = np.array([*cues], np.int64)
-    near = nearest_older(words, pairs.owners, age, n=_CANDIDATES, min_score=_MIN_COSINE, newer=newer) if len(newer) else _NONE
+    near = (
+        nearest_older(words, pairs.owners, age, n=_CANDIDATES, min_score=_MIN_COSINE, newer=newer)
+        if len(newer)
+        else _NONE
+    )
     weights = _Weights(words)
     for row, older in zip(near.newer.tolist(), near.older.tolist(), strict=True):
         if oldest[older] != row and len(contents[older]) <= _MAX_CHARACTERS:
@@ -245,7 +253,9 @@ def _decide(claim: _Claim, older: int, said: frozenset[str], weights: _Weights) 
 
 def _heavy(words: Words, row: int) -> frozenset[str]:
     """Return the words of one text that carry a value, by class."""
-    said = (words.classes[number] for number in words.said[words.starts[row] : words.starts[row + 1]].tolist())
+    said = (
+        words.classes[number] for number in words.said[words.starts[row] : words.starts[row + 1]].tolist()
+    )
     return frozenset(name for name in said if name not in LIGHT and name != "=not")
 
 

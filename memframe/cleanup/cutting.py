@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from memframe.audit.masks import redacted
+from memframe.audit.text import redacted
 from memframe.change import Value
 
 FIELDS = ("title", "summary", "content", "source", "tags")

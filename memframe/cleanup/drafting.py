@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from msgspec import Struct
 
-from memframe.audit.scores import rescaled
+from memframe.audit.fields import rescaled
 from memframe.change import FIELDS, Value
 from memframe.cleanup.merging import Copy, Merge, Merging
 from memframe.cleanup.redaction import Memories, Search, redact, searched_in

@@ -14,7 +14,6 @@ import pandas as pd
 from msgspec import Struct
 
 from memframe.audit.keeper import oddness, precedence
-
 from memframe.audit.similarity.cluster import Clusters
 from memframe.change import Value, same_value
 from memframe.cleanup.values import Said, Store, Texts, lost

@@ -12,9 +12,9 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 import pandas as pd
 
 from memframe.audit.findings import findings_frame, joined
-from memframe.audit.similarity.cluster import Clusters
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secret import find_secrets
+from memframe.audit.similarity.cluster import Clusters
 from memframe.change import Value
 from memframe.cleanup.cutting import Cutting, Found, Redacted, Stretch, secrets_in
 

@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from os import PathLike
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from memframe.access import Access
 from memframe.audit import Audit, audit_memories
-from memframe.audit.findings import Check
-from memframe.audit.saved import findings_of, read_audit
-from memframe.audit.tags import names_in
+from memframe.audit.fields import names_in
+from memframe.audit.findings import CHECKS
+from memframe.audit.result import findings_of, read_audit
 from memframe.cleanup.asked import PLANNED
 from memframe.files import expand_path
 from memframe.load import load_memories, load_tags
@@ -52,7 +52,9 @@ def audit_again(access: Access, path: str | PathLike[str]) -> Renewal:
     saved = read_audit(expand_path(path))
     seen = findings_of(saved)
     memories = load_memories(access, progress=False)
-    again = audit_memories(memories, tags=load_tags(access), checks=cast("list[Check]", saved.checks))
+    again = audit_memories(
+        memories, tags=load_tags(access), checks=[check for check in CHECKS if check in saved.checks]
+    )
     left = Counter(_keys(seen))
     stayed = []
     for key in _keys(again.findings):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
-from memframe.audit.tags import names_in
+from memframe.audit.fields import names_in
 
 
 def retaggings(findings: pd.DataFrame) -> dict[str, dict[str, str | None]]:

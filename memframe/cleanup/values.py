@@ -20,8 +20,8 @@ import pyarrow as pa
 from rapidfuzz.distance import OSA
 
 from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, class_of, is_number, is_slip, without_accents
+from memframe.audit.text import text_column
 from memframe.audit.tokenize import words_of
-from memframe.audit.texts import text_column
 
 Key = Hashable
 

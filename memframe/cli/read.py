@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 import pandas as pd
@@ -19,9 +19,9 @@ from click.core import ParameterSource
 from memframe.access import Access
 from memframe.archive import export_memories, load_archive, refresh_archive
 from memframe.archive.sealing import Reader
-from memframe.audit import CHECKS, SEVERITIES, Audit, audit_memories
-from memframe.audit.checks import Workers
+from memframe.audit import CHECKS, SEVERITIES, Audit, ChatJudge, audit_memories
 from memframe.audit.findings import Check, Severity
+from memframe.audit.judge import JUDGE_LIMIT, JUDGED
 from memframe.cli.options import LocalPath, as_json, keys_in, on_request, opened, request_option
 from memframe.display import number_of
 from memframe.errors import ConfigError
@@ -57,10 +57,26 @@ def on_memories(command: Command) -> Command:
         help="Look for this alone; may be given several times.",
     )
     @click.option(
-        "--workers",
-        type=click.Choice(["auto", "1", "2"]),
-        default="auto",
-        help="Processes; by default two, where memories are many and there are processors for it.",
+        "--judge",
+        "judge_url",
+        metavar="URL",
+        help="An OpenAI-compatible endpoint that is asked what rules cannot know, such as http://127.0.0.1:11434/v1.",
+    )
+    @click.option("--model", help="The model to ask there.")
+    @click.option(
+        "--judge-limit",
+        type=click.IntRange(min=0),
+        default=JUDGE_LIMIT,
+        show_default=True,
+        help="Questions to ask at most, the most promising first.",
+    )
+    @click.option(
+        "--judge-key-file", type=LocalPath(dir_okay=False), help="File with the API key of that endpoint."
+    )
+    @click.option(
+        "--send",
+        is_flag=True,
+        help="Send masked texts of memories to a --judge that is on another machine.",
     )
     @wraps(command)
     def with_audit(
@@ -68,7 +84,11 @@ def on_memories(command: Command) -> Command:
         archive: Path | None,
         key_file: Path | None,
         checks: tuple[Check, ...],
-        workers: str,
+        judge_url: str | None,
+        model: str | None,
+        judge_limit: int,
+        judge_key_file: Path | None,
+        send: bool,
         **others: Any,
     ) -> None:
         if archive is None and request_id is None:
@@ -77,12 +97,24 @@ def on_memories(command: Command) -> Command:
             raise click.UsageError("--key-file opens a sealed archive: name it with --archive PATH.")
         run = partial(
             audit_memories,
+            judge=_judge(judge_url, model, judge_key_file, send=send),
+            judge_limit=judge_limit,
             checks=checks or None,
-            workers=cast("Workers", "auto" if workers == "auto" else int(workers)),
         )
         command(audit=_audit(request_id, archive, key_file, run), **others)
 
     return with_audit
+
+
+def _judge(url: str | None, model: str | None, key_file: Path | None, *, send: bool) -> ChatJudge | None:
+    if (url is None) != (model is None):
+        raise click.UsageError("A judge is an endpoint and a model: give both --judge URL and --model NAME.")
+    if url is None or model is None:
+        if key_file is not None or send:
+            raise click.UsageError("--judge-key-file and --send are about a judge: name it with --judge URL.")
+        return None
+    api_key = None if key_file is None else _key_in(key_file, "--judge-key-file", "the judge's API key")
+    return ChatJudge(url, model=model, api_key=api_key, send=send)
 
 
 def _is_typed(name: str) -> bool:
@@ -97,6 +129,7 @@ def _is_typed(name: str) -> bool:
     type=click.Choice(list(reversed(SEVERITIES))),
     help=f"End with exit code {FOUND} if there is a finding of this severity or a worse one.",
 )
+@click.option("--count-judged", is_flag=True, help="Let --fail-on count what a --judge alone has found, too.")
 @click.option("--html", type=LocalPath(dir_okay=False), help="Write the report there, too.")
 @click.option(
     "--out",
@@ -105,12 +138,17 @@ def _is_typed(name: str) -> bool:
 )
 @as_json
 def audit_all(
-    audit: Audit, fail_on: Severity | None, html: Path | None, out: Path | None, as_json: bool
+    audit: Audit,
+    fail_on: Severity | None,
+    count_judged: bool,
+    html: Path | None,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """Look for secrets, personal data, junk, duplicates, broken scores and tags; nothing is changed.
 
-    Evidence is masked in every output. With --json all findings go to standard output. What is proposed is planned
-    by `memframe plan --from-audit`.
+    Evidence is masked in every output, and texts before a --judge sees them. With --json all findings go to standard
+    output. What is proposed is planned by `memframe plan --from-audit`.
 
     \b
     Example:
@@ -128,7 +166,10 @@ def audit_all(
             click.echo(f"Report: {html}")
         if out is not None:
             click.echo(f"Audit: {out}")
-    if fail_on is not None and _has(audit.findings, fail_on):
+    found = audit.findings
+    if not count_judged:
+        found = found[~found["kind"].str.startswith(JUDGED).fillna(False).astype(bool)]
+    if fail_on is not None and _has(found, fail_on):
         click.get_current_context().exit(FOUND)
 
 
@@ -153,7 +194,8 @@ def _audit(
         with opened(str(request_id)) as access:
             return run(load_memories(access), tags=load_tags(access))
     if key_file is not None:
-        return run(load_archive(archive, key=_key_in(key_file)))
+        key = _key_in(key_file, "--key-file", "the user's encryption_key as hexadecimal text")
+        return run(load_archive(archive, key=key))
     header = Reader(archive).header()
     if header is not None and header.seal is not None and request_id is not None:
         with opened(request_id) as access:
@@ -163,12 +205,11 @@ def _audit(
     return run(load_archive(archive))
 
 
-def _key_in(file: Path) -> Secret:
-    keys = keys_in(file, "--key-file")
+def _key_in(file: Path, option: str, what: str) -> Secret:
+    keys = keys_in(file, option)
     if len(keys) != 1:
         raise ConfigError(
-            f"the file of --key-file has {number_of(len(keys), 'line', 'lines')}: it needs one, the user's "
-            "encryption_key as hexadecimal text"
+            f"the file of {option} has {number_of(len(keys), 'line', 'lines')}: it needs one, {what}"
         )
     return keys[0]
 
@@ -189,6 +230,9 @@ def _told(audit: Audit) -> Iterator[str]:
         yield f"None found: {clean}."
     if done := audit.proposals:
         yield f"Proposed, in memories, each counted once, and nothing done yet: {', '.join(done)}."
+    if audit.by_judge:
+        yield "\nJudged:"
+        yield from (f"- {sentence}" for sentence in audit.by_judge)
     if audit.not_checked:
         yield "\nNot looked for:"
         yield from (f"- {sentence}" for sentence in audit.not_checked)

@@ -52,7 +52,8 @@ def page_html(audit: Audited, shown: pd.DataFrame, *, labels: Mapping[str, str])
     body = "\n".join(
         [
             *_head(audit, counts),
-            _open_questions(audit.not_checked),
+            _listed("Not looked for", audit.not_checked),
+            _listed("Judged", audit.by_judge),
             _table(counts, len(audit.memories), audit.checks),
             _pictures(audit),
             *(
@@ -110,9 +111,9 @@ def _span(audited: pd.DataFrame) -> str:
     return f"memories from {min(days)} to {max(days)}" if days else ""
 
 
-def _open_questions(not_checked: Sequence[str]) -> str:
-    items = "".join(f"<li>{escaped(sentence)}</li>" for sentence in not_checked)
-    return f'<div class="open"><h2>Not looked for</h2><ul>{items}</ul></div>' if items else ""
+def _listed(title: str, sentences: Sequence[str]) -> str:
+    items = "".join(f"<li>{escaped(sentence)}</li>" for sentence in sentences)
+    return f'<div class="open"><h2>{title}</h2><ul>{items}</ul></div>' if items else ""
 
 
 def _table(counts: Sequence[Count], n_memories: int, checks: Sequence[str]) -> str:

@@ -177,6 +177,8 @@ class Audited(Protocol):
     @property
     def not_checked(self) -> Sequence[str]: ...
     @property
+    def by_judge(self) -> Sequence[str]: ...
+    @property
     def made_at(self) -> datetime | None: ...
 
 
@@ -350,11 +352,12 @@ def brief_html(audit: Audited) -> str:
     clean = none_found(counts, audit.checks)
     nothing = f"<div class='quiet'>None found: {escaped(clean)}</div>" if clean else ""
     items = "".join(f"<li>{escaped(sentence)}</li>" for sentence in audit.not_checked)
+    judged = "".join(f"<div class='quiet'>{escaped(sentence)}</div>" for sentence in audit.by_judge)
     unseen = f"<div class='quiet'>Not looked for:<ul>{items}</ul></div>" if items else ""
     return (
         f"<div class='memframe-audit {NO_FORMULAS}'><style>{_STYLE}</style><div class='quiet'>{escaped(subject)}</div>"
         f"<div class='verdict'>{escaped(headline(counts, n))}</div>{sentences}{proposed}"
-        f"{_table(counts, n)}{nothing}{unseen}</div>"
+        f"{_table(counts, n)}{nothing}{judged}{unseen}</div>"
     )
 
 

@@ -31,7 +31,11 @@ REPLACED = [
     ("no_longer", "Ich arbeite bei Siemens", "Ich arbeite nicht mehr bei Siemens, sondern bei Bosch"),
     ("switched", "The workshop is in Hull", "The workshop has relocated to Leeds from Hull"),
     ("switched", "User is on the free plan.", "Customer upgraded to the Pro plan from the free plan."),
-    ("switched", "The rent of the flat is 640 euros", "The rent of the flat was raised from 640 to 665 euros"),
+    (
+        "switched",
+        "The rent of the flat is 640 euros",
+        "The rent of the flat was raised from 640 to 665 euros",
+    ),
     ("instead", "The landlord is Mr Okoro", "The landlord is not Mr Okoro but Mrs Reyes"),
     ("replaced", "phone: Pixel 6", "phone: Pixel 9, replaced Pixel 6"),
     ("replaced", "city: Hull", "city: Leeds, was Hull"),

@@ -69,14 +69,42 @@ def test_pairs_by_hand_that_say_the_same_are_merged(by_hand):
 
 
 CHANGED = [
-    ("number", "Pays 950 euros of rent each month for the flat", "Pays 1150 euros of rent each month for the flat"),
+    (
+        "number",
+        "Pays 950 euros of rent each month for the flat",
+        "Pays 1150 euros of rent each month for the flat",
+    ),
     ("number", "The server of the shop listens on port 8080", "The server of the shop listens on port 8081"),
-    ("number", "Takes 50 mg of sertraline daily after breakfast", "Takes 100 mg of sertraline daily after breakfast"),
-    ("date", "The flight to Lisbon with Anna leaves on 3 May", "The flight to Lisbon with Anna leaves on 13 May"),
-    ("date", "The dentist appointment of Ada's son is on Monday", "The dentist appointment of Ada's son is on Friday"),
-    ("name", "Her sister Anna lives in a big house by the lake", "Her sister Maria lives in a big house by the lake"),
-    ("name", "The new office of the company is in Leeds now", "The new office of the company is in Ghent now"),
-    ("polarity", "Likes green olives on pizza with cheese", "Does not like green olives on pizza with cheese"),
+    (
+        "number",
+        "Takes 50 mg of sertraline daily after breakfast",
+        "Takes 100 mg of sertraline daily after breakfast",
+    ),
+    (
+        "date",
+        "The flight to Lisbon with Anna leaves on 3 May",
+        "The flight to Lisbon with Anna leaves on 13 May",
+    ),
+    (
+        "date",
+        "The dentist appointment of Ada's son is on Monday",
+        "The dentist appointment of Ada's son is on Friday",
+    ),
+    (
+        "name",
+        "Her sister Anna lives in a big house by the lake",
+        "Her sister Maria lives in a big house by the lake",
+    ),
+    (
+        "name",
+        "The new office of the company is in Leeds now",
+        "The new office of the company is in Ghent now",
+    ),
+    (
+        "polarity",
+        "Likes green olives on pizza with cheese",
+        "Does not like green olives on pizza with cheese",
+    ),
     ("polarity", "The old shop in town is open on Sundays", "The old shop in town is closed on Sundays"),
 ]
 
@@ -97,9 +125,18 @@ def test_another_value_is_named_and_never_merged(kind, one, other):
         ("The wall of the big kitchen is green now", "The wall of the big kitchen is yellow now"),
         ("Please add 3 steaks to my long shopping list", "Please add 4 steaks to my long shopping list"),
         ("I require 3 soaps, put it on the list for Anna", "I require 2 melons, put it on the list for Anna"),
-        ("Status on 2026-02-28 09:23: all five jobs of the night well", "Status on 2026-02-28 10:53: all five jobs of the night well"),
-        ("Core Components: to be written after the big review", "Core Functions: to be written after the big review"),
-        ("Moved with the whole family from Leeds to Ghent", "Moved with the whole family from Ghent to Leeds"),
+        (
+            "Status on 2026-02-28 09:23: all five jobs of the night well",
+            "Status on 2026-02-28 10:53: all five jobs of the night well",
+        ),
+        (
+            "Core Components: to be written after the big review",
+            "Core Functions: to be written after the big review",
+        ),
+        (
+            "Moved with the whole family from Leeds to Ghent",
+            "Moved with the whole family from Ghent to Leeds",
+        ),
     ],
 )
 def test_two_facts_are_neither_merged_nor_a_change(one, other):
@@ -297,7 +334,17 @@ def test_what_thousands_share_is_not_squared(template):
 @pytest.mark.parametrize("find", [find_near_duplicates, find_superseded], ids=lambda find: find.__name__)
 def test_twice_as_many_repeated_words_take_about_twice_the_time(find):
     def cpu_seconds(n_characters):
-        spoken = ("a", "1-", "a=b&", "the", "abandon", "moved to", "replaced as", "von a auf", "switched from to")
+        spoken = (
+            "a",
+            "1-",
+            "a=b&",
+            "the",
+            "abandon",
+            "moved to",
+            "replaced as",
+            "von a auf",
+            "switched from to",
+        )
         texts = [(f"{words} " * n_characters)[:n_characters] + " 1999" for words in spoken]
         frame = frame_of([*texts, "Ada moved from Leeds to Ghent.", "Ada lives in Leeds."])
         began = time.process_time()

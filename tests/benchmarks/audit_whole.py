@@ -74,7 +74,7 @@ def alone(memories):
 
 def parts(memories):
     """The same one by one; seconds of each."""
-    from memframe.audit.checks import all_checks
+    from memframe.audit.run import all_checks
 
     seconds = {}
     for check, find in all_checks(memories).items():
@@ -90,8 +90,8 @@ def timed(check, find, seconds, memories):
 
 def near(memories):
     """Near-duplicates alone."""
-    from memframe.audit.similarity.cluster import similar_pairs
     from memframe.audit.duplicates import find_near_duplicates
+    from memframe.audit.similarity.cluster import similar_pairs
 
     pairs = similar_pairs(memories)
     findings = find_near_duplicates(memories, pairs=pairs)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memframe.audit import find_secrets
 from memframe.audit.duplicates import find_exact_duplicates
-from memframe.audit.masks import redacted
+from memframe.audit.text import redacted
 from memframe.audit.duplicates import find_near_duplicates
 from memframe.change import FIELDS
 from memframe.cleanup.cutting import Stretch, cut

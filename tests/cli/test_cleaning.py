@@ -63,7 +63,7 @@ def test_an_audit_is_kept_planned_applied_and_taken_back(call, access, request_o
 
 
 def test_json_of_an_audit_is_as_good_and_fails_as_it_should(call, access, request_of, tmp_path):
-    audited = call("audit", *request_of, "--json", "--workers", "2", "--fail-on", "medium")
+    audited = call("audit", *request_of, "--json", "--fail-on", "medium")
     assert audited.exit_code == 6
     (tmp_path / "audit.json").write_bytes(audited.stdout_bytes)
     assert json.loads(audited.stdout)["n_memories"] == 5
@@ -88,7 +88,7 @@ def test_only_what_is_asked_for(call, request_of, actions, counts):
 
 
 def test_deleting_on_wording_alone_needs_the_share_as_its_confirmation(call, access, request_of):
-    noise = {"content": ["Memory updated successfully.", "Build finished, all tests are green, pushing now."]}
+    noise = {"content": ["Memory updated successfully.", "Cron job nightly-sync completed successfully."]}
     mf.create_memories(access, pd.DataFrame(noise), progress=False)
     call("audit", *request_of, "--out", "audit.json")
     plan = ("plan", "--from-audit", "audit.json", *request_of, "--json")

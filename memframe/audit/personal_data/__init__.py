@@ -6,7 +6,7 @@ import pandas as pd
 
 from memframe.audit.personal_data import ibans, national, networks, numbers
 from memframe.audit.personal_data.names import NameFinder, presidio_names
-from memframe.audit.spans import Pass, Verdict, span_findings, spans_found
+from memframe.audit.text import Pass, Verdict, span_findings, spans_found
 
 __all__ = ["find_personal_data", "presidio_names"]
 

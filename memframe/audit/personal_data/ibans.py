@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from memframe.audit.spans import Span
+from memframe.audit.text import Span
 
 _LENGTHS = {
     code: length

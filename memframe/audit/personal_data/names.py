@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
-from memframe.audit.spans import Span
+from memframe.audit.text import Span
 
 NameFinder = Callable[[str], Iterable[Span]]
 """Text to spans of the kinds ``name`` and ``address``."""

@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from memframe.audit.spans import Span
+from memframe.audit.text import Span
 
 
 class _Scheme(NamedTuple):

@@ -9,7 +9,7 @@ from memframe.audit.personal_data.cards import SHORTEST as SHORTEST_CARD
 from memframe.audit.personal_data.cards import is_card
 from memframe.audit.personal_data.numbering import country_of
 from memframe.audit.personal_data.phones import is_told_phone, phone_score
-from memframe.audit.spans import Span
+from memframe.audit.text import Span
 
 _RUN = re.compile(
     r"(?:(?<![\w#$€£%])|(?<=[A-Za-z]#))(?<![A-Za-z][-./_])(?<![0-9][.,:/-])"

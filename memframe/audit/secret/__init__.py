@@ -19,8 +19,7 @@ from memframe.audit.secret import (
     tokens,
     told,
 )
-from memframe.audit.spans import Pass, Span, Verdict, span_findings, spans_found
-from memframe.audit.texts import Text, texts_with
+from memframe.audit.text import Pass, Span, Text, Verdict, span_findings, spans_found, texts_with
 
 _REDACT = Verdict("high", "redact")
 _VERDICTS = {

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from memframe.audit.language.vocabulary import one_of
 from memframe.audit.secret.plain_words import is_plain
-from memframe.audit.spans import Span
+from memframe.audit.text import Span
 
 _QUESTION = one_of(
     english="(?:security|secret|challenge|recovery) questions?",

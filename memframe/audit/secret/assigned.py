@@ -13,7 +13,7 @@ from memframe.audit.language.vocabulary import one_of
 from memframe.audit.secret.passwords import is_strong
 from memframe.audit.secret.plain_words import is_plain
 from memframe.audit.secret.randomness import entropy, is_placeholder, looks_random
-from memframe.audit.spans import Span
+from memframe.audit.text import Span
 
 _ASSIGNED = re.compile(
     r"""(?<![\w.-])(?P<name>_?[A-Za-z][\w.-]{1,60})["'`]?\s{0,3}(?:=>|:=|[:=])\s{0,3}(?:(?:Bearer|Basic|Token)\s+)?"""

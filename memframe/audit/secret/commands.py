@@ -14,7 +14,7 @@ from memframe.audit.language.vocabulary import one_of
 from memframe.audit.secret.passwords import is_strong
 from memframe.audit.secret.plain_words import is_plain
 from memframe.audit.secret.randomness import is_placeholder
-from memframe.audit.spans import Span
+from memframe.audit.text import Span
 
 
 class _Grammar(NamedTuple):

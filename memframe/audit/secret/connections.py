@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from memframe.audit.secret.passwords import is_strong
 from memframe.audit.secret.plain_words import is_plain
 from memframe.audit.secret.randomness import is_placeholder, looks_random
-from memframe.audit.spans import Span
+from memframe.audit.text import Span
 
 _ADDRESS = re.compile(
     r"(?<![\w+.-])[a-z][a-z0-9+.-]{1,30}://[^\s:@/\"'<>]{0,100}:(?P<word>[^\s@/\"'<>]{1,200})@[\w\[.-]",

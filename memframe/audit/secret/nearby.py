@@ -16,7 +16,7 @@ from memframe.audit.language.vocabulary import one_of
 from memframe.audit.secret.cues import GROUPS, Cue, find_cues
 from memframe.audit.secret.keywords import SMALL
 from memframe.audit.secret.shapes import Place, find_places
-from memframe.audit.spans import Span
+from memframe.audit.text import Span
 
 _OF_DIGITS = frozenset({"pin", "once", "lock", "code", "recovery", "sent"})
 _OF_SIGNS = frozenset({"password", "login", "network", "recovery", "pin"})

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from memframe.audit.language.vocabulary import one_of
 from memframe.audit.secret.commands import is_password
 from memframe.audit.secret.randomness import is_placeholder, looks_random
-from memframe.audit.spans import Span
+from memframe.audit.text import Span
 
 _SESSION = one_of(
     languages=r"PHPSESSID, JSESSIONID, ASP\.NET_SessionId, ASPSESSIONID\w{0,12}, connect\.sid, laravel_session",

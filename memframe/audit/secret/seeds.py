@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 
-from memframe.audit.sieve import sieve_of
-from memframe.audit.spans import Span
+from memframe.audit.rules import prefilter_of
+from memframe.audit.text import Span
 
 MIN_WORDS, MIN_TOLD = 12, 10
 """Words of the list in a row that are a seed phrase; some may be left out where the text says that it is one."""
@@ -37,7 +37,7 @@ MARKS = r"(?i)(?:\b[a-z]{3,8}\b[\s,;|0-9.):]{1,8}){9}[a-z]{3,8}"
 """A pattern of RE2 that every text with a seed phrase matches."""
 
 
-SIEVE = sieve_of(_SAID)
+SIEVE = prefilter_of(_SAID)
 """The same, and finer, for phrases that are announced."""
 
 

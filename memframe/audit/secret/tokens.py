@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from memframe.audit.secret.randomness import is_drawn, is_placeholder
-from memframe.audit.spans import Span
+from memframe.audit.text import Span
 
 
 class _Shape(NamedTuple):

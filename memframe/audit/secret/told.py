@@ -16,7 +16,7 @@ from memframe.audit.secret import codes, passwords
 from memframe.audit.secret.keywords import ABOUT, KEYWORD, SMALL
 from memframe.audit.secret.links import BE, places_after
 from memframe.audit.secret.values import Judged, Link, Value
-from memframe.audit.spans import Span
+from memframe.audit.text import Span
 
 _AHEAD, _BEHIND = 240, 120
 """Characters from a value on, and before a keyword, that may belong to it."""

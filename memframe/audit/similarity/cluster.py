@@ -21,7 +21,7 @@ from memframe.audit.keeper import copies_of, owners_of
 from memframe.audit.lexicon import CALENDAR, class_of
 from memframe.audit.similarity.compare import Comparer, Difference, Verdict
 from memframe.audit.similarity.minhash import distinct, promising_pairs
-from memframe.audit.texts import text_column, without_long_contents
+from memframe.audit.text import text_column, without_long_contents
 from memframe.audit.tokenize import Words, words_of
 from memframe.frames import collector_paused
 
@@ -79,7 +79,11 @@ class Pairs(NamedTuple):
 
     def that_are(self, verdict: Verdict, *kinds: str) -> Pairs:
         """Choose those that have this verdict, and are of one of these kinds if there are any."""
-        wanted = [number for kind, number in _NUMBER.items() if kind[0] == verdict and (not kinds or kind[1] in kinds)]
+        wanted = [
+            number
+            for kind, number in _NUMBER.items()
+            if kind[0] == verdict and (not kinds or kind[1] in kinds)
+        ]
         return self.those(np.isin(self.kind, wanted))
 
     def each(self) -> Iterator[Pair]:
@@ -200,7 +204,9 @@ def _join_same_words(words: Words, owners: Rows, comparer: Comparer, clusters: C
     hashes = pd.util.hash_array(np.array(words.classes, dtype=object))
     keys = np.zeros(len(words), np.uint64)
     filled = np.diff(words.starts) > 0
-    places = (np.arange(len(words.said)) - np.repeat(words.starts[:-1], np.diff(words.starts))).astype(np.uint64)
+    places = (np.arange(len(words.said)) - np.repeat(words.starts[:-1], np.diff(words.starts))).astype(
+        np.uint64
+    )
     mixed = hashes[words.said] * (places * np.uint64(2) + np.uint64(0x9E3779B97F4A7C15))
     if filled.any():
         keys[filled] = np.add.reduceat(mixed, words.starts[:-1][filled])
@@ -260,7 +266,9 @@ def _join_unless_changed(
 ) -> None:
     few, many = sorted((clusters.members(row), clusters.members(other)), key=len)
     number = clusters.of(many[0])
-    signs = Counter(sign for member in few for linked, sign in links.get(member, ()) if clusters.of(linked) == number)
+    signs = Counter(
+        sign for member in few for linked, sign in links.get(member, ()) if clusters.of(linked) == number
+    )
     if signs[-1] < max(1, signs[1]):
         clusters.join(row, other)
 

@@ -92,7 +92,9 @@ class Comparer:
         self._once = counts == 1
         self._weights = words.fold(np.add, np.where(words.heavy_classes(), 1.0, _LIGHT_WEIGHT)).tolist()
         heavy = np.fromiter((word not in LIGHT for word in words.vocabulary), bool, len(words.vocabulary))
-        self._fullness = np.column_stack([words.n_of(some, by="tokens") for some in (heavy, heavy & (counts > 1))])
+        self._fullness = np.column_stack(
+            [words.n_of(some, by="tokens") for some in (heavy, heavy & (counts > 1))]
+        )
 
     def compare(self, row: int, other: int) -> Difference:
         """Decide what two texts are to each other."""
@@ -151,7 +153,10 @@ class _Layout:
         """How many words of the one stand somewhere else in the other."""
         self.n_words = len(a), len(b)
         end = runs[-1]
-        self.ends = before[-1] if end[1] == len(a) and before else "", after[-1] if end[3] == len(b) and after else ""
+        self.ends = (
+            before[-1] if end[1] == len(a) and before else "",
+            after[-1] if end[3] == len(b) and after else "",
+        )
         """The last word of each text, if it lies in one of the places."""
         self.is_open = end[1] == len(a) and end[3] == len(b)
         """Whether the texts differ at their ends."""
@@ -179,7 +184,11 @@ def _loose(words: Sequence[str], classes: str, others: str, other_words: Sequenc
     chosen = set()
     for as_it_is in (False, True):
         for place in reversed(range(len(words))):
-            if loose[classes[place]] > 0 and place not in chosen and (words[place] in other_words) == as_it_is:
+            if (
+                loose[classes[place]] > 0
+                and place not in chosen
+                and (words[place] in other_words) == as_it_is
+            ):
                 loose[classes[place]] -= 1
                 chosen.add(place)
     return [words[place] for place in sorted(chosen)]
@@ -212,11 +221,17 @@ def _order_matters(words: Sequence[str], others: Sequence[str]) -> bool:
     >>> _order_matters("likes hiking and chess".split(), "likes chess and hiking".split())
     False
     """
-    return _values_changed_places(words, others) or _denies_another(words, others) or _numbers_turned(words, others)
+    return (
+        _values_changed_places(words, others)
+        or _denies_another(words, others)
+        or _numbers_turned(words, others)
+    )
 
 
 _JOINING = {"and", "or", "und", "oder", "et", "ou", "y", "e", "o"}
-_DETERMINERS = frozenset("a an the my your his her its our their der die das den dem ein eine le la les el los".split())
+_DETERMINERS = frozenset(
+    ["a", "an", "the", "my", "your", "his", "her", "its", "our", "their", "der", "die", "das", "den", "dem", "ein", "eine", "le", "la", "les", "el", "los"]
+)
 _USERS = frozenset({"user", "users", "i"})
 
 
@@ -250,7 +265,11 @@ def _may_be_value(words: Sequence[str]) -> bool:
 
 def _are_items(words: Sequence[str]) -> bool:
     """Tell whether words are a list of single words with one conjunction: «Leeds, Ghent and Graz»."""
-    return len(words) > 3 and words[-2] in _JOINING and not any(word in LIGHT for word in (*words[:-2], words[-1]))
+    return (
+        len(words) > 3
+        and words[-2] in _JOINING
+        and not any(word in LIGHT for word in (*words[:-2], words[-1]))
+    )
 
 
 def _denies_another(words: Sequence[str], others: Sequence[str]) -> bool:
@@ -270,7 +289,8 @@ def _denied(words: Sequence[str]) -> Counter[str]:
 def _numbers_turned(words: Sequence[str], others: Sequence[str]) -> bool:
     """Tell whether two numbers that follow each other do so the other way round in the other text: «3/5», «5/3»."""
     pairs, turned = (
-        {(class_of(x), class_of(y)) for x, y in pairwise(some) if is_number(x) and is_number(y)} for some in (words, others)
+        {(class_of(x), class_of(y)) for x, y in pairwise(some) if is_number(x) and is_number(y)}
+        for some in (words, others)
     )
     return any((y, x) in turned and (y, x) not in pairs for x, y in pairs)
 
@@ -342,7 +362,9 @@ class _Comparison:
         for word in sorted(self._left, key=LIGHT.__contains__):
             if is_digits(word):
                 continue
-            other = next((other for other in self._right if self._is_slip(word, other, careless=careless)), None)
+            other = next(
+                (other for other in self._right if self._is_slip(word, other, careless=careless)), None
+            )
             if other is not None:
                 self._left.remove(word)
                 self._right.remove(other)
@@ -350,10 +372,12 @@ class _Comparison:
                 self._n_slips += 1
 
     def _is_slip(self, word: str, other: str, *, careless: bool) -> bool:
-        if abs(len(word) - len(other)) > 2:  # noqa: PLR2004 - as `is_slip` has it
+        if abs(len(word) - len(other)) > 2:
             return False
         n, n_other = self._n_times[word], self._n_times[other]
-        return min(n, n_other) <= 1 + max(n, n_other) // 20 and is_slip(word, n, other, n_other, careless=careless)
+        return min(n, n_other) <= 1 + max(n, n_other) // 20 and is_slip(
+            word, n, other, n_other, careless=careless
+        )
 
     def _settle_cut(self, side: list[str], other_side: list[str], end: str, other_end: str) -> None:
         """Take the last word of a text away that ends in its middle."""
@@ -393,13 +417,19 @@ class _Comparison:
         denials = [sum(word in NEGATIONS for word in side) for side in (self._left, self._right)]
         if not others <= opposed or (not opposed and denials[0] == denials[1]):
             return None
-        return Difference("changed", "polarity", self._score(), int(self._shared), tuple(self._left), tuple(self._right))
+        return Difference(
+            "changed", "polarity", self._score(), int(self._shared), tuple(self._left), tuple(self._right)
+        )
 
     def _changed(self, before: list[str], after: list[str]) -> Difference:
         """One value that was exchanged for another one of its kind."""
         longest = max(len(before), len(after))
         words = (*before, *after)
-        if any(map(is_date, before)) and any(map(is_date, after)) and all(is_date(w) or is_number(w) for w in words):
+        if (
+            any(map(is_date, before))
+            and any(map(is_date, after))
+            and all(is_date(w) or is_number(w) for w in words)
+        ):
             kind, most = "date", 4
         elif any(map(is_number, before)) and any(map(is_number, after)):
             kind, most = "number", 2
@@ -439,10 +469,22 @@ _WORD = re.compile(r"[^\W_]+")
 _BREAKS_OFF = ("...", "\u2026", ",", "-", "\u2013")
 _SENTENCE_END = re.compile(r"[.!?;](?:\s|$)|\n")
 _ENDS_NO_SENTENCE = frozenset(
-    "a an the of and or to from in on at for with by is are was were as has have had will would can could that which who"
-    " his her their my your our be been not la el le les der die das und de en".split()
+    ["a", "an", "the", "of", "and", "or", "to", "from", "in", "on", "at", "for", "with", "by", "is", "are", "was", "were", "as", "has", "have", "had", "will", "would", "can", "could", "that", "which", "who", "his", "her", "their", "my", "your", "our", "be", "been", "not", "la", "el", "le", "les", "der", "die", "das", "und", "de", "en"]
 )
-_TERMS = TELLING | {"but", "if", "when", "whenever", "unless", "until", "except", "would", "could", "wenn", "falls", "si"}
+_TERMS = TELLING | {
+    "but",
+    "if",
+    "when",
+    "whenever",
+    "unless",
+    "until",
+    "except",
+    "would",
+    "could",
+    "wenn",
+    "falls",
+    "si",
+}
 
 
 def _breaks_off(part: str) -> bool:
@@ -461,7 +503,11 @@ def _goes_on_otherwise(part: str, whole: str, more: Sequence[str], *, is_short: 
     True
     """
     words = _WORD.findall(part[-80:])
-    found = re.search(rf"\b{re.escape(words[-1])}\b", whole[max(0, len(part) - 80) :], re.IGNORECASE) if words else None
+    found = (
+        re.search(rf"\b{re.escape(words[-1])}\b", whole[max(0, len(part) - 80) :], re.IGNORECASE)
+        if words
+        else None
+    )
     if found is None:
         return may_deny(more) or not _TERMS.isdisjoint(more)
     tail = found.string[found.end() :]

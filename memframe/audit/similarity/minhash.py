@@ -95,7 +95,9 @@ class Candidates:
         """Yield rows of pairs, the smaller first and each pair once, some at a time."""
         for start in range(0, len(self._texts), _TEXTS_AT_ONCE):
             places = np.arange(start, min(start + _TEXTS_AT_ONCE, len(self._texts)))
-            codes = distinct(np.concatenate([codes for chain in self._chains for codes in _near(chain, places)]))
+            codes = distinct(
+                np.concatenate([codes for chain in self._chains for codes in _near(chain, places)])
+            )
             one, other = self._texts[codes >> 32], self._texts[codes & 0xFFFFFFFF]
             yield np.minimum(one, other), np.maximum(one, other)
 
@@ -217,7 +219,8 @@ class Bags:
         places = _hashes_of(words) % np.uint64(_SKETCHES * _BITS)
         bits = heavy.astype(np.uint64) << places % np.uint64(_BITS)
         self._sketches = [
-            words.fold(np.bitwise_or, np.where(places // np.uint64(_BITS) == n, bits, 0)) for n in range(_SKETCHES)
+            words.fold(np.bitwise_or, np.where(places // np.uint64(_BITS) == n, bits, 0))
+            for n in range(_SKETCHES)
         ]
 
     def most_in_both(self, left: Rows, right: Rows) -> Rows:

@@ -1,0 +1,253 @@
+"""Run the checks: which there are, in which order, and what becomes of their findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import cache, partial
+
+import numpy as np
+import pandas as pd
+
+from memframe.audit.candidates import Embed, find_candidates
+from memframe.audit.duplicates import find_changed_values, find_exact_duplicates, find_near_duplicates
+from memframe.audit.evidence import LOOKING, withhold
+from memframe.audit.fields import find_missing, find_scores, find_sealed, find_tags
+from memframe.audit.findings import CHECKS, DTYPES, SEVERITIES, Check, findings_frame, joined, split_figures
+from memframe.audit.judge import JUDGE_LIMIT, JudgeFunction, apply_judgement, ask_judge, no_judgement
+from memframe.audit.junk import find_junk
+from memframe.audit.personal_data import find_personal_data
+from memframe.audit.result import Audit
+from memframe.audit.secret import find_secrets
+from memframe.audit.similarity.cluster import similar_pairs
+from memframe.audit.stale import find_stale
+from memframe.audit.superseded import find_superseded
+from memframe.audit.text import MAX_CHARACTERS, TEXT_FIELDS, are_too_long, with_all_columns
+from memframe.display import number_of
+from memframe.errors import ConfigError, FrameError, check_kind
+from memframe.frames import collector_paused
+
+OwnCheck = Callable[[pd.DataFrame], pd.DataFrame]
+"""Memories to rows of which each names a memory by its ``id``."""
+
+CheckFunction = Callable[[pd.DataFrame], pd.DataFrame]
+"""Memories to findings."""
+
+Checks = Iterable[Check | OwnCheck] | Mapping[Check, CheckFunction] | None
+
+
+def audit_memories(
+    memories: pd.DataFrame,
+    *,
+    tags: pd.DataFrame | None = None,
+    checks: Checks = None,
+    now: datetime | None = None,
+    judge: JudgeFunction | None = None,
+    judge_limit: int = JUDGE_LIMIT,
+    embed: Embed | None = None,
+) -> Audit:
+    """Find what is wrong with memories; nothing is changed, and nothing leaves this machine but by a ``judge``.
+
+    Parameters
+    ----------
+    memories : DataFrame
+        As `memframe.load_memories` or `memframe.load_archive` return them.
+    tags : DataFrame, optional
+        The user's tags, of `memframe.load_tags`: unknown, disabled and unused ones are found by them.
+    checks : iterable of str or callable, optional
+        Names out of `memframe.audit.CHECKS`; by default all. A function of your own is a check of its name: it gets the
+        memories and returns a frame with ``id`` and any other columns of findings, for review. A mapping of names to
+        functions runs those functions, for checks with options:
+        ``{"personal_data": partial(find_personal_data, names=...)}``.
+    now : datetime, optional
+        What "past" means for `stale`; by default the present.
+    judge : callable, optional
+        Is asked what rules cannot know: a function from a list of `memframe.audit.judge.Question` to a list of
+        `memframe.audit.judge.Answer`, or a `memframe.ChatJudge`. Texts are masked before. It deletes nothing.
+    judge_limit : int
+        Questions that it is asked at most, the most promising first.
+    embed : callable, optional
+        Texts to vectors, by which candidates are found as well; it gets the texts unmasked.
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    FrameError
+        This is no frame of memories.
+    ConfigError
+        There is no such check, or one of your own returned no findings.
+
+    Examples
+    --------
+    >>> from memframe import load_memories, load_tags
+    >>> audit = audit_memories(load_memories(access), tags=load_tags(access))
+    >>> audit.findings.loc[audit.findings.severity == "high", "check"].unique().tolist()
+    ['secret', ...]
+    """
+    _check_frame(memories)
+    moment = now or datetime.now(UTC)
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    functions = _chosen(memories, checks, tags=tags, now=moment)
+    with collector_paused():
+        parts = {check: find(memories) for check, find in functions.items()}
+    findings = _without_closed(joined(parts.values()), memories)
+    judgement = no_judgement()
+    if judge is not None:
+        whole = with_all_columns(memories)
+        candidates = find_candidates(whole, embed=embed)
+        judgement = ask_judge(judge, whole, findings, candidates, limit=judge_limit)
+        findings = apply_judgement(findings, judgement)
+    known = [check for check, find in LOOKING.items() if functions.get(check) is find]
+    findings, counted = split_figures(withhold(findings, memories, known=known), len(memories))
+    return Audit(
+        memories=memories,
+        findings=_worst_first(findings),
+        checks=tuple(functions),
+        not_checked=tuple(_not_checked(memories, parts)),
+        counted=counted,
+        made_at=moment,
+        judgement=judgement,
+        embed=embed,
+    )
+
+
+def all_checks(
+    memories: pd.DataFrame, *, tags: pd.DataFrame | None = None, now: datetime | None = None
+) -> dict[str, CheckFunction]:
+    """Return every check with its function; those that relate memories share one search for similar pairs.
+
+    What junk proposes to delete is not related to anything: a store may hold thousands of heartbeats.
+    """
+    moment = pd.Timestamp(now or datetime.now(UTC))
+    whole = with_all_columns(memories)
+    junk = cache(lambda: find_junk(memories))
+
+    @cache
+    def related() -> pd.DataFrame:
+        deleted = junk()["id"][junk()["action"] == "delete"]
+        return whole[~whole["id"].isin(deleted)] if len(deleted) else whole
+
+    pairs = cache(lambda: similar_pairs(related()))
+    return {
+        "exact_duplicate": lambda _: find_exact_duplicates(whole),
+        "near_duplicate": lambda _: find_near_duplicates(related(), pairs=pairs()),
+        "changed_value": lambda _: find_changed_values(related(), pairs=pairs()),
+        "superseded": lambda _: find_superseded(related(), pairs=pairs(), now=moment),
+        "stale": lambda _: find_stale(whole, now=moment),
+        "secret": find_secrets,
+        "personal_data": find_personal_data,
+        "junk": lambda _: junk(),
+        "missing": find_missing,
+        "scores": find_scores,
+        "tags": partial(find_tags, tags=tags),
+        "sealed": find_sealed,
+    }
+
+
+def _chosen(
+    memories: pd.DataFrame, checks: Checks, *, tags: pd.DataFrame | None, now: datetime
+) -> dict[str, CheckFunction]:
+    """Return the checks to run by name, those of this package first, in their order."""
+    if isinstance(checks, str):
+        raise ConfigError(f"checks={checks!r} is one text: pass a list of names, [{checks!r}]")
+    functions = all_checks(memories, tags=tags, now=now)
+    wanted = list(functions if checks is None else checks)
+    unknown = [check for check in wanted if not callable(check) and check not in functions]
+    if unknown:
+        raise ConfigError(f"checks={unknown[0]!r}: there is {', '.join(CHECKS)}, or a function of yours")
+    if isinstance(checks, Mapping):
+        return dict(checks)
+    own = {_name_of(check): partial(_findings_of, check) for check in wanted if callable(check)}
+    return {check: find for check, find in functions.items() if check in wanted} | own
+
+
+def _name_of(check: OwnCheck) -> str:
+    name = str(getattr(check, "__name__", ""))
+    if not name.isidentifier() or name in CHECKS:
+        raise ConfigError(f"checks: {check!r} needs a name of its own; pass a function made by `def`")
+    return name
+
+
+def _findings_of(check: OwnCheck, memories: pd.DataFrame) -> pd.DataFrame:
+    """Run somebody's own check, and complete what it returns to findings."""
+    name = _name_of(check)
+    found: object = check(memories)
+    if not isinstance(found, pd.DataFrame) or "id" not in found.columns:
+        raise ConfigError(f"the check {name!r} has to return a frame with a column 'id', one row a finding")
+    unknown = set(found.columns) - DTYPES.keys()
+    if unknown:
+        raise ConfigError(
+            f"the check {name!r} returned the column {min(unknown)!r}; there is {', '.join(DTYPES)}"
+        )
+    if not set(found["id"].dropna()) <= set(memories["id"]):
+        raise ConfigError(f"the check {name!r} returned an id that no memory has")
+    usual = {"kind": name, "severity": "low", "action": "review"}
+    findings = found.assign(
+        **{column: usual[column] for column in usual.keys() - set(found.columns)}, check=name
+    )
+    for column, allowed in (("severity", SEVERITIES), ("action", ("review", "none"))):
+        other = findings[column][~findings[column].isin(allowed)]
+        if len(other):
+            raise ConfigError(
+                f"the check {name!r} returned {column}={other.iloc[0]!r}; there is {', '.join(allowed)}"
+            )
+    return findings_frame(**{column: findings[column].tolist() for column in DTYPES if column in findings})
+
+
+def _check_frame(memories: pd.DataFrame) -> None:
+    check_kind("memories", memories, pd.DataFrame, error=FrameError)
+    absent = [name for name in ("id", "content") if name not in memories.columns]
+    if absent:
+        raise FrameError(
+            f"the frame has no column {absent[0]!r}, which an audit needs; "
+            "pass memories as load_memories returns them, with that column kept"
+        )
+
+
+def _without_closed(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataFrame:
+    """Propose no change of memories whose content could not be opened: a cleanup leaves them as they are."""
+    if "content_error" not in memories.columns:
+        return findings
+    is_closed = findings["id"].isin(memories["id"][memories["content_error"].notna()])
+    return findings.assign(
+        action=findings["action"].mask(is_closed & (findings["action"] != "none"), "review")
+    )
+
+
+def _worst_first(findings: pd.DataFrame) -> pd.DataFrame:
+    rank = {name: place for place, name in enumerate(reversed(SEVERITIES))}
+    places = {name: place for place, name in enumerate(CHECKS)}
+    by_check = findings["check"].map(places).fillna(len(places))
+    order = np.lexsort((by_check, findings["severity"].map(rank)))
+    return findings.iloc[order].reset_index(drop=True)
+
+
+def _not_checked(memories: pd.DataFrame, parts: Mapping[str, pd.DataFrame]) -> Iterator[str]:
+    """Say what was not looked for: silence must not be read as clean."""
+    left_out = [check for check in CHECKS if check not in parts]
+    if left_out:
+        yield f"Checks that were not run: {', '.join(left_out)}."
+    absent = [name for name in (*TEXT_FIELDS, "tags", "source", "created_at") if name not in memories.columns]
+    if absent:
+        yield f"Columns that the frame does not have: {', '.join(absent)}."
+    if "content_error" in memories.columns and (n_closed := int(memories["content_error"].notna().sum())):
+        yield f"The content of {number_of(n_closed, 'memory', 'memories')} that could not be opened."
+    if memories.attrs.get("memframe", {}).get("complete") is False:
+        yield "Memories beyond the limit of the load: there are more than were audited."
+    fields = [name for name in TEXT_FIELDS if name in memories.columns]
+    too_long = {name: are_too_long(memories, name) for name in fields}
+    if n_long := int(np.logical_or.reduce([*too_long.values()]).sum()):
+        yield (
+            f"Text beyond the first {MAX_CHARACTERS:,} characters of a field, in "
+            f"{number_of(n_long, 'memory', 'memories')}."
+        )
+    if n_long := int(too_long["content"].sum()):
+        yield (
+            f"Contents longer than {MAX_CHARACTERS:,} characters, in {number_of(n_long, 'memory', 'memories')}, for "
+            "junk, near duplicates, changed values and superseded facts."
+        )
+    for findings in parts.values():
+        yield from findings.attrs.get("not_checked", ())
