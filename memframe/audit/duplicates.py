@@ -129,7 +129,7 @@ def find_near_duplicates(memories: pd.DataFrame, *, pairs: SimilarPairs | None =
     and tags filled, is the plainest, was updated last, has the smallest id), has the kind ``keeper``, the action
     ``none`` and no ``related_id``; the others have the keeper as ``related_id`` and the action ``merge``. Their kinds
     are ``spelling``, ``order``, ``typing`` and ``truncated`` (the keeper goes on). Of memories with the very same text
-    only the keeper of `find_exact_duplicates` takes part. ``score`` is the share of the words, by weight, that both have.
+    only the keeper of `find_exact_duplicates` takes part. ``score`` is the share of words that both have, by weight.
 
     It finds copies that differ in case, punctuation, accents, spelling, common abbreviations and synonyms, typing
     errors, wrappers («The user said that»), order of clauses or words, fillers, and copies that break off. Two texts

@@ -124,7 +124,8 @@ def oddness(texts: Sequence[str]) -> NDArray[np.float64]:
     odd += (
         ~_has(some, _IN_SMALL_LETTERS) & _has(some, _THREE_WORDS) & _has(some, r"\p{Ll}")
     )  # a capital a word
-    return odd + np.asarray(pc.not_equal(pc.utf8_normalize(some, "NFC"), some), bool)
+    odd += np.asarray(pc.not_equal(pc.utf8_normalize(some, "NFC"), some), bool)
+    return odd
 
 
 def _has(texts: Any, pattern: str) -> NDArray[np.bool_]:

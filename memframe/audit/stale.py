@@ -131,11 +131,12 @@ def _never_updated(memories: pd.DataFrame, now: pd.Timestamp, old_after_days: fl
 # ---- the last day of an expression of time, seen from the day on which it was written
 
 
-def _after_days(rule: Rule, match: re.Match[str], day: date) -> date:
-    return day + timedelta(days=int(rule.options["days"]))
+def _last_day(rule: Rule, match: re.Match[str], day: date) -> date | None:
+    until = str(rule.options["until"])
+    return day + timedelta(days=int(rule.options["days"])) if until == "days" else _UNTIL[until](match, day)
 
 
-def _end_of_period(rule: Rule, match: re.Match[str], day: date) -> date:
+def _end_of_period(match: re.Match[str], day: date) -> date:
     """This week, next month, the coming year: its last day."""
     ahead, unit = match["which"].lower() not in _THIS, match["unit"].lower()
     if unit in _WEEKS:
@@ -151,7 +152,7 @@ def _end_of_period(rule: Rule, match: re.Match[str], day: date) -> date:
     return date(day.year + ahead, 12, 31)
 
 
-def _after_units(rule: Rule, match: re.Match[str], day: date) -> date:
+def _after_units(match: re.Match[str], day: date) -> date:
     n = (
         int(match["n"])
         if match["n"].isdigit()
@@ -160,12 +161,12 @@ def _after_units(rule: Rule, match: re.Match[str], day: date) -> date:
     return day + timedelta(days=min(n, 1000) * {"d": 1, "w": 7, "m": 31}[match["unit"][0].lower()] + 1)
 
 
-def _next_weekday(rule: Rule, match: re.Match[str], day: date) -> date:
+def _next_weekday(match: re.Match[str], day: date) -> date:
     ahead = (WEEKDAYS[without_accents(match["weekday"].lower())] - day.weekday()) % 7
     return day + timedelta(days=ahead + 7 * (match["which"].lower() == "next"))
 
 
-def _calendar_day(rule: Rule, match: re.Match[str], day: date) -> date | None:
+def _calendar_day(match: re.Match[str], day: date) -> date | None:
     """A day or a month of the calendar; without a year the next one from the day on."""
     parts = match.groupdict()
     name = without_accents(parts["month"].lower())
@@ -178,7 +179,7 @@ def _calendar_day(rule: Rule, match: re.Match[str], day: date) -> date | None:
     return None if found == day else found
 
 
-def _day_in_digits(rule: Rule, match: re.Match[str], day: date) -> date | None:
+def _day_in_digits(match: re.Match[str], day: date) -> date | None:
     """A day as «15/04/2024»; of the two days that it may be in Europe and in America the later one."""
     year, one, other = (int(match[name]) for name in ("year", "day", "month"))
     may_be = (_date(year, other, str(one)), _date(year, one, str(other)))
@@ -200,8 +201,7 @@ def _date(year: int, month: int, day: str | None) -> date | None:
     return date(year, month, int(day)) if 1 <= int(day) <= monthrange(year, month)[1] else None
 
 
-_UNTIL: Mapping[str, Callable[[Rule, re.Match[str], date], date | None]] = {
-    "days": _after_days,
+_UNTIL: Mapping[str, Callable[[re.Match[str], date], date | None]] = {
     "period": _end_of_period,
     "units": _after_units,
     "weekday": _next_weekday,
@@ -225,7 +225,7 @@ def _expiries(text: str, written: date, rules: Iterable[Rule]) -> Iterator[Expir
     begins = load_rules("stale").only("begins").rules[0].regex
     for rule in rules:
         for match in rule.regex.finditer(text):
-            day = _UNTIL[str(rule.options["until"])](rule, match, written)
+            day = _last_day(rule, match, written)
             before = text[max(0, match.start() - _REACH) : match.start()]
             if day is None or day < written or _is_quoted(before) or begins.search(before[-20:]):
                 continue

@@ -89,7 +89,7 @@ class Pairs(NamedTuple):
     def each(self) -> Iterator[Pair]:
         """Yield one after the other."""
         for left, right, kind, score, n_shared in zip(*(column.tolist() for column in self), strict=True):
-            yield Pair(left, right, Difference(*_KINDS[kind], score, n_shared))
+            yield Pair(left, right, Difference(_KINDS[kind][0], _KINDS[kind][1], score, n_shared))
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,9 +351,9 @@ class _Templates:
         """Return the classes of words of both texts that carry a value, the rarest first."""
         words = self._words
         left, right = (words.said[words.starts[row] : words.starts[row + 1]].tolist() for row in pair[:2])
-        shared = np.array(sorted(set(left) & set(right)), np.int64)
+        shared: Rows = np.array(sorted(set(left) & set(right)), np.int64)
         shared = shared[(self._n_times[shared] > 0) & ~self._are_values[shared]]
-        return shared[np.argsort(self._n_times[shared], kind="stable")]
+        return np.asarray(shared[np.argsort(self._n_times[shared], kind="stable")], np.int64)
 
     def _having(self, name: int) -> Rows:
         return self._rows[self._starts[name] : self._starts[name + 1]]

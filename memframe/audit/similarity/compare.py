@@ -176,7 +176,7 @@ def _runs(a: str, b: str) -> list[tuple[int, int, int, int]]:
 
 
 def _loose(words: Sequence[str], classes: str, others: str, other_words: Sequence[str]) -> list[str]:
-    """Choose words, in order, of which the other side has none or not as many; first those that it has not as they are."""
+    """Choose words, in order, of which the other side has too few; first those that it has in another form."""
     if set(classes).isdisjoint(others):
         return list(words)
     loose = Counter(classes)
@@ -230,7 +230,30 @@ def _order_matters(words: Sequence[str], others: Sequence[str]) -> bool:
 
 _JOINING = {"and", "or", "und", "oder", "et", "ou", "y", "e", "o"}
 _DETERMINERS = frozenset(
-    ["a", "an", "the", "my", "your", "his", "her", "its", "our", "their", "der", "die", "das", "den", "dem", "ein", "eine", "le", "la", "les", "el", "los"]
+    [
+        "a",
+        "an",
+        "the",
+        "my",
+        "your",
+        "his",
+        "her",
+        "its",
+        "our",
+        "their",
+        "der",
+        "die",
+        "das",
+        "den",
+        "dem",
+        "ein",
+        "eine",
+        "le",
+        "la",
+        "les",
+        "el",
+        "los",
+    ]
 )
 _USERS = frozenset({"user", "users", "i"})
 
@@ -469,7 +492,56 @@ _WORD = re.compile(r"[^\W_]+")
 _BREAKS_OFF = ("...", "\u2026", ",", "-", "\u2013")
 _SENTENCE_END = re.compile(r"[.!?;](?:\s|$)|\n")
 _ENDS_NO_SENTENCE = frozenset(
-    ["a", "an", "the", "of", "and", "or", "to", "from", "in", "on", "at", "for", "with", "by", "is", "are", "was", "were", "as", "has", "have", "had", "will", "would", "can", "could", "that", "which", "who", "his", "her", "their", "my", "your", "our", "be", "been", "not", "la", "el", "le", "les", "der", "die", "das", "und", "de", "en"]
+    [
+        "a",
+        "an",
+        "the",
+        "of",
+        "and",
+        "or",
+        "to",
+        "from",
+        "in",
+        "on",
+        "at",
+        "for",
+        "with",
+        "by",
+        "is",
+        "are",
+        "was",
+        "were",
+        "as",
+        "has",
+        "have",
+        "had",
+        "will",
+        "would",
+        "can",
+        "could",
+        "that",
+        "which",
+        "who",
+        "his",
+        "her",
+        "their",
+        "my",
+        "your",
+        "our",
+        "be",
+        "been",
+        "not",
+        "la",
+        "el",
+        "le",
+        "les",
+        "der",
+        "die",
+        "das",
+        "und",
+        "de",
+        "en",
+    ]
 )
 _TERMS = TELLING | {
     "but",
