@@ -17,6 +17,7 @@ from memframe.audit.evidence import Delicate, shown
 from memframe.audit.findings import Proposal, findings_frame
 from memframe.audit.keeper import FILLED, age_order, copies_of, oddness, precedence
 from memframe.audit.lexicon import CALENDAR, DECIMAL, MINUTES, MONTHS, is_common, is_name, without_accents
+from memframe.audit.rules import load_rules
 from memframe.audit.similarity.cluster import Clusters, Pair, SimilarPairs, similar_pairs
 from memframe.audit.similarity.compare import Difference
 from memframe.audit.text import text_column
@@ -301,7 +302,8 @@ def _changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Change]:
         (pair, written)
         for pair in pairs.changed
         for written in (_Written(contents[pair.left], contents[pair.right], pair.difference),)
-        if written.is_statement() and (pair.difference.kind != "word" or written.are_names())
+        if pair.difference.kind == "polarity"
+        or (written.is_statement() and (pair.difference.kind != "word" or written.are_names()))
     ]
     delicate = Delicate(text_column(chosen, "content"))
     number = _group_numbers([pair for pair, _ in found], chosen["id"].astype(str).tolist())
@@ -348,8 +350,9 @@ class _Written:
         self._is_shouted = any(text.isupper() or text.istitle() for text in (left, right))
 
     def is_statement(self) -> bool:
-        """Tell whether both texts state something: no request, and nothing that differs in its timestamp alone."""
-        if any(map(_REQUEST.match, self._texts)):
+        """Tell whether both texts state what is or will be: no request, no event of the past, and no entry of a log."""
+        past = load_rules("stale").only("past").rules[0].regex
+        if any(_REQUEST.match(text) or past.search(text) for text in self._texts):
             return False
         return not any(side and _TIMESTAMP.search(side[0].string, 0, side[0].start()) for side in self._found)
 

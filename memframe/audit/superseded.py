@@ -27,7 +27,7 @@ from memframe.audit.tokenize import SPLIT_WORD, Words, words_of
 Rows = NDArray[np.int64]
 
 _CANDIDATES, _MIN_COSINE = 5, 0.08
-_MAX_CHARACTERS = 600
+_MAX_CHARACTERS = 300
 """Of a memory that states something: what is longer is a document, of which a cue takes back a detail."""
 _MIN_SCORE = 0.6
 _MIN_OLD = 0.6
@@ -100,8 +100,8 @@ def find_superseded(
 ) -> pd.DataFrame:
     """Find older memories that a newer one of the same user says no longer hold; each is proposed for review.
 
-    One row an older memory: ``id``, with the newer one as ``related_id``, ``group`` all that one newer memory replaces,
-    ``score`` how likely it is. The kind is that of the words by which the newer one says so: ``switched`` («from X to
+    One row an older memory: ``id``, with the newer one, which replaces no other, as ``related_id``; ``score`` is how
+    likely that is. The kind is that of the words by which the newer one says so: ``switched`` («from X to
     Y»), ``no_longer``, ``used_to``, ``instead``, ``replaced``, ``ended`` («quit X»), ``changed_to`` and ``correction``.
 
     It says little: what was so before has to stand in both memories, in a word that few others have. A fact that a
@@ -158,13 +158,15 @@ def _evidence(change: _Change, texts: pa.Array, delicate: Delicate) -> str:
 
 
 def _best_of_each(found: Iterator[_Change], age: Rows) -> list[_Change]:
-    """Keep for each older memory the newer one that replaces it best; of two that do so as well, the earlier."""
-    best: dict[int, _Change] = {}
-    for change in found:
-        other = best.get(change.older)
-        if other is None or (change.score, -age[change.newer]) > (other.score, -age[other.newer]):
-            best[change.older] = change
-    return list(best.values())
+    """Keep of each newer memory, and for each older one, the best change; of two as good the earlier."""
+    kept: list[_Change] = []
+    taken: set[tuple[str, int]] = set()
+    for change in sorted(found, key=lambda one: (-one.score, age[one.newer], age[one.older])):
+        ends = {("older", change.older), ("newer", change.newer)}
+        if taken.isdisjoint(ends):
+            taken |= ends
+            kept.append(change)
+    return kept
 
 
 def _changes(texts: pa.Array, age: Rows, pairs: SimilarPairs) -> Iterator[_Change]:
@@ -193,7 +195,7 @@ def _changes(texts: pa.Array, age: Rows, pairs: SimilarPairs) -> Iterator[_Chang
                 for claim in claims[row]
                 if not claim.names or not names or claim.names & names
             ]
-            yield from sorted((one for one in found if one is not None), key=lambda one: -one.score)[:1]
+            yield from (one for one in found if one is not None)
 
 
 _NONE = Nearest(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))

@@ -49,10 +49,12 @@ _LIGHT_WEIGHT = 0.25
 _MAX_SLIPS, _MAX_OPPOSED = 2, 4
 _MAX_LOOSE_PAIRS = 10_000
 """Pairs of words, one of each text, that are compared; texts that differ in more say different things."""
+_MIN_SCORE = 0.8
+"""Of texts that say the same: of a few words, several light ones more say something else."""
 _LONG = 8
 """Words from which on a text may be the beginning of another one without breaking off."""
-_BROKEN_OFF, _BEGINNING, _SHORT_BEGINNING = 0.2, 0.4, 0.6
-"""Least share of the whole that a part is: where it breaks off; where it is long; else."""
+_BROKEN_OFF, _BEGINNING, _MOST = 0.2, 0.4, 0.6
+"""Least share of the whole that a part is: where it breaks off; where it is long; where it may be a sentence of it."""
 
 
 class Difference(NamedTuple):
@@ -355,6 +357,8 @@ class _Comparison:
         valued = [(_values(before), _values(after)) for before, after in places]
         valued = [place for place in valued if place != ([], [])]
         if not valued:
+            if self._score() < _MIN_SCORE and not self._is_cut:
+                return APART
             kind = "typing" if self._n_slips else "order" if self._layout.n_moved else "spelling"
             return Difference("near", "truncated" if self._is_cut else kind, self._score())
         exchanged = [place for place in valued if all(place)]
@@ -373,26 +377,28 @@ class _Comparison:
         if self._is_cut or _breaks_off(part):
             least = _BROKEN_OFF
         else:
-            least = _BEGINNING if n_words >= _LONG else _SHORT_BEGINNING
-            if _goes_on_otherwise(part, whole, more, is_short=share < _SHORT_BEGINNING):
+            least = _BEGINNING
+            if n_words < _LONG or _goes_on_otherwise(part, whole, more, is_short=share < _MOST):
                 return APART
         if share < least or self._shared < 1:
             return APART
         return Difference("near", "truncated", share)
 
     def _settle_slips(self, *, careless: bool = False) -> None:
-        """Take words of both sides away that are the same but for a typing error."""
-        for word in sorted(self._left, key=LIGHT.__contains__):
-            if is_digits(word):
-                continue
-            other = next(
-                (other for other in self._right if self._is_slip(word, other, careless=careless)), None
-            )
-            if other is not None:
-                self._left.remove(word)
-                self._right.remove(other)
-                self._shared += max(weigh([word]), weigh([other]))
-                self._n_slips += 1
+        """Take words of both sides away that stand in the same place and are the same but for a typing error."""
+        for before, after in self._layout.places:
+            near = after[: len(before) + 2]
+            for word in sorted(before, key=LIGHT.__contains__) if near else ():
+                if is_digits(word) or word not in self._left:
+                    continue
+                others = (
+                    one for one in near if one in self._right and self._is_slip(word, one, careless=careless)
+                )
+                if other := next(others, None):
+                    self._left.remove(word)
+                    self._right.remove(other)
+                    self._shared += max(weigh([word]), weigh([other]))
+                    self._n_slips += 1
 
     def _is_slip(self, word: str, other: str, *, careless: bool) -> bool:
         if abs(len(word) - len(other)) > 2:
