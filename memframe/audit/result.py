@@ -23,7 +23,7 @@ from memframe.audit.judge import Judgement, no_judgement
 from memframe.audit.text import with_all_columns
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError, check_kind
-from memframe.files import expand_path, writing_privately
+from memframe.files import atomic_file, expand_path
 from memframe.report.summary import Count, brief_html, counts_of, details, headline, proposals, worst_of
 
 _SAME = ["check", "kind", "id", "field", "related_id", "evidence"]
@@ -134,7 +134,7 @@ def read_audit(path: Path) -> SavedAudit:
 def writing(path: Path) -> Iterator[BinaryIO]:
     """A file of an audit to write, mode 0600; what keeps it from being written is named."""
     try:
-        with writing_privately(path) as file:
+        with atomic_file(path) as file:
             yield file
     except OSError as error:
         raise FrameError(

@@ -25,7 +25,7 @@ from memframe.audit.superseded import find_superseded
 from memframe.audit.text import MAX_CHARACTERS, TEXT_FIELDS, are_too_long, with_all_columns
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError, check_kind
-from memframe.frames import collector_paused
+from memframe.frames import gc_paused
 
 OwnCheck = Callable[[pd.DataFrame], pd.DataFrame]
 """Memories to rows of which each names a memory by its ``id``."""
@@ -91,7 +91,7 @@ def audit_memories(
     moment = now or datetime.now(UTC)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     functions = _chosen(memories, checks, tags=tags, now=moment)
-    with collector_paused():
+    with gc_paused():
         parts = {check: find(memories) for check, find in functions.items()}
     findings = _without_closed(joined(parts.values()), memories)
     judgement = no_judgement()

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from memframe.audit.findings import Proposal, Severity, findings_frame
 from memframe.errors import FrameError
-from memframe.frames import MEMORY_KINDS, FrameBuilder, times, without_surrogates
+from memframe.frames import MEMORY_KINDS, FrameBuilder, replace_surrogates, times
 
 TEXT_FIELDS = ("title", "summary", "content")
 """Columns of a frame of memories in which people write; a frame may have fewer of them."""
@@ -56,7 +56,7 @@ def text_column(memories: pd.DataFrame, name: str) -> pa.Array:
     try:
         return _arrow(column)
     except UnicodeEncodeError:
-        return _arrow(pd.Series(without_surrogates({name: column.tolist()})[name], dtype=object))
+        return _arrow(pd.Series(replace_surrogates({name: column.tolist()})[name], dtype=object))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise FrameError(
             f"column {name!r} does not hold text; pass memories as load_memories or load_archive returns them"

@@ -23,7 +23,7 @@ from memframe.audit.similarity.compare import Comparer, Difference, Verdict
 from memframe.audit.similarity.minhash import distinct, promising_pairs
 from memframe.audit.text import text_column, without_long_contents
 from memframe.audit.tokenize import Words, words_of
-from memframe.frames import collector_paused
+from memframe.frames import gc_paused
 
 _TEXTS_AT_ONCE = 50_000
 _PAIRS_AT_ONCE = 1 << 16
@@ -130,7 +130,7 @@ def similar_pairs(memories: pd.DataFrame) -> SimilarPairs:
     order = np.lexsort((_hashes(column, rows), owners))
     rows, owners = rows[order], owners[order]
     texts = column.take(pa.array(rows))
-    with collector_paused():
+    with gc_paused():
         words = words_of(texts)
         comparer, clusters = Comparer(words, texts), Clusters(len(rows))
         first = _join_same_words(words, owners, comparer, clusters)
