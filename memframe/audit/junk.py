@@ -497,7 +497,7 @@ _JUDGES = (
 
 # ---- the memory tool's own words, one around the other
 
-(_WRAPPING,), (_AGAIN,), (_LABEL,) = (_patterns(name) for name in ("wrapping", "again", "label"))
+(_WRAPPING,), (_AGAIN,), (_LABEL,) = (_TABLE.only(name).rules for name in ("wrapping", "again", "label"))
 _DEEPEST, _LONGEST_WRAPPED = 12, 2_000
 _ENDS = " \t\n\"'“”„«».!"
 _NO_FACT = re.compile(
@@ -517,9 +517,9 @@ def _unwrap(text: str) -> tuple[str, int] | None:
     """
     inner, depth, n_said = text.strip(), 0, 0
     while depth + n_said < _DEEPEST:
-        if match := _WRAPPING.match(inner):
+        if match := _WRAPPING.regex.match(inner):
             depth += 1
-        elif match := _AGAIN.match(inner):
+        elif match := _AGAIN.regex.match(inner):
             n_said += 1
         else:
             break
@@ -533,7 +533,7 @@ def _unwrap(text: str) -> tuple[str, int] | None:
 def _tool_words(store: _Store) -> Iterator[tuple[int, Sign]]:
     """Find wrappings: around nothing, around a fact that another memory tells, or one around the other."""
     column = pa.array(store.distinct, pa.large_string())
-    numbers = matching_places(column, (_WRAPPING, _AGAIN)).to_pylist()
+    numbers = matching_places(column, (_WRAPPING.regex, _AGAIN.regex)).to_pylist()
     some = (number for number in numbers if len(store.distinct[number]) <= _LONGEST_WRAPPED)
     wrapped = {number: inside for number in some if (inside := _unwrap(store.distinct[number]))}
     rows = sorted((row, number) for number in wrapped for row in store.rows_of[number])
@@ -543,7 +543,7 @@ def _tool_words(store: _Store) -> Iterator[tuple[int, Sign]]:
     for row, number in rows:
         (inner, depth), text, keeper = wrapped[number], store.distinct[number], elsewhere.get(row)
         if keeper is None and inner:
-            if depth == 1 and _LABEL.match(text):
+            if depth == 1 and _LABEL.regex.match(text):
                 continue  # a plain label before a fact that no other memory tells
             keeper = keepers.setdefault((store.owners[row], told[row]), row)
         score = 0.95 if not inner or depth > 1 else 0.8
