@@ -109,11 +109,13 @@ def test_weights_add_up_once_a_rule():
 
 
 def test_what_is_shown_to_contributors_works(capsys):
-    shown = dict(re.findall(r"```(\w+)\n(.*?)```", CONTRIBUTING.read_text("utf-8"), re.DOTALL))
-    rule = msgspec.toml.decode(shown["toml"], type=dict[str, list[Rule]])["rule"][0]
+    shown = re.findall(r"```(\w+)\n(.*?)```", CONTRIBUTING.read_text("utf-8"), re.DOTALL)
+    rule = msgspec.toml.decode(dict(shown)["toml"], type=dict[str, list[Rule]])["rule"][0]
     assert [bool(rule.regex.search(text)) for text in (*rule.finds, *rule.misses)] == [True, True, False]
-    exec(compile(shown["python"], "CONTRIBUTING.md", "exec"), {})  # noqa: S102 - a file of ours
-    assert capsys.readouterr().out == "['m2']\n"
+    for language, code in shown:
+        if language == "python":
+            exec(compile(code, "CONTRIBUTING.md", "exec"), {})  # noqa: S102 - a file of ours
+    assert capsys.readouterr().out.startswith("['m2']\n")
 
 
 # ---- no text makes a pattern slow
