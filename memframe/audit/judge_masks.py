@@ -20,11 +20,20 @@ _LEAST_ELSEWHERE = 6
 _MARK = re.compile(r"\[redacted: ([a-z ]{1,30}?)( \d+)?\]")
 _WORD = re.compile(r"[^\s\"'«»“”()\[\]<>,;]+")
 _LIKE_A_SECRET = re.compile(
-    r"(?<![\d.:/-])(?!(?:19|20[0-4])\d\d(?!\d))\d{4}"
-    r"|(?=[!-~]{0,40}\d)(?=[!-~]{0,40}[A-Za-z])[!-~]{6}|(?=[!-~]{0,40}[A-Za-z])(?=[!-~]{0,40}[$#*%^&!+=~])[!-~]{6}|@|[!-~]{25}"
+    r"(?<![\d.:/-])\d{4}|(?=[!-~]{0,40}\d)(?=[!-~]{0,40}[A-Za-z])[!-~]{6}"
+    r"|(?=[!-~]{0,40}[A-Za-z])(?=[!-~]{0,40}[$#*%^&!+=~])[!-~]{6}|@|[!-~]{25}"
 )
-"""Words that are masked although no check knows what they are: numbers that are no years, letters mixed with digits or
-signs, addresses, and whatever is very long."""
+"""Words that are masked although no check knows what they are: long numbers, letters mixed with digits or signs,
+addresses, and whatever is very long."""
+
+_YEAR = re.compile(r"(?:19\d|20[0-4])\d")
+_DATE = re.compile(r"(?:19\d|20[0-4])\d-[01]\d(?:-[0-3]\d)?")
+_BEFORE_YEAR = re.compile(
+    r"\b(?:in|since|from|until|till|by|before|after|year|(?:early|mid|late|spring|summer|autumn|fall|winter|"
+    r"jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}\.?|seit|im|depuis|en|desde|del?)\s?$",
+    re.IGNORECASE,
+)
+"""What stands before a year, so that it is no PIN; any other number of four digits may be one."""
 
 
 class Masks:
@@ -99,7 +108,7 @@ class Masks:
                 "|".join(map(re.escape, values)), lambda found: _mark(found[0], hidden[found[0]], marks), text
             )
         pieces = _MARK.split(text)[::3], [found[0] for found in _MARK.finditer(text)]
-        clear = [_WORD.sub(lambda word: _cover(word[0], marks), piece) for piece in pieces[0]]
+        clear = [_WORD.sub(lambda word: _cover(word, marks), piece) for piece in pieces[0]]
         text = "".join(part for pair in zip(clear, [*pieces[1], ""], strict=True) for part in pair)
         if len(text) <= _MAX_CHARACTERS:
             return text
@@ -120,9 +129,15 @@ def _values(memories: pd.DataFrame, spans: pd.DataFrame) -> Iterator[tuple[str, 
             yield name, value, kind
 
 
-def _cover(word: str, marks: dict[str, str]) -> str:
-    core = word.rstrip(".:!?")
-    return _mark(core, "value", marks) + word[len(core) :] if _LIKE_A_SECRET.search(core) else word
+def _cover(word: re.Match[str], marks: dict[str, str]) -> str:
+    """Mask a word that looks like a secret."""
+    core = word[0].rstrip(".:!?")
+    is_year = _YEAR.fullmatch(core) and _BEFORE_YEAR.search(
+        word.string[max(0, word.start() - 16) : word.start()]
+    )
+    if is_year or _DATE.fullmatch(core) or not _LIKE_A_SECRET.search(core):
+        return word[0]
+    return _mark(core, "value", marks) + word[0][len(core) :]
 
 
 def _mark(value: str, kind: str, marks: dict[str, str]) -> str:
