@@ -22,13 +22,14 @@ LAYERS = """
     cli
     demo
     panel fleet
-    signin cleanup undo push reseal
+    signin cleanup undo
     apply
+    journal
     audit
     report
     plot
-    plan journal archive
-    load current
+    plan archive
+    load
     listing
     access oauth paging
     connecting
@@ -40,7 +41,7 @@ LAYERS = """
     runtime
     settings vault
     sources
-    wire address progress sample change pacing collector retries
+    wire address progress sample pacing collector retries
     showing
     secret
     single_holder

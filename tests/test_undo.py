@@ -11,7 +11,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 import memframe as mf
-from memframe.change import FIELDS
+from memframe.plan.change import FIELDS
 from memframe.runtime import Runtime
 from memframe.wire import (
     CREATE_MEMORY,

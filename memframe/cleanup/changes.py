@@ -8,11 +8,10 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 from msgspec.structs import replace
 
-from memframe.change import FIELDS, Change, Value, same_value
 from memframe.cleanup.asked import PLANNED
 from memframe.cleanup.drafting import COPYING, HOLDING, Draft
+from memframe.plan.change import FIELDS, Change, Value, list_some, same_value
 from memframe.plan.deletes import delete_of
-from memframe.plan.wording import listed, name_of
 from memframe.showing import number_of
 
 _ENDING = frozenset({"delete", "merge"})
@@ -150,7 +149,7 @@ class Writer:
         return {name: now[name] for name in HOLDING if name not in after}
 
     def _named(self, ids: Sequence[str]) -> str:
-        return listed([name_of(Change(action="patch", id=i, row=self._draft.rows[i].label)) for i in ids])
+        return list_some([Change(action="patch", id=i, row=self._draft.rows[i].label).label for i in ids])
 
     def _hidden(self, *ids: str) -> tuple[str, ...]:
         return tuple(sorted(frozenset().union(*(self._draft.hidden[i] for i in ids))))
@@ -166,4 +165,4 @@ def _reasons(findings: pd.DataFrame) -> dict[str, str]:
     columns = (findings[name] for name in ("id", "check", "kind", "evidence"))
     for memory_id, check, kind, evidence in zip(*columns, strict=True):
         said[memory_id][f"{check} ({kind}): {evidence}"] = None
-    return {memory_id: listed(list(parts), "; ") for memory_id, parts in said.items()}
+    return {memory_id: list_some(list(parts), "; ") for memory_id, parts in said.items()}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from memframe.audit.masks import redacted
-from memframe.change import Value
+from memframe.plan.change import Value
 
 FIELDS = ("title", "summary", "content", "source", "tags")
 """Fields in which a secret may stand."""

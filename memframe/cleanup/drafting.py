@@ -10,12 +10,12 @@ import pandas as pd
 from msgspec import Struct
 
 from memframe.audit.scores import rescaled
-from memframe.change import FIELDS, Value
 from memframe.cleanup.merging import Copy, Merge, Merging
 from memframe.cleanup.redaction import Memories, Search, redact, searched_in
 from memframe.cleanup.retagging import retagged, retaggings
 from memframe.cleanup.rows import Row
-from memframe.plan.cells import sendable
+from memframe.plan.cells import normalize
+from memframe.plan.change import FIELDS, Value
 
 HOLDING = ("title", "summary", "content", "tags", "source")
 """Fields in which a memory holds what it says; scores are not among them."""
@@ -138,11 +138,11 @@ def _edited(
     values = {i: dict(some) for i, some in before.items()}
     for memory_id, found in redacted.items():
         values[memory_id] |= {
-            name: value for name, value in found.values.items() if _is_sendable(name, value)
+            name: value for name, value in found.values.items() if _is_normalize(name, value)
         }
     for memory_id, names in retaggings(findings[findings["action"] == "retag"]).items():
         tags = retagged(values[memory_id]["tags"] or (), names)  # type: ignore[arg-type]  # names
-        if _is_sendable("tags", tags):
+        if _is_normalize("tags", tags):
             values[memory_id]["tags"] = tags
     for memory_id in findings["id"][(findings["action"] == "rescale") & (findings["field"] == "importance")]:
         importance = before[memory_id]["importance"]
@@ -151,8 +151,8 @@ def _edited(
     return values, {memory_id: found.secrets for memory_id, found in redacted.items()}
 
 
-def _is_sendable(name: str, value: Value) -> bool:
-    return sendable(name, value).fault is None
+def _is_normalize(name: str, value: Value) -> bool:
+    return normalize(name, value).error is None
 
 
 def _deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[str, str | None]:

@@ -16,10 +16,10 @@ from msgspec import Struct
 from memframe.audit.keeper import precedence
 from memframe.audit.language.plainness import oddness
 from memframe.audit.likeness.clusters import Clusters
-from memframe.change import Value, same_value
 from memframe.cleanup.values import Said, Store, Texts, lost
 from memframe.frames import MEMORY_KINDS
-from memframe.plan.cells import sendable
+from memframe.plan.cells import normalize
+from memframe.plan.change import Value, same_value
 
 _TEXTS = ("title", "summary", "content")
 _FILLED = ("title", "summary", "source", "importance", "confidence")
@@ -168,7 +168,7 @@ class Merging:
 
 def _can_hold(grown: Values, other: Values, gains: Values) -> bool:
     """Whether there is one source for both, and a service takes what is taken over."""
-    is_sendable = all(sendable(name, value) == (value, None, False) for name, value in gains.items())
+    is_sendable = all(normalize(name, value) == (value, None, False) for name, value in gains.items())
     return is_sendable and (_is_empty(other.get("source")) or other.get("source") == grown["source"])
 
 

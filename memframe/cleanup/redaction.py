@@ -15,8 +15,8 @@ from memframe.audit.findings import findings_frame, joined
 from memframe.audit.likeness.clusters import Clusters
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secret import find_secrets
-from memframe.change import Value
 from memframe.cleanup.cutting import Cutting, Found, Redacted, Stretch, secrets_in
+from memframe.plan.change import Value
 
 _FINDERS: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "secret": find_secrets,

@@ -10,12 +10,11 @@ from msgspec import Struct
 
 from memframe.access import Access
 from memframe.answers import same_id
-from memframe.change import FIELDS, Label, Value, same_value
-from memframe.current import Stored, read_stored
 from memframe.errors import PlanError
 from memframe.plan.cells import cells_of, read_cell
-from memframe.plan.sheet import label_of
-from memframe.plan.wording import listed
+from memframe.plan.change import FIELDS, Label, Value, list_some, same_value
+from memframe.plan.current import CurrentMemory, read_current
+from memframe.plan.edited_frame import label_of
 
 Values = Mapping[str, Value]
 
@@ -32,7 +31,7 @@ class Row(Struct, frozen=True, kw_only=True, dict=True):
         Of the row there.
     seen : mapping of str to value
         What was judged: the fields that the frame has.
-    stored : Stored or None
+    stored : CurrentMemory or None
         As the service holds it now; None where it is gone.
     is_closed : bool
         Whether its content could not be read as it is, by the audit or now.
@@ -42,7 +41,7 @@ class Row(Struct, frozen=True, kw_only=True, dict=True):
     place: int
     label: Label
     seen: dict[str, Value]
-    stored: Stored | None
+    stored: CurrentMemory | None
     is_closed: bool
 
     @cached_property
@@ -90,7 +89,7 @@ class Rows:
         """Chosen memories beside what the service holds now, in the order of the frame."""
         ids = sorted(ids, key=self._place.__getitem__)
         frame = self._frame.iloc[[self._place[memory_id] for memory_id in ids]]
-        stored = read_stored(self._access, ids, n_known=len(self)) if ids else {}
+        stored = read_current(self._access, ids, n_known=len(self)) if ids else {}
         names = [name for name in FIELDS if name in frame.columns]
         columns = [[read_cell(name, cell).value for cell in cells_of(frame[name])] for name in names]
         has_error = frame.get("content_error", pd.Series(None, index=frame.index, dtype="str")).notna()
@@ -117,7 +116,7 @@ def _of_user(access: Access, memories: pd.DataFrame) -> pd.DataFrame:
     own = memories[~memories["user_id"].isin(foreign)]
     if foreign and own.empty:
         raise PlanError(
-            f"the audit is of memories of user {listed([str(user) for user in foreign])}, the access is to "
+            f"the audit is of memories of user {list_some([str(user) for user in foreign])}, the access is to "
             f"{access.user_id}: open that user's access"
         )
     return own
@@ -132,7 +131,7 @@ def _once_each(memories: pd.DataFrame) -> pd.DataFrame:
     odd = states["id"][states["id"].duplicated()].unique().tolist()
     if odd:
         raise PlanError(
-            f"the audited frame holds memories in more than one state ({listed(odd)}): "
+            f"the audited frame holds memories in more than one state ({list_some(odd)}): "
             "keep the newest row of each, and audit again"
         )
     return memories.drop_duplicates("id")

@@ -12,7 +12,7 @@ from memframe.answers import is_uuid
 from memframe.client import Client
 from memframe.connecting import connect
 from memframe.errors import ConfigError, NotFoundError
-from memframe.plan.wording import listed
+from memframe.plan.change import list_some
 from memframe.showing import printable
 
 Command = Callable[..., None]
@@ -73,7 +73,7 @@ def full_id(given: str, ids: Iterable[str], nouns: tuple[str, str], *, shown_by:
         return (exact or found)[0]
     if found:
         raise ConfigError(
-            f"{printable(given)} is the beginning of {len(found):,} {nouns[1]}, {listed(sorted(found))}: "
+            f"{printable(given)} is the beginning of {len(found):,} {nouns[1]}, {list_some(sorted(found))}: "
             "give more of the id"
         )
     raise NotFoundError(

@@ -22,8 +22,7 @@ from memframe.cli.opening import as_json, full_id, on_request, opened, request_o
 from memframe.errors import ConfigError
 from memframe.load import iter_memories
 from memframe.plan import Plan, plan_changes, plan_deletes
-from memframe.plan.changes import OnNull, check_size
-from memframe.plan.conflicts import OnConflict
+from memframe.plan.changes import OnConflict, OnNull, check_size
 from memframe.showing import number_of
 from memframe.undo import plan_undo
 

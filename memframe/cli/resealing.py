@@ -14,8 +14,8 @@ from memframe.cli.opening import as_json, on_request, opened
 from memframe.cli.planning import CONFLICTS, keep, to_file
 from memframe.errors import ConfigError
 from memframe.plan import Plan
-from memframe.reseal import plan_reseal
 from memframe.secret import Secret
+from memframe.undo import plan_reseal
 
 MAX_TOLD = 10
 

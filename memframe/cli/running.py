@@ -194,5 +194,5 @@ def exit_code_of(run: Run) -> int:
     if run.counts.get("unknown") and not isinstance(run.stopped, AccessError | AuthError):
         return UNKNOWN_LEFT
     written = run.counts.get("done", 0) + run.counts.get("recovered", 0)
-    is_there_once = not (run.verification.missing or run.verification.duplicates)
+    is_there_once = not (run.verification.missing or run.verification.undone or run.verification.duplicates)
     return 0 if written == len(run.outcomes) and is_there_once else NOT_ALL_WRITTEN

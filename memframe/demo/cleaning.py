@@ -9,10 +9,9 @@ from tempfile import TemporaryDirectory
 import pandas as pd
 
 import memframe as mf
-from memframe.change import FIELDS, Change, masked
 from memframe.demo.folder import FINDINGS, REPORT, writing_to
 from memframe.demo.telling import Telling, cut
-from memframe.plan.wording import counted, undo_note
+from memframe.plan.change import FIELDS, Change, format_counts, mask
 from memframe.progress import ProgressOption
 from memframe.runtime import Runtime
 from memframe.vault import open_vault
@@ -90,9 +89,8 @@ def _plan(access: mf.Access, audit: mf.Audit, telling: Telling) -> mf.Plan:
     plan = mf.plan_cleanup(access, audit)
     for note in plan.notes:
         telling.say(note)
-    telling.say(f"{counted(plan.counts)}. Three of them:")
+    telling.say(f"{format_counts(plan.counts)}. Three of them:")
     telling.pairs(_examples(plan))
-    telling.say(undo_note(plan) or "")
     telling.say(
         "Merging loses nothing: where a name, a number or a source would be lost, both memories stay."
     )
@@ -107,7 +105,7 @@ def _plan(access: mf.Access, audit: mf.Audit, telling: Telling) -> mf.Plan:
 
 def _examples(plan: mf.Plan) -> list[tuple[str, str]]:
     """A secret that goes, memories that become one, and a heartbeat."""
-    changes = [masked(change) for change in plan.records]
+    changes = [mask(change) for change in plan.records]
     redacted = next(change for change in changes if "[redacted" in str(change.after.get("content")))
     merged = next(change for change in changes if change.reason and "near_duplicate" in change.reason)
     beat = next(

@@ -17,7 +17,7 @@ import pytest
 import memframe as mf
 from memframe import wire
 from memframe.apply import apply_plan
-from memframe.apply.crew import Crew
+from memframe.apply.workers import WorkerPool
 from memframe.runtime import Runtime
 from tests.apply.cutting import CuttingProxy
 from tests.faults import FaultProxy, answered, passed
@@ -168,10 +168,10 @@ def test_what_breaks_a_task_breaks_the_run():
     def broken():
         raise ZeroDivisionError
 
-    with Crew(2) as crew:
-        crew.start(1, broken)
+    with WorkerPool(2) as pool:
+        pool.submit(1, broken)
         with pytest.raises(ZeroDivisionError):
-            crew.finished(timeout_s=10)
+            pool.completed(timeout_s=10)
 
 
 # Interrupted

@@ -13,11 +13,11 @@ from memframe.audit import find_secrets
 from memframe.audit.exact_duplicate import find_exact_duplicates
 from memframe.audit.masks import redacted
 from memframe.audit.near_duplicate import find_near_duplicates
-from memframe.change import FIELDS
 from memframe.cleanup.cutting import Stretch, cut
 from memframe.cleanup.merging import Copy, Merging
 from memframe.cleanup.redaction import redact
 from memframe.cleanup.values import Store, Texts, lost
+from memframe.plan.change import FIELDS
 from tests.audit import secret_corpus
 from tests.pairs.corpus import corpus
 from tests.rows import memories_of

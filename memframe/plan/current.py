@@ -1,4 +1,4 @@
-"""The service's state of chosen memories, by one listing or one by one, whichever is sooner."""
+"""The current state of memories at the service, read by one listing or one by one, whichever is sooner."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from itertools import islice
 from msgspec import Struct
 
 from memframe.access import Access
-from memframe.change import Value
 from memframe.errors import NotFoundError
 from memframe.filters import memory_query
 from memframe.frames import mended, without_surrogates
 from memframe.listing import Listing
 from memframe.paging import PAGE_SIZES
+from memframe.plan.change import Value
 from memframe.wire import MemoryBlob
 
 N_READERS = 8
-"""Memories that are read at the same time, where they are read one by one: so many cost what a page does."""
+"""Memories that are read at the same time, where they are read one by one: together they cost what a page does."""
 
 
-class Stored(Struct, frozen=True):
-    """One memory as the service holds it now, and as people read it.
+class CurrentMemory(Struct, frozen=True):
+    """One memory as the service holds it now, with its content opened.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Stored(Struct, frozen=True):
     error: str | None = None
 
     def __repr__(self) -> str:
-        return f"<memory {self.blob.id} as it is stored>"
+        return f"<current memory {self.blob.id}>"
 
     @property
     def id(self) -> str:
@@ -51,9 +51,9 @@ class Stored(Struct, frozen=True):
         return self.blob.id
 
     def value(self, field: str) -> Value:
-        """What stands in a field, in the form in which changes hold it.
+        """Return a field in the form in which changes hold it.
 
-        >>> Stored(MemoryBlob(id="m1", user_id="u1", tags=("tea", "home", "tea"))).value("tags")
+        >>> CurrentMemory(MemoryBlob(id="m1", user_id="u1", tags=("tea", "home", "tea"))).value("tags")
         ('tea', 'home')
         """
         if field == "content":
@@ -68,14 +68,12 @@ class Stored(Struct, frozen=True):
 
 
 def digest_of(content: str) -> str:
-    """SHA-256, hexadecimal, of content as it is sent or stored."""
+    """Compute the SHA-256, hexadecimal, of content as it is sent or stored."""
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def iter_stored(access: Access) -> Iterator[Stored]:
-    """Every memory of the user, by one listing, page by page.
-
-    Whoever gets to the end has seen all: a chain that breaks is an error.
+def iter_current(access: Access) -> Iterator[CurrentMemory]:
+    """Iterate over all memories of the user, page by page; at the end it was all of them, or an error.
 
     Raises
     ------
@@ -86,52 +84,56 @@ def iter_stored(access: Access) -> Iterator[Stored]:
         yield from page
 
 
-def read_stored(access: Access, ids: Iterable[str], *, n_known: int | None = None) -> dict[str, Stored]:
-    """Chosen memories as they are now, by id; an id that the service has not is no key.
+def read_current(
+    access: Access, ids: Iterable[str], *, n_known: int | None = None
+) -> dict[str, CurrentMemory]:
+    """Read memories as they are now, by id; an id that the service does not have is no key.
 
     Parameters
     ----------
     access : Access
     ids : iterable of str
     n_known : int, optional
-        How many memories the user has, as far as one knows.
+        How many memories the user has, as far as is known.
     """
     wanted = dict.fromkeys(ids)
-    n_turns = math.ceil(len(wanted) / N_READERS)
-    if math.ceil((n_known or len(wanted)) / PAGE_SIZES[0]) >= n_turns:
+    n_rounds = math.ceil(len(wanted) / N_READERS)
+    if math.ceil((n_known or len(wanted)) / PAGE_SIZES[0]) >= n_rounds:
         return _read_one_by_one(access, wanted)
-    found: dict[str, Stored] = {}
+    found: dict[str, CurrentMemory] = {}
     with closing(_pages(access, wanted)) as pages:
-        for page in islice(pages, n_turns):  # from then on, asking for each is sooner, however many there are
-            found |= {stored.id: stored for stored in page}
+        for page in islice(
+            pages, n_rounds
+        ):  # from then on, asking for each is sooner, however many there are
+            found |= {memory.id: memory for memory in page}
             if len(found) == len(wanted):
                 return found
         is_whole = next(pages, None) is None
     return found if is_whole else found | _read_one_by_one(access, wanted.keys() - found.keys())
 
 
-def _pages(access: Access, wanted: Container[str] | None = None) -> Generator[list[Stored]]:
-    """Page by page; with nothing but what is wanted, so that only that is opened."""
+def _pages(access: Access, wanted: Container[str] | None = None) -> Generator[list[CurrentMemory]]:
+    """List page by page; of each only what is wanted, so that nothing else is opened."""
     listing = Listing(access, "mark")
     with closing(listing.blobs(memory_query(access.user_id))) as pages:
         for blobs, is_odd in pages:
             chosen = blobs if wanted is None else [blob for blob in blobs if blob.id in wanted]
-            yield _opened(listing, chosen, is_odd)
+            yield _open(listing, chosen, is_odd)
 
 
-def read_one(access: Access, memory_id: str) -> Stored | None:
-    """One memory as it is now; None where the service has none of this id."""
+def read_one(access: Access, memory_id: str) -> CurrentMemory | None:
+    """Read one memory as it is now; None where the service has none of this id."""
     blob = _blob(access, memory_id)
-    return None if blob is None else _opened(Listing(access, "mark"), [blob], is_odd=True)[0]
+    return None if blob is None else _open(Listing(access, "mark"), [blob], is_odd=True)[0]
 
 
-def _read_one_by_one(access: Access, ids: Collection[str]) -> dict[str, Stored]:
+def _read_one_by_one(access: Access, ids: Collection[str]) -> dict[str, CurrentMemory]:
     if len(ids) <= 1:  # not worth a thread
         found = [read_one(access, memory_id) for memory_id in ids]
-        return {stored.id: stored for stored in found if stored}
+        return {memory.id: memory for memory in found if memory}
     with ThreadPoolExecutor(N_READERS, thread_name_prefix="memframe-read") as readers:
         blobs = [blob for blob in readers.map(partial(_blob, access), ids) if blob]
-    return {stored.id: stored for stored in _opened(Listing(access, "mark"), blobs, is_odd=True)}
+    return {memory.id: memory for memory in _open(Listing(access, "mark"), blobs, is_odd=True)}
 
 
 def _blob(access: Access, memory_id: str) -> MemoryBlob | None:
@@ -141,10 +143,10 @@ def _blob(access: Access, memory_id: str) -> MemoryBlob | None:
         return None
 
 
-def _opened(listing: Listing, blobs: Sequence[MemoryBlob], is_odd: bool) -> list[Stored]:
+def _open(listing: Listing, blobs: Sequence[MemoryBlob], is_odd: bool) -> list[CurrentMemory]:
     columns: Mapping[str, Sequence[bytes | str | None]] = listing.columns(list(blobs))
     columns = without_surrogates(columns) if is_odd else columns
     return [
-        Stored(blob, None if content is None else content.decode(), error)
+        CurrentMemory(blob, None if content is None else content.decode(), error)
         for blob, content, error in zip(blobs, columns["content"], columns["content_error"], strict=True)
     ]
