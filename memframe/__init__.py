@@ -55,8 +55,7 @@ if TYPE_CHECKING:
     from memframe.archive import Changes, export_memories, load_archive, refresh_archive
     from memframe.audit import Audit, audit_memories
     from memframe.cleanup import plan_cleanup
-    from memframe.client import Client
-    from memframe.connecting import connect
+    from memframe.client import Client, connect
     from memframe.fleet import Fleet, FleetFolder, audit_fleet, export_fleet, load_fleet
     from memframe.journal import list_runs, purge_runs
     from memframe.load import (
@@ -87,8 +86,7 @@ _ROOMS = {
     "archive": ("Changes", "export_memories", "load_archive", "refresh_archive"),
     "audit": ("Audit", "audit_memories"),
     "cleanup": ("plan_cleanup",),
-    "client": ("Client",),
-    "connecting": ("connect",),
+    "client": ("Client", "connect"),
     "fleet": ("Fleet", "FleetFolder", "audit_fleet", "export_fleet", "load_fleet"),
     "journal": ("list_runs", "purge_runs"),
     "load": (

@@ -4,28 +4,365 @@ An attempt is one call of `OAuthFlow.authorization_url`: it makes a fresh ``stat
 verifier, and only the newest attempt can be finished, once. Where the answer comes back by hand, the
 whole redirected address is the better thing to paste, as its state proves that it belongs to this
 attempt; a bare code is accepted too and rests on PKCE.
+
+What comes back from an authorization: the redirected address with its code, or a refusal.
+
+A listener on this machine for one OAuth answer (RFC 8252, section 7.3).
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
+import re
 import secrets
+import socket
+import time
 import webbrowser
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from os import PathLike
-from urllib.parse import urlencode
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 from memframe import wire
 from memframe.address import check_redirect_uri
-from memframe.answers import Answer, decoded
-from memframe.errors import ConfigError
-from memframe.loopback import await_redirect
-from memframe.redirected import Attempt, code_in, origin_of, refusal_of
-from memframe.secret import Secret, SecretBytes, as_secret, closed, hide_frames
+from memframe.client.responses import Response, decode, read_error_texts, to_service_error
+from memframe.client.transport import FORM_BODY, Transport
+from memframe.display import printable
+from memframe.errors import AuthError, ConfigError, MemframeError, OAuthError
+from memframe.secret import Secret, SecretBytes, as_secret, as_secret_if_text, hide_frames
 from memframe.settings import find_oauth_settings
-from memframe.transport import FORM_BODY, Transport
 from memframe.wire import OAuthTokens
+
+Origin = tuple[str, str | None, int | None]
+
+
+class Attempt(NamedTuple):
+    """State of one attempt, kept from the authorization URL to the callback."""
+
+    state: str
+    verifier: Secret | None
+    redirect_uri: str
+    issuers: frozenset[Origin]
+    """Scheme, host and port of the servers that were asked."""
+
+
+class _Redirect(NamedTuple):
+    """Parameters of a redirected address, with repetitions."""
+
+    codes: list[Secret]
+    states: list[str]
+    issuers: list[str]
+    errors: list[str]
+    descriptions: list[str]
+    is_link: bool
+    """True for the address that the user should open, which is no answer."""
+
+
+_ADDRESS = re.compile(r"://|^[?/]|\b(code|state|error)=")
+_DEFAULT_PORTS = {"https": 443, "http": 80}
+
+
+def origin_of(url: str) -> Origin:
+    """Return scheme, host and port, normalized.
+
+    >>> origin_of("https://Auth.example:443/tenant") == origin_of("https://auth.example")
+    True
+    """
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or _DEFAULT_PORTS.get(parts.scheme)
+
+
+def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:
+    """Read the code of a redirected address and check that it belongs to the attempt; a bare code is returned as it is.
+
+    Raises
+    ------
+    OAuthError
+        The user denied, or the address is no answer to this attempt.
+    """
+    if not pasted.reveal().strip():
+        raise OAuthError("nothing was pasted: paste the redirected address, or its code", code="code_missing")
+    if not _ADDRESS.search(pasted.reveal().strip()):
+        return Secret(pasted.reveal().strip())
+    redirect = _parsed(pasted)
+    if redirect.is_link:
+        raise OAuthError(
+            "the pasted address is the link itself: open it, and paste the address of the page that you are sent "
+            "to after you allowed access",
+            code="link_pasted",
+        )
+    _check_state(redirect.states, attempt)
+    _check_issuer(redirect.issuers, attempt)
+    if redirect.errors:
+        raise _refused(printable(redirect.errors[0]), printable("".join(redirect.descriptions)))
+    if len(redirect.codes) != 1:
+        raise OAuthError(
+            "the pasted address has no code in it: copy the address of the page that you were sent to after "
+            "you allowed access, as a whole",
+            code="code_missing",
+        )
+    return redirect.codes[0]
+
+
+def _parsed(pasted: Secret) -> _Redirect:
+    """Parse a redirected address; nothing is raised here, where the code is in the open."""
+    text = pasted.reveal().strip()
+    _, mark, query = text.partition("?")
+    fields = parse_qs((query if mark else text).partition("#")[0])
+    return _Redirect(
+        [Secret(code) for code in fields.get("code", [])],
+        fields.get("state", []),
+        fields.get("iss", []),
+        fields.get("error", []),
+        fields.get("error_description", []),
+        "response_type" in fields and not fields.keys() & {"code", "error"},
+    )
+
+
+def _check_state(states: list[str], attempt: Attempt | None) -> None:
+    if len(states) != 1:
+        raise OAuthError(
+            "the pasted address has no state, so it may be the answer to someone else's attempt; "
+            "open the link again and paste the whole address",
+            code="state_missing",
+        )
+    if attempt is None or not hmac.compare_digest(states[0].encode(), attempt.state.encode()):
+        raise OAuthError(
+            "the pasted address belongs to another attempt (its state differs, or that attempt is used up); "
+            "open the newest link again",
+            code="state_mismatch",
+        )
+
+
+def _check_issuer(issuers: list[str], attempt: Attempt | None) -> None:
+    """Refuse a callback whose issuer is not the server that was asked (RFC 9207)."""
+    if attempt and issuers and not _is_of(issuers[0], attempt.issuers):
+        raise OAuthError(
+            "the pasted address comes from another OAuth server than the one that was asked; "
+            "open the link again, and check auth_url",
+            code="issuer_mismatch",
+        )
+
+
+def _is_of(issuer: str, known: frozenset[Origin]) -> bool:
+    try:
+        return origin_of(issuer) in known
+    except ValueError:  # a broken host or port
+        return False
+
+
+_REFUSALS = {
+    "access_denied": "the user chose not to allow access; nothing was shared, and the link may be opened again",
+    "invalid_grant": "this code was already used, has expired or was made for another address; open the link again",
+    "temporarily_unavailable": "the OAuth server is busy; open the link again in a minute",
+}
+
+
+def refusal_of(answer: Response, *, what: str, printable: Callable[[str], str]) -> MemframeError:
+    """Make the error of a 4xx response of the token endpoint (RFC 6749, section 5.2).
+
+    Parameters
+    ----------
+    what, printable
+        As in `to_service_error`.
+    """
+    texts = read_error_texts(answer.body.reveal())
+    error = texts.get("error")
+    if answer.status == 401 or error in {"invalid_client", "unauthorized_client"}:
+        return AuthError(
+            f"{what}: {answer.host} does not know this client: check client_id and client_secret, "
+            "and that they belong to this auth_url",
+            status=answer.status,
+            code=printable(error or "invalid_client"),
+            endpoint=what,
+        )
+    if error is None or answer.status == 429:
+        return to_service_error(answer, what=what, printable=printable)
+    return _refused(printable(error), printable(texts.get("error_description", "")))
+
+
+def _refused(error: str, description: str) -> OAuthError:
+    known = _REFUSALS.get(error)
+    text = f"{known} ({error})" if known else _unknown_refusal(error, description)
+    return OAuthError(text, code=error)
+
+
+def _unknown_refusal(error: str, description: str) -> str:
+    reason = description.rstrip(" .") or "no reason given"
+    return (
+        f"the OAuth server answered {error!r}: {reason}. Open the link again; if it stays so, check client_id, "
+        "redirect_uri and auth_url"
+    )
+
+
+_PAGE = (
+    b"<!doctype html><html lang=en><meta charset=utf-8><meta name=color-scheme content='light dark'>"
+    b"<title>memframe</title><body style='font:1.1rem system-ui;max-width:30rem;margin:20vh auto;padding:0 1rem'>"
+    b"<h1 style='font-size:1.3rem'>Thank you.</h1><p>You can close this page and go back to Python."
+)
+
+_HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Content-Length": str(len(_PAGE)),
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+}
+
+
+SIGNS_OF_ELSEWHERE = (
+    "BINDER_SERVICE_HOST",
+    "CODESPACES",
+    "COLAB_RELEASE_TAG",
+    "DATABRICKS_RUNTIME_VERSION",
+    "JUPYTERHUB_API_URL",
+    "KAGGLE_KERNEL_RUN_TYPE",
+    "KUBERNETES_SERVICE_HOST",
+    "SSH_CONNECTION",
+)
+"""Variables that tell of a machine with nobody in front of it."""
+
+LOOK_EVERY_S = 0.2
+"""How soon a listener notices that its answer is not wanted any more."""
+
+
+class RedirectListener(HTTPServer):
+    """HTTP server that accepts the first GET of one path with one state; everything else is 404.
+
+    Whoever else asks for the path, such as a page that guesses, can neither answer nor spoil the attempt.
+    """
+
+    def __init__(self, redirect_uri: str, timeout_s: float, clock: Callable[[], float]) -> None:
+        parts = urlsplit(redirect_uri)
+        self._path = parts.path or "/"
+        self._timeout_s = timeout_s
+        self._deadline = clock() + timeout_s
+        self._clock = clock
+        self._state = ""
+        self.answered: str | None = None
+        try:
+            super().__init__(("127.0.0.1", parts.port or 0), _Handler)
+        except OSError as taken:
+            raise ConfigError(
+                f"cannot listen on port {parts.port} of redirect_uri ({taken.strerror}): close the program that "
+                "holds it, or register http://127.0.0.1/... without a port, which lets memframe take a free one"
+            ) from None
+        self.redirect_uri = urlunsplit(parts._replace(netloc=f"{parts.hostname}:{self.server_port}"))
+
+    def accepts(self, target: str) -> bool:
+        """Return True if a request is the first callback of this attempt."""
+        parts = urlsplit(target)
+        is_ours = parse_qs(parts.query).get("state") == [self._state]
+        return self.answered is None and parts.path == self._path and is_ours
+
+    def wait(self, state: str, *, is_wanted: Callable[[], bool] = lambda: True) -> str:
+        """Serve until the callback came, and return its redirected address.
+
+        Parameters
+        ----------
+        state : str
+            Of the attempt whose answer this is.
+        is_wanted : callable
+            Asked now and then; after False nothing is waited for.
+
+        Raises
+        ------
+        OAuthError
+            Nobody came in time, or nobody wants to know.
+        """
+        self._state = state
+        while self.answered is None:
+            left_s = self._deadline - self._clock()
+            self.timeout = min(left_s, LOOK_EVERY_S)
+            if left_s <= 0 or not is_wanted():
+                raise OAuthError(
+                    f"no answer within {self._timeout_s:g} s: open the address and decide, or raise timeout_s",
+                    code="no_answer",
+                )
+            self.handle_request()
+        return self.answered
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: RedirectListener
+    timeout = 5  # seconds for a client that connects and says nothing
+
+    def do_GET(self) -> None:
+        if not self.server.accepts(self.path):
+            self.send_error(404)
+            return
+        self.server.answered = self.path
+        self.send_response(200)
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(_PAGE)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is BaseHTTPRequestHandler's
+        """Log nothing: the request line holds the code."""
+
+
+def can_listen(redirect_uri: str, environ: Mapping[str, str]) -> bool:
+    """Guess from the environment whether a browser can reach a listener on this machine.
+
+    A guess by what the environment tells: a listener that nobody reaches does no harm, as the answer can
+    still be pasted.
+
+    >>> can_listen("http://127.0.0.1/callback", {}), can_listen("http://127.0.0.1/", {"CODESPACES": "true"})
+    (True, False)
+    """
+    is_elsewhere = any(name in environ for name in SIGNS_OF_ELSEWHERE)
+    return _is_of_this_machine(redirect_uri) and not is_elsewhere
+
+
+def is_port_free(redirect_uri: str) -> bool:
+    """Return True if the port of a redirect address is free; without a port a listener takes any.
+
+    >>> is_port_free("http://127.0.0.1/callback")
+    True
+    """
+    try:
+        with socket.create_server(("127.0.0.1", urlsplit(redirect_uri).port or 0)):
+            return True
+    except (OSError, ValueError):
+        return False
+
+
+def _is_of_this_machine(redirect_uri: str) -> bool:
+    parts = urlsplit(redirect_uri)
+    return parts.scheme == "http" and parts.hostname in {"127.0.0.1", "localhost"}
+
+
+@contextmanager
+def await_redirect(
+    redirect_uri: str, timeout_s: float, *, clock: Callable[[], float] = time.monotonic
+) -> Iterator[RedirectListener]:
+    """Listen for the answer to a redirect address of this machine.
+
+    Parameters
+    ----------
+    redirect_uri : str
+        ``http://127.0.0.1[:port]/path`` or the same with ``localhost``; without a port a free one is
+        taken, which RFC 8252 lets the server accept.
+    timeout_s : float
+        Seconds until `RedirectListener.wait` gives up.
+
+    Raises
+    ------
+    ConfigError
+        The address is not one of this machine, or its port is taken.
+    """
+    if not _is_of_this_machine(redirect_uri):
+        raise ConfigError(
+            f"redirect_uri {redirect_uri} is not an http address of this machine, so no listener can receive its "
+            "answer: use http://127.0.0.1/callback, or paste the redirected address into exchange()"
+        )
+    with RedirectListener(redirect_uri, timeout_s, clock) as listener:
+        yield listener
 
 
 class OAuthFlow:
@@ -68,7 +405,7 @@ class OAuthFlow:
         ca_bundle: str | PathLike[str] | None = None,
         transport: Transport | None = None,
     ) -> None:
-        client_secret = closed(client_secret)
+        client_secret = as_secret_if_text(client_secret)
         settings = find_oauth_settings(client_id, client_secret, auth_url=auth_url, redirect_uri=redirect_uri)
         self.client_id = settings.client_id
         self.auth_url = settings.auth_url
@@ -82,7 +419,7 @@ class OAuthFlow:
         self._client_secret = settings.client_secret
         self._transport = transport or Transport(ca_bundle=ca_bundle)
         if settings.client_secret:
-            self._transport.keep_out(settings.client_secret)
+            self._transport.mask(settings.client_secret)
         self._attempt: Attempt | None = None
 
     def __repr__(self) -> str:
@@ -90,11 +427,11 @@ class OAuthFlow:
 
     @property
     def is_open(self) -> bool:
-        """Whether an attempt waits for its answer; each is used up by one exchange."""
+        """True while an attempt waits for its callback; one exchange ends it."""
         return self._attempt is not None
 
     def authorization_url(self, state: str | None = None) -> str:
-        """Begin an attempt: the address to open in the user's browser.
+        """Begin an attempt and return the address to open in the user's browser.
 
         Parameters
         ----------
@@ -143,18 +480,18 @@ class OAuthFlow:
             "client_secret": self._client_secret,
             "code_verifier": attempt and attempt.verifier,
         }
-        self._transport.keep_out(code, attempt and attempt.verifier)
+        self._transport.mask(code, attempt and attempt.verifier)
         url = self.auth_url + wire.OAUTH_TOKEN
-        answer = self._transport.exchange("POST", url, data=_encoded(form), headers=FORM_BODY)
+        answer = self._transport.send("POST", url, data=_encoded(form), headers=FORM_BODY)
         self._attempt = None  # used up, whatever the answer: a code works once
         return self._tokens(answer)
 
-    def _tokens(self, answer: Answer) -> OAuthTokens:
+    def _tokens(self, answer: Response) -> OAuthTokens:
         what = f"POST {wire.OAUTH_TOKEN}"
         if 400 <= answer.status < 500:
-            raise refusal_of(answer, what=what, said=self._transport.scrubbed)
-        tokens = decoded(self._transport.checked(answer, what), OAuthTokens, what=what)
-        self._transport.keep_out(tokens.memory_key, tokens.access_token, tokens.refresh_token)
+            raise refusal_of(answer, what=what, printable=self._transport.printable)
+        tokens = decode(self._transport.require_success(answer, what), OAuthTokens, what=what)
+        self._transport.mask(tokens.memory_key, tokens.access_token, tokens.refresh_token)
         return tokens
 
     def run_local(
@@ -165,7 +502,7 @@ class OAuthFlow:
         show: Callable[[str], object] | None = None,
         is_wanted: Callable[[], bool] = lambda: True,
     ) -> OAuthTokens:
-        """The whole flow with a listener on this machine (RFC 8252): print the address, wait, exchange.
+        """Run the whole flow with a listener on this machine (RFC 8252): print the address, wait, exchange.
 
         For a browser on the same machine as Python; on a hub or over SSH paste the address into
         `exchange` instead. Listens on 127.0.0.1 only, for one answer.
@@ -212,13 +549,13 @@ def _required(redirect_uri: str | None) -> str:
 
 @hide_frames
 def _encoded(form: Mapping[str, str | Secret | None]) -> SecretBytes:
-    """A form as it is sent, secrets in the open, without the fields that are None."""
+    """Encode a form, secrets in the open, without the fields that are None."""
     texts = {name: as_secret(value).reveal() for name, value in form.items() if value is not None}
     return SecretBytes(urlencode(texts).encode("ascii"))
 
 
 def challenge_of(verifier: Secret) -> str:
-    """The S256 challenge of RFC 7636.
+    """Compute the S256 challenge of RFC 7636.
 
     >>> challenge_of(Secret("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"))
     'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'

@@ -16,35 +16,222 @@ everything in its environment never waits for a keyring to be unlocked.
 A stored secret belongs to the address that it was stored for: an ``api_key`` from the keyring goes only
 to the keyring's ``base_url``, a ``client_secret`` only to its ``auth_url`` and only for its
 ``client_id``. Arguments and variables speak for one process, and are sent where that process says.
+
+Sources: the places where settings are kept, and what stands in each.
+
+The order and the meaning are told in `memframe.settings`; here is only the reading.
 """
 
 from __future__ import annotations
 
+import os
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
 
+import platformdirs
 from msgspec import Struct
 
 from memframe.address import check_redirect_uri, check_url
 from memframe.errors import ConfigError
-from memframe.secret import Secret, closed
-from memframe.sources import (
-    KEYRING_ENTRIES,
-    KEYRING_SERVICE,
-    SECRETS,
-    Found,
-    Keyring,
-    Name,
-    Sources,
-    closed_keyring,
-    find_setting,
-    from_argument,
-    from_keyring,
-    open_system_keyring,
-    require_setting,
-    user_sources,
-    variable_of,
-)
+from memframe.secret import Secret, as_secret, as_secret_if_text
+
+Name = Literal["base_url", "auth_url", "api_key", "client_id", "client_secret", "redirect_uri"]
+
+KEYRING_SERVICE = "memframe"
+KEYRING_ENTRIES: tuple[Name, ...] = ("base_url", "auth_url", "api_key", "client_id", "client_secret")
+FILE_ENTRIES: tuple[Name, ...] = ("base_url", "auth_url", "client_id", "redirect_uri")
+SECRETS: tuple[Name, ...] = ("api_key", "client_secret")
+
+
+class Keyring(Protocol):
+    """Keyring, as far as it is used: a part of ``keyring.backend.KeyringBackend``."""
+
+    @property
+    def priority(self) -> float:
+        """Recommendation of the keyring library: below 1, do not use it."""
+
+    def get_password(self, service: str, username: str, /) -> str | None:
+        """Return the entry, or None."""
+
+    def set_password(self, service: str, username: str, password: str, /) -> None:
+        """Store an entry."""
+
+    def delete_password(self, service: str, username: str, /) -> None:
+        """Remove an entry."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Sources of settings beside arguments; ``Sources()`` has none.
+
+    Attributes
+    ----------
+    environ : mapping of str to str
+    open_keyring : callable or None
+        Gives the `Keyring`; called only when a setting is looked for there.
+    config : Path or None
+        The file without secrets.
+    """
+
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)  # it holds secrets in the open
+    open_keyring: Callable[[], Keyring] | None = None
+    config: Path | None = None
+
+
+def open_system_keyring() -> Keyring:
+    """Return the keyring of the operating system."""
+    import keyring  # noqa: PLC0415 - costs 0.2 s and looks for backends; most calls need none
+
+    return keyring.get_keyring()
+
+
+def user_sources() -> Sources:
+    """Return the user's environment, keyring and configuration file."""
+    config = platformdirs.user_config_path("memframe") / "config.toml"
+    return Sources(os.environ, open_system_keyring, config)
+
+
+class Found(NamedTuple):
+    """Setting with its source; every value is a `Secret`, as an address may hold a password."""
+
+    name: Name
+    value: Secret
+    origin: str
+    stored: bool = False
+
+
+def open_secure_keyring(open_keyring: Callable[[], Keyring]) -> Keyring:
+    """Open the keyring to store in; refuse one that its own library does not recommend.
+
+    Below priority 1 are backends that fail, that forget, and that write plain files.
+    """
+    keyring = open_keyring()
+    first, *_ = getattr(keyring, "backends", None) or [keyring]  # a chain stores in its first link
+    if first.priority < 1:
+        raise ConfigError(
+            "There is no OS keyring here that keeps secrets closed: install one (on Linux GNOME Keyring or "
+            "KWallet), or set MEMFRAME_API_KEY and MEMFRAME_BASE_URL in the environment instead."
+        )
+    return keyring
+
+
+def require_setting(name: Name, argument: str | Secret | None, sources: Sources) -> Found:
+    """Return the setting from the first source that has it; if none has, say where to put it."""
+    found = find_setting(name, argument, sources)
+    if found is None:
+        raise ConfigError(
+            f"{name} is not set: pass {name}=..., set the variable {variable_of(name)} in the environment, "
+            f"{_or_kept(name, sources)}.{_fault_of_keyring(name, sources)}"
+        )
+    return found
+
+
+def _or_kept(name: Name, sources: Sources) -> str:
+    """List where a setting can be kept."""
+    places = ["keep it with `memframe login`"] if name in KEYRING_ENTRIES else []
+    places += [f"write it in {sources.config}"] if name in FILE_ENTRIES else []
+    return ", ".join([*places[:-1], f"or {places[-1]}"])
+
+
+def find_setting(name: Name, argument: str | Secret | None, sources: Sources) -> Found | None:
+    """Return the setting from the first source that has it."""
+    return (
+        from_argument(name, argument)
+        or _from_environ(name, sources.environ)
+        or from_keyring(name, sources)
+        or _from_file(name, sources.config)
+    )
+
+
+def variable_of(name: Name) -> str:
+    """Return the environment variable of a setting."""
+    return f"MEMFRAME_{name.upper()}"
+
+
+def from_argument(name: Name, argument: str | Secret | None) -> Found | None:
+    """Return the setting that the caller gave."""
+    if argument is None:
+        return None
+    if not isinstance(argument, str | Secret):
+        raise ConfigError(f"{name} (from the argument) is text, not {type(argument).__name__}.")
+    return Found(name, as_secret(argument), "the argument")
+
+
+def _from_environ(name: Name, environ: Mapping[str, str]) -> Found | None:
+    variable = variable_of(name)
+    if variable not in environ:
+        return None
+    return Found(name, Secret(environ[variable]), f"the environment variable {variable}")
+
+
+def from_keyring(name: Name, sources: Sources) -> Found | None:
+    """Return the setting that the keyring holds."""
+    if name not in KEYRING_ENTRIES or sources.open_keyring is None:
+        return None
+    try:
+        text = sources.open_keyring().get_password(KEYRING_SERVICE, name)
+    except Exception:  # a backend raises whatever its platform does: missing or locked, it has nothing
+        return None
+    return None if text is None else Found(name, Secret(text), "the OS keyring", stored=True)
+
+
+def _fault_of_keyring(name: Name, sources: Sources) -> str:
+    """Explain a missing setting by a keyring that did not open."""
+    if name not in KEYRING_ENTRIES or sources.open_keyring is None:
+        return ""
+    try:
+        sources.open_keyring().get_password(KEYRING_SERVICE, name)
+    except Exception as fault:  # as in from_keyring; not having one is no fault
+        kind = type(fault).__name__
+        return (
+            ""
+            if kind == "NoKeyringError"
+            else f" The OS keyring did not open ({kind}): unlock it if it is there."
+        )
+    return ""
+
+
+def _from_file(name: Name, path: Path | None) -> Found | None:
+    entries = _read_file(path) if path else {}
+    if name not in entries:
+        return None
+    return Found(name, Secret(entries[name]), f"the file {path}")
+
+
+def _read_file(path: Path) -> dict[str, str]:
+    try:
+        entries = tomllib.loads(path.read_text("utf-8-sig"))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ConfigError(
+            f"The file {path} cannot be read: {error.strerror}. Mend its permissions."
+        ) from None
+    except ValueError:  # a decoding error quotes the bytes, which may be a secret in the wrong place
+        raise ConfigError(
+            f'The file {path} is not TOML: write lines such as base_url = "https://...".'
+        ) from None
+    for name, value in entries.items():
+        _check_file_entry(path, name, value)
+    return entries
+
+
+def _check_file_entry(path: Path, name: str, value: object) -> None:
+    if name in SECRETS:
+        raise ConfigError(
+            f"The file {path} holds the secret {name}, and files get copied and committed: delete the line, "
+            f"and keep it with `memframe login` or in the environment variable {variable_of(name)}."
+        )
+    if name not in FILE_ENTRIES:
+        raise ConfigError(
+            f"The file {path} has an unknown entry {name!r}: known are {', '.join(FILE_ENTRIES)}."
+        )
+    if not isinstance(value, str):
+        raise ConfigError(f"The entry {name} in the file {path} is not text: put it in quotes.")
+
 
 __all__ = [
     "ClientSettings",
@@ -62,7 +249,7 @@ _QUOTES = "\"'`“”‘’«»"
 
 
 class ClientSettings(Struct, frozen=True):
-    """What a client needs: checked, and without a trailing slash in the addresses."""
+    """Settings of a client, checked; addresses have no trailing slash."""
 
     base_url: str
     api_key: Secret
@@ -70,7 +257,7 @@ class ClientSettings(Struct, frozen=True):
 
 
 class OAuthSettings(Struct, frozen=True):
-    """What asking for a user's authorization needs; a public client has no ``client_secret``."""
+    """Settings of an OAuth application; a public client has no ``client_secret``."""
 
     auth_url: str
     client_id: str
@@ -85,7 +272,7 @@ def find_client_settings(
     auth_url: str | Secret | None = None,
     sources: Sources | None = None,
 ) -> ClientSettings:
-    """The address of the service and the developer's key, from wherever they are kept.
+    """Find the address of the service and the developer's key.
 
     Parameters
     ----------
@@ -106,7 +293,11 @@ def find_client_settings(
     >>> find_client_settings("https://api.example.com/api/v1/", sources=Sources(environ))
     ClientSettings(base_url='https://api.example.com/api/v1', api_key=Secret(••••••), auth_url=None)
     """
-    base_url, api_key, auth_url = closed(base_url), closed(api_key), closed(auth_url)
+    base_url, api_key, auth_url = (
+        as_secret_if_text(base_url),
+        as_secret_if_text(api_key),
+        as_secret_if_text(auth_url),
+    )
     sources = user_sources() if sources is None else sources
     address = require_setting("base_url", base_url, sources)
     key = require_setting("api_key", api_key, sources)
@@ -126,7 +317,7 @@ def find_oauth_settings(
     redirect_uri: str | Secret | None = None,
     sources: Sources | None = None,
 ) -> OAuthSettings:
-    """The address of the authorization server, and what the application is known by there.
+    """Find the address of the authorization server and the application's credentials.
 
     Parameters
     ----------
@@ -146,7 +337,11 @@ def find_oauth_settings(
     >>> found.auth_url, found.client_secret
     ('http://localhost:8080', None)
     """
-    client_secret, auth_url, redirect_uri = closed(client_secret), closed(auth_url), closed(redirect_uri)
+    client_secret, auth_url, redirect_uri = (
+        as_secret_if_text(client_secret),
+        as_secret_if_text(auth_url),
+        as_secret_if_text(redirect_uri),
+    )
     sources = user_sources() if sources is None else sources
     server = _check(require_setting("auth_url", auth_url, sources)).reveal()
     client = _check(require_setting("client_id", client_id, sources))
@@ -163,7 +358,7 @@ def find_oauth_settings(
 
 
 def origins_of(names: Iterable[Name], sources: Sources | None = None) -> dict[Name, str | None]:
-    """Where each setting stands, in words; None for those that stand nowhere.
+    """Name the source of each setting; None for those that are not set.
 
     Examples
     --------
@@ -184,23 +379,27 @@ def store_settings(
     client_secret: str | Secret | None = None,
     open_keyring: Callable[[], Keyring] = open_system_keyring,
 ) -> None:
-    """Keep settings in the keyring of the operating system, in place of what was there.
+    """Store settings in the keyring of the operating system, replacing what was there.
 
     All of it is replaced, as it belongs together: an entry that is not given is removed.
 
     Raises
     ------
     ConfigError
-        A value is refused, or there is no keyring that keeps secrets closed.
+        A value is refused, or there is no keyring that encrypts its secrets.
     """
-    base_url, api_key, client_secret = closed(base_url), closed(api_key), closed(client_secret)
+    base_url, api_key, client_secret = (
+        as_secret_if_text(base_url),
+        as_secret_if_text(api_key),
+        as_secret_if_text(client_secret),
+    )
     if client_secret is not None and not (auth_url and client_id):
         raise ConfigError("client_secret belongs to an auth_url and a client_id; give them with it")
     given = dict(zip(KEYRING_ENTRIES, (base_url, auth_url, api_key, client_id, client_secret), strict=True))
     found = (from_argument(name, value) for name, value in given.items())
     entries = {setting.name: _check(setting) for setting in found if setting}
     try:
-        _replace_entries(closed_keyring(open_keyring), entries)
+        _replace_entries(open_secure_keyring(open_keyring), entries)
     except ConfigError:
         raise
     except Exception as error:  # a backend raises whatever its platform does
@@ -211,7 +410,7 @@ def store_settings(
 
 
 def _replace_entries(keyring: Keyring, entries: Mapping[Name, Secret]) -> None:
-    """Secrets go first and come last: cut short anywhere, none stands beside an address not its own."""
+    """Delete secrets first and write them last: an interrupted update never pairs a secret with another address."""
     order = sorted(KEYRING_ENTRIES, key=lambda name: name not in SECRETS)
     for name in order:
         if keyring.get_password(KEYRING_SERVICE, name) is not None:
@@ -227,7 +426,7 @@ def _checked_entry(name: Name, sources: Sources) -> Secret | None:
 
 
 def _refuse_elsewhere(secret: Name, address: Name, in_force: str, sources: Sources) -> None:
-    """Stop a stored secret from travelling to an address that it was not stored for."""
+    """Refuse to send a stored secret to an address that it was not stored for."""
     home = _checked_entry(address, sources)
     if home is None:
         raise ConfigError(
@@ -245,7 +444,7 @@ def _check(found: Found) -> Secret:
 
 
 def check_secret(name: str, secret: Secret) -> Secret:
-    """A key or id as it is sent: without the line end that copying and ``echo`` leave at its end.
+    """Check a key or id, and strip the line end that copying and ``echo`` leave.
 
     >>> check_secret("api_key", Secret("mf_live_1\\n")).reveal()
     'mf_live_1'

@@ -21,8 +21,8 @@ import pandas as pd
 
 from memframe.access import Access
 from memframe.address import same_service
-from memframe.answers import same_id
 from memframe.apply import Run, StrPath, path_in, refuse_elsewhere
+from memframe.client.responses import same_id
 from memframe.envelope import Envelope
 from memframe.errors import JournalError, PlanError, SealError, check_kind
 from memframe.journal import WRITTEN, Header, Journal, Operation, RunDirectory
@@ -96,7 +96,9 @@ def plan_undo(
     moment = runtime.now()
     if isinstance(journal_or_run, Run) and not len(journal_or_run):
         return plan_of(access, (), created_at=moment)  # it had nothing to do, and has no journal
-    with Journal.open(path_in(journal_or_run), runtime.open_vault(), connect=runtime.connect) as journal:
+    with Journal.open(
+        path_in(journal_or_run), runtime.open_local_cipher(), connect=runtime.connect
+    ) as journal:
         refuse_elsewhere(access, "journal", journal.header.base_url, journal.header.user_id)
         undone = _written_operations(journal.operations(), rows)
         now = read_current(access, [str(operation.id) for operation in undone])
@@ -242,7 +244,7 @@ def _earlier_creates(access: Access) -> Iterator[Operation]:
     Of no other user or service: where ids are mere numbers, one id is a memory of each.
     """
     runtime = access.client.runtime
-    vault = runtime.open_vault()
+    vault = runtime.open_local_cipher()
     for path in RunDirectory(runtime.folder).journals():
         try:
             with Journal.open(path, vault) as journal:
@@ -331,7 +333,7 @@ class _OlderKeys:
         self._keys = [*_with_versions(old_keys)]
         self._newest = newest
         self._envelope = functools.cache(
-            lambda number, version: envelope.rekeyed(self._keys[number][1], version)
+            lambda number, version: envelope.rekey(self._keys[number][1], version)
         )
         for number in range(len(self._keys)):  # a key of another form is refused before anything is read
             try:

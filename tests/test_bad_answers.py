@@ -9,7 +9,8 @@ import json
 import pytest
 
 import memframe as mf
-from memframe import retries, transport, wire
+from memframe import wire
+from memframe.client import retry, transport
 from tests.clear_errors import Case, assert_clear, refused_setting
 from tests.faults import FaultProxy, Reply, answered, html
 from tests.strangers import CREDENTIALS, EXCHANGE_CODE, MEMORY, PAGE, SECRETS, TAG, TOKEN, USER_ID, client_of
@@ -185,13 +186,13 @@ ANSWERS = {
         TELL,
     ),
     "memory: another id": broken(
-        GET, answered(200, {**MEMORY, "id": "m2"}), call("memory_blob", USER_ID, "m1"), "about id m1", *OTHERS
+        GET, answered(200, {**MEMORY, "id": "m2"}), call("memory_blob", USER_ID, "m1"), "for id m1", *OTHERS
     ),
     "memory: another user": broken(
         GET,
         answered(200, {**MEMORY, "user_id": OTHER_USER}),
         lambda stranger: mf.load_memory(mf.open_access(stranger.client(), "r1"), "m1"),
-        f"about user_id {USER_ID}",
+        f"for user_id {USER_ID}",
         *OTHERS,
     ),
     "tag: another id": broken(
@@ -267,7 +268,7 @@ def test_an_answer_that_breaks_the_specification(case, stranger):
 
 
 def test_a_bomb_is_not_unpacked_beyond_the_limit(stranger, monkeypatch):
-    monkeypatch.setattr(transport, "MAX_ANSWER_BYTES", 1 << 20)
+    monkeypatch.setattr(transport, "MAX_RESPONSE_BYTES", 1 << 20)
     bomb = gzip.compress(bytes(32 << 20))
     for status in (200, 302):
         fault = replied(bomb, status, Content_Encoding="gzip", Location="https://example.com/")
@@ -365,7 +366,7 @@ def test_a_wait_that_makes_no_sense_ends_in_the_refusal(stranger, wait, monkeypa
         ("GET /memory-blobs", "slow down", "Wait"),
     )
     assert_clear(case, stranger)
-    assert max(slept, default=0) <= retries.MAX_RETRY_AFTER_S
+    assert max(slept, default=0) <= retry.MAX_RETRY_AFTER_S
 
 
 # The user's answer to an authorization

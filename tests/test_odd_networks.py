@@ -16,10 +16,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 import memframe as mf
-from memframe import silence, wire
-from memframe.bearer import BearerAuth
+from memframe import wire
+from memframe.client import connections
+from memframe.client.auth import BearerAuth
+from memframe.client.transport import READ_ATTEMPTS, Transport
 from memframe.secret import Secret
-from memframe.transport import READ_ATTEMPTS, Transport
 from tests.clear_errors import Case, assert_clear
 from tests.faults import cut
 from tests.strangers import SECRETS, TOKEN, USER_ID, client_of
@@ -154,7 +155,7 @@ def test_a_declared_length_beyond_the_limit_is_refused_unread():
 
 
 def test_a_server_that_says_nothing_is_named_with_the_time(monkeypatch):
-    monkeypatch.setattr(silence, "READ_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(connections, "READ_TIMEOUT_S", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         assert_clear(
@@ -263,10 +264,13 @@ def test_one_that_is_passed_is_trusted_whatever_the_environment_says(tls_server,
 def test_what_is_sent_ahead_is_sent_to_nobody_who_is_not_trusted(tls_server, certificate):
     base_url, heads = tls_server
     request = {"auth": BearerAuth(Secret(SECRETS["token"])), "params": {"limit": "10"}}
-    assert Transport().start(base_url, **request) is None
+    assert Transport().send_ahead(base_url, **request) is None
     assert not any(heads)
-    with closing(Transport(ca_bundle=certificate).start(base_url, **request)) as sent:
-        assert sent.read(lambda answer: answer.status) == 200
+    with (
+        closing(Transport(ca_bundle=certificate).send_ahead(base_url, **request)) as sent,
+        sent.response() as response,
+    ):
+        assert response.status == 200
     assert heads[-1].startswith(b"GET /?limit=10 ")
 
 
@@ -274,7 +278,7 @@ def test_what_would_have_to_pass_a_proxy_first_is_not_sent_ahead(monkeypatch):
     with raw_server(b"HTTP/1.1 502 Bad Gateway\r\n\r\n") as (port, heads):
         monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
         auth = BearerAuth(Secret(SECRETS["token"]))
-        assert Transport().start("https://api.example/api/v1", auth=auth, params={}) is None
+        assert Transport().send_ahead("https://api.example/api/v1", auth=auth, params={}) is None
         assert not heads
 
 

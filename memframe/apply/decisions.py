@@ -16,7 +16,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from memframe.apply.responses import ResponseKind, WriteResponse
-from memframe.frames import mended
+from memframe.frames import to_encodable
 from memframe.journal import Operation, State
 from memframe.plan import differs
 from memframe.plan.change import Action, Change, Fields, Value, same_value
@@ -173,7 +173,7 @@ def _normalized(change: Change, record: MemoryBlobResponse | None) -> dict[str, 
 
     Null is passed over: it may stand for a field that the answer leaves out, and all of them do that with content.
     """
-    stored = {name: mended(getattr(record, name, None)) for name in change.after if name != "content"}
+    stored = {name: to_encodable(getattr(record, name, None)) for name in change.after if name != "content"}
     return {
         name: value
         for name, value in stored.items()

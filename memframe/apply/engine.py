@@ -23,6 +23,7 @@ from memframe.apply.reconcile import CreateFingerprints, Reconciliation
 from memframe.apply.responses import ReadResponse, Sender, WriteResponse
 from memframe.apply.run import Verification
 from memframe.apply.workers import Interrupts, WorkerPool
+from memframe.client.retry import RateLimiter
 from memframe.errors import (
     AccessError,
     AuthError,
@@ -32,7 +33,6 @@ from memframe.errors import (
     StalePlanError,
 )
 from memframe.journal import Header, Operation
-from memframe.pacing import Pace
 from memframe.plan.current import CurrentMemory
 from memframe.wire import MemoryBlob
 
@@ -104,7 +104,7 @@ class Engine:
         self._pool: WorkerPool[Result] = WorkerPool(job.workers)
         self._interrupts = Interrupts(defers=job.workers > 1)
         self._clock = runtime.clock
-        self._pace = Pace(job.workers, clock=runtime.clock, sleep=runtime.sleep, chance=runtime.chance)
+        self._pace = RateLimiter(job.workers, clock=runtime.clock, sleep=runtime.sleep, chance=runtime.chance)
         self._read_at = {} if job.read_at is None else dict.fromkeys((op.n for op in job.log), job.read_at)
         self._watched_at = runtime.clock()
         self._queue: deque[int] = deque()
@@ -403,7 +403,7 @@ class Engine:
     def _watch_key(self) -> None:
         """Ask whether the key is still the one that content was sealed under; a refusal of access shows, too."""
         try:
-            renewed = self._access.renewed()
+            renewed = self._access.renew()
         except (AccessError, AuthError) as refused:
             self._stop(refused)
         except MemframeError:

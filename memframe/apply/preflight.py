@@ -15,16 +15,16 @@ import msgspec
 
 from memframe.access import Access
 from memframe.address import same_service
-from memframe.answers import same_id
+from memframe.client.responses import same_id
+from memframe.client.validation import refuse_unsendable
+from memframe.display import number_of
 from memframe.envelope import Envelope
 from memframe.errors import ConfigError, JournalError, PlanError, StalePlanError
-from memframe.filters import refuse_unsendable
 from memframe.journal import Entry, Header, Journal, RunDirectory, RunNote
+from memframe.keystore import LocalCipher
 from memframe.plan import Plan
 from memframe.plan.change import Change, format_counts, list_some
 from memframe.plan.current import CurrentMemory, iter_current, read_current
-from memframe.showing import number_of
-from memframe.vault import Vault
 
 MAX_WORKERS = 16
 
@@ -77,7 +77,7 @@ def refuse_elsewhere(access: Access, what: str, base_url: str, user_id: str) -> 
         )
 
 
-def refuse_repeated(directory: RunDirectory, vault: Vault, plan: Plan) -> None:
+def refuse_repeated(directory: RunDirectory, vault: LocalCipher, plan: Plan) -> None:
     """Refuse what an earlier run has begun: carried out by two, a create is there twice.
 
     Raises
@@ -123,7 +123,7 @@ def _giving_up(note: RunNote) -> str:
     return f"purge_runs(journals=[{str(note.place)!r}]) gives that run up"
 
 
-def _unsettled_changes(note: RunNote, vault: Vault, plan: Plan) -> list[Change]:
+def _unsettled_changes(note: RunNote, vault: LocalCipher, plan: Plan) -> list[Change]:
     """Find what a second run could do once more: creates that were made or may be, other writes that may be."""
     try:
         with Journal.open(note.place, vault) as journal:
@@ -201,7 +201,7 @@ def read_service_state(access: Access, plan: Plan) -> ServiceState:
     AccessError
         The request is not approved any more.
     """
-    access = access.renewed()
+    access = access.renew()
     refuse_rekeyed(access, plan.key_version)
     ids = [
         memory_id

@@ -20,10 +20,10 @@ import pandas as pd
 from msgspec.structs import replace
 
 from memframe.access import Access
-from memframe.answers import decoded
 from memframe.apply.decisions import decide_after_reading, unlike
 from memframe.apply.operations import OperationLog
 from memframe.apply.run import Verification
+from memframe.client.responses import decode
 from memframe.errors import MemframeError
 from memframe.frames import TIME
 from memframe.journal import WRITTEN, Operation
@@ -59,7 +59,7 @@ def read_fingerprints(log: OperationLog, before: frozenset[str], *, encrypt: boo
     """Compute the fingerprints of the creates in a log, from the bytes that were frozen."""
     creates = [op.n for op in log if op.action == "create"] if encrypt else []
     bodies = ((n, log.request(n)) for n in creates)
-    contents = {n: decoded(body, _Content, what="the journal").content for n, body in bodies if body}
+    contents = {n: decode(body, _Content, what="the journal").content for n, body in bodies if body}
     return CreateFingerprints(before, {n: digest_of(content) for n, content in contents.items()})
 
 

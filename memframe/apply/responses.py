@@ -15,7 +15,9 @@ from msgspec import Struct
 
 from memframe import wire
 from memframe.access import Access
-from memframe.answers import Answer, decoded, same_id
+from memframe.client.responses import Response, decode, same_id
+from memframe.client.retry import retry_after_s
+from memframe.client.transport import JSON_BODY
 from memframe.errors import (
     AccessError,
     AuthError,
@@ -28,9 +30,7 @@ from memframe.errors import (
 from memframe.journal import Operation
 from memframe.plan.change import Action
 from memframe.plan.current import CurrentMemory, read_one
-from memframe.retries import retry_after_s
 from memframe.secret import Secret, SecretBytes
-from memframe.transport import JSON_BODY
 from memframe.wire import Deleted, MemoryBlobResponse
 
 ResponseKind = Literal[
@@ -116,10 +116,10 @@ class Sender:
             sent = with_memory_key(body, self._access.credentials.memory_key)
             request = {"data": sent, "headers": headers | JSON_BODY}
         try:
-            answer = client.exchange(endpoint, {"memory_id": target} if target else {}, **request)
+            answer = client.send(endpoint, {"memory_id": target} if target else {}, **request)
         except MemframeError as failure:
             return classify_error(failure, wrote=True)
-        error = None if _is_success(answer.status) else client.error_of(answer, endpoint)
+        error = None if _is_success(answer.status) else client.to_error(answer, endpoint)
         return classify(answer, error, action=action, id=target, user_id=self._access.user_id)
 
     def read(self, operation: Operation) -> WriteResponse | ReadResponse:
@@ -172,7 +172,7 @@ def _is_success(status: int) -> bool:
 
 
 def classify(
-    answer: Answer,
+    answer: Response,
     error: MemframeError | None,
     *,
     action: Action,
@@ -184,7 +184,7 @@ def classify(
     >>> from memframe.secret import SecretBytes
     >>> from urllib3 import HTTPHeaderDict
     >>> def kind(status, body):
-    ...     answer = Answer(status, HTTPHeaderDict(), SecretBytes(body), "example.org")
+    ...     answer = Response(status, HTTPHeaderDict(), SecretBytes(body), "example.org")
     ...     return classify(answer, None, action="create", id=None, user_id="u1").kind
     >>> kind(201, b'{"id": "m1", "user_id": "u1"}'), kind(201, b'{"id": "m1", "us'), kind(503, b"")
     ('done', 'unclear', 'unclear')
@@ -215,17 +215,17 @@ def classify(
 
 
 def _read_success(
-    answer: Answer, action: Action, asked: str | None
+    answer: Response, action: Action, asked: str | None
 ) -> tuple[bool, MemoryBlobResponse | None]:
     """Tell whether an answer says that the write is done, and return the record in it."""
     what = f"the {action}"
     if answer.status not in _SUCCESSES[action]:
         return False, None
     if action == "delete":
-        return not answer.body.reveal().strip() or decoded(answer.body, Deleted, what=what).success, None
+        return not answer.body.reveal().strip() or decode(answer.body, Deleted, what=what).success, None
     if action == "patch" and _says_patched(answer, str(asked)):
         return True, None
-    record = decoded(answer.body, MemoryBlobResponse, what=what)
+    record = decode(answer.body, MemoryBlobResponse, what=what)
     return (True, record) if record.id.strip() else (False, None)
 
 
@@ -237,7 +237,7 @@ class _Part(Struct, frozen=True):
     success: bool | None = None
 
 
-def _says_patched(answer: Answer, asked: str) -> bool:
+def _says_patched(answer: Response, asked: str) -> bool:
     """Tell whether a patch is answered with less than the whole record, but with enough to believe it.
 
     That is no content at all, ``success``, or the id with the fields that were sent.
@@ -245,7 +245,7 @@ def _says_patched(answer: Answer, asked: str) -> bool:
     if answer.status == HTTPStatus.NO_CONTENT:
         return True
     try:
-        part = decoded(answer.body, _Part, what="the patch")
+        part = decode(answer.body, _Part, what="the patch")
     except ProtocolError:
         return False
     if part.user_id is not None or part.success is False:
@@ -253,7 +253,7 @@ def _says_patched(answer: Answer, asked: str) -> bool:
     return part.success is True if part.id is None else same_id(part.id, asked)
 
 
-def _wrong_record(answer: Answer, action: Action, asked: str | None) -> ProtocolError:
+def _wrong_record(answer: Response, action: Action, asked: str | None) -> ProtocolError:
     return ProtocolError(
         f"{answer.host} answered the {action} of {asked or 'a new memory'} with the record of another memory or "
         "user, which was not kept: nothing more is sent. Ask the operator of the service to look at it"

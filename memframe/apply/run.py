@@ -9,11 +9,11 @@ from pathlib import Path
 import pandas as pd
 from msgspec import Struct
 
+from memframe.display import printable
 from memframe.errors import IncompleteRunError, MemframeError, StalePlanError
 from memframe.journal import STATUSES, WRITTEN, Operation
 from memframe.plan.change import list_some
 from memframe.plan.render import render_run_html
-from memframe.showing import printable
 
 MAX_SHOWN = 20
 """Rows of a run in a notebook."""

@@ -24,16 +24,16 @@ from memframe.apply.preflight import (
 )
 from memframe.apply.reconcile import read_fingerprints, update_baseline
 from memframe.apply.run import Run
+from memframe.display import number_of
 from memframe.errors import JournalError, PlanError, check_kind
+from memframe.files import expand_path
 from memframe.journal import KEPT_DAYS, WRITTEN, Journal, Operation, RunDirectory
 from memframe.plan import Plan, plan_changes
 from memframe.plan.change import Label, list_some
 from memframe.plan.changes import OnConflict, OnNull
 from memframe.plan.edited_frame import EditedFrame
-from memframe.private_file import expand_path
 from memframe.progress import Progress, ProgressOption
 from memframe.runtime import Runtime
-from memframe.showing import number_of
 
 StrPath = str | PathLike[str]
 
@@ -108,7 +108,7 @@ def apply_plan(
     if not plan.writes:
         return Run(results=(), journal=None)
     runtime = access.client.runtime
-    directory, vault = RunDirectory(runtime.folder), runtime.open_vault()
+    directory, vault = RunDirectory(runtime.folder), runtime.open_local_cipher()
     with directory.writing_to(plan.user_id):
         refuse_repeated(directory, vault, plan)
         state = read_service_state(access, plan)
@@ -174,7 +174,7 @@ def resume_run(
     check_options(workers, settle_s)
     runtime = access.client.runtime
     path = path_in(journal)
-    directory, vault = RunDirectory(runtime.folder), runtime.open_vault()
+    directory, vault = RunDirectory(runtime.folder), runtime.open_local_cipher()
     with (
         directory.writing_to(access.user_id),
         Journal.open(path, vault, writes=True, connect=runtime.connect) as record,
@@ -185,7 +185,7 @@ def resume_run(
             log = OperationLog(record, record.operations(), bar)
             log.write(_cut_short(log))
             fingerprints = read_fingerprints(log, record.ids_before, encrypt=header.encrypt)
-            job = Job(access.renewed(), header, log, fingerprints, workers, settle_s)
+            job = Job(access.renew(), header, log, fingerprints, workers, settle_s)
             return _carry_out(job, access, directory, path)
 
 

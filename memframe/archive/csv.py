@@ -85,7 +85,7 @@ def _restored_name(name: str) -> str:
 
 
 class _FirstRow(NamedTuple):
-    """The first row of a file, and who wrote it."""
+    """First row of a file, and the program that wrote it."""
 
     fields: list[str]
     """Names of all columns: those of an index that pandas wrote are ``__index_level_0__`` and so on."""
@@ -124,7 +124,7 @@ def _refuse_other_separator(path: Path, names: Sequence[str]) -> None:
 
 
 def _n_levels(names: Sequence[str]) -> int:
-    """Count the columns in front that are an index: without a name, or with one that stands there again."""
+    """Count the leading columns that are an index: unnamed, or with a name that occurs again."""
     n_levels = 0
     while n_levels < len(names) and (not names[n_levels] or names[n_levels] in names[n_levels + 1 :]):
         n_levels += 1
@@ -136,7 +136,7 @@ def _fields_of_index(n_levels: int) -> list[str]:
 
 
 def _has_lists_of_python(names: Sequence[str], rows: Iterable[Sequence[str]]) -> bool:
-    """Look for the first list of which it is certain how it is written; nearly always that of the first row."""
+    """Return True if lists are written as Python writes them, judged by the first list that is unambiguous."""
     places = [place for place, name in enumerate(names) if ARCHIVE_SCHEMA.get(name) == NAMES.arrow]
     some = islice(rows, _SURE_ROWS if places else 0)
     cells = (row[place].lstrip() for row in some for place in places if place < len(row))
@@ -184,7 +184,7 @@ def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
 
 
 def _block_bytes(path: Path) -> int:
-    """The file in one piece if that can be, as no row may reach over the edge of a block."""
+    """Return a block size that takes the file in one piece if possible, as no row may cross a block."""
     return min(max(path.stat().st_size, _MIN_BLOCK_BYTES), _MAX_BLOCK_BYTES)
 
 

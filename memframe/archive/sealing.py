@@ -14,6 +14,12 @@ header and over every cell of every column, those in the open included; the fold
 the codes of its files, in `SEAL_FILE`. Reading with the key verifies the columns that are read, so that a cell,
 row or file that was changed, moved, added or dropped is an error. Reading without the key, as other programs
 do, verifies nothing.
+
+The key to a sealed archive, in every form in which a caller may have it.
+
+Files of an archive to tables: columns checked, and opened where they are sealed.
+
+Service to archive: all memories of a user as tables of a page each, never all of them at once.
 """
 
 from __future__ import annotations
@@ -21,10 +27,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -34,18 +40,119 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from memframe.access import Access
 from memframe.archive import parquet
-from memframe.archive.header import HEADER, Header, Mac, Seal, mac_in, with_header, with_mac
-from memframe.archive.key import Key, Keys, keys_for
-from memframe.archive.places import SEAL_FILE, format_of, parts_of
-from memframe.archive.stream import STORED
-from memframe.archive.table import ARCHIVE_SCHEMA
-from memframe.envelope import Envelope
-from memframe.envelope.formats import OWN
-from memframe.errors import SealError
+from memframe.archive.places import SEAL_FILE, format_of, is_folder, parts_of
+from memframe.archive.table import (
+    ARCHIVE_SCHEMA,
+    HEADER,
+    Header,
+    Level,
+    Mac,
+    Seal,
+    mac_in,
+    table_of_page,
+    with_header,
+    with_mac,
+)
+from memframe.client.responses import same_id
+from memframe.client.validation import memory_query
+from memframe.display import number_of
+from memframe.envelope import Codec, Envelope
+from memframe.envelope.detect import OWN
+from memframe.errors import FrameError, SealError
+from memframe.files import atomic_file
 from memframe.frames import NAMES, TEXT
-from memframe.private_file import writing_privately
-from memframe.secret import Secret
-from memframe.showing import number_of
+from memframe.listing import MemoryPages
+from memframe.progress import Progress, ProgressOption
+from memframe.secret import Secret, as_secret
+from memframe.wire import Credentials
+
+Key = str | Secret | Credentials | Access | Mapping[int, str | Secret]
+"""The ``encryption_key`` itself, what holds it, or several by their ``key_version``."""
+
+
+class Keys(NamedTuple):
+    """Keys for one archive, taken from the caller's ``key=``.
+
+    Attributes
+    ----------
+    key : Secret
+        Of the version that the archive is sealed with.
+    others : dict of int to Secret
+        Other versions, newest first.
+    codec : Codec or None
+        Of the access that was given.
+    """
+
+    key: Secret
+    others: Mapping[int, Secret] = {}
+    codec: Codec | None = None
+
+
+def keys_for(where: object, header: Header, key: Key | None) -> Keys:
+    """Choose the key that opens an archive.
+
+    Raises
+    ------
+    SealError
+        There is none, or it is of another user or version; the message says which is needed.
+    """
+    seal = header.seal
+    assert seal is not None  # noqa: S101 - for the type checker: only sealed archives are opened
+    if key is None:
+        raise SealError(
+            f"{_described(where, header, seal)}: pass key=, the Access to that user or its encryption_key."
+        )
+    if isinstance(key, Access):
+        found = key.envelope.content_format
+        codec = None if isinstance(found, str | Sequence) else found
+        return Keys(_check_key(where, header, seal, key.credentials), codec=codec)
+    if isinstance(key, Credentials):
+        return Keys(_check_key(where, header, seal, key))
+    if isinstance(key, Mapping):
+        return _among(where, header, seal, key)
+    return Keys(as_secret(key))
+
+
+def _described(where: object, header: Header, seal: Seal) -> str:
+    return f"{where} is sealed with key_version {seal.key_version} of user {header.user_id}"
+
+
+def _check_key(where: object, header: Header, seal: Seal, credentials: Credentials) -> Secret:
+    if not same_id(credentials.user_id, header.user_id):
+        raise SealError(
+            f"{_described(where, header, seal)}, and this is a key of user {credentials.user_id}: pass one of theirs."
+        )
+    if credentials.key_version != seal.key_version:
+        raise SealError(
+            f"{_described(where, header, seal)}, and these credentials hold key_version {credentials.key_version}: "
+            f"pass the older key as key={{{seal.key_version}: ...}}, or export the archive again."
+        )
+    return credentials.encryption_key
+
+
+def _among(where: object, header: Header, seal: Seal, keys: Mapping[int, str | Secret]) -> Keys:
+    closed = {version: as_secret(key) for version, key in sorted(keys.items(), reverse=True)}
+    if seal.key_version not in closed:
+        held = ", ".join(map(str, closed)) or "none"
+        raise SealError(
+            f"{_described(where, header, seal)}, and of the versions given ({held}) none is that one."
+        )
+    return Keys(closed.pop(seal.key_version), closed)
+
+
+STORED = "stored"
+"""Column with the content as the service stores it, beside those of a memory."""
+
+
+def tables_of_access(access: Access, *, progress: ProgressOption = False) -> Iterator[pa.Table]:
+    """Load the columns of `load_memories` and `STORED`, page by page; no baselines are kept."""
+    pages = MemoryPages(access)
+    names = [*ARCHIVE_SCHEMA, STORED]
+    with Progress(progress, text="memories") as bar:
+        for columns in pages.columns(memory_query(access.user_id), limit=None, page_size="auto"):
+            yield table_of_page(columns, names)
+            bar.step(len(columns["id"]))
+
 
 AS_STORED = "as-stored:"
 """Stands before content that was sealed for the archive, as it came."""
@@ -77,13 +184,13 @@ class FileMac:
         self._n_rows = 0
 
     def tables(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """Pass tables on, counted in."""
+        """Pass tables on, and add them to the code."""
         for table in tables:
             self.update(table)
             yield table
 
     def update(self, table: pa.Table) -> None:
-        """Count the rows of a table in; how rows are divided into tables makes no difference."""
+        """Add the rows of a table to the code; how rows are divided into tables makes no difference."""
         self._n_rows += len(table)
         for name, column in zip(table.column_names, table.columns, strict=True):
             for chunk in filter(len, column.chunks):
@@ -154,12 +261,12 @@ class Plain:
         return cls(with_header(pa.schema(ARCHIVE_SCHEMA), Header(access.user_id)))
 
     def stored(self, table: pa.Table) -> pa.Table:
-        """The table as it is written: without its column of stored content."""
+        """Return the table to write: without its column of stored content."""
         return table.select([*ARCHIVE_SCHEMA])
 
     def write(self, path: Path, tables: Iterable[pa.Table]) -> int:
         """Write one file of the archive, and return the number of its rows."""
-        with writing_privately(path) as file:
+        with atomic_file(path) as file:
             return format_of(path).write(file, self.schema, tables)
 
     def write_to(self, file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
@@ -171,7 +278,7 @@ class Plain:
 
 
 class Sealed:
-    """What a sealed archive holds of them.
+    """Write a sealed archive, of tables of `tables_of_access`.
 
     Parameters
     ----------
@@ -193,12 +300,12 @@ class Sealed:
         self._mac_key = mac_key(keys.encryption_key, keys.user_id)
 
     def continues(self, seal: Seal) -> bool:
-        """Whether rows sealed like these and like those can stand in one archive."""
+        """Return True if rows under another seal can be in the same archive."""
         ours = (self.seal.key_version, self.seal.content_format)
         return ours == (seal.key_version, seal.content_format)
 
     def stored(self, table: pa.Table) -> pa.Table:
-        """The table as it is written: without plain text, and without its column of stored content."""
+        """Return the table to write: sealed, and without its column of stored content."""
         contents = zip(table[STORED].to_pylist(), table["content"].to_pylist(), strict=True)
         columns = {name: table[name] for name in ARCHIVE_SCHEMA}
         columns |= {name: _text(self._seal_all(table[name].to_pylist())) for name in SEALED_TEXTS}
@@ -210,7 +317,7 @@ class Sealed:
 
     def write(self, path: Path, tables: Iterable[pa.Table]) -> int:
         """Write one file of the archive with its authentication code, and return the number of its rows."""
-        with writing_privately(path) as file:
+        with atomic_file(path) as file:
             return self.write_to(file, self.schema, tables)
 
     def write_to(self, file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
@@ -225,7 +332,7 @@ class Sealed:
 
     def seal_folder(self, folder: Path) -> None:
         """Write the file with the code over all files of a dataset."""
-        with writing_privately(folder / SEAL_FILE) as file:
+        with atomic_file(folder / SEAL_FILE) as file:
             file.write(self.seal_of(self.schema, parts_of(folder)))
 
     def seal_of(self, schema: pa.Schema, parts: Iterable[Path | BinaryIO]) -> bytes:
@@ -253,7 +360,7 @@ def _format_of(envelope: Envelope) -> str | list[str]:
 
 
 class Opener:
-    """Opens tables of a sealed archive.
+    """Verify and open tables of a sealed archive.
 
     Parameters
     ----------
@@ -314,7 +421,7 @@ class Opener:
         return mac
 
     def opened(self, table: pa.Table) -> pa.Table:
-        """The table with plain text in the place of sealed."""
+        """Open the sealed columns of a table."""
         columns = {name: self._column(name, table[name]) for name in table.column_names}
         if "content" in columns:
             plain, errors = self._contents(table["content"].to_pylist())
@@ -342,7 +449,7 @@ class Opener:
         return opened.plain
 
     def _contents(self, cells: _Cells) -> tuple[list[bytes | None], dict[int, str | None]]:
-        """Content, and why some of it is missing by row: None where another version of the key has opened it."""
+        """Open content; return the reasons for missing rows, None for those that an older key opened."""
         stored = self._as_stored(cells)
         plain, missing, _ = self._content.open_many(stored)
         errors: dict[int, str | None] = {**missing}
@@ -365,7 +472,7 @@ class Opener:
 
 
 def _envelopes(where: object, header: Header, keys: Keys) -> tuple[Envelope, Envelope, list[Envelope]]:
-    """For what we sealed, for content as the service stores it, and for content under other versions of the key."""
+    """Make the envelopes: for what we sealed, for content as the service stores it, for content under other keys."""
     seal = header.seal
     assert seal is not None  # noqa: S101 - for the type checker: only sealed archives are opened
     own = Envelope(keys.key, user_id=header.user_id, key_version=seal.key_version, content_format=OWN)
@@ -400,8 +507,107 @@ def _text(cells: Sequence[str | None]) -> pa.Array:
 
 
 def _each_name(column: pa.ChunkedArray, change: Callable[[_Cells], Sequence[str | bytes | None]]) -> pa.Array:
-    """Lists of names with every name changed; all of a column at once."""
+    """Apply a function to all names of a column of lists."""
     names = chain.from_iterable(chunk.flatten().to_pylist() for chunk in column.chunks)
     lengths = pc.list_value_length(column).fill_null(0).to_pylist()
     values = TEXT.chunk(change(list(names))).cast(NAMES.arrow.value_type)
     return pa.ListArray.from_arrays(pa.array(accumulate(lengths, initial=0), pa.int32()), values)
+
+
+class Reader:
+    """Reader of the files of one archive.
+
+    Parameters
+    ----------
+    path : Path
+        A file, or the folder of a Parquet dataset.
+    key : Key, optional
+        Needed where the archive is sealed, as soon as a sealed column is read. With it the archive is verified.
+    """
+
+    def __init__(self, path: Path, key: Key | None = None) -> None:
+        self.parts = parts_of(path)
+        self._path = path
+        self._key = key
+        self._opener: tuple[Header, Opener] | None = None
+
+    def header(self) -> Header | None:
+        """Return the header of the first file."""
+        return format_of(self.parts[0]).header(self.parts[0])
+
+    def is_sealed(self) -> bool:
+        """Tell whether the archive says that it is sealed."""
+        header = self.header()
+        return header is not None and header.seal is not None
+
+    def labels(self) -> Sequence[Level]:
+        """Return the index of the frame that pandas wrote to a file; files of a dataset have none together."""
+        return format_of(self.parts[0]).labels(self.parts[0]) if len(self.parts) == 1 else ()
+
+    def tables(
+        self, columns: Sequence[str] | None = None, labels: Iterable[Level] = ()
+    ) -> Iterator[pa.Table]:
+        """Yield all rows, file by file, as tables of the given columns (by default all) and the labels."""
+        for part in self.parts:
+            yield from self.tables_of_part(part, columns, labels)
+
+    def tables_of_part(
+        self, part: Path, columns: Sequence[str] | None = None, labels: Iterable[Level] = ()
+    ) -> Iterator[pa.Table]:
+        """Yield the rows of one file."""
+        found = format_of(part)
+        fields = [level.field for level in labels if level.field is not None]
+        wanted = [*dict.fromkeys([*_check_columns(part, found.names(part), columns), *fields])]
+        needed = [*dict.fromkeys([*wanted, *_needed(wanted)])]
+        header = found.header(part)
+        if header is None or header.seal is None:
+            yield from found.read(part, wanted)
+        elif self._key is None and SEALED.isdisjoint(needed):
+            yield from found.read(part, wanted)  # in the open, and not verified
+        else:
+            opener = self._opener_for(header)
+            for table in opener.checked(part, found.read(part, needed)):
+                yield opener.opened(table).select(wanted)
+
+    def require_sealed(self) -> None:
+        """Refuse files that are not sealed: with a key, the caller expects authenticated rows."""
+        for part in self.parts:
+            header = format_of(part).header(part)
+            if header is None or header.seal is None:
+                raise SealError(
+                    f"{part} is not sealed, and key= was given: leave key out to read it as it is, unless it should "
+                    "be sealed; then somebody has exchanged it."
+                )
+
+    def _opener_for(self, header: Header) -> Opener:
+        """Return the opener of all files that were sealed together."""
+        if self._opener is None:
+            opener = Opener(self._path, header, self._key)
+            if is_folder(self._path):
+                opener.check_folder(self._path, self.parts)
+            self._opener = header, opener
+        if self._opener[0] != header:
+            raise SealError(f"The files in {self._path} were not sealed together: export the archive again.")
+        return self._opener[1]
+
+
+def _needed(wanted: Iterable[str]) -> list[str]:
+    """List the columns that others are computed from: ``content_error`` needs the content."""
+    return ["content"] if "content_error" in wanted else []
+
+
+def _check_columns(path: Path, names: Sequence[str], columns: Sequence[str] | None) -> list[str]:
+    """Return the columns to read; by default those of a memory, then the others of the file."""
+    wanted = [*ARCHIVE_SCHEMA] if columns is None else list(columns)
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise FrameError(
+            f"{path} has no column {', '.join(missing)}: "
+            + (
+                "it is no archive of memories; choose with columns=, or read it with pandas. Was id the index "
+                "of the frame, write frame.reset_index()."
+                if columns is None
+                else f"it has {', '.join(names)}."
+            )
+        )
+    return wanted + [name for name in names if columns is None and name not in ARCHIVE_SCHEMA]

@@ -1,4 +1,10 @@
-"""Between frames and files: Arrow tables with the columns of memories, and any others."""
+"""Between frames and files: Arrow tables with the columns of memories, and any others.
+
+The header of an archive's Parquet files: whose memories they are, and under which key they are sealed.
+
+It stands in the metadata of the schema under ``memframe``, as JSON. Archives made of frames have none: such
+a frame may hold the memories of several users, or of nobody in particular.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +17,91 @@ import msgspec
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
-from memframe.archive.header import Header
 from memframe.errors import FrameError
 from memframe.frames import MEMORY_KINDS, NAMES, TEXT
+
+HEADER = b"memframe"
+_MAC = b"memframe.mac"
+
+
+class Seal(Struct, frozen=True):
+    """Key version and content format of a sealed archive.
+
+    Attributes
+    ----------
+    key_version : int
+        Of the user's key.
+    content_format : str or list of str
+        How the service stores the content, as `open_access` was told; "codec" for a codec of one's own.
+    check : str
+        The user's id, sealed: it shows whether a key is the right one before anything else is opened.
+    """
+
+    key_version: int
+    content_format: str | list[str]
+    check: str
+
+
+class Header(Struct, frozen=True):
+    """Owner of the memories in a file; ``seal`` is None if they are plain."""
+
+    user_id: str
+    seal: Seal | None = None
+
+
+class Mac(Struct, frozen=True):
+    """The authentication code of a file of a sealed archive, in the metadata of its footer.
+
+    Attributes
+    ----------
+    columns : dict of str to str
+        A digest of all cells of each column, keyed like the code.
+    n_rows : int
+    parts : list of str
+        In the file that seals a folder: the codes of the others, in order.
+    code : str
+        HMAC-SHA-256 over the header and all of the above, in hexadecimal.
+    """
+
+    columns: dict[str, str]
+    n_rows: int
+    parts: list[str] = []
+    code: str = ""
+
+
+def with_mac(mac: Mac) -> dict[bytes, bytes]:
+    """Return the entry of a footer that carries a code."""
+    return {_MAC: msgspec.json.encode(mac)}
+
+
+def mac_in(footer: Mapping[bytes, bytes]) -> Mac | None:
+    """Return the code in a footer; None if there is none, or it is unreadable."""
+    try:
+        return msgspec.json.decode(footer.get(_MAC, b""), type=Mac)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+def with_header(schema: pa.Schema, header: Header) -> pa.Schema:
+    """Add a header to a schema."""
+    return schema.with_metadata({**(schema.metadata or {}), HEADER: msgspec.json.encode(header)})
+
+
+def header_in(schema: pa.Schema) -> Header | None:
+    """Read the header of a schema; None if there is none, or it is unreadable.
+
+    >>> schema = with_header(pa.schema({"id": pa.string()}), Header("u1"))
+    >>> header_in(schema)
+    Header(user_id='u1', seal=None)
+    """
+    found = (schema.metadata or {}).get(HEADER)
+    try:
+        return found and msgspec.json.decode(found, type=Header)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
 
 ARCHIVE_SCHEMA: dict[str, pa.DataType] = {name: kind.arrow for name, kind in MEMORY_KINDS.items()}
 """Columns that every archive has, and their types."""
@@ -33,7 +120,7 @@ class Level(NamedTuple):
 
 
 class ArchiveFormat(NamedTuple):
-    """One kind of file: its functions."""
+    """Functions of one file format."""
 
     names: Callable[[Path], list[str]]
     """Path -> names of the columns, from as little of the file as can be."""
@@ -48,7 +135,7 @@ class ArchiveFormat(NamedTuple):
 
 
 def table_of(frame: pd.DataFrame) -> pa.Table:
-    """A frame of memories as a table, every column of the type it has in the archive."""
+    """Convert a frame of memories to a table with the types of the archive."""
     _check_columns(frame)
     arrays = [_array(name, frame[name]) for name in frame.columns]
     bare = frame.head(0).copy()
@@ -60,7 +147,7 @@ def table_of(frame: pd.DataFrame) -> pa.Table:
 
 
 def table_of_page(columns: Mapping[str, Sequence[Any]], names: Iterable[str]) -> pa.Table:
-    """A page of `Listing` as a table; text beside the columns of memories keeps its name."""
+    """Convert the columns of a page to a table; extra columns of text keep their names."""
     return pa.table({name: _page_array(name, columns[name]) for name in names})
 
 
@@ -95,7 +182,7 @@ def frame_of(table: pa.Table, labels: Sequence[Level] = (), columns: Collection[
 
 
 def _without_index(table: pa.Table) -> pa.Table:
-    """Leave the columns of an index where they are: `DataFrame.set_index` would take them away."""
+    """Remove pandas' index description from a table, as `set_index` would drop the columns."""
     metadata = table.schema.metadata or {}
     if PANDAS not in metadata:
         return table
@@ -119,14 +206,14 @@ def _index(frame: pd.DataFrame, levels: Sequence[Level], n_rows: int) -> pd.Inde
 
 
 def array_of(cells: Iterable[Any], kind: pa.DataType | None) -> pa.Array:
-    """Cells as an Arrow array; one name where a list of names belongs is no list of its letters."""
+    """Convert cells to an Arrow array; refuse one text in place of a list of names."""
     if kind == NAMES.arrow and any(isinstance(cell, str) for cell in cells):
         raise TypeError("text where a list of names belongs")
     return pa.array(cells, type=kind, from_pandas=True)
 
 
 def cast_column(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column as its type in the archive; one that is not of memories stays as it is."""
+    """Cast a column to its type in the archive; extra columns stay as they are."""
     kind = ARCHIVE_SCHEMA.get(name)
     if kind is None or column.type == kind:
         return column
@@ -139,7 +226,7 @@ def cast_column(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArr
 
 
 def wrong_column(path: Path, name: str, found: object) -> FrameError:
-    """The error for a column that is not what its name says."""
+    """Make the error for a column of a wrong type."""
     return FrameError(
         f"The column {name} of {path} holds {found} where {ARCHIVE_SCHEMA[name]} belongs: "
         "it was changed by another program, or is no archive of memories."
@@ -175,7 +262,7 @@ def _array(name: str, column: pd.Series[Any]) -> pa.Array:
 
 
 def tuples_of(column: pa.ChunkedArray) -> list[tuple[str, ...]]:
-    """Cells of a list column; all names at once, as Arrow makes a Python object of each cell slowly."""
+    """Convert a list column to tuples; all names at once, as Arrow converts cell by cell slowly."""
     names = iter(pc.list_flatten(column).to_numpy().tolist())
     lengths = pc.list_value_length(column).fill_null(0).to_pylist()
     return [tuple(islice(names, length)) for length in lengths]

@@ -15,11 +15,10 @@ from memframe.audit.comparison import Comparison, compare_findings
 from memframe.audit.findings import CHECKS, SEVERITIES, Check, are_figures, findings_frame, joined
 from memframe.audit.saved import SavedAudit, read_findings, records_of, writing
 from memframe.audit.withholding import labels_of
+from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError, check_kind
-from memframe.private_file import expand_path
-from memframe.report.brief import brief_html
-from memframe.report.verdict import Count, counts_of, details, headline, proposals, worst_of
-from memframe.showing import number_of
+from memframe.files import expand_path
+from memframe.report.summary import Count, brief_html, counts_of, details, headline, proposals, worst_of
 
 MAX_SHOWN = 20
 """Findings of a check that a report lists; the others it counts."""

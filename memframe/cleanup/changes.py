@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from memframe.cleanup.asked import PLANNED
 from memframe.cleanup.drafting import COPYING, HOLDING, Draft
+from memframe.display import number_of
 from memframe.plan.change import FIELDS, Change, Value, list_some, same_value
 from memframe.plan.deletes import delete_of
-from memframe.showing import number_of
 
 _ENDING = frozenset({"delete", "merge"})
 

@@ -9,7 +9,7 @@ import pandas as pd
 from msgspec import Struct
 
 from memframe.access import Access
-from memframe.answers import same_id
+from memframe.client.responses import same_id
 from memframe.errors import PlanError
 from memframe.plan.cells import cells_of, read_cell
 from memframe.plan.change import FIELDS, Label, Value, list_some, same_value

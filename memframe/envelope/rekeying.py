@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from memframe.envelope.formats import LAYOUTS, OWN, Seat
-from memframe.envelope.keys import check_key
-from memframe.envelope.layouts import Aead, Authenticated
+from memframe.envelope.detect import LAYOUTS, OWN, Seat
+from memframe.envelope.layouts import Aead, Authenticated, check_key
 from memframe.errors import ConfigError
 from memframe.secret import Secret
 
@@ -31,7 +30,7 @@ class _Turn(NamedTuple):
 
 
 class Rekeying:
-    """Carries one user's sealed content from a version of the key to the next.
+    """Reseal one user's content from one key version to the next.
 
     Parameters
     ----------
@@ -65,7 +64,7 @@ class Rekeying:
         ]
 
     def reseal(self, sealed: str) -> str | None:
-        """The same content under the new key; None where the old one does not open it."""
+        """Seal content under the new key; None if the old one does not open it."""
         for opener, sealer in self._pairs:
             plain = opener.open(sealed)
             if plain is not None:

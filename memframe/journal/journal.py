@@ -23,12 +23,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from memframe.answers import decoded
+from memframe.client.responses import decode
 from memframe.errors import JournalError, ProtocolError
 from memframe.journal.operation import STATUSES, Header, Operation, State
+from memframe.keystore import LocalCipher
 from memframe.plan.change import Change, Value
 from memframe.secret import SecretBytes
-from memframe.vault import Vault
 from memframe.wire import MemoryBlob
 
 T = TypeVar("T")
@@ -86,7 +86,7 @@ class Journal:
     """
 
     def __init__(
-        self, path: Path, header: Header, vault: Vault, database: sqlite3.Connection, text: bytes | None
+        self, path: Path, header: Header, vault: LocalCipher, database: sqlite3.Connection, text: bytes | None
     ) -> None:
         self.path, self.header = path, header
         self._vault, self._database, self._process = vault, database, os.getpid()
@@ -101,7 +101,7 @@ class Journal:
         path: Path,
         header: Header,
         entries: Iterable[Entry],
-        vault: Vault,
+        vault: LocalCipher,
         *,
         ids_before: Iterable[str] = (),
         connect: Connect = sqlite3.connect,
@@ -129,7 +129,7 @@ class Journal:
 
     @classmethod
     def open(
-        cls, path: Path, vault: Vault, *, writes: bool = False, connect: Connect = sqlite3.connect
+        cls, path: Path, vault: LocalCipher, *, writes: bool = False, connect: Connect = sqlite3.connect
     ) -> Self:
         """Open a journal; with a vault without keys only what is not sealed can be read.
 
@@ -299,7 +299,7 @@ class Journal:
 
     def _decode(self, sealed: bytes, kind: type[T], what: str, n: int | None = None) -> T:
         try:
-            return decoded(self._open(sealed, what, n), kind, what=what)
+            return decode(self._open(sealed, what, n), kind, what=what)
         except ProtocolError:
             fault = f"its {what} is of another form"
         raise _damaged(self.path, fault)

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from memframe.client.validation import refuse_unsendable
 from memframe.errors import ConfigError
-from memframe.filters import refuse_unsendable
 from memframe.frames import MEMORY_KINDS, NAMES, NUMBER, TEXT, TIME
 from memframe.plan.change import Value, same_value
 

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
-from memframe.showing import number_of
+from memframe.display import number_of
 
 Action = Literal["create", "patch", "delete", "conflict", "invalid"]
 ACTIONS: tuple[Action, ...] = get_args(Action)

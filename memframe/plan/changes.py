@@ -20,13 +20,13 @@ import numpy as np
 import pandas as pd
 
 from memframe.access import Access
+from memframe.display import number_of
 from memframe.errors import PlanError, check_kind
 from memframe.plan.cells import Cell, is_rounded, normalize, parse_times
 from memframe.plan.change import WRITES, Change, Fields, Label, Value, in_order, list_some, same_value
 from memframe.plan.current import CurrentMemory, read_current
 from memframe.plan.edited_frame import Edit, EditedFrame, RowErrors, find_edits
 from memframe.plan.plan import Plan, plan_of
-from memframe.showing import number_of
 
 OnNull = Literal["raise", "null", "skip"]
 OnConflict = Literal["raise", "mark", "mine", "theirs"]

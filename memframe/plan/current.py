@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Collection, Container, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
@@ -13,11 +13,10 @@ from itertools import islice
 from msgspec import Struct
 
 from memframe.access import Access
+from memframe.client.validation import memory_query
 from memframe.errors import NotFoundError
-from memframe.filters import memory_query
-from memframe.frames import mended, without_surrogates
-from memframe.listing import Listing
-from memframe.paging import PAGE_SIZES
+from memframe.frames import to_encodable
+from memframe.listing import PAGE_SIZES, MemoryPages
 from memframe.plan.change import Value
 from memframe.wire import MemoryBlob
 
@@ -58,7 +57,7 @@ class CurrentMemory(Struct, frozen=True):
         """
         if field == "content":
             return self.content
-        value: Value = mended(getattr(self.blob, field))
+        value: Value = to_encodable(getattr(self.blob, field))
         return tuple(dict.fromkeys(value or ())) if field == "tags" else value  # type: ignore[arg-type]  # names
 
     @property
@@ -114,17 +113,17 @@ def read_current(
 
 def _pages(access: Access, wanted: Container[str] | None = None) -> Generator[list[CurrentMemory]]:
     """List page by page; of each only what is wanted, so that nothing else is opened."""
-    listing = Listing(access, "mark")
-    with closing(listing.blobs(memory_query(access.user_id))) as pages:
-        for blobs, is_odd in pages:
+    pages = MemoryPages(access, "mark")
+    with closing(pages.records(memory_query(access.user_id))) as records:
+        for blobs, is_odd in records:
             chosen = blobs if wanted is None else [blob for blob in blobs if blob.id in wanted]
-            yield _open(listing, chosen, is_odd)
+            yield _open(pages, chosen, is_odd)
 
 
 def read_one(access: Access, memory_id: str) -> CurrentMemory | None:
     """Read one memory as it is now; None where the service has none of this id."""
     blob = _blob(access, memory_id)
-    return None if blob is None else _open(Listing(access, "mark"), [blob], is_odd=True)[0]
+    return None if blob is None else _open(MemoryPages(access, "mark"), [blob], is_odd=True)[0]
 
 
 def _read_one_by_one(access: Access, ids: Collection[str]) -> dict[str, CurrentMemory]:
@@ -133,7 +132,7 @@ def _read_one_by_one(access: Access, ids: Collection[str]) -> dict[str, CurrentM
         return {memory.id: memory for memory in found if memory}
     with ThreadPoolExecutor(N_READERS, thread_name_prefix="memframe-read") as readers:
         blobs = [blob for blob in readers.map(partial(_blob, access), ids) if blob]
-    return {memory.id: memory for memory in _open(Listing(access, "mark"), blobs, is_odd=True)}
+    return {memory.id: memory for memory in _open(MemoryPages(access, "mark"), blobs, is_odd=True)}
 
 
 def _blob(access: Access, memory_id: str) -> MemoryBlob | None:
@@ -143,9 +142,8 @@ def _blob(access: Access, memory_id: str) -> MemoryBlob | None:
         return None
 
 
-def _open(listing: Listing, blobs: Sequence[MemoryBlob], is_odd: bool) -> list[CurrentMemory]:
-    columns: Mapping[str, Sequence[bytes | str | None]] = listing.columns(list(blobs))
-    columns = without_surrogates(columns) if is_odd else columns
+def _open(pages: MemoryPages, blobs: Sequence[MemoryBlob], is_odd: bool) -> list[CurrentMemory]:
+    columns = pages.open(blobs, is_odd)
     return [
         CurrentMemory(blob, None if content is None else content.decode(), error)
         for blob, content, error in zip(blobs, columns["content"], columns["content_error"], strict=True)

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
 
 from memframe.access import Access
-from memframe.answers import same_id
+from memframe.client.responses import same_id
+from memframe.client.validation import check_id
+from memframe.display import number_of
 from memframe.errors import ConfigError, PlanError, check_kind
-from memframe.filters import checked_id
 from memframe.frames import MEMORY_KINDS
 from memframe.plan.cells import LIST_TYPES, Cell, Mask, cells_of, column_times, differs_in, read_cell
 from memframe.plan.change import FIELDS, Label, Value, list_some
-from memframe.showing import number_of
 
 Rows = NDArray[np.intp]
 
@@ -160,7 +160,7 @@ def _id_error(memory_id: object) -> str | None:
     if isinstance(memory_id, str) and _USUAL_ID.fullmatch(memory_id):
         return None
     try:
-        checked_id("id", memory_id)
+        check_id("id", memory_id)
     except ConfigError as refused:
         return f"{refused}; or leave it missing for a new memory"
     return "id holds the character NUL" if "\0" in str(memory_id) else None

@@ -21,7 +21,10 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from memframe.access import Access
+from memframe.display import number_of
 from memframe.errors import PlanError, StalePlanError
+from memframe.files import atomic_file
+from memframe.keystore import LocalCipher, open_local_cipher
 from memframe.plan.change import FIELDS, WRITES, Action, Change, format_counts, list_some, mask, same_value
 from memframe.plan.current import CurrentMemory
 from memframe.plan.render import (
@@ -33,9 +36,6 @@ from memframe.plan.render import (
     undo_note,
     wants_color,
 )
-from memframe.private_file import writing_privately
-from memframe.showing import number_of
-from memframe.vault import Vault, open_vault
 
 UTC_MINUTE = "%Y-%m-%d %H:%M UTC"
 
@@ -234,7 +234,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         PlanError
             The file cannot be written, or is something else.
         """
-        save_plan(path, self, open_vault())
+        save_plan(path, self, open_local_cipher())
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Plan:
@@ -247,7 +247,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         JournalError
             It was changed, or saved by another user or on another machine.
         """
-        return load_plan(path, open_vault())
+        return load_plan(path, open_local_cipher())
 
     def refuse_stale(self, current: Mapping[str, CurrentMemory]) -> None:
         """Refuse to go on if what the plan was made from has moved.
@@ -395,14 +395,14 @@ MARK = BEGINNING + b"1\n"
 SEALED_FOR = "the saved plan"
 
 
-def save_plan(path: str | PathLike[str], plan: Plan, vault: Vault) -> None:
+def save_plan(path: str | PathLike[str], plan: Plan, vault: LocalCipher) -> None:
     """Write a plan to a file of mode 0600, sealed."""
     target = Path(path).expanduser()
     try:
         if target.exists() and not _is_plan(target):
             raise PlanError(f"{target} is not replaced, as it is no plan: choose another path")
         sealed = vault.seal(msgspec.json.encode(plan), bound_to=SEALED_FOR)
-        with writing_privately(target) as file:
+        with atomic_file(target) as file:
             file.write(MARK + sealed)
     except OSError as fault:
         raise PlanError(f"the plan cannot be written to {target}: {fault.strerror}") from None
@@ -413,7 +413,7 @@ def _is_plan(path: Path) -> bool:
         return file.read(len(BEGINNING)) == BEGINNING
 
 
-def load_plan(path: str | PathLike[str], vault: Vault) -> Plan:
+def load_plan(path: str | PathLike[str], vault: LocalCipher) -> Plan:
     """Read back a plan that was saved."""
     source = Path(path).expanduser()
     try:

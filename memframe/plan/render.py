@@ -17,8 +17,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
+from memframe.display import NO_FORMULAS, number_of
 from memframe.plan.change import FIELDS, WRITES, Change, Value, format_counts, mask
-from memframe.showing import NO_FORMULAS, number_of
 
 CONTEXT_CHARS = 60
 """How much of what is the same is left beside a difference."""

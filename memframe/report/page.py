@@ -11,11 +11,24 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from memframe import plot
-from memframe.plot.vector import inline_svg
-from memframe.report.markup import attribute, escaped
-from memframe.report.verdict import Audited, Count, details, headline, none_found, subject_of, worst_of
-from memframe.report.wording import PROPOSALS, SEVERITIES, memories, share, words_of
-from memframe.showing import number_of
+from memframe.display import number_of
+from memframe.plot.axes import inline_svg
+from memframe.report.summary import (
+    PROPOSALS,
+    SEVERITIES,
+    Audited,
+    Count,
+    attribute,
+    details,
+    escaped,
+    headline,
+    memories,
+    none_found,
+    share,
+    subject_of,
+    words_of,
+    worst_of,
+)
 
 _HALF, _WHOLE = (5.6, 3.2), (11.4, 3.0)
 """Sizes of pictures, in inches of matplotlib, so that letters come out alike."""

@@ -19,7 +19,7 @@ from memframe.plan.render import render_run_html
 from memframe.plan.change import Change
 from memframe.plan import Plan
 from memframe.progress import Progress
-from memframe.showing import card
+from memframe.display import card
 TEXT = {TEXT!r}
 memories = pd.DataFrame({{"id": ["m1", "m2"], "content": [TEXT, TEXT], "user_id": TEXT}})
 """

@@ -18,7 +18,7 @@ CELLS = {
 import json, os
 from pathlib import Path
 import memframe as mf
-from memframe.demo.person import Person
+from memframe.demo.sample_service import Person
 from tests.panel.conftest import Seen, answer, ask
 
 told = json.loads(Path("told.json").read_text())
@@ -51,7 +51,7 @@ print(len(panel.memories))""",
 secrets = {name: getattr(panel.way.tokens, name).reveal() for name in ("access_token", "refresh_token", "memory_key")}
 secrets["code"] = redirected.partition("code=")[2].partition("&")[0]
 secrets["encryption key"] = panel.access.credentials.encryption_key.reveal()
-secrets["token"] = panel.way.client._tokens.bearer().token.reveal()
+secrets["token"] = panel.way.client._tokens.token().token.reveal()
 _ = Path("secrets.json").write_text(json.dumps(secrets))
 panel.close()""",
 }

@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 import memframe as mf
 from memframe.errors import JournalError, PlanError, StalePlanError
+from memframe.keystore import DataKey, LocalCipher
 from memframe.plan import Plan, differs, plan_of
 from memframe.plan.change import ACTIONS, FIELDS, Change
 from memframe.plan.current import CurrentMemory, read_current
 from memframe.plan.plan import load_plan, save_plan
 from memframe.runtime import Runtime
 from memframe.secret import Secret
-from memframe.vault import DataKey, Vault
 from memframe.wire import MemoryBlob
 from tests.plan.conftest import sent
 
@@ -49,7 +49,7 @@ def plan_with(*records, **fields):
 
 
 def vault_of(key="0f1e" * 16):
-    return Vault((DataKey(Secret(key)),))
+    return LocalCipher((DataKey(Secret(key)),))
 
 
 def stored(**fields):

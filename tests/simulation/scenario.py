@@ -18,11 +18,11 @@ from memframe.access import Access
 from memframe.apply import Run, apply_plan, resume_run
 from memframe.envelope import Envelope
 from memframe.journal import RunDirectory
+from memframe.keystore import DataKey, LocalCipher
 from memframe.plan import Plan, current
 from memframe.plan.change import Change
 from memframe.runtime import Runtime
 from memframe.secret import Secret
-from memframe.vault import DataKey, Vault
 from memframe.wire import Credentials
 from tests.simulation import world as wire_faults
 from tests.simulation.world import (
@@ -62,7 +62,7 @@ class Stage:
         self.home = tempfile.TemporaryDirectory(prefix="memframe-simulation-", dir=place)
         self.folder = Path(self.home.name) / "runs"
         self.journal = Path(self.home.name) / "run.journal"
-        self.vault = Vault((DataKey(Secret("5a" * 32)),))
+        self.vault = LocalCipher((DataKey(Secret("5a" * 32)),))
         self.envelopes = {version: envelope_of(version) for version in KEYS}
 
     def clear(self):
@@ -81,7 +81,7 @@ class Stage:
             sleep=world.sleep,
             now=lambda: NOW,
             chance=lambda: 0.5,
-            open_vault=lambda: self.vault,
+            open_local_cipher=lambda: self.vault,
             folder=self.folder,
             connect=partial(sqlite3.connect, factory=Database),
         )

@@ -27,7 +27,7 @@ from memframe.audit.junk import (
 from memframe.audit.junk.repeats import find_repeats
 from memframe.audit.junk.signs import ACTIONS, Kind, Sign, quoted
 from memframe.audit.texts import text_column, texts_with, without_long_contents
-from memframe.columns import texts
+from memframe.frames import texts
 
 _JUDGES: tuple[tuple[Callable[[str], Sign | None], tuple[str, ...]], ...] = (
     (emptiness.judge_emptiness, (emptiness.MARKS,)),

@@ -1,0 +1,419 @@
+"""`Client`: one method for each call of the API, for one developer account; `connect` makes it from the settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from copy import copy
+from os import PathLike
+from typing import Any, Self, TypeVar, Unpack
+
+from msgspec import UNSET, Struct, UnsetType
+
+from memframe import wire
+from memframe.client.auth import TokenProvider
+from memframe.client.responses import Response, decode, require_same_id
+from memframe.client.retry import SharedRateLimiter
+from memframe.client.transport import JSON_BODY, Transport
+from memframe.client.validation import check_id, memory_query, of_user, refuse_unsendable
+from memframe.display import card
+from memframe.errors import MemframeError, NotFoundError, ProtocolError
+from memframe.runtime import Runtime
+from memframe.secret import Secret, SecretBytes, as_secret, as_secret_if_text
+from memframe.settings import find_client_settings
+from memframe.wire import AccessRequest, Credentials, MemoryBlob, MemoryBlobResponse
+
+T = TypeVar("T")
+
+
+class Client:
+    """The HTTP side of one developer account. Made by `memframe.connect`.
+
+    The token is fetched when first needed and renewed once, for all threads together, when the service
+    says that it has expired. Reads are tried again on passing trouble, writes never.
+
+    Parameters
+    ----------
+    base_url : str
+        Address of the API, with ``/api/v1``.
+    api_key : Secret
+        The developer's permanent key.
+    auth_url : str, optional
+        Address of the OAuth server.
+    token_lifetime_s : int, optional
+        Wished lifetime of tokens in seconds; None leaves it to the service.
+    transport : Transport, optional
+        How requests travel.
+
+    Attributes
+    ----------
+    restore_days : int
+        For how many days the service restores deleted memories under their ids and times, as it said beside the
+        credentials; 0 where it does not offer that, which is no part of the specification.
+    runtime : Runtime
+        For tests: the clock, chance and places of all that is done with this client.
+
+    Examples
+    --------
+    >>> client.access_request(request_id).status
+    'approved'
+    >>> client.tags(access.user_id)[0].name
+    'birds'
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: Secret,
+        *,
+        auth_url: str | None = None,
+        token_lifetime_s: int | None = None,
+        transport: Transport | None = None,
+    ) -> None:
+        self.base_url = base_url
+        self.auth_url = auth_url
+        self._transport = transport or Transport()
+        self._transport.mask(api_key)
+        self._tokens = TokenProvider(base_url, api_key, token_lifetime_s, self._transport)
+        self.restore_days = 0
+        self.runtime = Runtime()
+
+    def __repr__(self) -> str:
+        return f"<memframe.Client {self.base_url}>"
+
+    def _repr_html_(self) -> str:
+        return card("Client", {"API": self.base_url, "OAuth server": self.auth_url})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; the client can be used again and opens new ones."""
+        self._transport.close()
+
+    def rate_limited(self, limiter: SharedRateLimiter) -> AbstractContextManager[None]:
+        """Send all reads of the block through a rate limiter, in every thread."""
+        return self._transport.rate_limited(limiter)
+
+    def without_retries(self) -> Client:
+        """Return this client, token included, without retries of refused reads."""
+        twin = copy(self)
+        twin._transport = self._transport.without_retries()  # noqa: SLF001 - of the same class
+        return twin
+
+    def sign_in(self) -> wire.TokenResponse:
+        """Exchange the API key for a fresh token, which all further calls use.
+
+        Calling it is optional, as the first call does it; it checks the key.
+
+        Returns
+        -------
+        wire.TokenResponse
+            With ``expires_at`` in UTC.
+
+        Raises
+        ------
+        AuthError
+            The service refuses the key.
+        """
+        return self._tokens.issue()
+
+    def send(self, endpoint: wire.Endpoint, ids: Mapping[str, str], **parts: Any) -> Response:
+        """Make one call and return its response, whatever its status; a 401 renews the token and sends it again.
+
+        `apply` writes with it, as it decides by the status.
+        """
+        url = self.base_url + endpoint.fill(**{name: check_id(name, value) for name, value in ids.items()})
+        return self._tokens.send(endpoint.method, url, transport=self._transport, **parts)
+
+    def to_error(self, response: Response, endpoint: wire.Endpoint) -> MemframeError:
+        """Make the error of a response outside 2xx."""
+        return self._transport.to_error(response, endpoint)
+
+    def _call(
+        self,
+        endpoint: wire.Endpoint,
+        kind: type[T],
+        *,
+        params: Mapping[str, str] | None = None,
+        body: Struct | None = None,
+        **ids: str,
+    ) -> T:
+        request = {"params": params} if body is None else {"data": wire.encode(body), "headers": JSON_BODY}
+        response = self.send(endpoint, ids, **request)
+        content = self._transport.require_success(response, endpoint, call=_name_call(endpoint, ids))
+        return decode(content, kind, what=endpoint)
+
+    def _body_fields(self, memory_key: Secret, **fields: Any) -> dict[str, Any]:
+        """Check the fields of a body, and mask the memory key in messages."""
+        fields["memory_key"] = memory_key
+        refuse_unsendable(fields)
+        self._transport.mask(memory_key)
+        return fields
+
+    # -- access requests
+
+    def create_access_request(self, memory_key: Secret | str, reason: str) -> AccessRequest:
+        """Ask a user for access to their memories.
+
+        Parameters
+        ----------
+        memory_key : Secret or str
+            The user's memory key, from the OAuth exchange.
+        reason : str
+            What the user reads before deciding.
+        """
+        memory_key = as_secret(memory_key)
+        body = wire.AccessRequestCreate(**self._body_fields(memory_key, reason=reason))
+        return self._call(wire.CREATE_REQUEST, AccessRequest, body=body)
+
+    def access_requests(self) -> list[AccessRequest]:
+        """Return all access requests of this developer account; a list in pages is followed to its end."""
+        page = self._call(wire.LIST_REQUESTS, wire.AccessRequestList)
+        found, cursors = page.items, set()
+        while page.next_cursor:
+            if page.next_cursor in cursors:
+                raise ProtocolError(f"{wire.LIST_REQUESTS}: the service gave the same cursor twice")
+            cursors.add(page.next_cursor)
+            params = {"cursor": page.next_cursor}
+            page = self._call(wire.LIST_REQUESTS, wire.AccessRequestList, params=params)
+            found = [*found, *page.items]
+        return found
+
+    def access_request(self, request_id: str) -> AccessRequest:
+        """Fetch one access request, with its current status."""
+        request = self._call(wire.GET_REQUEST, AccessRequest, request_id=request_id)
+        return require_same_id(request, what=wire.GET_REQUEST, id=request_id)
+
+    def credentials(self, request_id: str) -> Credentials:
+        """Fetch the keys to the memories of an approved request.
+
+        Raises
+        ------
+        AccessError
+            The request is not approved, or belongs to another developer.
+        """
+        ids = {"request_id": request_id}
+        endpoint = wire.GET_CREDENTIALS
+        response = self.send(endpoint, ids)
+        body = self._transport.require_success(response, endpoint, call=_name_call(endpoint, ids))
+        keys = decode(body, Credentials, what=endpoint)
+        self.restore_days = _restore_days(response)
+        self._transport.mask_until_unmasked(keys.memory_key, keys.encryption_key)
+        return keys
+
+    def unmask(self, keys: Credentials) -> None:
+        """Stop masking the keys of one call of `credentials` in messages; those of its other calls stay masked."""
+        self._transport.unmask(keys.memory_key, keys.encryption_key)
+
+    # -- memories
+
+    def memory_blobs(
+        self,
+        user_id: str,
+        *,
+        tags: Iterable[str] | None = None,
+        search: str | None = None,
+        min_importance: float | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> wire.MemoryPage:
+        """Fetch one page of a user's memories, content sealed.
+
+        The filters are those of `load_memories`. ``limit`` is how many memories the page shall have, 10 where
+        nothing is said; ``cursor`` is ``next_cursor`` of the page before.
+        """
+        query = memory_query(user_id, tags=tags, search=search, min_importance=min_importance)
+        with self.request_page(query, limit, cursor) as page:
+            return decode(page.read(), wire.MemoryPage, what=wire.LIST_MEMORIES)
+
+    def request_page(
+        self, query: Mapping[str, str], limit: int | None = None, cursor: str | None = None
+    ) -> PendingPage:
+        """Request a page of memories without waiting for it; `memory_query` makes the query."""
+        paging = {"limit": None if limit is None else str(limit), "cursor": cursor}
+        params = {**query, **{name: value for name, value in paging.items() if value is not None}}
+        return PendingPage(self.base_url + wire.LIST_MEMORIES.path, params, self._tokens, self._transport)
+
+    def memory_blob(self, user_id: str, memory_id: str) -> MemoryBlob:
+        """Fetch one memory, content sealed."""
+        blob = self._call(wire.GET_MEMORY, MemoryBlob, params=of_user(user_id), memory_id=memory_id)
+        return require_same_id(blob, what=wire.GET_MEMORY, id=memory_id, user_id=user_id)
+
+    def create_memory_blob(
+        self, user_id: str, *, memory_key: Secret | str, content: str, **fields: Unpack[wire.MemoryEdits]
+    ) -> MemoryBlobResponse:
+        """Create one memory; ``content`` is sent as it is, not sealed."""
+        memory_key = as_secret(memory_key)
+        body = wire.MemoryCreate(
+            **of_user(user_id), **self._body_fields(memory_key, content=content, **fields)
+        )
+        created = self._call(wire.CREATE_MEMORY, MemoryBlobResponse, body=body)
+        return require_same_id(created, what=wire.CREATE_MEMORY, user_id=user_id)
+
+    def update_memory_blob(
+        self,
+        user_id: str,
+        memory_id: str,
+        *,
+        memory_key: Secret | str,
+        content: str | UnsetType = UNSET,
+        **fields: Unpack[wire.MemoryEdits],
+    ) -> MemoryBlobResponse:
+        """Change the given fields only; None clears one. ``tags`` replaces the whole list."""
+        memory_key = as_secret(memory_key)
+        body = wire.MemoryPatch(
+            **of_user(user_id), **self._body_fields(memory_key, content=content, **fields)
+        )
+        changed = self._call(wire.UPDATE_MEMORY, MemoryBlobResponse, body=body, memory_id=memory_id)
+        return require_same_id(changed, what=wire.UPDATE_MEMORY, id=memory_id, user_id=user_id)
+
+    def delete_memory_blob(self, user_id: str, memory_id: str) -> None:
+        """Delete one memory for good."""
+        endpoint = wire.DELETE_MEMORY
+        ids = {"memory_id": memory_id}
+        response = self.send(endpoint, ids, params=of_user(user_id))
+        body = self._transport.require_success(response, endpoint, call=_name_call(endpoint, ids))
+        if body.reveal().strip() and not decode(body, wire.Deleted, what=endpoint).success:
+            raise ProtocolError(
+                f"{endpoint}: answered {response.status} but not success; read the memory again"
+            )
+
+    # -- tags
+
+    def tags(self, user_id: str) -> list[wire.Tag]:
+        """Fetch all tags of a user."""
+        return self._call(wire.LIST_TAGS, wire.TagList, params=of_user(user_id)).items
+
+    def tag(self, user_id: str, tag_id: str) -> wire.Tag:
+        """Fetch one tag of a user."""
+        tag = self._call(wire.TAG, wire.Tag, params=of_user(user_id), tag_id=tag_id)
+        return require_same_id(tag, what=wire.TAG, id=tag_id)
+
+
+class PendingPage:
+    """A page of memories that was requested; `read` waits for it. Used as a context manager.
+
+    The loaders decode one page while the service prepares the next.
+    """
+
+    def __init__(
+        self, url: str, params: Mapping[str, str], tokens: TokenProvider, transport: Transport
+    ) -> None:
+        self._url, self._params, self._tokens, self._transport = url, params, tokens, transport
+        self._bearer = tokens.token()
+        self._pending = transport.send_ahead(url, auth=self._bearer, params=params)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._pending:
+            self._pending.close()
+
+    def read(self) -> SecretBytes:
+        """Return the JSON of the page; once.
+
+        Raises
+        ------
+        ServiceError, NoAnswerError, ProtocolError
+            As `Client.memory_blobs`.
+        """
+        response = self._tokens.send(
+            "GET",
+            self._url,
+            transport=self._transport,
+            bearer=self._bearer,
+            pending=self._pending,
+            params=self._params,
+        )
+        return self._transport.require_success(response, wire.LIST_MEMORIES)
+
+
+def _name_call(endpoint: wire.Endpoint, ids: Mapping[str, str]) -> str:
+    """Name a call for messages with the ids that were asked for, as one of them may be wrong."""
+    return f"{endpoint.method} {endpoint.fill(**ids)}"
+
+
+def _restore_days(response: Response) -> int:
+    days = response.headers.get(wire.RESTORE_DAYS, "")
+    return int(days) if re.fullmatch(r"[0-9]{1,4}", days) else 0
+
+
+def connect(
+    base_url: str | None = None,
+    *,
+    api_key: str | Secret | None = None,
+    auth_url: str | None = None,
+    token_lifetime_s: int | None = None,
+    ca_bundle: str | PathLike[str] | None = None,
+) -> Client:
+    """Make a client for one developer account.
+
+    What is not given comes from ``MEMFRAME_BASE_URL``, ``MEMFRAME_API_KEY`` and ``MEMFRAME_AUTH_URL``,
+    then from the OS keyring, then (addresses only) from the user's config file. Nothing is sent yet.
+
+    Parameters
+    ----------
+    base_url : str, optional
+        Address of the API, with ``/api/v1``; https, or http to this machine.
+    api_key : str or Secret, optional
+        The developer's permanent key.
+    auth_url : str, optional
+        Address of the OAuth server, which may be another.
+    token_lifetime_s : int, optional
+        Wished lifetime of tokens in seconds.
+    ca_bundle : str or path, optional
+        File or folder with the root certificates that are trusted instead of the usual ones, where an organisation
+        signs its own. Otherwise ``REQUESTS_CA_BUNDLE`` may name one. Proxies come from ``HTTPS_PROXY`` and
+        ``NO_PROXY``.
+
+    Raises
+    ------
+    ConfigError
+        A setting is missing, malformed or unsafe.
+
+    Examples
+    --------
+    >>> connect("http://127.0.0.1:8000/api/v1/", api_key="mf_key_of_this_example")
+    <memframe.Client http://127.0.0.1:8000/api/v1>
+    """
+    api_key = as_secret_if_text(api_key)
+    settings = find_client_settings(base_url=base_url, api_key=api_key, auth_url=auth_url)
+    return Client(
+        settings.base_url,
+        settings.api_key,
+        auth_url=settings.auth_url,
+        token_lifetime_s=token_lifetime_s,
+        transport=Transport(ca_bundle=ca_bundle),
+    )
+
+
+def connect_and_sign_in(
+    base_url: str | None = None, *, api_key: str | Secret | None = None, auth_url: str | None = None
+) -> Client:
+    """Return a client whose key was proved; an address without ``/api/v1`` is tried with it.
+
+    The parameters are those of `connect`. The key goes to the longer address of the same host only after that
+    has answered as an API does.
+
+    Raises
+    ------
+    ConfigError, AuthError, NoAnswerError
+        As in `connect` and `Client.sign_in`.
+    """
+    api_key = as_secret_if_text(api_key)
+    client = connect(base_url, api_key=api_key, auth_url=auth_url)
+    try:
+        client.sign_in()
+    except NotFoundError as error:
+        client.close()
+        if error.api_url is None:
+            raise
+        client = connect(error.api_url, api_key=api_key, auth_url=auth_url)
+        client.sign_in()
+    return client

@@ -1,0 +1,176 @@
+"""Bearer tokens: fetched on first use, renewed once for all threads after a 401."""
+
+from __future__ import annotations
+
+import re
+import threading
+from http import HTTPStatus
+from typing import Any
+
+import requests
+from msgspec import UNSET
+from requests.auth import AuthBase
+
+from memframe.client.connections import PendingRequest
+from memframe.client.responses import Response, decode
+from memframe.client.transport import JSON_BODY, Transport
+from memframe.errors import (
+    ConfigError,
+    MemframeError,
+    NoAnswerError,
+    NotFoundError,
+    ProtocolError,
+    ServiceError,
+)
+from memframe.secret import Secret
+from memframe.wire import ISSUE_TOKEN, LIST_REQUESTS, TokenRequest, TokenResponse, encode
+
+
+class BearerAuth(AuthBase):
+    """Put the token on a request; as an auth object it cannot be overridden by a netrc file.
+
+    Attributes
+    ----------
+    token : Secret
+    n_uses : int
+        Requests that carry it.
+    """
+
+    def __init__(self, token: Secret, n_uses: int = 0) -> None:
+        self.token = token
+        self.n_uses = n_uses
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = f"Bearer {self.token.reveal()}"
+        return request
+
+
+class TokenProvider:
+    """Fetch and renew the tokens of a client, and send requests with them.
+
+    Parameters
+    ----------
+    base_url : str
+    api_key : Secret
+    lifetime_s : int or None
+        Wished lifetime in seconds; None leaves it to the service.
+    transport : Transport
+    """
+
+    def __init__(self, base_url: str, api_key: Secret, lifetime_s: int | None, transport: Transport) -> None:
+        self._base_url = base_url
+        self._url = base_url + ISSUE_TOKEN.path
+        self._request = TokenRequest(api_key, UNSET if lifetime_s is None else _check_lifetime(lifetime_s))
+        self._transport = transport
+        self._bearer: BearerAuth | None = None
+        self._renewing = threading.Lock()
+
+    def issue(self) -> TokenResponse:
+        """Exchange the key for a fresh token and use it from now on."""
+        token = self._fetch()
+        self._bearer = BearerAuth(token.token)
+        return token
+
+    def _fetch(self) -> TokenResponse:
+        body = encode(self._request)
+        try:
+            response = self._transport.send("POST", self._url, data=body, headers=JSON_BODY, is_read=True)
+        except NoAnswerError as silent:  # the request that needs the token was not sent
+            raise NoAnswerError(str(silent), sent=False) from None
+        try:
+            body = self._transport.require_success(response, ISSUE_TOKEN)
+            token = decode(body, TokenResponse, what=ISSUE_TOKEN)
+        except (ServiceError, ProtocolError) as refused:
+            is_elsewhere = isinstance(refused, ProtocolError) or refused.status in {404, 405}
+            api_url = self._find_api() if is_elsewhere else None
+            if api_url is None:
+                raise
+            raise _wrong_address(self._base_url, api_url) from None
+        self._transport.mask(token.token)
+        _refuse_unfit(token.token)
+        return token
+
+    def _find_api(self) -> str | None:
+        """Return the address below this one at which an API asks for a token; no secret is sent to find out."""
+        if self._base_url.endswith(API_PATH):
+            return None
+        api_url = self._base_url.removesuffix(API_PATH.rpartition("/")[0]) + API_PATH
+        try:
+            response = self._transport.without_retries().send("GET", api_url + LIST_REQUESTS.path)
+        except MemframeError:
+            return None
+        return api_url if response.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN} else None
+
+    def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        transport: Transport,
+        bearer: BearerAuth | None = None,
+        pending: PendingRequest | None = None,
+        **parts: Any,
+    ) -> Response:
+        """Send a request with the token, and again with a renewed one after a 401.
+
+        A second 401 is final if no other request carried that token. If others did, they may have used it up, as some
+        services issue tokens for a few requests: the last attempt has a token of its own.
+
+        Parameters
+        ----------
+        bearer, pending : optional
+            The token and the request that were sent ahead.
+        """
+        bearer = bearer or self.token()
+        response = transport.send(method, url, auth=bearer, pending=pending, **parts)
+        if response.status == HTTPStatus.UNAUTHORIZED:
+            bearer = self.token(refused=bearer)
+            response = transport.send(method, url, auth=bearer, **parts)
+        if response.status == HTTPStatus.UNAUTHORIZED and bearer.n_uses > 1:
+            bearer = BearerAuth(self._fetch().token, n_uses=1)
+            response = transport.send(method, url, auth=bearer, **parts)
+            self._bearer = bearer
+        return response
+
+    def token(self, *, refused: BearerAuth | None = None) -> BearerAuth:
+        """Return the current token; the first thread that was refused renews it for all."""
+        with self._renewing:
+            if self._bearer is None or self._bearer is refused:
+                self.issue()
+            assert self._bearer is not None  # noqa: S101 - for the type checker: issue sets it or raises
+            self._bearer.n_uses += 1
+            return self._bearer
+
+
+API_PATH = "/api/v1"
+"""Path of the API in the addresses of the specification."""
+
+
+def _wrong_address(base_url: str, api_url: str) -> NotFoundError:
+    error = NotFoundError(
+        f"{ISSUE_TOKEN}: there is no API at {base_url}, but there is one at {api_url}: give that as base_url",
+        status=HTTPStatus.NOT_FOUND,
+        endpoint=str(ISSUE_TOKEN),
+    )
+    error.api_url = api_url
+    return error
+
+
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+
+
+def _refuse_unfit(token: Secret) -> None:
+    """Refuse an empty token, and one whose line ends could forge headers."""
+    if not _TOKEN.fullmatch(token.reveal()):
+        raise ProtocolError(
+            f"{ISSUE_TOKEN}: the answer's token is empty or cannot stand in a header. Check that base_url is the "
+            "address of the API; if it is, tell the operator of the service"
+        )
+
+
+def _check_lifetime(lifetime_s: object) -> int:
+    if not isinstance(lifetime_s, int) or isinstance(lifetime_s, bool) or lifetime_s < 1:
+        raise ConfigError(
+            f"token_lifetime_s={lifetime_s!r}: give whole seconds from 1, or None to leave it to the service"
+        )
+    return lifetime_s

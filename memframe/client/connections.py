@@ -1,0 +1,291 @@
+"""Connection pool: proxies, trusted certificates, open connections, and network errors in words.
+
+`requests` chooses proxy and certificates and holds the pools; urllib3 sends the request. `requests.Session.send` is
+left out, as it spends time on redirects, cookies and hooks, which memframe does not use.
+"""
+
+from __future__ import annotations
+
+import functools
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.client import HTTPException, HTTPResponse, parse_headers
+from os import PathLike
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Retry, Timeout, exceptions
+from urllib3.connection import HTTPConnection
+from urllib3.exceptions import ConnectTimeoutError, NewConnectionError, ProtocolError, ProxyError, SSLError
+
+from memframe.errors import ConfigError, NoAnswerError
+from memframe.files import expand_path
+
+CONNECT_TIMEOUT_S = 5.0
+READ_TIMEOUT_S = 60.0
+
+_BEFORE_SENDING = (
+    ConnectTimeoutError,  # among them NewConnectionError: refused, or no such host
+    ProxyError,  # the proxy itself, or the tunnel through it
+    ssl.SSLCertVerificationError,
+)
+"""Errors that come before a byte of the request was sent. Others may come later: a TLS error, for one, can come in
+the middle of a response."""
+
+_ADVICE = {
+    True: "Try again later",
+    False: "Try again later; a write may have been carried out, so read before you repeat one",
+}
+"""Next step after a missing response, by whether the request is a read."""
+
+
+def to_no_answer_error(url: str, broken: Exception, *, is_read: bool) -> NoAnswerError:
+    """Say what broke without urllib3's own text, which holds the URL with search text and ids.
+
+    ``is_read`` says that the request writes nothing, so that it may be sent again.
+    """
+    unsent = any(isinstance(cause, _BEFORE_SENDING) for cause in _causes(broken))
+    return NoAnswerError(_message(urlsplit(url).netloc, broken, _ADVICE[is_read]), sent=not unsent)
+
+
+def _causes(broken: BaseException | None) -> Iterator[BaseException]:
+    """Give an error and its causes: urllib3 keeps what it caught in ``reason`` or in ``args``."""
+    while broken is not None:
+        yield broken
+        inner = (getattr(broken, "reason", None), *broken.args, broken.__cause__, broken.__context__)
+        broken = next((cause for cause in inner if isinstance(cause, BaseException)), None)
+
+
+def _is_distrusted(broken: Exception) -> bool:
+    return any(isinstance(cause, ssl.SSLCertVerificationError) for cause in _causes(broken))
+
+
+def _message(host: str, broken: Exception, advice: str) -> str:
+    cause = getattr(broken, "reason", broken)
+    if isinstance(cause, SSLError) and not _is_distrusted(broken):
+        return (
+            f"TLS with {host} failed or broke. Check the port, and that it speaks https: a service on this machine "
+            f"may have an address with http://. {advice}"
+        )
+    if isinstance(cause, SSLError):
+        return (
+            f"cannot trust {host}: its TLS certificate does not verify. If your organisation signs its own, "
+            "pass the file with its root certificate as ca_bundle, or set REQUESTS_CA_BUNDLE to it"
+        )
+    if isinstance(cause, ProxyError):
+        return (
+            f"cannot reach {host} through the proxy that HTTPS_PROXY or ALL_PROXY names. Check that variable, or "
+            "name the host in NO_PROXY"
+        )
+    if isinstance(cause, NewConnectionError):
+        return f"cannot reach {host}. Check the address, and that the service is running"
+    if isinstance(cause, ConnectTimeoutError):
+        return f"cannot reach {host}: no connection within {CONNECT_TIMEOUT_S:g} s. Check address and network"
+    if isinstance(cause, exceptions.TimeoutError):
+        return f"{host} went silent for {READ_TIMEOUT_S:g} s. {advice}"
+    return f"{host} broke off in the middle of an answer ({type(cause).__name__}). {advice}"
+
+
+MAX_CONNECTIONS = 64
+"""Open connections to one service."""
+
+
+class PendingRequest:
+    """A request that was sent ahead of reading its response; it owns its connection until `close`.
+
+    urllib3 has no public way to send now and read later, so this class takes a connection from the pool and
+    returns it with two of the pool's private methods. This is the only place that calls them;
+    `test_a_request_is_sent_ahead_of_its_response` fails if urllib3 changes them.
+    """
+
+    def __init__(self, pool: HTTPConnectionPool) -> None:
+        self._pool = pool
+        self._connection = cast("HTTPConnection", pool._get_conn())  # noqa: SLF001 - as the class says
+        self._is_unread = True
+
+    @property
+    def needs_proxy(self) -> bool:
+        """True if a proxy has to open a tunnel before anything is sent."""
+        return bool(self._connection.is_closed and self._pool.proxy)
+
+    def send(self, request: requests.PreparedRequest, target: str) -> None:
+        """Send the request, which has no body."""
+        connection = self._connection
+        connection.timeout = CONNECT_TIMEOUT_S if connection.is_closed else READ_TIMEOUT_S
+        with _raise_as_urllib3():
+            connection.request(str(request.method), target, headers=request.headers, preload_content=False)
+        connection.timeout = READ_TIMEOUT_S
+
+    @contextmanager
+    def response(self) -> Iterator[BaseHTTPResponse]:
+        """Give the response, once; the block reads it to its end.
+
+        Raises
+        ------
+        urllib3.exceptions.HTTPError
+            No response, or a part of one.
+        """
+        with _raise_as_urllib3(), self._connection.getresponse() as response:
+            yield response
+        self._is_unread = False
+
+    def close(self) -> None:
+        """Return the connection to its pool, once; an unread response is cut off."""
+        if self._is_unread:
+            self._connection.close()
+        self._pool._put_conn(self._connection)  # noqa: SLF001 - as the class says
+
+
+class FinalResponse(HTTPResponse):
+    """Skip interim responses (RFC 9110, 15.2), of which http.client skips status 100 only, and malformed header lines.
+
+    urllib3 logs malformed lines together with the whole URL, which holds the user's id and search text.
+    """
+
+    def begin(self) -> None:
+        super().begin()
+        self.msg.defects.clear()
+        self.msg.set_payload("")
+
+    def _read_status(self) -> tuple[str, int, str]:
+        while True:
+            line: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]  # the stubs leave it out
+            if not HTTPStatus.SWITCHING_PROTOCOLS < line[1] < HTTPStatus.OK:
+                return line
+            parse_headers(self.fp)
+
+
+@contextmanager
+def _raise_as_urllib3() -> Iterator[None]:
+    """Raise errors of a connection as `urllib3.HTTPConnectionPool.urlopen` does."""
+    try:
+        yield
+    except (OSError, HTTPException) as broken:
+        raise ProtocolError("Connection aborted.", broken) from broken
+
+
+class ConnectionPool(HTTPAdapter):
+    """Connections to all services that a client speaks to, by origin.
+
+    Parameters
+    ----------
+    trust_env : bool
+        Whether proxies and certificates may come from the environment.
+    ca_bundle : str or None
+        File or folder with the root certificates that are trusted instead of the usual ones.
+    """
+
+    def __init__(self, *, trust_env: bool, ca_bundle: str | None) -> None:
+        super().__init__(pool_maxsize=MAX_CONNECTIONS)
+        self._options_to = functools.partial(connection_options, trust_env=trust_env, ca_bundle=ca_bundle)
+        self._pool_to = functools.cache(self._pool)
+
+    def request(self, request: requests.PreparedRequest, *, retries: Retry) -> BaseHTTPResponse:
+        """Send a request whose URL and headers are encoded; the body of the response is still to be read.
+
+        Raises
+        ------
+        urllib3.exceptions.HTTPError
+            No response.
+        """
+        pool, target = self._route(request)
+        return pool.urlopen(
+            str(request.method),
+            target,
+            body=request.body,
+            headers=request.headers,
+            retries=retries,
+            timeout=Timeout(connect=CONNECT_TIMEOUT_S, read=READ_TIMEOUT_S),
+            redirect=False,
+            assert_same_host=False,  # the pool was chosen by the host
+            preload_content=False,
+        )
+
+    def send_ahead(self, request: requests.PreparedRequest) -> PendingRequest | None:
+        """Send a request without a body, whose response is read later; None if a proxy has to be asked first.
+
+        Raises
+        ------
+        urllib3.exceptions.HTTPError
+            It could not be sent.
+        """
+        pool, target = self._route(request)
+        pending = PendingRequest(pool)
+        if pending.needs_proxy:
+            pending.close()
+            return None
+        try:
+            pending.send(request, target)
+        except BaseException:  # Ctrl-C as well: the pool gets its connection back
+            pending.close()
+            raise
+        return pending
+
+    def close(self) -> None:
+        """Close the connections; the next request opens new ones."""
+        self._pool_to.cache_clear()
+        super().close()
+
+    def _route(self, request: requests.PreparedRequest) -> tuple[HTTPConnectionPool, str]:
+        """Return the pool of a request's origin, and its path with the query."""
+        parts = urlsplit(str(request.url))
+        origin, path = f"{parts.scheme}://{parts.netloc}", parts.path or "/"
+        return self._pool_to(origin), f"{path}?{parts.query}" if parts.query else path
+
+    def _pool(self, origin: str) -> HTTPConnectionPool:
+        options = self._options_to(origin)
+        verify, cert = options["verify"], options["cert"]
+        request = requests.PreparedRequest()
+        request.prepare_url(origin, None)
+        found = self.get_connection_with_tls_context(request, verify, proxies=options["proxies"], cert=cert)
+        pool = cast("HTTPConnectionPool", found)
+        self.cert_verify(pool, origin, verify, cert)  # type: ignore[no-untyped-call]  # the stubs forgot it
+        pool.ConnectionCls = _with_final_responses(pool.ConnectionCls)
+        return pool
+
+
+@functools.cache
+def _with_final_responses(kind: type[HTTPConnection]) -> type[HTTPConnection]:
+    return type(kind.__name__, (kind,), {"response_class": FinalResponse})
+
+
+def connection_options(origin: str, *, trust_env: bool, ca_bundle: str | None) -> dict[str, Any]:
+    """Choose proxy and certificates for an origin: from the arguments, else from the environment.
+
+    The environment does not count for plain http, which is spoken to this machine only. A netrc file never counts.
+
+    Raises
+    ------
+    ConfigError
+        The environment names certificates that are not there.
+
+    Examples
+    --------
+    >>> connection_options("https://m.example", trust_env=False, ca_bundle="root.pem")
+    {'proxies': {}, 'verify': 'root.pem', 'cert': None}
+    """
+    if not trust_env or origin.startswith("http://"):
+        return {"proxies": {}, "verify": ca_bundle or True, "cert": None}
+    found = requests.Session().merge_environment_settings(origin, {}, None, ca_bundle, None)
+    if isinstance(found["verify"], str):
+        check_ca_bundle("REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE", found["verify"])
+    return {name: found[name] for name in ("proxies", "verify", "cert")}
+
+
+def check_ca_bundle(name: str, ca_bundle: str | PathLike[str]) -> str:
+    """Return the path of root certificates, which must exist; ``name`` is the setting for the error message.
+
+    Raises
+    ------
+    ConfigError
+    """
+    path = expand_path(ca_bundle)
+    if not path.exists():
+        raise ConfigError(
+            f"{name} names {ca_bundle}, which is not there: correct it, or leave it out to trust the usual certificates"
+        )
+    return str(path)

@@ -1,0 +1,229 @@
+"""Retries of reads, and the rate limiter of runs.
+
+On a 429 the limiter halves the number of requests in flight; every success raises it by a fraction, up to the number
+of workers. It waits as long as the service asks, else longer each time, with full jitter. Retries are paid from a
+budget that only success refills: a service that is down costs some 35 retries in all, not four a row.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
+
+from urllib3 import HTTPHeaderDict, HTTPResponse
+from urllib3.exceptions import InvalidHeader
+from urllib3.util import Retry
+
+MAX_RETRY_AFTER_S = 300
+
+
+class ReadRetry(Retry):
+    """urllib3's policy, but ignore a malformed Retry-After instead of raising."""
+
+    def is_retry(self, method: str, status_code: int, has_retry_after: bool = False) -> bool:
+        """Retry listed statuses only: urllib3 retries others, too, if they send Retry-After."""
+        return status_code in self.status_forcelist and super().is_retry(method, status_code, has_retry_after)
+
+    def after_waiting(self, headers: HTTPHeaderDict) -> ReadRetry:
+        """Wait as a refusal asks, and return the policy for the attempts that are left."""
+        refusal = HTTPResponse(headers=headers)
+        left = self.increment("GET", response=refusal)
+        left.sleep(refusal)
+        return left
+
+    def parse_retry_after(self, retry_after: str) -> float:
+        """Seconds to wait, from 0 to ``retry_after_max``."""
+        return retry_after_s({"Retry-After": retry_after}) or 0
+
+
+def read_retry() -> ReadRetry:
+    """Make the policy for refused reads: at most 5 retries, after 0.3 s doubling to 20 s, or as Retry-After says."""
+    return ReadRetry(
+        total=5,
+        connect=0,
+        read=0,
+        other=0,
+        allowed_methods={"GET"},
+        status_forcelist={429, 502, 503, 504},
+        backoff_factor=0.3,
+        backoff_max=20,
+        backoff_jitter=0.2,
+        retry_after_max=MAX_RETRY_AFTER_S,
+        redirect=False,
+        raise_on_status=False,
+    )
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of a Retry-After header, from 0 to `MAX_RETRY_AFTER_S`; None without a valid one.
+
+    >>> [retry_after_s({"Retry-After": text}) for text in ("7", "86400", "soon")]
+    [7.0, 300.0, None]
+    """
+    text = headers.get("Retry-After")
+    try:
+        return None if text is None else float(_WAITING.parse_retry_after(text))
+    except (InvalidHeader, ValueError, OverflowError):
+        return None
+
+
+_WAITING = Retry(retry_after_max=MAX_RETRY_AFTER_S)
+
+
+BUDGET = 500.0
+COST_OF_TROUBLE = 14.0
+COST_OF_THROTTLING = 5.0
+GAIN = 1.0
+"""What success at the first attempt adds to the budget; success after retries pays these back."""
+
+TROUBLE_S = 0.2, 5.0
+THROTTLING_S = 1.0, 20.0
+"""First and longest wait, in seconds, if the service asks for none."""
+
+TOO_MANY = 429
+
+
+class RateLimiter:
+    """The rate of one run: requests in flight, waits, and the budget of retries; for one thread at a time.
+
+    Parameters
+    ----------
+    workers : int
+        The most requests in flight.
+    clock, sleep, chance : callable
+        Seconds that only grow; waits so many of them; a number from 0 to 1.
+
+    Examples
+    --------
+    >>> limiter = RateLimiter(8, clock=lambda: 0.0)
+    >>> limiter.throttled(wait_s=2)
+    True
+    >>> limiter.limit, limiter.hold_s
+    (4, 2.0)
+    """
+
+    def __init__(
+        self,
+        workers: int,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._workers = workers
+        self._limit = float(workers)
+        self._clock, self.sleep, self._chance = clock, sleep, chance
+        self._free_at = clock()
+        self._budget = BUDGET
+        self._n_failures = 0
+
+    @property
+    def limit(self) -> int:
+        """How many requests may be in flight."""
+        return int(self._limit)
+
+    @property
+    def hold_s(self) -> float:
+        """Seconds until the next request may leave."""
+        return max(0.0, self._free_at - self._clock())
+
+    def wait(self) -> None:
+        """Sleep until the next request may leave."""
+        if hold_s := self.hold_s:
+            self.sleep(hold_s)
+            self._free_at = self._clock()  # whatever a clock makes of fractions
+
+    def throttled(self, wait_s: float | None) -> bool:
+        """Slow down after a 429; return False once the budget is spent."""
+        if not self.hold_s:  # those in flight at the same time say the same thing
+            self._limit = max(1.0, self._limit / 2)
+        return self._trouble(wait_s, THROTTLING_S, COST_OF_THROTTLING)
+
+    def failed(self, wait_s: float | None) -> bool:
+        """Wait before the next request; return False once the budget is spent."""
+        return self._trouble(wait_s, TROUBLE_S, COST_OF_TROUBLE)
+
+    def succeeded(self, n_throttled: int = 0, n_failed: int = 0) -> None:
+        """Speed up after a success, which came after so many retries."""
+        self._n_failures = 0
+        self._limit = min(float(self._workers), self._limit + 1 / self._limit)
+        paid = n_throttled * COST_OF_THROTTLING + n_failed * COST_OF_TROUBLE
+        self._budget = min(BUDGET, self._budget + (paid or GAIN))
+
+    def _trouble(self, wait_s: float | None, bounds_s: tuple[float, float], cost: float) -> bool:
+        if wait_s is None:
+            first_s, longest_s = bounds_s
+            wait_s = self._chance() * min(longest_s, first_s * 2**self._n_failures)
+        self._n_failures = min(self._n_failures + 1, 10)
+        self._free_at = max(self._free_at, self._clock() + wait_s)
+        if self._budget < cost:
+            return False
+        self._budget -= cost
+        return True
+
+
+class HasStatus(Protocol):
+    """A response, as far as the rate limiter reads it."""
+
+    @property
+    def status(self) -> int: ...
+
+
+R = TypeVar("R", bound=HasStatus)
+
+
+class SharedRateLimiter:
+    """A rate limiter for the threads of one run.
+
+    Parameters
+    ----------
+    limiter : RateLimiter
+        Used by nothing else.
+    """
+
+    def __init__(self, limiter: RateLimiter) -> None:
+        self._limiter = limiter
+        self._changed = threading.Condition()
+        self._n_inside = 0
+
+    def call(self, send: Callable[[], R], wait_s: Callable[[R], float | None]) -> R:
+        """Call `send` until its response is not a 429 or the budget is spent, and return the response.
+
+        Parameters
+        ----------
+        send : callable
+            Sends the request once.
+        wait_s : callable
+            Response -> seconds that it asks to wait; None if it does not say.
+        """
+        n_throttled = 0
+        while True:
+            with self._slot():
+                response = send()
+            with self._changed:
+                if response.status != TOO_MANY:
+                    self._limiter.succeeded(n_throttled)
+                elif self._limiter.throttled(wait_s(response)):
+                    n_throttled += 1
+                    continue
+                self._changed.notify_all()
+                return response
+
+    @contextmanager
+    def _slot(self) -> Iterator[None]:
+        with self._changed:
+            while self._n_inside >= self._limiter.limit:
+                self._changed.wait()
+            self._n_inside += 1
+        try:
+            while hold_s := self._limiter.hold_s:  # which others may have made longer meanwhile
+                self._limiter.sleep(hold_s)
+            yield
+        finally:
+            with self._changed:
+                self._n_inside -= 1
+                self._changed.notify()

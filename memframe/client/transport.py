@@ -1,0 +1,306 @@
+"""One HTTP exchange: send a request, read the whole response, raise failures as errors of `memframe.errors`.
+
+Redirects are not followed, cookies not kept; timeouts are finite and the size of a response is bounded. Reads are
+retried (the call for a token counts as one), writes never. No message holds a secret or query text.
+
+Broken connections are retried here and refusals by status in urllib3, which waits as the service asks. urllib3 could
+do both, but it logs each broken connection with the whole URL, which holds the user's id and search text.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import version
+from os import PathLike
+from typing import Any, NoReturn
+from urllib.parse import urlencode, urlsplit
+
+import requests
+from requests.auth import AuthBase
+from requests.structures import CaseInsensitiveDict
+from urllib3 import BaseHTTPResponse
+from urllib3.exceptions import HTTPError
+
+from memframe.client.connections import ConnectionPool, PendingRequest, check_ca_bundle, to_no_answer_error
+from memframe.client.responses import Response, to_service_error
+from memframe.client.retry import TOO_MANY, ReadRetry, SharedRateLimiter, read_retry, retry_after_s
+from memframe.display import printable
+from memframe.errors import AnswerTooLargeError, ConfigError, MemframeError, ProtocolError
+from memframe.secret import Secret, SecretBytes, hide_frames
+
+JSON_BODY = {"Content-Type": "application/json"}
+FORM_BODY = {"Content-Type": "application/x-www-form-urlencoded"}
+
+MAX_RESPONSE_BYTES = 256 * 1024 * 1024
+
+
+READ_ATTEMPTS = 3
+"""Attempts of a read whose response is missing or cut off."""
+
+
+class Transport:
+    """HTTP by the rules of this module.
+
+    Parameters
+    ----------
+    retry : ReadRetry, optional
+        Policy for GET.
+    trust_env : bool
+        Whether proxies and certificates may come from the environment.
+    ca_bundle : str or path, optional
+        File or folder with the root certificates that are trusted instead of the usual ones.
+
+    Raises
+    ------
+    ConfigError
+        There is nothing at `ca_bundle`.
+    """
+
+    def __init__(
+        self,
+        *,
+        retry: ReadRetry | None = None,
+        trust_env: bool = True,
+        ca_bundle: str | PathLike[str] | None = None,
+    ) -> None:
+        self._secrets: list[Secret] = []
+        self._mutex = threading.Lock()
+        trusted = None if ca_bundle is None else check_ca_bundle("ca_bundle", ca_bundle)
+        self._headers = {
+            "User-Agent": f"memframe/{version('memframe')}",
+            "Accept": "application/json",
+            "Accept-Encoding": "gzip, deflate",
+        }
+        self._retry = retry or read_retry()
+        self._retry_but_429 = self._retry.new(status_forcelist={*self._retry.status_forcelist} - {TOO_MANY})
+        self._limiters: list[SharedRateLimiter] = []
+        self._pool_of = functools.cache(
+            lambda _process: ConnectionPool(trust_env=trust_env, ca_bundle=trusted)
+        )
+
+    def _pool(self) -> ConnectionPool:
+        """Return the pool of this process: two that share a connection after a fork would mix up responses."""
+        return self._pool_of(os.getpid())
+
+    @contextmanager
+    def rate_limited(self, limiter: SharedRateLimiter) -> Iterator[None]:
+        """Send all reads of the block through a rate limiter, which also repeats those refused with 429.
+
+        Of several blocks the one that began last counts, in whichever order they end.
+        """
+        with self._mutex:
+            self._limiters.append(limiter)
+        try:
+            yield
+        finally:
+            with self._mutex:
+                self._limiters.remove(limiter)
+
+    @property
+    def _limiter(self) -> SharedRateLimiter | None:
+        return next(reversed([*self._limiters]), None)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            "open connections, and the keys beside them, are not pickled: connect() in each process"
+        )
+
+    def without_retries(self) -> Transport:
+        """Return a transport on the same connections that does not retry refusals by status."""
+        twin = Transport(retry=self._retry.new(total=0))
+        twin._pool_of, twin._secrets, twin._mutex = self._pool_of, self._secrets, self._mutex
+        return twin
+
+    @hide_frames
+    def mask(self, *secrets: Secret | None) -> None:
+        """Mask these in messages from now on, should the service echo one."""
+        with self._mutex:
+            self._secrets += [secret for secret in secrets if secret and secret not in self._secrets]
+
+    @hide_frames
+    def mask_until_unmasked(self, *secrets: Secret) -> None:
+        """Mask these in messages until `unmask` was called as often as this."""
+        with self._mutex:
+            self._secrets += secrets
+
+    @hide_frames
+    def unmask(self, *secrets: Secret) -> None:
+        """Undo one `mask_until_unmasked`: of a million users, only the keys in use are searched for in messages."""
+        with self._mutex:
+            for secret in secrets:
+                if secret in self._secrets:
+                    self._secrets.remove(secret)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool().close()
+
+    @hide_frames
+    def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        is_read: bool | None = None,
+        pending: PendingRequest | None = None,
+        **parts: Any,
+    ) -> Response:
+        """Send one request and read the whole response, whatever its status.
+
+        Parameters
+        ----------
+        method, url : str
+        is_read : bool, optional
+            Whether the request writes nothing, so that it may be sent again; by default for GET only.
+        pending : PendingRequest, optional
+            What `send_ahead` has sent; it is read as the first attempt, and closed by the caller.
+        **parts
+            ``auth``, ``params``, ``data`` and ``headers``, as in `requests`.
+
+        Raises
+        ------
+        NoAnswerError
+            Not reached, cut off or silent; for a read, after `READ_ATTEMPTS`.
+        ProtocolError
+            The response is larger than `MAX_RESPONSE_BYTES`.
+        ConfigError
+            The request cannot be encoded.
+        """
+        failure: MemframeError
+        is_read = method == "GET" if is_read is None else is_read
+        limiter = self._limiter if method == "GET" else None
+        policy = self._policy(method, is_read)
+        for _ in range(READ_ATTEMPTS if is_read else 1):
+            attempt = functools.partial(self._attempt, method, url, policy, pending, parts)
+            try:
+                return limiter.call(attempt, _retry_after_s) if limiter else attempt()
+            except HTTPError as broken:
+                failure = to_no_answer_error(url, broken, is_read=is_read)
+            except (requests.RequestException, UnicodeError) as unfit:
+                failure = _unencodable(url, unfit)
+                break
+            pending = None
+        raise failure  # outside of except: the cause holds the URL, the token and the body
+
+    @hide_frames
+    def send_ahead(self, url: str, **parts: Any) -> PendingRequest | None:
+        """Send a GET whose response `send` reads later, so that the service prepares it meanwhile.
+
+        No thread waits for it: one that did would compete for the interpreter's lock in the middle of other work.
+        None if it could not be sent, as `send` then tries again and says why; and behind a rate limiter, which
+        counts requests under way.
+        """
+        if self._limiter:
+            return None
+        try:
+            return self._pool().send_ahead(self._prepare("GET", url, **parts))
+        except (HTTPError, requests.RequestException, UnicodeError):
+            return None
+
+    def _attempt(
+        self,
+        method: str,
+        url: str,
+        policy: ReadRetry,
+        pending: PendingRequest | None,
+        parts: Mapping[str, Any],
+    ) -> Response:
+        if pending:
+            with pending.response() as raw:
+                response = _read(raw, _host(url))
+            if not (policy.total and policy.is_retry(method, response.status)):
+                return response
+            policy = policy.after_waiting(response.headers)
+        with self._pool().request(self._prepare(method, url, **parts), retries=policy) as raw:
+            return _read(raw, _host(url))
+
+    def _prepare(
+        self,
+        method: str,
+        url: str,
+        *,
+        auth: AuthBase | None = None,
+        params: Mapping[str, str] | None = None,
+        data: SecretBytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> requests.PreparedRequest:
+        """Build the request without the checks of `requests`, which take as long as urllib3 takes to send it."""
+        request = requests.PreparedRequest()
+        request.method, request.body = method, None if data is None else data.reveal()
+        request.url = f"{url}?{urlencode(params)}" if params else url
+        request.headers = CaseInsensitiveDict({**self._headers, **(headers or {})})
+        return auth(request) if auth else request
+
+    def _policy(self, method: str, is_read: bool) -> ReadRetry:
+        """Return the retry policy of a request; 429 is left to the rate limiter and to the call for a token."""
+        if is_read and method != "GET":
+            return self._retry_but_429.new(allowed_methods={method})
+        return self._retry_but_429 if self._limiter else self._retry
+
+    def require_success(self, response: Response, what: object, *, call: str | None = None) -> SecretBytes:
+        """Return the body of a 2xx response to ``what``; raise the error of any other, which names the ``call``."""
+        if 200 <= response.status < 300:
+            return response.body
+        raise self.to_error(response, what, call=call)
+
+    def to_error(self, response: Response, what: object, *, call: str | None = None) -> MemframeError:
+        """Make the error of a response outside 2xx to ``what``."""
+        if 300 <= response.status < 400:
+            target = self.printable(_redirect_host(response))
+            return ProtocolError(
+                f"{response.host} answered {response.status}, a redirect to {target}. memframe follows none, as a "
+                "write would be lost and a key could go astray; use the final address as base_url or auth_url"
+            )
+        return to_service_error(response, what=what, printable=self.printable, call=call)
+
+    def printable(self, text: str) -> str:
+        """Make text of the service safe to print, with our secrets masked."""
+        with self._mutex:
+            secrets = [*self._secrets]
+        for secret in secrets:
+            text = text.replace(secret.reveal(), "••••••")
+        return printable(text)
+
+
+def _retry_after_s(response: Response) -> float | None:
+    return retry_after_s(response.headers)
+
+
+def _read(response: BaseHTTPResponse, host: str) -> Response:
+    """Read a response to its end, but never much more than `MAX_RESPONSE_BYTES`.
+
+    In one piece if its length is declared and it is not compressed.
+    """
+    declared = None if "Content-Encoding" in response.headers else response.length_remaining
+    if declared is None:
+        body = SecretBytes(response.read(MAX_RESPONSE_BYTES + 1))
+    elif declared <= MAX_RESPONSE_BYTES:
+        body = SecretBytes(response.read())
+    if (len(body) if declared is None else declared) > MAX_RESPONSE_BYTES:
+        raise AnswerTooLargeError(
+            f"{host} sends more than {MAX_RESPONSE_BYTES >> 20} MiB in one answer; "
+            "ask for smaller pages with page_size="
+        )
+    return Response(response.status, response.headers, body, host)
+
+
+def _redirect_host(redirect: Response) -> str:
+    try:
+        return urlsplit(redirect.headers.get("Location", "")).hostname or "another place on the same host"
+    except ValueError:
+        return "a malformed address"
+
+
+def _unencodable(url: str, unfit: Exception) -> ConfigError:
+    return ConfigError(
+        f"a request to {_host(url)} could not be made ({type(unfit).__name__}): an address, an id or a text "
+        "that was passed cannot travel over HTTP. Check them for broken characters"
+    )
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc
