@@ -22,10 +22,10 @@ from msgspec.structs import replace
 import memframe as mf
 from memframe.journal import Header, Journal, Operation, RunDirectory
 from memframe.journal.runs import _list_runs, _purge_runs
+from memframe.keystore import DataKey, LocalCipher
 from memframe.plan.change import Change
 from memframe.runtime import Runtime
 from memframe.secret import Secret
-from memframe.keystore import DataKey, LocalCipher
 from memframe.wire import MemoryBlob
 from tests.canaries import spellings
 from tests.simulation.scenario import STAGE, deletes, patches

@@ -210,9 +210,12 @@ def read_service_state(access: Access, plan: Plan) -> ServiceState:
         if memory_id is not None
     ]
     if not plan.counts.get("create"):
-        state = ServiceState(access, read_current(access, ids), frozenset())
+        with_content = any(change.compares_content for change in plan.writes)
+        current = read_current(access, ids, with_content=with_content)
+        state = ServiceState(access, current, frozenset())
     else:
-        wanted, current, ids_before = set(ids), {}, set()
+        wanted, ids_before = set(ids), set()
+        current = {}
         for one in iter_current(access):
             ids_before.add(one.id)
             if one.id in wanted:

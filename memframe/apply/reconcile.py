@@ -240,7 +240,8 @@ def _read_written(
     ids = {str(op.id) for op in written}
     if any(op.action == "create" for op in written):
         return {memory.id: memory for memory in fingerprints.list_new(access, ids)}
-    return read_current(access, ids)
+    with_content = any(op.change.compares_content for op in written)
+    return read_current(access, ids, with_content=with_content)
 
 
 def _verify(

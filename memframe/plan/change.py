@@ -101,6 +101,12 @@ class Change(Struct, frozen=True, kw_only=True):
         }
 
     @property
+    def compares_content(self) -> bool:
+        """Whether the content of a memory must be opened to tell if it is as the change expects it."""
+        compared = (self.before, self.after, *self.relies_on.values())
+        return any("content" in fields for fields in compared)
+
+    @property
     def label(self) -> str:
         """Name the row as the caller knows it, else the memory.
 

@@ -84,7 +84,7 @@ def iter_current(access: Access) -> Iterator[CurrentMemory]:
 
 
 def read_current(
-    access: Access, ids: Iterable[str], *, n_known: int | None = None
+    access: Access, ids: Iterable[str], *, n_known: int | None = None, with_content: bool = True
 ) -> dict[str, CurrentMemory]:
     """Read memories as they are now, by id; an id that the service does not have is no key.
 
@@ -94,45 +94,49 @@ def read_current(
     ids : iterable of str
     n_known : int, optional
         How many memories the user has, as far as is known.
+    with_content : bool
+        Whether to open their content, which takes most of the time.
     """
     wanted = dict.fromkeys(ids)
     n_rounds = math.ceil(len(wanted) / N_READERS)
     if math.ceil((n_known or len(wanted)) / PAGE_SIZES[0]) >= n_rounds:
-        return _read_one_by_one(access, wanted)
+        return _read_one_by_one(access, wanted, with_content)
     found: dict[str, CurrentMemory] = {}
-    with closing(_pages(access, wanted)) as pages:
-        for page in islice(
-            pages, n_rounds
-        ):  # from then on, asking for each is sooner, however many there are
+    with closing(_pages(access, wanted, with_content)) as pages:
+        # from then on, asking for each is sooner, however many there are
+        for page in islice(pages, n_rounds):
             found |= {memory.id: memory for memory in page}
             if len(found) == len(wanted):
                 return found
         is_whole = next(pages, None) is None
-    return found if is_whole else found | _read_one_by_one(access, wanted.keys() - found.keys())
-
-
-def _pages(access: Access, wanted: Container[str] | None = None) -> Generator[list[CurrentMemory]]:
-    """List page by page; of each only what is wanted, so that nothing else is opened."""
-    pages = MemoryPages(access, "mark")
-    with closing(pages.records(memory_query(access.user_id))) as records:
-        for blobs, is_odd in records:
-            chosen = blobs if wanted is None else [blob for blob in blobs if blob.id in wanted]
-            yield _open(pages, chosen, is_odd)
+    return found if is_whole else found | _read_one_by_one(access, wanted.keys() - found.keys(), with_content)
 
 
 def read_one(access: Access, memory_id: str) -> CurrentMemory | None:
     """Read one memory as it is now; None where the service has none of this id."""
     blob = _blob(access, memory_id)
-    return None if blob is None else _open(MemoryPages(access, "mark"), [blob], is_odd=True)[0]
+    return None if blob is None else _open(access, [blob])[0]
 
 
-def _read_one_by_one(access: Access, ids: Collection[str]) -> dict[str, CurrentMemory]:
+def _pages(
+    access: Access, wanted: Container[str] | None = None, with_content: bool = True
+) -> Generator[list[CurrentMemory]]:
+    """List page by page; of each only what is wanted, so that nothing else is opened."""
+    with closing(MemoryPages(access, "mark").records(memory_query(access.user_id))) as records:
+        for blobs, is_odd in records:
+            chosen = blobs if wanted is None else [blob for blob in blobs if blob.id in wanted]
+            yield _open(access, chosen, is_odd) if with_content else [*map(CurrentMemory, chosen)]
+
+
+def _read_one_by_one(access: Access, ids: Collection[str], with_content: bool) -> dict[str, CurrentMemory]:
     if len(ids) <= 1:  # not worth a thread
-        found = [read_one(access, memory_id) for memory_id in ids]
-        return {memory.id: memory for memory in found if memory}
-    with ThreadPoolExecutor(N_READERS, thread_name_prefix="memframe-read") as readers:
-        blobs = [blob for blob in readers.map(partial(_blob, access), ids) if blob]
-    return {memory.id: memory for memory in _open(MemoryPages(access, "mark"), blobs, is_odd=True)}
+        blobs = [_blob(access, memory_id) for memory_id in ids]
+    else:
+        with ThreadPoolExecutor(N_READERS, thread_name_prefix="memframe-read") as readers:
+            blobs = [*readers.map(partial(_blob, access), ids)]
+    there = [blob for blob in blobs if blob]
+    found = _open(access, there) if with_content else map(CurrentMemory, there)
+    return {memory.id: memory for memory in found}
 
 
 def _blob(access: Access, memory_id: str) -> MemoryBlob | None:
@@ -142,9 +146,15 @@ def _blob(access: Access, memory_id: str) -> MemoryBlob | None:
         return None
 
 
-def _open(pages: MemoryPages, blobs: Sequence[MemoryBlob], is_odd: bool) -> list[CurrentMemory]:
-    columns = pages.open(blobs, is_odd)
+def _open(access: Access, blobs: Sequence[MemoryBlob], is_odd: bool = True) -> list[CurrentMemory]:
+    """Open the contents of memories, of which some may hold halves of surrogate pairs where `is_odd`."""
+    if is_odd:
+        columns = MemoryPages(access, "mark").open(blobs)
+        plain, errors = columns["content"], columns["content_error"]
+    else:
+        opened = access.envelope.open_many([blob.content for blob in blobs])
+        plain, errors = opened.plain, [*map(opened.errors.get, range(len(blobs)))]
     return [
         CurrentMemory(blob, None if content is None else content.decode(), error)
-        for blob, content, error in zip(blobs, columns["content"], columns["content_error"], strict=True)
+        for blob, content, error in zip(blobs, plain, errors, strict=True)
     ]
