@@ -48,11 +48,11 @@ class Calls:
 def main():
     from write import keeper
 
-    with tempfile.TemporaryDirectory() as state, keeper(delay_ms=0) as base_url:
+    with tempfile.TemporaryDirectory() as state, keeper(delay_ms=0) as server:
         os.environ["XDG_STATE_HOME"] = state
         import memframe as mf
 
-        access = mf.open_access(mf.connect(base_url, api_key="mf_benchmark"), "r1")
+        access = mf.open_access(mf.connect(server["base_url"], api_key=server["api_key"]), "r1")
         for title in ("warm", "after"):
             with Calls() as load:
                 frame = mf.load_memories(access, limit=1, progress=False)
