@@ -127,7 +127,8 @@ def _notes(frame: EditedFrame, builder: ChangeBuilder) -> Iterator[str]:
     if frame.unknown:
         yield f"Not written, as a memory has no such columns: {list_some(frame.unknown)}"
     new = np.flatnonzero([memory_id is None for memory_id in frame.ids])
-    given = {name: frame.is_given(name, new) for name in (*frame.read_only, "updated_at") if name in frame}
+    columns = [name for name in (*frame.read_only, "updated_at") if name in frame] if len(new) else []
+    given = {name: frame.is_given(name, new) for name in columns}
     names = [name for name, mask in given.items() if mask.any()]
     if names:
         n_new = int(np.logical_or.reduce([given[name] for name in names]).sum())
@@ -285,7 +286,7 @@ class NullPolicy:
 def _creates(frame: EditedFrame, null_policy: NullPolicy) -> Iterator[Change]:
     """Make a create of each row without an id; what is missing in it is not sent."""
     rows = np.flatnonzero([memory_id is None for memory_id in frame.ids])
-    cells = {name: frame.cells(name, rows) for name in frame.fields}
+    cells = {name: frame.cells(name, rows) for name in frame.fields} if len(rows) else {}
     for number, row in enumerate(rows.tolist()):
         label = frame.label(row)
         row_cells = {name: column[number] for name, column in cells.items()}

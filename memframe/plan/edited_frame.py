@@ -356,10 +356,11 @@ class _LoadedRows:
 
     def _edits_at(self, places: Rows) -> Iterator[Edit]:
         rows = self._rows[places]
-        cells = {name: self._frame.cells(name, rows) for name in self._differs}
-        base = {name: self._newest.column(name).take(places).astype(object).array for name in self._differs}
+        edited = {name: mask for name, mask in self._differs.items() if mask[places].any()}
+        cells = {name: self._frame.cells(name, rows) for name in edited}
+        base = {name: self._newest.column(name).take(places).astype(object).array for name in edited}
         for number, (place, row) in enumerate(zip(places, rows.tolist(), strict=True)):
-            names = [name for name, mask in self._differs.items() if mask[place]]
+            names = [name for name, mask in edited.items() if mask[place]]
             yield Edit(
                 row=self._frame.label(row),
                 id=self._frame.ids[row],
@@ -370,6 +371,8 @@ class _LoadedRows:
 
 def _edits_without_baseline(frame: EditedFrame, rows: Rows) -> Iterator[Edit]:
     """Return rows of a state that was not loaded: all of their cells may have been edited."""
+    if not len(rows):
+        return
     cells = {name: frame.cells(name, rows) for name in frame.fields}
     moments = {
         name: column_times(frame.column(name, rows)) for name in ("created_at", "updated_at") if name in frame

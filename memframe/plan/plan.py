@@ -162,7 +162,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         """How many changes of each action."""
         return dict(Counter(change.action for change in self.records))
 
-    @property
+    @cached_property
     def writes(self) -> tuple[Change, ...]:
         """The changes that send something; the others are conflicts and what is invalid."""
         return tuple(change for change in self.records if change.action in WRITES)
