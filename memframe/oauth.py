@@ -1,13 +1,8 @@
-"""The user's authorization: address, PKCE, pasted or loopback answer, code exchange.
+"""OAuth 2.0 authorization: address, PKCE, pasted or loopback callback (RFC 8252, section 7.3), code exchange.
 
-An attempt is one call of `OAuthFlow.authorization_url`: it makes a fresh ``state`` and a fresh PKCE
-verifier, and only the newest attempt can be finished, once. Where the answer comes back by hand, the
-whole redirected address is the better thing to paste, as its state proves that it belongs to this
-attempt; a bare code is accepted too and rests on PKCE.
-
-What comes back from an authorization: the redirected address with its code, or a refusal.
-
-A listener on this machine for one OAuth answer (RFC 8252, section 7.3).
+An attempt is one call of `OAuthFlow.authorization_url`: it makes a fresh ``state`` and a fresh PKCE verifier. Only the
+newest attempt can be finished, once. To finish by hand, paste the whole redirected address, as its state proves that
+it belongs to this attempt; a bare code is accepted too and is protected by PKCE alone.
 """
 
 from __future__ import annotations

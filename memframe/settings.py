@@ -1,4 +1,4 @@
-"""Settings: arguments, environment, keyring and a file of the user's, in one order for everything.
+"""Settings: arguments, environment, keyring and the user's file, in one order for everything.
 
 A setting is looked for in
 
@@ -9,17 +9,12 @@ A setting is looked for in
 4. ``config.toml`` in the user's configuration folder, which holds no secrets. A file in the working
    directory is never read: it may have come with somebody else's project.
 
-The first source that has it decides, even if what it has is refused: an empty variable is an error and
-not a reason to look further. Sources behind the one that answers are not opened, so that a script with
-everything in its environment never waits for a keyring to be unlocked.
+The first source that has it decides, even if its value is refused: an empty variable is an error. Sources behind it
+are not opened, so that a script with everything in its environment never waits for a keyring to be unlocked.
 
-A stored secret belongs to the address that it was stored for: an ``api_key`` from the keyring goes only
-to the keyring's ``base_url``, a ``client_secret`` only to its ``auth_url`` and only for its
-``client_id``. Arguments and variables speak for one process, and are sent where that process says.
-
-Sources: the places where settings are kept, and what stands in each.
-
-The order and the meaning are told in `memframe.settings`; here is only the reading.
+A stored secret belongs to the address that it was stored for: an ``api_key`` from the keyring is sent only to the
+keyring's ``base_url``, a ``client_secret`` only to its ``auth_url`` and only for its ``client_id``. Arguments and
+variables are for one process, and are sent where that process says.
 """
 
 from __future__ import annotations

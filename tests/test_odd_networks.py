@@ -7,7 +7,7 @@ import socket
 import ssl
 import threading
 import zlib
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from itertools import takewhile
 
 import pytest
@@ -20,7 +20,7 @@ from memframe import wire
 from memframe.client import connections
 from memframe.client.auth import BearerAuth
 from memframe.client.transport import READ_ATTEMPTS, Transport
-from memframe.secret import Secret
+from memframe.secret import Secret, SecretBytes
 from tests.clear_errors import Case, assert_clear
 from tests.faults import cut
 from tests.strangers import SECRETS, TOKEN, USER_ID, client_of
@@ -94,6 +94,32 @@ def test_an_answer_that_breaks_http_is_one_that_broke_off(answer):
         attempt = tags_at(f"http://127.0.0.1:{port}/api/v1")
         assert_clear(no_answer(attempt, f"127.0.0.1:{port}", "broke off in the middle", "Try again"))
         assert len(heads) == READ_ATTEMPTS  # the call for a token writes nothing
+
+
+@pytest.mark.parametrize(
+    "head", [b"HTTP/1.1 200 OK\r\nX-Slow: ", JSON_HEAD + b"Content-Length: 100000\r\n\r\n"]
+)
+def test_an_answer_that_dribbles_is_cut_off(head, monkeypatch):
+    monkeypatch.setattr(connections, "RESPONSE_TIMEOUT_S", 0.4)
+    hung_up = threading.Event()
+
+    def dribble(connection):
+        read_request(connection)
+        with suppress(OSError):
+            connection.sendall(head)
+            while not hung_up.wait(0.02):
+                connection.sendall(b"x")
+        return connection
+
+    with raw_server(b"", dribble) as (port, _), closing(Transport()) as transport:
+        try:
+            with pytest.raises(
+                mf.NoAnswerError, match=r"took more than 0\.4 s for one answer|broke off"
+            ) as caught:
+                transport.send("POST", f"http://127.0.0.1:{port}/", data=SecretBytes(b""))
+        finally:
+            hung_up.set()
+    assert caught.value.sent
 
 
 NOTHING_THERE = b'{"items": [], "token": "t", "expires_at": "2031-01-01T00:00:00Z"}'

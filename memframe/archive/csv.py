@@ -1,14 +1,13 @@
-"""CSV: for spreadsheets, which take a cell that begins with ``=`` for a formula and run it.
+"""CSV for spreadsheets, without live formulas.
 
-No text is left to them as such: one that begins with ``= + - @``, their full-width forms, a tab, a line
-end or NUL gets an apostrophe in front, and so does one that begins with an apostrophe, so that loading
-takes away exactly what was added. The same goes for what follows a semicolon, a tab or a line end inside a
-text: a spreadsheet that splits at semicolons heeds no quotes around cells that commas divide. Text stands in
-quotes, which also keeps empty text (``""``) apart from a missing one. Lists are JSON.
+A spreadsheet runs a cell that begins with ``=`` as a formula. Text that begins with ``= + - @``, their full-width
+forms, a tab, a line end or NUL gets an apostrophe in front, and so does text that begins with an apostrophe, so that
+loading removes exactly what was added. The same holds after a semicolon, a tab or a line end inside a text, as a
+spreadsheet that splits at semicolons ignores quotes around cells that commas divide. Text is quoted, which keeps
+empty text (``""``) apart from missing text. Lists are JSON.
 
-What `DataFrame.to_csv` wrote is read as well. It is known by the index, which stands in front under no name, or
-by lists as Python shows them: ``('a', 'b')``. Its text is taken as it is, and what is empty is missing there, as
-pandas does not tell the two apart.
+Files of `DataFrame.to_csv` are read as well. They are recognized by an unnamed first column, the index, or by lists as
+Python shows them: ``('a', 'b')``. Empty text is missing there, as pandas does not distinguish the two.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""JSON Lines: one memory a line, for every tool that reads JSON."""
+"""JSON Lines: one memory a line."""
 
 from __future__ import annotations
 

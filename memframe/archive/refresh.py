@@ -1,18 +1,13 @@
-"""A second export of the same user: it writes only the files in which something has changed.
+"""Refresh of an archive: write only the files in which a memory changed, and say what changed.
 
-The service cannot say what changed since, so that all memories are listed; what is saved is the writing, and
-what is won is the knowledge of what was added, changed and gone. Rows stay in the file in which they were, and
-new ones join the file that they are listed after, up to `PART_ROWS`: an archive that is refreshed keeps the
-order of the service, as one that is exported anew does.
+The service cannot say what changed, so all memories are listed; what is saved is the writing. Rows stay in their
+file, and new ones join the file after which they are listed, up to `PART_ROWS`, so that a refreshed archive keeps the
+order of the service. Unchanged files are linked into a folder beside the archive, which replaces it when it is
+complete; a crash before leaves the old archive.
 
-Files that did not change are linked, not copied, into a folder beside the archive, which takes its place when
-it is whole. A crash before leaves the old archive as it was.
-
-What changed since an archive was written, and which of its files a row belongs to.
-
-Rows are known by hashes of their id and of all they say, 25 bytes a row, so that an archive of any size is
-compared in bounded memory. Python draws the key of its hashes anew for each process; that two texts share one
-of 64 bits is less likely than a broken disk, and would only spoil the counts: what is written is what came.
+Rows are compared by hashes of their id and all cells, 25 bytes a row, so that an archive of any size is compared in
+bounded memory. Python chooses the key of its hashes anew for each process, so nobody can prepare two texts that
+share one.
 """
 
 from __future__ import annotations

@@ -1,25 +1,18 @@
-"""Sealed archives: what people wrote, under the user's own key; the rest in the open.
+"""Sealed archives: what people wrote is under the user's own key, the rest in the open.
 
-Sealed are ``title``, ``summary``, ``content`` and each name in ``tags``. In the open stay what an archive is
-sorted, counted and compared by, and what tells nothing that was said: ``id``, ``user_id``, ``tag_ids``,
-``importance``, ``confidence``, ``source``, ``created_at``, ``updated_at`` and ``content_error``.
+Sealed are ``title``, ``summary``, ``content`` and each name in ``tags``. In the open are the columns by which an
+archive is sorted, counted and compared: ``id``, ``user_id``, ``tag_ids``, ``importance``, ``confidence``, ``source``,
+``created_at``, ``updated_at`` and ``content_error``.
 
-Content stays as the service stores it, to the letter, where the key opens it: nothing is sealed twice.
-Content that the service stores in the open, or that did not open, is sealed as it stands, behind the mark
-`AS_STORED`; so nothing is lost which an older key may still open. All other text is in memframe's own
-layout (see `memframe.envelope.layouts.Own`), bound to user and key version.
+Content stays byte for byte as the service stores it if the key opens it: nothing is sealed twice. Content that the
+service stores in the open, or that did not open, is sealed as it is, behind the mark `AS_STORED`; so nothing is lost
+that an older key may still open. All other text is in memframe's own layout (see `memframe.envelope.layouts.Own`),
+bound to user and key version.
 
-Each file carries a message authentication code (HMAC-SHA-256 under a key derived from the user's) over its
-header and over every cell of every column, those in the open included; the folder of a dataset holds one over
-the codes of its files, in `SEAL_FILE`. Reading with the key verifies the columns that are read, so that a cell,
-row or file that was changed, moved, added or dropped is an error. Reading without the key, as other programs
-do, verifies nothing.
-
-The key to a sealed archive, in every form in which a caller may have it.
-
-Files of an archive to tables: columns checked, and opened where they are sealed.
-
-Service to archive: all memories of a user as tables of a page each, never all of them at once.
+Each file carries a message authentication code (HMAC-SHA-256 under a key derived from the user's) over its header and
+over every cell of every column; the folder of a dataset has one over the codes of its files, in `SEAL_FILE`. Reading
+with the key verifies the columns that are read, so that a cell, row or file that was changed, moved, added or dropped
+is an error. Reading without the key, as other programs do, verifies nothing.
 """
 
 from __future__ import annotations

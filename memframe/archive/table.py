@@ -1,9 +1,7 @@
-"""Between frames and files: Arrow tables with the columns of memories, and any others.
+"""Arrow tables of memories and their frames, and the header of an archive's files.
 
-The header of an archive's Parquet files: whose memories they are, and under which key they are sealed.
-
-It stands in the metadata of the schema under ``memframe``, as JSON. Archives made of frames have none: such
-a frame may hold the memories of several users, or of nobody in particular.
+The header says whose memories a file holds and under which key they are sealed. It is JSON in the metadata of the
+schema, under ``memframe``. Archives made of frames have none, as a frame may hold the memories of several users.
 """
 
 from __future__ import annotations

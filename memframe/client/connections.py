@@ -7,14 +7,19 @@ left out, as it spends time on redirects, cookies and hooks, which memframe does
 from __future__ import annotations
 
 import functools
+import os
+import socket
 import ssl
+import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse, parse_headers
 from os import PathLike
 from typing import Any, cast
 from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
 import requests
 from requests.adapters import HTTPAdapter
@@ -27,6 +32,10 @@ from memframe.files import expand_path
 
 CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 60.0
+"""Silence within a response; each byte begins it anew."""
+
+RESPONSE_TIMEOUT_S = 300.0
+"""A whole response, from the end of the request to its last byte."""
 
 _BEFORE_SENDING = (
     ConnectTimeoutError,  # among them NewConnectionError: refused, or no such host
@@ -86,7 +95,10 @@ def _message(host: str, broken: Exception, advice: str) -> str:
     if isinstance(cause, ConnectTimeoutError):
         return f"cannot reach {host}: no connection within {CONNECT_TIMEOUT_S:g} s. Check address and network"
     if isinstance(cause, exceptions.TimeoutError):
-        return f"{host} went silent for {READ_TIMEOUT_S:g} s. {advice}"
+        return (
+            f"{host} went silent for {READ_TIMEOUT_S:g} s, or took more than {RESPONSE_TIMEOUT_S:g} s for one answer. "
+            f"{advice}"
+        )
     return f"{host} broke off in the middle of an answer ({type(cause).__name__}). {advice}"
 
 
@@ -140,14 +152,78 @@ class PendingRequest:
         self._pool._put_conn(self._connection)  # noqa: SLF001 - as the class says
 
 
-class FinalResponse(HTTPResponse):
-    """Skip interim responses (RFC 9110, 15.2), of which http.client skips status 100 only, and malformed header lines.
+class _Watchdog:
+    """Cut off responses that take longer than `RESPONSE_TIMEOUT_S`, which a timeout of the socket cannot see.
 
-    urllib3 logs malformed lines together with the whole URL, which holds the user's id and search text.
+    One thread for all connections, which looks now and then and ends when nothing is under way: a timer a response
+    would cost more than the rest of a small read.
     """
 
+    def __init__(self) -> None:
+        self._due_at: WeakKeyDictionary[FinalResponse, float] = WeakKeyDictionary()
+        self._mutex = threading.Lock()
+        self._is_running = False
+
+    def watch(self, response: FinalResponse) -> None:
+        """Start the time of a response; it ends when the response is read, closed or dropped."""
+        with self._mutex:
+            self._due_at[response] = time.monotonic() + RESPONSE_TIMEOUT_S
+            if not self._is_running:
+                self._is_running = True
+                threading.Thread(target=self._run, name="memframe-watchdog", daemon=True).start()
+
+    def _run(self) -> None:
+        while self._is_running:
+            time.sleep(RESPONSE_TIMEOUT_S / 20)
+            with self._mutex:
+                now = time.monotonic()
+                for response, due_at in [*self._due_at.items()]:
+                    if due_at < now and not response.isclosed():
+                        response.cut_off()
+                    if due_at < now or response.isclosed():
+                        del self._due_at[response]
+                self._is_running = bool(self._due_at)
+
+
+_watchdog_of = functools.cache(lambda _process: _Watchdog())
+"""One for each process, as threads do not survive a fork."""
+
+
+class FinalResponse(HTTPResponse):
+    """Response of http.client with an overall timeout, without interim responses and malformed header lines.
+
+    Of interim responses (RFC 9110, 15.2) http.client skips status 100 only. urllib3 logs malformed header lines
+    together with the whole URL, which holds the user's id and search text.
+    """
+
+    def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        self._sock = sock
+        self._is_overdue = False
+
+    def cut_off(self) -> None:
+        """End the response from another thread."""
+        self._is_overdue = True
+        with suppress(OSError):  # it is complete, and its connection closed
+            socket.socket.shutdown(self._sock, socket.SHUT_RDWR)  # that of SSLSocket is for its own thread
+
+    def read(self, amt: int | None = None) -> bytes:
+        with self._raise_if_overdue():
+            return super().read(amt)
+
+    @contextmanager
+    def _raise_if_overdue(self) -> Iterator[None]:
+        """Raise `TimeoutError` for whatever the end of the connection looks like, an end of the response among it."""
+        try:
+            yield
+        finally:
+            if self._is_overdue:
+                raise TimeoutError("the response took too long")
+
     def begin(self) -> None:
-        super().begin()
+        _watchdog_of(os.getpid()).watch(self)
+        with self._raise_if_overdue():
+            super().begin()
         self.msg.defects.clear()
         self.msg.set_payload("")
 

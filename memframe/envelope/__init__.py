@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from memframe.envelope.alphabets import is_utf8, utf8_of
 from memframe.envelope.detect import (
     LAYOUTS,
     OWN,
@@ -18,7 +19,7 @@ from memframe.envelope.detect import (
     read_format,
     reason_for,
 )
-from memframe.envelope.layouts import Authenticated, Layout, check_key, is_fit, is_utf8, utf8_of
+from memframe.envelope.layouts import Authenticated, Layout, check_key, is_fit
 from memframe.errors import ConfigError, SealError
 from memframe.secret import Secret
 

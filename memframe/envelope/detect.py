@@ -1,7 +1,4 @@
-"""Judging content that no layout opened: is it plain text, and if not, what is wrong with it.
-
-The names of ``content_format`` and what each is made of: the one table of layouts.
-"""
+"""Content formats by name, and why no layout opened a content: plain text, wrong key, layout, damage."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 
+from memframe.envelope.alphabets import utf8_of
 from memframe.envelope.layouts import (
     DERIVATIONS,
     Aead,
@@ -24,7 +22,6 @@ from memframe.envelope.layouts import (
     Layout,
     OpenSsl,
     Own,
-    utf8_of,
 )
 from memframe.errors import ConfigError, SealError
 from memframe.secret import Secret
