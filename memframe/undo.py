@@ -38,7 +38,7 @@ from memframe.wire import MemoryBlob
 Fields = dict[str, Value]
 
 _MADE_ANEW = "made anew: it was memory "
-"""How journals of before `Change.restores` name the memory that a create brings back."""
+"""Beginning of the reason in which journals of before `Change.restores` name the memory that a create brings back."""
 
 
 class Source(NamedTuple):
@@ -244,10 +244,10 @@ def _earlier_creates(access: Access) -> Iterator[Operation]:
     Of no other user or service: where ids are mere numbers, one id is a memory of each.
     """
     runtime = access.client.runtime
-    vault = runtime.open_local_cipher()
+    cipher = runtime.open_local_cipher()
     for path in RunDirectory(runtime.folder).journals():
         try:
-            with Journal.open(path, vault) as journal:
+            with Journal.open(path, cipher) as journal:
                 operations = journal.operations() if _is_of(access, journal.header) else []
         except (
             JournalError
@@ -263,7 +263,7 @@ def _is_of(access: Access, header: Header) -> bool:
 # -- after a change of key
 
 _VERSION = re.compile(r"mf1\.(0|[1-9][0-9]{0,8})\.")
-"""How our own layout, which alone binds it, names the version of its key."""
+"""Beginning of our own layout, which alone binds the version of its key."""
 
 OldKeys = Mapping[int, Secret | str] | Iterable[Secret | str]
 

@@ -43,17 +43,17 @@ FRESH_S = 30.0
 """A memory that was read longer ago is read again before it is patched or deleted."""
 
 WATCH_S = 5.0
-"""How often to look for what ends a run without a refusal: what is sent after a change of key is sealed with a key
-that the service no longer hands out."""
+"""Seconds between two looks for what ends a run without a refusal: after a change of key, what is sent is sealed with a
+key that the service no longer hands out."""
 
 DRAIN_S = 5.0
-"""How long Ctrl-C waits for what is in flight; what is not back by then counts as unknown."""
+"""Seconds that Ctrl-C waits for what is in flight; what is not back by then counts as unknown."""
 
 PATIENCE_S = 0.5
-"""How long to wait for an answer before looking around; on Windows no longer wait can be interrupted."""
+"""Longest wait for an answer; on Windows no longer wait can be interrupted."""
 
 FLUSH_S = 0.05
-"""How long answers wait for others, to be written to the journal with them."""
+"""Longest wait of answers for others, to be written to the journal with them."""
 
 Result = WriteResponse | ReadResponse | None
 """Of a task; None where nothing was sent after all."""
@@ -61,7 +61,7 @@ Result = WriteResponse | ReadResponse | None
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be carried out, and with what.
+    """A run that is to be carried out.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class Engine:
         self._watched_at = runtime.clock()
         self._queue: deque[int] = deque()
         self._moved: dict[int, Operation] = {}
-        """What came back and is not in the journal yet."""
+        """Operations that have moved on and are not in the journal yet."""
         self._backups: dict[int, MemoryBlob] = {}
         self._trouble: set[int] = set()
         """Operations whose response is not plain success, until it was looked at: no worker begins another task."""

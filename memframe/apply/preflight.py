@@ -77,7 +77,7 @@ def refuse_elsewhere(access: Access, what: str, base_url: str, user_id: str) -> 
         )
 
 
-def refuse_repeated(directory: RunDirectory, vault: LocalCipher, plan: Plan) -> None:
+def refuse_repeated(directory: RunDirectory, cipher: LocalCipher, plan: Plan) -> None:
     """Refuse what an earlier run has begun: carried out by two, a create is there twice.
 
     Raises
@@ -85,14 +85,14 @@ def refuse_repeated(directory: RunDirectory, vault: LocalCipher, plan: Plan) -> 
     PlanError
         It names the journal of that run.
     JournalError
-        What an unfinished run of the same user has written cannot be told, as its journal is away or damaged.
+        What an unfinished run of the same user has written is not known, as its journal is away or damaged.
     """
     begun = directory.of_plan(plan.id)
     if begun is not None:
         raise PlanError(_begun_already(begun))
     mine = {_target_key(change) for change in plan.writes}
     for note in directory.unfinished(plan.base_url, plan.user_id):
-        shared = [change for change in _unsettled_changes(note, vault, plan) if _target_key(change) in mine]
+        shared = [change for change in _unsettled_changes(note, cipher, plan) if _target_key(change) in mine]
         if shared:
             raise PlanError(
                 f"an earlier run was cut short, and {len(shared):,} changes of this plan were or may be made by it, "
@@ -123,10 +123,10 @@ def _giving_up(note: RunNote) -> str:
     return f"purge_runs(journals=[{str(note.place)!r}]) gives that run up"
 
 
-def _unsettled_changes(note: RunNote, vault: LocalCipher, plan: Plan) -> list[Change]:
+def _unsettled_changes(note: RunNote, cipher: LocalCipher, plan: Plan) -> list[Change]:
     """Find what a second run could do once more: creates that were made or may be, other writes that may be."""
     try:
-        with Journal.open(note.place, vault) as journal:
+        with Journal.open(note.place, cipher) as journal:
             header = journal.header
             is_mine = same_id(header.user_id, plan.user_id) and same_service(header.base_url, plan.base_url)
             return list(_unsettled(journal)) if is_mine else []

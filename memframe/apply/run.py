@@ -61,7 +61,7 @@ class Verification(Struct, frozen=True, kw_only=True):
 
     @property
     def is_clean(self) -> bool:
-        """Whether everything was read and is as it was written, once."""
+        """True where everything was read and is as it was written, once."""
         return not (self.missing or self.unlike or self.undone or self.duplicates or self.failure)
 
     def __str__(self) -> str:
@@ -112,7 +112,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many changes ended in each status; ``attempted`` are all but the planned ones."""
+        """Number of changes in each status; ``attempted`` are all but the planned ones."""
         n_of = Counter(result.status for result in self.results)
         return {"attempted": len(self.results) - n_of["planned"], **{name: n_of[name] for name in STATUSES}}
 
@@ -124,7 +124,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def is_complete(self) -> bool:
-        """Whether every change was written, and read back as written."""
+        """True where every change was written, and read back as written."""
         return not self._unwritten and self.verification.is_clean and self.stopped is None
 
     def raise_for_failures(self) -> None:

@@ -108,9 +108,9 @@ def apply_plan(
     if not plan.writes:
         return Run(results=(), journal=None)
     runtime = access.client.runtime
-    directory, vault = RunDirectory(runtime.folder), runtime.open_local_cipher()
+    directory, cipher = RunDirectory(runtime.folder), runtime.open_local_cipher()
     with directory.writing_to(plan.user_id):
-        refuse_repeated(directory, vault, plan)
+        refuse_repeated(directory, cipher, plan)
         state = read_service_state(access, plan)
         read_at = runtime.clock()
         header = header_of(access, plan, encrypt=encrypt)
@@ -118,7 +118,7 @@ def apply_plan(
         directory.purge_finished(header.created_at - timedelta(days=KEPT_DAYS))
         entries = journal_entries(plan, state, encrypt=encrypt)
         created = Journal.create(
-            path, header, entries, vault, ids_before=state.ids_before, connect=runtime.connect
+            path, header, entries, cipher, ids_before=state.ids_before, connect=runtime.connect
         )
         with created as record, _bar(progress, len(plan.writes), runtime) as bar:
             log = OperationLog(record, [Operation(n=n, change=c) for n, c in enumerate(plan.writes)], bar)
@@ -174,10 +174,10 @@ def resume_run(
     check_options(workers, settle_s)
     runtime = access.client.runtime
     path = path_in(journal)
-    directory, vault = RunDirectory(runtime.folder), runtime.open_local_cipher()
+    directory, cipher = RunDirectory(runtime.folder), runtime.open_local_cipher()
     with (
         directory.writing_to(access.user_id),
-        Journal.open(path, vault, writes=True, connect=runtime.connect) as record,
+        Journal.open(path, cipher, writes=True, connect=runtime.connect) as record,
     ):
         header = record.header
         refuse_elsewhere(access, "journal", header.base_url, header.user_id)

@@ -54,7 +54,7 @@ TABLES = (
     f"CREATE TABLE operations (n INTEGER PRIMARY KEY, state TEXT NOT NULL {_IN_STATES}, standing BLOB NOT NULL)",
     "CREATE TABLE drafts (n INTEGER PRIMARY KEY, change BLOB NOT NULL, request BLOB, backup BLOB)",
 )
-"""What changes often is apart from what is large: SQLite writes a whole row again for one of its cells."""
+"""States, which change often, are apart from what is large: SQLite writes a whole row again for one of its cells."""
 
 _READ_ALL = "SELECT n, state, standing, change FROM operations LEFT JOIN drafts USING (n) ORDER BY n"
 
@@ -86,10 +86,15 @@ class Journal:
     """
 
     def __init__(
-        self, path: Path, header: Header, vault: LocalCipher, database: sqlite3.Connection, text: bytes | None
+        self,
+        path: Path,
+        header: Header,
+        cipher: LocalCipher,
+        database: sqlite3.Connection,
+        text: bytes | None,
     ) -> None:
         self.path, self.header = path, header
-        self._vault, self._database, self._process = vault, database, os.getpid()
+        self._cipher, self._database, self._process = cipher, database, os.getpid()
         self._bound = b"" if text is None else b"\0" + hashlib.sha256(text).digest()
 
     def __repr__(self) -> str:
@@ -101,7 +106,7 @@ class Journal:
         path: Path,
         header: Header,
         entries: Iterable[Entry],
-        vault: LocalCipher,
+        cipher: LocalCipher,
         *,
         ids_before: Iterable[str] = (),
         connect: Connect = sqlite3.connect,
@@ -117,7 +122,7 @@ class Journal:
         try:
             with _sqlite_errors(path):
                 text = msgspec.json.encode(header)
-                journal = cls(path, header, vault, _connect(connect, path, writes=True), text)
+                journal = cls(path, header, cipher, _connect(connect, path, writes=True), text)
                 with ExitStack() as unless_filled:
                     unless_filled.callback(journal.close)
                     journal._fill(entries, ids_before, text)
@@ -129,9 +134,9 @@ class Journal:
 
     @classmethod
     def open(
-        cls, path: Path, vault: LocalCipher, *, writes: bool = False, connect: Connect = sqlite3.connect
+        cls, path: Path, cipher: LocalCipher, *, writes: bool = False, connect: Connect = sqlite3.connect
     ) -> Self:
-        """Open a journal; with a vault without keys only what is not sealed can be read.
+        """Open a journal; with a cipher without keys only what is not sealed can be read.
 
         Raises
         ------
@@ -144,7 +149,7 @@ class Journal:
             database = _connect(connect, path, writes=writes)
             try:
                 header, text = _read_header(database, path)
-                journal = cls(path, header, vault, database, text)
+                journal = cls(path, header, cipher, database, text)
                 journal._check_header()
                 return journal
             except BaseException:  # Ctrl-C as well: nobody else could open a journal that is held
@@ -215,7 +220,7 @@ class Journal:
     def _fill(self, entries: Iterable[Entry], ids_before: Iterable[str], text: bytes) -> None:
         head = [
             ("header", text),
-            ("mark", self._vault.seal(b"", bound_to=self._place("header", None), beside=self._bound)),
+            ("mark", self._cipher.seal(b"", bound_to=self._place("header", None), beside=self._bound)),
             ("ids_before", self._seal(list(ids_before), "ids before")),
         ]
         with self._writing() as database:
@@ -234,7 +239,7 @@ class Journal:
     def _row(self, n: int, entry: Entry) -> tuple[int, bytes, bytes | None, bytes | None]:
         change, body, memory = entry
         place = self._place("request", n)
-        request = body and self._vault.seal(body, bound_to=place, beside=self._bound)
+        request = body and self._cipher.seal(body, bound_to=place, beside=self._bound)
         backup = None if memory is None else self._seal(memory, "backup", n)
         return n, self._seal(change, "change", n), request, backup
 
@@ -258,7 +263,7 @@ class Journal:
 
     def _check_header(self) -> None:
         """Refuse a header that is not the one to which all that is sealed here is bound."""
-        if not self._bound or not self._vault.keys:
+        if not self._bound or not self._cipher.keys:
             return
         mark = self._one("SELECT value FROM header WHERE name = ?", "mark")
         if mark is None:
@@ -292,10 +297,10 @@ class Journal:
         return f"run {self.header.run_id}, {what}" + ("" if n is None else f" of change {n}")
 
     def _open(self, sealed: bytes, what: str, n: int | None) -> SecretBytes:
-        return SecretBytes(self._vault.open(sealed, bound_to=self._place(what, n), beside=self._bound))
+        return SecretBytes(self._cipher.open(sealed, bound_to=self._place(what, n), beside=self._bound))
 
     def _seal(self, value: object, what: str, n: int | None = None) -> bytes:
-        return self._vault.seal(_encode(value), bound_to=self._place(what, n), beside=self._bound)
+        return self._cipher.seal(_encode(value), bound_to=self._place(what, n), beside=self._bound)
 
     def _decode(self, sealed: bytes, kind: type[T], what: str, n: int | None = None) -> T:
         try:

@@ -102,7 +102,7 @@ class Change(Struct, frozen=True, kw_only=True):
 
     @property
     def compares_content(self) -> bool:
-        """Whether the content of a memory must be opened to tell if it is as the change expects it."""
+        """Tell whether the content of a memory must be opened to compare it with the change."""
         compared = (self.before, self.after, *self.relies_on.values())
         return any("content" in fields for fields in compared)
 

@@ -159,7 +159,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many changes of each action."""
+        """Number of changes of each action."""
         return dict(Counter(change.action for change in self.records))
 
     @cached_property
@@ -395,13 +395,13 @@ MARK = BEGINNING + b"1\n"
 SEALED_FOR = "the saved plan"
 
 
-def save_plan(path: str | PathLike[str], plan: Plan, vault: LocalCipher) -> None:
+def save_plan(path: str | PathLike[str], plan: Plan, cipher: LocalCipher) -> None:
     """Write a plan to a file of mode 0600, sealed."""
     target = Path(path).expanduser()
     try:
         if target.exists() and not _is_plan(target):
             raise PlanError(f"{target} is not replaced, as it is no plan: choose another path")
-        sealed = vault.seal(msgspec.json.encode(plan), bound_to=SEALED_FOR)
+        sealed = cipher.seal(msgspec.json.encode(plan), bound_to=SEALED_FOR)
         with atomic_file(target) as file:
             file.write(MARK + sealed)
     except OSError as fault:
@@ -413,7 +413,7 @@ def _is_plan(path: Path) -> bool:
         return file.read(len(BEGINNING)) == BEGINNING
 
 
-def load_plan(path: str | PathLike[str], vault: LocalCipher) -> Plan:
+def load_plan(path: str | PathLike[str], cipher: LocalCipher) -> Plan:
     """Read back a plan that was saved."""
     source = Path(path).expanduser()
     try:
@@ -428,7 +428,7 @@ def load_plan(path: str | PathLike[str], vault: LocalCipher) -> Plan:
     )
     if not stored.startswith(MARK):
         raise refusal
-    data = vault.open(stored.removeprefix(MARK), bound_to=SEALED_FOR)
+    data = cipher.open(stored.removeprefix(MARK), bound_to=SEALED_FOR)
     try:
         return msgspec.json.decode(data, type=Plan)
     except (msgspec.MsgspecError, ValueError):

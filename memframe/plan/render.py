@@ -21,13 +21,13 @@ from memframe.display import NO_FORMULAS, number_of
 from memframe.plan.change import FIELDS, WRITES, Change, Value, format_counts, mask
 
 CONTEXT_CHARS = 60
-"""How much of what is the same is left beside a difference."""
+"""Characters of equal text that are left beside a difference."""
 
 MAX_CHANGED_CHARS = 400
-"""How much is shown of one stretch that differs."""
+"""Characters that are shown of one stretch that differs."""
 
 MAX_PLAIN_CHARS = 240
-"""How much is shown of a text that is not compared with another."""
+"""Characters that are shown of a text that is not compared with another."""
 
 MAX_COMPARED = 2_000_000
 """Pairs of words beyond which comparing would take too long; then all between the equal ends counts as changed."""
@@ -102,7 +102,7 @@ def _text_spans(before: str, after: str) -> Sides:
 
 
 def _n_equal(some: Iterable[str], others: Iterable[str]) -> int:
-    """How many words are the same from the beginning on."""
+    """Count the words that are the same from the beginning on."""
     n_equal = 0
     for one, other in zip(some, others, strict=False):
         if one != other:
@@ -433,7 +433,7 @@ def undo_note(restore_days: int) -> str:
 
 
 UNDO_NOTE = "An undo"
-"""How such a note begins."""
+"""Beginning of such a note."""
 
 
 _INVISIBLE = re.compile(
