@@ -44,7 +44,14 @@ from memframe.secret import Secret
 if TYPE_CHECKING:
     from memframe import plot, service
     from memframe.access import Access, open_access, wait_for_decision
-    from memframe.apply import Run, apply_plan, resume_run
+    from memframe.apply import (
+        Run,
+        apply_plan,
+        create_memories,
+        push_memories,
+        resume_run,
+        update_memories,
+    )
     from memframe.archive import Changes, export_memories, load_archive, refresh_archive
     from memframe.audit import Audit, ChatJudge, audit_memories
     from memframe.cleanup import plan_cleanup
@@ -62,15 +69,20 @@ if TYPE_CHECKING:
     from memframe.oauth import OAuthFlow
     from memframe.panel import Panel
     from memframe.plan import NULL, Plan, plan_changes, plan_deletes
-    from memframe.push import create_memories, push_memories, update_memories
-    from memframe.reseal import plan_reseal
     from memframe.signin import SignIn
-    from memframe.undo import plan_undo
+    from memframe.undo import plan_reseal, plan_undo
     from memframe.wire import AccessRequest, Credentials, OAuthTokens
 
 _ROOMS = {
     "access": ("Access", "open_access", "wait_for_decision"),
-    "apply": ("Run", "apply_plan", "resume_run"),
+    "apply": (
+        "Run",
+        "apply_plan",
+        "create_memories",
+        "push_memories",
+        "resume_run",
+        "update_memories",
+    ),
     "archive": ("Changes", "export_memories", "load_archive", "refresh_archive"),
     "audit": ("Audit", "ChatJudge", "audit_memories"),
     "cleanup": ("plan_cleanup",),
@@ -88,10 +100,8 @@ _ROOMS = {
     "oauth": ("OAuthFlow",),
     "panel": ("Panel",),
     "plan": ("NULL", "Plan", "plan_changes", "plan_deletes"),
-    "push": ("create_memories", "push_memories", "update_memories"),
-    "reseal": ("plan_reseal",),
     "signin": ("SignIn",),
-    "undo": ("plan_undo",),
+    "undo": ("plan_reseal", "plan_undo"),
     "wire": ("AccessRequest", "Credentials", "OAuthTokens"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}

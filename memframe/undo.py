@@ -1,4 +1,4 @@
-"""Journal to the inverse plan: patches restore, deletes are restored or created anew, creates are deleted.
+"""Plans made of what is stored: the inverse of a run, from its journal; and content to seal with the newest key.
 
 Three-way again: what somebody else has changed since the run is a conflict in the plan, never overwritten. What
 is already as it was before the run needs nothing.
@@ -10,6 +10,8 @@ change names the old id and date.
 
 from __future__ import annotations
 
+import functools
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
@@ -19,23 +21,24 @@ import pandas as pd
 
 from memframe.access import Access
 from memframe.address import same_service
-from memframe.apply import Run, StrPath, path_in
-from memframe.apply.start import refuse_elsewhere
-from memframe.change import FIELDS, Action, Change, Label, Value, same_value
+from memframe.apply import Run, StrPath, path_in, refuse_elsewhere
 from memframe.client.responses import same_id
-from memframe.current import Stored, read_stored
-from memframe.errors import JournalError, PlanError, check_kind
-from memframe.journal import WRITTEN, Header, Journal, Operation, Shelf
+from memframe.envelope import Envelope
+from memframe.errors import JournalError, PlanError, SealError, check_kind
+from memframe.journal import WRITTEN, Header, Journal, Operation, RunDirectory
 from memframe.plan import Plan, plan_of
-from memframe.plan.compare import instants
-from memframe.plan.sheet import label_of
-from memframe.plan.wording import UTC_MINUTE, listed, name_of
+from memframe.plan.cells import parse_times
+from memframe.plan.change import FIELDS, Action, Change, Label, Value, list_some, same_value
+from memframe.plan.current import CurrentMemory, iter_current, read_current
+from memframe.plan.edited_frame import label_of
+from memframe.plan.plan import UTC_MINUTE
+from memframe.secret import Secret, as_secret
 from memframe.wire import MemoryBlob
 
 Fields = dict[str, Value]
 
 _MADE_ANEW = "made anew: it was memory "
-"""How journals of before `Change.restores` name the memory that a create brings back."""
+"""Beginning of the reason in which journals of before `Change.restores` name the memory that a create brings back."""
 
 
 class Source(NamedTuple):
@@ -97,8 +100,8 @@ def plan_undo(
         path_in(journal_or_run), runtime.open_local_cipher(), connect=runtime.connect
     ) as journal:
         refuse_elsewhere(access, "journal", journal.header.base_url, journal.header.user_id)
-        undone = _chosen(journal.operations(), rows)
-        now = read_stored(access, [str(operation.id) for operation in undone])
+        undone = _written_operations(journal.operations(), rows)
+        now = read_current(access, [str(operation.id) for operation in undone])
         age, window = moment - journal.header.created_at, timedelta(days=access.client.restore_days)
         source = Source(journal, restores=age < window)
         inverse = [_INVERSE[op.action](op, now.get(str(op.id)), source) for op in undone]
@@ -106,13 +109,13 @@ def plan_undo(
     return plan_of(access, changes, created_at=moment)
 
 
-def _chosen(operations: list[Operation], rows: Iterable[object] | None) -> list[Operation]:
-    """The operations that were carried out, of the rows that are asked for."""
+def _written_operations(operations: list[Operation], rows: Iterable[object] | None) -> list[Operation]:
+    """Return the operations that were carried out, of the rows that are asked for."""
     wanted = operations if rows is None else _of_rows(operations, [label_of(row) for row in rows])
-    unknown = [name_of(op.change) for op in wanted if op.state in {"sending", "unknown"}]
+    unknown = [op.change.label for op in wanted if op.status == "unknown"]
     if unknown:
         raise PlanError(
-            f"nobody knows yet whether {listed(unknown)} was written: resume_run() finds out, then undo"
+            f"nobody knows yet whether {list_some(unknown)} was written: resume_run() finds out, then undo"
         )
     return [operation for operation in wanted if operation.state in WRITTEN]
 
@@ -121,12 +124,12 @@ def _of_rows(operations: list[Operation], labels: list[Label]) -> list[Operation
     missing = set(labels) - {operation.change.row for operation in operations}
     if missing:
         named = [f"row {label}" for label in sorted(missing, key=str)]
-        raise PlanError(f"the run has no {listed(named)}: run.outcomes.row has the labels of its rows")
+        raise PlanError(f"the run has no {list_some(named)}: run.outcomes.row has the labels of its rows")
     return [operation for operation in operations if operation.change.row in labels]
 
 
-def _unpatched(operation: Operation, now: Stored | None, _: Source) -> Change | None:
-    """Old values, where the service still holds what the run has written."""
+def _undo_patch(operation: Operation, now: CurrentMemory | None, _: Source) -> Change | None:
+    """Set the old values, where the service still holds what the run has written."""
     done = operation.change
     old = {name: done.before[name] for name in done.after if name in done.before}
     if now is None:
@@ -135,24 +138,24 @@ def _unpatched(operation: Operation, now: Stored | None, _: Source) -> Change | 
     present = {name: now.value(name) for name in old}
     moved = [name for name in old if not _is_of_the_run(operation, now, name)]
     if moved:
-        return _conflict(done, present, old, _since_the_run(moved))
+        return _conflict(done, present, old, _changed_since(moved))
     return _inverse(done, "patch", present, old, "takes a patch back", id=done.id) if old else None
 
 
-def _uncreated(operation: Operation, now: Stored | None, _: Source) -> Change | None:
-    """A delete of what the run has made, unless somebody went on writing it."""
+def _undo_create(operation: Operation, now: CurrentMemory | None, _: Source) -> Change | None:
+    """Delete what the run has made, unless somebody went on writing it."""
     done = operation.change
     if now is None:
         return None
     held = {name: now.value(name) for name in FIELDS if name != "content" or now.error is None}
-    moved = [name for name in done.legible if not _is_of_the_run(operation, now, name)]
+    moved = [name for name in done.plain if not _is_of_the_run(operation, now, name)]
     if moved:
-        return _conflict(done, held, {}, _since_the_run(moved), made=now.id)
+        return _conflict(done, held, {}, _changed_since(moved), made=now.id)
     sealed = None if now.error is None else now.sealed_digest
     return _inverse(done, "delete", held, {}, "takes a create back", id=now.id, sealed=sealed)
 
 
-def _undeleted(operation: Operation, now: Stored | None, source: Source) -> Change | None:
+def _undo_delete(operation: Operation, now: CurrentMemory | None, source: Source) -> Change | None:
     """A create of all that the deleted memory held; content that no key has opened as it was stored."""
     done = operation.change
     if now is not None:
@@ -163,20 +166,20 @@ def _undeleted(operation: Operation, now: Stored | None, source: Source) -> Chan
         held["content"] = None if blob is None else blob.content
     if held.get("content") is None:
         return _conflict(done, {}, held, "it held no content, without which a memory cannot be made")
-    reason = _brought_back(done.id, blob, restores=source.restores)
+    reason = _restore_reason(done.id, blob, restores=source.restores)
     is_sealed = done.sealed is not None
     return _inverse(done, "create", {}, held, reason, verbatim=is_sealed, restores=done.id)
 
 
-_INVERSE: Mapping[Action, Callable[[Operation, Stored | None, Source], Change | None]] = {
-    "patch": _unpatched,
-    "create": _uncreated,
-    "delete": _undeleted,
+_INVERSE: Mapping[Action, Callable[[Operation, CurrentMemory | None, Source], Change | None]] = {
+    "patch": _undo_patch,
+    "create": _undo_create,
+    "delete": _undo_delete,
 }
 
 
 def _inverse(done: Change, action: Action, before: Fields, after: Fields, reason: str, **more: Any) -> Change:
-    """The change that takes another one back; what held together holds together, what is hidden stays so."""
+    """Make the change that takes another one back, in the same group and with the same texts hidden."""
     return Change(
         action=action,
         row=done.row,
@@ -193,31 +196,31 @@ def _conflict(done: Change, before: Fields, after: Fields, why: str, *, made: st
     return _inverse(done, "conflict", before, after, why, id=made or done.id)
 
 
-def _brought_back(memory_id: str | None, blob: MemoryBlob | None, *, restores: bool) -> str:
+def _restore_reason(memory_id: str | None, blob: MemoryBlob | None, *, restores: bool) -> str:
     """Say how a deleted memory comes back, with its old date, which no field of the change shows."""
-    (created_at,) = instants([blob.created_at if blob else None])
+    (created_at,) = parse_times([blob.created_at if blob else None])
     date = "at an unknown time" if pd.isna(created_at) else pd.Timestamp(created_at).strftime(UTC_MINUTE)
     if restores:
         return f"restores memory {memory_id}, created {date}, with its id and dates"
     return f"made anew: it was memory {memory_id}, created {date}; it gets a new id and the date of the undo"
 
 
-def _holds(now: Stored, name: str, value: Value) -> bool:
+def _holds(now: CurrentMemory, name: str, value: Value) -> bool:
     return same_value(name, now.value(name), value)
 
 
-def _is_of_the_run(operation: Operation, now: Stored, name: str) -> bool:
-    """Whether a field holds what the run has written, or what the service then answered that it made of it."""
-    kept = operation.standing.kept
+def _is_of_the_run(operation: Operation, now: CurrentMemory, name: str) -> bool:
+    """Tell whether a field holds what the run has written, or what the service has answered that it made of it."""
+    kept = operation.normalized
     return _holds(now, name, operation.change.after[name]) or (name in kept and _holds(now, name, kept[name]))
 
 
-def _since_the_run(moved: list[str]) -> str:
+def _changed_since(moved: list[str]) -> str:
     return f"changed since the run by somebody else: {', '.join(moved)}"
 
 
 def _without_repeats(access: Access, changes: Iterable[Change]) -> list[Change]:
-    """The changes but those that an earlier undo has made, of deletes that are there again under new ids."""
+    """Leave out restores that an earlier undo has made, of deletes that are there again under new ids."""
     changes = list(changes)
     sought = {change.restores for change in changes if change.restores}
     made: dict[str, list[str]] = defaultdict(list)
@@ -225,7 +228,7 @@ def _without_repeats(access: Access, changes: Iterable[Change]) -> list[Change]:
         deleted = _deleted_of(operation.change)
         if deleted and deleted in sought and operation.id:
             made[deleted].append(operation.id)
-    there = read_stored(access, [memory_id for ids in made.values() for memory_id in ids])
+    there = read_current(access, [memory_id for ids in made.values() for memory_id in ids])
     return [change for change in changes if there.keys().isdisjoint(made.get(change.restores or "", ()))]
 
 
@@ -236,15 +239,15 @@ def _deleted_of(change: Change) -> str | None:
 
 
 def _earlier_creates(access: Access) -> Iterator[Operation]:
-    """All memories that runs of this user have made, as far as their journals are kept.
+    """Return the creates that runs of this user have done, as far as their journals are kept.
 
     Of no other user or service: where ids are mere numbers, one id is a memory of each.
     """
     runtime = access.client.runtime
-    vault = runtime.open_local_cipher()
-    for path in Shelf(runtime.folder).journals():
+    cipher = runtime.open_local_cipher()
+    for path in RunDirectory(runtime.folder).journals():
         try:
-            with Journal.open(path, vault) as journal:
+            with Journal.open(path, cipher) as journal:
                 operations = journal.operations() if _is_of(access, journal.header) else []
         except (
             JournalError
@@ -255,3 +258,110 @@ def _earlier_creates(access: Access) -> Iterator[Operation]:
 
 def _is_of(access: Access, header: Header) -> bool:
     return same_id(header.user_id, access.user_id) and same_service(header.base_url, access.client.base_url)
+
+
+# -- after a change of key
+
+_VERSION = re.compile(r"mf1\.(0|[1-9][0-9]{0,8})\.")
+"""Beginning of our own layout, which alone binds the version of its key."""
+
+OldKeys = Mapping[int, Secret | str] | Iterable[Secret | str]
+
+
+def plan_reseal(access: Access, *, old_keys: OldKeys | None = None) -> Plan:
+    """Plan to seal all content with the newest key that is not sealed with it yet.
+
+    For services that leave that to the application when a key changes. The access must be one that was opened
+    after the change. What is under the newest key already, and what is stored unsealed, is left alone: planning
+    again after a run that broke off plans what is left.
+
+    Parameters
+    ----------
+    access : Access
+    old_keys : mapping of int to Secret, or iterable of Secret, optional
+        The older keys by their versions, or simply all of them; as hexadecimal text.
+
+    Returns
+    -------
+    Plan
+        A patch of the content of each such memory. What no key opens is a change of action "invalid" with the
+        reason, which no run carries out: ``plan.without("invalid")`` leaves those as they are.
+
+    Raises
+    ------
+    SealError
+        A key is not of the known form.
+
+    Examples
+    --------
+    >>> plan_reseal(access).counts  # all of it is under the newest key
+    {}
+    """
+    check_kind("access", access, Access)
+    moment = access.client.runtime.now()
+    keys = _OlderKeys(access.envelope, old_keys, newest=access.credentials.key_version)
+    records = [_reseal(memory, keys) for memory in iter_current(access) if _is_unopened(memory)]
+    return plan_of(access, records, created_at=moment)
+
+
+def _is_unopened(memory: CurrentMemory) -> bool:
+    return memory.content is None and memory.blob.content is not None
+
+
+def _reseal(memory: CurrentMemory, keys: _OlderKeys) -> Change:
+    content = keys.open(memory.blob.content or "")
+    if content is None:
+        return Change(
+            action="invalid",
+            id=memory.id,
+            reason=f"{memory.error}; {keys.failure}",
+            sealed=memory.sealed_digest,
+        )
+    return Change(
+        action="patch",
+        id=memory.id,
+        after={"content": content},
+        reason="sealed with an older key",
+        sealed=memory.sealed_digest,
+    )
+
+
+class _OlderKeys:
+    """The older keys, each as the envelope that it opens."""
+
+    def __init__(self, envelope: Envelope, old_keys: OldKeys | None, *, newest: int) -> None:
+        self._keys = [*_with_versions(old_keys)]
+        self._newest = newest
+        self._envelope = functools.cache(
+            lambda number, version: envelope.rekey(self._keys[number][1], version)
+        )
+        for number in range(len(self._keys)):  # a key of another form is refused before anything is read
+            try:
+                self._envelope(number, 0)
+            except SealError as refused:
+                raise SealError(f"number {number + 1} of the older keys: {refused}") from None
+
+    @property
+    def failure(self) -> str:
+        """Say why none opened a text, beside what the newest key says of it."""
+        return "none of the older keys opens it either" if self._keys else "pass the older key in old_keys"
+
+    def open(self, sealed: str) -> str | None:
+        """Open content with whichever key fits; None where none does."""
+        named = _VERSION.match(sealed)
+        default = int(named[1]) if named else self._newest
+        for number, (version, _) in enumerate(self._keys):
+            envelope = self._envelope(number, default if version is None else version)
+            plain = envelope.open_many([sealed]).plain[0]
+            if plain is not None:
+                return plain.decode()
+        return None
+
+
+def _with_versions(old_keys: OldKeys | None) -> Iterator[tuple[int | None, Secret]]:
+    if isinstance(old_keys, str | Secret):
+        raise PlanError("old_keys is one key: pass a list of keys, or a mapping of versions to keys")
+    if isinstance(old_keys, Mapping):
+        yield from ((version, as_secret(key)) for version, key in old_keys.items())
+    else:
+        yield from ((None, as_secret(key)) for key in old_keys or ())

@@ -6,8 +6,8 @@ from uuid import uuid4
 import pytest
 
 import memframe as mf
-from memframe.current import iter_stored, read_stored
 from memframe.errors import NoAnswerError, ProtocolError
+from memframe.plan.current import iter_current, read_current
 from memframe.sample import load_sample
 from memframe.wire import GET_MEMORY, LIST_MEMORIES
 from tests.conftest import User
@@ -50,7 +50,7 @@ def row_values(memories, row):
 @pytest.mark.parametrize("n_wanted", [0, 1, 8, 9, N_MEMORIES])
 def test_chosen_memories_are_what_a_load_says(proxied, n_wanted, n_known):
     access, memories, _ = proxied
-    found = read_stored(access, memories.id[:n_wanted], n_known=n_known)
+    found = read_current(access, memories.id[:n_wanted], n_known=n_known)
     assert sorted(found) == sorted(memories.id[:n_wanted])
     for row in range(n_wanted):
         assert values_of(found[memories.id[row]]) == row_values(memories, row)
@@ -60,7 +60,7 @@ def test_chosen_memories_are_what_a_load_says(proxied, n_wanted, n_known):
 def test_what_is_not_there_is_no_key(proxied, n_more):
     access, memories, _ = proxied
     ids = [*memories.id[:n_more], "nobody", str(uuid4())]
-    assert set(read_stored(access, ids)) == set(memories.id[:n_more])
+    assert set(read_current(access, ids)) == set(memories.id[:n_more])
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_what_is_not_there_is_no_key(proxied, n_more):
 )
 def test_the_way_that_is_sooner_is_taken(proxied, n_wanted, n_known, n_gets, n_lists):
     access, memories, proxy = proxied
-    read_stored(access, memories.id[:n_wanted], n_known=n_known)
+    read_current(access, memories.id[:n_wanted], n_known=n_known)
     assert len(proxy.requests_to(GET_MEMORY)) == n_gets
     assert len(proxy.requests_to(LIST_MEMORIES)) == n_lists
 
@@ -85,7 +85,7 @@ def test_a_listing_that_is_longer_than_thought_is_left_for_the_other_way(proxied
     access, memories, proxy = proxied
     proxy.always(LIST_MEMORIES, clamped(5))
     last = memories.id[-17:]
-    assert set(read_stored(access, last)) == set(last)
+    assert set(read_current(access, last)) == set(last)
     assert 0 < len(proxy.requests_to(LIST_MEMORIES)) <= 5
     assert len(proxy.requests_to(GET_MEMORY)) == 17
 
@@ -93,7 +93,7 @@ def test_a_listing_that_is_longer_than_thought_is_left_for_the_other_way(proxied
 def test_all_memories_come_page_by_page_in_their_order(proxied):
     access, memories, proxy = proxied
     proxy.always(LIST_MEMORIES, clamped(7))
-    assert [stored.id for stored in iter_stored(access)] == memories.id.tolist()
+    assert [stored.id for stored in iter_current(access)] == memories.id.tolist()
     assert len(proxy.requests_to(LIST_MEMORIES)) == 9
 
 
@@ -105,7 +105,7 @@ def test_all_memories_come_page_by_page_in_their_order(proxied):
 def test_a_listing_that_breaks_the_specification_is_an_error(stranger, page):
     stranger.answer(LIST_MEMORIES, **page)
     with pytest.raises(ProtocolError):
-        list(iter_stored(mf.open_access(stranger.client(), "r1")))
+        list(iter_current(mf.open_access(stranger.client(), "r1")))
 
 
 @pytest.mark.parametrize(("fault", "error"), [(answered(403), mf.AccessError), (cut, NoAnswerError)])
@@ -114,9 +114,9 @@ def test_a_listing_that_breaks_off_is_an_error(proxied, fault, error):
     proxy.always(LIST_MEMORIES, fault)
     proxy.script(LIST_MEMORIES, clamped(20), clamped(20))
     with pytest.raises(error):
-        list(iter_stored(access))
+        list(iter_current(access))
     with pytest.raises(error):
-        read_stored(access, memories.id)
+        read_current(access, memories.id)
 
 
 @pytest.mark.parametrize(("fault", "error"), [(answered(403), mf.AccessError), (cut, NoAnswerError)])
@@ -124,7 +124,7 @@ def test_a_read_that_fails_is_not_taken_for_absence(proxied, fault, error):
     access, memories, proxy = proxied
     proxy.always(GET_MEMORY, fault)
     with pytest.raises(error):
-        read_stored(access, memories.id[:3])
+        read_current(access, memories.id[:3])
 
 
 def test_half_characters_are_shown_as_in_frames_and_named(stranger):
@@ -132,7 +132,7 @@ def test_half_characters_are_shown_as_in_frames_and_named(stranger):
     stranger.answer(LIST_MEMORIES, memoryBlobs=[MEMORY | odd])
     stranger.answer(GET_MEMORY, **odd)
     access = mf.open_access(stranger.client(), "r1")
-    for stored in (*iter_stored(access), *read_stored(access, ["m1"]).values()):
+    for stored in (*iter_current(access), *read_current(access, ["m1"]).values()):
         assert (stored.value("title"), stored.value("tags")) == ("\ufffd", ("a\ufffd",))
         assert stored.blob.title == "\ud83d"
         assert "lone surrogate" in stored.error

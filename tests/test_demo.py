@@ -13,11 +13,11 @@ from click.testing import CliRunner
 
 from memframe.archive import export_memories, load_archive
 from memframe.audit import find_secrets
-from memframe.change import FIELDS
 from memframe.cli import main
 from memframe.demo import SampleService
 from memframe.demo.tour import Telling, compared, cut, display_width
 from memframe.frames import MEMORY_KINDS, FrameBuilder
+from memframe.plan.change import FIELDS
 from memframe.sample import load_sample
 from tests.canaries import stands
 

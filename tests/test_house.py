@@ -22,17 +22,18 @@ LAYERS = """
     cli
     demo
     panel fleet
-    signin cleanup undo push reseal
+    signin cleanup undo
     apply
+    journal
     audit
     report
     plot
-    plan journal archive
-    load current
+    plan archive
+    load
     listing
     access oauth
     client service
-    frames envelope change
+    frames envelope
     runtime
     keystore
     settings

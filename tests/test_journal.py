@@ -20,14 +20,14 @@ import pytest
 from msgspec.structs import replace
 
 import memframe as mf
-from memframe.change import Change
-from memframe.journal import Draft, Header, Journal, Operation, Shelf, Standing
-from memframe.journal.shelf import _list_runs, _purge_runs
+from memframe.journal import Header, Journal, Operation, RunDirectory
+from memframe.journal.runs import _list_runs, _purge_runs
 from memframe.keystore import DataKey, LocalCipher
+from memframe.plan.change import Change
 from memframe.runtime import Runtime
 from memframe.secret import Secret
 from memframe.wire import MemoryBlob
-from tests.canaries import found_in, spellings
+from tests.canaries import spellings
 from tests.simulation.scenario import STAGE, deletes, patches
 from tests.simulation.world import KEYS, World
 
@@ -46,13 +46,18 @@ HEADER = Header(
     n_changes=2,
 )
 OLD = MemoryBlob(id="m1", user_id=HEADER.user_id, title="canary-of-the-old-title", content="mf1.1.sealed")
-DRAFTS = (
-    Draft(
+ENTRIES = (
+    (
         Change(action="create", row=3, after={"content": "canary-of-the-content"}),
         b'{"content":"canary-of-the-body"}',
+        None,
     ),
-    Draft(Change(action="delete", row=4, id="m1", before={"title": "canary-of-the-old-title"}), None, OLD),
+    (Change(action="delete", row=4, id="m1", before={"title": "canary-of-the-old-title"}), None, OLD),
 )
+
+
+def operation(n, **standing):
+    return Operation(n=n, change=ENTRIES[n][0], **standing)
 
 
 @pytest.fixture
@@ -62,7 +67,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def journal(path):
-    with Journal.create(path, HEADER, DRAFTS, VAULT, ids_before=["m1", "m2"]) as journal:
+    with Journal.create(path, HEADER, ENTRIES, VAULT, ids_before=["m1", "m2"]) as journal:
         yield journal
 
 
@@ -77,8 +82,8 @@ def test_what_was_written_is_there_again(journal, path):
     journal.close()
     with reopened(path) as again:
         assert again.header == HEADER
-        assert again.operations() == [Operation(n, draft.change) for n, draft in enumerate(DRAFTS)]
-        assert [again.request(0).reveal(), again.request(1)] == [DRAFTS[0].request, None]
+        assert again.operations() == [operation(0), operation(1)]
+        assert [again.request(0).reveal(), again.request(1)] == [ENTRIES[0][1], None]
         assert [again.backup(0), again.backup(1)] == [None, OLD]
         assert again.ids_before == {"m1", "m2"}
         assert again.counts() == {"planned": 2}
@@ -86,23 +91,23 @@ def test_what_was_written_is_there_again(journal, path):
 
 def test_a_step_is_there_whole_once_it_was_taken(journal, path):
     newer = MemoryBlob(id="m1", user_id=HEADER.user_id, title="newer")
-    standing = Standing(state="sending", attempts=1)
-    journal.record([Operation(1, DRAFTS[1].change, standing)], {1: newer})
+    sending = operation(1, state="sending", attempts=1)
+    journal.record([sending], {1: newer})
     journal.close()
     with reopened(path) as again:
-        assert [op.standing for op in again.operations()] == [Standing(), standing]
+        assert again.operations() == [operation(0), sending]
         assert again.backup(1) == newer
         assert again.counts() == {"planned": 1, "sending": 1}
 
 
 def test_half_a_surrogate_pair_is_kept_as_it_came(path):
     odd = MemoryBlob(id="m1", user_id=HEADER.user_id, title="half \ud83d of a pair", tags=("\ude00",))
-    with Journal.create(path, HEADER, [DRAFTS[0], Draft(DRAFTS[1].change, None, odd)], VAULT) as journal:
+    with Journal.create(path, HEADER, [ENTRIES[0], (ENTRIES[1][0], None, odd)], VAULT) as journal:
         assert journal.backup(1) == odd
 
 
 def test_the_file_is_for_its_owner_alone_also_while_it_is_written(journal, path):
-    journal.record([Operation(0, DRAFTS[0].change, Standing(state="sending"))])
+    journal.record([operation(0, state="sending")])
     files = list(path.parent.iterdir())
     assert len(files) > 1  # what SQLite keeps beside it
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
@@ -123,7 +128,6 @@ def test_neither_plaintext_nor_any_secret_is_in_a_journal():
     for name, secret in secrets.items():
         for spelling in spellings(secret) if len(secret) > 5 else [secret]:
             assert spelling.encode() not in raw, name
-    assert not found_in(repr(DRAFTS), {"body": "canary-of-the-body"})
 
 
 # Who may write it
@@ -131,7 +135,7 @@ def test_neither_plaintext_nor_any_secret_is_in_a_journal():
 
 def test_it_is_made_once(journal, path):
     with pytest.raises(mf.JournalError, match="there already: resume_run"):
-        Journal.create(path, HEADER, DRAFTS, VAULT)
+        Journal.create(path, HEADER, ENTRIES, VAULT)
 
 
 def test_it_is_for_one_process_at_a_time(journal, path):
@@ -145,7 +149,7 @@ def test_it_is_for_one_process_at_a_time(journal, path):
 def test_a_fork_cannot_write_to_it(journal):
     if (child := os.fork()) == 0:
         try:
-            journal.record([Operation(0, DRAFTS[0].change)])
+            journal.record([operation(0)])
         except mf.JournalError as refused:
             os._exit(0 if "fork" in str(refused) else 2)
         os._exit(1)
@@ -321,90 +325,94 @@ def test_a_journal_that_became_read_only_sends_nothing(journal, path, monkeypatc
         reopened(path, writes=True)
 
 
-# The shelf
+# The run directory
 
 
 @pytest.fixture
-def shelf(tmp_path):
-    return Shelf(tmp_path / "runs")
+def directory(tmp_path):
+    return RunDirectory(tmp_path / "runs")
 
 
-def stood(shelf, days_ago=0, state="done", run_id="0b5e9e9c"):
+def stood(directory, days_ago=0, state="done", run_id="0b5e9e9c"):
     header = replace(HEADER, run_id=run_id, created_at=NOW - timedelta(days=days_ago))
-    path = shelf.path_of(header)
-    with Journal.create(path, header, DRAFTS, VAULT) as journal:
-        journal.record([Operation(n, draft.change, Standing(state=state)) for n, draft in enumerate(DRAFTS)])
+    path = directory.path_of(header)
+    with Journal.create(path, header, ENTRIES, VAULT) as journal:
+        journal.record([operation(n, state=state) for n in range(2)])
     return path
 
 
-def test_runs_are_listed_with_their_counts(shelf):
-    paths = [stood(shelf, 3), stood(shelf, 2, "sending", "second"), stood(shelf, 1, "planned", "third")]
-    runs = _list_runs(shelf)
+def test_runs_are_listed_with_their_counts(directory):
+    paths = [
+        stood(directory, 3),
+        stood(directory, 2, "sending", "second"),
+        stood(directory, 1, "planned", "third"),
+    ]
+    runs = _list_runs(directory)
     assert runs.journal.tolist() == paths
     assert runs.state.tolist() == ["finished", "open", "open"]
     assert runs[["done", "unknown", "planned"]].to_numpy().tolist() == [[2, 0, 0], [0, 2, 0], [0, 0, 2]]
     assert runs.created_at.dtype == "datetime64[us, UTC]"
 
 
-def test_no_runs_are_a_frame_of_the_same_columns(shelf):
-    none, some = _list_runs(shelf), stood(shelf) and _list_runs(shelf)
+def test_no_runs_are_a_frame_of_the_same_columns(directory):
+    none, some = _list_runs(directory), stood(directory) and _list_runs(directory)
     assert none.empty
     pd.testing.assert_series_equal(none.dtypes, some.dtypes)
 
 
-def test_a_running_and_a_damaged_one_are_told(shelf):
-    running, damaged = stood(shelf, 2), stood(shelf, 1, run_id="second")
+def test_a_running_and_a_damaged_one_are_told(directory):
+    running, damaged = stood(directory, 2), stood(directory, 1, run_id="second")
     damaged.write_bytes(b"not any more" * 999)
     with Journal.open(running, VAULT, writes=True) as journal:
-        journal.record([Operation(0, DRAFTS[0].change)])
-        states = _list_runs(shelf).set_index("journal").state
+        journal.record([operation(0)])
+        states = _list_runs(directory).set_index("journal").state
     assert states[running] == "running"
     assert states[damaged] == "unreadable"
 
 
-def test_old_runs_are_purged_with_all_that_lay_beside_them(shelf):
-    old, young = stood(shelf, 31), stood(shelf, 29, run_id="second")
-    shelf.note_open(replace(HEADER, run_id="second"), young)
-    shelf.note_open(replace(HEADER, run_id="0b5e9e9c"), old)
-    gone = _purge_runs(shelf, NOW)
+def test_old_runs_are_purged_with_all_that_lay_beside_them(directory):
+    old, young = stood(directory, 31), stood(directory, 29, run_id="second")
+    directory.mark_open(replace(HEADER, run_id="second"), young)
+    directory.mark_open(replace(HEADER, run_id="0b5e9e9c"), old)
+    gone = _purge_runs(directory, NOW)
     assert gone.journal.tolist() == [old]
-    assert [path.name for path in shelf.folder.iterdir() if path.is_file()] == [young.name]
-    assert [note.journal for note in shelf.notes()] == [young]
-    assert _purge_runs(shelf, NOW, 0).journal.tolist() == [young]
+    assert [path.name for path in directory.folder.iterdir() if path.is_file()] == [young.name]
+    assert [note.journal for note in directory.notes()] == [young]
+    assert _purge_runs(directory, NOW, 0).journal.tolist() == [young]
 
 
 @pytest.mark.parametrize("days", [-1, float("nan")])
-def test_days_are_a_number_from_0(shelf, days):
+def test_days_are_a_number_from_0(directory, days):
     with pytest.raises(mf.ConfigError, match="older_than_days"):
         mf.purge_runs(days)
 
 
-def test_an_open_run_is_found_wherever_its_journal_is(shelf, path):
-    Journal.create(path, HEADER, DRAFTS, VAULT).close()
-    shelf.note_open(HEADER, path)
-    assert _list_runs(shelf).journal.tolist() == [path]
-    assert _purge_runs(shelf, NOW, 0).empty  # the caller keeps it elsewhere
+def test_an_open_run_is_found_wherever_its_journal_is(directory, path):
+    Journal.create(path, HEADER, ENTRIES, VAULT).close()
+    directory.mark_open(HEADER, path)
+    assert _list_runs(directory).journal.tolist() == [path]
+    assert _purge_runs(directory, NOW, 0).empty  # the caller keeps it elsewhere
     path.unlink()
-    (run,) = _list_runs(shelf).to_dict("records")
+    (run,) = _list_runs(directory).to_dict("records")
     assert (run["state"], run["run"], run["user_id"]) == ("missing", HEADER.run_id, HEADER.user_id)
-    assert _purge_runs(shelf, NOW, 0).empty  # its disk may be away
+    assert _purge_runs(directory, NOW, 0).empty  # its disk may be away
 
 
-def test_a_note_that_disappears_while_runs_are_listed_is_no_fault(shelf, monkeypatch):
+def test_a_note_that_disappears_while_runs_are_listed_is_no_fault(directory, monkeypatch):
     """Another process purges: after the names were read, and after the files were seen."""
-    path = stood(shelf, 40)
-    shelf.note_open(HEADER, path)
+    path = stood(directory, 40)
+    directory.mark_open(HEADER, path)
     listed = type(path).iterdir
 
     def purged_meanwhile(folder):
         names = [*listed(folder)]
         monkeypatch.undo()
-        _purge_runs(shelf, NOW)
+        _purge_runs(directory, NOW)
         return iter(names)
 
     monkeypatch.setattr(type(path), "iterdir", purged_meanwhile)
-    assert _list_runs(shelf).empty
-    path = stood(shelf, 40)
+    assert _list_runs(directory).empty
+    path = stood(directory, 40)
 
     def removed_meanwhile(path, *arguments, **options):
         if path.name.endswith(".journal"):
@@ -413,39 +421,39 @@ def test_a_note_that_disappears_while_runs_are_listed_is_no_fault(shelf, monkeyp
 
     opened = Journal.open
     monkeypatch.setattr(Journal, "open", removed_meanwhile)
-    assert _list_runs(shelf).empty
-    assert _purge_runs(shelf, NOW).empty
+    assert _list_runs(directory).empty
+    assert _purge_runs(directory, NOW).empty
 
 
 PURGING = """
 import sys
 from pathlib import Path
 from datetime import UTC, datetime
-from memframe.journal.shelf import Shelf, _list_runs, _purge_runs
+from memframe.journal.runs import RunDirectory, _list_runs, _purge_runs
 
 while not Path(sys.argv[1], "done").exists():
-    _list_runs(Shelf(Path(sys.argv[1])))
-    _purge_runs(Shelf(Path(sys.argv[1])), datetime.now(UTC))
+    _list_runs(RunDirectory(Path(sys.argv[1])))
+    _purge_runs(RunDirectory(Path(sys.argv[1])), datetime.now(UTC))
 """
 
 
-def test_two_processes_that_list_and_purge_do_not_disturb_each_other(shelf):
-    command = [sys.executable, "-c", PURGING, str(shelf.folder)]
+def test_two_processes_that_list_and_purge_do_not_disturb_each_other(directory):
+    command = [sys.executable, "-c", PURGING, str(directory.folder)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as other:
         try:
             for number in range(60):
                 header = replace(HEADER, run_id=f"{number:08}", created_at=datetime(2020, 1, 1, tzinfo=UTC))
-                path = shelf.path_of(header)
-                Journal.create(path, header, DRAFTS, VAULT).close()
-                shelf.note_open(header, path)
-                _list_runs(shelf)
-                _purge_runs(shelf, NOW)
+                path = directory.path_of(header)
+                Journal.create(path, header, ENTRIES, VAULT).close()
+                directory.mark_open(header, path)
+                _list_runs(directory)
+                _purge_runs(directory, NOW)
         finally:
-            (shelf.folder / "done").touch()
+            (directory.folder / "done").touch()
             _, errors = other.communicate(timeout=60)
     assert other.returncode == 0, errors
-    left = [file for file in shelf.folder.glob("*.journal*") if file.suffix != ".journal-shm"]
-    assert not [*shelf.notes(), *left]  # the index of SQLite holds nothing of a run
+    left = [file for file in directory.folder.glob("*.journal*") if file.suffix != ".journal-shm"]
+    assert not [*directory.notes(), *left]  # the index of SQLite holds nothing of a run
 
 
 # What an earlier run leaves to the next one
@@ -557,11 +565,11 @@ def test_an_empty_note_of_an_earlier_version_is_told_and_stops_nobody(access, ru
         assert write(access, facts(1, "another")).is_complete
 
 
-def test_a_run_at_another_service_with_the_same_user_id_is_none_of_ours(shelf):
+def test_a_run_at_another_service_with_the_same_user_id_is_none_of_ours(directory):
     elsewhere = replace(HEADER, base_url="https://elsewhere.example.org/api/v1")
-    shelf.note_open(HEADER, shelf.path_of(HEADER))
-    assert len(shelf.unfinished(HEADER.base_url, HEADER.user_id.upper())) == 1
-    assert not shelf.unfinished(elsewhere.base_url, elsewhere.user_id)
+    directory.mark_open(HEADER, directory.path_of(HEADER))
+    assert len(directory.unfinished(HEADER.base_url, HEADER.user_id.upper())) == 1
+    assert not directory.unfinished(elsewhere.base_url, elsewhere.user_id)
 
 
 def name_of(handle):
@@ -644,16 +652,16 @@ def test_a_plan_whose_journal_was_removed_by_hand_is_refused_until_it_is_purged(
     assert mf.apply_plan(access, plan, progress=False, settle_s=0.0).is_complete
 
 
-def test_what_is_given_up_must_be_a_run_and_not_running(runs, shelf, tmp_path):
+def test_what_is_given_up_must_be_a_run_and_not_running(runs, directory, tmp_path):
     notes = tmp_path / "notes.txt"
     notes.write_text("mine")
     for path in (notes, tmp_path / "nothing"):
         with pytest.raises(mf.JournalError, match="no run is known"):
-            _purge_runs(shelf, NOW, journals=[path])
+            _purge_runs(directory, NOW, journals=[path])
     assert notes.exists()
-    running = stood(shelf)
+    running = stood(directory)
     with Journal.open(running, VAULT, writes=True), pytest.raises(mf.JournalError, match="is running"):
-        _purge_runs(shelf, NOW, journals=[running])
+        _purge_runs(directory, NOW, journals=[running])
     assert running.exists()
 
 
@@ -701,8 +709,8 @@ def test_a_journal_of_the_former_format_is_still_read():
     """Written before headers were authenticated: one create, done."""
     with Journal.open(FORMER, VAULT) as journal:
         assert journal.counts() == {"done": 1, "planned": 1}
-        assert [op.change for op in journal.operations()] == [draft.change for draft in DRAFTS]
-        assert journal.request(0).reveal() == DRAFTS[0].request
+        assert [op.change for op in journal.operations()] == [change for change, *_ in ENTRIES]
+        assert journal.request(0).reveal() == ENTRIES[0][1]
         assert (journal.backup(1), journal.ids_before) == (OLD, {"m1", "m2"})
 
 

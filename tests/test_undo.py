@@ -11,7 +11,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 import memframe as mf
-from memframe.change import FIELDS
+from memframe.plan.change import FIELDS
 from memframe.runtime import Runtime
 from memframe.wire import (
     CREATE_MEMORY,
@@ -310,6 +310,17 @@ def test_undoing_twice_changes_nothing_the_second_time(access, memories):
     for run in (deleted, made, edited):
         undone(access, run)
         assert len(mf.plan_undo(access, run)) == 0
+
+
+def test_a_run_that_was_undone_says_so_when_it_is_resumed(access, memories):
+    rows = pd.concat([memories.assign(title="edited").head(2), pd.DataFrame({"content": ["new"]})])
+    run = applied(access, mf.plan_changes(access, rows))
+    undone(access, run)
+    resumed = mf.resume_run(access, run.journal, progress=False, settle_s=0.0)
+    assert sorted(resumed.verification.undone) == sorted(run.outcomes.id)
+    assert resumed.counts["done"] == 3
+    with pytest.raises(mf.IncompleteRunError, match=r"3 undone since.*a new plan does it once more"):
+        resumed.raise_for_failures()
 
 
 def test_an_undo_can_be_undone(access, memories):

@@ -1,43 +1,75 @@
-"""The course of a run: reconcile what is unknown, send what is due, look again, until nothing is left to do."""
+"""The engine of a run: reconcile what is unknown, send what is due, read again, until nothing is left to do.
+
+What follows from each response is in the tables of `memframe.apply.decisions`. The thread that called decides and
+writes the journal; workers only exchange. One commit holds what came back and the intents of what leaves next. Those
+of as many operations as there are workers are committed ahead, so that no worker waits for the disk; what was not
+sent after all, because the run stops or slows down, is taken back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
 from msgspec.structs import replace
 
 from memframe.access import Access, with_state
-from memframe.apply.books import Books
-from memframe.apply.crew import Crew
-from memframe.apply.dispatch import Dispatch
-from memframe.apply.groups import Groups
-from memframe.apply.interrupts import Interrupts
-from memframe.apply.reconcile import Reconciliation, Traces, described
+from memframe.apply.decisions import Decision, decide, decide_after_reading, state_unsent
+from memframe.apply.operations import Groups, OperationLog
+from memframe.apply.preflight import refuse_rekeyed
+from memframe.apply.reconcile import CreateFingerprints, Reconciliation
+from memframe.apply.responses import ReadResponse, Sender, WriteResponse
 from memframe.apply.run import Verification
-from memframe.apply.sender import Found, Sender
-from memframe.apply.signs import Seen
-from memframe.apply.start import refuse_rekeyed
-from memframe.apply.verify import Keep, read_back
+from memframe.apply.workers import Interrupts, WorkerPool
 from memframe.client.retry import RateLimiter
-from memframe.errors import AccessError, AuthError, MemframeError, StalePlanError
+from memframe.errors import (
+    AccessError,
+    AuthError,
+    JournalError,
+    MemframeError,
+    ProtocolError,
+    StalePlanError,
+)
 from memframe.journal import Header, Operation
+from memframe.plan.current import CurrentMemory
+from memframe.wire import MemoryBlob
+
+MAX_ATTEMPTS = 4
+"""Requests for one operation in one run, those that were throttled apart."""
+
+FRESH_S = 30.0
+"""A memory that was read longer ago is read again before it is patched or deleted."""
+
+WATCH_S = 5.0
+"""Seconds between two looks for what ends a run without a refusal: after a change of key, what is sent is sealed with a
+key that the service no longer hands out."""
+
+DRAIN_S = 5.0
+"""Seconds that Ctrl-C waits for what is in flight; what is not back by then counts as unknown."""
+
+PATIENCE_S = 0.5
+"""Longest wait for an answer; on Windows no longer wait can be interrupted."""
+
+FLUSH_S = 0.05
+"""Longest wait of answers for others, to be written to the journal with them."""
+
+Result = WriteResponse | ReadResponse | None
+"""Of a task; None where nothing was sent after all."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be carried out, and with what.
+    """A run that is to be carried out.
 
     Attributes
     ----------
     access : Access
         With the credentials of this moment.
-    keep : callable
-        Takes what was written and how it read back.
     header : Header
-    books : Books
-    traces : Traces
+    log : OperationLog
+    fingerprints : CreateFingerprints
     workers : int
     settle_s : float
     read_at : float or None
@@ -45,10 +77,9 @@ class Job:
     """
 
     access: Access
-    keep: Keep
     header: Header
-    books: Books
-    traces: Traces
+    log: OperationLog
+    fingerprints: CreateFingerprints
     workers: int
     settle_s: float
     read_at: float | None = None
@@ -64,50 +95,51 @@ class Engine:
 
     def __init__(self, job: Job) -> None:
         runtime = job.access.client.runtime
-        sleep, clock = runtime.sleep, runtime.clock
-        self._access, self._header, self._books = job.access, job.header, job.books
-        self._read_back = partial(
-            read_back,
-            books=job.books,
-            traces=job.traces,
-            settle_s=job.settle_s,
-            sleep=sleep,
-            keep=job.keep,
+        self._access, self._header, self._log, self._workers = job.access, job.header, job.log, job.workers
+        self._reconciliation = Reconciliation(
+            job.log, job.fingerprints, settle_s=job.settle_s, sleep=runtime.sleep
         )
-        self._groups = Groups(job.books)
-        self._reconciliation = Reconciliation(job.books, job.traces, settle_s=job.settle_s, sleep=sleep)
-        self._crew: Crew[Seen | Found] = Crew(job.workers)
-        self._dispatch = Dispatch(
-            books=job.books,
-            traces=job.traces,
-            groups=self._groups,
-            sender=Sender(job.access, job.header.run_id),
-            pace=RateLimiter(job.workers, clock=clock, sleep=sleep, chance=runtime.chance),
-            crew=self._crew,
-            clock=clock,
-            read_at={} if job.read_at is None else dict.fromkeys((op.n for op in job.books), job.read_at),
-            watch=self._watch_key,
-            interrupts=Interrupts(puts_off=job.workers > 1),
-        )
+        self._groups = Groups(job.log)
+        self._sender = Sender(job.access, job.header.run_id)
+        self._pool: WorkerPool[Result] = WorkerPool(job.workers)
+        self._interrupts = Interrupts(defers=job.workers > 1)
+        self._clock = runtime.clock
+        self._pace = RateLimiter(job.workers, clock=runtime.clock, sleep=runtime.sleep, chance=runtime.chance)
+        self._read_at = {} if job.read_at is None else dict.fromkeys((op.n for op in job.log), job.read_at)
+        self._watched_at = runtime.clock()
+        self._queue: deque[int] = deque()
+        self._moved: dict[int, Operation] = {}
+        """Operations that have moved on and are not in the journal yet."""
+        self._backups: dict[int, MemoryBlob] = {}
+        self._trouble: set[int] = set()
+        """Operations whose response is not plain success, until it was looked at: no worker begins another task."""
+        self._throttled: Counter[int] = Counter()
+        self._failed: Counter[int] = Counter()
+        self._paid: Counter[int] = Counter()
+        self._sealed = job.fingerprints.digest_of.keys()
+        self._ids = {*job.fingerprints.before, *(op.new_id for op in job.log if op.new_id)}
         self._left_unknown: set[int] = set()
-        self._moved: StalePlanError | None = None
+        self._rekeyed: StalePlanError | None = None
+        self._stopped: MemframeError | None = None
+        self._is_denied = False
 
-    def carry_out(self) -> tuple[Verification, MemframeError | None]:
-        """Do all that can be done; how it read back, and what ended it early."""
+    def run(self) -> tuple[Verification, dict[str, CurrentMemory], MemframeError | None]:
+        """Do all that can be done; return how it read back, and what ended it early."""
         self._compare_key(self._access)
-        with self._crew:
+        with self._pool:
             self._reconcile()
-            while not self._dispatch.stopped and (due := self._due()):
-                self._dispatch.send(due)
+            while not self._stopped and (due := self._due()):
+                self._send(due)
                 self._reconcile()
-            if self._dispatch.stopped:  # perhaps since: nothing is going to be read before it is sent again
+            if self._stopped:  # perhaps since: nothing is going to be read before it is sent again
                 self._reconcile()
-        self._note_held_back()
-        if not self._dispatch.barred:
+        waiting = ((op, self._groups.wait_reason(op)) for op in self._log.with_state("planned"))
+        self._log.write([replace(op, error=why) for op, why in waiting if why])
+        if not self._is_denied:
             self._watch_key()
-        if self._dispatch.barred:
-            return Verification(failure="nothing more may be read"), self._reason()
-        return self._read_back(self._access), self._reason()
+        if self._is_denied:
+            return Verification(failure="nothing more may be read"), {}, self._reason()
+        return *self._reconciliation.read_back(self._access), self._reason()
 
     # -- what is due
 
@@ -116,92 +148,282 @@ class Engine:
         if due:
             return due
         try:
-            return self._sendable() if self._groups.read_again(self._access) else []
+            return self._sendable() if self._groups.verify(self._access) else []
         except MemframeError as error:
             self._stop(error)
             return []
 
     def _sendable(self) -> list[Operation]:
-        untouched = self._books.those("planned")
-        in_doubt = self._books.those("unknown", actions=("patch", "delete"))  # each is read before it is sent
-        return [op for op in untouched + in_doubt if self._may_be_sent(op)]
+        planned = self._log.with_state("planned")
+        unknown = self._log.with_state(
+            "unknown", actions=("patch", "delete")
+        )  # each is read before it is sent
+        return [
+            op
+            for op in planned + unknown
+            if self._groups.is_due(op) and self._groups.block_reason(op) is None and self._may_try(op.n)
+        ]
 
-    def _may_be_sent(self, operation: Operation) -> bool:
-        is_due = self._groups.is_due(operation) and self._groups.held_back(operation) is None
-        return is_due and self._dispatch.may_try(operation)
+    def _may_try(self, n: int) -> bool:
+        return self._failed[n] < MAX_ATTEMPTS
 
-    def _note_held_back(self) -> None:
-        reasons = {
-            op.n: (op.standing, self._groups.reason_to_wait(op)) for op in self._books.those("planned")
-        }
-        self._books.write({n: replace(standing, error=why) for n, (standing, why) in reasons.items() if why})
+    # -- sending
+
+    def _send(self, due: Iterable[Operation]) -> None:
+        """Send operations and take in what comes back, until all are through or the run has stopped.
+
+        After Ctrl-C nothing more leaves; what is in flight is waited for a moment, then the interrupt goes on
+        its way. A second one does not wait.
+        """
+        self._queue = deque(operation.n for operation in due)
+        with self._interrupts.defer():
+            try:
+                while self._queue or self._pool.n_busy:
+                    self._interrupts.raise_if_any()
+                    self._step()
+            except KeyboardInterrupt:
+                self._drain()
+                self._commit([])
+                raise
+            except JournalError:
+                self._drain()  # the next operation of the journal must not meet these on the way
+                raise
+
+    def _step(self) -> None:
+        n_taken = self._take_results(self._patience())
+        if self._clock() - self._watched_at >= WATCH_S:
+            with self._interrupts.allow():
+                self._watch_key()
+            self._watched_at = self._clock()
+        if self._stopped:
+            self._recall()
+            self._queue.clear()
+        elif self._queue and not self._pool.n_busy:
+            with self._interrupts.allow():
+                self._pace.wait()
+        leaving = self._leaving()
+        is_fresh = {n: self._is_fresh(n) for n in leaving}
+        if leaving or not n_taken or not self._pool.n_busy:
+            self._commit([n for n in leaving if is_fresh[n]])
+        for n in leaving:
+            read = partial(self._sender.read, self._log[n])
+            self._pool.submit(n, self._sending(n) if is_fresh[n] else read)
+
+    def _patience(self) -> float:
+        """Return how long to wait for results: no longer than until something else may leave, or be written."""
+        if self._moved:
+            return FLUSH_S
+        has_room = self._queue and self._pool.n_busy < self._pace.limit
+        return min(PATIENCE_S, self._pace.hold_s) if has_room else PATIENCE_S
+
+    def _leaving(self) -> list[int]:
+        """Take from the queue what may leave now."""
+        leaving: list[int] = []
+        room = self._room()
+        while self._queue and len(leaving) < room:
+            n = self._queue.popleft()
+            if self._groups.block_reason(self._log[n]) is None:
+                leaving.append(n)
+        return leaving
+
+    def _room(self) -> int:
+        """Return how many operations may leave: as many as are ahead of the workers once few of those are left."""
+        if self._pace.hold_s or self._trouble:
+            return 0
+        if self._workers == 1 or self._pace.limit < self._workers:
+            return self._pace.limit - self._pool.n_busy
+        is_low = self._pool.n_busy <= self._workers + self._workers // 4
+        return 2 * self._workers - self._pool.n_busy if is_low else 0
+
+    def _is_fresh(self, n: int) -> bool:
+        """Tell whether the memory is known as it is: a create has none, and after a doubt it is not known."""
+        read_at = self._read_at.get(n)
+        return self._log[n].action == "create" or (read_at is not None and self._clock() - read_at < FRESH_S)
+
+    def _sending(self, n: int) -> Callable[[], Result]:
+        operation, body = self._log[n], self._log.request(n)
+
+        def send() -> Result:
+            if self._trouble or not self._is_fresh(n):  # it waited for a worker
+                return None
+            response = self._sender.send(operation, body)
+            if response.kind != "done":
+                self._trouble.add(n)
+            return response
+
+        return send
+
+    def _commit(self, leaving: Iterable[int]) -> None:
+        """Write what came back and the intents of what leaves, in one step of the journal."""
+        for n in leaving:
+            operation = self._moved.get(n, self._log[n])
+            self._moved[n] = self._intend(operation)
+        self._log.write(self._moved.values(), self._backups)
+        self._moved, self._backups = {}, {}
+
+    def _intend(self, operation: Operation) -> Operation:
+        return replace(operation, state="sending", attempts=operation.attempts + 1)
+
+    def _recall(self) -> None:
+        """Take back what no worker has begun, to the front of the queue."""
+        self._take_back(self._pool.recall())
+
+    def _take_back(self, unsent: list[int]) -> None:
+        for n in reversed(unsent):
+            operation = self._log[n]
+            if operation.state == "sending":
+                state = state_unsent(operation.ambiguous)
+                self._moved[n] = replace(operation, state=state, attempts=operation.attempts - 1)
+            self._queue.appendleft(n)
+
+    def _drain(self) -> None:
+        """Wait for what is in flight, for a moment; nothing more leaves."""
+        self._recall()
+        self._queue.clear()
+        deadline = self._clock() + DRAIN_S
+        while self._pool.n_busy and (left_s := deadline - self._clock()) > 0:
+            self._take_results(left_s)
+        self._queue.clear()
+
+    # -- results
+
+    def _take_results(self, timeout_s: float) -> int:
+        completed = self._pool.completed(timeout_s)
+        for n, result in completed:
+            if result is None:
+                self._take_back([n])
+            elif self._decide(n, result) in {"again", "send"} and self._may_try(n):
+                self._queue.appendleft(n)
+            self._trouble.discard(n)
+        if self._pace.hold_s or self._pace.limit < self._workers:
+            self._recall()
+        return len(completed)
+
+    def _decide(self, n: int, result: WriteResponse | ReadResponse) -> Decision:
+        """Decide what follows, and note it for the next step of the journal."""
+        operation = self._log[n]
+        if isinstance(result, ReadResponse):
+            decision, moved = decide_after_reading(operation, result.memory)
+            if decision == "send" and result.memory is not None:
+                self._read_at[n] = self._clock()
+                self._backups[n] = result.memory.blob
+                return decision
+            if decision == "recovered":
+                self._note_success(n)
+        else:
+            result = self._check_new_id(operation, result)
+            decision, moved = decide(operation, result)
+            self._note_response(n, result, decision)
+            if moved.ambiguous:
+                self._read_at.pop(n, None)
+        self._moved[n] = moved
+        if decision in {"rejected", "conflict"} and self._groups.note_failure(moved):
+            self._recall()  # others of the group may be among them
+        return decision
+
+    def _check_new_id(self, operation: Operation, response: WriteResponse) -> WriteResponse:
+        """Refuse an id that another memory had; only a service that knows plain text may merge equal ones."""
+        if operation.action != "create" or response.id is None:
+            return response
+        if response.id in self._ids and operation.n in self._sealed:
+            error = ProtocolError(
+                f"the create of row {operation.row} was answered with the id of another memory, {response.id}: nothing "
+                "more is sent. Ask the operator of the service to look at it"
+            )
+            return response._replace(kind="wrong_record", id=None, error=error)
+        self._ids.add(response.id)
+        return response
+
+    def _note_response(self, n: int, response: WriteResponse, decision: Decision) -> None:
+        """Keep the pace that the service can bear, and the budget of repeats."""
+        in_budget = True
+        if decision in {"done", "recovered"}:
+            self._note_success(n)
+        elif decision == "stop":
+            self._stop(response.error, is_denied=response.kind != "key_changed")
+        elif response.kind == "throttled":
+            self._throttled[n] += 1
+            in_budget = self._pace.throttled(response.wait_s)
+        elif decision in {"again", "unknown"}:
+            self._failed[n] += 1
+            if response.is_trouble:
+                self._paid[n] += 1
+                in_budget = self._pace.failed(response.wait_s)
+        if not in_budget:
+            self._stop(response.error)
+
+    def _note_success(self, n: int) -> None:
+        self._failed.pop(n, None)
+        self._pace.succeeded(self._throttled.pop(n, 0), self._paid.pop(n, 0))
 
     # -- what is unknown
 
     def _reconcile(self) -> None:
         """Settle what may have been carried out, as far as that can be seen."""
-        if self._dispatch.stopped and not self._dispatch.barred:
+        if self._stopped and not self._is_denied:
             self._watch_key()
-        if self._dispatch.barred:
+        if self._is_denied:
             return
-        unknown = self._books.those("unknown")
+        unknown = self._log.with_state("unknown")
         creates = [op for op in unknown if op.action == "create" and op.n not in self._left_unknown]
         others = [op for op in unknown if op.action != "create" and not self._goes_on(op)]
         try:
             if creates:
-                self._reconciliation.settle(self._access, creates, rekeyed=self._moved is not None)
+                rekeyed = self._rekeyed is not None
+                self._reconciliation.settle_creates(self._access, creates, rekeyed=rekeyed)
             if others:
-                self._reconciliation.read_again(self._access, others)
+                self._reconciliation.settle_others(self._access, others)
         except MemframeError as error:
-            self._leave_unknown(creates + others, described(error))
+            why = f"it could not be found out whether it was written: {error}"
+            left = [op for op in map(self._current, creates + others) if op.state == "unknown"]
+            self._log.write([replace(op, error=why) for op in left])
             if isinstance(error, AccessError | AuthError):
                 self._stop(error)
-        self._left_unknown |= {op.n for op in creates if self._books[op.n].state == "unknown"}
-        self._give_up([self._books[op.n] for op in creates])
+        creates = [self._current(op) for op in creates]
+        # What was sent too often stays unknown, though no listing shows it: it may come late.
+        tired = [op for op in creates if op.state == "planned" and not self._may_try(op.n)]
+        self._log.write([replace(op, state="unknown") for op in tired])
+        self._left_unknown |= {op.n for op in creates if op.state == "unknown"} | {op.n for op in tired}
+
+    def _current(self, operation: Operation) -> Operation:
+        return self._log[operation.n]
 
     def _goes_on(self, operation: Operation) -> bool:
-        """Whether an operation is going to be read and sent once more anyway."""
-        may_go_on = not self._dispatch.stopped and self._groups.held_back(operation) is None
-        return may_go_on and self._dispatch.may_try(operation)
-
-    def _leave_unknown(self, operations: Iterable[Operation], why: str) -> None:
-        left = [self._books[op.n] for op in operations if self._books[op.n].state == "unknown"]
-        self._books.write({op.n: replace(op.standing, error=why) for op in left})
-
-    def _give_up(self, creates: Iterable[Operation]) -> None:
-        """What was sent too often stays in doubt, though nobody sees it: it may come late."""
-        tired = [op for op in creates if op.state == "planned" and not self._dispatch.may_try(op)]
-        self._books.write({op.n: replace(op.standing, state="unknown") for op in tired})
-        self._left_unknown |= {op.n for op in tired}
+        """Tell whether an operation is going to be read and sent once more anyway."""
+        is_blocked = self._stopped or self._groups.block_reason(operation)
+        return not is_blocked and self._may_try(operation.n)
 
     # -- what ends a run early
 
-    def _stop(self, error: MemframeError) -> None:
-        self._dispatch.stop(error, barred=isinstance(error, AccessError | AuthError))
+    def _stop(self, error: MemframeError | None, *, is_denied: bool | None = None) -> None:
+        """Send nothing more, and read nothing more where access is denied; the first reason counts."""
+        self._stopped = self._stopped or error
+        self._is_denied |= isinstance(error, AccessError | AuthError) if is_denied is None else is_denied
 
     def _watch_key(self) -> None:
-        """Ask whether the key is still the one that content was sealed under; that access may be refused shows, too."""
+        """Ask whether the key is still the one that content was sealed under; a refusal of access shows, too."""
         try:
             renewed = self._access.renew()
         except (AccessError, AuthError) as refused:
             self._stop(refused)
         except MemframeError:
-            return  # whoever cannot be reached now will not take writes either, and says so there
+            return  # a service that cannot be reached now will not take writes either, and they say so
         else:
             self._compare_key(renewed)
 
     def _compare_key(self, access: Access) -> None:
         try:
             refuse_rekeyed(access, self._header.key_version)
-        except StalePlanError as moved:
-            self._access, self._moved = access, moved
-            self._dispatch.stop(moved)
+        except StalePlanError as rekeyed:
+            self._access, self._rekeyed = access, rekeyed
+            self._stop(rekeyed)
 
     def _reason(self) -> MemframeError | None:
-        """Why the run ended early: another key explains any refusal; a refusal itself does not say in which state
-        the request for access is.
+        """Return why the run ended early.
+
+        Another key explains any refusal; a refusal itself does not say in which state the request for access is.
         """
-        stopped = self._moved or self._dispatch.stopped
+        stopped = self._rekeyed or self._stopped
         if not isinstance(stopped, AccessError):
             return stopped
         try:

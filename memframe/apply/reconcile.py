@@ -1,29 +1,37 @@
-"""What became of creates whose answer got lost: looked for in complete listings, a page at a time.
+"""Reading what a run has written: unknown creates are looked for, all of it is read back, baselines are updated.
 
-Absent is what two complete listings do not show that begin at least ``settle_s`` apart. Only then are the same
-bytes sent again, with the same idempotency key.
+A create is absent when two complete listings that begin at least ``settle_s`` apart do not show it. Only then are the
+same bytes sent again, with the same idempotency key.
+
+Sealed content, with its random nonce, is like no other: where the service stores it as it came, equal bytes are
+proof, and no equal bytes in a complete listing are proof of absence. Where it seals content anew, or was sent
+plain text, the plain text is compared, among memories that were not there before the run, and counted: two
+equal creates want two memories.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
+import pandas as pd
 from msgspec.structs import replace
 
 from memframe.access import Access
-from memframe.apply.books import Books
-from memframe.apply.matching import Matches, Sought, match
-from memframe.apply.verdicts import after_reading
+from memframe.apply.decisions import decide_after_reading, unlike
+from memframe.apply.operations import OperationLog
+from memframe.apply.run import Verification
 from memframe.client.responses import decode
-from memframe.current import Stored, digest_of, iter_stored, read_stored
 from memframe.errors import MemframeError
-from memframe.journal import WRITTEN, Operation, Standing
+from memframe.frames import TIME
+from memframe.journal import WRITTEN, Operation
+from memframe.plan.current import CurrentMemory, digest_of, iter_current, read_current
 
 
-class Traces(NamedTuple):
-    """By what the creates of a run are known again.
+class CreateFingerprints(NamedTuple):
+    """Marks by which the memories that a run has created are recognised.
 
     Attributes
     ----------
@@ -36,65 +44,79 @@ class Traces(NamedTuple):
     before: frozenset[str]
     digest_of: dict[int, str]
 
-    def listed(self, access: Access, also: Container[str] = ()) -> list[Stored]:
-        """All memories that were not there before, by one complete listing, and those of some ids."""
-        return [stored for stored in iter_stored(access) if stored.id not in self.before or stored.id in also]
+    def list_new(self, access: Access, also: Container[str] = ()) -> list[CurrentMemory]:
+        """List all memories that were not there before, completely, and those of some ids."""
+        return [
+            memory for memory in iter_current(access) if memory.id not in self.before or memory.id in also
+        ]
 
 
 class _Content(msgspec.Struct):
     content: str
 
 
-def traces_of(books: Books, before: frozenset[str], *, encrypt: bool) -> Traces:
-    """The traces that the creates in the books leave at the service."""
-    creates = [operation.n for operation in books if operation.action == "create"] if encrypt else []
-    bodies = ((n, books.request(n)) for n in creates)
+def read_fingerprints(log: OperationLog, before: frozenset[str], *, encrypt: bool) -> CreateFingerprints:
+    """Compute the fingerprints of the creates in a log, from the bytes that were frozen."""
+    creates = [op.n for op in log if op.action == "create"] if encrypt else []
+    bodies = ((n, log.request(n)) for n in creates)
     contents = {n: decode(body, _Content, what="the journal").content for n, body in bodies if body}
-    return Traces(before, {n: digest_of(content) for n, content in contents.items()})
+    return CreateFingerprints(before, {n: digest_of(content) for n, content in contents.items()})
+
+
+# -- unknown operations
 
 
 class Reconciliation:
-    """Settles the unknown creates of one run.
+    """Settles the unknown operations of one run, and reads back the others.
 
     Parameters
     ----------
-    books : Books
-    traces : Traces
+    log : OperationLog
+    fingerprints : CreateFingerprints
     settle_s : float
     sleep : callable
     """
 
     def __init__(
-        self, books: Books, traces: Traces, *, settle_s: float, sleep: Callable[[float], None]
+        self,
+        log: OperationLog,
+        fingerprints: CreateFingerprints,
+        *,
+        settle_s: float,
+        sleep: Callable[[float], None],
     ) -> None:
-        self._books, self._traces = books, traces
+        self._log, self._fingerprints = log, fingerprints
         self._settle_s, self._sleep = settle_s, sleep
+        self._earlier = {op.n for op in log.with_state(*WRITTEN)}
+        """Written by an earlier process: what is as it was before them was undone since."""
 
-    def settle(self, access: Access, unknown: Sequence[Operation], *, rekeyed: bool = False) -> None:
-        """Find what the unknown creates have made; the others are planned again, or stay unknown.
+    def settle_creates(self, access: Access, unknown: Sequence[Operation], *, rekeyed: bool) -> None:
+        """Find what unknown creates have made; the others are planned again, or stay unknown.
 
         Parameters
         ----------
         access : Access
         unknown : sequence of Operation
         rekeyed : bool
-            Whether the service has sealed everything anew since, so that plain text alone tells.
+            Whether the service has sealed everything anew since, so that only plain text can be compared.
 
         Raises
         ------
         MemframeError
             A listing did not come to its end; nothing follows from it.
         """
-        sought = [
-            Sought(op.n, op.change, None if rekeyed else self._traces.digest_of.get(op.n)) for op in unknown
-        ]
-        left = self._adopt(sought, self._look(access, sought, rekeyed))
-        if left:
-            self._sleep(self._settle_s)
-            matches = self._look(access, left, rekeyed)
-            self._release(self._adopt(left, matches), matches.undecided)
+        digest_of = {} if rekeyed else self._fingerprints.digest_of
+        left, _ = self._adopt(access, unknown, digest_of)
+        if not left:
+            return
+        self._sleep(self._settle_s)
+        left, undecided = self._adopt(access, left, digest_of)
+        odd = "new memories are there that cannot be opened: this may be one of them"
+        self._log.write(
+            replace(op, error=odd) if op.n in undecided else replace(op, state="planned") for op in left
+        )
 
-    def read_again(self, access: Access, unknown: Sequence[Operation]) -> None:
+    def settle_others(self, access: Access, unknown: Sequence[Operation]) -> None:
         """Settle patches and deletes that are not going to be sent once more, where reading them tells.
 
         Raises
@@ -102,37 +124,207 @@ class Reconciliation:
         MemframeError
             They cannot be read.
         """
-        stored = read_stored(access, [str(op.id) for op in unknown])
-        judged = {op.n: after_reading(op, stored.get(str(op.id))) for op in unknown}
-        self._books.write({n: standing for n, (move, standing) in judged.items() if move != "send"})
+        current = read_current(access, [str(op.id) for op in unknown])
+        decided = (decide_after_reading(op, current.get(str(op.id))) for op in unknown)
+        self._log.write([moved for decision, moved in decided if decision != "send"])
 
-    def _look(self, access: Access, sought: Sequence[Sought], rekeyed: bool) -> Matches:
-        taken = {op.standing.id for op in self._books if op.state in WRITTEN and op.standing.id}
-        ours = frozenset() if rekeyed else frozenset(self._traces.digest_of.values())
-        return match(sought, self._traces.listed(access), taken=taken, ours=ours)
+    def read_back(self, access: Access) -> tuple[Verification, dict[str, CurrentMemory]]:
+        """Read what was written, compare it, and look for what was made twice.
 
-    def _adopt(self, sought: Sequence[Sought], matches: Matches) -> list[Sought]:
-        """Take over the memories that were found; what is left was not."""
-        self._books.write(
-            {
-                n: replace(self._books[n].standing, state="recovered", id=memory_id, error=None)
-                for n, memory_id in matches.found.items()
-            }
+        After a create that was sent twice it waits for ``settle_s`` before: its first request may come late. And it
+        looks again after ``settle_s`` where something is not as it was written: a replica may lag behind.
+        """
+        written = self._log.with_state(*WRITTEN)
+        if any(op.action == "create" and op.ambiguous for op in written):
+            self._sleep(self._settle_s)
+        try:
+            current = _read_written(access, written, self._fingerprints)
+            found = _verify(written, current, self._fingerprints, self._earlier)
+            if found.missing or found.unlike or found.undone:
+                self._sleep(self._settle_s)
+                current = _read_written(access, written, self._fingerprints)
+                found = _verify(written, current, self._fingerprints, self._earlier)
+        except MemframeError as error:
+            return Verification(failure=str(error)), {}
+        return found, current
+
+    def _adopt(
+        self, access: Access, unknown: Sequence[Operation], digest_of: Mapping[int, str]
+    ) -> tuple[list[Operation], frozenset[int]]:
+        """Take over the memories that a listing shows; return the creates that are left, and the undecided ones."""
+        taken = {op.new_id for op in self._log if op.state in WRITTEN and op.new_id}
+        matches = match(unknown, self._fingerprints.list_new(access), digest_of=digest_of, taken=taken)
+        self._log.write(
+            replace(self._log[n], state="recovered", new_id=memory_id, error=None)
+            for n, memory_id in matches.found.items()
         )
-        return [one for one in sought if one.n not in matches.found]
-
-    def _release(self, absent: Sequence[Sought], undecided: frozenset[int]) -> None:
-        self._books.write({one.n: self._released(one.n, one.n in undecided) for one in absent})
-
-    def _released(self, n: int, is_undecided: bool) -> Standing:
-        standing = self._books[n].standing
-        if not is_undecided:
-            return replace(standing, state="planned")
-        return replace(
-            standing, error="new memories are there that cannot be opened: this may be one of them"
-        )
+        return [op for op in unknown if op.n not in matches.found], matches.undecided
 
 
-def described(error: MemframeError) -> str:
-    """Why it stays unknown, for the outcome of a row."""
-    return f"it could not be found out whether it was written: {error}"
+class Matches(NamedTuple):
+    """The creates that a listing shows.
+
+    Attributes
+    ----------
+    found : dict of int to str
+        Ids of the memories that creates have made, by their place in the run.
+    undecided : frozenset of int
+        Creates of which nothing can be said: something new is there that cannot be read.
+    """
+
+    found: dict[int, str]
+    undecided: frozenset[int]
+
+
+def match(
+    unknown: Sequence[Operation],
+    new: Sequence[CurrentMemory],
+    *,
+    digest_of: Mapping[int, str],
+    taken: Iterable[str],
+) -> Matches:
+    """Match unknown creates with new memories.
+
+    Parameters
+    ----------
+    unknown : sequence of Operation
+    new : sequence of CurrentMemory
+        All memories that were not there before the run.
+    digest_of : mapping of int to str
+        Digests of all contents that the run has sent, by the place of the create: one that is found proves how the
+        service stores them.
+    taken : iterable of str
+        Ids that other creates of the run are known to have made.
+    """
+    taken = set(taken)
+    n_of = {digest_of[op.n]: op.n for op in unknown if op.n in digest_of}
+    found: dict[int, str] = {}
+    for memory in new if n_of else ():
+        n = n_of.get(memory.sealed_digest)
+        if n is not None and memory.id not in taken:
+            found.setdefault(n, memory.id)
+    rest = [op for op in unknown if op.n not in found]
+    ours = frozenset(digest_of.values())
+    if not rest or any(memory.sealed_digest in ours for memory in new):
+        return Matches(found, frozenset())
+    free = [memory for memory in new if memory.id not in taken | set(found.values())]
+    found |= _match_by_text(rest, free)
+    is_legible = all(memory.error is None for memory in free)
+    undecided = frozenset() if is_legible else frozenset(op.n for op in rest if op.n not in found)
+    return Matches(found, undecided)
+
+
+def _match_by_text(unknown: Sequence[Operation], free: Sequence[CurrentMemory]) -> dict[int, str]:
+    """Match creates equal in every field first, then in content alone: a service may normalise the others."""
+    of_content: dict[str | None, list[CurrentMemory]] = defaultdict(list)
+    for memory in free:
+        of_content[memory.content].append(memory)
+    found: dict[int, str] = {}
+    for is_exact in (True, False):
+        for op in unknown:
+            candidates = of_content[str(op.change.after["content"])]
+            fitting = (m for m in candidates if not (is_exact and unlike(op.change.plain, m)))
+            if op.n not in found and (made := next(fitting, None)):
+                found[op.n] = made.id
+                candidates.remove(made)
+    return found
+
+
+# -- reading back
+
+
+def _read_written(
+    access: Access, written: Sequence[Operation], fingerprints: CreateFingerprints
+) -> dict[str, CurrentMemory]:
+    """Read what was written and, after creates, whatever else is new."""
+    ids = {str(op.id) for op in written}
+    if any(op.action == "create" for op in written):
+        return {memory.id: memory for memory in fingerprints.list_new(access, ids)}
+    with_content = any(op.change.compares_content for op in written)
+    return read_current(access, ids, with_content=with_content)
+
+
+def _verify(
+    written: Sequence[Operation],
+    current: Mapping[str, CurrentMemory],
+    fingerprints: CreateFingerprints,
+    earlier: Container[int],
+) -> Verification:
+    creates = [op for op in written if op.action == "create"]
+    new = [memory for memory in current.values() if memory.id not in fingerprints.before] if creates else []
+    missing, otherwise, undone = [], [], []
+    for op in written:
+        memory = current.get(str(op.id))
+        if (op.action == "delete") is (memory is None) and not (memory and unlike(op.change.plain, memory)):
+            continue
+        if op.n in earlier and _is_undone(op, memory):
+            undone.append(str(op.id))
+        elif memory is None:
+            missing.append(str(op.id))
+        else:
+            otherwise.append(str(op.id))
+    return Verification(
+        n_checked=len(written),
+        missing=tuple(missing),
+        unlike=tuple(otherwise),
+        undone=tuple(undone),
+        duplicates=tuple(_duplicates(creates, new, fingerprints.digest_of)),
+    )
+
+
+def _is_undone(operation: Operation, memory: CurrentMemory | None) -> bool:
+    """Tell whether a memory is as it was before the operation."""
+    if memory is None:
+        return operation.action == "create"
+    return operation.action != "create" and not unlike(operation.change.before, memory)
+
+
+def _duplicates(
+    creates: Sequence[Operation], new: Sequence[CurrentMemory], digest_of: Mapping[int, str]
+) -> Iterable[tuple[str, ...]]:
+    """Find memories that one create has made, or more memories of one content than were created."""
+    ours = {digest_of[op.n] for op in creates if op.n in digest_of}
+    by_digest: dict[str, list[str]] = defaultdict(list)
+    by_text: dict[str, list[str]] = defaultdict(list)
+    n_made = Counter(str(op.change.after["content"]) for op in creates)
+    for memory in new:
+        if memory.sealed_digest in ours:
+            by_digest[memory.sealed_digest].append(memory.id)
+        if memory.content is not None and memory.content in n_made:
+            by_text[memory.content].append(memory.id)
+    if by_digest:
+        return [tuple(ids) for ids in by_digest.values() if len(ids) > 1]
+    return [tuple(ids) for text, ids in by_text.items() if len(ids) > n_made[text]]
+
+
+def update_baseline(
+    access: Access, written: Sequence[Operation], current: Mapping[str, CurrentMemory]
+) -> None:
+    """Update the baselines of patched memories, in the fields that were written and in no other.
+
+    So that editing the same frame once more does not conflict with one's own run. What somebody else has written
+    meanwhile was read back, but nobody has seen it: it stays a conflict. Frames of before keep their own baseline,
+    which the older ``updated_at`` names.
+
+    Parameters
+    ----------
+    access : Access
+        The one that the memories were loaded through.
+    written : sequence of Operation
+    current : mapping of str to CurrentMemory
+        The memories as they were read back, by id.
+    """
+    patched = {str(op.id): op.change.plain for op in written if op.action == "patch" and op.id in current}
+    if not patched or not access.has_baselines:
+        return
+    baseline = access.baseline()
+    rows = baseline.loc[baseline.index.isin(patched)].copy()
+    if rows.empty:
+        return
+    fields = [patched[memory_id] for memory_id in rows.index]
+    for name in {name for after in fields for name in after}:
+        cells = rows[name].astype(object).tolist()
+        values = [after.get(name, cell) for after, cell in zip(fields, cells, strict=True)]
+        rows[name] = pd.Series(values, index=rows.index, dtype=rows[name].dtype)
+    times = TIME.join([TIME.chunk([current[memory_id].blob.updated_at for memory_id in rows.index])])
+    access.keep_baseline(rows.assign(updated_at=times.array).reset_index(drop=True))

@@ -1,18 +1,22 @@
-"""Run: what happened to every change of a plan, and what reading it back showed."""
+"""Run: the outcomes of all changes of a plan, and what reading them back has shown."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 from msgspec import Struct
 
-from memframe.apply.outcome import Outcome
-from memframe.apply.table import html_of
 from memframe.display import printable
 from memframe.errors import IncompleteRunError, MemframeError, StalePlanError
-from memframe.plan.wording import listed
+from memframe.journal import STATUSES, WRITTEN, Operation
+from memframe.plan.change import list_some
+from memframe.plan.render import render_run_html
+
+MAX_SHOWN = 20
+"""Rows of a run in a notebook."""
 
 COLUMNS: Mapping[str, str] = {
     "row": "object",
@@ -28,7 +32,7 @@ COLUMNS: Mapping[str, str] = {
 
 
 class Verification(Struct, frozen=True, kw_only=True):
-    """What reading back showed.
+    """The result of reading back what was written.
 
     Attributes
     ----------
@@ -39,6 +43,8 @@ class Verification(Struct, frozen=True, kw_only=True):
     unlike : tuple of str
         Ids that hold something else than was written: the service stores it in its own way, or somebody wrote
         since. Of a delete: it is there.
+    undone : tuple of str
+        Ids that an earlier process of the run has written and that are as they were before: the run was undone.
     duplicates : tuple of tuple of str
         Ids that one create has made: something between here and the service delivered it twice, or it was
         carried out so late that it had been sent again.
@@ -49,13 +55,14 @@ class Verification(Struct, frozen=True, kw_only=True):
     n_checked: int = 0
     missing: tuple[str, ...] = ()
     unlike: tuple[str, ...] = ()
+    undone: tuple[str, ...] = ()
     duplicates: tuple[tuple[str, ...], ...] = ()
     failure: str | None = None
 
     @property
     def is_clean(self) -> bool:
-        """Whether everything was looked at and found as it was written, once."""
-        return not (self.missing or self.unlike or self.duplicates or self.failure)
+        """True where everything was read and is as it was written, once."""
+        return not (self.missing or self.unlike or self.undone or self.duplicates or self.failure)
 
     def __str__(self) -> str:
         if self.failure is not None:
@@ -63,18 +70,19 @@ class Verification(Struct, frozen=True, kw_only=True):
         found = {
             "missing": self.missing,
             "reading back otherwise": self.unlike,
+            "undone since, as they were before the run": self.undone,
             "there more than once": [" = ".join(ids) for ids in self.duplicates],
         }
-        parts = [f"{len(ids):,} {what} ({listed(ids)})" for what, ids in found.items() if ids]
+        parts = [f"{len(ids):,} {what} ({list_some(ids)})" for what, ids in found.items() if ids]
         return f"{self.n_checked:,} read back: {'; '.join(parts) or 'all as written'}"
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """What happened to a plan. Made by `apply_plan` and `resume_run`.
+    """The outcomes of a plan. Made by `apply_plan` and `resume_run`.
 
     Attributes
     ----------
-    results : tuple of Outcome
+    results : tuple of Operation
         One for each change that was to be written, in the order of the plan.
     journal : Path or None
         To resume from, and to undo by; None where there was nothing to do.
@@ -90,27 +98,23 @@ class Run(Struct, frozen=True, kw_only=True):
     <memframe.Run: nothing to do>
     """
 
-    results: tuple[Outcome, ...]
+    results: tuple[Operation, ...]
     journal: Path | None
     verification: Verification = Verification()
     stopped: MemframeError | None = None
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"<memframe.Run: {'; '.join(self._told())}>"
+        return f"<memframe.Run: {'; '.join(self._summary())}>"
 
     def __len__(self) -> int:
         return len(self.results)
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many changes ended in each status, and ``attempted``, which is all but the planned ones."""
-        found: dict[str, int] = dict.fromkeys(
-            ("attempted", "done", "recovered", "rejected", "conflict", "unknown", "planned"), 0
-        )
-        for result in self.results:
-            found[result.status] += 1
-        return found | {"attempted": len(self.results) - found["planned"]}
+        """Number of changes in each status; ``attempted`` are all but the planned ones."""
+        n_of = Counter(result.status for result in self.results)
+        return {"attempted": len(self.results) - n_of["planned"], **{name: n_of[name] for name in STATUSES}}
 
     @property
     def outcomes(self) -> pd.DataFrame:
@@ -120,7 +124,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def is_complete(self) -> bool:
-        """Whether every change was written, and read back as it was."""
+        """True where every change was written, and read back as written."""
         return not self._unwritten and self.verification.is_clean and self.stopped is None
 
     def raise_for_failures(self) -> None:
@@ -132,11 +136,11 @@ class Run(Struct, frozen=True, kw_only=True):
             It counts what is left, names the first rows and says how to go on.
         """
         if not self.is_complete:
-            raise IncompleteRunError(f"{'; '.join(self._told())}. {self._advice}", run=self)
+            raise IncompleteRunError(f"{'; '.join(self._summary())}. {self._advice}", run=self)
 
     @property
-    def _unwritten(self) -> list[Outcome]:
-        return [result for result in self.results if result.status not in {"done", "recovered"}]
+    def _unwritten(self) -> list[Operation]:
+        return [result for result in self.results if result.status not in WRITTEN]
 
     @property
     def _advice(self) -> str:
@@ -145,13 +149,15 @@ class Run(Struct, frozen=True, kw_only=True):
                 "What was still sealed with the former key only that one opens: keep it, open the access again, and "
                 "plan_reseal(access, old_keys=[former.credentials.encryption_key]) seals it with the newest"
             )
+        if self.verification.undone:
+            return "The run was undone since; a new plan does it once more"
         if {"planned", "unknown"} & {result.status for result in self.results}:
             return f"resume_run(access, {str(self.journal)!r}) goes on"
         if self._unwritten:
             return "run.outcomes says why; make a new plan for what is to be written still"
         return "All was written: look at these memories before you write more; run.verification has their ids"
 
-    def _told(self) -> list[str]:
+    def _summary(self) -> list[str]:
         if not self.results:
             return ["nothing to do", *map(printable, self.notes)]
         counts = ", ".join(
@@ -159,17 +165,16 @@ class Run(Struct, frozen=True, kw_only=True):
         )
         stopped = [f"stopped: {self.stopped}"] if self.stopped else []
         notes = map(printable, self.notes)
-        return [counts, *self._told_of_restored(), str(self.verification), *stopped, *notes]
-
-    def _told_of_restored(self) -> list[str]:
-        """Count the deleted memories that came back, by how they did."""
-        made = [one for one in self.results if one.restores and one.status in {"done", "recovered"}]
+        made = [one for one in self.results if one.restores and one.status in WRITTEN]
         n_same = sum(one.id == one.restores for one in made)
-        parts = {
+        restored = {
             "restored with their ids and dates": n_same,
             "brought back with new ids and today's date": len(made) - n_same,
         }
-        return [f"{n:,} {what}" for what, n in parts.items() if n]
+        parts = [f"{n:,} {what}" for what, n in restored.items() if n]
+        return [counts, *parts, str(self.verification), *stopped, *notes]
 
     def _repr_html_(self) -> str:
-        return html_of(self._told(), self._unwritten, self.journal)
+        unwritten = self._unwritten
+        rows = [(one.status, one.row, one.action, one.id, one.error) for one in unwritten[:MAX_SHOWN]]
+        return render_run_html(self._summary(), rows, self.journal, len(unwritten) - MAX_SHOWN)

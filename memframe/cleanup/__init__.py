@@ -13,7 +13,7 @@ from memframe.cleanup.proposals import MAX_SHARE, Actions, audit_again, check_sh
 from memframe.errors import ConfigError, PlanError, check_kind
 from memframe.frames import gc_paused
 from memframe.plan import Plan, plan_of
-from memframe.plan.conflicts import Conflicts, OnConflict
+from memframe.plan.changes import Conflicts, OnConflict
 
 __all__ = ["audit_again", "plan_cleanup"]
 
@@ -107,8 +107,8 @@ def plan_cleanup(
         draft = draft_of(findings, named, rows.memories, taken=asked.taken, apart=apart)
     check_share(findings, draft.deletes, len(rows), max_share)
     writer = Writer(draft, findings)
-    met = [conflicts.met(change) for change in writer.conflicts()] if on_conflict != "theirs" else []
-    conflicts.refuse()
+    met = [conflicts.add(change) for change in writer.conflicts()] if on_conflict != "theirs" else []
+    conflicts.raise_if_any()
     notes = writer.notes(audit.findings[audit.findings["id"].map(rows.__contains__).astype(bool)])
     return plan_of(access, [*met, *writer.changes()], notes=notes, created_at=moment)
 

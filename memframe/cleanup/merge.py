@@ -23,9 +23,9 @@ from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, class_of, is_number
 from memframe.audit.similarity.cluster import Clusters
 from memframe.audit.text import text_column
 from memframe.audit.tokenize import words_of
-from memframe.change import Value, same_value
 from memframe.frames import MEMORY_KINDS
-from memframe.plan.cells import sendable
+from memframe.plan.cells import normalize
+from memframe.plan.change import Value, same_value
 
 Key = Hashable
 
@@ -366,7 +366,7 @@ class Merging:
 
 def _can_hold(grown: Values, other: Values, gains: Values) -> bool:
     """Whether there is one source for both, and a service takes what is taken over."""
-    is_sendable = all(sendable(name, value) == (value, None, False) for name, value in gains.items())
+    is_sendable = all(normalize(name, value) == (value, None, False) for name, value in gains.items())
     return is_sendable and (_is_empty(other.get("source")) or other.get("source") == grown["source"])
 
 

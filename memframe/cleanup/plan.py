@@ -13,18 +13,17 @@ from msgspec.structs import replace
 
 from memframe.access import Access
 from memframe.audit.fields import names_in, rescaled
-from memframe.change import FIELDS, Change, Label, Value, same_value
 from memframe.cleanup.merge import Copy, Merge, Merging
 from memframe.cleanup.proposals import COPYING, PLANNED
 from memframe.cleanup.redact import Redacted, Search, redact_memories, searched_in
 from memframe.client.responses import same_id
-from memframe.current import Stored, read_stored
 from memframe.display import number_of
 from memframe.errors import PlanError
-from memframe.plan.cells import cells_of, read_cell, sendable
+from memframe.plan.cells import cells_of, normalize, read_cell
+from memframe.plan.change import FIELDS, Change, Label, Value, list_some, same_value
+from memframe.plan.current import CurrentMemory, read_current
 from memframe.plan.deletes import delete_of
-from memframe.plan.sheet import label_of
-from memframe.plan.wording import listed, name_of
+from memframe.plan.edited_frame import label_of
 
 Values = Mapping[str, Value]
 
@@ -38,7 +37,7 @@ class Row(Struct, frozen=True, kw_only=True, dict=True):
     label: Label
     seen: dict[str, Value]
     """What was audited: the fields that the frame has."""
-    stored: Stored | None
+    stored: CurrentMemory | None
     """None where it is gone."""
     is_closed: bool
     """Its content could not be read, by the audit or now."""
@@ -88,7 +87,7 @@ class Rows:
         """Chosen memories beside what the service holds now, in the order of the frame."""
         ids = sorted(ids, key=self._place.__getitem__)
         frame = self._frame.iloc[[self._place[memory_id] for memory_id in ids]]
-        stored = read_stored(self._access, ids, n_known=len(self)) if ids else {}
+        stored = read_current(self._access, ids, n_known=len(self)) if ids else {}
         names = [name for name in FIELDS if name in frame.columns]
         columns = [[read_cell(name, cell).value for cell in cells_of(frame[name])] for name in names]
         has_error = frame.get("content_error", pd.Series(None, index=frame.index, dtype="str")).notna()
@@ -115,7 +114,7 @@ def _of_user(access: Access, memories: pd.DataFrame) -> pd.DataFrame:
     own = memories[~memories["user_id"].isin(foreign)]
     if foreign and own.empty:
         raise PlanError(
-            f"the audit is of memories of user {listed([str(user) for user in foreign])}, the access is to "
+            f"the audit is of memories of user {list_some([str(user) for user in foreign])}, the access is to "
             f"{access.user_id}: open that user's access"
         )
     return own
@@ -130,7 +129,7 @@ def _once_each(memories: pd.DataFrame) -> pd.DataFrame:
     odd = states["id"][states["id"].duplicated()].unique().tolist()
     if odd:
         raise PlanError(
-            f"the audited frame holds memories in more than one state ({listed(odd)}): "
+            f"the audited frame holds memories in more than one state ({list_some(odd)}): "
             "keep the newest row of each, and audit again"
         )
     return memories.drop_duplicates("id")
@@ -297,7 +296,7 @@ def _edited(
 
 
 def _is_sendable(name: str, value: Value) -> bool:
-    return sendable(name, value).fault is None
+    return normalize(name, value).error is None
 
 
 def _deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[str, str | None]:
@@ -448,7 +447,7 @@ class Writer:
         return {name: now[name] for name in HOLDING if name not in after}
 
     def _named(self, ids: Sequence[str]) -> str:
-        return listed([name_of(Change(action="patch", id=i, row=self._draft.rows[i].label)) for i in ids])
+        return list_some([Change(action="patch", id=i, row=self._draft.rows[i].label).label for i in ids])
 
     def _hidden(self, *ids: str) -> tuple[str, ...]:
         return tuple(sorted(frozenset().union(*(self._draft.hidden[i] for i in ids))))
@@ -464,4 +463,4 @@ def _reasons(findings: pd.DataFrame) -> dict[str, str]:
     columns = (findings[name] for name in ("id", "check", "kind", "evidence"))
     for memory_id, check, kind, evidence in zip(*columns, strict=True):
         said[memory_id][f"{check} ({kind}): {evidence}"] = None
-    return {memory_id: listed(list(parts), "; ") for memory_id, parts in said.items()}
+    return {memory_id: list_some(list(parts), "; ") for memory_id, parts in said.items()}

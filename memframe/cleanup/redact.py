@@ -18,7 +18,7 @@ from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secret import find_secrets
 from memframe.audit.similarity.cluster import Clusters
 from memframe.audit.text import redacted
-from memframe.change import Value
+from memframe.plan.change import Value
 
 _FINDERS: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "secret": find_secrets,

@@ -22,7 +22,7 @@ from memframe.client.responses import is_uuid
 from memframe.display import printable
 from memframe.errors import ConfigError, NotFoundError
 from memframe.files import expand_path
-from memframe.plan.wording import listed
+from memframe.plan.change import list_some
 from memframe.secret import Secret
 
 MAX_SENTENCE = 200
@@ -144,7 +144,7 @@ def full_id(given: str, ids: Iterable[str], nouns: tuple[str, str], *, shown_by:
         return (exact or found)[0]
     if found:
         raise ConfigError(
-            f"{printable(given)} is the beginning of {len(found):,} {nouns[1]}, {listed(sorted(found))}: "
+            f"{printable(given)} is the beginning of {len(found):,} {nouns[1]}, {list_some(sorted(found))}: "
             "give more of the id"
         )
     raise NotFoundError(

@@ -41,11 +41,9 @@ from memframe.errors import AccessError, AuthError, ConfigError
 from memframe.journal import STATUSES, list_runs, purge_runs
 from memframe.load import iter_memories
 from memframe.plan import Plan, plan_changes, plan_deletes
-from memframe.plan.changes import OnNull, check_size
-from memframe.plan.conflicts import OnConflict
-from memframe.reseal import plan_reseal
+from memframe.plan.changes import OnConflict, OnNull, check_size
 from memframe.secret import Secret
-from memframe.undo import plan_undo
+from memframe.undo import plan_reseal, plan_undo
 
 CONFLICTS = 3
 """Exit code of a plan with conflicts, as of a run with rejected rows."""
@@ -451,7 +449,7 @@ def exit_code_of(run: Run) -> int:
     if run.counts.get("unknown") and not isinstance(run.stopped, AccessError | AuthError):
         return UNKNOWN_LEFT
     written = run.counts.get("done", 0) + run.counts.get("recovered", 0)
-    is_there_once = not (run.verification.missing or run.verification.duplicates)
+    is_there_once = not (run.verification.missing or run.verification.undone or run.verification.duplicates)
     return 0 if written == len(run.outcomes) and is_there_once else NOT_ALL_WRITTEN
 
 

@@ -20,10 +20,9 @@ import pandas as pd
 
 import memframe as mf
 from memframe.archive import load_archive
-from memframe.change import FIELDS, Change, masked
 from memframe.errors import ConfigError, FrameError
 from memframe.keystore import open_local_cipher
-from memframe.plan.wording import counted, undo_note
+from memframe.plan.change import FIELDS, Change, format_counts, mask
 from memframe.progress import ProgressOption
 from memframe.runtime import Runtime
 
@@ -211,8 +210,8 @@ def audit(memories: pd.DataFrame, tags: pd.DataFrame, folder: Path, telling: Tel
         audit.to_json(folder / FINDINGS)
     telling.pairs(
         [
-            ("proposed", f"{', '.join(audit.proposals)} (memories, each counted once)"),
-            (REPORT, "the report as one page, secrets masked; it is in the folder"),
+            ("proposed", f"{', '.join(audit.proposals)} (memories, each format_counts once)"),
+            (REPORT, "the report as one page, secrets mask; it is in the folder"),
             (FINDINGS, "every finding, for scripts and for the next audit to be compared with"),
         ]
     )
@@ -269,9 +268,8 @@ def _plan(access: mf.Access, audit: mf.Audit, telling: Telling) -> mf.Plan:
     plan = mf.plan_cleanup(access, audit)
     for note in plan.notes:
         telling.say(note)
-    telling.say(f"{counted(plan.counts)}. Three of them:")
+    telling.say(f"{format_counts(plan.counts)}. Three of them:")
     telling.pairs(_examples(plan))
-    telling.say(undo_note(plan) or "")
     telling.say(
         "Merging loses nothing: where a name, a number or a source would be lost, both memories stay."
     )
@@ -286,7 +284,7 @@ def _plan(access: mf.Access, audit: mf.Audit, telling: Telling) -> mf.Plan:
 
 def _examples(plan: mf.Plan) -> list[tuple[str, str]]:
     """A secret that goes, memories that become one, and a heartbeat."""
-    changes = [masked(change) for change in plan.records]
+    changes = [mask(change) for change in plan.records]
     redacted = next(change for change in changes if "[redacted" in str(change.after.get("content")))
     merged = next(change for change in changes if change.reason and "near_duplicate" in change.reason)
     beat = next(

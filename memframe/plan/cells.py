@@ -1,20 +1,30 @@
-"""Cells of an edited frame: what they say, and whether the service would take it."""
+"""Cells of an edited frame: read as values, checked against what services take, compared with the baseline.
+
+Whole columns are compared at the speed of Arrow; only what differs is read cell by cell.
+"""
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple
+from operator import is_not
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from memframe.change import Value
 from memframe.client.validation import refuse_unsendable
 from memframe.errors import ConfigError
-from memframe.frames import MEMORY_KINDS, NAMES, TEXT
-from memframe.plan.null import NULL
+from memframe.frames import MEMORY_KINDS, NAMES, NUMBER, TEXT, TIME
+from memframe.plan.change import Value, same_value
+
+_TIME = pd.DatetimeTZDtype("us", "UTC")
+
+Mask = NDArray[np.bool_]
 
 TEXTS = frozenset(name for name, kind in MEMORY_KINDS.items() if kind is TEXT)
 LISTS = frozenset(name for name, kind in MEMORY_KINDS.items() if kind is NAMES)
@@ -26,32 +36,32 @@ LIST_TYPES = (tuple, list, np.ndarray, set, frozenset)
 
 
 FEWER_BITS = frozenset({"float32", "float16"})
-"""Dtypes whose numbers are not to be widened: 0.3 would become 0.30000001192092896."""
+"""Dtypes whose numbers are not widened: 0.3 would become 0.30000001192092896."""
 
 
 def cells_of(column: pd.Series[Any]) -> list[Any]:
-    """The cells of a column as Python's objects."""
+    """Convert a column to Python objects."""
     if str(column.dtype) in FEWER_BITS:
         return list(column.to_numpy())
     return column.astype(object).to_numpy().tolist()
 
 
 class Cell(NamedTuple):
-    """What a cell says."""
+    """The meaning of a cell."""
 
     value: Value
-    fault: str | None = None
-    """Why it says nothing that the field can mean."""
+    error: str | None = None
+    """Why the field cannot hold it."""
     is_null: bool = False
-    """Whether it is missing, and not cleared on purpose by `NULL`, nor an empty list."""
+    """Missing, and neither cleared on purpose by `NULL` nor an empty list."""
 
 
 def read_cell(field: str, cell: Any) -> Cell:
-    """A cell as a value; None, NaN, NA and NaT are None, tags each once, in their order.
+    """Read a cell: None, NaN, NA and NaT are None, tags each once, in their order.
 
     >>> read_cell("importance", np.int64(3)).value, read_cell("tags", ["a", "a", None]).value
     (3.0, ('a',))
-    >>> read_cell("importance", "high").fault
+    >>> read_cell("importance", "high").error
     'importance is text, not a number'
     """
     if isinstance(cell, str):
@@ -98,20 +108,20 @@ def _kind(cell: object) -> str:
     return type(cell).__name__
 
 
-def sendable(field: str, value: Value) -> Cell:
-    """A value as it is sent: tags without the blanks around them; with a fault where a service refuses it.
+def normalize(field: str, value: Value) -> Cell:
+    """Prepare a value for sending: tags without the blanks around them; with an error where a service refuses it.
 
-    >>> sendable("tags", (" tea ", "tea")).value
+    >>> normalize("tags", (" tea ", "tea")).value
     ('tea',)
-    >>> sendable("confidence", 1.5).fault
+    >>> normalize("confidence", 1.5).error
     'confidence is 1.5, outside 0 to 1'
     """
     if isinstance(value, tuple):
         value = tuple(dict.fromkeys(name.strip() for name in value))
-    return Cell(value, _fault_of(field, value))
+    return Cell(value, _value_error(field, value))
 
 
-def _fault_of(field: str, value: Value) -> str | None:
+def _value_error(field: str, value: Value) -> str | None:
     try:
         refuse_unsendable({field: value})
     except ConfigError as refused:
@@ -121,14 +131,14 @@ def _fault_of(field: str, value: Value) -> str | None:
         return None if 0 <= value <= top else f"{field} is {value:g}, outside 0 to {top:g}"
     if any("\0" in text for text in _texts_of(value)):
         return f"{field} holds the character NUL"
-    return _fault_of_tags(value) if isinstance(value, tuple) else None
+    return _tags_error(value) if isinstance(value, tuple) else None
 
 
 def _texts_of(value: Value) -> Iterable[str]:
     return (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ()
 
 
-def _fault_of_tags(names: tuple[str, ...]) -> str | None:
+def _tags_error(names: tuple[str, ...]) -> str | None:
     if len(names) > MAX_TAGS:
         return f"it has {len(names):,} tags, of which a memory can have {MAX_TAGS}"
     if "" in names:
@@ -138,3 +148,133 @@ def _fault_of_tags(names: tuple[str, ...]) -> str | None:
     if any(len(name) > MAX_TAG_CHARS for name in names):
         return f"the name of a tag has more than {MAX_TAG_CHARS} characters"
     return None
+
+
+# -- columns beside the baseline
+
+
+def differs_in(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
+    """Find the cells of an edited column that differ from the baseline beside it.
+
+    Missing is missing, however it is spelled; a cell that the column cannot hold counts as different.
+
+    >>> differs_in("tags", pd.Series([["a", "b"], None, "a"]), pd.Series([("b", "a"), (), ("a",)]))
+    array([False, False,  True])
+    """
+    kind = MEMORY_KINDS[name]
+    if kind is NAMES:
+        return _names_differ(mine, base)
+    if kind is TIME:
+        return _numbers_differ(column_times(mine), column_times(base))
+    if kind is NUMBER:
+        return _scores_differ(name, mine, base)
+    return _texts_differ(name, mine, base)
+
+
+def column_times(column: pd.Series[Any]) -> NDArray[np.datetime64]:
+    """Convert a column of times, or of text that spells them, to UTC."""
+    if not isinstance(column.dtype, pd.DatetimeTZDtype):
+        column = pd.to_datetime(column, format="ISO8601", utc=True, errors="coerce")
+    return np.asarray(column.astype(_TIME).to_numpy(dtype="datetime64[us]"))
+
+
+def parse_times(texts: Sequence[str | None] | pd.Series[Any]) -> NDArray[np.datetime64]:
+    """Parse times as the service spells them, or as a frame holds them."""
+    return column_times(texts if isinstance(texts, pd.Series) else TIME.join([TIME.chunk(texts)]))
+
+
+def _numbers_differ(mine: NDArray[Any], base: NDArray[Any]) -> Mask:
+    return np.asarray((mine != base) & ~(pd.isna(mine) & pd.isna(base)))
+
+
+def _scores_differ(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
+    if not pd.api.types.is_numeric_dtype(mine.dtype) or pd.api.types.is_bool_dtype(mine.dtype):
+        return _cells_differ(name, mine, base)
+    numbers = mine.to_numpy(dtype="float64", na_value=np.nan)
+    beside = base.to_numpy(dtype="float64")
+    if str(mine.dtype) in FEWER_BITS:  # as exact as the column is, no more
+        beside = beside.astype(str(mine.dtype)).astype("float64")
+    return _numbers_differ(numbers, beside) & ~np.asarray(is_rounded(numbers, beside))
+
+
+def is_rounded(mine: NDArray[Any] | float, held: NDArray[Any] | float) -> Mask | np.bool:
+    """Find scores that are those held, cut to ten decimals: `DataFrame.to_json` writes no more.
+
+    >>> is_rounded(np.array([0.3333333333, 0.333, 0.5]), np.array([1 / 3, 1 / 3, np.nan]))
+    array([ True, False, False])
+    """
+    cut: Mask | np.bool = (np.abs(np.subtract(mine, held)) < 1.01e-10) & (np.round(mine, 10) == mine)
+    return cut
+
+
+def _texts_differ(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
+    try:
+        texts = pa.array(mine, type=pa.large_string(), from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError):  # some cell is no text, or a category is
+        return _cells_differ(name, mine, base)
+    beside = pa.array(base, type=pa.large_string(), from_pandas=True)
+    both_missing = pc.and_(pc.is_null(texts), pc.is_null(beside))
+    same = pc.or_(pc.fill_null(pc.equal(texts, beside), False), both_missing)
+    return ~np.asarray(same)
+
+
+def _names_differ(mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
+    cells, beside = cells_of(mine), cells_of(base)
+    differ = np.fromiter(map(is_not, cells, beside), dtype=bool, count=len(cells))
+    for place in differ.nonzero()[0]:  # untouched cells are the very tuples of the baseline
+        differ[place] = not _same_names(cells[place], beside[place])
+    return differ
+
+
+def _same_names(cell: Any, was: tuple[str, ...]) -> bool:
+    names = cell.tolist() if isinstance(cell, np.ndarray) else cell
+    if isinstance(names, list | tuple) and all(type(name) is str for name in names) and tuple(names) == was:
+        return True
+    return _same_cell("tags", cell, was)
+
+
+def _cells_differ(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
+    pairs = zip(cells_of(mine), cells_of(base), strict=True)
+    return np.fromiter((not _same_cell(name, cell, was) for cell, was in pairs), dtype=bool, count=len(mine))
+
+
+def _same_cell(name: str, cell: object, was: object) -> bool:
+    read = read_cell(name, cell)
+    return read.error is None and same_value(name, read.value, read_cell(name, was).value)
+
+
+# -- clearing
+
+
+class Null(str):
+    """The type of `NULL`, its only value.
+
+    Text, so that a column of pandas' ``str`` takes it; with the character NUL in it, which no memory can
+    hold, so that it is still known after the column, a file or a process has made plain text of it.
+    """
+
+    __slots__ = ()
+    _only: Self
+
+    def __new__(cls) -> Self:
+        """The one there is."""
+        if "_only" not in cls.__dict__:
+            cls._only = super().__new__(cls, "\0memframe.NULL")
+        return cls._only
+
+    def __repr__(self) -> str:
+        return "memframe.NULL"
+
+    def __reduce_ex__(self, protocol: object) -> str:
+        return "NULL"
+
+
+NULL = Null()
+"""Put into a cell, it clears that field of the memory.
+
+>>> import pandas as pd
+>>> titles = pd.Series(["Tea", "Boat"])
+>>> titles[0] = NULL
+>>> titles[0] == NULL
+True
+"""

@@ -1,30 +1,35 @@
-"""Edited frame to plan: what its rows say, beside what was loaded and what the service holds now."""
+"""Edited frame to plan: each field as it was loaded, as it was edited, and as the service holds it now.
+
+==========  ==========  =============  ====================================
+edited      service     both           outcome
+==========  ==========  =============  ====================================
+same        any                        not sent
+changed     same                       sent
+changed     changed     to the same    not sent, as it is so already
+changed     changed     differently    conflict
+==========  ==========  =============  ====================================
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
 
 from memframe.access import Access
-from memframe.change import FIELDS, WRITES, Change, Label, Value, same_value
-from memframe.current import Stored, read_stored
 from memframe.display import number_of
 from memframe.errors import PlanError, check_kind
-from memframe.plan.cells import Cell, sendable
-from memframe.plan.compare import instants, is_cut
-from memframe.plan.conflicts import Conflicts, OnConflict, differing
-from memframe.plan.edits import Edit, find_edits
-from memframe.plan.faults import Faults
-from memframe.plan.merge import three_way
-from memframe.plan.options import check_option
+from memframe.plan.cells import Cell, is_rounded, normalize, parse_times
+from memframe.plan.change import WRITES, Change, Fields, Label, Value, in_order, list_some, same_value
+from memframe.plan.current import CurrentMemory, read_current
+from memframe.plan.edited_frame import Edit, EditedFrame, RowErrors, find_edits
 from memframe.plan.plan import Plan, plan_of
-from memframe.plan.sheet import Sheet
-from memframe.plan.wording import listed
 
 OnNull = Literal["raise", "null", "skip"]
+OnConflict = Literal["raise", "mark", "mine", "theirs"]
 
 _GONE = "it was deleted at the service since it was loaded"
 
@@ -37,7 +42,7 @@ def plan_changes(
     on_conflict: OnConflict = "raise",
     max_changes: int | None = None,
 ) -> Plan:
-    """What an edited frame asks to be written: only the fields that were edited, and nothing else.
+    """Plan to write an edited frame: only the fields that were edited, and nothing else.
 
     Rows are known by ``id`` alone; the index only names them in messages. A field is sent if it differs from
     the baseline, that is, from the memory as it was last loaded, and if the service still holds that. Rows
@@ -93,43 +98,46 @@ def plan_changes(
     """
     check_kind("access", access, Access)
     check_option("on_null", on_null, OnNull)
-    conflicts, faults = Conflicts(on_conflict), Faults()
-    sheet = Sheet(edited)
-    sheet.check_ids(faults)
-    sheet.check_users(access, faults)
-    faults.refuse("the frame")
+    conflicts, errors = Conflicts(on_conflict), RowErrors()
+    frame = EditedFrame(edited)
+    frame.check_ids(errors)
+    frame.check_users(access, errors)
+    errors.raise_if_any("the frame")
     states = access.states()
-    edits = find_edits(sheet, states, faults)
-    settle = Settling(on_null, faults)
-    creates = list(_creates(sheet, settle))
-    mine = [None if edit.base is None else settle.values(edit.row, edit.cells, edit.base) for edit in edits]
-    faults.refuse("the frame")
+    edits = find_edits(frame, states, errors)
+    null_policy = NullPolicy(on_null, errors)
+    creates = list(_creates(frame, null_policy))
+    mine = [
+        None if edit.base is None else null_policy.values(edit.row, edit.cells, edit.base) for edit in edits
+    ]
+    errors.raise_if_any("the frame")
     moment = access.client.runtime.now()
-    now = read_stored(access, [edit.id for edit in edits], n_known=len(states) or None)
-    merging = Merging(now, conflicts, settle)
-    patches = [merging.change(edit, own) for edit, own in zip(edits, mine, strict=True)]
-    faults.refuse("the frame")
-    conflicts.refuse()
+    now = read_current(access, [edit.id for edit in edits], n_known=len(states) or None)
+    builder = ChangeBuilder(now, conflicts, null_policy)
+    patches = [builder.change(edit, own) for edit, own in zip(edits, mine, strict=True)]
+    errors.raise_if_any("the frame")
+    conflicts.raise_if_any()
     records = [change for change in patches if change] + creates
     check_size(records, max_changes)
-    return plan_of(access, records, notes=_notes(sheet, merging), created_at=moment)
+    return plan_of(access, records, notes=_notes(frame, builder), created_at=moment)
 
 
-def _notes(sheet: Sheet, merging: Merging) -> Iterator[str]:
+def _notes(frame: EditedFrame, builder: ChangeBuilder) -> Iterator[str]:
     """Name what the frame holds and no plan can write."""
-    if sheet.unknown:
-        yield f"Not written, as a memory has no such columns: {listed(sheet.unknown)}"
-    new = np.flatnonzero([memory_id is None for memory_id in sheet.ids])
-    given = {name: sheet.is_given(name, new) for name in (*sheet.read_only, "updated_at") if name in sheet}
+    if frame.unknown:
+        yield f"Not written, as a memory has no such columns: {list_some(frame.unknown)}"
+    new = np.flatnonzero([memory_id is None for memory_id in frame.ids])
+    columns = [name for name in (*frame.read_only, "updated_at") if name in frame] if len(new) else []
+    given = {name: frame.is_given(name, new) for name in columns}
     names = [name for name, mask in given.items() if mask.any()]
     if names:
         n_new = int(np.logical_or.reduce([given[name] for name in names]).sum())
         them = "it" if len(names) == 1 else "them"
         of_new = number_of(n_new, "new memory", "new memories")
         yield f"Not written, as the service sets {them}: {', '.join(names)} of {of_new}"
-    if merging.n_other_tag_ids:
-        of_memories = number_of(merging.n_other_tag_ids, "memory", "memories")
-        yield f"Not written, as the service sets it by the tags: tag_ids of {of_memories}"
+    why = {"tag_ids": "the service sets it by the tags", "content_error": "only loading sets it"}
+    for name, n in builder.n_ignored.items():
+        yield f"Not written, as {why[name]}: {name} of {number_of(n, 'memory', 'memories')}"
 
 
 def check_size(records: Iterable[Change], max_changes: int | None) -> None:
@@ -147,112 +155,215 @@ def check_size(records: Iterable[Change], max_changes: int | None) -> None:
         )
 
 
-class Settling:
-    """What cells mean to send, once it is said what an emptied one means."""
+def check_option(name: str, value: object, kind: object) -> None:
+    """Refuse a word that is none of the choices.
 
-    def __init__(self, on_null: OnNull, faults: Faults) -> None:
+    Raises
+    ------
+    PlanError
+    """
+    choices = get_args(kind)
+    if value not in choices:
+        raise PlanError(f"{name}={value!r}: give one of {', '.join(map(repr, choices))}")
+
+
+class Merged(NamedTuple):
+    """Names of the fields of one memory to send, and of those in conflict."""
+
+    sent: tuple[str, ...]
+    conflicts: tuple[str, ...]
+
+
+def three_way(mine: Fields, base: Fields | None, theirs: Fields) -> Merged:
+    """Decide field by field, by the table of this module.
+
+    Parameters
+    ----------
+    mine : mapping
+        The fields as they were edited.
+    base : mapping or None
+        The same fields as they were before; None where that is not known, so that whatever differs is a conflict.
+    theirs : mapping
+        The same fields as the service holds them now.
+
+    Examples
+    --------
+    >>> was = {"title": "tea", "source": "chat", "summary": None}
+    >>> three_way(was | {"title": "Tea", "source": "mail"}, was, was | {"source": "phone", "summary": "new"})
+    Merged(sent=('title',), conflicts=('source',))
+    """
+    sent, conflicts = [], []
+    for name, value in mine.items():
+        if same_value(name, value, theirs[name]):
+            continue
+        if base is None or not same_value(name, base[name], theirs[name]):
+            if base is None or not same_value(name, value, base[name]):
+                conflicts.append(name)
+        else:
+            sent.append(name)
+    return Merged(tuple(sent), tuple(conflicts))
+
+
+def explain_difference(names: Sequence[str], row_at: np.datetime64 | None, service_at: np.datetime64) -> str:
+    """Say which fields of a row that was not loaded differ, where only ``updated_at`` tells that something moved.
+
+    >>> explain_difference(["source"], np.datetime64("2026-03-01T08:30"), np.datetime64("2026-03-01T09:00"))
+    'source differs from what the service holds: the memory was written there at 2026-03-01 09:00:00 UTC, after the \
+state of this row (2026-03-01 08:30:00 UTC); which side changed it cannot be told'
+    """
+    verb, what = ("differs", "it") if len(names) == 1 else ("differ", "them")
+    written = "" if np.isnat(service_at) else f" at {pd.Timestamp(service_at)} UTC"
+    since = ""
+    if row_at is not None and not np.isnat(row_at):
+        since = f", after the state of this row ({pd.Timestamp(row_at)} UTC)"
+    return (
+        f"{', '.join(names)} {verb} from what the service holds: the memory was written there{written}{since}; which "
+        f"side changed {what} cannot be told"
+    )
+
+
+class Conflicts:
+    """Collect conflicts, to be raised all at once or to be marked in the plan; where one side wins there are none."""
+
+    def __init__(self, on_conflict: OnConflict) -> None:
+        check_option("on_conflict", on_conflict, OnConflict)
+        self.winner = None if on_conflict in ("raise", "mark") else on_conflict
+        self._raises = on_conflict == "raise"
+        self._found: list[Change] = []
+
+    def add(self, change: Change) -> Change:
+        """Add a conflict and return it."""
+        self._found.append(change)
+        return change
+
+    def raise_if_any(self) -> None:
+        """Raise if there are any that are not to be marked in the plan.
+
+        Raises
+        ------
+        PlanError
+            It names the rows and what moved.
+        """
+        if self._found and self._raises:
+            rows = [f"{change.label}: {change.reason}" for change in self._found]
+            raise PlanError(
+                f"{number_of(len(rows), 'row conflicts', 'rows conflict')} with what the service "
+                f"holds now: {list_some(rows, '; ')}. Look at both sides with on_conflict='mark', or decide by "
+                "'mine' or 'theirs'"
+            )
+
+
+class NullPolicy:
+    """Turn cells into values to send, by what an emptied cell means."""
+
+    def __init__(self, on_null: OnNull, errors: RowErrors) -> None:
         self.on_null = on_null
-        self.faults = faults
+        self.errors = errors
 
     def values(self, row: Label, cells: Mapping[str, Cell], base: Mapping[str, Value]) -> dict[str, Value]:
-        """Values to send; what cannot be sent is noted as a fault."""
-        settled = {}
+        """Return the values to send; what cannot be sent is added to the errors."""
+        values = {}
         for name, cell in cells.items():
             if cell.is_null and (self.on_null == "skip" or self._was_empty(base.get(name))):
                 continue
-            value, fault, _ = sendable(name, cell.value)
+            value, error, _ = normalize(name, cell.value)
             if name == "content" and value is None:
-                fault = "content cannot be cleared: put the text back, or delete the memory instead"
+                error = "content cannot be cleared: put the text back, or delete the memory instead"
             elif cell.is_null and self.on_null == "raise":
-                fault = (
+                error = (
                     f"{name} was emptied: say by on_null= what that means, or write memframe.NULL to clear it"
                 )
-            if fault and not cell.fault:
-                self.faults.add(row, fault)
-            settled[name] = value
-        return settled
+            if error and not cell.error:
+                self.errors.add(row, error)
+            values[name] = value
+        return values
 
     def _was_empty(self, before: Value) -> bool:
         """Tell text that had nothing in it, for which a CSV of pandas has a missing cell, from text that went."""
         return before == "" and self.on_null == "raise"
 
 
-def _creates(sheet: Sheet, settle: Settling) -> Iterator[Change]:
-    """Rows without an id; what is missing in them is not sent."""
-    rows = np.flatnonzero([memory_id is None for memory_id in sheet.ids])
-    cells = {name: sheet.cells(name, rows) for name in sheet.fields}
+def _creates(frame: EditedFrame, null_policy: NullPolicy) -> Iterator[Change]:
+    """Make a create of each row without an id; what is missing in it is not sent."""
+    rows = np.flatnonzero([memory_id is None for memory_id in frame.ids])
+    cells = {name: frame.cells(name, rows) for name in frame.fields} if len(rows) else {}
     for number, row in enumerate(rows.tolist()):
-        label = sheet.label(row)
-        said = {name: column[number] for name, column in cells.items()}
-        given = {name: cell for name, cell in said.items() if cell.fault or cell.value not in (None, ())}
+        label = frame.label(row)
+        row_cells = {name: column[number] for name, column in cells.items()}
+        given = {name: cell for name, cell in row_cells.items() if cell.error or cell.value not in (None, ())}
         for cell in given.values():
-            if cell.fault:
-                settle.faults.add(label, cell.fault)
+            if cell.error:
+                null_policy.errors.add(label, cell.error)
         if "content" not in given:
-            settle.faults.add(label, "a new memory needs content")
-        yield Change(action="create", row=label, after=_ordered(settle.values(label, given, {})))
+            null_policy.errors.add(label, "a new memory needs content")
+        yield Change(action="create", row=label, after=in_order(null_policy.values(label, given, {})))
 
 
-class Merging:
-    """Edits beside the service's state of now."""
+class ChangeBuilder:
+    """Build changes of edits and the current state of their memories."""
 
-    def __init__(self, now: Mapping[str, Stored], conflicts: Conflicts, settle: Settling) -> None:
+    def __init__(
+        self, now: Mapping[str, CurrentMemory], conflicts: Conflicts, null_policy: NullPolicy
+    ) -> None:
         self._now = now
-        self._settle = settle
+        self._null_policy = null_policy
         self._conflicts = conflicts
-        self.n_other_tag_ids = 0
+        self.n_ignored: Counter[str] = Counter()
         self._created_at, self._updated_at = (
-            dict(zip(now, instants([getattr(stored.blob, name) for stored in now.values()]), strict=True))
+            dict(zip(now, parse_times([getattr(memory.blob, name) for memory in now.values()]), strict=True))
             for name in ("created_at", "updated_at")
         )
 
     def change(self, edit: Edit, mine: dict[str, Value] | None) -> Change | None:
-        """The change that an edit comes to, if any."""
-        stored = self._now.get(edit.id)
-        if stored is None:
+        """Return the change of an edit, if it needs any."""
+        memory = self._now.get(edit.id)
+        if memory is None:
             return self._gone(edit, mine)
-        theirs = {name: stored.value(name) for name in edit.cells}
+        theirs = {name: memory.value(name) for name in edit.cells}
         base: Mapping[str, Value] | None = edit.base
         if mine is None:
             is_of_now = self._is_of_now(edit)
             base = theirs if is_of_now else None
-            self.n_other_tag_ids += is_of_now and _has_other_tag_ids(edit, stored)
-            mine = self._strange_values(edit, theirs, is_of_now=is_of_now)
+            if is_of_now and "updated_at" in edit.times:
+                self.n_ignored.update(_read_only_edits(edit, memory))
+            mine = self._values_without_baseline(edit, theirs, is_of_now=is_of_now)
         merged = three_way(mine, base, theirs)
         sent = merged.sent + (merged.conflicts if self._conflicts.winner == "mine" else ())
         if merged.conflicts and not self._conflicts.winner:
             return self._conflict(edit, merged.conflicts, mine, theirs)
         if not sent:
             return None
-        if stored.error:
-            said = f"it could not be read as it is now ({stored.error})"
-            self._settle.faults.add(edit.row, f"{said}; after a change of key, open the access again")
+        if memory.error:
+            self._null_policy.errors.add(
+                edit.row,
+                f"it could not be read as it is now ({memory.error}); after a change of key, open the access again",
+            )
         return Change(
             action="patch",
             row=edit.row,
             id=edit.id,
-            before=_ordered({name: theirs[name] for name in sent}),
-            after=_ordered({name: mine[name] for name in sent}),
+            before=in_order({name: theirs[name] for name in sent}),
+            after=in_order({name: mine[name] for name in sent}),
         )
 
     def _is_of_now(self, edit: Edit) -> bool:
-        """Whether the row, of which there is no baseline, is of the state that the service holds."""
-        created_at, updated_at = self._created_at[edit.id], self._updated_at[edit.id]  # perhaps NaT, beside
-        created = _as_held(edit.times.get("created_at"), created_at)  # which all is false
+        """Tell whether a row without a baseline is of the state that the service holds."""
+        created_at, updated_at = self._created_at[edit.id], self._updated_at[edit.id]  # of NaT all
+        created = _as_held(edit.times.get("created_at"), created_at)  # comparisons are false
         updated = _as_held(edit.times.get("updated_at"), updated_at)
         if created is not None and (created < created_at or created > created_at):
-            self._settle.faults.add(edit.row, "created_at is read-only, and not the service's")
+            self._null_policy.errors.add(edit.row, "created_at is read-only, and not the service's")
         if updated is not None and (updated < created_at or updated > updated_at):
-            self._settle.faults.add(
+            self._null_policy.errors.add(
                 edit.row, "updated_at is read-only, and of no state that the memory was in"
             )
         return updated is None or bool(updated == updated_at)
 
-    def _strange_values(
+    def _values_without_baseline(
         self, edit: Edit, theirs: Mapping[str, Value], *, is_of_now: bool
     ) -> dict[str, Value]:
-        """What a row without a baseline says that the service does not."""
-        on_null = self._settle.on_null
+        """Return what a row without a baseline has otherwise than the service."""
+        on_null = self._null_policy.on_null
         is_silent = on_null == "skip" or (on_null == "raise" and "updated_at" not in edit.times)
         cells = {
             name: cell
@@ -260,19 +371,21 @@ class Merging:
             if not (_is_held(name, cell, theirs[name]) or (cell.is_null and is_silent))
         }
         if is_of_now or self._conflicts.winner == "mine":
-            return self._settle.values(edit.row, cells, theirs)
+            return self._null_policy.values(edit.row, cells, theirs)
         return {name: cell.value for name, cell in cells.items()}  # all of them conflicts
 
     def _gone(self, edit: Edit, mine: dict[str, Value] | None) -> Change | None:
-        """A memory that the service has not; whether it ever had, a row without a time does not say."""
+        """Refuse an edit of a memory that the service does not have, or mark it as a conflict."""
         if mine is None and not edit.times:
-            self._settle.faults.add(edit.row, f"there is no memory with the id {edit.id}")
+            self._null_policy.errors.add(edit.row, f"there is no memory with the id {edit.id}")
         elif self._conflicts.winner == "mine":
-            self._settle.faults.add(edit.row, f"{_GONE}: drop the row, or empty its id to create it anew")
+            self._null_policy.errors.add(
+                edit.row, f"{_GONE}: drop the row, or empty its id to create it anew"
+            )
         elif not self._conflicts.winner:
             reason = _GONE if mine is not None else f"there is no memory with the id {edit.id}, or no more"
-            after = _ordered(mine or {})
-            return self._conflicts.met(
+            after = in_order(mine or {})
+            return self._conflicts.add(
                 Change(action="conflict", row=edit.row, id=edit.id, after=after, reason=reason)
             )
         return None
@@ -282,37 +395,36 @@ class Merging:
     ) -> Change:
         at = edit.times.get("updated_at")
         if edit.base is None:
-            reason = differing(names, at, self._updated_at[edit.id])
+            reason = explain_difference(names, at, self._updated_at[edit.id])
         else:
             reason = f"{', '.join(names)} changed at the service since it was loaded"
-        return self._conflicts.met(
+        return self._conflicts.add(
             Change(
                 action="conflict",
                 row=edit.row,
                 id=edit.id,
-                before=_ordered({name: theirs[name] for name in names}),
-                after=_ordered({name: mine[name] for name in names}),
+                before=in_order({name: theirs[name] for name in names}),
+                after=in_order({name: mine[name] for name in names}),
                 reason=reason,
             )
         )
 
 
-def _as_held(said: np.datetime64 | None, held: np.datetime64) -> np.datetime64 | None:
-    """The service's time where a row says it in whole milliseconds, which is all that some formats keep."""
-    return held if said is not None and said == held.astype("datetime64[ms]") else said
+def _as_held(time: np.datetime64 | None, held: np.datetime64) -> np.datetime64 | None:
+    """Replace a time in whole milliseconds, which is all that some formats keep, by the service's."""
+    return held if time is not None and time == held.astype("datetime64[ms]") else time
 
 
-def _has_other_tag_ids(edit: Edit, stored: Stored) -> bool:
-    """Tell whether a row has other ids of tags than the very state which it says that it is of."""
-    if not isinstance(edit.tag_ids, tuple) or "updated_at" not in edit.times:
-        return False
-    return set(edit.tag_ids) != set(stored.blob.tag_ids or ())
+def _read_only_edits(edit: Edit, memory: CurrentMemory) -> Iterator[str]:
+    """Find read-only columns in which a row differs from the very state that it is of."""
+    tag_ids, error = edit.read_only.get("tag_ids"), edit.read_only.get("content_error")
+    names = tag_ids.value if tag_ids and not tag_ids.is_null else None
+    if isinstance(names, tuple) and set(names) != set(memory.blob.tag_ids or ()):
+        yield "tag_ids"
+    if error and (error.value is None) != (memory.error is None):
+        yield "content_error"
 
 
 def _is_held(name: str, cell: Cell, held: Value) -> bool:
     is_score = isinstance(cell.value, float) and isinstance(held, float | int)
-    return same_value(name, cell.value, held) or (is_score and bool(is_cut(cell.value, held)))  # type: ignore[arg-type]
-
-
-def _ordered(values: Mapping[str, Value]) -> dict[str, Value]:
-    return {name: values[name] for name in FIELDS if name in values}
+    return same_value(name, cell.value, held) or (is_score and bool(is_rounded(cell.value, held)))  # type: ignore[arg-type]

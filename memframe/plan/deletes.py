@@ -9,21 +9,19 @@ import numpy as np
 import pandas as pd
 
 from memframe.access import Access
-from memframe.change import FIELDS, Change, Label, Value, same_value
-from memframe.current import Stored, read_stored
 from memframe.errors import PlanError, check_kind
-from memframe.plan.cells import read_cell
-from memframe.plan.compare import instants, moved
-from memframe.plan.conflicts import Conflicts, OnConflict, differing
-from memframe.plan.faults import Faults
+from memframe.plan.cells import differs_in, parse_times, read_cell
+from memframe.plan.change import FIELDS, Change, Fields, Label, same_value
+from memframe.plan.changes import Conflicts, OnConflict, explain_difference
+from memframe.plan.current import CurrentMemory, read_current
+from memframe.plan.edited_frame import EditedFrame, RowErrors
 from memframe.plan.plan import Plan, plan_of
-from memframe.plan.sheet import Sheet
 
 
-class Seen(NamedTuple):
-    """The fields of a memory that were looked at; with ``updated_at`` of the row where it was not loaded here."""
+class JudgedState(NamedTuple):
+    """The fields of a memory by which it was chosen; with ``updated_at`` of the row where it was not loaded here."""
 
-    fields: Mapping[str, Value]
+    fields: Fields
     row_at: np.datetime64 | None = None
     is_loaded: bool = True
 
@@ -70,41 +68,41 @@ def plan_deletes(
     {'delete': 3}
     """
     check_kind("access", access, Access)
-    conflicts, faults = Conflicts(on_conflict), Faults()
-    sheet, is_frame = _sheet_of(frame_or_ids)
-    _check(sheet, access, faults)
+    conflicts, errors = Conflicts(on_conflict), RowErrors()
+    frame, is_frame = _frame_of(frame_or_ids)
+    _check(frame, access, errors)
     first_of: dict[str, int] = {}
-    for row, memory_id in enumerate(sheet.ids):
+    for row, memory_id in enumerate(frame.ids):
         first_of.setdefault(memory_id, row)
     rows = list(first_of.values())
     moment, baseline = access.client.runtime.now(), access.baseline()
-    now = read_stored(access, [sheet.ids[row] for row in rows], n_known=len(baseline) or None)
+    now = read_current(access, [frame.ids[row] for row in rows], n_known=len(baseline) or None)
     for row in rows:
-        if sheet.ids[row] not in now:
-            faults.add(sheet.name(row), f"there is no memory with the id {sheet.ids[row]}")
-    faults.refuse("the deletes")
-    seen = _seen(sheet, rows, baseline, now) if is_frame else (Seen({}) for _ in rows)
+        if frame.ids[row] not in now:
+            errors.add(frame.name(row), f"there is no memory with the id {frame.ids[row]}")
+    errors.raise_if_any("the deletes")
+    seen = _judged_states(frame, rows, baseline, now) if is_frame else (JudgedState({}) for _ in rows)
     records = [
-        _delete(sheet.label(row), now[sheet.ids[row]], looked_at, conflicts)
+        _delete(frame.label(row), now[frame.ids[row]], looked_at, conflicts)
         for row, looked_at in zip(rows, seen, strict=True)
     ]
-    conflicts.refuse()
+    conflicts.raise_if_any()
     return plan_of(access, filter(None, records), created_at=moment)
 
 
-def _sheet_of(given: Any) -> tuple[Sheet, bool]:
-    """What was given as a frame, and whether its rows were looked at."""
+def _frame_of(given: Any) -> tuple[EditedFrame, bool]:
+    """Return what was given as a frame, and whether it holds more than ids."""
     if isinstance(given, pd.Series) and "id" in given.index:
         given = given.to_frame().T
     if isinstance(given, pd.DataFrame):
-        return Sheet(given, needed=("id",)), True
+        return EditedFrame(given, needed=("id",)), True
     if isinstance(given, str):
         given = [given]
     if not isinstance(given, Iterable) or isinstance(given, bytes | Mapping) or hasattr(given, "to_pandas"):
         check_kind("what to delete, if not ids,", given, pd.DataFrame, error=PlanError)
     ids: pd.Series[Any] = given if isinstance(given, pd.Series) else pd.Series([*given], dtype=object)
     _refuse_no_ids(ids)
-    return Sheet(ids.astype(object).to_frame("id"), labelled=ids is given), False
+    return EditedFrame(ids.astype(object).to_frame("id"), has_labels=ids is given), False
 
 
 def _refuse_no_ids(ids: pd.Series[Any]) -> None:
@@ -116,71 +114,75 @@ def _refuse_no_ids(ids: pd.Series[Any]) -> None:
         check_kind("what to delete, if not ids,", ids.to_list(), pd.DataFrame, error=PlanError)
 
 
-def _check(sheet: Sheet, access: Access, faults: Faults) -> None:
-    sheet.check_users(access, faults)
-    sheet.check_ids(faults, once=False)
-    for row, memory_id in enumerate(sheet.ids):
+def _check(frame: EditedFrame, access: Access, errors: RowErrors) -> None:
+    frame.check_users(access, errors)
+    frame.check_ids(errors, once=False)
+    for row, memory_id in enumerate(frame.ids):
         if memory_id is None:
-            faults.add(sheet.name(row), "it has no id")
-    faults.refuse("the deletes")
+            errors.add(frame.name(row), "it has no id")
+    errors.raise_if_any("the deletes")
 
 
-def _seen(sheet: Sheet, rows: list[int], baseline: pd.DataFrame, now: Mapping[str, Stored]) -> Iterator[Seen]:
-    """What of each memory was looked at before it was decided to delete it: the baseline, else the row itself."""
-    ids = [sheet.ids[row] for row in rows]
+def _judged_states(
+    frame: EditedFrame, rows: list[int], baseline: pd.DataFrame, now: Mapping[str, CurrentMemory]
+) -> Iterator[JudgedState]:
+    """Return the state in which each memory was chosen: the baseline, else the row itself."""
+    ids = [frame.ids[row] for row in rows]
     at = baseline.index.get_indexer(pd.Index(ids, dtype=object))
     loaded = {name: baseline[name].take(at.clip(0)).astype(object).array for name in FIELDS if len(baseline)}
-    cells = {name: sheet.cells(name, rows) for name in sheet.fields}
+    cells = {name: frame.cells(name, rows) for name in frame.fields}
     is_own, is_of_now = at >= 0, np.zeros(len(rows), dtype=bool)
     row_at: Sequence[np.datetime64 | None] = [None] * len(rows)
-    if "updated_at" in sheet:
-        mine = sheet.column("updated_at", rows)
+    if "updated_at" in frame:
+        mine = frame.column("updated_at", rows)
         if len(baseline):
-            is_own &= ~moved("updated_at", mine, baseline.updated_at.take(at.clip(0)))
-        said_at = instants(mine)
-        row_at = list(said_at)
-        is_of_now = said_at == instants([now[memory_id].blob.updated_at for memory_id in ids])
+            is_own &= ~differs_in("updated_at", mine, baseline.updated_at.take(at.clip(0)))
+        row_times = parse_times(mine)
+        row_at = list(row_times)
+        is_of_now = row_times == parse_times([now[memory_id].blob.updated_at for memory_id in ids])
     for number in range(len(rows)):
         if is_own[number]:
-            yield Seen({name: read_cell(name, column[number]).value for name, column in loaded.items()})
+            yield JudgedState(
+                {name: read_cell(name, column[number]).value for name, column in loaded.items()}
+            )
         elif is_of_now[number]:
-            yield Seen({})
+            yield JudgedState({})
         else:
-            said = {name: column[number] for name, column in cells.items()}
-            given = {name: cell.value for name, cell in said.items() if not cell.is_null}
-            yield Seen(given, row_at[number], is_loaded=False)
+            row = {name: column[number] for name, column in cells.items()}
+            given = {name: cell.value for name, cell in row.items() if not cell.is_null}
+            yield JudgedState(given, row_at[number], is_loaded=False)
 
 
-def _delete(row: Label, stored: Stored, seen: Seen, conflicts: Conflicts) -> Change | None:
-    theirs = {name: stored.value(name) for name in FIELDS}
+def _delete(row: Label, memory: CurrentMemory, seen: JudgedState, conflicts: Conflicts) -> Change | None:
+    theirs = {name: memory.value(name) for name in FIELDS}
     changed = [name for name, value in seen.fields.items() if not same_value(name, value, theirs[name])]
     if changed and conflicts.winner == "theirs":
         return None
     if changed and not conflicts.winner:
         reason = f"{', '.join(changed)} changed at the service since it was loaded"
         if not seen.is_loaded:
-            reason = differing(changed, seen.row_at, instants([stored.blob.updated_at])[0])
-        return conflicts.met(
+            reason = explain_difference(changed, seen.row_at, parse_times([memory.blob.updated_at])[0])
+        return conflicts.add(
             Change(
                 action="conflict",
                 row=row,
-                id=stored.id,
+                id=memory.id,
                 before={name: theirs[name] for name in changed},
                 reason=reason,
             )
         )
-    return delete_of(row, stored)
+    return delete_of(row, memory)
 
 
-def delete_of(row: Label, stored: Stored) -> Change:
-    """The change that deletes a memory as it is stored."""
-    is_closed = stored.content is None and stored.blob.content is not None
-    theirs = {name: stored.value(name) for name in FIELDS if not (is_closed and name == "content")}
+def delete_of(row: Label, memory: CurrentMemory) -> Change:
+    """Make the change that deletes a memory as it is now."""
+    is_closed = memory.content is None and memory.blob.content is not None
+    theirs = {name: memory.value(name) for name in FIELDS if not (is_closed and name == "content")}
     return Change(
         action="delete",
         row=row,
-        id=stored.id,
+        id=memory.id,
         before=theirs,
-        reason=f"its content cannot be shown: {stored.error}" if is_closed else None,
-        sealed=stored.sealed_digest if is_closed else None,
+        reason=f"its content cannot be shown: {memory.error}" if is_closed else None,
+        sealed=memory.sealed_digest if is_closed else None,
     )

@@ -1,13 +1,18 @@
-"""Plan: the writes that shall happen to one user's memories, to be looked at before they do."""
+"""Plan: the writes that shall happen to one user's memories, to be looked at, saved, and checked for staleness.
+
+A saved plan is sealed with the data key of this user on this machine, as it holds texts that no display shows.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
+from importlib.metadata import version
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,15 +21,23 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from memframe.access import Access
-from memframe.change import FIELDS, WRITES, Action, Change, masked
-from memframe.current import Stored
-from memframe.errors import PlanError
-from memframe.keystore import open_local_cipher
-from memframe.plan.file import load_sealed, save_sealed
-from memframe.plan.staleness import refuse_stale
-from memframe.plan.table import html_of
-from memframe.plan.terminal import diff_of, wants_colour
-from memframe.plan.wording import counted, listed, summary_of, undo_note
+from memframe.display import number_of
+from memframe.errors import PlanError, StalePlanError
+from memframe.files import atomic_file
+from memframe.keystore import LocalCipher, open_local_cipher
+from memframe.plan.change import FIELDS, WRITES, Action, Change, format_counts, list_some, mask, same_value
+from memframe.plan.current import CurrentMemory
+from memframe.plan.render import (
+    UNDO_NOTE,
+    count_actions,
+    render_diff,
+    render_plan_html,
+    summarize,
+    undo_note,
+    wants_color,
+)
+
+UTC_MINUTE = "%Y-%m-%d %H:%M UTC"
 
 
 class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
@@ -45,10 +58,10 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
     created_at : datetime
         UTC: when the state was read that the plan was made from.
     notes : tuple of str
-        Sentences for the reader, such as what the plan leaves out. Every display begins with them; a sum of plans
-        has those of both, each once.
+        Sentences for the reader, such as what the plan leaves out, and what an undo of its deletes brings back. Every
+        display begins with them; a sum of plans has those of both, each once.
     restore_days : int, optional
-        For how many days the service restores deleted memories under their ids and times; 0 where it does not.
+        Of plans that earlier versions have saved, whose id it is a part of; `notes` say it now.
 
     Raises
     ------
@@ -83,9 +96,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
     key_version: int
     created_at: datetime
     notes: tuple[str, ...] = ()  # a default that is not encoded: ids of plans without notes stay as they were
-    restore_days: int | UnsetType = (
-        UNSET  # left out of the JSON: the id of a plan of before stays what it was
-    )
+    restore_days: int | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         ids = (change.id or change.restores for change in self.records)
@@ -93,20 +104,29 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         repeated = [memory_id for memory_id, n_times in n_of.items() if n_times > 1]
         if repeated:
             raise PlanError(
-                f"two changes of one plan are about the same memory: {listed(repeated)}; plan them in two steps"
+                f"two changes of one plan are about the same memory: {list_some(repeated)}; plan them in two steps"
             )
 
     def __repr__(self) -> str:
-        return f"<memframe.Plan: {counted(self.counts)}>"
+        return f"<memframe.Plan: {format_counts(count_actions(self.records))}>"
 
     def __str__(self) -> str:
-        return summary_of(self)
+        return summarize(self.records, self.notes, self._made)
 
     def _repr_html_(self) -> str:
-        return html_of(self)
+        return render_plan_html(self.records, self.notes, self._made)
 
     def __len__(self) -> int:
         return len(self.records)
+
+    @property
+    def _made(self) -> str:
+        return f"for user {self.user_id} at {self.base_url}, as of {self.created_at.strftime(UTC_MINUTE)}"
+
+    @property
+    def undo_note(self) -> str | None:
+        """The note on what an undo of the deletes brings back; None where there are no deletes."""
+        return next((note for note in self.notes if note.startswith(UNDO_NOTE)), None)
 
     def __add__(self, other: Plan) -> Plan:
         """Both plans as one; groups stay apart, and the older state counts.
@@ -134,15 +154,15 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
 
     @cached_property
     def id(self) -> str:
-        """SHA-256, hexadecimal, of everything in the plan."""
+        """SHA-256, hexadecimal, of the whole plan."""
         return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many changes of each action."""
+        """Number of changes of each action."""
         return dict(Counter(change.action for change in self.records))
 
-    @property
+    @cached_property
     def writes(self) -> tuple[Change, ...]:
         """The changes that send something; the others are conflicts and what is invalid."""
         return tuple(change for change in self.records if change.action in WRITES)
@@ -153,12 +173,14 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
             change.group for change in self.records if change.action in actions and change.group is not None
         }
         kept = [c for c in self.records if c.action not in actions and c.group not in dropped]
-        return replace(self, records=tuple(kept))
+        has_deletes = any(change.action == "delete" for change in kept)
+        notes = tuple(note for note in self.notes if has_deletes or note != self.undo_note)
+        return replace(self, records=tuple(kept), notes=notes)
 
     @property
     def changes(self) -> pd.DataFrame:
         """One row a change: ``action row id fields before after reason group``, fit to be shown."""
-        shown = [masked(change) for change in self.records]
+        shown = [mask(change) for change in self.records]
         columns: Mapping[str, tuple[Sequence[Any], str]] = {
             "action": ([change.action for change in shown], "str"),
             "row": ([change.row for change in shown], "object"),
@@ -181,7 +203,8 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         limit : int, optional
             Of more changes show only so many, conflicts and what is invalid first; the others are counted.
         """
-        return diff_of(self, color=wants_colour() if color is None else color, limit=limit)
+        color = wants_color() if color is None else color
+        return render_diff(self.records, self.notes, color=color, limit=limit)
 
     def to_json(self) -> str:
         """The plan for other programs: what it is for, its counts, and its changes, fit to be shown."""
@@ -193,8 +216,8 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
             "created_at": self.created_at,
             "notes": self.notes,
             "counts": self.counts,
-            "undo": undo_note(self),
-            "changes": [_document_of(masked(change)) for change in self.records],
+            "undo": self.undo_note,
+            "changes": [_document_of(mask(change)) for change in self.records],
         }
         return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
 
@@ -211,11 +234,11 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         PlanError
             The file cannot be written, or is something else.
         """
-        save_sealed(path, self, open_local_cipher())
+        save_plan(path, self, open_local_cipher())
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Plan:
-        """A plan that was saved.
+        """Load a plan that was saved.
 
         Raises
         ------
@@ -224,21 +247,30 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         JournalError
             It was changed, or saved by another user or on another machine.
         """
-        return load_sealed(path, Plan, open_local_cipher())
+        return load_plan(path, open_local_cipher())
 
-    def refuse_stale(self, current: Mapping[str, Stored]) -> None:
+    def refuse_stale(self, current: Mapping[str, CurrentMemory]) -> None:
         """Refuse to go on if what the plan was made from has moved.
 
         Parameters
         ----------
-        current : mapping of str to Stored
+        current : mapping of str to CurrentMemory
             The memories of the plan as they are, by id; one that is missing is gone.
 
         Raises
         ------
         StalePlanError
+            It names the first rows and fields.
         """
-        refuse_stale(self, current)
+        writes = [change for change in self.writes if change.id is not None]
+        moved = [found for change in writes for found in _moved(change, current)]
+        if not moved:
+            return
+        n_moved, n_fields = sum(n for _, n in moved), sum(map(_n_fields, writes))
+        raise StalePlanError(
+            f"this plan is stale: {n_moved:,} of its {number_of(n_fields, 'field', 'fields')} changed since "
+            f"{self.created_at.strftime(UTC_MINUTE)}: {list_some([what for what, _ in moved])}; make a new plan"
+        )
 
 
 def plan_of(
@@ -248,7 +280,7 @@ def plan_of(
     notes: Iterable[str] = (),
     created_at: datetime | None = None,
 ) -> Plan:
-    """A plan for the user of an access.
+    """Make a plan for the user of an access.
 
     Parameters
     ----------
@@ -259,14 +291,16 @@ def plan_of(
     created_at : datetime, optional
         By default this moment.
     """
+    records = tuple(records)
+    if any(change.action == "delete" for change in records):
+        notes = [*notes, undo_note(access.client.restore_days)]
     return Plan(
-        records=tuple(records),
+        records=records,
         base_url=access.client.base_url,
         user_id=access.user_id,
         key_version=access.credentials.key_version,
         created_at=created_at or access.client.runtime.now(),
         notes=tuple(dict.fromkeys(notes)),
-        restore_days=access.client.restore_days,
     )
 
 
@@ -282,3 +316,121 @@ def _document_of(change: Change) -> dict[str, Any]:
 
 def _regrouped(change: Change, taken: int) -> Change:
     return change if change.group is None else replace(change, group=change.group + taken)
+
+
+# -- staleness: judged by the fields in the plan, never by ``updated_at``
+
+GONE = ("id",)
+"""Stands for the fields of a memory that is there no more."""
+
+
+def differs(change: Change, memory: CurrentMemory | None) -> tuple[str, ...]:
+    """Find the fields of a change of which the service holds another state than it was made from.
+
+    Parameters
+    ----------
+    change : Change
+    memory : CurrentMemory or None
+        As it is now; None where it is gone.
+
+    Returns
+    -------
+    tuple of str
+        Names of fields; ``("id",)`` where the memory is gone, nothing for a create.
+
+    Examples
+    --------
+    >>> from memframe.wire import MemoryBlob
+    >>> change = Change(action="patch", id="m1", before={"title": "tea"}, after={"title": "Tea"})
+    >>> differs(change, CurrentMemory(MemoryBlob(id="m1", user_id="u1", title="coffee")))
+    ('title',)
+    >>> differs(change, None)
+    ('id',)
+    """
+    if change.id is None:
+        return ()
+    if memory is None:
+        return GONE
+    moved = {name for name, value in change.before.items() if not same_value(name, memory.value(name), value)}
+    if change.sealed is not None:
+        moved = moved - {"content"} if change.sealed == memory.sealed_digest else moved | {"content"}
+    return tuple(name for name in FIELDS if name in moved)
+
+
+def broken_dependencies(
+    change: Change, current: Mapping[str, CurrentMemory]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Find memories that a change relies on and that are not as it needs them: ids, and fields or ``("id",)``.
+
+    >>> change = Change(action="delete", id="m2", relies_on={"m1": {"content": "Likes tea"}})
+    >>> list(broken_dependencies(change, {}))
+    [('m1', ('id',))]
+    """
+    for memory_id, needed in change.relies_on.items():
+        fields = differs(Change(action="patch", id=memory_id, before=needed), current.get(memory_id))
+        if fields:
+            yield memory_id, fields
+
+
+def _moved(change: Change, current: Mapping[str, CurrentMemory]) -> Iterator[tuple[str, int]]:
+    """Describe what moved, each with the number of its fields."""
+    fields = differs(change, current.get(str(change.id)))
+    if fields:
+        what = " is gone" if fields == GONE else f" {', '.join(fields)}"
+        yield f"{change.label}{what}", _n_fields(change) if fields == GONE else len(fields)
+    for memory_id, fields in broken_dependencies(change, current):
+        what = "is gone" if fields == GONE else ", ".join(fields)
+        yield f"memory {memory_id}, which {change.label} relies on, {what}", len(fields)
+
+
+def _n_fields(change: Change) -> int:
+    n_needed = sum(map(len, change.relies_on.values()))
+    return n_needed + len(change.before.keys() | ({"content"} if change.sealed is not None else set()))
+
+
+# -- files
+
+BEGINNING = b"memframe plan "
+MARK = BEGINNING + b"1\n"
+SEALED_FOR = "the saved plan"
+
+
+def save_plan(path: str | PathLike[str], plan: Plan, cipher: LocalCipher) -> None:
+    """Write a plan to a file of mode 0600, sealed."""
+    target = Path(path).expanduser()
+    try:
+        if target.exists() and not _is_plan(target):
+            raise PlanError(f"{target} is not replaced, as it is no plan: choose another path")
+        sealed = cipher.seal(msgspec.json.encode(plan), bound_to=SEALED_FOR)
+        with atomic_file(target) as file:
+            file.write(MARK + sealed)
+    except OSError as fault:
+        raise PlanError(f"the plan cannot be written to {target}: {fault.strerror}") from None
+
+
+def _is_plan(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(BEGINNING)) == BEGINNING
+
+
+def load_plan(path: str | PathLike[str], cipher: LocalCipher) -> Plan:
+    """Read back a plan that was saved."""
+    source = Path(path).expanduser()
+    try:
+        stored = source.read_bytes()
+    except OSError as fault:
+        raise PlanError(f"the plan {source} cannot be read: {fault.strerror}") from None
+    if not stored.startswith(BEGINNING):
+        raise PlanError(f"{source} is no saved plan: check the path")
+    refusal = PlanError(
+        f"{source} was saved by another version of memframe ({version('memframe')} cannot read it): use that version, "
+        "or plan anew and save again"
+    )
+    if not stored.startswith(MARK):
+        raise refusal
+    data = cipher.open(stored.removeprefix(MARK), bound_to=SEALED_FOR)
+    try:
+        return msgspec.json.decode(data, type=Plan)
+    except (msgspec.MsgspecError, ValueError):
+        pass
+    raise refusal  # out here, as what it came from may quote the plan

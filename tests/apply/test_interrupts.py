@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from memframe.apply.interrupts import Interrupts
+from memframe.apply.workers import Interrupts
 
 
 def press():
@@ -30,10 +30,10 @@ def pressed(course, **options):
 
 def test_the_first_waits_until_it_is_heeded():
     def course(interrupts, reach):
-        with interrupts.put_off():
+        with interrupts.defer():
             press()
             reach("behind it")
-            interrupts.heed()
+            interrupts.raise_if_any()
             reach("never")
 
     assert pressed(course) == ["behind it"]
@@ -41,7 +41,7 @@ def test_the_first_waits_until_it_is_heeded():
 
 def test_it_waits_no_longer_than_the_block():
     def course(interrupts, reach):
-        with interrupts.put_off():
+        with interrupts.defer():
             press()
             reach("the end of the block")
         reach("never")
@@ -51,7 +51,7 @@ def test_it_waits_no_longer_than_the_block():
 
 def test_the_second_does_not_wait():
     def course(interrupts, reach):
-        with interrupts.put_off():
+        with interrupts.defer():
             press()
             reach("the first")
             press()
@@ -62,19 +62,19 @@ def test_the_second_does_not_wait():
 
 def test_where_it_is_welcome_it_does_not_wait_either():
     def course(interrupts, reach):
-        with interrupts.put_off(), interrupts.welcome():
+        with interrupts.defer(), interrupts.allow():
             press()
             reach("never")
 
     assert not pressed(course)
 
 
-def test_one_that_was_put_off_is_heeded_where_it_is_welcome():
+def test_one_that_was_put_off_is_heeded_where_it_is_allow():
     def course(interrupts, reach):
-        with interrupts.put_off():
+        with interrupts.defer():
             press()
             reach("behind it")
-            with interrupts.welcome():
+            with interrupts.allow():
                 reach("never")
 
     assert pressed(course) == ["behind it"]
@@ -82,16 +82,16 @@ def test_one_that_was_put_off_is_heeded_where_it_is_welcome():
 
 def test_with_nothing_to_lose_it_does_not_wait():
     def course(interrupts, reach):
-        with interrupts.put_off():
+        with interrupts.defer():
             press()
             reach("never")
 
-    assert not pressed(course, puts_off=False)
+    assert not pressed(course, defers=False)
 
 
 def test_an_error_is_not_lost_behind_it():
     def course():
-        with Interrupts().put_off():
+        with Interrupts().defer():
             press()
             raise ZeroDivisionError
 
@@ -102,7 +102,7 @@ def test_an_error_is_not_lost_behind_it():
 def test_what_a_program_does_by_itself_stays():
     reached = []
     signal.signal(signal.SIGINT, lambda *_: reached.append("its own"))
-    with Interrupts().put_off():
+    with Interrupts().defer():
         press()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     assert reached == ["its own"]
@@ -113,7 +113,7 @@ def test_other_threads_are_left_alone():
 
     def work():
         try:
-            with Interrupts().put_off():
+            with Interrupts().defer():
                 pass
         except BaseException as error:
             broken.append(error)

@@ -9,21 +9,21 @@ from msgspec.structs import replace
 
 import memframe as mf
 from memframe.apply import apply_plan, resume_run
-from memframe.apply.matching import Sought, match
-from memframe.apply.outcome import Outcome
-from memframe.apply.run import COLUMNS, Run, Verification
-from memframe.apply.signs import Seen, Sign, seen_in_error
-from memframe.apply.verdicts import (
-    MOVES,
-    MOVES_AFTER_READING,
-    MOVES_AFTER_READING_IN_DOUBT,
-    MOVES_IN_DOUBT,
+from memframe.apply.decisions import (
+    AMBIGUOUS,
+    DECISIONS,
+    DECISIONS_AFTER_READING,
+    DECISIONS_AFTER_READING_IF_AMBIGUOUS,
+    DECISIONS_IF_AMBIGUOUS,
     Reading,
-    after_answer,
+    decide,
 )
-from memframe.change import WRITES, Change
-from memframe.current import Stored
-from memframe.journal import STATUSES, Operation, Standing
+from memframe.apply.reconcile import match
+from memframe.apply.responses import ResponseKind, WriteResponse, classify_error
+from memframe.apply.run import COLUMNS, Run, Verification
+from memframe.journal import STATUSES, Operation
+from memframe.plan.change import WRITES, Change
+from memframe.plan.current import CurrentMemory
 from memframe.wire import MemoryBlob
 from tests.apply.test_failures import Play, answered, statuses
 from tests.canaries import found_in, shown_by
@@ -99,88 +99,88 @@ def test_the_journal_of_another_user_is_refused(tmp_path):
 
 
 def test_the_tables_know_every_case():
-    assert MOVES.keys() == set(get_args(Sign))
-    assert all(moves.keys() == WRITES for moves in MOVES.values())
-    assert all(sign in MOVES and action in WRITES for sign, action in MOVES_IN_DOUBT)
+    assert DECISIONS.keys() == set(get_args(ResponseKind))
+    assert all(decisions.keys() == WRITES for decisions in DECISIONS.values())
+    assert all(kind in DECISIONS and action in WRITES for kind, action in DECISIONS_IF_AMBIGUOUS)
     readings = {("patch", reading) for reading in get_args(Reading)} | {
         ("delete", reading) for reading in get_args(Reading) if reading != "as intended"
     }
-    assert MOVES_AFTER_READING.keys() == readings
-    assert MOVES_AFTER_READING_IN_DOUBT.keys() <= readings
+    assert DECISIONS_AFTER_READING.keys() == readings
+    assert DECISIONS_AFTER_READING_IF_AMBIGUOUS.keys() <= readings
+    assert DECISIONS.keys() >= AMBIGUOUS
 
 
-@pytest.mark.parametrize("sign", get_args(Sign))
+@pytest.mark.parametrize("kind", get_args(ResponseKind))
 @pytest.mark.parametrize("action", sorted(WRITES))
-@pytest.mark.parametrize("in_doubt", [False, True])
-def test_what_may_have_been_carried_out_is_never_planned_again_as_if_nothing_had_been(sign, action, in_doubt):
-    sent = Operation(
-        0, Change(action=action, id="m1"), Standing(state="sending", attempts=1, in_doubt=in_doubt)
-    )
-    _, standing = after_answer(sent, Seen(sign, id="m1", error=mf.NoAnswerError("broke off")))
-    assert standing.state in STATUSES
-    assert standing.in_doubt == (in_doubt or sign in {"unclear", "foreign"})
-    assert not (standing.state == "planned" and standing.in_doubt)
+@pytest.mark.parametrize("ambiguous", [False, True])
+def test_what_may_have_been_carried_out_is_never_planned_again_as_if_nothing_had_been(
+    kind, action, ambiguous
+):
+    change = Change(action=action, id="m1")
+    sent = Operation(n=0, change=change, state="sending", attempts=1, ambiguous=ambiguous)
+    _, moved = decide(sent, WriteResponse(kind, id="m1", error=mf.NoAnswerError("broke off")))
+    assert moved.state in STATUSES
+    assert moved.ambiguous == (ambiguous or kind in {"unclear", "wrong_record"})
+    assert not (moved.state == "planned" and moved.ambiguous)
 
 
 @pytest.mark.parametrize(
-    ("error", "wrote", "sign"),
+    ("error", "wrote", "kind"),
     [
         (mf.NoAnswerError("refused", sent=False), True, "unsent"),
         (mf.NoAnswerError("broke off"), True, "unclear"),
         (mf.NoAnswerError("broke off"), False, "unsent"),
         (mf.RateLimitError("slow down", status=429), True, "throttled"),
-        (mf.AuthError("no", status=401), True, "barred"),
-        (mf.AccessError("no", status=403), False, "barred"),
+        (mf.AuthError("no", status=401), True, "access_denied"),
+        (mf.AccessError("no", status=403), False, "access_denied"),
         (mf.ServiceError("down", status=503), True, "unsent"),  # of the token: nothing else is raised
-        (mf.InvalidError("no", status=400), True, "barred"),
-        (mf.InvalidError("no", status=400), False, "unread"),
-        (mf.ProtocolError("too large"), True, "foreign"),
-        (mf.ProtocolError("another user's"), False, "barred"),
+        (mf.InvalidError("no", status=400), True, "access_denied"),
+        (mf.InvalidError("no", status=400), False, "read_refused"),
+        (mf.ProtocolError("too large"), True, "wrong_record"),
+        (mf.ProtocolError("another user's"), False, "access_denied"),
         (mf.ConfigError("an id that cannot travel"), True, "refused"),
     ],
 )
-def test_errors_are_signs_too(error, wrote, sign):
-    assert seen_in_error(error, wrote=wrote).sign == sign
+def test_errors_are_responses_too(error, wrote, kind):
+    assert classify_error(error, wrote=wrote).kind == kind
 
 
 # Matching
 
 
-def stored(memory_id, content, sealed=None, error=None, **fields):
-    return Stored(
-        MemoryBlob(id=memory_id, user_id="u", content=sealed or f"sealed {content}", **fields), content, error
+def current(memory_id, content, sealed=None, error=None, **fields):
+    blob = MemoryBlob(id=memory_id, user_id="u", content=sealed or f"sealed {content}", **fields)
+    return CurrentMemory(blob, content, error)
+
+
+def create(n, content, **fields):
+    return Operation(
+        n=n, change=Change(action="create", after={"content": content, **fields}), state="unknown"
     )
-
-
-def sought(n, content, digest=None, **fields):
-    return Sought(n, Change(action="create", after={"content": content, **fields}), digest)
 
 
 def test_equal_bytes_are_proof_and_their_absence_is_where_the_service_stores_as_it_gets():
-    mine = stored("m1", "tea")
-    found = match([sought(0, "tea", mine.sealed_digest)], [mine], taken=[], ours=frozenset())
+    mine, twin = current("m1", "tea"), current("m2", "tea", "sealed by somebody else")
+    found = match([create(0, "tea")], [mine], digest_of={0: mine.sealed_digest}, taken=[])
     assert found.found == {0: "m1"}
-    twin = stored("m2", "tea", "sealed by somebody else")
-    absent = match(
-        [sought(1, "tea", "other")], [mine, twin], taken=["m1"], ours=frozenset({mine.sealed_digest})
-    )
-    assert absent == ({}, frozenset())
+    digest_of = {0: mine.sealed_digest, 1: "other"}
+    assert match([create(1, "tea")], [mine, twin], digest_of=digest_of, taken=["m1"]) == ({}, frozenset())
 
 
 def test_by_text_it_is_counted_and_the_fields_decide_between_equal_ones():
-    fresh = [stored("m1", "tea", title="Coffee"), stored("m2", "tea", title="Tea"), stored("m3", "rowing")]
-    looked_for = [
-        sought(0, "tea", title="Tea"),
-        sought(1, "tea"),
-        sought(2, "tea"),
-        sought(3, "rowing", title="Rows"),
+    new = [current("m1", "tea", title="Coffee"), current("m2", "tea", title="Tea"), current("m3", "rowing")]
+    creates = [
+        create(0, "tea", title="Tea"),
+        create(1, "tea"),
+        create(2, "tea"),
+        create(3, "rowing", title="Rows"),
     ]
-    assert match(looked_for, fresh, taken=[], ours=frozenset()).found == {0: "m2", 1: "m1", 3: "m3"}
+    assert match(creates, new, digest_of={}, taken=[]).found == {0: "m2", 1: "m1", 3: "m3"}
 
 
 def test_something_new_that_nobody_can_read_leaves_it_undecided():
-    fresh = [stored("m1", None, "odd", error="another key")]
-    assert match([sought(0, "tea")], fresh, taken=[], ours=frozenset()) == ({}, {0})
+    new = [current("m1", None, "odd", error="another key")]
+    assert match([create(0, "tea")], new, digest_of={}, taken=[]) == ({}, {0})
 
 
 def test_a_create_stays_unknown_while_something_new_cannot_be_read():
@@ -198,17 +198,11 @@ def test_a_create_stays_unknown_while_something_new_cannot_be_read():
 
 
 OUTCOMES = (
-    Outcome(row=0, action="create", id="m1", status="done", http_status=201, attempts=1, error=None),
-    Outcome(
-        row="b",
-        action="patch",
-        id="m2",
-        status="conflict",
-        http_status=None,
-        attempts=0,
-        error="<b>changed</b>",
+    Operation(
+        n=0, change=Change(action="create", row=0), new_id="m1", state="done", http_status=201, attempts=1
     ),
-    Outcome(row=2, action="delete", id="m3", status="planned", http_status=None, attempts=0, error=None),
+    Operation(n=1, change=Change(action="patch", row="b", id="m2"), state="conflict", error="<b>changed</b>"),
+    Operation(n=2, change=Change(action="delete", row=2, id="m3")),
 )
 
 
@@ -230,12 +224,12 @@ def test_a_run_says_what_happened_in_a_line_and_in_a_table():
     assert "&lt;b&gt;changed&lt;/b&gt;" in html
     assert "<b>changed" not in html
     assert "&lt;run&gt;" in html
-    assert html.count("<tr>") == 3  # the head, and what is not done
+    assert html.count("<tr") == 3  # the head, and what is not done
 
 
 def test_a_long_run_shows_the_first_rows_only():
     many = Run(results=OUTCOMES[1:2] * 1000, journal=None)
-    assert many._repr_html_().count("<tr>") == 21
+    assert many._repr_html_().count("<tr") == 21
     assert "and 980 more" in many._repr_html_()
 
 

@@ -17,7 +17,7 @@ import pytest
 import memframe as mf
 from memframe import wire
 from memframe.apply import apply_plan
-from memframe.apply.crew import Crew
+from memframe.apply.workers import WorkerPool
 from memframe.runtime import Runtime
 from tests.apply.cutting import CuttingProxy
 from tests.faults import FaultProxy, answered, passed
@@ -134,6 +134,24 @@ def test_a_service_that_throttles_has_fewer_in_flight_afterwards(access, user):
     assert sorted(run.outcomes.attempts) == [1] * 8 + [2] * 4
 
 
+@pytest.mark.parametrize("refusal", [answered(403), answered(302, Location="https://elsewhere.example.org")])
+def test_what_waits_for_a_worker_is_not_sent_once_the_run_stops(access, user, refusal):
+    """Intents are on the disk for more operations than there are workers; those that never left stay planned."""
+    with FaultProxy(access.client.base_url) as proxy:
+        proxy.script(wire.CREATE_MEMORY, *[passed] * 4, *[refusal] * 60)
+        mine = through(proxy, access, user)
+        run = mf.create_memories(mine, new_rows(60), workers=4, **QUIET)
+        n_sent = len([one for one in proxy.requests if one.method == "POST" and "memory-blobs" in one.path])
+    assert run.stopped
+    assert n_sent <= 4 + 4
+    attempted = run.outcomes.attempts > 0
+    assert attempted.sum() == n_sent
+    assert set(run.outcomes.status[~attempted]) == {"planned"}
+    assert set(run.outcomes.status[attempted]) <= {"done", "planned"}
+    mf.resume_run(access, run, **QUIET).raise_for_failures()
+    assert len(mf.load_memories(access, progress=False)) == 60
+
+
 class Once(Gate):
     """Takes each token once, after letting the first few requests in together."""
 
@@ -168,10 +186,10 @@ def test_what_breaks_a_task_breaks_the_run():
     def broken():
         raise ZeroDivisionError
 
-    with Crew(2) as crew:
-        crew.start(1, broken)
+    with WorkerPool(2) as pool:
+        pool.submit(1, broken)
         with pytest.raises(ZeroDivisionError):
-            crew.finished(timeout_s=10)
+            pool.completed(timeout_s=10)
 
 
 # Interrupted

@@ -33,6 +33,7 @@ class Running:
         import requests
 
         self.process, self.deployment, self.address = process, deployment, shown["auth_url"]
+        self.api_key = shown["api_key"]
         self.go_on_with_a_new_user()
         body = {"api_key": shown["api_key"], "expires_in": 86_400}
         token = requests.post(f"{self.address}/api/v1/auth/token", json=body, timeout=60).json()["token"]
@@ -46,6 +47,7 @@ class Running:
         self.keys = {"user_id": self.user_id, "memoryKey": self.deployment.memory_key(**pair).reveal()}
         asked = self.deployment.store.requests.add(**pair, reason="")
         self.deployment.store.requests.decide(asked.id, "approved")
+        self.request_id = asked.id
 
     def add_user(self):
         from memframe.secret import Secret

@@ -15,9 +15,8 @@ from datetime import UTC, datetime
 import pandas as pd
 from IPython.display import HTML, display
 import memframe as mf
-from memframe.apply.outcome import Outcome
-from memframe.apply.table import html_of
-from memframe.change import Change
+from memframe.plan.render import render_run_html
+from memframe.plan.change import Change
 from memframe.plan import Plan
 from memframe.progress import Progress
 from memframe.display import card
@@ -32,8 +31,7 @@ DISPLAYS = {
              created_at=datetime(2026, 6, 1, tzinfo=UTC), notes=(TEXT,))""",
     "card": "HTML(card('Client', {'name': TEXT}))",
     "run": """
-        HTML(html_of([TEXT], [Outcome(action="patch", row=1, id="m1", status="rejected", http_status=422,
-             attempts=1, error=TEXT)], None))""",
+        HTML(render_run_html([TEXT], [("rejected", 1, "patch", "m1", TEXT)], None, 0))""",
     "audit": "mf.audit_memories(memories)",
     "progress": """
         bar = Progress(True, text=TEXT, total=2).__enter__()

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import memframe as mf
-from memframe.change import FIELDS
+from memframe.plan.change import FIELDS
 
 QUIET = {"progress": False, "settle_s": 0.0}
 NOW = pd.Timestamp("2026-06-01", tz="UTC")

@@ -305,7 +305,7 @@ def test_proposals_and_changes_balance_in_memories(store, actions):
         set(audit.rows("personal_data").id) if actions == {"personal_data": "redact"} else set()
     )
     changed = set(plan.changes.id)
-    (note,) = plan.notes
+    note = plan.notes[0]
     n, n_done, n_left = map(
         int, re.match(r"In memories: of (\d+) \w+ (\d+) \w+ carried out; (\d+) ", note).groups()
     )
@@ -322,7 +322,7 @@ def test_a_plan_that_does_all_that_is_proposed_needs_no_note(store):
     store.fill(TEA, TEA, "The wifi password is Tr0ub4dor&3x.")
     plan = store.plan()
     assert plan.counts == {"patch": 1, "delete": 1}
-    assert plan.notes == ()
+    assert plan.notes == (plan.undo_note,)
 
 
 def test_no_tag_is_proposed_that_comes_off_itself(store):
@@ -495,7 +495,7 @@ def test_what_moved_since_the_audit_is_a_conflict(store):
         "In memories: of 3 proposals 1 is carried out; 2 are left for you: "
         "2 changed or deleted at the service since the audit."
     )
-    assert theirs.notes == plan.notes == (expected,)
+    assert theirs.notes == plan.notes == (expected, plan.undo_note)
     with pytest.raises(mf.PlanError, match="nobody has judged"):
         store.plan(audit, on_conflict="mine")
     another = memories[memories.content == TEA].id.iloc[0]

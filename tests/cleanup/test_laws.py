@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from memframe.audit import find_secrets
 from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
 from memframe.audit.text import redacted
-from memframe.change import FIELDS
 from memframe.cleanup.merge import Copy, Merging, Store, Texts, lost
 from memframe.cleanup.redact import Stretch, cut, redact_memories
+from memframe.plan.change import FIELDS
 from tests.audit import secret_corpus
 from tests.pairs.corpus import corpus
 from tests.rows import memories_of

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import memframe as mf
-from memframe.change import FIELDS
 from memframe.errors import PlanError
+from memframe.plan.change import FIELDS
 from memframe.wire import GET_MEMORY, LIST_MEMORIES
 from tests.faults import FaultProxy
 from tests.plan.conftest import Writers, sent, with_cells

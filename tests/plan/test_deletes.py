@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 import memframe as mf
-from memframe.change import FIELDS
 from memframe.errors import PlanError
+from memframe.plan.change import FIELDS
 
 
 def ids_of(plan):

@@ -8,12 +8,9 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
-from memframe.change import MASK, Change
-from memframe.plan.spans import MAX_CHANGED_CHARS, shortened, spans_of, text_of
-from memframe.plan.table import MAX_SHOWN
-from memframe.plan.wording import undo_note
+from memframe.plan.change import MASK, Change
+from memframe.plan.render import MAX_CHANGED_CHARS, MAX_SHOWN, shorten, spans_of, text_of, undo_note
 from tests.plan.test_plan import CHANGES, TEXT, plan_with
 
 WORDS = st.lists(st.sampled_from(["tea", "boat", " ", " ", ".", "\n", "Ada"]), max_size=12).map("".join)
@@ -93,7 +90,7 @@ def test_long_text_is_cut_around_the_difference():
     words = [f"word{number}" for number in range(3000)]
     before = " ".join(words)
     after = " ".join([*words[:1500], "NEW", *words[1501:]])
-    was, becomes = map(shortened, spans_of(before, after))
+    was, becomes = map(shorten, spans_of(before, after))
     assert [span.text for span in becomes if span.is_changed] == ["NEW"]
     shown = "".join(span.text for span in was)
     assert "word1499 word1500 word1501" in shown
@@ -103,7 +100,7 @@ def test_long_text_is_cut_around_the_difference():
 
 
 def test_a_long_difference_is_cut_in_its_middle():
-    ((gone,), _) = map(shortened, spans_of("a" * 2000, "b"))
+    ((gone,), _) = map(shorten, spans_of("a" * 2000, "b"))
     assert gone.text.startswith("a" * 100)
     assert "1,600 characters" in gone.text
     assert len(gone.text) < MAX_CHANGED_CHARS + 50
@@ -193,7 +190,6 @@ def test_the_diff_reads_like_gits():
         "-gone",
         "",
         "1 patch, 1 create, 1 delete",
-        undo_note(plan),
     ]
 
 
@@ -303,10 +299,17 @@ def test_a_summary_shows_nothing_that_stands_in_a_memory():
 )
 def test_a_plan_of_deletes_says_what_an_undo_of_it_brings_back(restore_days, words):
     gone = Change(action="delete", id="m3", before={"title": "gone"})
-    plan = replace(plan_with(gone), restore_days=restore_days)
+    plan = plan_with(gone, patch({"title": "a"}, {"title": "b"}), notes=[undo_note(restore_days), "another"])
     for shown in (str(plan), plan._repr_html_(), plan.diff(color=False), json.loads(plan.to_json())["undo"]):
         assert words in shown
-    plan = replace(plan, records=(patch({"title": "a"}, {"title": "b"}),))
-    for shown in (str(plan), plan._repr_html_(), plan.diff(color=False)):
-        assert "undo" not in shown.lower()
-    assert json.loads(plan.to_json())["undo"] is None
+    rest = plan.without("delete")
+    assert rest.notes == ("another",)
+    assert json.loads(rest.to_json())["undo"] is None
+
+
+def test_creates_that_bring_back_what_was_deleted_are_counted_as_restores():
+    back = Change(action="create", after={"content": "tea"}, restores="m3")
+    new = Change(action="create", after={"content": "coffee"})
+    plan = plan_with(back, new)
+    assert repr(plan) == "<memframe.Plan: 1 create, 1 restore>"
+    assert plan.counts == {"create": 2}

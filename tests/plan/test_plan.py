@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import memframe as mf
-from memframe.change import ACTIONS, FIELDS, Change
-from memframe.current import Stored, read_stored
 from memframe.errors import JournalError, PlanError, StalePlanError
 from memframe.keystore import DataKey, LocalCipher
 from memframe.plan import Plan, differs, plan_of
-from memframe.plan.file import load_sealed, save_sealed
+from memframe.plan.change import ACTIONS, FIELDS, Change
+from memframe.plan.current import CurrentMemory, read_current
+from memframe.plan.plan import load_plan, save_plan
 from memframe.runtime import Runtime
 from memframe.secret import Secret
 from memframe.wire import MemoryBlob
@@ -53,7 +53,7 @@ def vault_of(key="0f1e" * 16):
 
 
 def stored(**fields):
-    return Stored(MemoryBlob(**({"id": "m1", "user_id": "u1"} | fields)))
+    return CurrentMemory(MemoryBlob(**({"id": "m1", "user_id": "u1"} | fields)))
 
 
 # Values
@@ -162,8 +162,8 @@ def test_a_plan_says_for_whom_it_is_and_when_it_was_made(writers, monkeypatch):
 def test_what_was_saved_loads_the_same(tmp_path_factory, records, notes):
     path = tmp_path_factory.mktemp("plans") / "plan"
     plan = plan_with(*records, notes=notes)
-    save_sealed(path, plan, vault_of())
-    again = load_sealed(path, Plan, vault_of())
+    save_plan(path, plan, vault_of())
+    again = load_plan(path, vault_of())
     assert again == plan
     assert again.id == plan.id
 
@@ -180,22 +180,22 @@ def test_a_saved_plan_is_closed(tmp_path, writers):
 
 def test_a_plan_that_was_changed_does_not_load(tmp_path):
     path = tmp_path / "plan"
-    save_sealed(path, plan_with(CHANGE), vault_of())
+    save_plan(path, plan_with(CHANGE), vault_of())
     written = path.read_bytes()
     for place in range(len(written)):
         path.write_bytes(written[:place] + bytes([written[place] ^ 1]) + written[place + 1 :])
         with pytest.raises((PlanError, JournalError), match="plan"):
-            load_sealed(path, Plan, vault_of())
+            load_plan(path, vault_of())
     for length in range(len(written)):
         path.write_bytes(written[:length])
         with pytest.raises((PlanError, JournalError), match="plan"):
-            load_sealed(path, Plan, vault_of())
+            load_plan(path, vault_of())
 
 
 def test_a_plan_of_another_machine_does_not_load(tmp_path):
-    save_sealed(tmp_path / "plan", plan_with(CHANGE), vault_of())
+    save_plan(tmp_path / "plan", plan_with(CHANGE), vault_of())
     with pytest.raises(JournalError, match=r"the saved plan: sealed with the data key .* not here"):
-        load_sealed(tmp_path / "plan", Plan, vault_of("1e0f" * 16))
+        load_plan(tmp_path / "plan", vault_of("1e0f" * 16))
 
 
 class Later(msgspec.Struct):
@@ -206,33 +206,33 @@ class Later(msgspec.Struct):
 
 def test_a_plan_of_another_version_is_told_as_such(tmp_path):
     path = tmp_path / "plan"
-    save_sealed(path, Later(), vault_of())
+    save_plan(path, Later(), vault_of())
     with pytest.raises(
         PlanError, match=r"plan was saved by another version of memframe.*plan anew"
     ) as caught:
-        load_sealed(path, Plan, vault_of())
+        load_plan(path, vault_of())
     assert "canary" not in "".join(traceback.format_exception(caught.value))
     path.write_bytes(path.read_bytes().replace(b"memframe plan 1", b"memframe plan 2"))
     with pytest.raises(PlanError, match="another version"):
-        load_sealed(path, Plan, vault_of())
-    save_sealed(path, plan_with(CHANGE), vault_of())
-    assert load_sealed(path, Plan, vault_of()) == plan_with(CHANGE)
+        load_plan(path, vault_of())
+    save_plan(path, plan_with(CHANGE), vault_of())
+    assert load_plan(path, vault_of()) == plan_with(CHANGE)
 
 
 def test_other_files_are_neither_read_nor_replaced(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("my notes")
     with pytest.raises(PlanError, match="is not replaced, as it is no plan"):
-        save_sealed(path, plan_with(CHANGE), vault_of())
+        save_plan(path, plan_with(CHANGE), vault_of())
     assert path.read_text() == "my notes"
     with pytest.raises(PlanError, match="is no saved plan"):
-        load_sealed(path, Plan, vault_of())
+        load_plan(path, vault_of())
     for missing in (tmp_path / "none", tmp_path):
         with pytest.raises(PlanError, match="cannot be read"):
-            load_sealed(missing, Plan, vault_of())
+            load_plan(missing, vault_of())
     for place in (tmp_path / "none" / "plan", tmp_path):
         with pytest.raises(PlanError, match=r"cannot be written|is no plan"):
-            save_sealed(place, plan_with(CHANGE), vault_of())
+            save_plan(place, plan_with(CHANGE), vault_of())
 
 
 # Staleness
@@ -254,10 +254,10 @@ def test_tags_and_numbers_are_judged_by_what_they_mean():
 
 def test_a_delete_is_judged_by_all_fields(writers):
     (change,) = mf.plan_deletes(writers.access, writers.ids[0]).records
-    now = read_stored(writers.access, writers.ids)
+    now = read_current(writers.access, writers.ids)
     assert differs(change, now[writers.ids[0]]) == ()
     writers.theirs(0, source="elsewhere", content="Ada likes tea!")
-    (now,) = read_stored(writers.access, writers.ids[:1]).values()
+    (now,) = read_current(writers.access, writers.ids[:1]).values()
     assert differs(change, now) == ("content", "source")
 
 

@@ -4,6 +4,7 @@ import pytest
 
 import memframe as mf
 from memframe.errors import PlanError, SealError
+from memframe.plan.current import read_current
 from memframe.secret import Secret
 
 CONTENTS = ["Ada likes tea.", "The boat is called Ida.", "Zoë schläft, 猫も。", "Line one\nline two"]
@@ -54,10 +55,10 @@ def test_a_key_under_another_version_does_not_open(writers):
 def test_what_is_stored_is_known_again_by_its_seal(writers):
     later = writers.after_rotation()
     plan = mf.plan_reseal(later, old_keys=[writers.access.credentials.encryption_key])
-    plan.refuse_stale(mf.current.read_stored(later, writers.ids))
+    plan.refuse_stale(read_current(later, writers.ids))
     writers.theirs(0, content="Ada likes tea.")
     with pytest.raises(mf.StalePlanError, match="1 of its 4 fields changed"):
-        plan.refuse_stale(mf.current.read_stored(later, writers.ids))
+        plan.refuse_stale(read_current(later, writers.ids))
 
 
 @pytest.mark.parametrize("key", ["not a key", "0f1e"])

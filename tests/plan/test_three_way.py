@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memframe as mf
-from memframe.change import FIELDS, same_value
 from memframe.errors import PlanError
-from memframe.plan.merge import three_way
+from memframe.plan.change import FIELDS, same_value
+from memframe.plan.changes import three_way
 from tests.plan.conftest import sent, with_cells
 
 VALUES = st.one_of(st.none(), st.sampled_from(["a", "b", ""]), st.sampled_from([0.0, 1.0, 3.0]))

@@ -9,10 +9,9 @@ from unittest.mock import patch
 import msgspec
 from msgspec.structs import replace
 
-from memframe import apply
-from memframe.apply import verdicts
-from memframe.apply.books import Books
-from memframe.apply.dispatch import Dispatch
+from memframe.apply import decisions, write
+from memframe.apply.engine import Engine
+from memframe.apply.operations import OperationLog
 from memframe.secret import SecretBytes
 from tests.simulation.scenario import STAGE
 
@@ -20,28 +19,28 @@ from tests.simulation.scenario import STAGE
 @contextmanager
 def naive_retry():
     """Sends again whatever was not acknowledged, and after a restart whatever it was about to send."""
-    moves = {**verdicts.MOVES, "unclear": dict.fromkeys(("create", "patch", "delete"), "again")}
+    table = {**decisions.DECISIONS, "unclear": dict.fromkeys(("create", "patch", "delete"), "again")}
     with (
-        patch.object(verdicts, "MOVES", moves),
-        patch.object(verdicts, "released", lambda in_doubt: "planned"),
-        patch.object(apply, "_in_doubt", forgetting),
+        patch.object(decisions, "DECISIONS", table),
+        patch.object(decisions, "state_unsent", lambda ambiguous: "planned"),
+        patch.object(write, "_cut_short", forget),
     ):
         yield
 
 
-def forgetting(books):
-    return {op.n: replace(op.standing, state="planned") for op in books if op.state == "sending"}
+def forget(log):
+    return [replace(op, state="planned") for op in log if op.state == "sending"]
 
 
 @contextmanager
 def acknowledge_before_send():
     """Writes down that it is done when it is only about to be sent."""
 
-    def hopeful(sending, n):
-        return replace(intent(sending, n), state="done")
+    def intend(engine, operation):
+        return replace(intended(engine, operation), state="done")
 
-    intent = Dispatch._intent
-    with patch.object(Dispatch, "_intent", hopeful):
+    intended = Engine._intend
+    with patch.object(Engine, "_intend", intend):
         yield
 
 
@@ -49,16 +48,16 @@ def acknowledge_before_send():
 def seal_again_on_retry():
     """Keeps the plain text, and seals it anew each time that it is sent."""
 
-    def resealed(books, n):
-        body = frozen(books, n)
-        if body is None or books[n].standing.attempts <= 1:
+    def seal(log, n):
+        body = frozen(log, n)
+        if body is None or log[n].attempts <= 1:
             return body
         fields = msgspec.json.decode(body.reveal())
-        fields["content"] = STAGE.envelopes[1].seal(books[n].change.after["content"])
+        fields["content"] = STAGE.envelopes[1].seal(log[n].change.after["content"])
         return SecretBytes(msgspec.json.encode(fields))
 
-    frozen = Books.request
-    with patch.object(Books, "request", resealed):
+    frozen = OperationLog.request
+    with patch.object(OperationLog, "request", seal):
         yield
 
 

@@ -14,14 +14,13 @@ from unittest.mock import patch
 from msgspec.structs import replace
 
 import memframe as mf
-from memframe import current
 from memframe.access import Access
 from memframe.apply import Run, apply_plan, resume_run
-from memframe.change import Change
 from memframe.envelope import Envelope
-from memframe.journal import Shelf
+from memframe.journal import RunDirectory
 from memframe.keystore import DataKey, LocalCipher
-from memframe.plan import Plan
+from memframe.plan import Plan, current
+from memframe.plan.change import Change
 from memframe.runtime import Runtime
 from memframe.secret import Secret
 from memframe.wire import Credentials
@@ -68,7 +67,7 @@ class Stage:
 
     def clear(self):
         """No journal of an earlier scenario."""
-        Shelf(self.folder).give_up(self.journal)
+        RunDirectory(self.folder).give_up(self.journal)
 
     def access(self, version=1):
         credentials = Credentials(USER_ID, Secret("mk_1"), Secret(KEYS[version]), version)

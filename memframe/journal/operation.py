@@ -1,4 +1,4 @@
-"""What a journal holds: the header of a run, and its operations with where each of them stands."""
+"""Operation: one write of a run, with its status; and the header that says what run it is."""
 
 from __future__ import annotations
 
@@ -7,26 +7,25 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
-from memframe.change import Action, Change, Value
-from memframe.wire import MemoryBlob
+from memframe.plan.change import Action, Change, Label, Value
 
 Status = Literal["done", "recovered", "rejected", "conflict", "unknown", "planned"]
-"""What became of an operation, as people are told."""
+"""Outcome of an operation; ``recovered`` is done by a request whose answer got lost."""
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 State = Literal[Status, "sending"]
-"""The same with what it is while its request is under way; in a run that has ended that is ``unknown``."""
+"""The same while a run goes on: ``sending`` is an operation whose intent is on the disk and whose answer is not."""
 
 SETTLED: frozenset[State] = frozenset({"done", "recovered", "rejected", "conflict"})
-"""States that nothing changes any more."""
+"""States that are final."""
 
 WRITTEN: frozenset[State] = frozenset({"done", "recovered"})
 """States in which the service holds what was to be written."""
 
 
 class Header(Struct, frozen=True, kw_only=True):
-    """What a run is, as the first page of its journal says it.
+    """The run that a journal records.
 
     Attributes
     ----------
@@ -59,41 +58,38 @@ class Header(Struct, frozen=True, kw_only=True):
     encrypt: bool = True
 
 
-class Standing(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where an operation stands.
+class Operation(Struct, frozen=True, kw_only=True):
+    """One write of a run: the change that was planned, and what has become of it.
 
     Attributes
     ----------
+    n : int
+        Its place in the run.
+    change : Change
     state : str
-    id : str or None
+    new_id : str or None
         Of the memory that a create has made.
     attempts : int
         Requests that left for the service, or were about to.
-    in_doubt : bool
-        Whether one of them may have been carried out without our having heard of it.
+    ambiguous : bool
+        Whether one of them may have been carried out though its answer got lost.
     http_status : int or None
         Of the last answer.
     error : str or None
         Why it is not done, in words for people.
-    kept : dict of str to value
+    normalized : dict of str to value
         Fields that the service stores in its own way, such as tags in small letters, as it answered.
     """
 
-    state: State = "planned"
-    id: str | None = None
-    attempts: int = 0
-    in_doubt: bool = False
-    http_status: int | None = None
-    error: str | None = None
-    kept: dict[str, Value] = {}
-
-
-class Operation(Struct, frozen=True):
-    """One write of a run: the change that was planned, and where it stands."""
-
     n: int
     change: Change
-    standing: Standing = Standing()
+    state: State = "planned"
+    new_id: str | None = None
+    attempts: int = 0
+    ambiguous: bool = False
+    http_status: int | None = None
+    error: str | None = None
+    normalized: dict[str, Value] = {}
 
     def __repr__(self) -> str:
         return f"<{self.action} {self.n}: {self.state}>"
@@ -104,31 +100,25 @@ class Operation(Struct, frozen=True):
         return self.change.action
 
     @property
-    def state(self) -> State:
-        """Of the standing."""
-        return self.standing.state
+    def id(self) -> str | None:
+        """Of the memory; the new one for a create that is done."""
+        return self.change.id or self.new_id
 
     @property
-    def id(self) -> str | None:
-        """Of the memory, as far as there is one."""
-        return self.change.id or self.standing.id
+    def row(self) -> Label:
+        """As in the plan."""
+        return self.change.row
 
+    @property
+    def status(self) -> Status:
+        """The state as an outcome: whether an operation was carried out that is being sent is unknown."""
+        return "unknown" if self.state == "sending" else self.state
 
-class Draft(Struct, frozen=True):
-    """One write as it enters a journal.
+    @property
+    def restores(self) -> str | None:
+        """Of a create, the id of the deleted memory that it brings back.
 
-    Attributes
-    ----------
-    change : Change
-    request : bytes or None
-        The body that is going to be sent, to the byte, but for the memory key; None for a delete.
-    backup : MemoryBlob or None
-        The memory as it was read before, whole; None for a create.
-    """
-
-    change: Change
-    request: bytes | None = None
-    backup: MemoryBlob | None = None
-
-    def __repr__(self) -> str:
-        return f"<Draft of a {self.change.action}>"
+        Where ``id`` is the same, the service has restored that one, else it has made a new one, dated of the day of
+        the run.
+        """
+        return self.change.restores or None

@@ -1,6 +1,6 @@
-"""The shelf of journals: where they stand, which runs are not finished, and when they go.
+"""The run directory: where journals are, which runs are not finished, and when they go.
 
-Journals stand in the folder ``runs`` of the user's state folder, unless the caller names a place. A note on each
+Journals are in the folder ``runs`` of the user's state folder, unless the caller names a place. A note on each
 run says where its journal is, wherever that is: in ``runs/open`` until nothing is left to do, then in
 ``runs/plans``. So a run that was cut short is found again, and no plan is carried out twice. A note outlives its
 journal, which may be on a disk that is away: only `purge_runs` removes it.
@@ -29,17 +29,16 @@ from memframe.client.responses import same_id
 from memframe.errors import ConfigError, JournalError
 from memframe.files import atomic_file, private_folder, process_lock
 from memframe.frames import TIME_DTYPE
-from memframe.journal.disk import remove
-from memframe.journal.file import Journal
-from memframe.journal.records import SETTLED, STATUSES, Header
+from memframe.journal.journal import Journal, remove
+from memframe.journal.operation import SETTLED, STATUSES, Header
 from memframe.keystore import LocalCipher, state_folder
 
 ENDING = ".journal"
 KEPT_DAYS = 30
 
 
-class Note(NamedTuple):
-    """Name the run of a note, and where its journal is.
+class RunNote(NamedTuple):
+    """The note on a run: which it is, and where its journal is.
 
     Attributes
     ----------
@@ -75,8 +74,8 @@ class Note(NamedTuple):
         return self.journal or self.file
 
 
-class Shelf:
-    """The journals of this user on this machine.
+class RunDirectory:
+    """The journals of this user on this machine, and the notes on them.
 
     Parameters
     ----------
@@ -102,61 +101,61 @@ class Shelf:
             ) from None
 
     def path_of(self, header: Header) -> Path:
-        """Where the journal of a run stands, unless the caller names a place."""
+        """Return the default place of the journal of a run."""
         return (
             self.folder
             / f"{header.created_at:%Y%m%dT%H%M%SZ}-{header.plan_id[:12]}-{header.run_id[:8]}{ENDING}"
         )
 
-    def of_plan(self, plan_id: str) -> Note | None:
+    def of_plan(self, plan_id: str) -> RunNote | None:
         """Return the note on a run of this plan, if there was one; of a journal without a note, its path alone."""
-        here = (Note(path, journal=path) for path in self.folder.glob(f"*-{plan_id[:12]}-*{ENDING}"))
+        here = (RunNote(path, journal=path) for path in self.folder.glob(f"*-{plan_id[:12]}-*{ENDING}"))
         return next(self.notes(lambda note: note.plan_id == plan_id), None) or next(here, None)
 
     def writing_to(self, user_id: str) -> AbstractContextManager[None]:
-        """The right to write one user's memories, which one process of this machine has at a time."""
+        """Hold the right to write one user's memories, which one process of this machine has at a time."""
         digest = hashlib.sha256(user_id.encode()).hexdigest()
         return process_lock(
             self.folder / f"{digest[:16]}.lock", what=f"the right to write the memories of user {user_id}"
         )
 
-    def note_open(self, header: Header, path: Path) -> None:
-        """Note that a run begins or goes on, and where its journal is; on the disk when this returns.
+    def mark_open(self, header: Header, path: Path) -> None:
+        """Record that a run begins or goes on, and where its journal is; on the disk when this returns.
 
         Raises
         ------
         JournalError
             The note cannot be written.
         """
-        told = {
+        fields = {
             "journal": str(_absolute(path)),
             "base_url": header.base_url,
             "user_id": header.user_id,
             "created_at": header.created_at.isoformat(),
         }
-        self._write(self._open / _name_of(header), told)
+        self._write(self._open / _name_of(header), fields)
 
-    def note_closed(self, header: Header) -> None:
-        """Note that nothing of the run is left to do."""
+    def mark_closed(self, header: Header) -> None:
+        """Record that nothing of the run is left to do."""
         name = _name_of(header)
         with suppress(FileNotFoundError):  # given up by another process
             (self._open / name).replace(self._plans / name)
         (self._open / header.run_id).unlink(missing_ok=True)  # of an earlier version
 
-    def notes(self, wanted: Callable[[Note], object] = lambda _: True) -> Iterator[Note]:
+    def notes(self, wanted: Callable[[RunNote], object] = lambda _: True) -> Iterator[RunNote]:
         """Read the notes, those on unfinished runs first, of which the names are wanted."""
         for file in (*sorted(self._open.iterdir()), *sorted(self._plans.iterdir())):
             named = self._named(file)
             if file.name[0] != "." and wanted(named) and (note := self._read(named)):
                 yield note
 
-    def unfinished(self, base_url: str, user_id: str) -> list[Note]:
+    def unfinished(self, base_url: str, user_id: str) -> list[RunNote]:
         """Return the notes on unfinished runs of one user at one service, and on those that do not say whose."""
         owners = {owner_of(base_url, user_id), None}
         found = self.notes(lambda note: note.file.parent == self._open and note.owner in owners)
         return [note for note in found if not note.is_purged]
 
-    def places(self) -> dict[Path, Note | None]:
+    def places(self) -> dict[Path, RunNote | None]:
         """Return where every journal is or was that is known here, with the note on it."""
         noted = {note.place: note for note in self.notes() if not note.is_purged}
         return dict.fromkeys(self.folder.glob(f"*{ENDING}")) | noted
@@ -202,27 +201,29 @@ class Shelf:
                 with suppress(OSError):  # Windows keeps what another process reads: the next run tries again
                     remove(path)
 
-    def _write(self, file: Path, told: dict[str, Any]) -> None:
+    def _write(self, file: Path, fields: dict[str, Any]) -> None:
         try:
             with atomic_file(file) as note:
-                note.write(json.dumps(told).encode())
+                note.write(json.dumps(fields).encode())
         except OSError as fault:
             raise JournalError(
                 f"{self.folder} cannot be written ({fault.strerror}), so nothing is sent: make room there"
             ) from None
 
-    def _named(self, file: Path) -> Note:
+    def _named(self, file: Path) -> RunNote:
         """Return what the name of a note says."""
         owner, _, rest = file.name.partition(".")
         plan_id, _, run_id = rest.partition(".")
         if run_id:
-            return Note(file, owner, plan_id, run_id)
-        return Note(file, run_id=file.name) if file.parent == self._open else Note(file, plan_id=file.name)
+            return RunNote(file, owner, plan_id, run_id)
+        return (
+            RunNote(file, run_id=file.name) if file.parent == self._open else RunNote(file, plan_id=file.name)
+        )
 
-    def _read(self, note: Note) -> Note | None:
+    def _read(self, note: RunNote) -> RunNote | None:
         """Read a note; None, where another process has removed it meanwhile."""
         try:
-            return note._replace(**_told_by(note.file.read_text("utf-8")))
+            return note._replace(**_parse_note(note.file.read_text("utf-8")))
         except FileNotFoundError:
             return None
         except (
@@ -253,19 +254,19 @@ def _name_of(header: Header) -> str:
     return f"{owner_of(header.base_url, header.user_id)}.{header.plan_id}.{header.run_id}"
 
 
-def _told_by(text: str) -> dict[str, Any]:
+def _parse_note(text: str) -> dict[str, Any]:
     """Read the text of a note: JSON, or the path alone, which is what earlier versions wrote.
 
-    >>> _told_by("/home/me/run.journal")["journal"].name
+    >>> _parse_note("/home/me/run.journal")["journal"].name
     'run.journal'
     """
-    told = json.loads(text) if text.startswith("{") else {"journal": text}
-    if not Path(told["journal"]).is_absolute() or "\0" in told["journal"]:
+    fields = json.loads(text) if text.startswith("{") else {"journal": text}
+    if not Path(fields["journal"]).is_absolute() or "\0" in fields["journal"]:
         raise ValueError("a note without a path")
-    begun = told.get("created_at")
+    begun = fields.get("created_at")
     return {
-        **{name: told[name] for name in ("base_url", "user_id", "is_purged") if name in told},
-        "journal": Path(told["journal"]),
+        **{name: fields[name] for name in ("base_url", "user_id", "is_purged") if name in fields},
+        "journal": Path(fields["journal"]),
         "created_at": None if begun is None else datetime.fromisoformat(begun),
     }
 
@@ -297,11 +298,11 @@ def list_runs() -> pd.DataFrame:
     >>> list(runs.columns[:4])
     ['run', 'created_at', 'base_url', 'user_id']
     """
-    return _list_runs(Shelf())
+    return _list_runs(RunDirectory())
 
 
-def _list_runs(shelf: Shelf) -> pd.DataFrame:
-    return _frame(_entries(shelf))
+def _list_runs(directory: RunDirectory) -> pd.DataFrame:
+    return _frame(_entries(directory))
 
 
 def purge_runs(
@@ -336,11 +337,11 @@ def purge_runs(
     >>> len(purge_runs(older_than_days=90))
     0
     """
-    return _purge_runs(Shelf(), datetime.now(UTC), older_than_days, journals=journals)
+    return _purge_runs(RunDirectory(), datetime.now(UTC), older_than_days, journals=journals)
 
 
 def _purge_runs(
-    shelf: Shelf,
+    directory: RunDirectory,
     now: datetime,
     older_than_days: float = KEPT_DAYS,
     *,
@@ -350,24 +351,26 @@ def _purge_runs(
         raise ConfigError(f"older_than_days={older_than_days!r}: give a number of days from 0")
     limit = now - timedelta(days=older_than_days)
     if journals is not None:
-        going = [_entry_at(shelf, path) for path in journals]
+        going = [_entry_at(directory, path) for path in journals]
     else:
         going = [
             entry
-            for entry in _entries(shelf)
-            if shelf.keeps(entry["journal"]) and entry["created_at"] <= limit and entry["state"] != "running"
+            for entry in _entries(directory)
+            if directory.keeps(entry["journal"])
+            and entry["created_at"] <= limit
+            and entry["state"] != "running"
         ]
     for entry in going:
-        shelf.give_up(entry["journal"])
-    for note in shelf.notes() if journals is None else ():
+        directory.give_up(entry["journal"])
+    for note in directory.notes() if journals is None else ():
         if note.is_purged and (_changed_at(note.file) or limit) <= limit:
             note.file.unlink(missing_ok=True)
     return _frame(going)
 
 
-def _entry_at(shelf: Shelf, path: str | os.PathLike[str]) -> dict[str, Any]:
+def _entry_at(directory: RunDirectory, path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the run that has its journal at a path, or had."""
-    place, places = _absolute(Path(path).expanduser()), shelf.places()
+    place, places = _absolute(Path(path).expanduser()), directory.places()
     entry = _entry(place, places.get(place))
     if entry is None or (place not in places and entry["state"] == "unreadable"):
         raise JournalError(
@@ -384,13 +387,13 @@ _COUNTS = STATUSES
 _COLUMNS = ("run", "created_at", "base_url", "user_id", *_COUNTS, "state", "journal")
 
 
-def _entries(shelf: Shelf) -> list[dict[str, Any]]:
+def _entries(directory: RunDirectory) -> list[dict[str, Any]]:
     """Return the rows of `list_runs`, the oldest first."""
-    found = [entry for path, note in shelf.places().items() if (entry := _entry(path, note))]
+    found = [entry for path, note in directory.places().items() if (entry := _entry(path, note))]
     return sorted(found, key=lambda entry: entry["created_at"])
 
 
-def _entry(path: Path, note: Note | None) -> dict[str, Any] | None:
+def _entry(path: Path, note: RunNote | None) -> dict[str, Any] | None:
     """Return one row of `list_runs`; None, where neither journal nor note is there. Nothing sealed is opened for it."""
     try:
         with Journal.open(path, LocalCipher(())) as journal:
@@ -409,15 +412,15 @@ def _entry(path: Path, note: Note | None) -> dict[str, Any] | None:
     }
 
 
-def _closed_entry(path: Path, note: Note | None, *, is_running: bool) -> dict[str, Any] | None:
+def _closed_entry(path: Path, note: RunNote | None, *, is_running: bool) -> dict[str, Any] | None:
     """Return the row of a run whose journal does not open, with what its note says."""
     written_at = _changed_at(path)
     began = (note and note.created_at) or written_at or (note and _changed_at(note.file))
     if began is None:
         return None
     state = "running" if is_running else "missing" if written_at is None else "unreadable"
-    told = {} if note is None else {"run": note.run_id, "base_url": note.base_url, "user_id": note.user_id}
-    return {**told, "created_at": began, "state": state, "journal": path}
+    fields = {} if note is None else {"run": note.run_id, "base_url": note.base_url, "user_id": note.user_id}
+    return {**fields, "created_at": began, "state": state, "journal": path}
 
 
 def _frame(entries: list[dict[str, Any]]) -> pd.DataFrame:

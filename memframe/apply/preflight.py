@@ -1,4 +1,4 @@
-"""Before the first write: what is refused, what is read afresh, and what goes into the journal."""
+"""Preflight of a run: what is refused, what is read afresh, and what goes into the journal."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ import msgspec
 
 from memframe.access import Access
 from memframe.address import same_service
-from memframe.change import Change
 from memframe.client.responses import same_id
 from memframe.client.validation import refuse_unsendable
-from memframe.current import Stored, iter_stored, read_stored
 from memframe.display import number_of
 from memframe.envelope import Envelope
 from memframe.errors import ConfigError, JournalError, PlanError, StalePlanError
-from memframe.journal import Draft, Header, Journal, Note, Shelf
+from memframe.journal import Entry, Header, Journal, RunDirectory, RunNote
 from memframe.keystore import LocalCipher
 from memframe.plan import Plan
-from memframe.plan.wording import counted, listed, name_of, undo_note
+from memframe.plan.change import Change, format_counts, list_some
+from memframe.plan.current import CurrentMemory, iter_current, read_current
 
 MAX_WORKERS = 16
 
@@ -48,12 +47,13 @@ def check_plan(access: Access, plan: Plan, confirm: object) -> None:
     refuse_elsewhere(access, "plan", plan.base_url, plan.user_id)
     odd = [change for change in plan.records if change.action in {"conflict", "invalid"}]
     if odd:
-        told = listed([f"{name_of(change)}: {change.reason}" for change in odd], "; ")
-        raise PlanError(f"the plan has {counted(plan.counts)}: settle these and plan anew: {told}")
+        rows = list_some([f"{change.label}: {change.reason}" for change in odd], "; ")
+        raise PlanError(f"the plan has {format_counts(plan.counts)}: settle these and plan anew: {rows}")
     n_deletes = plan.counts.get("delete", 0)
     if confirm is None and n_deletes:
-        told = number_of(n_deletes, "memory", "memories")
-        raise PlanError(f"the plan deletes {told}: pass confirm={n_deletes} to go on. {undo_note(plan)}")
+        memories = number_of(n_deletes, "memory", "memories")
+        note = f". {plan.undo_note}" if plan.undo_note else ""
+        raise PlanError(f"the plan deletes {memories}: pass confirm={n_deletes} to go on{note}")
     if confirm is not None and (confirm != n_deletes or isinstance(confirm, bool)):
         raise PlanError(
             f"confirm={confirm!r}, but the plan deletes {n_deletes:,}: look at plan.changes once more"
@@ -77,7 +77,7 @@ def refuse_elsewhere(access: Access, what: str, base_url: str, user_id: str) -> 
         )
 
 
-def refuse_repeated(shelf: Shelf, vault: LocalCipher, plan: Plan) -> None:
+def refuse_repeated(directory: RunDirectory, cipher: LocalCipher, plan: Plan) -> None:
     """Refuse what an earlier run has begun: carried out by two, a create is there twice.
 
     Raises
@@ -85,23 +85,23 @@ def refuse_repeated(shelf: Shelf, vault: LocalCipher, plan: Plan) -> None:
     PlanError
         It names the journal of that run.
     JournalError
-        What an unfinished run of the same user has written cannot be told, as its journal is away or damaged.
+        What an unfinished run of the same user has written is not known, as its journal is away or damaged.
     """
-    begun = shelf.of_plan(plan.id)
+    begun = directory.of_plan(plan.id)
     if begun is not None:
         raise PlanError(_begun_already(begun))
-    mine = {_aim(change) for change in plan.writes}
-    for note in shelf.unfinished(plan.base_url, plan.user_id):
-        shared = [change for change in _in_question(note, vault, plan) if _aim(change) in mine]
+    mine = {_target_key(change) for change in plan.writes}
+    for note in directory.unfinished(plan.base_url, plan.user_id):
+        shared = [change for change in _unsettled_changes(note, cipher, plan) if _target_key(change) in mine]
         if shared:
             raise PlanError(
                 f"an earlier run was cut short, and {len(shared):,} changes of this plan were or may be made by it, "
-                f"such as {name_of(shared[0])}: resume_run(access, {str(note.place)!r}) first; or "
+                f"such as {shared[0].label}: resume_run(access, {str(note.place)!r}) first; or "
                 f"{_giving_up(note)}, if they may be there twice"
             )
 
 
-def _begun_already(note: Note) -> str:
+def _begun_already(note: RunNote) -> str:
     begun = "this plan was carried out or begun already"
     if note.is_purged:
         return f"{begun}, and its journal was purged since, as the run was finished: a new plan does it once more"
@@ -119,14 +119,14 @@ def _begun_already(note: Note) -> str:
     )
 
 
-def _giving_up(note: Note) -> str:
+def _giving_up(note: RunNote) -> str:
     return f"purge_runs(journals=[{str(note.place)!r}]) gives that run up"
 
 
-def _in_question(note: Note, vault: LocalCipher, plan: Plan) -> list[Change]:
-    """What a second run could do once more: creates that were made or may be, other writes that may be."""
+def _unsettled_changes(note: RunNote, cipher: LocalCipher, plan: Plan) -> list[Change]:
+    """Find what a second run could do once more: creates that were made or may be, other writes that may be."""
     try:
-        with Journal.open(note.place, vault) as journal:
+        with Journal.open(note.place, cipher) as journal:
             header = journal.header
             is_mine = same_id(header.user_id, plan.user_id) and same_service(header.base_url, plan.base_url)
             return list(_unsettled(journal)) if is_mine else []
@@ -140,7 +140,7 @@ def _in_question(note: Note, vault: LocalCipher, plan: Plan) -> list[Change]:
         return []
 
 
-def _unreadable(note: Note, plan: Plan, fault: JournalError) -> JournalError:
+def _unreadable(note: RunNote, plan: Plan, fault: JournalError) -> JournalError:
     """Return what to say of an unfinished run of which nobody can tell what it has written."""
     whose = "by an earlier version of memframe, it is not known for whom,"
     if note.owner is not None:
@@ -168,31 +168,31 @@ def _unsettled(journal: Journal) -> Iterator[Change]:
             yield operation.change
 
 
-def _aim(change: Change) -> bytes:
-    """What a change is about: the memory, or what a new one would hold."""
+def _target_key(change: Change) -> bytes:
+    """Identify the memory of a change, or what a new one would hold."""
     return msgspec.json.encode(change.id or change.after, order="sorted")
 
 
-class Start(NamedTuple):
-    """What a run begins from.
+class ServiceState(NamedTuple):
+    """The state that a run begins from.
 
     Attributes
     ----------
     access : Access
         With the credentials of this moment.
-    stored : dict of str to Stored
+    current : dict of str to CurrentMemory
         The memories of the plan's patches and deletes, and those that it relies on, as the service holds them.
     ids_before : frozenset of str
         Ids of all memories, where the plan creates some.
     """
 
     access: Access
-    stored: dict[str, Stored]
+    current: dict[str, CurrentMemory]
     ids_before: frozenset[str]
 
 
-def read_start(access: Access, plan: Plan) -> Start:
-    """The state of the service, which must be what the plan was made from.
+def read_service_state(access: Access, plan: Plan) -> ServiceState:
+    """Read the state of the service, which must be what the plan was made from.
 
     Raises
     ------
@@ -210,20 +210,23 @@ def read_start(access: Access, plan: Plan) -> Start:
         if memory_id is not None
     ]
     if not plan.counts.get("create"):
-        start = Start(access, read_stored(access, ids), frozenset())
+        with_content = any(change.compares_content for change in plan.writes)
+        current = read_current(access, ids, with_content=with_content)
+        state = ServiceState(access, current, frozenset())
     else:
-        wanted, stored, ids_before = set(ids), {}, set()
-        for one in iter_stored(access):
+        wanted, ids_before = set(ids), set()
+        current = {}
+        for one in iter_current(access):
             ids_before.add(one.id)
             if one.id in wanted:
-                stored[one.id] = one
-        start = Start(access, stored, frozenset(ids_before))
-    plan.refuse_stale(start.stored)
-    there = [change for change in plan.writes if change.restores in start.ids_before]
+                current[one.id] = one
+        state = ServiceState(access, current, frozenset(ids_before))
+    plan.refuse_stale(state.current)
+    there = [change for change in plan.writes if change.restores in state.ids_before]
     if there:
-        told = listed([f"memory {change.restores}" for change in there])
-        raise StalePlanError(f"this plan restores what is there again: {told}; make a new plan")
-    return start
+        rows = list_some([f"memory {change.restores}" for change in there])
+        raise StalePlanError(f"this plan restores what is there again: {rows}; make a new plan")
+    return state
 
 
 def refuse_rekeyed(access: Access, key_version: int) -> None:
@@ -241,20 +244,20 @@ def refuse_rekeyed(access: Access, key_version: int) -> None:
         )
 
 
-def drafts_of(plan: Plan, start: Start, *, encrypt: bool) -> Iterator[Draft]:
-    """What goes into the journal: bodies sealed once and frozen, and the memories as they were."""
+def journal_entries(plan: Plan, state: ServiceState, *, encrypt: bool) -> Iterator[Entry]:
+    """Make the entries of the journal: bodies sealed once and frozen, and the memories as they were."""
     for change in plan.writes:
-        stored = start.stored.get(str(change.id))
-        body = frozen_body(change, plan.user_id, start.access.envelope if encrypt else None)
-        yield Draft(change, body, None if stored is None else stored.blob)
+        memory = state.current.get(str(change.id))
+        body = freeze_body(change, plan.user_id, state.access.envelope if encrypt else None)
+        yield change, body, None if memory is None else memory.blob
 
 
-def frozen_body(change: Change, user_id: str, envelope: Envelope | None) -> bytes | None:
-    """The body of a request without its memory key, content sealed where there is an envelope.
+def freeze_body(change: Change, user_id: str, envelope: Envelope | None) -> bytes | None:
+    """Encode the body of a request without its memory key, content sealed where there is an envelope.
 
-    >>> frozen_body(Change(action="patch", id="m1", after={"title": "Tea", "summary": None}), "u1", None)
+    >>> freeze_body(Change(action="patch", id="m1", after={"title": "Tea", "summary": None}), "u1", None)
     b'{"user_id":"u1","title":"Tea","summary":null}'
-    >>> frozen_body(Change(action="create", after={"content": "Likes tea", "summary": None}), "u1", None)
+    >>> freeze_body(Change(action="create", after={"content": "Likes tea", "summary": None}), "u1", None)
     b'{"user_id":"u1","content":"Likes tea"}'
     """
     if change.action == "delete":
@@ -269,7 +272,7 @@ def frozen_body(change: Change, user_id: str, envelope: Envelope | None) -> byte
 
 
 def header_of(access: Access, plan: Plan, *, encrypt: bool) -> Header:
-    """The first page of a new journal."""
+    """Make the header of a new journal."""
     return Header(
         run_id=str(uuid4()),
         base_url=plan.base_url,

@@ -1,34 +1,38 @@
 """Change: one write that shall happen, from which state of a memory to which.
 
-What plans consist of, journals record and undo turns around. Values are plain, as people read them:
-content is sealed when a run begins, not before.
+Plans consist of changes, journals record them, and undo inverts them. Values are plain: content is sealed when a run
+begins.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import asdict, replace
 
+from memframe.display import number_of
+
 Action = Literal["create", "patch", "delete", "conflict", "invalid"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 WRITES: frozenset[Action] = frozenset({"create", "patch", "delete"})
-"""Actions that send something; the others are there to be looked at and stop a run before it begins."""
+"""Actions that send a request; a plan with any of the others is refused by `apply_plan`."""
 
 FIELDS = ("title", "summary", "content", "tags", "importance", "confidence", "source")
-"""What a write may set; everything else about a memory belongs to the service."""
+"""Fields that a write may set; all others belong to the service."""
 
 Value = str | float | tuple[str, ...] | None
-"""Content of a field; None where there is none."""
-
-MASK = "••••••"
-"""What stands for a hidden text."""
-
+Fields = Mapping[str, Value]
 Label = str | int | float | None
 """Label of a row in the edited frame, as far as JSON has it; others are kept as their text."""
+
+MASK = "••••••"
+"""Replaces a hidden text."""
+
+MAX_LISTED = 5
+"""Rows or ids that a message names before it counts the others."""
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -86,51 +90,63 @@ class Change(Struct, frozen=True, kw_only=True):
     restores: str | UnsetType = UNSET  # left out of the JSON: plans and journals of before keep their form
 
     def __repr__(self) -> str:
-        shown = asdict(masked(self))
+        shown = asdict(mask(self))
         return f"Change({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     @property
-    def legible(self) -> dict[str, Value]:
-        """The fields to send whose values are as people read them."""
+    def plain(self) -> dict[str, Value]:
+        """The fields to send whose values are plain."""
         return {
             name: value for name, value in self.after.items() if not (self.verbatim and name == "content")
         }
 
+    @property
+    def compares_content(self) -> bool:
+        """Tell whether the content of a memory must be opened to compare it with the change."""
+        compared = (self.before, self.after, *self.relies_on.values())
+        return any("content" in fields for fields in compared)
 
-def masked(change: Change) -> Change:
-    """The change as it may be shown: with a mask for each of its hidden texts, in every text of it.
+    @property
+    def label(self) -> str:
+        """Name the row as the caller knows it, else the memory.
 
-    >>> masked(Change(action="patch", id="m1", after={"title": "my pin is 4711"}, hidden=("4711",))).after
+        >>> Change(action="delete", id="m1", row=7).label, Change(action="delete", id="m1").label
+        ('row 7', 'memory m1')
+        """
+        return f"memory {self.id}" if self.row is None else f"row {self.row}"
+
+
+def mask(change: Change) -> Change:
+    """Replace each hidden text of a change, wherever it stands in it, so that it may be shown.
+
+    >>> mask(Change(action="patch", id="m1", after={"title": "my pin is 4711"}, hidden=("4711",))).after
     {'title': 'my pin is ••••••'}
     """
     hidden = sorted(filter(None, change.hidden), key=len, reverse=True)  # a longer one may hold a shorter
     if not hidden:
         return replace(change, hidden=())
     pattern = re.compile("|".join(map(re.escape, hidden)))
+
+    def mask_value(value: Value) -> Value:
+        if isinstance(value, tuple):
+            return tuple(pattern.sub(MASK, name) for name in value)
+        return pattern.sub(MASK, value) if isinstance(value, str) else value
+
+    def mask_fields(fields: Fields) -> dict[str, Value]:
+        return {name: mask_value(value) for name, value in fields.items()}
+
     return replace(
         change,
-        before=_masked_values(change.before, pattern),
-        after=_masked_values(change.after, pattern),
+        before=mask_fields(change.before),
+        after=mask_fields(change.after),
         reason=change.reason and pattern.sub(MASK, change.reason),
-        relies_on={
-            memory_id: _masked_values(values, pattern) for memory_id, values in change.relies_on.items()
-        },
+        relies_on={memory_id: mask_fields(fields) for memory_id, fields in change.relies_on.items()},
         hidden=(),
     )
 
 
-def _masked_values(values: Mapping[str, Value], pattern: re.Pattern[str]) -> dict[str, Value]:
-    return {name: _masked_value(value, pattern) for name, value in values.items()}
-
-
-def _masked_value(value: Value, pattern: re.Pattern[str]) -> Value:
-    if isinstance(value, tuple):
-        return tuple(pattern.sub(MASK, name) for name in value)
-    return pattern.sub(MASK, value) if isinstance(value, str) else value
-
-
 def same_value(field: str, one: Value, other: Value) -> bool:
-    """Whether a field holds the same: numbers by value, text to the letter, tags as a set.
+    """Compare two values of a field: numbers by value, text to the letter, tags as a set.
 
     >>> same_value("importance", 3, 3.0), same_value("tags", ("a", "b"), ("b", "a", "a")), same_value("tags", (), None)
     (True, True, True)
@@ -140,3 +156,42 @@ def same_value(field: str, one: Value, other: Value) -> bool:
     if field == "tags":
         return set(one or ()) == set(other or ())  # type: ignore[arg-type]  # names or None
     return one == other
+
+
+def in_order(fields: Fields) -> dict[str, Value]:
+    """Sort fields as the columns of frames are."""
+    return {name: fields[name] for name in FIELDS if name in fields}
+
+
+_NOUNS = {
+    "patch": ("patch", "patches"),
+    "create": ("create", "creates"),
+    "restore": ("restore", "restores"),
+    "delete": ("delete", "deletes"),
+    "conflict": ("conflict", "conflicts"),
+    "invalid": ("invalid", "invalid"),
+}
+
+
+def format_counts(n_of: Mapping[str, int]) -> str:
+    """Write counts of actions as people say them.
+
+    >>> format_counts({"create": 3, "patch": 1200})
+    '1,200 patches, 3 creates'
+    >>> format_counts({})
+    'nothing to do'
+    """
+    parts = [number_of(n_of[name], *noun) for name, noun in _NOUNS.items() if n_of.get(name)]
+    return ", ".join(parts) or "nothing to do"
+
+
+def list_some(parts: Sequence[str], between: str = ", ") -> str:
+    """List the first few of many and count the rest.
+
+    >>> list_some(["row 1", "row 2"])
+    'row 1, row 2'
+    >>> list_some([f"row {number}" for number in range(1200)])
+    'row 0, row 1, row 2, row 3, row 4 and 1,195 more'
+    """
+    n_more = len(parts) - MAX_LISTED
+    return between.join(parts[:MAX_LISTED]) + (f" and {n_more:,} more" if n_more > 0 else "")

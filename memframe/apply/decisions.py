@@ -1,0 +1,181 @@
+"""The state machine of a write: what follows from a response, and what from reading the memory again.
+
+An operation is ``planned`` until its intent is on the disk; then it is ``sending``. A response moves it on by
+`DECISIONS`. Where an earlier request of it may have been carried out it is *ambiguous*, and `DECISIONS_IF_AMBIGUOUS`
+counts first. Patches and deletes are read before they are sent where their state is not known any more, and move on
+by `DECISIONS_AFTER_READING`. Creates that are ``unknown`` are looked for in listings (`memframe.apply.reconcile`).
+
+Pure: `memframe.apply.engine` acts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec.structs import replace
+
+from memframe.apply.responses import ResponseKind, WriteResponse
+from memframe.frames import to_encodable
+from memframe.journal import Operation, State
+from memframe.plan import differs
+from memframe.plan.change import Action, Change, Fields, Value, same_value
+from memframe.plan.current import CurrentMemory
+from memframe.wire import MemoryBlobResponse
+
+Decision = Literal[
+    "done",
+    "recovered",  # it was done by a request whose answer got lost
+    "rejected",
+    "conflict",
+    "unknown",  # to be reconciled before anything else
+    "again",  # nothing was done: the same bytes once more, a little later
+    "stop",  # nothing was done, and nothing more is sent
+    "send",
+]
+
+DECISIONS: Mapping[ResponseKind, Mapping[Action, Decision]] = {
+    "done": {"create": "done", "patch": "done", "delete": "done"},
+    "unsent": {"create": "again", "patch": "again", "delete": "again"},
+    "throttled": {"create": "again", "patch": "again", "delete": "again"},
+    "unclear": {"create": "unknown", "patch": "unknown", "delete": "unknown"},
+    "missing": {"create": "rejected", "patch": "conflict", "delete": "conflict"},
+    "conflict": {"create": "rejected", "patch": "rejected", "delete": "rejected"},
+    "already_restored": {"create": "conflict", "patch": "rejected", "delete": "rejected"},
+    "idempotency_key_reused": {"create": "conflict", "patch": "rejected", "delete": "rejected"},
+    "refused": {"create": "rejected", "patch": "rejected", "delete": "rejected"},
+    "read_refused": {"create": "rejected", "patch": "rejected", "delete": "rejected"},
+    "access_denied": {"create": "stop", "patch": "stop", "delete": "stop"},
+    "key_changed": {"create": "stop", "patch": "stop", "delete": "stop"},
+    "wrong_record": {"create": "stop", "patch": "stop", "delete": "stop"},
+}
+"""By the kind of the response and of the write."""
+
+DECISIONS_IF_AMBIGUOUS: Mapping[tuple[ResponseKind, Action], Decision] = {
+    ("missing", "delete"): "recovered",
+    ("conflict", "create"): "unknown",  # the same key may still be at work
+    ("read_refused", "patch"): "unknown",
+    ("read_refused", "delete"): "unknown",
+}
+"""The same where an earlier request of the operation may have been carried out."""
+
+AMBIGUOUS: frozenset[ResponseKind] = frozenset({"unclear", "wrong_record"})
+"""Responses after which the request may have been carried out."""
+
+Reading = Literal["as planned", "as intended", "moved", "gone"]
+"""A memory that was read again, against the change that is about to be sent."""
+
+DECISIONS_AFTER_READING: Mapping[tuple[Action, Reading], Decision] = {
+    ("patch", "as planned"): "send",
+    ("patch", "as intended"): "conflict",
+    ("patch", "moved"): "conflict",
+    ("patch", "gone"): "conflict",  # never recreated
+    ("delete", "as planned"): "send",
+    ("delete", "moved"): "conflict",
+    ("delete", "gone"): "conflict",
+}
+DECISIONS_AFTER_READING_IF_AMBIGUOUS: Mapping[tuple[Action, Reading], Decision] = {
+    ("patch", "as intended"): "recovered",
+    ("delete", "gone"): "recovered",
+}
+"""The same where an earlier request of the operation may have been carried out."""
+
+STATE_AFTER: Mapping[Decision, State] = {
+    "done": "done",
+    "recovered": "recovered",
+    "rejected": "rejected",
+    "conflict": "conflict",
+    "unknown": "unknown",
+}
+"""After the other decisions it is `state_unsent`."""
+
+_WORDS: Mapping[tuple[Action, Reading], str] = {
+    ("patch", "as intended"): "somebody else has made the same change meanwhile",
+    ("patch", "gone"): "deleted meanwhile by somebody else; it is not made anew",
+    ("delete", "gone"): "deleted before by somebody else",
+}
+
+
+def decide(operation: Operation, response: WriteResponse) -> tuple[Decision, Operation]:
+    """Decide what follows from the response to a write, and move the operation on.
+
+    Examples
+    --------
+    >>> from memframe.errors import NoAnswerError
+    >>> sent = Operation(n=0, change=Change(action="delete", id="m1"), state="sending", attempts=1)
+    >>> decision, moved = decide(sent, WriteResponse("unclear", error=NoAnswerError("broke off")))
+    >>> decision, moved.state, moved.ambiguous, moved.error
+    ('unknown', 'unknown', True, 'broke off')
+    """
+    action, ambiguous = operation.action, operation.ambiguous
+    decision = DECISIONS[response.kind][action]
+    if ambiguous:
+        decision = DECISIONS_IF_AMBIGUOUS.get((response.kind, action), decision)
+    ambiguous = ambiguous or response.kind in AMBIGUOUS
+    is_written = decision in {"done", "recovered"}
+    error = _WORDS.get((action, "gone")) if response.kind == "missing" else None
+    return decision, replace(
+        operation,
+        state=STATE_AFTER.get(decision, state_unsent(ambiguous)),
+        new_id=response.id if is_written and action == "create" else operation.new_id,
+        ambiguous=ambiguous,
+        http_status=response.http_status,
+        error=None if is_written else error or (response.error and str(response.error)),
+        normalized=_normalized(operation.change, response.record) if is_written else {},
+    )
+
+
+def decide_after_reading(operation: Operation, memory: CurrentMemory | None) -> tuple[Decision, Operation]:
+    """Decide what follows from reading the memory of a patch or delete, and move the operation on.
+
+    Parameters
+    ----------
+    operation : Operation
+    memory : CurrentMemory or None
+        As the service holds it; None where it is gone.
+    """
+    action, change = operation.action, operation.change
+    reading = compare(change, memory)
+    decision = DECISIONS_AFTER_READING[action, reading]
+    if operation.ambiguous:
+        decision = DECISIONS_AFTER_READING_IF_AMBIGUOUS.get((action, reading), decision)
+    if decision == "send":
+        return decision, operation
+    error = None
+    if decision != "recovered":
+        moved = f"changed meanwhile by somebody else: {', '.join(differs(change, memory))}; make a new plan for it"
+        error = _WORDS.get((action, reading), moved)
+    return decision, replace(operation, state=STATE_AFTER[decision], error=error)
+
+
+def state_unsent(ambiguous: bool) -> State:
+    """Return the state of an operation that was taken up and is not being sent now."""
+    return "unknown" if ambiguous else "planned"
+
+
+def compare(change: Change, memory: CurrentMemory | None) -> Reading:
+    """Compare a memory that was read again with a change of it."""
+    if memory is None:
+        return "gone"
+    if not differs(change, memory):
+        return "as planned"
+    is_intended = change.action == "patch" and not unlike(change.after, memory)
+    return "as intended" if is_intended else "moved"
+
+
+def unlike(fields: Fields, memory: CurrentMemory) -> tuple[str, ...]:
+    """Find the fields that the service holds otherwise."""
+    return tuple(name for name, value in fields.items() if not same_value(name, memory.value(name), value))
+
+
+def _normalized(change: Change, record: MemoryBlobResponse | None) -> dict[str, Value]:
+    """Find the fields that the service has stored otherwise than they were sent.
+
+    Null is passed over: it may stand for a field that the answer leaves out, and all of them do that with content.
+    """
+    stored = {name: to_encodable(getattr(record, name, None)) for name in change.after if name != "content"}
+    return {
+        name: value
+        for name, value in stored.items()
+        if value is not None and not same_value(name, value, change.after[name])
+    }

@@ -1,0 +1,178 @@
+"""The operations of a run: in memory and in the journal alike, and in the groups that hold together."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from memframe.access import Access
+from memframe.apply.decisions import unlike
+from memframe.errors import JournalError
+from memframe.journal import SETTLED, STATUSES, WRITTEN, Journal, Operation, State, Status
+from memframe.plan import broken_dependencies
+from memframe.plan.change import Action
+from memframe.plan.current import CurrentMemory, read_current
+from memframe.progress import Progress
+from memframe.secret import SecretBytes
+from memframe.wire import MemoryBlob
+
+
+class OperationLog:
+    """The operations of one run, each state first in the journal and then here.
+
+    Parameters
+    ----------
+    journal : Journal
+    operations : iterable of Operation
+        As the journal has them.
+    bar : Progress
+        Shows how many are settled, and how.
+    """
+
+    def __init__(self, journal: Journal, operations: Iterable[Operation], bar: Progress) -> None:
+        self._journal, self._bar = journal, bar
+        self._operations = {operation.n: operation for operation in operations}
+        self._settled: Counter[State] = Counter()
+        self._show(self)
+
+    def __getitem__(self, n: int) -> Operation:
+        return self._operations[n]
+
+    def __iter__(self) -> Iterator[Operation]:
+        return iter(self._operations.values())
+
+    def request(self, n: int) -> SecretBytes | None:
+        """Read the frozen body of a request."""
+        return self._journal.request(n)
+
+    def with_state(
+        self, *states: State, actions: Iterable[Action] = ("create", "patch", "delete")
+    ) -> list[Operation]:
+        """Return the operations of some actions that are in one of some states."""
+        return [op for op in self if op.state in states and op.action in actions]
+
+    def write(self, operations: Iterable[Operation], backups: Mapping[int, MemoryBlob] | None = None) -> None:
+        """Write operations as they are now, in one commit."""
+        moved = list(operations)
+        if not moved and not backups:
+            return
+        self._journal.record(moved, backups)
+        self._show(op for op in moved if self._operations[op.n].state not in SETTLED)
+        self._operations |= {operation.n: operation for operation in moved}
+
+    def _show(self, moved: Iterable[Operation]) -> None:
+        settled = Counter(op.state for op in moved if op.state in SETTLED)
+        if settled:
+            self._settled += settled
+            counts = (f"{n:,} {status}" for status in STATUSES if (n := self._settled[status]))
+            self._bar.text = f"changes ({', '.join(counts)})"
+            self._bar.step(settled.total())
+
+    def balance(self) -> dict[Status, int]:
+        """Count how many operations ended in each status.
+
+        Raises
+        ------
+        JournalError
+            The journal does not have the same counts.
+        """
+        counts, on_disk = Counter(op.status for op in self), Counter(self._journal.counts())
+        on_disk["unknown"] += on_disk.pop("sending", 0)
+        if +counts != +on_disk or counts.total() != self._journal.header.n_changes:
+            raise JournalError(
+                f"the journal {self._journal.path} has {dict(+on_disk)}, the run {dict(counts)}: they must be the "
+                "same. Keep the journal, load the memories and compare"
+            )
+        return {status: counts[status] for status in STATUSES}
+
+
+class Groups:
+    """The groups of a run: what must hold together fails together.
+
+    The deletes of a group wait until everything else of it is done and was read again as it was written, and what they
+    rely on as it has to be. As soon as one member cannot be done, those that have not been sent stay planned.
+
+    Parameters
+    ----------
+    log : OperationLog
+    """
+
+    def __init__(self, log: OperationLog) -> None:
+        self._log = log
+        self._members: dict[int, list[int]] = defaultdict(list)
+        self._reasons: dict[int, str] = {}
+        self._verified: set[int] = set()
+        for operation in log:
+            if operation.change.group is not None:
+                self._members[operation.change.group].append(operation.n)
+
+    def block_reason(self, operation: Operation) -> str | None:
+        """Say why a member of a group must not be sent any more; None where it may be."""
+        group = operation.change.group
+        if group is None:
+            return None
+        if group not in self._reasons:
+            for member in self._of(group):
+                if member.state in {"rejected", "conflict"}:
+                    self.note_failure(member)
+        return self._reasons.get(group)
+
+    def note_failure(self, operation: Operation) -> bool:
+        """Block the group of an operation that cannot be done, if it has one."""
+        self._block(operation, f"{operation.change.label} of its group is in state {operation.state}")
+        return operation.change.group is not None
+
+    def wait_reason(self, operation: Operation) -> str | None:
+        """Say why a member of a group was never sent."""
+        reason, group = self.block_reason(operation), operation.change.group
+        if reason is None and group is not None:
+            undone = [op for op in self._keepers(group) if op.state not in WRITTEN]
+            return f"held back until {undone[0].change.label} of its group is done" if undone else None
+        return reason
+
+    def is_due(self, operation: Operation) -> bool:
+        """Tell whether a member may be sent: a delete, when all others are done and were read again."""
+        group = operation.change.group
+        return group is None or operation.action != "delete" or group in self._verified
+
+    def verify(self, access: Access) -> bool:
+        """Read what deletes wait for, where all of it is done; tell whether any became due by it."""
+        ready = [
+            group
+            for group in self._members.keys() - self._verified - self._reasons.keys()
+            if all(op.state in WRITTEN for op in self._keepers(group))
+        ]
+        keepers = [op for group in ready for op in self._keepers(group)]
+        dependents = [op for group in ready for op in self._of(group) if op.change.relies_on]
+        ids = [
+            *(str(op.id) for op in keepers),
+            *(memory_id for op in dependents for memory_id in op.change.relies_on),
+        ]
+        current = read_current(access, ids) if ids else {}
+        self._block_unkept(keepers, current)
+        self._block_broken_dependencies(dependents, current)
+        self._verified |= {group for group in ready if group not in self._reasons}
+        return any(group in self._verified for group in ready)
+
+    def _block_unkept(self, keepers: Iterable[Operation], current: Mapping[str, CurrentMemory]) -> None:
+        for op in keepers:
+            memory = current.get(str(op.id))
+            if memory is None or unlike(op.change.after, memory):
+                self._block(op, f"{op.change.label} of its group does not read back as it was written")
+
+    def _block_broken_dependencies(
+        self, dependents: Iterable[Operation], current: Mapping[str, CurrentMemory]
+    ) -> None:
+        for op in dependents:
+            for memory_id, fields in broken_dependencies(op.change, current):
+                self._block(op, f"memory {memory_id}, which it relies on, was changed ({', '.join(fields)})")
+
+    def _block(self, operation: Operation, why: str) -> None:
+        if operation.change.group is not None:
+            self._reasons.setdefault(operation.change.group, f"held back, as {why}")
+
+    def _of(self, group: int) -> list[Operation]:
+        return [self._log[n] for n in self._members[group]]
+
+    def _keepers(self, group: int) -> list[Operation]:
+        return [op for op in self._of(group) if op.action != "delete"]

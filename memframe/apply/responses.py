@@ -1,0 +1,292 @@
+"""Requests of a run, and the kind of response that each write got: one out of a few, whatever the service did.
+
+Exchanging only: what follows is decided in `memframe.apply.decisions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Literal, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct
+
+from memframe import wire
+from memframe.access import Access
+from memframe.client.responses import Response, decode, same_id
+from memframe.client.retry import retry_after_s
+from memframe.client.transport import JSON_BODY
+from memframe.errors import (
+    AccessError,
+    AuthError,
+    MemframeError,
+    NoAnswerError,
+    ProtocolError,
+    RateLimitError,
+    ServiceError,
+)
+from memframe.journal import Operation
+from memframe.plan.change import Action
+from memframe.plan.current import CurrentMemory, read_one
+from memframe.secret import Secret, SecretBytes
+from memframe.wire import Deleted, MemoryBlobResponse
+
+ResponseKind = Literal[
+    "done",  # carried out, and said so
+    "unsent",  # nothing left for the service, or nothing that writes
+    "throttled",  # 429: not carried out, come again later
+    "unclear",  # perhaps carried out, perhaps not
+    "missing",  # 404
+    "conflict",  # 409: not in a state for this
+    "already_restored",  # 409: the memory that was to be restored is there
+    "idempotency_key_reused",  # 409: an earlier request with the same key made a memory that is gone since
+    "refused",  # any other 4xx: not carried out, and never will be
+    "read_refused",  # of the reading before a write, which says nothing about what was sent earlier
+    "access_denied",  # the account, the address or the request for access: not carried out, nor will others be
+    "key_changed",  # not carried out: content is sealed under another key by now
+    "wrong_record",  # an answer about something else: perhaps carried out, and nothing more is sent there
+]
+
+
+ENDPOINTS = {"create": wire.CREATE_MEMORY, "patch": wire.UPDATE_MEMORY, "delete": wire.DELETE_MEMORY}
+
+
+class WriteResponse(NamedTuple):
+    """The outcome of one exchange.
+
+    Attributes
+    ----------
+    kind : str
+    id : str or None
+        Of the memory that was written, where the answer names one.
+    http_status : int or None
+    error : MemframeError or None
+        In words for people; None where all is well.
+    wait_s : float or None
+        How long the service asks to be left alone.
+    record : MemoryBlobResponse or None
+        The memory as the answer has it, whole.
+    """
+
+    kind: ResponseKind
+    id: str | None = None
+    http_status: int | None = None
+    error: MemframeError | None = None
+    wait_s: float | None = None
+    record: MemoryBlobResponse | None = None
+
+    @property
+    def is_trouble(self) -> bool:
+        """Tell trouble of the service from a success in words of its own."""
+        return self.http_status is None or not _is_success(self.http_status)
+
+
+class ReadResponse(NamedTuple):
+    """The memory that a read brought; None where it is gone."""
+
+    memory: CurrentMemory | None
+
+
+class Sender:
+    """Sends the operations of one run; from any thread.
+
+    Parameters
+    ----------
+    access : Access
+        With the credentials of this moment.
+    run_id : str
+        Begins the idempotency keys.
+    """
+
+    def __init__(self, access: Access, run_id: str) -> None:
+        self._access, self._run_id = access, run_id
+
+    def send(self, operation: Operation, body: SecretBytes | None) -> WriteResponse:
+        """Send a write; each attempt has the same bytes and the same idempotency key, but for the memory key."""
+        action, client = operation.action, self._access.client
+        endpoint = ENDPOINTS[action]
+        target = None if action == "create" else operation.id
+        headers = {"Idempotency-Key": f"{self._run_id}-{operation.n}"}
+        if operation.restores:
+            headers[wire.RESTORES] = quote(operation.restores, safe="")
+        request: dict[str, object] = {"params": {"user_id": self._access.user_id}, "headers": headers}
+        if body is not None:
+            sent = with_memory_key(body, self._access.credentials.memory_key)
+            request = {"data": sent, "headers": headers | JSON_BODY}
+        try:
+            answer = client.send(endpoint, {"memory_id": target} if target else {}, **request)
+        except MemframeError as failure:
+            return classify_error(failure, wrote=True)
+        error = None if _is_success(answer.status) else client.to_error(answer, endpoint)
+        return classify(answer, error, action=action, id=target, user_id=self._access.user_id)
+
+    def read(self, operation: Operation) -> WriteResponse | ReadResponse:
+        """Read the memory of a patch or delete as it is now."""
+        try:
+            return ReadResponse(read_one(self._access, str(operation.id)))
+        except MemframeError as error:
+            return classify_error(error, wrote=False)
+
+
+def with_memory_key(body: SecretBytes, memory_key: Secret) -> SecretBytes:
+    """Put the memory key into a frozen body; the rest stays as it is, to the byte.
+
+    >>> with_memory_key(SecretBytes(b'{"user_id":"u1"}'), Secret("mk_1")).reveal()
+    b'{"memoryKey":"mk_1","user_id":"u1"}'
+    """
+    return SecretBytes(b'{"memoryKey":' + msgspec.json.encode(memory_key.reveal()) + b"," + body.reveal()[1:])
+
+
+# -- answers
+
+
+_KIND_OF_STATUS: Mapping[int, ResponseKind] = {
+    401: "access_denied",  # the token was renewed once before
+    403: "access_denied",
+    404: "missing",
+    408: "unclear",
+    409: "conflict",
+    425: "unclear",
+    429: "throttled",
+}
+_KIND_OF_CLASS: Mapping[int, ResponseKind] = {3: "access_denied", 4: "refused"}
+_KIND_OF_CODE: Mapping[str | None, ResponseKind] = {
+    "key_version_changed": "key_changed",
+    "idempotency_key_spent": "idempotency_key_reused",
+    "memory_exists": "already_restored",
+}
+"""Codes of the embedded service's 409; others need not know them."""
+
+_SUCCESSES: Mapping[Action, frozenset[int]] = {
+    "create": frozenset({200, 201}),
+    "patch": frozenset({200, 201, 204}),
+    "delete": frozenset({200, 204}),
+}
+"""Statuses that say it is done: another 2xx, such as 202, promises it at most."""
+
+
+def _is_success(status: int) -> bool:
+    return 200 <= status < 300
+
+
+def classify(
+    answer: Response,
+    error: MemframeError | None,
+    *,
+    action: Action,
+    id: str | None,  # noqa: A002 - what it is called on the wire
+    user_id: str,
+) -> WriteResponse:
+    """Classify the answer to a write of the memory `id`, None for a create; `error` is what it stands for outside 2xx.
+
+    >>> from memframe.secret import SecretBytes
+    >>> from urllib3 import HTTPHeaderDict
+    >>> def kind(status, body):
+    ...     answer = Response(status, HTTPHeaderDict(), SecretBytes(body), "example.org")
+    ...     return classify(answer, None, action="create", id=None, user_id="u1").kind
+    >>> kind(201, b'{"id": "m1", "user_id": "u1"}'), kind(201, b'{"id": "m1", "us'), kind(503, b"")
+    ('done', 'unclear', 'unclear')
+    """
+    status = answer.status
+    if not _is_success(status):
+        code = getattr(error, "code", None) if status == HTTPStatus.CONFLICT else None
+        kind = (
+            _KIND_OF_CODE.get(code)
+            or _KIND_OF_STATUS.get(status)
+            or _KIND_OF_CLASS.get(status // 100, "unclear")
+        )
+        return WriteResponse(kind, None, status, error, retry_after_s(answer.headers))
+    try:
+        is_done, record = _read_success(answer, action, id)
+    except ProtocolError as broken:
+        return WriteResponse("unclear", None, status, broken)
+    if record and not (same_id(record.user_id, user_id) and (id is None or same_id(record.id, id))):
+        return WriteResponse("wrong_record", None, status, _wrong_record(answer, action, id))
+    doubt = f"{answer.host} answered {status}, which does not say that the {action} was done"
+    return WriteResponse(
+        "done" if is_done else "unclear",
+        record.id if record else id,
+        status,
+        None if is_done else ProtocolError(doubt),
+        record=record,
+    )
+
+
+def _read_success(
+    answer: Response, action: Action, asked: str | None
+) -> tuple[bool, MemoryBlobResponse | None]:
+    """Tell whether an answer says that the write is done, and return the record in it."""
+    what = f"the {action}"
+    if answer.status not in _SUCCESSES[action]:
+        return False, None
+    if action == "delete":
+        return not answer.body.reveal().strip() or decode(answer.body, Deleted, what=what).success, None
+    if action == "patch" and _says_patched(answer, str(asked)):
+        return True, None
+    record = decode(answer.body, MemoryBlobResponse, what=what)
+    return (True, record) if record.id.strip() else (False, None)
+
+
+class _Part(Struct, frozen=True):
+    """As much of a record as some services answer a patch with."""
+
+    id: str | None = None
+    user_id: str | None = None
+    success: bool | None = None
+
+
+def _says_patched(answer: Response, asked: str) -> bool:
+    """Tell whether a patch is answered with less than the whole record, but with enough to believe it.
+
+    That is no content at all, ``success``, or the id with the fields that were sent.
+    """
+    if answer.status == HTTPStatus.NO_CONTENT:
+        return True
+    try:
+        part = decode(answer.body, _Part, what="the patch")
+    except ProtocolError:
+        return False
+    if part.user_id is not None or part.success is False:
+        return False
+    return part.success is True if part.id is None else same_id(part.id, asked)
+
+
+def _wrong_record(answer: Response, action: Action, asked: str | None) -> ProtocolError:
+    return ProtocolError(
+        f"{answer.host} answered the {action} of {asked or 'a new memory'} with the record of another memory or "
+        "user, which was not kept: nothing more is sent. Ask the operator of the service to look at it"
+    )
+
+
+def classify_error(error: MemframeError, *, wrote: bool) -> WriteResponse:
+    """Classify an exchange that ended without an answer to judge.
+
+    Parameters
+    ----------
+    error : MemframeError
+        As the client raised it.
+    wrote : bool
+        Whether the exchange was a write; its refusals by status are answers, so that an error with a status
+        is about the token without which it could not be sent.
+    """
+    status = error.status if isinstance(error, ServiceError) else None
+    return WriteResponse(_kind_of_error(error, status or 0, wrote), None, status, error)
+
+
+def _kind_of_error(error: MemframeError, status: int, wrote: bool) -> ResponseKind:
+    match error:
+        case NoAnswerError():
+            return "unclear" if wrote and error.sent else "unsent"
+        case RateLimitError():
+            return "throttled"
+        case AuthError() | AccessError():
+            return "access_denied"
+        case ServiceError() if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return "unsent"
+        case ProtocolError():
+            return "wrong_record" if wrote else "access_denied"
+        case ServiceError() if wrote:
+            return "access_denied"
+    return "refused" if wrote else "read_refused"

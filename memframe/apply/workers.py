@@ -1,0 +1,178 @@
+"""The threads of a run, which only exchange, and the interrupts of the thread that decides."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+from typing import Generic, NamedTuple, Self, TypeVar
+
+T = TypeVar("T")
+
+
+class Completed(NamedTuple, Generic[T]):
+    """A completed task: the operation that it was for, and its result."""
+
+    n: int
+    result: T
+
+
+class WorkerPool(Generic[T]):
+    """Threads that run tasks, each a future until it begins; with one worker a task runs in the calling thread.
+
+    Not a `ThreadPoolExecutor`: that one is joined when the interpreter ends, and a program that is told to end twice
+    must not wait for a service that is silent. These threads are daemons.
+
+    Parameters
+    ----------
+    workers : int
+
+    Examples
+    --------
+    >>> with WorkerPool(1) as pool:
+    ...     pool.submit(7, lambda: "seven")
+    ...     pool.completed(timeout_s=1)
+    [Completed(n=7, result='seven')]
+    """
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+        self._threads: list[threading.Thread] = []
+        self._tasks: SimpleQueue[tuple[Future[T], Callable[[], T]] | None] = SimpleQueue()
+        self._results: SimpleQueue[int] = SimpleQueue()
+        self._futures: dict[int, Future[T]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.recall()
+        for _ in self._threads:
+            self._tasks.put(None)
+
+    @property
+    def n_busy(self) -> int:
+        """Tasks that were submitted and whose results were not taken."""
+        return len(self._futures)
+
+    def submit(self, n: int, task: Callable[[], T]) -> None:
+        """Begin a task; with one worker it is complete when this returns."""
+        future: Future[T] = Future()
+        self._futures[n] = future
+        if self._workers == 1:
+            try:
+                future.set_result(task())
+            except BaseException:
+                del self._futures[n]
+                raise
+            self._results.put(n)
+            return
+        future.add_done_callback(lambda done: None if done.cancelled() else self._results.put(n))
+        self._tasks.put((future, task))
+        if len(self._threads) < min(self._workers, self.n_busy):
+            thread = threading.Thread(target=self._work, name="memframe-write", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def completed(self, timeout_s: float) -> list[Completed[T]]:
+        """Wait for results: at least one where a task is under way, unless the time is over before.
+
+        An exception of a task is raised here.
+        """
+        found: list[Completed[T]] = []
+        while self._futures:
+            try:
+                n = self._results.get(block=not found, timeout=timeout_s)
+            except Empty:
+                break
+            found.append(Completed(n, self._futures.pop(n).result()))
+        return found
+
+    def recall(self) -> list[int]:
+        """Cancel the tasks that no thread has begun, and return their operations in the order of submission."""
+        recalled = [n for n, future in self._futures.items() if future.cancel()]
+        for n in recalled:
+            del self._futures[n]
+        return recalled
+
+    def _work(self) -> None:
+        while (item := self._tasks.get()) is not None:
+            future, task = item
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(task())
+            except BaseException as broken:  # it is raised where the run is
+                future.set_exception(broken)
+            del future, task, item
+
+
+class Interrupts:
+    """Ctrl-C, deferred to where nothing is lost by it; the second one breaks in at once.
+
+    Python breaks in wherever the main thread is, also where it has just been handed an answer and has not noted it
+    yet. What became of that request would then be unknown until the run is resumed.
+
+    Only in the main thread, as no other is ever broken into, and only where a program has not said what else Ctrl-C
+    shall do.
+
+    Parameters
+    ----------
+    defers : bool
+        False, where there is nothing that could be lost.
+
+    Examples
+    --------
+    >>> interrupts = Interrupts()
+    >>> try:
+    ...     with interrupts.defer():
+    ...         signal.raise_signal(signal.SIGINT)
+    ...         print("noted")
+    ...         interrupts.raise_if_any()
+    ... except KeyboardInterrupt:
+    ...     print("stopped")
+    noted
+    stopped
+    """
+
+    def __init__(self, *, defers: bool = True) -> None:
+        self._defers = defers
+        self._n_asked = 0
+        self._is_allowed = False
+
+    @contextmanager
+    def defer(self) -> Iterator[None]:
+        """Defer Ctrl-C within the block, and to its end at most."""
+        is_main = threading.current_thread() is threading.main_thread()
+        if not (self._defers and is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler):
+            yield
+            return
+        before = signal.signal(signal.SIGINT, self._note)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+        self.raise_if_any()
+
+    @contextmanager
+    def allow(self) -> Iterator[None]:
+        """Let Ctrl-C, also one that was deferred before, break in at once within the block, which may take long."""
+        self._is_allowed = True
+        try:
+            self.raise_if_any()
+            yield
+        finally:
+            self._is_allowed = False
+
+    def raise_if_any(self) -> None:
+        """Raise KeyboardInterrupt if one was deferred."""
+        if self._n_asked:
+            raise KeyboardInterrupt
+
+    def _note(self, *_: object) -> None:
+        self._n_asked += 1
+        if self._is_allowed or self._n_asked > 1:
+            raise KeyboardInterrupt

@@ -1,0 +1,379 @@
+"""Plan to service, journal first; how a run goes on; and frames written in one call."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from os import PathLike
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import pandas as pd
+from msgspec.structs import replace
+
+from memframe.access import Access
+from memframe.apply.engine import Engine, Job
+from memframe.apply.operations import OperationLog
+from memframe.apply.preflight import (
+    check_options,
+    check_plan,
+    header_of,
+    journal_entries,
+    read_service_state,
+    refuse_elsewhere,
+    refuse_repeated,
+)
+from memframe.apply.reconcile import read_fingerprints, update_baseline
+from memframe.apply.run import Run
+from memframe.display import number_of
+from memframe.errors import JournalError, PlanError, check_kind
+from memframe.files import expand_path
+from memframe.journal import KEPT_DAYS, WRITTEN, Journal, Operation, RunDirectory
+from memframe.plan import Plan, plan_changes
+from memframe.plan.change import Label, list_some
+from memframe.plan.changes import OnConflict, OnNull
+from memframe.plan.edited_frame import EditedFrame
+from memframe.progress import Progress, ProgressOption
+from memframe.runtime import Runtime
+
+StrPath = str | PathLike[str]
+
+
+def apply_plan(
+    access: Access,
+    plan: Plan,
+    *,
+    confirm: int | None = None,
+    journal: StrPath | None = None,
+    workers: int = 4,
+    progress: ProgressOption = "auto",
+    settle_s: float = 2.0,
+    encrypt: bool = True,
+) -> Run:
+    """Carry out a plan.
+
+    Before the first request everything is checked: that the plan is for this user, that nothing in it is open,
+    and, by reading the service afresh, that nothing has moved since. What happens to a row after that is in
+    the run, not an error: `Run.raise_for_failures` makes one of it.
+
+    Parameters
+    ----------
+    access : Access
+    plan : Plan
+    confirm : int, optional
+        How many memories the plan deletes; a must where it deletes any.
+    journal : path, optional
+        Where the record of the run is made; by default in the user's state folder, where those of finished runs
+        older than 30 days are removed when a new run begins.
+    workers : int
+        Writes in flight, at most; fewer where the service asks for it. From 1 to 16.
+    progress : "auto", True, False or callable
+        As everywhere.
+    settle_s : float
+        How long a create whose answer got lost must stay unseen before it is sent again.
+    encrypt : bool
+        False sends content as plain text, to a service that seals it by itself.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    PlanError
+        The plan is for another user or service, has conflicts or invalid changes, was carried out before, or
+        deletes what ``confirm`` does not count.
+    StalePlanError
+        What it was made from has moved, or the user's key has.
+    AccessError
+        The user's approval is gone.
+    JournalError
+        There can be no journal; nothing was sent. Or it could not be written any more; what is in flight then
+        counts as unknown.
+
+    Examples
+    --------
+    >>> from memframe import load_memories, plan_changes
+    >>> memories = load_memories(access)
+    >>> edited = memories.assign(source=memories.source.replace("mail-helper", "mail"))
+    >>> run = apply_plan(access, plan_changes(access, edited))
+    >>> run
+    <memframe.Run: 58 done; 58 read back: all as written>
+    >>> run.outcomes.status.unique().tolist()
+    ['done']
+    """
+    check_kind("access", access, Access)
+    check_kind("plan", plan, Plan, error=PlanError)
+    check_options(workers, settle_s)
+    check_plan(access, plan, confirm)
+    if not plan.writes:
+        return Run(results=(), journal=None)
+    runtime = access.client.runtime
+    directory, cipher = RunDirectory(runtime.folder), runtime.open_local_cipher()
+    with directory.writing_to(plan.user_id):
+        refuse_repeated(directory, cipher, plan)
+        state = read_service_state(access, plan)
+        read_at = runtime.clock()
+        header = header_of(access, plan, encrypt=encrypt)
+        path = directory.path_of(header) if journal is None else expand_path(journal)
+        directory.purge_finished(header.created_at - timedelta(days=KEPT_DAYS))
+        entries = journal_entries(plan, state, encrypt=encrypt)
+        created = Journal.create(
+            path, header, entries, cipher, ids_before=state.ids_before, connect=runtime.connect
+        )
+        with created as record, _bar(progress, len(plan.writes), runtime) as bar:
+            log = OperationLog(record, [Operation(n=n, change=c) for n, c in enumerate(plan.writes)], bar)
+            fingerprints = read_fingerprints(log, state.ids_before, encrypt=encrypt)
+            job = Job(state.access, header, log, fingerprints, workers, settle_s, read_at)
+            return _carry_out(job, access, directory, path)
+
+
+def resume_run(
+    access: Access,
+    journal: StrPath | Run,
+    *,
+    workers: int = 4,
+    progress: ProgressOption = "auto",
+    settle_s: float = 2.0,
+) -> Run:
+    """Go on with a run that was cut short, with the bytes that were frozen when it began.
+
+    First it looks for what may have been written; then it sends what is planned still. Edits that were made in
+    the meantime are no part of it. Resuming a run that has come to its end reads it back once more.
+
+    Parameters
+    ----------
+    access : Access
+        To the same user's memories.
+    journal : path or Run
+        The record of the run: ``run.journal``, or as `list_runs` shows it.
+    workers, progress, settle_s
+        As in `apply_plan`.
+
+    Returns
+    -------
+    Run
+        With the outcomes of all changes of the plan, those of before included.
+
+    Raises
+    ------
+    JournalError
+        The journal is damaged, in use, or sealed with a key that is not here.
+    PlanError
+        It is of another user or service.
+    AccessError
+        The user's approval is gone.
+
+    Examples
+    --------
+    >>> from memframe import load_memories, plan_deletes
+    >>> run = apply_plan(access, plan_deletes(access, load_memories(access, limit=2)), confirm=2)
+    >>> resume_run(access, run.journal).outcomes.status.tolist()  # nothing was left to do
+    ['done', 'done']
+    """
+    check_kind("access", access, Access)
+    check_options(workers, settle_s)
+    runtime = access.client.runtime
+    path = path_in(journal)
+    directory, cipher = RunDirectory(runtime.folder), runtime.open_local_cipher()
+    with (
+        directory.writing_to(access.user_id),
+        Journal.open(path, cipher, writes=True, connect=runtime.connect) as record,
+    ):
+        header = record.header
+        refuse_elsewhere(access, "journal", header.base_url, header.user_id)
+        with _bar(progress, header.n_changes, runtime) as bar:
+            log = OperationLog(record, record.operations(), bar)
+            log.write(_cut_short(log))
+            fingerprints = read_fingerprints(log, record.ids_before, encrypt=header.encrypt)
+            job = Job(access.renew(), header, log, fingerprints, workers, settle_s)
+            return _carry_out(job, access, directory, path)
+
+
+def _cut_short(log: OperationLog) -> list[Operation]:
+    """Mark as unknown what may have been carried out when the last process ended."""
+    found = [op for op in log if op.state == "sending" or (op.state == "planned" and op.ambiguous)]
+    return [replace(op, state="unknown", ambiguous=True) for op in found]
+
+
+def path_in(journal: StrPath | Run) -> Path:
+    """Return the path of a journal, given as such or as its run."""
+    check_kind("the run", journal, Run, str, PathLike, error=PlanError)
+    path = journal.journal if isinstance(journal, Run) else expand_path(journal)
+    if path is None:
+        raise JournalError(
+            "this run had nothing to do, and has no journal: there is nothing to resume or undo"
+        )
+    return path
+
+
+def _bar(progress: ProgressOption, total: int, runtime: Runtime) -> Progress:
+    return Progress(progress, total=total, text="changes", clock=runtime.clock)
+
+
+def _carry_out(job: Job, access: Access, directory: RunDirectory, path: Path) -> Run:
+    directory.mark_open(job.header, path)
+    try:
+        verification, current, stopped = Engine(job).run()
+    except BaseException as cut_short:  # Ctrl-C above all: its traceback says how to go on
+        cut_short.add_note(
+            f"The run stands in its journal: resume_run(access, {str(path)!r}) goes on with it."
+        )
+        raise
+    update_baseline(access, job.log.with_state(*WRITTEN), current)
+    counts = job.log.balance()
+    if not (counts["planned"] or counts["unknown"]):
+        directory.mark_closed(job.header)
+    return Run(results=tuple(job.log), journal=path, verification=verification, stopped=stopped)
+
+
+# -- frames in one call
+
+
+class WriteOptions(TypedDict, total=False):
+    """Options of `apply_plan`."""
+
+    journal: StrPath | None
+    workers: int
+    progress: ProgressOption
+    settle_s: float
+    encrypt: bool
+
+
+def push_memories(
+    access: Access,
+    frame: pd.DataFrame,
+    *,
+    on_null: OnNull = "raise",
+    on_conflict: OnConflict = "raise",
+    max_changes: int | None = None,
+    **options: Unpack[WriteOptions],
+) -> Run:
+    """Write the edited and the new rows of a frame: `plan_changes` and `apply_plan` in one.
+
+    Rows with ``id`` are changed where they were edited, rows without one become new memories, and rows that are
+    not in the frame are left alone.
+
+    Parameters
+    ----------
+    access : Access
+    frame : DataFrame
+    on_null, on_conflict, max_changes
+        As in `plan_changes`.
+    **options
+        ``journal workers progress settle_s encrypt``, as in `apply_plan`.
+
+    Returns
+    -------
+    Run
+        With one outcome for each row that was to be written, and none for the others; its notes name the columns
+        that were not.
+
+    Raises
+    ------
+    PlanError
+        The frame cannot be written as it is; nothing was.
+    StalePlanError, AccessError, JournalError
+        As in `apply_plan`.
+
+    Examples
+    --------
+    >>> from memframe import load_memories
+    >>> memories = load_memories(access)
+    >>> run = push_memories(access, memories.assign(importance=memories.importance.clip(upper=0.9)))
+    >>> run.raise_for_failures()
+    """
+    plan = plan_changes(access, frame, on_null=on_null, on_conflict=on_conflict, max_changes=max_changes)
+    return replace(apply_plan(access, plan, **options), notes=plan.notes)
+
+
+def create_memories(access: Access, frame: pd.DataFrame, **options: Unpack[WriteOptions]) -> Run:
+    """Make a new memory of every row.
+
+    Parameters
+    ----------
+    access : Access
+    frame : DataFrame
+        With ``content``, and without ids.
+    **options
+        As in `apply_plan`.
+
+    Returns
+    -------
+    Run
+        ``run.outcomes.id`` has the new ids, in the order of the rows.
+
+    Raises
+    ------
+    PlanError
+        A row has an id: it is there already.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> run = create_memories(access, pd.DataFrame({"title": ["Tea"], "content": ["Likes green tea."]}))
+    >>> run.outcomes[["action", "status"]]
+       action status
+    0  create   done
+    """
+    edited = EditedFrame(frame)
+    _refuse(
+        [edited.name(row) for row, memory_id in enumerate(edited.ids) if memory_id is not None],
+        "an id, so that they are there already: update_memories() changes them, push_memories() does both",
+    )
+    return push_memories(access, frame, **options)
+
+
+def update_memories(
+    access: Access,
+    frame: pd.DataFrame,
+    *,
+    on_null: OnNull = "raise",
+    on_conflict: OnConflict = "raise",
+    max_changes: int | None = None,
+    **options: Unpack[WriteOptions],
+) -> Run:
+    """Change the memories of a frame where its rows were edited.
+
+    Parameters
+    ----------
+    access : Access
+    frame : DataFrame
+        With an ``id`` in every row.
+    on_null, on_conflict, max_changes
+        As in `plan_changes`.
+    **options
+        As in `apply_plan`.
+
+    Returns
+    -------
+    Run
+        With one outcome for each row that was edited.
+
+    Raises
+    ------
+    PlanError
+        A row has no id, or as in `push_memories`.
+
+    Examples
+    --------
+    >>> from memframe import load_memories
+    >>> oldest = load_memories(access, limit=1)
+    >>> update_memories(access, oldest.assign(title="Who Ilka was")).outcomes[["action", "status"]]
+      action status
+    0  patch   done
+    """
+    edited = EditedFrame(frame)
+    _refuse(
+        [edited.name(row) for row, memory_id in enumerate(edited.ids) if memory_id is None],
+        "no id, so that nobody knows what to change: create_memories() makes them, push_memories() does both",
+    )
+    return push_memories(
+        access, frame, on_null=on_null, on_conflict=on_conflict, max_changes=max_changes, **options
+    )
+
+
+def _refuse(rows: list[Label], why: str) -> None:
+    if rows:
+        raise PlanError(
+            f"{number_of(len(rows), 'row has', 'rows have')} {why} ({list_some([f'row {row}' for row in rows])})"
+        )

@@ -1,0 +1,160 @@
+"""The current state of memories at the service, read by one listing or one by one, whichever is sooner."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Collection, Container, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from itertools import islice
+
+from msgspec import Struct
+
+from memframe.access import Access
+from memframe.client.validation import memory_query
+from memframe.errors import NotFoundError
+from memframe.frames import to_encodable
+from memframe.listing import PAGE_SIZES, MemoryPages
+from memframe.plan.change import Value
+from memframe.wire import MemoryBlob
+
+N_READERS = 8
+"""Memories that are read at the same time, where they are read one by one: together they cost what a page does."""
+
+
+class CurrentMemory(Struct, frozen=True):
+    """One memory as the service holds it now, with its content opened.
+
+    Attributes
+    ----------
+    blob : MemoryBlob
+        As it came.
+    content : str or None
+        Plain; None where there is none or it cannot be opened.
+    error : str or None
+        Why a plan must leave it as it is: what would stand in ``content_error``.
+    """
+
+    blob: MemoryBlob
+    content: str | None = None
+    error: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<current memory {self.blob.id}>"
+
+    @property
+    def id(self) -> str:
+        """Of the memory."""
+        return self.blob.id
+
+    def value(self, field: str) -> Value:
+        """Return a field in the form in which changes hold it.
+
+        >>> CurrentMemory(MemoryBlob(id="m1", user_id="u1", tags=("tea", "home", "tea"))).value("tags")
+        ('tea', 'home')
+        """
+        if field == "content":
+            return self.content
+        value: Value = to_encodable(getattr(self.blob, field))
+        return tuple(dict.fromkeys(value or ())) if field == "tags" else value  # type: ignore[arg-type]  # names
+
+    @property
+    def sealed_digest(self) -> str:
+        """SHA-256, hexadecimal, of the content as it is stored."""
+        return digest_of(self.blob.content or "")
+
+
+def digest_of(content: str) -> str:
+    """Compute the SHA-256, hexadecimal, of content as it is sent or stored."""
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def iter_current(access: Access) -> Iterator[CurrentMemory]:
+    """Iterate over all memories of the user, page by page; at the end it was all of them, or an error.
+
+    Raises
+    ------
+    ProtocolError
+        The listing breaks the specification: another user's memories, a cursor that repeats.
+    """
+    for page in _pages(access):
+        yield from page
+
+
+def read_current(
+    access: Access, ids: Iterable[str], *, n_known: int | None = None, with_content: bool = True
+) -> dict[str, CurrentMemory]:
+    """Read memories as they are now, by id; an id that the service does not have is no key.
+
+    Parameters
+    ----------
+    access : Access
+    ids : iterable of str
+    n_known : int, optional
+        How many memories the user has, as far as is known.
+    with_content : bool
+        Whether to open their content, which takes most of the time.
+    """
+    wanted = dict.fromkeys(ids)
+    n_rounds = math.ceil(len(wanted) / N_READERS)
+    if math.ceil((n_known or len(wanted)) / PAGE_SIZES[0]) >= n_rounds:
+        return _read_one_by_one(access, wanted, with_content)
+    found: dict[str, CurrentMemory] = {}
+    with closing(_pages(access, wanted, with_content)) as pages:
+        # from then on, asking for each is sooner, however many there are
+        for page in islice(pages, n_rounds):
+            found |= {memory.id: memory for memory in page}
+            if len(found) == len(wanted):
+                return found
+        is_whole = next(pages, None) is None
+    return found if is_whole else found | _read_one_by_one(access, wanted.keys() - found.keys(), with_content)
+
+
+def read_one(access: Access, memory_id: str) -> CurrentMemory | None:
+    """Read one memory as it is now; None where the service has none of this id."""
+    blob = _blob(access, memory_id)
+    return None if blob is None else _open(access, [blob])[0]
+
+
+def _pages(
+    access: Access, wanted: Container[str] | None = None, with_content: bool = True
+) -> Generator[list[CurrentMemory]]:
+    """List page by page; of each only what is wanted, so that nothing else is opened."""
+    with closing(MemoryPages(access, "mark").records(memory_query(access.user_id))) as records:
+        for blobs, is_odd in records:
+            chosen = blobs if wanted is None else [blob for blob in blobs if blob.id in wanted]
+            yield _open(access, chosen, is_odd) if with_content else [*map(CurrentMemory, chosen)]
+
+
+def _read_one_by_one(access: Access, ids: Collection[str], with_content: bool) -> dict[str, CurrentMemory]:
+    if len(ids) <= 1:  # not worth a thread
+        blobs = [_blob(access, memory_id) for memory_id in ids]
+    else:
+        with ThreadPoolExecutor(N_READERS, thread_name_prefix="memframe-read") as readers:
+            blobs = [*readers.map(partial(_blob, access), ids)]
+    there = [blob for blob in blobs if blob]
+    found = _open(access, there) if with_content else map(CurrentMemory, there)
+    return {memory.id: memory for memory in found}
+
+
+def _blob(access: Access, memory_id: str) -> MemoryBlob | None:
+    try:
+        return access.client.memory_blob(access.user_id, memory_id)
+    except NotFoundError:
+        return None
+
+
+def _open(access: Access, blobs: Sequence[MemoryBlob], is_odd: bool = True) -> list[CurrentMemory]:
+    """Open the contents of memories, of which some may hold halves of surrogate pairs where `is_odd`."""
+    if is_odd:
+        columns = MemoryPages(access, "mark").open(blobs)
+        plain, errors = columns["content"], columns["content_error"]
+    else:
+        opened = access.envelope.open_many([blob.content for blob in blobs])
+        plain, errors = opened.plain, [*map(opened.errors.get, range(len(blobs)))]
+    return [
+        CurrentMemory(blob, None if content is None else content.decode(), error)
+        for blob, content, error in zip(blobs, plain, errors, strict=True)
+    ]

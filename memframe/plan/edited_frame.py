@@ -1,0 +1,388 @@
+"""The edited frame: checked as a whole, then compared with the baselines for rows that may change a memory."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from msgspec import Struct
+from numpy.typing import NDArray
+from rapidfuzz.distance import OSA
+
+from memframe.access import Access
+from memframe.client.responses import same_id
+from memframe.client.validation import check_id
+from memframe.display import number_of
+from memframe.errors import ConfigError, PlanError, check_kind
+from memframe.frames import MEMORY_KINDS
+from memframe.plan.cells import LIST_TYPES, Cell, Mask, cells_of, column_times, differs_in, read_cell
+from memframe.plan.change import FIELDS, Label, Value, list_some
+
+Rows = NDArray[np.intp]
+
+MAX_CAUSES = 8
+"""Causes that a message names before it counts the others."""
+
+
+class RowErrors:
+    """Collect the rows that no plan can be made of, by cause, to name them all at once.
+
+    Examples
+    --------
+    >>> errors = RowErrors()
+    >>> for row in (3, 7):
+    ...     errors.add(row, "importance is text, not a number")
+    >>> errors.raise_if_any("the frame")
+    Traceback (most recent call last):
+    memframe.errors.PlanError: the frame cannot be planned: rows 3, 7: importance is text, not a number
+    """
+
+    def __init__(self) -> None:
+        self._rows_of: dict[str, list[Label]] = {}
+
+    def add(self, row: Label, cause: str) -> None:
+        """Add a row with what is wrong with it."""
+        self._rows_of.setdefault(cause, []).append(row)
+
+    def raise_if_any(self, what: str) -> None:
+        """Raise if there are any.
+
+        Raises
+        ------
+        PlanError
+            It names rows and causes.
+        """
+        if not self._rows_of:
+            return
+        causes = [f"{_rows(rows)}: {cause}" for cause, rows in self._rows_of.items()]
+        n_more = len(causes) - MAX_CAUSES
+        more = f"; and {number_of(n_more, 'more cause', 'more causes')}" if n_more > 0 else ""
+        raise PlanError(f"{what} cannot be planned: {'; '.join(causes[:MAX_CAUSES])}{more}")
+
+
+def _rows(rows: list[Label]) -> str:
+    return f"{'row' if len(rows) == 1 else 'rows'} {list_some([str(row) for row in rows])}"
+
+
+_READ_ONLY = "created_at", "tag_ids", "content_error"
+"""Columns of the service or of the load; ``id``, ``user_id`` and ``updated_at`` are checked apart."""
+
+
+_USUAL_ID = re.compile(r"[\w-]+", re.ASCII)
+"""Ids that need no closer check."""
+
+
+class EditedFrame:
+    """A frame of memories that was edited: its columns by name, its ids, the labels of its rows.
+
+    Raises
+    ------
+    PlanError
+        It is no frame, or its columns are repeated or misspelled.
+    """
+
+    def __init__(
+        self, frame: pd.DataFrame, *, needed: Sequence[str] = ("id", *FIELDS), has_labels: bool = True
+    ) -> None:
+        check_kind("the frame", frame, pd.DataFrame, error=PlanError)
+        _check_columns(frame, needed)
+        self._frame = frame
+        self._has_labels = has_labels
+        self.fields = tuple(name for name in FIELDS if name in frame.columns)
+        self.read_only = tuple(name for name in _READ_ONLY if name in frame.columns)
+        self.unknown = tuple(name for name in map(str, frame.columns) if name not in MEMORY_KINDS)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._frame.columns
+
+    def column(self, name: str, rows: NDArray[Any] | Sequence[int]) -> pd.Series[Any]:
+        """Return some rows of a column."""
+        column: pd.Series[Any] = self._frame[name]
+        return column if len(rows) == len(column) else column.take(rows)
+
+    def label(self, row: int) -> Label:
+        """Return the label of a row for its change; None where the caller has given no frame."""
+        return self.name(row) if self._has_labels else None
+
+    def name(self, row: int) -> Label:
+        """Return the label of a row for messages."""
+        return label_of(self._frame.index[row])
+
+    def cells(self, name: str, rows: NDArray[Any] | Sequence[int]) -> list[Cell]:
+        """Read some cells of a column."""
+        return [read_cell(name, cell) for cell in cells_of(self.column(name, rows))]
+
+    def is_given(self, name: str, rows: NDArray[Any]) -> NDArray[np.bool]:
+        """Find the cells of a column that hold anything; an empty list is nothing."""
+        cells = cells_of(self.column(name, rows))
+        given = (len(cell) > 0 if isinstance(cell, LIST_TYPES) else not pd.isna(cell) for cell in cells)
+        return np.fromiter(given, dtype=bool, count=len(cells))
+
+    @cached_property
+    def ids(self) -> list[Any]:
+        """Ids as they are, None where there is none."""
+        if "id" not in self:
+            return [None] * len(self._frame)
+        column = self._frame["id"]
+        return column.astype(object).where(column.notna(), None).tolist()
+
+    def check_ids(self, errors: RowErrors, *, once: bool = True) -> None:
+        """Add rows whose id is none and, if each may be there but once, rows that share one."""
+        n_of = Counter(memory_id for memory_id in self.ids if isinstance(memory_id, str))
+        for row, memory_id in enumerate(self.ids):
+            if memory_id is None:
+                continue
+            error = _id_error(memory_id)
+            if error:
+                errors.add(self.name(row), error)
+            elif once and n_of[memory_id] > 1:
+                errors.add(
+                    self.name(row), f"the id {memory_id} is there {n_of[memory_id]} times; keep one row"
+                )
+
+    def check_users(self, access: Access, errors: RowErrors) -> None:
+        """Add rows of another user."""
+        if "user_id" not in self:
+            return
+        column = self._frame["user_id"]
+        foreign = {user for user in column.dropna().unique() if not same_id(str(user), access.user_id)}
+        for row in column.isin(foreign).to_numpy().nonzero()[0] if foreign else ():
+            errors.add(self.name(int(row)), f"it is of another user than {access.user_id}")
+
+
+def _id_error(memory_id: object) -> str | None:
+    if isinstance(memory_id, str) and _USUAL_ID.fullmatch(memory_id):
+        return None
+    try:
+        check_id("id", memory_id)
+    except ConfigError as refused:
+        return f"{refused}; or leave it missing for a new memory"
+    return "id holds the character NUL" if "\0" in str(memory_id) else None
+
+
+def label_of(label: object) -> Label:
+    """Convert the label of a row to what JSON can hold.
+
+    >>> label_of(pd.RangeIndex(3)[2]), label_of(("a", 1)), label_of(pd.Timestamp("2026-01-01"))
+    (2, "('a', 1)", '2026-01-01 00:00:00')
+    """
+    if isinstance(label, int | np.integer) and not isinstance(label, bool):
+        return int(label)
+    if isinstance(label, float | np.floating) and np.isfinite(label):
+        return float(label)
+    return str(label)
+
+
+def _check_columns(frame: pd.DataFrame, needed: Sequence[str]) -> None:
+    names = [str(name) for name in frame.columns]
+    twice = [name for name, n_times in Counter(names).items() if n_times > 1 and name in MEMORY_KINDS]
+    if twice:
+        raise PlanError(f"the frame has several columns named {', '.join(twice)}: drop or rename all but one")
+    if "id" not in names and "id" in frame.index.names:
+        raise PlanError("id is the index of the frame, where a plan does not look: call reset_index() first")
+    for name in names:
+        if name in MEMORY_KINDS:
+            continue
+        meant = _guess_column(name, [known for known in needed if known not in names])
+        if meant:
+            raise PlanError(f"the frame has a column {name!r} and no {meant!r}: rename it, or drop it")
+        meant = _misspelled(name) if len(needed) > 1 else None
+        if meant:
+            raise PlanError(
+                f"the frame has a column {name!r}, which is not written; {meant!r} may be meant: put the values "
+                "there, and rename or drop this one"
+            )
+    if len(frame) and not MEMORY_KINDS.keys() & {*names}:
+        raise PlanError(
+            f"the frame has none of the columns of memories; it has {list_some(names) or 'no columns'}: rename those "
+            f"that are meant to {', '.join(needed)}"
+        )
+
+
+def _guess_column(name: str, missing: Sequence[str]) -> str | None:
+    """Guess the missing column that a name is meant for.
+
+    >>> _guess_column("Titel", ["id", "title"]), _guess_column("tags_x", ["tags"])
+    ('title', 'tags')
+    """
+    plain = name.strip().lower().removesuffix("_x").removesuffix("_y").removeprefix("memory_")
+    swapped = (known for known in missing if sorted(known) == sorted(plain))
+    return next(swapped, None) or next(iter(get_close_matches(plain, missing, n=1, cutoff=0.85)), None)
+
+
+def _misspelled(name: str) -> str | None:
+    """Return the column of a memory that a name is but one letter away from, or two that changed places.
+
+    >>> _misspelled("titel"), _misspelled("Content"), _misspelled("tag"), _misspelled("title2"), _misspelled("n_tags")
+    ('title', 'content', 'tags', None, None)
+    """
+    plain = name.strip().lower()
+    near = (known for known in MEMORY_KINDS if len(known) > len("id") and OSA.distance(plain, known) <= 1)
+    return None if plain[-1:].isdigit() else next(near, None)
+
+
+UNREADABLE = "it could not be read as it is (see content_error): it can be deleted, but not changed"
+
+
+class Edit(Struct, frozen=True, kw_only=True):
+    """One row that may change a memory.
+
+    Attributes
+    ----------
+    row : str, int, float or None
+        Its label.
+    id : str
+    cells : dict of str to Cell
+        That may have been edited.
+    base : dict of str to value, optional
+        The same fields as they were last loaded; None where the row is of a state that was not loaded.
+    times : dict of str to datetime64
+        ``updated_at`` and ``created_at`` of such a row, where it has them.
+    read_only : dict of str to Cell
+        ``tag_ids`` and ``content_error`` of such a row, where it has the columns.
+    """
+
+    row: Label
+    id: str
+    cells: dict[str, Cell]
+    base: dict[str, Value] | None = None
+    times: dict[str, np.datetime64] = {}
+    read_only: dict[str, Cell] = {}
+
+
+class BaselineRows(NamedTuple):
+    """Rows of a frame of memories that others are compared with."""
+
+    memories: pd.DataFrame
+    at: Rows
+
+    def column(self, name: str) -> pd.Series[Any]:
+        """Return a column of these rows."""
+        column: pd.Series[Any] = self.memories[name]
+        is_whole = len(self.at) == len(column) and bool((self.at == np.arange(len(column))).all())
+        return column if is_whole else column.take(self.at)
+
+
+def find_edits(frame: EditedFrame, states: pd.DataFrame, errors: RowErrors) -> list[Edit]:
+    """Find the rows with an id that differ from what was loaded, or are of a state that was not.
+
+    Parameters
+    ----------
+    frame : EditedFrame
+    states : DataFrame
+        Everything that was loaded, as `Access.states` has it.
+    errors : RowErrors
+        Receives what can be no edit: read-only cells that changed, cells of another type.
+    """
+    newest = states.drop_duplicates("id", keep="last")
+    superseded = states.drop(newest.index) if len(newest) < len(states) else newest.head(0)
+    ids = pd.Series(frame.ids, dtype=object)
+    has_id = ids.notna().to_numpy()
+    at = np.where(has_id, pd.Index(newest.id).get_indexer(pd.Index(ids)), -1)
+    loaded = np.flatnonzero(at >= 0)
+    edits = [*_LoadedRows(frame, loaded, BaselineRows(newest, at[loaded]), errors).edits(superseded)]
+    edits += _edits_without_baseline(frame, np.flatnonzero(has_id & (at < 0)))
+    for edit in edits:
+        for cell in edit.cells.values():
+            if cell.error:
+                errors.add(edit.row, cell.error)
+    return edits
+
+
+class _LoadedRows:
+    """Rows whose memory was loaded, compared with its newest state."""
+
+    def __init__(self, frame: EditedFrame, rows: Rows, newest: BaselineRows, errors: RowErrors) -> None:
+        self._frame = frame
+        self._rows = rows
+        self._newest = newest
+        self._errors = errors
+        self._differs = {name: self._differences(name, slice(None), newest) for name in frame.fields}
+
+    def _differences(self, name: str, places: slice | Rows, baseline: BaselineRows) -> Mask:
+        return differs_in(name, self._frame.column(name, self._rows[places]), baseline.column(name))
+
+    def edits(self, superseded: pd.DataFrame) -> Iterator[Edit]:
+        """Return rows of a state that was loaded with the fields that differ, others whole."""
+        is_known, is_odd = self._versions()
+        self._refuse_read_only(np.flatnonzero(is_known), self._newest_at(is_known))
+        is_known[self._untouched_since(superseded, ~is_known)] = True
+        is_edited = np.logical_or.reduce([np.zeros(len(self._rows), dtype=bool), *self._differs.values()])
+        self._refuse_unreadable(is_edited)
+        yield from self._edits_at(np.flatnonzero(is_edited & is_known))
+        yield from _edits_without_baseline(self._frame, self._rows[(is_edited | is_odd) & ~is_known])
+
+    def _newest_at(self, mask: Mask) -> BaselineRows:
+        return self._newest if mask.all() else self._newest._replace(at=self._newest.at[mask])
+
+    def _versions(self) -> tuple[Mask, Mask]:
+        """Tell the rows of the state that was loaded last, and those that cannot be of an earlier one."""
+        if "updated_at" not in self._frame:
+            return np.ones(len(self._rows), dtype=bool), np.zeros(len(self._rows), dtype=bool)
+        mine, base = self._frame.column("updated_at", self._rows), self._newest.column("updated_at")
+        at, created_at = column_times(mine), column_times(self._newest.column("created_at"))
+        return ~differs_in("updated_at", mine, base), (at > column_times(base)) | (at < created_at)
+
+    def _untouched_since(self, superseded: pd.DataFrame, is_other: Mask) -> Rows:
+        """Find rows of an earlier state that was loaded, in which cells equal to that state are no edits."""
+        places = np.flatnonzero(is_other)
+        if not len(superseded) or not len(places):
+            return places[:0]
+        ids, mine = pd.Series(self._frame.ids, dtype=object), self._frame.column("updated_at", self._rows)
+        known = pd.MultiIndex.from_arrays([superseded.id.astype(object), column_times(superseded.updated_at)])
+        asked = pd.MultiIndex.from_arrays([ids.take(self._rows[places]), column_times(mine)[places]])
+        at = known.get_indexer(asked)
+        found, older = places[at >= 0], BaselineRows(superseded, at[at >= 0])
+        for name, mask in self._differs.items():
+            mask[found] &= self._differences(name, found, older)
+        self._refuse_read_only(found, older)
+        return found
+
+    def _refuse_read_only(self, places: Rows, baseline: BaselineRows) -> None:
+        for name in self._frame.read_only:
+            for row in self._rows[places][self._differences(name, places, baseline)]:
+                cause = f"{name} is read-only; give it its old value, or drop the column"
+                self._errors.add(self._frame.name(row), cause)
+
+    def _refuse_unreadable(self, is_edited: Mask) -> None:
+        for row in self._rows[is_edited & self._newest.column("content_error").notna().to_numpy()]:
+            self._errors.add(self._frame.name(row), UNREADABLE)
+
+    def _edits_at(self, places: Rows) -> Iterator[Edit]:
+        rows = self._rows[places]
+        edited = {name: mask for name, mask in self._differs.items() if mask[places].any()}
+        cells = {name: self._frame.cells(name, rows) for name in edited}
+        base = {name: self._newest.column(name).take(places).astype(object).array for name in edited}
+        for number, (place, row) in enumerate(zip(places, rows.tolist(), strict=True)):
+            names = [name for name, mask in edited.items() if mask[place]]
+            yield Edit(
+                row=self._frame.label(row),
+                id=self._frame.ids[row],
+                cells={name: cells[name][number] for name in names},
+                base={name: read_cell(name, base[name][number]).value for name in names},
+            )
+
+
+def _edits_without_baseline(frame: EditedFrame, rows: Rows) -> Iterator[Edit]:
+    """Return rows of a state that was not loaded: all of their cells may have been edited."""
+    if not len(rows):
+        return
+    cells = {name: frame.cells(name, rows) for name in frame.fields}
+    moments = {
+        name: column_times(frame.column(name, rows)) for name in ("created_at", "updated_at") if name in frame
+    }
+    read_only = {name: frame.cells(name, rows) for name in ("tag_ids", "content_error") if name in frame}
+    for number, row in enumerate(rows.tolist()):
+        yield Edit(
+            row=frame.label(row),
+            id=frame.ids[row],
+            cells={name: column[number] for name, column in cells.items()},
+            times={name: at[number] for name, at in moments.items() if not np.isnat(at[number])},
+            read_only={name: column[number] for name, column in read_only.items()},
+        )
