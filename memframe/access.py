@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from memframe.client import Client
 from memframe.client.responses import about
-from memframe.display import card
+from memframe.display import html_card
 from memframe.envelope import Codec, Envelope
 from memframe.errors import AccessError, ConfigError, DecisionTimeout, check_kind
 from memframe.frames import MEMORY_KINDS, FrameBuilder
@@ -56,7 +56,7 @@ class Access:
 
     def _repr_html_(self) -> str:
         facts = {"user": self.user_id, "API": self.client.base_url, "request": self.request_id}
-        return card("Access, open", facts | {"key version": self.credentials.key_version})
+        return html_card("Access, open", facts | {"key version": self.credentials.key_version})
 
     @property
     def user_id(self) -> str:

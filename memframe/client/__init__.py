@@ -20,7 +20,7 @@ from memframe.client.responses import Answer, about, decoded
 from memframe.client.retry import Gate
 from memframe.client.transport import JSON_BODY, Transport
 from memframe.client.validation import checked_id, memory_query, of_user, refuse_unsendable
-from memframe.display import card
+from memframe.display import html_card
 from memframe.errors import MemframeError, NotFoundError, ProtocolError
 from memframe.runtime import Runtime
 from memframe.secret import Secret, SecretBytes, as_secret, closed
@@ -86,7 +86,7 @@ class Client:
         return f"<memframe.Client {self.base_url}>"
 
     def _repr_html_(self) -> str:
-        return card("Client", {"API": self.base_url, "OAuth server": self.auth_url})
+        return html_card("Client", {"API": self.base_url, "OAuth server": self.auth_url})
 
     def __enter__(self) -> Self:
         return self

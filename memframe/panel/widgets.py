@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from ipywidgets import HTML, Button, DOMWidget, HBox, IntText, Password, Text, Textarea, Widget, jsdlink
 
-from memframe.display import moment, printable
+from memframe.display import format_time, printable
 from memframe.panel.controller import Desk
 from memframe.secret import Secret, as_secret
 from memframe.signin import Step
@@ -333,7 +333,7 @@ def when(at: datetime | None, now: datetime) -> str:
     if at is None:
         return "at an unknown time"
     utc = at.astimezone(UTC)
-    return f"at {utc:%H:%M} UTC" if utc.date() == now.date() else f"on {moment(at)}"
+    return f"at {utc:%H:%M} UTC" if utc.date() == now.date() else f"on {format_time(at)}"
 
 
 def to_the_second(at: datetime) -> str:

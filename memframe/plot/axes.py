@@ -27,6 +27,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from numpy.typing import NDArray
 
+from memframe.display import Markup
+
 MAX_CHARS = 24
 
 _FALLBACKS = (
@@ -314,8 +316,8 @@ _FONT = re.compile(r"(?:(?P<weight>bold|[0-9]{3}) )?(?P<size>[0-9.]+)px .*")
 _UPRIGHT = re.compile(r"rotate\(-?0 ")
 
 
-def inline_svg(draw: Callable[[Axes], object], *, width: float, height: float, words: str) -> str:
-    """A picture as an ``svg`` element without styles, scripts or links.
+def inline_svg(draw: Callable[[Axes], object], *, width: float, height: float, words: str) -> Markup:
+    """Draw a picture as an ``svg`` element without styles, scripts or links.
 
     What it draws is set by attributes alone, which a strict content security policy lets through.
 
@@ -341,7 +343,7 @@ def inline_svg(draw: Callable[[Axes], object], *, width: float, height: float, w
     picture = _plain(fromstring(file.getvalue()))  # noqa: S314 - our own drawing, not a stranger's
     del picture.attrib["width"], picture.attrib["height"]
     picture.attrib |= {"role": "img", "aria-label": words}
-    return tostring(picture, encoding="unicode").replace(_INK, "currentColor")
+    return Markup(tostring(picture, encoding="unicode").replace(_INK, "currentColor"))
 
 
 def _plain(element: Element) -> Element:

@@ -20,7 +20,7 @@ from memframe.apply.table import html_of
 from memframe.change import Change
 from memframe.plan import Plan
 from memframe.progress import Progress
-from memframe.display import card
+from memframe.display import html_card
 TEXT = {TEXT!r}
 memories = pd.DataFrame({{"id": ["m1", "m2"], "content": [TEXT, TEXT], "user_id": TEXT}})
 """
@@ -30,7 +30,7 @@ DISPLAYS = {
         change = Change(action="patch", id="m1", before={"title": TEXT}, after={"title": TEXT + "!"}, reason=TEXT)
         Plan(records=(change,), base_url="https://m/api/v1", user_id="4f0c", key_version=1,
              created_at=datetime(2026, 6, 1, tzinfo=UTC), notes=(TEXT,))""",
-    "card": "HTML(card('Client', {'name': TEXT}))",
+    "card": "HTML(html_card('Client', {'name': TEXT}))",
     "run": """
         HTML(html_of([TEXT], [Outcome(action="patch", row=1, id="m1", status="rejected", http_status=422,
              attempts=1, error=TEXT)], None))""",
