@@ -11,7 +11,7 @@ from memframe.client import Client
 from memframe.client.responses import about
 from memframe.display import html_card
 from memframe.envelope import Codec, Envelope
-from memframe.errors import AccessError, ConfigError, DecisionTimeout, check_kind
+from memframe.errors import AccessError, ConfigError, DecisionTimeout, Hint, check_kind
 from memframe.frames import MEMORY_KINDS, FrameBuilder
 from memframe.wire import GET_CREDENTIALS, AccessRequest, Credentials
 
@@ -180,7 +180,7 @@ def _fetch(client: Client, request_id: str) -> Credentials:
 
 
 _NEXT_STEP = {
-    "pending": "the user has not decided yet; wait_for_decision() waits for it",
+    "pending": "the user has not decided yet",
     "rejected": "the user declined; a new request with a better reason may be asked",
     "revoked": "the user took the approval back; nothing may be read any more, ask again with a new request",
     "approved": "the service still refuses it; ask the operator of the service",
@@ -196,7 +196,11 @@ def with_state(client: Client, request_id: str, refused: AccessError) -> AccessE
         status=refused.status,
         code=refused.code or request.status,
         endpoint=refused.endpoint,
+        hint=_WAIT if request.status == "pending" else None,
     )
+
+
+_WAIT = Hint("wait_for_decision() waits for it", "memframe request wait waits for it")
 
 
 def wait_for_decision(

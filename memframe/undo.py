@@ -24,7 +24,7 @@ from memframe.apply.start import refuse_elsewhere
 from memframe.change import FIELDS, Action, Change, Label, Value, same_value
 from memframe.client.responses import same_id
 from memframe.current import Stored, read_stored
-from memframe.errors import JournalError, PlanError, check_kind
+from memframe.errors import Hint, JournalError, PlanError, check_kind
 from memframe.journal import WRITTEN, Header, Journal, Operation, Shelf
 from memframe.plan import Plan, plan_of
 from memframe.plan.compare import instants
@@ -110,7 +110,8 @@ def _chosen(operations: list[Operation], rows: Iterable[object] | None) -> list[
     unknown = [name_of(op.change) for op in wanted if op.state in {"sending", "unknown"}]
     if unknown:
         raise PlanError(
-            f"nobody knows yet whether {listed(unknown)} was written: resume_run() finds out, then undo"
+            f"it is not known yet whether {listed(unknown)} was written",
+            hint=Hint("resume_run() finds out, then undo", "memframe resume finds out, then undo"),
         )
     return [operation for operation in wanted if operation.state in WRITTEN]
 

@@ -40,7 +40,7 @@ from memframe.apply.start import (
     refuse_elsewhere,
     refuse_repeated,
 )
-from memframe.errors import JournalError, PlanError, check_kind
+from memframe.errors import JournalError, PlanError, check_kind, resume_hint
 from memframe.files import expand_path
 from memframe.journal import KEPT_DAYS, Journal, Operation, Shelf, Standing
 from memframe.plan import Plan
@@ -232,9 +232,9 @@ def _carried_out(job: Job, shelf: Shelf, path: Path) -> Run:
     try:
         verification, stopped = Engine(job).carry_out()
     except BaseException as cut_short:  # Ctrl-C above all: whoever reads of it is told how to go on
-        cut_short.add_note(
-            f"The run stands in its journal: resume_run(access, {str(path)!r}) goes on with it."
-        )
+        hint = resume_hint(path)
+        cut_short.add_note(f"The run is recorded in its journal: {hint.python}.")
+        cut_short.hint = hint  # type: ignore[attr-defined]  # of any exception, for the command line
         raise
     counts = job.books.balance()
     if not (counts["planned"] or counts["unknown"]):

@@ -12,7 +12,7 @@ import pandas as pd
 from msgspec import Struct
 
 from memframe.audit.findings import DTYPES, findings_frame
-from memframe.errors import FrameError
+from memframe.errors import FrameError, Hint
 from memframe.files import writing_privately
 
 FORMAT = "memframe-audit/1"
@@ -65,7 +65,8 @@ def read_audit(path: Path) -> SavedAudit:
     except OSError as error:
         raise FrameError(f"{path} cannot be read ({error.strerror}): check the path.") from error
     except msgspec.DecodeError as error:
-        raise FrameError(f"{path} is no audit that to_json() wrote: {error}") from None
+        written = Hint("Audit.to_json() writes one", "memframe audit --out writes one")
+        raise FrameError(f"{path} is no audit ({error})", hint=written) from None
     if saved.format != FORMAT:
         raise FrameError(f"{path} is a {saved.format}; this version reads {FORMAT}: audit again.")
     return saved

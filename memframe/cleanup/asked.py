@@ -11,7 +11,7 @@ import pandas as pd
 from memframe.audit.findings import CHECKS, PROPOSALS, Check, Proposal
 from memframe.audit.junk.signs import ACTIONS
 from memframe.display import number_of
-from memframe.errors import ConfigError, PlanError
+from memframe.errors import ConfigError, Hint, PlanError
 
 Actions = Iterable[str] | Mapping[str, str] | None
 
@@ -138,5 +138,9 @@ def check_share(findings: pd.DataFrame, deletes: Iterable[str], n_memories: int,
     part = f"{n_told:,} of {number_of(n_memories, 'memory', 'memories')} ({100 * n_told / n_memories:.1f} %)"
     raise PlanError(
         f"{part} would be deleted on wording alone ({checks}), and there may be facts among them: look at these "
-        f"findings and leave out what is to stay, then confirm with max_share={confirmed:g} (now it is {max_share:g})"
+        "findings and leave out what is to stay",
+        hint=Hint(
+            f"then confirm with max_share={confirmed:g}", f"then confirm with --max-share {confirmed:g}"
+        )
+        + f" (now it is {max_share:g})",
     )

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from memframe.errors import JournalError
+from memframe.errors import Hint, JournalError, resume_hint
 from memframe.journal.records import STATUSES, Header
 
 APPLICATION_ID = 0x6D66_726A  # "mfrj", in the head of the file
@@ -45,7 +45,7 @@ def make_file(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
         raise JournalError(
-            f"{path} is there already: resume_run(access, path) goes on with a journal; a new run needs another path"
+            f"{path} is there already", hint=resume_hint(path) + "; a new run needs another path"
         ) from None
     except OSError as fault:
         raise JournalError(
@@ -107,9 +107,12 @@ def never_began(path: Path) -> JournalError:
     )
 
 
+KNOWN_RUNS = Hint("list_runs() shows those of this user", "memframe runs shows those of this user")
+
+
 def absent(path: Path) -> JournalError:
     """Return what to say of a journal that is not there."""
-    return JournalError(f"there is no journal {path}: check the path; list_runs() shows those of this user")
+    return JournalError(f"there is no journal {path}: check the path", hint=KNOWN_RUNS)
 
 
 def damaged(path: Path, how: str) -> JournalError:
@@ -154,7 +157,7 @@ def _refusal(path: Path, fault: sqlite3.Error) -> JournalError:
     for beginning, reason in _REASONS.items():
         if name.startswith(beginning):
             refusal = JournalError(
-                f"the journal {path} cannot be written or read: {reason.words}, then resume_run(access, path)"
+                f"the journal {path} cannot be written or read: {reason.words}; then", hint=resume_hint(path)
             )
             refusal.errno = reason.errno
             return refusal

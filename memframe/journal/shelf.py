@@ -29,7 +29,7 @@ from memframe.client.responses import same_id
 from memframe.errors import ConfigError, JournalError
 from memframe.files import holding, private_folder, writing_privately
 from memframe.frames import TIME_DTYPE
-from memframe.journal.disk import remove
+from memframe.journal.disk import KNOWN_RUNS, remove
 from memframe.journal.file import Journal
 from memframe.journal.records import SETTLED, STATUSES, Header
 from memframe.keystore import Vault, state_folder
@@ -370,9 +370,7 @@ def _entry_at(shelf: Shelf, path: str | os.PathLike[str]) -> dict[str, Any]:
     place, places = _absolute(Path(path).expanduser()), shelf.places()
     entry = _entry(place, places.get(place))
     if entry is None or (place not in places and entry["state"] == "unreadable"):
-        raise JournalError(
-            f"no run is known that has its journal at {path}: list_runs() shows those of this user"
-        )
+        raise JournalError(f"no run is known that has its journal at {path}", hint=KNOWN_RUNS)
     if entry["state"] == "running":
         raise JournalError(
             f"the run of {path} is running in another process: wait until that is done, or end it"

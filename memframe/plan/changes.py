@@ -12,7 +12,7 @@ from memframe.access import Access
 from memframe.change import FIELDS, WRITES, Change, Label, Value, same_value
 from memframe.current import Stored, read_stored
 from memframe.display import number_of
-from memframe.errors import PlanError, check_kind
+from memframe.errors import Hint, PlanError, check_kind
 from memframe.plan.cells import Cell, sendable
 from memframe.plan.compare import instants, is_cut
 from memframe.plan.conflicts import Conflicts, OnConflict, differing
@@ -142,8 +142,11 @@ def check_size(records: Iterable[Change], max_changes: int | None) -> None:
     n_writes = sum(change.action in WRITES for change in records)
     if max_changes is not None and n_writes > max_changes:
         raise PlanError(
-            f"the plan would change {number_of(n_writes, 'row', 'rows')}, max_changes={max_changes:,}: look at "
-            "what was given, or allow more"
+            f"the plan would change {number_of(n_writes, 'row', 'rows')}, and {max_changes:,} are allowed",
+            hint=Hint(
+                "look at what was given, or allow more by max_changes",
+                "look at what was given, or allow more by --max-changes",
+            ),
         )
 
 
@@ -165,7 +168,7 @@ class Settling:
                 fault = "content cannot be cleared: put the text back, or delete the memory instead"
             elif cell.is_null and self.on_null == "raise":
                 fault = (
-                    f"{name} was emptied: say by on_null= what that means, or write memframe.NULL to clear it"
+                    f"{name} was emptied: say by on_null (--on-null) what that means, or write memframe.NULL"
                 )
             if fault and not cell.fault:
                 self.faults.add(row, fault)

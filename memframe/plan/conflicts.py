@@ -10,7 +10,7 @@ import pandas as pd
 
 from memframe.change import Change
 from memframe.display import number_of
-from memframe.errors import PlanError
+from memframe.errors import Hint, PlanError
 from memframe.plan.options import check_option
 from memframe.plan.wording import listed, name_of
 
@@ -61,6 +61,9 @@ class Conflicts:
             said = [f"{name_of(change)}: {change.reason}" for change in self._met]
             raise PlanError(
                 f"{number_of(len(said), 'row conflicts', 'rows conflict')} with what the service "
-                f"holds now: {listed(said, '; ')}. Look at both sides with on_conflict='mark', or decide by "
-                "'mine' or 'theirs'"
+                f"holds now: {listed(said, '; ')}",
+                hint=Hint(
+                    "look at both sides with on_conflict='mark', or decide by 'mine' or 'theirs'",
+                    "look at both sides with --on-conflict mark, or decide by --on-conflict mine or theirs",
+                ),
             )
