@@ -54,7 +54,7 @@ def test_a_user_who_failed_ends_it_with_1(village, settings, tmp_path, monkeypat
         done = call("export", tmp_path / "fleet", "--workers", "1")
     assert done.exit_code == 1
     assert "2 users done, 1 failed, 1 revoked" in done.stdout
-    assert "out of [2J order" in done.stderr
+    assert "out of\\x1b[2J order" in done.stderr
     assert done.stderr.endswith("the same command again does what is missing\n")
 
 

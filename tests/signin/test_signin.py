@@ -121,7 +121,7 @@ def test_existing_requests_are_listed_with_the_newest_first_and_refreshed(way, u
     user.service.decide(older.id, "rejected")
     way.refresh()
     assert {request.id: request.status for request in way.requests}[older.id] == "rejected"
-    assert way.stand.looked_at
+    assert way.snapshot.checked_at
 
 
 def test_memories_and_tags_are_loaded_with_progress(way, user):
@@ -142,7 +142,7 @@ def test_memories_and_tags_are_loaded_with_progress(way, user):
 
 def test_a_stand_shows_nothing_of_what_it_holds(way, user):
     authorized(way, user)
-    assert repr(way.stand) == "<Stand authorized>"
+    assert repr(way.snapshot) == "<SignInState authorized>"
 
 
 def test_settings_that_are_given_make_another_flow(user):
@@ -150,7 +150,7 @@ def test_settings_that_are_given_make_another_flow(user):
     way = mf.SignIn(user.client)
     first = way.authorize(service.client_id, service.client_secret, redirect_uri=service.redirect_uri)
     assert way.authorize() != first
-    way.finish(user.person.authorize(way.stand.address))
+    way.finish(user.person.authorize(way.snapshot.address))
     assert way.state == "authorized"
     way.sign_out()
-    assert way.stand.flow is None
+    assert way.snapshot.flow is None

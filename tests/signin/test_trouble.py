@@ -9,7 +9,7 @@ import pytest
 import memframe as mf
 from memframe.client import Client
 from memframe.secret import Secret
-from memframe.signin.state import TEXTS, Kind, Step, trouble_of
+from memframe.signin.trouble import TEXTS, Kind, Step, trouble_of
 from memframe.wire import (
     CREATE_REQUEST,
     GET_CREDENTIALS,
@@ -73,8 +73,8 @@ def test_a_code_that_was_used_leads_to_a_new_link(way, user):
     fails(way.finish, code)
     assert way.trouble.kind == "used_code"
     assert way.state == "authorizing"
-    assert way.stand.address != first
-    way.finish(user.person.authorize(way.stand.address))
+    assert way.snapshot.address != first
+    way.finish(user.person.authorize(way.snapshot.address))
     assert way.state == "authorized"
 
 
@@ -82,7 +82,7 @@ def test_a_consent_that_is_denied(way, user):
     fails(way.finish, user.person.authorize(way.authorize(), allow=False))
     assert way.trouble.kind == "denied"
     assert way.state == "authorizing"
-    way.finish(user.person.authorize(way.stand.address))
+    way.finish(user.person.authorize(way.snapshot.address))
     assert way.state == "authorized"
 
 
@@ -105,7 +105,7 @@ def test_an_application_that_is_not_known(user):
     fails(way.finish, user.person.authorize(first))
     assert way.trouble.kind == "refused_client"
     assert way.state == "authorizing"
-    assert way.stand.address != first
+    assert way.snapshot.address != first
 
 
 @pytest.mark.parametrize("status", ["rejected", "revoked"])
@@ -274,7 +274,7 @@ def test_whatever_breaks_is_told_and_leaves_one_where_one_was(far_way, user, pro
     assert far_way.state == before
     assert far_way.trouble.step == name
     assert far_way.trouble.text
-    assert far_way.stand.doing is None
+    assert far_way.snapshot.doing is None
 
 
 def test_a_load_that_breaks_off_keeps_nothing(far_way, user, proxy):
