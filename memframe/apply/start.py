@@ -24,7 +24,7 @@ from memframe.display import number_of
 from memframe.envelope import Envelope
 from memframe.errors import ConfigError, Hint, JournalError, PlanError, StalePlanError, resume_hint
 from memframe.journal import Draft, Header, Journal, Note, Shelf
-from memframe.keystore import Vault
+from memframe.keystore import LocalCipher
 from memframe.plan import Plan
 from memframe.plan.wording import counted, listed, name_of, undo_note
 
@@ -83,7 +83,7 @@ def refuse_elsewhere(access: Access, what: str, base_url: str, user_id: str) -> 
         )
 
 
-def refuse_repeated(shelf: Shelf, vault: Vault, plan: Plan) -> None:
+def refuse_repeated(shelf: Shelf, vault: LocalCipher, plan: Plan) -> None:
     """Refuse what an earlier run has begun: carried out by two, a create is there twice.
 
     Raises
@@ -136,7 +136,7 @@ def _giving_up(note: Note) -> Hint:
     )
 
 
-def _in_question(note: Note, vault: Vault, plan: Plan) -> list[Change]:
+def _in_question(note: Note, vault: LocalCipher, plan: Plan) -> list[Change]:
     """What a second run could do once more: creates that were made or may be, other writes that may be."""
     try:
         with Journal.open(note.place, vault) as journal:
@@ -217,7 +217,7 @@ def read_start(access: Access, plan: Plan) -> Start:
     AccessError
         The request is not approved any more.
     """
-    access = access.renewed()
+    access = access.renew()
     refuse_rekeyed(access, plan.key_version)
     ids = [
         memory_id

@@ -32,7 +32,7 @@ from memframe.audit.texts import MAX_CHARACTERS, TEXT_FIELDS, are_too_long
 from memframe.audit.withholding import LOOKING, withhold
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError, check_kind
-from memframe.frames import collector_paused
+from memframe.frames import gc_paused
 
 Workers = Literal["auto", 1, 2]
 """In how many processes an audit runs."""
@@ -88,7 +88,7 @@ def audit_memories(
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     own = all_checks(memories, tags=tags, now=moment)
     functions = _chosen(own, checks)
-    with collector_paused():
+    with gc_paused():
         parts = (
             made_by_two(functions, own, memories)
             if _are_two(workers, len(memories))

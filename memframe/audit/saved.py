@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from memframe.audit.findings import DTYPES, findings_frame
 from memframe.errors import FrameError, Hint
-from memframe.files import writing_privately
+from memframe.files import atomic_file
 
 FORMAT = "memframe-audit/1"
 
@@ -76,7 +76,7 @@ def read_audit(path: Path) -> SavedAudit:
 def writing(path: Path) -> Iterator[BinaryIO]:
     """A file of an audit to write, mode 0600; what keeps it from being written is named."""
     try:
-        with writing_privately(path) as file:
+        with atomic_file(path) as file:
             yield file
     except OSError as error:
         raise FrameError(

@@ -25,7 +25,7 @@ from typing import IO, Any, cast
 import pandas as pd
 
 from memframe.audit.findings import Check
-from memframe.frames import collector_paused
+from memframe.frames import gc_paused
 
 CheckFunction = Callable[[pd.DataFrame], pd.DataFrame]
 """Memories to findings."""
@@ -145,7 +145,7 @@ def beside(memories: pd.DataFrame) -> Iterator[SecondProcess]:
 
 def answer() -> None:
     """What the second process does: make the checks that it is given, and tell what they found."""
-    with os.fdopen(os.dup(1), "wb") as answers, collector_paused():
+    with os.fdopen(os.dup(1), "wb") as answers, gc_paused():
         os.dup2(2, 1)  # nothing that is printed may stand among the findings
         questions = _read(sys.stdin.buffer)
         memories = next(questions)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from memframe.errors import FrameError
-from memframe.frames import without_surrogates
+from memframe.frames import replace_surrogates
 
 TEXT_FIELDS = ("title", "summary", "content")
 """Columns of a frame of memories in which people write; a frame may have fewer of them."""
@@ -51,7 +51,7 @@ def text_column(memories: pd.DataFrame, name: str) -> pa.Array:
     try:
         return _arrow(column)
     except UnicodeEncodeError:
-        return _arrow(pd.Series(without_surrogates({name: column.tolist()})[name], dtype=object))
+        return _arrow(pd.Series(replace_surrogates({name: column.tolist()})[name], dtype=object))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise FrameError(
             f"column {name!r} does not hold text; pass memories as load_memories or load_archive returns them"

@@ -14,7 +14,7 @@ from memframe.cleanup.drafting import draft_of
 from memframe.cleanup.renewal import audit_again
 from memframe.cleanup.rows import Rows
 from memframe.errors import ConfigError, PlanError, check_kind
-from memframe.frames import collector_paused
+from memframe.frames import gc_paused
 from memframe.plan import Plan, plan_of
 from memframe.plan.conflicts import Conflicts, OnConflict
 
@@ -106,7 +106,7 @@ def plan_cleanup(
     related = findings["related_id"].dropna()
     named = rows.read({*findings["id"], *related})
     apart = _changed_pairs(audit.findings)
-    with collector_paused():
+    with gc_paused():
         draft = draft_of(findings, named, rows.memories, taken=asked.taken, apart=apart)
     check_share(findings, draft.deletes, len(rows), max_share)
     writer = Writer(draft, findings)

@@ -21,7 +21,7 @@ from memframe.change import FIELDS, masked
 from memframe.demo.sample_service import SampleService
 from memframe.display import number_of, printable
 from memframe.errors import ConfigError, FrameError
-from memframe.keystore import open_vault
+from memframe.keystore import open_local_cipher
 from memframe.plan.wording import counted, undo_note
 from memframe.progress import ProgressOption
 from memframe.runtime import Runtime
@@ -208,7 +208,7 @@ class _Tour:
         with TemporaryDirectory(prefix="memframe-") as scratch:
             here = Path(scratch)
             access.client.runtime = Runtime(
-                folder=here / "runs", open_vault=partial(open_vault, here, open_keyring=None)
+                folder=here / "runs", open_local_cipher=partial(open_local_cipher, here, open_keyring=None)
             )
             apply = partial(mf.apply_plan, access, progress=self._progress)
             self._step("The plan is applied; each write is recorded before it is sent")

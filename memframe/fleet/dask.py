@@ -30,7 +30,7 @@ from distributed import Client as DaskClient
 from distributed import Future, get_worker
 
 from memframe.client import Client, connect
-from memframe.client.retry import Gate, Pace
+from memframe.client.retry import RateLimiter, SharedRateLimiter
 from memframe.errors import ConfigError, MemframeError, NoAnswerError
 from memframe.fleet.work import FleetUser, UserResult, Work, pack, process_user, unpack
 
@@ -214,7 +214,7 @@ def _process_sealed(user: FleetUser, base_url: str, work: Work, address: bytes |
 def _client_of_worker(base_url: str) -> Client:
     """Return the one client of a worker, with the key of its environment and a rate limit of its own."""
     client = connect(base_url)
-    _WORKER_LIFETIME.enter_context(client.paced(Gate(Pace(MAX_IN_FLIGHT))))
+    _WORKER_LIFETIME.enter_context(client.rate_limited(SharedRateLimiter(RateLimiter(MAX_IN_FLIGHT))))
     return client
 
 

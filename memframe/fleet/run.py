@@ -32,14 +32,13 @@ import pandas as pd
 import pyarrow.parquet as pq
 from msgspec.structs import replace
 
-from memframe.archive.places import naming
+from memframe.archive.places import raise_write_errors
 from memframe.archive.sealing import Reader
 from memframe.audit.findings import findings_frame
 from memframe.client import Client
-from memframe.client.pagination import is_count
-from memframe.client.retry import Gate, Pace
+from memframe.client.retry import RateLimiter, SharedRateLimiter
 from memframe.errors import ConfigError, FrameError, check_kind
-from memframe.files import expand_path, filling_privately, writing_privately
+from memframe.files import atomic_file, atomic_folder, expand_path
 from memframe.fleet.work import (
     DTYPES,
     FINDINGS,
@@ -57,6 +56,7 @@ from memframe.fleet.work import (
     process_user,
     revoked_result,
 )
+from memframe.listing import is_count
 from memframe.progress import Progress, ProgressOption
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def process_in_threads(
     client: Client, users: Iterable[FleetUser], work: Work, *, workers: int
 ) -> Iterator[UserResult]:
     """Yield results in any order. If the caller stops, running users are finished and no others begun."""
-    with client.paced(Gate(Pace(workers))), _pool(workers) as pool:
+    with client.rate_limited(SharedRateLimiter(RateLimiter(workers))), _pool(workers) as pool:
         rest = iter(users)
         running: set[Future[UserResult]] = set()
         while True:
@@ -95,7 +95,7 @@ _OUTCOMES = "outcomes.parquet"
 _PREFIX = "user_id="
 
 _MAX_NAME = 230
-"""Of 255 bytes in a file's name: there are the prefix, and 17 of `filling_privately`."""
+"""Of 255 bytes in a file's name: there are the prefix, and 17 of `atomic_folder`."""
 
 
 class FleetFolder:
@@ -198,14 +198,14 @@ class FleetFolder:
             files = _files_of(kind, result.files)
             if files and user_id is not None:
                 (self.path / kind).mkdir(mode=0o700, exist_ok=True)
-                with filling_privately(self._place(kind, user_id)) as fresh:
+                with atomic_folder(self._place(kind, user_id)) as fresh:
                     for name, data in files.items():
-                        with writing_privately(fresh / name) as file:
+                        with atomic_file(fresh / name) as file:
                             file.write(data)
 
     def write_outcomes(self, outcomes: pd.DataFrame) -> None:
         """Replace the table of outcomes."""
-        with writing_privately(self.path / _OUTCOMES) as file:
+        with atomic_file(self.path / _OUTCOMES) as file:
             outcomes.to_parquet(file, index=False)
 
     def _result_before(self, user: FleetUser, row: Any) -> UserResult:
@@ -272,7 +272,7 @@ def fill_folder(
     """Process the users who are missing in a folder, and record all outcomes."""
     check_kind("client", client, Client)
     folder = FleetFolder(expand_path(path))
-    with naming(folder.path):
+    with raise_write_errors(folder.path):
         folder.prepare(work)
         approved, gone = approved_and_revoked(client.access_requests())
         finished_before = folder.done(approved, work.kinds)

@@ -205,7 +205,7 @@ def attempt(client: Client, user: FleetUser, do: Callable[[Access], UserResult])
         try:
             return do(access)
         finally:
-            client.forget(access.credentials)
+            client.unmask(access.credentials)
     except AccessError as refused:
         return UserResult(user, _status_of(client, user), error=str(refused))
     except MemframeError as error:

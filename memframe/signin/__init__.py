@@ -35,7 +35,7 @@ from memframe.load import load_memories, load_tags
 from memframe.oauth import OAuthFlow
 from memframe.progress import ProgressOption
 from memframe.runtime import Runtime
-from memframe.secret import Secret, closed
+from memframe.secret import Secret, as_secret_if_text
 from memframe.signin.state import DUE, SignInState, State, StepLock
 from memframe.signin.trouble import Step, Trouble, trouble_of
 from memframe.wire import AccessRequest, OAuthTokens
@@ -162,7 +162,7 @@ class SignIn:
         base_url, auth_url : str, optional
             As in `connect`; a client has its own.
         """
-        key = closed(key)
+        key = as_secret_if_text(key)
 
         def sign_in(_: SignInState) -> SignInState:
             if isinstance(key, Client):
@@ -171,7 +171,7 @@ class SignIn:
             else:
                 client = connect_and_sign_in(base_url, api_key=key, auth_url=auth_url)
             return replace(
-                self._initial, state="signed_in", client=client, polling_client=client.without_repeats()
+                self._initial, state="signed_in", client=client, polling_client=client.without_retries()
             )
 
         self._steps.run("sign_in", sign_in)
@@ -213,7 +213,7 @@ class SignIn:
 
         The parameters are those of `OAuthFlow`, which is made once and kept; giving any makes another.
         """
-        client_secret = closed(client_secret)
+        client_secret = as_secret_if_text(client_secret)
 
         def authorize(before: SignInState) -> SignInState:
             flow = _flow(before, client_id, client_secret, auth_url=auth_url, redirect_uri=redirect_uri)
@@ -235,7 +235,7 @@ class SignIn:
         Meanwhile ``snapshot.address`` is the address that the user opens. See `OAuthFlow.run_local`; the other
         parameters are those of `authorize`.
         """
-        client_secret = closed(client_secret)
+        client_secret = as_secret_if_text(client_secret)
 
         def receive(before: SignInState) -> SignInState:
             flow = _flow(before, client_id, client_secret, auth_url=auth_url, redirect_uri=redirect_uri)
@@ -255,7 +255,7 @@ class SignIn:
 
     def finish(self, code_or_redirected_url: str | Secret) -> None:
         """Exchange the code of the address that the user was redirected to."""
-        answer = closed(code_or_redirected_url)
+        answer = as_secret_if_text(code_or_redirected_url)
 
         def finish(before: SignInState) -> SignInState:
             tokens = _require(before.flow).exchange(answer)
