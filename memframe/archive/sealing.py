@@ -487,8 +487,11 @@ def _envelopes(where: object, header: Header, keys: Keys) -> tuple[Envelope, Env
     content_format = keys.codec if seal.content_format == CODEC else seal.content_format
     if content_format is None:
         raise SealError(
-            f"The content of {where} is stored by a codec of your own: pass key=access, of an access that was "
-            "opened with content_format=codec."
+            f"The content of {where} is stored by a codec of your own",
+            hint=Hint(
+                "pass key=access, of an access that was opened with content_format=codec.",
+                "read it in Python, with the codec.",
+            ),
         )
     content = Envelope(
         keys.key, user_id=header.user_id, key_version=seal.key_version, content_format=content_format
@@ -578,7 +581,7 @@ class Reader:
             header = format_of(part).header(part)
             if header is None or header.seal is None:
                 raise SealError(
-                    f"{part} is not sealed, and key= was given: leave key out to read it as it is, unless it should "
+                    f"{part} is not sealed, and a key was given: leave the key out to read it as it is, unless it should "
                     "be sealed; then somebody has exchanged it."
                 )
 

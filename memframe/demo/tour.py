@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
@@ -21,6 +21,7 @@ from memframe.change import FIELDS, masked
 from memframe.demo.sample_service import SampleService
 from memframe.display import number_of, printable
 from memframe.errors import ConfigError, FrameError
+from memframe.files import raise_os_errors_as
 from memframe.keystore import open_local_cipher
 from memframe.plan.wording import counted, undo_note
 from memframe.progress import ProgressOption
@@ -358,14 +359,9 @@ def _files_in(folder: Path) -> Iterator[None]:
                 folder.rmdir()
 
 
-@contextmanager
-def _named_errors(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise ConfigError(
-            f"the folder {folder} cannot be written to ({error.strerror}): choose another with --folder"
-        ) from None
+def _named_errors(folder: Path) -> AbstractContextManager[None]:
+    what = f"the folder {folder} cannot be written to"
+    return raise_os_errors_as(ConfigError, what, "choose another with --folder")
 
 
 def _is_from_tour(folder: Path) -> bool:

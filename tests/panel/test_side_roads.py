@@ -58,14 +58,6 @@ def test_an_address_that_is_unsafe_is_refused_in_words(bare, show):
     assert "base_url" not in seen.text
 
 
-@pytest.mark.parametrize("left_out", ["/api/v1", "/v1"])
-def test_an_address_without_the_path_of_the_api_is_tried_with_it(bare, user, show, left_out):
-    base_url = user.service.base_url
-    seen = signing_in(show, base_url.removesuffix(left_out), user.service.api_key)
-    assert seen.panel.sign_in.client.base_url == base_url
-    assert "Step 2 of 5" in seen.text
-
-
 def test_a_service_that_cannot_be_reached_is_tried_again(bare, user, show, proxy):
     proxy.script(ISSUE_TOKEN, cut, cut, cut)
     seen = signing_in(show, proxy.base_url, user.service.api_key)
@@ -77,16 +69,6 @@ def test_a_service_that_cannot_be_reached_is_tried_again(bare, user, show, proxy
 def test_nothing_pasted(connected):
     connected.click("Continue")
     assert "Fill in “Redirected address, or its code” first" in connected.text
-
-
-def test_an_address_of_another_attempt(connected, user):
-    redirected = user.person.authorize(connected.link)
-    connected.type("Redirected address, or its code", redirected.replace("state=", "state=x"))
-    connected.click("Continue")
-    assert "This address belongs to another attempt." in connected.text
-    connected.type("Redirected address, or its code", redirected)
-    connected.click("Continue")
-    assert "Step 3 of 5" in connected.text
 
 
 def test_a_code_that_was_used(connected, user):
