@@ -581,8 +581,8 @@ class Reader:
             header = format_of(part).header(part)
             if header is None or header.seal is None:
                 raise SealError(
-                    f"{part} is not sealed, and a key was given: leave the key out to read it as it is, unless it should "
-                    "be sealed; then somebody has exchanged it."
+                    f"{part} is not sealed, and a key was given: leave the key out to read it as it is, unless it "
+                    "should be sealed; then somebody has exchanged it."
                 )
 
     def _opener_for(self, header: Header) -> Opener:
