@@ -232,7 +232,7 @@ def test_what_goes_wrong_is_told_and_there_is_a_way_out(open_panel, developer, u
         shown.click("Continue")
 
     answer(address.replace("state=", "state=x"))
-    fails("That address belongs to another attempt", "state-mismatch")
+    fails("This address belongs to another attempt", "state-mismatch")
     answer(person.authorize(shown.link.get_attribute("href"), allow=False))
     fails("The user chose not to allow the connection", "denied")
     answer(address)
