@@ -240,7 +240,7 @@ def test_what_goes_wrong_is_told_and_there_is_a_way_out(open_panel, developer, u
     shown.click("Back")
     shown.click("Connect a user")
     answer(re.search("code=([^&]*)", address)[1])
-    fails("used already, or has expired", "used-code")
+    fails("was already used, or has expired", "used-code")
     answer(person.authorize(shown.link.get_attribute("href")))
     shown.click("Send the request")
     shown.says("Next check")
