@@ -139,7 +139,7 @@ def test_a_task_that_dies_is_a_row_of_a_user_who_failed(client, dask_client, mon
     monkeypatch.setattr(dask, "run_task", lambda member, **options: 1 / 0)
     outcomes = load(client, scheduler=dask_client).outcomes
     assert outcomes.status.tolist() == ["failed"] * 3 + ["revoked"]
-    assert outcomes.error[0].startswith("the task, or what it brought, was lost")
+    assert outcomes.error[0].startswith("the task or its result was lost")
 
 
 def test_a_worker_slows_down_as_long_as_it_lives(monkeypatch):

@@ -19,7 +19,7 @@ from msgspec.structs import asdict
 from memframe.address import is_loopback
 from memframe.cli.options import Group, LocalPath, full_id
 from memframe.display import number_of, printable
-from memframe.errors import ConfigError, ConflictError
+from memframe.errors import ConfigError, ConflictError, NotFoundError
 from memframe.secret import Secret
 from memframe.service import rules
 from memframe.service.app import AppMaker
@@ -472,7 +472,10 @@ def _full_account(deployment: Deployment, given: str) -> str:
     accounts = _accounts(deployment)
     ids = [developer[name] for developer in accounts["developers"] for name in ("id", "client_id")]
     ids += [user["id"] for user in accounts["users"]]
-    return full_id(given, ids, ("account", "accounts"), shown_by="memframe service list")
+    try:
+        return full_id(given, ids, ("account", "accounts"), shown_by="memframe service list")
+    except NotFoundError:
+        return given  # the service's own message says of what kind there is none
 
 
 def _password(*, from_stdin: bool) -> Secret:

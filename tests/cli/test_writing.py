@@ -408,3 +408,12 @@ def test_a_tilde_that_the_shell_left_alone_is_the_home_folder(call, access, memo
     assert call("audit", "--archive=~/edited.jsonl", "--html=~/audit.html").exit_code == 0
     names = {"edited.jsonl", "edits.plan", "edits.journal", "audit.html"}
     assert {path.name for path in home.iterdir()} >= names
+
+
+def test_a_sealed_archive_is_planned_with_the_key_of_a_file(call, access, memories):
+    mf.export_memories(access, "sealed.parquet", sealed=True)
+    Path("key.txt").write_text(access.credentials.encryption_key.reveal())
+    Path("other.txt").write_text("0123456789abcdef" * 4)
+    planned = ("plan", "sealed.parquet", "--request", access.request_id, "--key-file")
+    assert "nothing to do" in call(*planned, "key.txt").stdout
+    assert "does not open" in call(*planned, "other.txt").stderr
