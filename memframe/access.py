@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from memframe.client import Client
 from memframe.client.responses import require_same_id
-from memframe.display import card
+from memframe.display import html_card
 from memframe.envelope import Codec, Envelope
-from memframe.errors import AccessError, ConfigError, DecisionTimeout, check_kind
+from memframe.errors import AccessError, ConfigError, DecisionTimeout, Hint, check_kind
 from memframe.frames import MEMORY_KINDS, FrameBuilder
 from memframe.wire import GET_CREDENTIALS, AccessRequest, Credentials
 
@@ -56,7 +56,7 @@ class Access:
 
     def _repr_html_(self) -> str:
         facts = {"user": self.user_id, "API": self.client.base_url, "request": self.request_id}
-        return card("Access, open", facts | {"key version": self.credentials.key_version})
+        return html_card("Access, open", facts | {"key version": self.credentials.key_version})
 
     @property
     def user_id(self) -> str:
@@ -182,7 +182,7 @@ def _fetch(client: Client, request_id: str) -> Credentials:
 
 
 _NEXT_STEP = {
-    "pending": "the user has not decided yet; wait_for_decision() waits for it",
+    "pending": "the user has not decided yet",
     "rejected": "the user declined; a new request with a better reason may be asked",
     "revoked": "the user took the approval back; nothing may be read any more, ask again with a new request",
     "approved": "the service still refuses it; ask the operator of the service",
@@ -198,7 +198,11 @@ def with_state(client: Client, request_id: str, refused: AccessError) -> AccessE
         status=refused.status,
         code=refused.code or request.status,
         endpoint=refused.endpoint,
+        hint=_WAIT if request.status == "pending" else None,
     )
+
+
+_WAIT = Hint("wait_for_decision() waits for it", "memframe request wait waits for it")
 
 
 def wait_for_decision(

@@ -1,40 +1,67 @@
-"""What people see of things: times and strangers' words in plain text, and calm cards for notebooks.
+"""Show things to people: safe text, times, and HTML that is escaped by type.
 
-Colours are the page's own, and layers over them, so that light and dark themes both do. Secrets need
-nothing here: their text is a mask.
+All HTML of the package is built by `tag`, which escapes whatever is not `Markup` and spells out characters that
+cannot be seen. `notebook_html` adds the stylesheet, whose colours are layers over the page's own, so that light
+and dark themes both work. There are no scripts. Secrets need nothing here: their text is a mask.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from html import escape
+from functools import cache
+from importlib.resources import files
 
+import markupsafe
 from msgspec import Struct
 from msgspec.structs import asdict
+
+Markup = markupsafe.Markup
+"""HTML, whose text is escaped already."""
 
 MAX_PRINTED = 300
 
 NO_FORMULAS = "mathjax_ignore tex2jax_ignore"
-"""Classes that keep a notebook from setting what stands between two dollar signs as a formula: MathJax 3 and 4 know the
-first, MathJax 2 the second. A text that is a formula to MathJax may hide what it says."""
+"""Classes that keep a notebook from setting text between two dollar signs as a formula, which may hide what it says.
+MathJax 3 and 4 know the first, MathJax 2 the second."""
 
-_CARD = "font-size: 13px; line-height: 1.5; max-width: 42rem"
-_GRID = "display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .1em 1.2em; margin-top: .3em"
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls but tab and line end
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # direction of writing
+    "\u200b\u2028\u2029\u2060-\u2064\ufeff"  # no width, other line ends
+    "\ud800-\udfff\U000e0000-\U000e0fff]"  # halves of pairs, tags
+)
+_GAPS = re.compile(r"[ \t\r\n]+")
 
 
-def printable(text: str) -> str:
-    r"""A stranger's text as one line of at most 300 marks, without controls that a terminal would obey.
+def escape_invisible(text: str) -> str:
+    r"""Spell out characters that cannot be seen or that steer a display, as Python would write them.
 
-    >>> printable("done\x1b[2J\nnext")
-    'done [2J next'
+    These are control characters, which a terminal obeys; marks that turn the direction of writing, by which a
+    text can read otherwise than it is; and characters without a shape, in which instructions to a language
+    model hide.
+
+    >>> print(escape_invisible("done\x1b[2J, \u202eeman"))
+    done\x1b[2J, \u202eeman
     """
-    line = "".join(mark if mark.isprintable() else " " for mark in text)
-    return line if len(line) <= MAX_PRINTED else f"{line[: MAX_PRINTED - 1]}…"
+    return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def printable(text: str, max_chars: int = MAX_PRINTED) -> str:
+    r"""Put a stranger's text on one line of at most `max_chars` characters, the invisible ones spelled out.
+
+    >>> print(printable("done\x1b[2J\n  next"))
+    done\x1b[2J next
+    >>> printable("one two three", 8)
+    'one two…'
+    """
+    line = escape_invisible(_GAPS.sub(" ", text[: 4 * max_chars]).strip())
+    return line if len(line) <= max_chars else f"{line[: max_chars - 1].rstrip()}…"
 
 
 def number_of(n_things: int, one: str, many: str) -> str:
-    """A count with its noun.
+    """Write a count with its noun.
 
     >>> number_of(2000, "memory", "memories"), number_of(1, "memory", "memories")
     ('2,000 memories', '1 memory')
@@ -42,35 +69,88 @@ def number_of(n_things: int, one: str, many: str) -> str:
     return f"{n_things:,} {one if n_things == 1 else many}"
 
 
-def moment(at: datetime) -> str:
-    """A time as people read it.
+def format_time(at: datetime) -> str:
+    """Write a time in words, in UTC.
 
-    >>> moment(datetime(2026, 3, 9, 14, 5, tzinfo=UTC))
+    >>> format_time(datetime(2026, 3, 9, 14, 5, tzinfo=UTC))
     '9 March 2026, 14:05 UTC'
     """
     utc = at.astimezone(UTC)
     return f"{utc.day} {utc:%B %Y, %H:%M} UTC"
 
 
-def card(title: str, facts: Mapping[str, object]) -> str:
-    """A title, and what is known of it, as HTML; what is None is left out.
+def tag(name: str, /, *content: object, **attributes: object) -> Markup:
+    """Build an element; content and values of attributes are escaped unless they are `Markup`.
 
-    >>> card("Client", {"API": "<b>"})
-    "<div class='...'><b>Client</b><div style='...'><span ...>API</span><span ...>&lt;b&gt;</span></div></div>"
+    None is left out, of content and of attributes. A keyword ends with an underscore where it is one of Python's;
+    other underscores become hyphens.
+
+    >>> print(tag("td", "a < b", None, tag("br"), class_="n", aria_label='"q"', title=None))
+    <td class="n" aria-label="&#34;q&#34;">a &lt; b<br></td>
     """
-    rows = "".join(
-        f"<span style='opacity: .7'>{escape(name)}</span>"
-        f"<span dir='auto' style='overflow-wrap: anywhere'>{escape(_plain(value))}</span>"
+    given = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{_escaped(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    inside = "".join(_escaped(part) for part in content if part is not None)
+    end = "" if name in _VOID else f"</{name}>"
+    return Markup(f"<{name}{given}>{inside}{end}")
+
+
+_VOID = {"br", "col", "meta"}
+
+
+def _escaped(value: object) -> str:
+    return value if isinstance(value, Markup) else markupsafe.escape(escape_invisible(str(value)))
+
+
+def join(parts: Iterable[object]) -> Markup:
+    """Escape parts, and join them.
+
+    >>> join([tag("b", 1), " < ", tag("b", 2)])
+    Markup('<b>1</b> &lt; <b>2</b>')
+    """
+    return Markup("").join(_escaped(part) for part in parts)
+
+
+def table(heads: Iterable[object], rows: Iterable[Markup], **attributes: object) -> Markup:
+    """Build a table of heads, which are text or ``th`` elements, and of rows, which are ``tr`` elements."""
+    cells = (head if isinstance(head, Markup) else tag("th", head) for head in heads)
+    return tag("table", tag("thead", tag("tr", *cells)), tag("tbody", *rows), **attributes)
+
+
+def notebook_html(*content: object) -> str:
+    """Wrap content for a notebook: with the stylesheet, and without formulas."""
+    return str(tag("div", tag("style", _stylesheet()), *content, class_=f"memframe {NO_FORMULAS}"))
+
+
+@cache
+def _stylesheet() -> Markup:
+    rules = files(__package__).joinpath("display.css").read_text("utf-8")
+    # Three times the class is stronger than the notebook's own rules for tables.
+    return Markup(rules.replace(".memframe", 3 * ".memframe"))
+
+
+def html_card(title: str, facts: Mapping[str, object]) -> str:
+    """Build a card of a title and named facts, for a notebook; facts that are None are left out.
+
+    >>> html_card("Client", {"API": "<b>", "OAuth": None})
+    '<div class="memframe ..."><style>...</style><b>Client</b><div class="facts"><span class="quiet">API</span><span
+    dir="auto">&lt;b&gt;</span></div></div>'
+    """
+    rows = (
+        tag("span", name, class_="quiet") + tag("span", _plain(value), dir="auto")
         for name, value in facts.items()
         if value is not None
     )
-    return f"<div class='{NO_FORMULAS}' style='{_CARD}'><b>{escape(title)}</b><div style='{_GRID}'>{rows}</div></div>"
+    return notebook_html(tag("b", title), tag("div", *rows, class_="facts"))
 
 
-class Shown(Struct, frozen=True):
-    """A record that people look at: fields that are set, in plain words.
+class ReprMixin(Struct, frozen=True):
+    """Give a record a repr and a card of those of its fields that are set.
 
-    >>> class Visit(Shown, frozen=True):
+    >>> class Visit(ReprMixin, frozen=True):
     ...     id: str
     ...     by: str | None = None
     ...     came_at: datetime | None = None
@@ -83,10 +163,9 @@ class Shown(Struct, frozen=True):
         return f"<memframe.{type(self).__name__} {', '.join(facts)}>"
 
     def _repr_html_(self) -> str:
-        return card(
-            type(self).__name__, {name.replace("_", " "): value for name, value in asdict(self).items()}
-        )
+        facts = {name.replace("_", " "): value for name, value in asdict(self).items()}
+        return html_card(type(self).__name__, facts)
 
 
 def _plain(value: object) -> str:
-    return moment(value) if isinstance(value, datetime) else printable(str(value))
+    return format_time(value) if isinstance(value, datetime) else printable(str(value))

@@ -24,14 +24,76 @@
     └── IncompleteRunError     RuntimeError     a run left rows unwritten; carries the run
 
 Catch `MemframeError` for all of them, or the builtin beside the name where code should not know
-memframe. Every message names the thing, the cause and the next step, and never holds a secret.
+memframe. Every message names the thing, the cause and the next step, and never holds a secret; where the
+next step differs between Python and the command line, `MemframeError.hint` has both.
 """
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Hint:
+    """The next step, in the words of each surface.
+
+    Attributes
+    ----------
+    python : str
+        For a caller of the package; it ends the message of the error.
+    shell : str
+        For the command line, which shows it in place of the other.
+
+    Examples
+    --------
+    >>> error = PlanError("the plan deletes 12 memories", hint=Hint("pass confirm=12", "give --confirm 12"))
+    >>> print(error, error.for_shell(), sep="\\n")
+    the plan deletes 12 memories: pass confirm=12
+    the plan deletes 12 memories: give --confirm 12
+    """
+
+    python: str
+    shell: str
+
+    def __add__(self, other: Hint | str) -> Hint:
+        also = Hint(other, other) if isinstance(other, str) else other
+        return Hint(self.python + also.python, self.shell + also.shell)
+
+
+def resume_hint(journal: object) -> Hint:
+    """Return the advice to go on with the run of a journal.
+
+    >>> resume_hint("a b.journal").shell
+    "memframe resume 'a b.journal' goes on with it"
+    """
+    path = str(journal)
+    return Hint(
+        f"resume_run(access, {path!r}) goes on with it",
+        f"memframe resume {shlex.quote(path)} goes on with it",
+    )
+
 
 class MemframeError(Exception):
-    """Base class of all errors that memframe raises on purpose."""
+    """Base class of all errors that memframe raises on purpose.
+
+    Attributes
+    ----------
+    hint : Hint or None
+        The next step, where it is named differently in Python and on the command line.
+    """
+
+    hint: Hint | None = None
+
+    def __init__(self, message: str = "", *, hint: Hint | None = None) -> None:
+        super().__init__(message if hint is None else f"{message}: {hint.python}")
+        if hint is not None:
+            self.hint = hint
+
+    def for_shell(self) -> str:
+        """Return the message with the next step as a command."""
+        text = str(self)
+        return text if self.hint is None else text.removesuffix(self.hint.python) + self.hint.shell
 
 
 class ConfigError(MemframeError, ValueError):
@@ -68,8 +130,8 @@ class OAuthError(MemframeError, ValueError):
         ``no_answer``.
     """
 
-    def __init__(self, message: str, *, code: str) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, code: str, hint: Hint | None = None) -> None:
+        super().__init__(message, hint=hint)
         self.code = code
 
 
@@ -99,8 +161,9 @@ class ServiceError(MemframeError, RuntimeError):
         endpoint: str | None = None,
         detail: str | None = None,
         retry_after_s: float | None = None,
+        hint: Hint | None = None,
     ) -> None:
-        super().__init__(message)
+        super().__init__(message, hint=hint)
         self.status = status
         self.code = code
         self.endpoint = endpoint
@@ -177,8 +240,8 @@ class IncompleteRunError(MemframeError, RuntimeError):
         With the outcome of every row, and the journal to resume from.
     """
 
-    def __init__(self, message: str, *, run: object) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, run: object, hint: Hint | None = None) -> None:
+        super().__init__(message, hint=hint)
         self.run = run
 
 

@@ -27,7 +27,7 @@ from memframe.address import check_redirect_uri
 from memframe.client.responses import Response, decode, read_error_texts, to_service_error
 from memframe.client.transport import FORM_BODY, Transport
 from memframe.display import printable
-from memframe.errors import AuthError, ConfigError, MemframeError, OAuthError
+from memframe.errors import AuthError, ConfigError, Hint, MemframeError, OAuthError
 from memframe.secret import Secret, SecretBytes, as_secret, as_secret_if_text, hide_frames
 from memframe.settings import find_oauth_settings
 from memframe.wire import OAuthTokens
@@ -354,7 +354,11 @@ def await_redirect(
     if not _is_of_this_machine(redirect_uri):
         raise ConfigError(
             f"redirect_uri {redirect_uri} is not an http address of this machine, so no listener can receive its "
-            "answer: use http://127.0.0.1/callback, or paste the redirected address into exchange()"
+            "answer: use http://127.0.0.1/callback",
+            hint=Hint(
+                "or paste the redirected address into exchange()",
+                "or leave out --local and paste the redirected address",
+            ),
         )
     with RedirectListener(redirect_uri, timeout_s, clock) as listener:
         yield listener
@@ -535,9 +539,9 @@ def _print_address(address: str) -> None:
 
 def _required(redirect_uri: str | None) -> str:
     if redirect_uri is None:
+        registered = "set MEMFRAME_REDIRECT_URI to the address that is registered for this client_id"
         raise ConfigError(
-            "redirect_uri is missing: pass the address that is registered for this client_id, or set "
-            "MEMFRAME_REDIRECT_URI"
+            "redirect_uri is missing", hint=Hint(f"pass redirect_uri=..., or {registered}", registered)
         )
     return redirect_uri
 

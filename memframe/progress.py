@@ -1,7 +1,7 @@
 """One progress display for notebook, terminal and script.
 
 In a terminal it is a bar on standard error that is gone when the work is done. In a notebook it is one
-bar with a line of text, drawn anew in place, which ends as a plain statement of what was done: no widget
+bar with a line of text, redrawn in place, which ends as a plain statement of what was done: no widget
 that a saved notebook could not show again, no bar stuck at 0 %, no elapsed time that differs with every run.
 Elsewhere (scripts, logs, tests) there is nothing, unless it is asked for.
 """
@@ -11,26 +11,25 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from html import escape
 from threading import RLock
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
-from memframe.display import NO_FORMULAS
+from memframe.display import NO_FORMULAS, tag
 from memframe.errors import ConfigError
 
 ProgressCallback = Callable[[int, int | None, str], object]
 """``progress(done, total, text)``; ``total`` is None where it is not known."""
 
 ProgressOption = Literal["auto"] | bool | ProgressCallback
-"""What every function that takes a while accepts as ``progress``."""
+"""Values of the argument ``progress``."""
 
 MIN_INTERVAL_S = 0.1
 """Displays are not redrawn more often: each costs more than a row does."""
 
 
 class Progress:
-    """How far some work has come, shown where somebody looks.
+    """Show how far some work has come, in a notebook or terminal.
 
     Parameters
     ----------
@@ -41,7 +40,7 @@ class Progress:
     total : int, optional
         Steps of the whole; can be set later, or never where pages come until there are no more.
     text : str
-        What is being done, such as "Loading memories".
+        Name of the work, such as "Loading memories".
     clock : callable
         Seconds that only grow.
 
@@ -109,10 +108,10 @@ class _Display(Protocol):
 
 class _Nothing:
     def show(self, done: int, total: int | None, text: str) -> None:
-        """Nobody looks."""
+        """Show nothing."""
 
     def end(self, failed: bool) -> None:
-        """There is nothing to end."""
+        """End nothing."""
 
 
 class _Callback(_Nothing):
@@ -124,10 +123,10 @@ class _Callback(_Nothing):
 
 
 class _Bar:
-    """A tqdm bar on standard error."""
+    """Draw a tqdm bar on standard error."""
 
     def __init__(self, total: int | None, text: str) -> None:
-        from tqdm import tqdm  # noqa: PLC0415 - only whoever sees a bar pays for its import
+        from tqdm import tqdm  # noqa: PLC0415 - imported only where a bar is drawn
 
         # miniters=1: each refresh is ours, so tqdm need not guess when to draw.
         self._bar = tqdm(
@@ -144,7 +143,7 @@ class _Bar:
 
 
 class _Line:
-    """One line in a notebook's output, with a bar while it lasts."""
+    """Draw one line in a notebook's output, with a bar until the work ends."""
 
     def __init__(self) -> None:
         from IPython.display import display  # noqa: PLC0415 - imported already where there is a notebook
@@ -157,15 +156,11 @@ class _Line:
     def show(self, done: int, total: int | None, text: str) -> None:
         count = f"{done:,}" if total is None else f"{done:,} of {total:,}"
         self._line = f"{text}: {count}" if text else count
-        of_total = "" if total is None else f" max='{max(total, 1)}' value='{done}'"
-        bar = f"<progress{of_total} style='width: 16em; margin-inline-end: 1em'></progress>"
+        of_total = {} if total is None else {"max": max(total, 1), "value": done}
+        bar = tag("progress", **of_total, style="width: 16em; margin-inline-end: 1em")
         line = f"{self._line} ..."
-        self._write(
-            {
-                "text/plain": line,
-                "text/html": f"<div class='{NO_FORMULAS}' style='font-size: 13px'>{bar}{escape(line)}</div>",
-            }
-        )
+        html = tag("div", bar, line, class_=NO_FORMULAS, style="font-size: 13px")
+        self._write({"text/plain": line, "text/html": html})
 
     def end(self, failed: bool) -> None:
         self._write({"text/plain": f"{self._line} (stopped)" if failed else self._line})
@@ -187,7 +182,7 @@ def _open_display(progress: ProgressOption, total: int | None, text: str) -> _Di
 
 
 def _in_notebook() -> bool:
-    """Whether a kernel runs this code; IPython is asked only if somebody imported it."""
+    """Tell if a kernel runs this code, without importing IPython."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     return hasattr(shell, "kernel")

@@ -30,7 +30,7 @@ import platformdirs
 from msgspec import Struct
 
 from memframe.address import check_redirect_uri, check_url
-from memframe.errors import ConfigError
+from memframe.errors import ConfigError, Hint
 from memframe.secret import Secret, as_secret, as_secret_if_text
 
 Name = Literal["base_url", "auth_url", "api_key", "client_id", "client_secret", "redirect_uri"]
@@ -117,10 +117,9 @@ def require_setting(name: Name, argument: str | Secret | None, sources: Sources)
     """Return the setting from the first source that has it; if none has, say where to put it."""
     found = find_setting(name, argument, sources)
     if found is None:
-        raise ConfigError(
-            f"{name} is not set: pass {name}=..., set the variable {variable_of(name)} in the environment, "
-            f"{_or_kept(name, sources)}.{_fault_of_keyring(name, sources)}"
-        )
+        others = f"set the variable {variable_of(name)} in the environment, "
+        others += f"{_or_kept(name, sources)}.{_fault_of_keyring(name, sources)}"
+        raise ConfigError(f"{name} is not set", hint=Hint(f"pass {name}=..., {others}", others))
     return found
 
 
@@ -428,9 +427,10 @@ def _refuse_elsewhere(secret: Name, address: Name, in_force: str, sources: Sourc
             f"The OS keyring has a {secret} without its {address}: store both with `memframe login`."
         )
     if home.reveal() != in_force:
+        others = f"set {variable_of(secret)}, or run `memframe login` for this address."
         raise ConfigError(
-            f"The {secret} in the OS keyring was stored for {home.reveal()} and is not sent to {in_force}: "
-            f"pass {secret}=..., set {variable_of(secret)}, or run `memframe login` for this address."
+            f"The {secret} in the OS keyring was stored for {home.reveal()} and is not sent to {in_force}",
+            hint=Hint(f"pass {secret}=..., {others}", others),
         )
 
 

@@ -24,7 +24,7 @@ from memframe.address import same_service
 from memframe.apply import Run, StrPath, path_in, refuse_elsewhere
 from memframe.client.responses import same_id
 from memframe.envelope import Envelope
-from memframe.errors import JournalError, PlanError, SealError, check_kind
+from memframe.errors import Hint, JournalError, PlanError, SealError, check_kind
 from memframe.journal import WRITTEN, Header, Journal, Operation, RunDirectory
 from memframe.plan import Plan, plan_of
 from memframe.plan.cells import parse_times
@@ -115,7 +115,8 @@ def _written_operations(operations: list[Operation], rows: Iterable[object] | No
     unknown = [op.change.label for op in wanted if op.status == "unknown"]
     if unknown:
         raise PlanError(
-            f"nobody knows yet whether {list_some(unknown)} was written: resume_run() finds out, then undo"
+            f"it is not known yet whether {list_some(unknown)} was written",
+            hint=Hint("resume_run() finds out, then undo", "memframe resume finds out, then undo"),
         )
     return [operation for operation in wanted if operation.state in WRITTEN]
 

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import force_setattr
 
-from memframe.display import Shown
+from memframe.display import ReprMixin
 from memframe.secret import Secret, SecretBytes, secret_to_wire
 
 Status = Literal["pending", "approved", "rejected", "revoked"]
@@ -126,7 +126,7 @@ class AccessRequestCreate(Struct, frozen=True):
     reason: str = ""
 
 
-class AccessRequest(Shown, frozen=True, kw_only=True):
+class AccessRequest(ReprMixin, frozen=True, kw_only=True):
     """A request to one user's memories, and what the user decided.
 
     Attributes
@@ -165,7 +165,7 @@ class AccessRequestList(Struct, frozen=True):
     next_cursor: str | None = None
 
 
-class Credentials(Shown, frozen=True):
+class Credentials(ReprMixin, frozen=True):
     """The keys to one approved user's memories.
 
     Attributes

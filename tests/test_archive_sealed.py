@@ -316,7 +316,7 @@ def strip_seal(path):
     ("change", "says"),
     [
         (strip_code, "has no authentication code: it was taken away, or an older version"),
-        (strip_seal, "is not sealed, and key= was given: leave key out"),
+        (strip_seal, "is not sealed, and a key was given: leave the key out"),
     ],
 )
 def test_taking_the_seal_away_is_noticed(tmp_path, sample_access, change, says):

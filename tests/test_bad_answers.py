@@ -338,7 +338,7 @@ def test_a_refusal_is_told_without_what_it_repeats(case, stranger):
 
 
 REQUEST_STATES = {
-    "pending": "the user has not decided yet; wait_for_decision",
+    "pending": "the user has not decided yet: wait_for_decision",
     "rejected": "the user declined; a new request",
     "revoked": "took the approval back.*ask again with a new request",
     "approved": "still refuses it; ask the operator",

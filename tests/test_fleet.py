@@ -95,9 +95,12 @@ def test_one_who_took_the_approval_back_is_a_row_and_others_are_none(village, cl
     outcomes = load(client).outcomes
     _, _, _, dan, eve, fay = village.people
     assert by_user(outcomes).loc[fay.user_id, "status"] == "revoked"
-    assert "should go" in by_user(outcomes).loc[fay.user_id, "error"]
+    assert "should be deleted" in by_user(outcomes).loc[fay.user_id, "error"]
     assert not {dan.user_id, eve.user_id} & {*outcomes.user_id}
     assert outcomes.dtypes.astype(str).tolist() == ["str", "str", "str", "int64", "str"]
+
+
+USER_ID = "5f0c9b1e-0000-4000-8000-00000000000a"
 
 
 def test_of_several_requests_the_newest_approved_one_counts():
@@ -108,15 +111,17 @@ def test_of_several_requests_the_newest_approved_one_counts():
         )
 
     requests = [
-        request("r1", "approved", "u1", 3),
-        request("r2", "approved", "U1", 1),
-        request("r3", "revoked", "u1", 5),
+        request("r1", "approved", USER_ID, 3),
+        request("r2", "approved", USER_ID.upper(), 1),
+        request("r3", "revoked", USER_ID, 5),
         request("r4", "revoked", "u2", None),
         request("r5", "pending", "u3", 1),
         request("r6", "approved", None, 1),
+        request("r7", "approved", "ada", 1),
+        request("r8", "approved", "Ada", 1),  # no UUID, so somebody else
     ]
     approved, revoked = approved_and_revoked(requests)
-    assert [member.request_id for member in approved] == ["r1", "r6"]
+    assert [member.request_id for member in approved] == ["r1", "r6", "r7", "r8"]
     assert [member.request_id for member in revoked] == ["r4"]
 
 
@@ -264,19 +269,19 @@ def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path, client, approved):
 def test_a_run_that_ends_early_keeps_what_came_of_it(tmp_path, client, approved, monkeypatch):
     from memframe.fleet.run import FleetFolder  # noqa: PLC0415
 
-    land, landed = FleetFolder.land, []
+    save, saved = FleetFolder.save, []
 
-    def full(folder, haul):
-        if landed:
+    def full(folder, result):
+        if saved:
             raise OSError(28, "No space left on device")
-        landed.append(haul.member.user_id)
-        land(folder, haul)
+        saved.append(result.user.user_id)
+        save(folder, result)
 
-    monkeypatch.setattr(FleetFolder, "land", full)
+    monkeypatch.setattr(FleetFolder, "save", full)
     with pytest.raises(FrameError, match=r"fleet cannot be written \(No space left"):
         export(client, tmp_path / "fleet")
     outcomes = FleetFolder(tmp_path / "fleet").outcomes
-    assert outcomes[outcomes.status == "done"].user_id.tolist() == landed
+    assert outcomes[outcomes.status == "done"].user_id.tolist() == saved
 
 
 def test_an_id_that_is_a_path_stays_in_the_folder(tmp_path, stranger):

@@ -86,7 +86,7 @@ def test_a_cluster_is_given_to_the_command_by_its_address(tmp_path, village, das
 
 def test_dask_does_not_read_the_stacks_of_tasks_that_wait(client, dask_client):
     load(client, scheduler=dask_client)
-    assert dask_client.profile(key="carried_out")["count"] == 0
+    assert dask_client.profile(key="run_task")["count"] == 0
 
 
 # Trouble
@@ -107,7 +107,7 @@ def test_who_is_done_is_brought_home_while_others_are_at_work(village, dask_clie
     ):
         proxy.script(wire.LIST_MEMORIES, passed, passed, held)
         approved, _ = approved_and_revoked(client.access_requests())
-        hauls = dask.on_cluster(dask_client, client, approved[:3], Work(table=True))
+        hauls = dask.process_on_cluster(dask_client, client, approved[:3], Work(table=True))
         home = [next(hauls), next(hauls)]
         others_are_home.set()
         home += hauls
@@ -122,7 +122,7 @@ def test_a_scheduler_that_goes_away_is_told_of(client, dask_client, monkeypatch,
 
     monkeypatch.setattr(DaskClient, "gather", gather)
     with pytest.raises(
-        NoAnswerError, match=r"scheduler of the cluster, tcp://127\.0\.0\.1:\d+, does not answer"
+        NoAnswerError, match=r"scheduler of the cluster, tcp://127\.0\.0\.1:\d+, no longer answers"
     ):
         load(client, scheduler=dask_client)
 
@@ -136,10 +136,10 @@ def test_a_client_that_is_closed_is_refused(client):
 
 
 def test_a_task_that_dies_is_a_row_of_a_user_who_failed(client, dask_client, monkeypatch):
-    monkeypatch.setattr(dask, "carried_out", lambda member, **options: 1 / 0)
+    monkeypatch.setattr(dask, "run_task", lambda member, **options: 1 / 0)
     outcomes = load(client, scheduler=dask_client).outcomes
     assert outcomes.status.tolist() == ["failed"] * 3 + ["revoked"]
-    assert outcomes.error[0].startswith("the task, or what it brought, was lost")
+    assert outcomes.error[0].startswith("the task or its result was lost")
 
 
 def test_a_worker_slows_down_as_long_as_it_lives(monkeypatch):
@@ -186,9 +186,9 @@ def brought(monkeypatch):
     gather = DaskClient.gather
 
     def recorded(dask_client, *futures, **options):
-        letters = gather(dask_client, *futures, **options)
-        brought.extend(letters)
-        return letters
+        messages = gather(dask_client, *futures, **options)
+        brought.extend(messages)
+        return messages
 
     monkeypatch.setattr(DaskClient, "gather", recorded)
     return brought
@@ -198,16 +198,16 @@ def brought(monkeypatch):
 def test_what_workers_bring_is_sealed_unless_plaintext_is_asked_for(client, dask_client, brought, plaintext):
     fleet = load(client, scheduler=dask_client, plaintext=plaintext)
     assert len(fleet.memories) == 3 * N_ROWS
-    assert [b"content_error" in letter for letter in brought] == [plaintext] * 3
+    assert [b"content_error" in message for message in brought] == [plaintext] * 3
 
 
 def test_findings_are_sealed_on_their_way_too(tmp_path, client, dask_client, brought):
     folder = mf.audit_fleet(client, tmp_path / "fleet", scheduler=dask_client, progress=False)
     assert len(folder.findings) > 0
-    assert [b"PAR1" in letter for letter in brought] == [False] * 3
+    assert [b"PAR1" in message for message in brought] == [False] * 3
 
 
-def test_a_letter_that_is_damaged_is_a_row_of_a_user_who_failed(client, dask_client, monkeypatch):
+def test_a_message_that_is_damaged_is_a_row_of_a_user_who_failed(client, dask_client, monkeypatch):
     gather = DaskClient.gather
 
     def spoilt(dask_client, *futures, **options):
@@ -217,7 +217,9 @@ def test_a_letter_that_is_damaged_is_a_row_of_a_user_who_failed(client, dask_cli
     monkeypatch.setattr(DaskClient, "gather", spoilt)
     outcomes = load(client, scheduler=dask_client).outcomes
     assert sorted(outcomes.status) == ["done", "done", "failed", "revoked"]
-    assert "what it brought, was lost on the cluster" in outcomes.error[outcomes.status == "failed"].item()
+    assert (
+        "the task or its result was lost on the cluster" in outcomes.error[outcomes.status == "failed"].item()
+    )
 
 
 def test_a_cluster_asks_no_more_of_a_service_than_threads_do(village, dask_client):
@@ -269,7 +271,7 @@ def test_a_cluster_in_the_open_is_refused(scheduler, workers, is_refused):
     if not is_refused:
         dask._refuse_open_network(seen)
         return
-    with pytest.raises(ConfigError, match=r"speaks to \w+://[\w.]+:\d in the open: give it TLS"):
+    with pytest.raises(ConfigError, match=r"uses \w+://[\w.]+:\d without encryption: give it TLS"):
         dask._refuse_open_network(seen)
 
 

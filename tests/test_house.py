@@ -66,6 +66,7 @@ ROOM_OF_LIBRARY = {
     "uvicorn": {"service"},
     "oauthlib": {"service"},
     "jinja2": {"service"},
+    "markupsafe": {"display", "service"},
     "joserfc": {"service"},
     "argon2": {"service"},
 }

@@ -121,4 +121,4 @@ def test_a_notebook_shows_a_bar_and_keeps_one_line_of_text_that_tells_the_end():
         {"text/plain": "Loading memories: 1,200"},
         {"text/plain": "Writing: 2 of 9 (stopped)"},
     ]
-    assert "<progress max='9' value='2'" in "".join(bars)
+    assert '<progress max="9" value="2"' in "".join(bars)

@@ -83,7 +83,7 @@ def test_in_a_notebook(environment):
     exec(BLOCKS[4], names)  # noqa: S102 - the README's own code
     assert shown == [names["panel"]]
     assert names["panel"].wait(20)
-    assert names["panel"].way.client.base_url == environment.service.base_url
+    assert names["panel"].sign_in.client.base_url == environment.service.base_url
     names["panel"].close()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import math
+import shlex
 import warnings
 from collections.abc import Iterator
 from functools import cache
@@ -19,7 +20,7 @@ from memframe.client.responses import same_id
 from memframe.client.validation import refuse_unsendable
 from memframe.display import number_of
 from memframe.envelope import Envelope
-from memframe.errors import ConfigError, JournalError, PlanError, StalePlanError
+from memframe.errors import ConfigError, Hint, JournalError, PlanError, StalePlanError, resume_hint
 from memframe.journal import Entry, Header, Journal, RunDirectory, RunNote
 from memframe.keystore import LocalCipher
 from memframe.plan import Plan
@@ -52,11 +53,15 @@ def check_plan(access: Access, plan: Plan, confirm: object) -> None:
     n_deletes = plan.counts.get("delete", 0)
     if confirm is None and n_deletes:
         memories = number_of(n_deletes, "memory", "memories")
-        note = f". {plan.undo_note}" if plan.undo_note else ""
-        raise PlanError(f"the plan deletes {memories}: pass confirm={n_deletes} to go on{note}")
+        raise PlanError(
+            f"the plan deletes {memories}",
+            hint=Hint(f"pass confirm={n_deletes} to go on. ", f"give --confirm {n_deletes} to go on. ")
+            + (plan.undo_note or ""),
+        )
     if confirm is not None and (confirm != n_deletes or isinstance(confirm, bool)):
         raise PlanError(
-            f"confirm={confirm!r}, but the plan deletes {n_deletes:,}: look at plan.changes once more"
+            f"the plan deletes {n_deletes:,}, and {confirm!r} was confirmed",
+            hint=Hint("look at plan.changes once more", "look at the plan once more"),
         )
 
 
@@ -89,38 +94,45 @@ def refuse_repeated(directory: RunDirectory, cipher: LocalCipher, plan: Plan) ->
     """
     begun = directory.of_plan(plan.id)
     if begun is not None:
-        raise PlanError(_begun_already(begun))
+        raise _begun_already(begun)
     mine = {_target_key(change) for change in plan.writes}
     for note in directory.unfinished(plan.base_url, plan.user_id):
         shared = [change for change in _unsettled_changes(note, cipher, plan) if _target_key(change) in mine]
         if shared:
             raise PlanError(
                 f"an earlier run was cut short, and {len(shared):,} changes of this plan were or may be made by it, "
-                f"such as {shared[0].label}: resume_run(access, {str(note.place)!r}) first; or "
-                f"{_giving_up(note)}, if they may be there twice"
+                f"such as {shared[0].label}",
+                hint=resume_hint(note.place) + "; or " + _giving_up(note) + ", if they may be there twice",
             )
 
 
-def _begun_already(note: RunNote) -> str:
+def _begun_already(note: RunNote) -> PlanError:
     begun = "this plan was carried out or begun already"
     if note.is_purged:
-        return f"{begun}, and its journal was purged since, as the run was finished: a new plan does it once more"
+        return PlanError(
+            f"{begun}, and its journal was purged since, as the run was finished: a new plan does it once more"
+        )
     if note.journal is None:
-        return (
-            f"{begun}, and the note {note.file} does not say any more where the journal of run {note.run_id} is: "
-            f"resume_run(access, path) with its path goes on; {_giving_up(note)}"
+        return PlanError(
+            f"{begun}, and the note {note.file} does not say any more where the journal of run {note.run_id} is",
+            hint=resume_hint("PATH") + "; " + _giving_up(note),
         )
     if note.journal.exists():
-        return f"{begun}: resume_run(access, {str(note.journal)!r}) goes on with it, and a new plan does it once more"
-    return (
-        f"{begun}, and its journal is not at {note.journal}: bring it back, such as by plugging in its disk, and "
-        f"resume_run(access, {str(note.journal)!r}) goes on; if it is gone for good, look at the memories first, as "
-        f"all or part of it was written; then {_giving_up(note)}"
+        return PlanError(begun, hint=resume_hint(note.journal) + ", and a new plan does it once more")
+    return PlanError(
+        f"{begun}, and its journal is not at {note.journal}: bring it back, such as by plugging in its disk",
+        hint=resume_hint(note.journal)
+        + "; if it is gone for good, look at the memories first, as all or part of it was written; then "
+        + _giving_up(note),
     )
 
 
-def _giving_up(note: RunNote) -> str:
-    return f"purge_runs(journals=[{str(note.place)!r}]) gives that run up"
+def _giving_up(note: RunNote) -> Hint:
+    path = str(note.place)
+    return Hint(
+        f"purge_runs(journals=[{path!r}]) gives that run up",
+        f"memframe runs --forget {shlex.quote(path)} gives that run up",
+    )
 
 
 def _unsettled_changes(note: RunNote, cipher: LocalCipher, plan: Plan) -> list[Change]:
@@ -154,8 +166,11 @@ def _unreadable(note: RunNote, plan: Plan, fault: JournalError) -> JournalError:
     else:
         what = f"its journal cannot be read ({fault}): move it to another folder, or restore a copy of it"
     refusal = JournalError(
-        f"a run {whose} was cut short, and {what}. resume_run(access, path) goes on with it; "
-        f"{_giving_up(note)}, though what it has written may then be written twice"
+        f"a run {whose} was cut short, and {what}",
+        hint=resume_hint("PATH")
+        + "; "
+        + _giving_up(note)
+        + ", though what it has written may then be written twice",
     )
     refusal.errno = fault.errno
     return refusal

@@ -10,7 +10,7 @@ import pandas as pd
 from msgspec import Struct
 
 from memframe.display import printable
-from memframe.errors import IncompleteRunError, MemframeError, StalePlanError
+from memframe.errors import Hint, IncompleteRunError, MemframeError, StalePlanError, resume_hint
 from memframe.journal import STATUSES, WRITTEN, Operation
 from memframe.plan.change import list_some
 from memframe.plan.render import render_run_html
@@ -136,26 +136,32 @@ class Run(Struct, frozen=True, kw_only=True):
             It counts what is left, names the first rows and says how to go on.
         """
         if not self.is_complete:
-            raise IncompleteRunError(f"{'; '.join(self._summary())}. {self._advice}", run=self)
+            raise IncompleteRunError("; ".join(self._summary()), run=self, hint=self._advice)
 
     @property
     def _unwritten(self) -> list[Operation]:
         return [result for result in self.results if result.status not in WRITTEN]
 
     @property
-    def _advice(self) -> str:
+    def _advice(self) -> Hint:
         if isinstance(self.stopped, StalePlanError) and self.verification.unlike:
-            return (
-                "What was still sealed with the former key only that one opens: keep it, open the access again, and "
-                "plan_reseal(access, old_keys=[former.credentials.encryption_key]) seals it with the newest"
+            keep = "what was still sealed with the former key only that one opens: keep it, "
+            return Hint(
+                f"{keep}open the access again, and plan_reseal(access, old_keys=[former.credentials.encryption_key]) "
+                "seals it with the newest",
+                f"{keep}and memframe reseal --old-keys FILE seals it with the newest",
             )
         if self.verification.undone:
-            return "The run was undone since; a new plan does it once more"
+            return Hint(*["the run was undone since; a new plan does it once more"] * 2)
         if {"planned", "unknown"} & {result.status for result in self.results}:
-            return f"resume_run(access, {str(self.journal)!r}) goes on"
+            return resume_hint(self.journal)
         if self._unwritten:
-            return "run.outcomes says why; make a new plan for what is to be written still"
-        return "All was written: look at these memories before you write more; run.verification has their ids"
+            return (
+                Hint("run.outcomes says why", "--json says why")
+                + "; make a new plan for what is still to be written"
+            )
+        look = "all was written: look at these memories before you write more; "
+        return Hint(f"{look}run.verification has their ids", f"{look}--json has their ids")
 
     def _summary(self) -> list[str]:
         if not self.results:

@@ -25,7 +25,7 @@ from memframe.apply.preflight import (
 from memframe.apply.reconcile import read_fingerprints, update_baseline
 from memframe.apply.run import Run
 from memframe.display import number_of
-from memframe.errors import JournalError, PlanError, check_kind
+from memframe.errors import JournalError, PlanError, check_kind, resume_hint
 from memframe.files import expand_path
 from memframe.journal import KEPT_DAYS, WRITTEN, Journal, Operation, RunDirectory
 from memframe.plan import Plan, plan_changes
@@ -215,9 +215,9 @@ def _carry_out(job: Job, access: Access, directory: RunDirectory, path: Path) ->
     try:
         verification, current, stopped = Engine(job).run()
     except BaseException as cut_short:  # Ctrl-C above all: its traceback says how to go on
-        cut_short.add_note(
-            f"The run stands in its journal: resume_run(access, {str(path)!r}) goes on with it."
-        )
+        hint = resume_hint(path)
+        cut_short.add_note(f"The run is recorded in its journal: {hint.python}.")
+        cut_short.hint = hint  # type: ignore[attr-defined]  # of any exception, for the command line
         raise
     update_baseline(access, job.log.with_state(*WRITTEN), current)
     counts = job.log.balance()

@@ -51,7 +51,7 @@ from memframe.client.validation import memory_query
 from memframe.display import number_of
 from memframe.envelope import Codec, Envelope
 from memframe.envelope.detect import OWN
-from memframe.errors import FrameError, SealError
+from memframe.errors import FrameError, Hint, SealError
 from memframe.files import atomic_file
 from memframe.frames import NAMES, TEXT
 from memframe.listing import MemoryPages
@@ -93,7 +93,11 @@ def keys_for(where: object, header: Header, key: Key | None) -> Keys:
     assert seal is not None  # noqa: S101 - for the type checker: only sealed archives are opened
     if key is None:
         raise SealError(
-            f"{_described(where, header, seal)}: pass key=, the Access to that user or its encryption_key."
+            _described(where, header, seal),
+            hint=Hint(
+                "pass key=, the Access to that user or its encryption_key.",
+                "give the user's --request, or the encryption_key in a --key-file.",
+            ),
         )
     if isinstance(key, Access):
         found = key.envelope.content_format
@@ -117,8 +121,11 @@ def _check_key(where: object, header: Header, seal: Seal, credentials: Credentia
         )
     if credentials.key_version != seal.key_version:
         raise SealError(
-            f"{_described(where, header, seal)}, and these credentials hold key_version {credentials.key_version}: "
-            f"pass the older key as key={{{seal.key_version}: ...}}, or export the archive again."
+            f"{_described(where, header, seal)}, and these credentials hold key_version {credentials.key_version}",
+            hint=Hint(
+                f"pass the older key as key={{{seal.key_version}: ...}}", "give the older key in a --key-file"
+            )
+            + ", or export the archive again.",
         )
     return credentials.encryption_key
 
@@ -472,13 +479,19 @@ def _envelopes(where: object, header: Header, keys: Keys) -> tuple[Envelope, Env
     if own.open_many([seal.check]).errors:
         raise SealError(
             f"This key does not open {where}, which is sealed with key_version {seal.key_version} of user "
-            f"{header.user_id}: pass that key, or an Access to that user."
+            f"{header.user_id}",
+            hint=Hint(
+                "pass that key, or an Access to that user.", "give that key, or the --request of that user."
+            ),
         )
     content_format = keys.codec if seal.content_format == CODEC else seal.content_format
     if content_format is None:
         raise SealError(
-            f"The content of {where} is stored by a codec of your own: pass key=access, of an access that was "
-            "opened with content_format=codec."
+            f"The content of {where} is stored by a codec of your own",
+            hint=Hint(
+                "pass key=access, of an access that was opened with content_format=codec.",
+                "read it in Python, with the codec.",
+            ),
         )
     content = Envelope(
         keys.key, user_id=header.user_id, key_version=seal.key_version, content_format=content_format
@@ -568,8 +581,8 @@ class Reader:
             header = format_of(part).header(part)
             if header is None or header.seal is None:
                 raise SealError(
-                    f"{part} is not sealed, and key= was given: leave key out to read it as it is, unless it should "
-                    "be sealed; then somebody has exchanged it."
+                    f"{part} is not sealed, and a key was given: leave the key out to read it as it is, unless it "
+                    "should be sealed; then somebody has exchanged it."
                 )
 
     def _opener_for(self, header: Header) -> Opener:

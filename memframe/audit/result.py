@@ -22,7 +22,7 @@ from memframe.audit.findings import CHECKS, DTYPES, SEVERITIES, are_figures, fin
 from memframe.audit.judge import Judgement, no_judgement
 from memframe.audit.text import with_all_columns
 from memframe.display import number_of
-from memframe.errors import ConfigError, FrameError, check_kind
+from memframe.errors import ConfigError, FrameError, Hint, check_kind
 from memframe.files import atomic_file, expand_path
 from memframe.report.summary import Count, brief_html, counts_of, details, headline, proposals, worst_of
 
@@ -124,7 +124,8 @@ def read_audit(path: Path) -> SavedAudit:
     except OSError as error:
         raise FrameError(f"{path} cannot be read ({error.strerror}): check the path.") from error
     except msgspec.DecodeError as error:
-        raise FrameError(f"{path} is no audit that to_json() wrote: {error}") from None
+        written = Hint("Audit.to_json() writes one", "memframe audit --out writes one")
+        raise FrameError(f"{path} is no audit ({error})", hint=written) from None
     if saved.format != FORMAT:
         raise FrameError(f"{path} is a {saved.format}; this version reads {FORMAT}: audit again.")
     return saved

@@ -19,7 +19,7 @@ from memframe.audit.judge import JUDGED
 from memframe.audit.junk import ACTIONS
 from memframe.audit.result import findings_of, read_audit
 from memframe.display import number_of
-from memframe.errors import ConfigError, PlanError
+from memframe.errors import ConfigError, Hint, PlanError
 from memframe.files import expand_path
 from memframe.load import load_memories, load_tags
 
@@ -150,7 +150,11 @@ def check_share(findings: pd.DataFrame, deletes: Iterable[str], n_memories: int,
     part = f"{n_told:,} of {number_of(n_memories, 'memory', 'memories')} ({100 * n_told / n_memories:.1f} %)"
     raise PlanError(
         f"{part} would be deleted on wording alone ({checks}), and there may be facts among them: look at these "
-        f"findings and leave out what is to stay, then confirm with max_share={confirmed:g} (now it is {max_share:g})"
+        "findings and leave out what is to stay",
+        hint=Hint(
+            f"then confirm with max_share={confirmed:g}", f"then confirm with --max-share {confirmed:g}"
+        )
+        + f" (now it is {max_share:g})",
     )
 
 

@@ -7,7 +7,6 @@ found what `--fail-on` names.
 
 from __future__ import annotations
 
-import re
 from importlib import import_module
 from typing import Any
 
@@ -17,20 +16,20 @@ from memframe.cli.options import Group
 from memframe.errors import AccessError, AuthError, ConfigError, MemframeError, StalePlanError
 
 COMMANDS = {
-    "demo": "memframe.cli.demo:take_tour",
-    "login": "memframe.cli.connect:log_in",
-    "request": "memframe.cli.connect:access_requests",
-    "export": "memframe.cli.read:export_all",
-    "plan": "memframe.cli.write:plan_edits",
-    "apply": "memframe.cli.write:carry_out",
-    "resume": "memframe.cli.write:go_on",
-    "undo": "memframe.cli.write:plan_back",
-    "reseal": "memframe.cli.write:plan_newest_seal",
-    "runs": "memframe.cli.write:show_runs",
-    "fleet": "memframe.cli.fleet:on_every_user",
-    "audit": "memframe.cli.read:audit_all",
-    "report": "memframe.cli.read:report_all",
-    "serve": "memframe.cli.serve:run_service",
+    "demo": "memframe.cli.demo:demo_command",
+    "login": "memframe.cli.connect:login_command",
+    "request": "memframe.cli.connect:request_group",
+    "export": "memframe.cli.read:export_command",
+    "plan": "memframe.cli.write:plan_command",
+    "apply": "memframe.cli.write:apply_command",
+    "resume": "memframe.cli.write:resume_command",
+    "undo": "memframe.cli.write:undo_command",
+    "reseal": "memframe.cli.write:reseal_command",
+    "runs": "memframe.cli.write:runs_command",
+    "fleet": "memframe.cli.fleet:fleet_group",
+    "audit": "memframe.cli.read:audit_command",
+    "report": "memframe.cli.read:report_command",
+    "serve": "memframe.cli.serve:serve_command",
     "service": "memframe.cli.serve:service",
 }
 """Each command, and the module and name that are loaded once it is asked for."""
@@ -58,9 +57,9 @@ class Commands(Group):
         except MemframeError as error:
             raise Failed(error) from None
         except KeyboardInterrupt as stopped:
-            if advice := getattr(stopped, "__notes__", None):
-                raise click.ClickException(f"stopped. {for_a_shell(' '.join(advice))}") from None
-            raise  # click itself ends with a word
+            if hint := getattr(stopped, "hint", None):
+                raise click.ClickException(f"stopped: {hint.shell}") from None
+            raise  # click ends with a word of its own
         except BrokenPipeError:
             raise  # click itself ends quietly where the reader of a pipe has gone
         except OSError as error:
@@ -75,47 +74,8 @@ class Failed(click.ClickException):
     """An error as click ends with it: its message, and its exit code."""
 
     def __init__(self, error: MemframeError) -> None:
-        super().__init__(for_a_shell(str(error)))
+        super().__init__(error.for_shell())
         self.exit_code = next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1)  # type: ignore[misc]  # click sets it on instances, too
-
-
-_FOR_A_SHELL = {
-    r"pass confirm=([\d,]+)": r"give --confirm \1",
-    r"\bconfirm=(\d+)": r"--confirm \1",
-    r"\blook at plan\.changes": "look at the plan",
-    r"\bmax_changes=([\d,]+)": r"--max-changes \1",
-    r"\bmax_share=([\d.]+)": r"--max-share \1",
-    r"\bon_conflict='(\w+)'": r"--on-conflict \1",
-    r"\bon_null= what that means, or write memframe\.NULL to clear it": "--on-null what that means",
-    r"\bencrypt=False\b": "--plaintext",
-    r"\bresume_run\(access, (?:'(.+?)'|path)\)": r"memframe resume \1",
-    r"\bresume_run\(\)": "memframe resume",
-    r"\blist_runs\(\)": "memframe runs",
-    r"\bpurge_runs\(journals=\['(.+?)'\]\)": r"memframe runs --forget \1",
-    r"\bwait_for_decision\(\)": "memframe request wait",
-    r"\bpass (\w+)=\.\.\., ": "",
-    r"\bpass the address that is registered for this client_id, or set": "set",
-    r"\bpass key=, the Access to that user or its encryption_key": "give the user's --request, or the "
-    "encryption_key in a --key-file",
-    r"\bpass the older key as key=\{\d+: \.\.\.\}": "give the older key in a --key-file",
-    r"\bpass that key, or an Access to that user": "give that key, or the --request of that user",
-    r"\bpaste the redirected address into exchange\(\)": "leave out --local and paste the redirected address",
-    r"\bno audit that to_json\(\) wrote": "no audit that `memframe audit --out` wrote",
-}
-"""What messages advise in Python, and the same on a command line."""
-
-
-def for_a_shell(text: str) -> str:
-    """A message with its advice as commands.
-
-    >>> for_a_shell("resume_run(access, 'a.journal') goes on with it; list_runs() shows others")
-    'memframe resume a.journal goes on with it; memframe runs shows others'
-    >>> for_a_shell("api_key is not set: pass api_key=..., set the variable MEMFRAME_API_KEY")
-    'api_key is not set: set the variable MEMFRAME_API_KEY'
-    """
-    for in_python, command in _FOR_A_SHELL.items():
-        text = re.sub(in_python, command, text)
-    return text
 
 
 def _without_extra(name: str, missing: str) -> click.Command:

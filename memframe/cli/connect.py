@@ -1,13 +1,11 @@
-"""`memframe login`: keep addresses and keys in the keyring of the operating system.
-
-`memframe request`: ask a user for access, and see what they decided.
-"""
+"""`memframe login` and `memframe request`: keep credentials in the keyring, and ask users for access."""
 
 from __future__ import annotations
 
 import json
 import sys
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -30,12 +28,12 @@ from memframe.wire import AccessRequest
     help="Address of the API, with /api/v1.",
 )
 @click.option("--auth-url", help="Address of the OAuth server.")
-@click.option("--client-id", help="Of your application, with --auth-url.")
-def log_in(base_url: str, auth_url: str | None, client_id: str | None) -> None:
-    """Try an API key, and keep it in the keyring of the operating system.
+@click.option("--client-id", help="Client id of your application, with --auth-url.")
+def login_command(base_url: str, auth_url: str | None, client_id: str | None) -> None:
+    """Verify an API key, and keep it in the keyring of the operating system.
 
-    The key, and the client secret where --client-id is given, are asked for without being shown; they
-    also come from standard input, a line each. Stored keys are only ever sent to these addresses.
+    The prompts for the key, and for the client secret if --client-id is given, show no input; they also read standard
+    input, a line each. Stored keys are only ever sent to these addresses.
 
     \b
     Example:
@@ -46,17 +44,17 @@ def log_in(base_url: str, auth_url: str | None, client_id: str | None) -> None:
     with connect_and_sign_in(base_url, api_key=api_key, auth_url=auth_url) as client:
         base_url = client.base_url
     store_settings(base_url, api_key, auth_url=auth_url, client_id=client_id, client_secret=client_secret)
-    click.echo(f"Signed in at {base_url}, and kept in the keyring.")
+    click.echo(f"Signed in at {base_url}; the key is kept in the keyring.")
 
 
 DEFAULT_WAIT_S = 300.0
 
 REFUSED = 5
-"""Exit code where the user has decided otherwise, as of every command to which access is refused."""
+"""Exit code after a decision other than approval, as of every command that is refused access."""
 
 
 @click.group("request", cls=Group)
-def access_requests() -> None:
+def request_group() -> None:
     """Ask a user for access to their memories, and see what they decided.
 
     \b
@@ -65,35 +63,39 @@ def access_requests() -> None:
     """
 
 
-@access_requests.command("new")
-@click.option("--reason", required=True, help="What the user reads before deciding.")
-@click.option("--local", is_flag=True, help="Listen on this machine for the answer instead of asking for it.")
+@request_group.command("new")
+@click.option("--reason", required=True, help="Text for the user to read before deciding.")
+@click.option(
+    "--local", is_flag=True, help="Receive the redirect on this machine, instead of asking for its address."
+)
 @click.option("--wait", "wait_s", type=click.FloatRange(min=0), help="Seconds to wait for the decision.")
 @as_json
-def ask_user(reason: str, local: bool, wait_s: float | None, as_json: bool) -> None:
-    """Let a user authorize the application, then ask for access; prints the request.
+def request_new(reason: str, local: bool, wait_s: float | None, as_json: bool) -> None:
+    """Let a user authorize the application, then request access; prints the request.
 
-    Prints the address for the user's browser and asks for the address that it was sent back to (also as
-    a line of standard input). What the user then decides in the dashboard is waited for with --wait; it ends
-    with 5 if that is not an approval.
+    Prints the address for the user's browser, and asks for the address that the browser was redirected to (also as
+    a line of standard input). With --wait it waits for the decision, and ends with 5 if that is not an approval.
 
     \b
     Example:
         memframe request new --reason "Weekly review of duplicates"
     """
     flow = OAuthFlow()
-    tokens = flow.run_local(show=_ask_to_open) if local else flow.exchange(_redirected(flow))
+    tokens = flow.run_local(show=_print_address) if local else flow.exchange(_redirected_address(flow))
     with connect() as client:
         asked = client.create_access_request(tokens.memory_key, reason)
         if wait_s is not None:
-            click.echo(f"{asked.id}: waiting for the user's decision in the dashboard", err=True)
+            click.echo(
+                f"{asked.id}: waiting for the user's decision in the dashboard of {urlsplit(client.base_url).netloc}",
+                err=True,
+            )
             asked = wait_for_decision(client, asked.id, timeout_s=wait_s)
-    _show(asked, as_json=as_json)
+    _print_request(asked, as_json=as_json)
     if wait_s is not None:
-        _end(asked)
+        _exit(asked)
 
 
-@access_requests.command("wait")
+@request_group.command("wait")
 @click.argument("request_id")
 @click.option(
     "--timeout",
@@ -104,8 +106,8 @@ def ask_user(reason: str, local: bool, wait_s: float | None, as_json: bool) -> N
     help="Seconds to wait.",
 )
 @as_json
-def wait(request_id: str, timeout_s: float, as_json: bool) -> None:
-    """Wait until the user has decided; prints the request, and ends with 5 if it was not approved.
+def request_wait(request_id: str, timeout_s: float, as_json: bool) -> None:
+    """Wait until the user has decided; prints the request, and ends with 5 if it is not approved.
 
     \b
     Example:
@@ -114,27 +116,27 @@ def wait(request_id: str, timeout_s: float, as_json: bool) -> None:
     with connect() as client:
         request_id = full_request_id(client, request_id)
         decided = wait_for_decision(client, request_id, timeout_s=timeout_s)
-    _show(decided, as_json=as_json)
-    _end(decided)
+    _print_request(decided, as_json=as_json)
+    _exit(decided)
 
 
-@access_requests.command("show")
+@request_group.command("show")
 @click.argument("request_id")
 @as_json
-def show(request_id: str, as_json: bool) -> None:
-    """Show one request with its status of this moment.
+def request_show(request_id: str, as_json: bool) -> None:
+    """Show one request with its current status.
 
     \b
     Example:
         memframe request show 7c9e6679 --json
     """
     with connect() as client:
-        _show(client.access_request(full_request_id(client, request_id)), as_json=as_json)
+        _print_request(client.access_request(full_request_id(client, request_id)), as_json=as_json)
 
 
-@access_requests.command("list")
+@request_group.command("list")
 @as_json
-def list_requests(as_json: bool) -> None:
+def request_list(as_json: bool) -> None:
     """List all requests of this developer account.
 
     \b
@@ -149,23 +151,23 @@ def list_requests(as_json: bool) -> None:
         click.echo("\n".join(map(_line, requests)) or "no requests")
 
 
-def _redirected(flow: OAuthFlow) -> Secret:
-    _ask_to_open(flow.authorization_url())
-    return ask_secret("Address that the browser was sent back to")
+def _redirected_address(flow: OAuthFlow) -> Secret:
+    _print_address(flow.authorization_url())
+    return ask_secret("Address that the browser was redirected to")
 
 
-def _ask_to_open(address: str) -> None:
-    """Print the address where standard output, which a script reads, is not touched; click flushes it."""
+def _print_address(address: str) -> None:
+    """Print the address to standard error, as scripts read standard output."""
     click.echo(f"Open this address in the user's browser:\n{address}", err=True)
 
 
-def _end(decided: AccessRequest) -> None:
+def _exit(decided: AccessRequest) -> None:
     if decided.status != "approved":
         sys.exit(REFUSED)
 
 
 def _newest_first(client: Client) -> list[AccessRequest]:
-    """By time of creation; those without one at the end."""
+    """Sort by time of creation; those without one come last."""
     requests = client.access_requests()
     return sorted(
         requests, key=lambda each: each.created_at.timestamp() if each.created_at else 0.0, reverse=True
@@ -173,7 +175,7 @@ def _newest_first(client: Client) -> list[AccessRequest]:
 
 
 def _public(request: AccessRequest) -> dict[str, Any]:
-    """A request without its memory key, times as text."""
+    """Return a request without its memory key, with times as text."""
     times = {name: getattr(request, name) for name in ("created_at", "updated_at")}
     names = ("id", "status", "reason", "user_id", "ai_connector_id")
     return {name: getattr(request, name) for name in names} | {
@@ -181,7 +183,7 @@ def _public(request: AccessRequest) -> dict[str, Any]:
     }
 
 
-def _show(request: AccessRequest, *, as_json: bool) -> None:
+def _print_request(request: AccessRequest, *, as_json: bool) -> None:
     click.echo(json.dumps(_public(request)) if as_json else _line(request))
 
 

@@ -15,7 +15,6 @@ import click
 
 from memframe.cli.options import LocalPath
 from memframe.demo import run_demo
-from memframe.demo.tour import Telling
 
 
 @click.command("demo")
@@ -24,39 +23,34 @@ from memframe.demo.tour import Telling
     type=LocalPath(),
     default=Path("memframe-demo"),
     show_default=True,
-    help="Where the Parquet file, the pictures and the report go.",
+    help="Folder for the Parquet file, the pictures and the report.",
 )
-def take_tour(folder: Path) -> None:
-    """Walk the whole way from an API key to a DataFrame, an audit and a cleanup, on a service of its own.
+def demo_command(folder: Path) -> None:
+    """Take a guided tour from an API key to a DataFrame, an audit and a cleanup, on an embedded service.
 
-    Takes a few seconds and needs no account. Its database ends with it; files stay only in the folder.
+    It takes a few seconds and needs no account. The database is deleted at the end; only files in the folder stay.
 
     \b
     Example:
         memframe demo --folder tour
     """
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # memories hold every script, terminals do not
     with _plotting_without_traces():
-        run_demo(folder, telling=_on_this_terminal(), command=_command())
+        run_demo(folder, command=_command())
 
 
 def _command() -> str:
-    """How the command was started, as most shells do not find it in an environment that is not activated."""
+    """Return the command as it was started, as shells may not find it without an activated environment."""
     started = Path(sys.argv[0])
     if started.stem != "memframe":
         return "python -m memframe"
     return "memframe" if shutil.which("memframe") == str(started) else str(started)
 
 
-def _on_this_terminal() -> Telling:
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # memories hold every script, terminals do not
-    colour = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
-    return Telling(click.echo, width=shutil.get_terminal_size().columns, colour=colour)
-
-
 @contextmanager
 def _plotting_without_traces() -> Iterator[None]:
-    """Matplotlib neither reads the user's settings nor leaves its cache of fonts with them."""
+    """Keep Matplotlib from reading the user's settings and from leaving a font cache."""
     with TemporaryDirectory(prefix="memframe-") as scratch:
         os.environ.pop("MPLBACKEND", None)
         os.environ.update(MPLCONFIGDIR=scratch, XDG_CACHE_HOME=scratch)

@@ -1,4 +1,4 @@
-"""`memframe fleet`: every user who has approved, audited or exported into one folder."""
+"""`memframe fleet`: audit or export the memories of all users who approved."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from memframe.fleet import FleetFolder, audit_fleet, export_fleet
 from memframe.fleet.run import dask_client_at
 
 SOME_FAILED, FOUND = 1, 6
-"""Exit codes: a user failed; the audit found what it was told to fail on."""
+"""Exit codes: a user failed; the audit has findings of --fail-on."""
 
 MAX_ERRORS = 10
-"""Users whose trouble is shown; ``outcomes.parquet`` has all."""
+"""Errors that are printed; ``outcomes.parquet`` has all."""
 
 
 @click.group("fleet", cls=Group)
-def on_every_user() -> None:
-    """Every user who has approved: audit or export them all into one folder.
+def fleet_group() -> None:
+    """Audit or export the memories of every user who approved, into one folder.
 
-    A command that is repeated does only what is missing. It ends with 1 if a user failed; one who took the
-    approval back is no failure.
+    A repeated command processes only users who are missing. It ends with 1 if a user failed; a revoked approval is
+    no failure.
 
     \b
     Example:
@@ -38,8 +38,8 @@ def on_every_user() -> None:
     """
 
 
-def on_fleet(command: Callable[..., None]) -> Callable[..., None]:
-    """The options of all commands over a fleet."""
+def fleet_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that all commands of the group have."""
     options = [
         click.argument("path", type=LocalPath()),
         click.option(
@@ -50,7 +50,7 @@ def on_fleet(command: Callable[..., None]) -> Callable[..., None]:
             help="Threads on this machine.",
         ),
         click.option(
-            "--dask", "address", metavar="ADDRESS", help="Scheduler of a Dask cluster to do it instead."
+            "--dask", "address", metavar="ADDRESS", help="Scheduler of a Dask cluster to use instead."
         ),
         as_json,
     ]
@@ -59,48 +59,56 @@ def on_fleet(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@on_every_user.command("audit")
-@on_fleet
+@fleet_group.command("audit")
+@fleet_options
 @click.option(
-    "--archives/--no-archives", default=True, help="Also keep what was audited, sealed with each user's key."
+    "--archives/--no-archives",
+    default=True,
+    help="Also keep the audited memories, sealed with each user's key.",
 )
-@click.option("--fail-on", type=click.Choice(SEVERITIES), help="End with 6 if there are findings as severe.")
-def audit_all(*, archives: bool, fail_on: str | None, **options: Any) -> None:
-    """Audit the memories of every user, each alone; findings land in PATH by user.
+@click.option(
+    "--fail-on",
+    type=click.Choice(SEVERITIES),
+    help="End with 6 if there are findings of this severity or worse.",
+)
+def fleet_audit(*, archives: bool, fail_on: str | None, **options: Any) -> None:
+    """Audit the memories of every user, each alone; PATH has the findings by user.
 
     \b
     Example:
         memframe fleet audit fleet-2026-11 --fail-on high
     """
-    with _scheduled(**options) as (client, how):
+    with _connected(**options) as (client, how):
         folder = audit_fleet(client, options["path"], archives=archives, **how)
     severities = folder.severities()
-    _tell(folder, options["as_json"], n_findings=severities.total())
+    _print_result(folder, options["as_json"], n_findings=severities.total())
     worst = SEVERITIES[SEVERITIES.index(fail_on) :] if fail_on else ()
-    _end(folder, found=any(severities[severity] for severity in worst))
+    _exit(folder, found=any(severities[severity] for severity in worst))
 
 
-@on_every_user.command("export")
-@on_fleet
-@click.option("--plaintext", is_flag=True, help="Leave the archives open to whoever can read PATH.")
-def export_all(*, plaintext: bool, **options: Any) -> None:
+@fleet_group.command("export")
+@fleet_options
+@click.option(
+    "--plaintext", is_flag=True, help="Do not seal the archives: anybody who can read PATH can read them."
+)
+def fleet_export(*, plaintext: bool, **options: Any) -> None:
     """Export the memories of every user into PATH, an archive each, sealed with the user's key.
 
     \b
     Example:
         memframe fleet export fleet-2026-11
     """
-    with _scheduled(**options) as (client, how):
+    with _connected(**options) as (client, how):
         folder = export_fleet(client, options["path"], sealed=not plaintext, **how)
-    _tell(folder, options["as_json"])
-    _end(folder)
+    _print_result(folder, options["as_json"])
+    _exit(folder)
 
 
 @contextmanager
-def _scheduled(
+def _connected(
     path: Path, address: str | None, workers: int, **_: object
 ) -> Iterator[tuple[Client, dict[str, Any]]]:
-    """A client, and how the work is shared out."""
+    """Yield a client, and the options of the scheduler."""
     with connect() as client, ExitStack() as cluster:
         how = (
             {"scheduler": cluster.enter_context(dask_client_at(address))} if address else {"workers": workers}
@@ -111,11 +119,11 @@ def _scheduled(
             n_done = int((FleetFolder(path).outcomes["status"] == "done").sum())
             raise click.ClickException(
                 f"stopped; {number_of(n_done, 'user is', 'users are')} done in {path}, and the same "
-                "command goes on with the others"
+                "command processes the others"
             ) from None
 
 
-def _tell(folder: FleetFolder, as_json: bool, **counts: int) -> None:
+def _print_result(folder: FleetFolder, as_json: bool, **counts: int) -> None:
     outcomes = folder.outcomes
     n_of = {
         **{status: int((outcomes["status"] == status).sum()) for status in ("done", "failed", "revoked")},
@@ -128,20 +136,20 @@ def _tell(folder: FleetFolder, as_json: bool, **counts: int) -> None:
     numbers = [number_of(n_of[name], *nouns) for name, nouns in _NOUNS.items() if name in n_of]
     before = f"; done before: {folder.n_before:,}" if folder.n_before else ""
     click.echo(f"{', '.join(numbers)}; in {folder.path}, readable by you alone{before}")
-    for line in _trouble(folder, outcomes):
+    for line in _problems(folder, outcomes):
         click.echo(printable(line), err=True)
 
 
-def _trouble(folder: FleetFolder, outcomes: pd.DataFrame) -> Iterator[str]:
-    """What somebody should do something about."""
+def _problems(folder: FleetFolder, outcomes: pd.DataFrame) -> Iterator[str]:
+    """Yield errors, and folders that should be deleted."""
     is_revoked = outcomes["status"] == "revoked"
-    told = outcomes[outcomes["error"].notna() & ~is_revoked].head(MAX_ERRORS)
-    yield from (f"{row.user_id}: {row.error}" for row in told.itertuples())
+    shown_text = outcomes[outcomes["error"].notna() & ~is_revoked].head(MAX_ERRORS)
+    yield from (f"{row.user_id}: {row.error}" for row in shown_text.itertuples())
     if (outcomes["status"] == "failed").any():
-        yield "the same command again does what is missing"
+        yield "repeat the command to process the users who are missing"
     for user_id in outcomes["user_id"][is_revoked].dropna():
-        if kept := folder.kept(user_id):
-            yield f"{user_id}: approval is revoked; delete what is left in {' and '.join(map(str, kept))}"
+        if writable := folder.kept(user_id):
+            yield f"{user_id}: approval is revoked; delete what is left in {' and '.join(map(str, writable))}"
 
 
 _NOUNS = {
@@ -153,6 +161,6 @@ _NOUNS = {
 }
 
 
-def _end(folder: FleetFolder, *, found: bool = False) -> None:
+def _exit(folder: FleetFolder, *, found: bool = False) -> None:
     has_failed = (folder.outcomes["status"] == "failed").any()
     click.get_current_context().exit(SOME_FAILED if has_failed else FOUND if found else 0)

@@ -1,9 +1,4 @@
-"""Groups of commands, whose help lists each with a whole sentence, and paths as commands take them.
-
-Asking for secrets: hidden at a terminal, a line of standard input elsewhere.
-
-What commands that work on one user's memories have in common: `--request`, `--json`, and the way in.
-"""
+"""Options that commands share, prompts for secrets, and ids given by their beginning."""
 
 from __future__ import annotations
 
@@ -19,7 +14,7 @@ import click
 from memframe.access import Access, open_access
 from memframe.client import Client, connect
 from memframe.client.responses import is_uuid
-from memframe.display import printable
+from memframe.display import number_of, printable
 from memframe.errors import ConfigError, NotFoundError
 from memframe.files import expand_path
 from memframe.plan.change import list_some
@@ -29,10 +24,10 @@ MAX_SENTENCE = 200
 
 
 class Group(click.Group):
-    """A group whose help has the first sentence of each command, on as many lines as it takes."""
+    """A group whose help shows the whole first sentence of each command."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands."""
+        """Write the list of commands."""
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         rows = [(name, command.get_short_help_str(MAX_SENTENCE)) for name, command in commands if command]
         with formatter.section("Commands"):
@@ -40,7 +35,7 @@ class Group(click.Group):
 
 
 class LocalPath(click.Path):
-    """A path in an option or argument, with ``~`` as the home folder: shells leave it alone in ``--out=~/a.plan``."""
+    """A path in which ``~`` is the home folder: shells do not expand it in ``--out=~/a.plan``."""
 
     def __init__(self, **rules: Any) -> None:
         super().__init__(path_type=Path, **rules)
@@ -50,9 +45,9 @@ class LocalPath(click.Path):
 
 
 def ask_secret(name: str) -> Secret:
-    """The secret that a person types or pastes, never shown; or the next line that a script pipes in.
+    """Prompt for a secret without showing it, or read the next line of piped input.
 
-    Not left to `getpass`, which talks to the terminal of a script even where its input is piped.
+    `getpass` would use the terminal of a script even if its input is piped.
     """
     if sys.stdin.isatty():
         return Secret(click.prompt(name, hide_input=True, err=True))
@@ -63,14 +58,14 @@ def ask_secret(name: str) -> Secret:
 
 
 def ask_secrets(name: str) -> list[Secret]:
-    """As many as a person types, up to an empty one; or all lines that a script pipes in, blank ones apart."""
+    """Prompt for secrets up to an empty one, or read all lines of piped input that are not blank."""
     if sys.stdin.isatty():
-        return [*iter(partial(_next_secret, f"{name} (empty: no more)"), Secret(""))]
+        return [*iter(partial(_prompt_secret, f"{name} (empty: no more)"), Secret(""))]
     return [Secret(line.strip()) for line in sys.stdin if line.strip()]
 
 
-def keys_in(file: Path, option: str) -> list[Secret]:
-    """Return the lines of a file, which is not named where it cannot be read: somebody may have given a key instead."""
+def read_keys(file: Path, option: str) -> list[Secret]:
+    """Return the lines of a file; errors do not quote its path, which may be a key that was given instead."""
     try:
         return [Secret(line.strip()) for line in file.read_text("utf-8").splitlines() if line.strip()]
     except UnicodeDecodeError:
@@ -82,7 +77,20 @@ def keys_in(file: Path, option: str) -> list[Secret]:
     )
 
 
-def _next_secret(name: str) -> Secret:
+USER_KEY = "the user's encryption_key as hexadecimal text"
+
+
+def read_key(file: Path, option: str = "--key-file", what: str = USER_KEY) -> Secret:
+    """Return the one key of a file."""
+    keys = read_keys(file, option)
+    if len(keys) != 1:
+        raise ConfigError(
+            f"the file of {option} has {number_of(len(keys), 'line', 'lines')}: it needs one, {what}"
+        )
+    return keys[0]
+
+
+def _prompt_secret(name: str) -> Secret:
     return Secret(click.prompt(name, default="", show_default=False, hide_input=True, err=True))
 
 
@@ -90,7 +98,7 @@ Command = Callable[..., None]
 
 
 def request_option(*, required: bool) -> Callable[[Command], Command]:
-    """The option that says whose memories are meant."""
+    """Make the option that names the access request."""
     return click.option(
         "--request",
         "request_id",
@@ -103,20 +111,26 @@ def request_option(*, required: bool) -> Callable[[Command], Command]:
     )
 
 
-on_request = request_option(required=True)
+request_required = request_option(required=True)
+
+key_file_option = click.option(
+    "--key-file",
+    type=LocalPath(dir_okay=False),
+    help="File with the user's encryption_key as hexadecimal text, which opens a sealed archive.",
+)
 
 as_json = click.option("--json", "as_json", is_flag=True, help="JSON on standard output, for scripts.")
 
 
 @contextmanager
-def opened(request_id: str) -> Iterator[Access]:
-    """An open access, with the key and addresses of the settings; connections are closed afterwards."""
+def open_request(request_id: str) -> Iterator[Access]:
+    """Open the access with the settings, and close its connections afterwards."""
     with connect() as client:
         yield open_access(client, full_request_id(client, request_id))
 
 
 def full_request_id(client: Client, given: str) -> str:
-    """Return the whole id of an access request, of which the beginning is enough.
+    """Complete the id of an access request.
 
     Raises
     ------
@@ -132,7 +146,7 @@ def full_request_id(client: Client, given: str) -> str:
 
 
 def full_id(given: str, ids: Iterable[str], nouns: tuple[str, str], *, shown_by: str) -> str:
-    """Return the only one of `ids` that begins with what was given, or is just that.
+    """Return the one of `ids` that begins with `given`, or equals it.
 
     >>> full_id("7C9", ["7c9e6679", "5f0c9b1e"], ("memory", "memories"), shown_by="memframe export")
     '7c9e6679'

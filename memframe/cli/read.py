@@ -1,7 +1,4 @@
-"""`memframe audit` and `memframe report`: what is wrong with memories, for people and for scheduled jobs.
-
-`memframe export`: all memories of a user into an archive.
-"""
+"""`memframe audit`, `report` and `export`: read memories, without changing any."""
 
 from __future__ import annotations
 
@@ -22,39 +19,41 @@ from memframe.archive.sealing import Reader
 from memframe.audit import CHECKS, SEVERITIES, Audit, ChatJudge, audit_memories
 from memframe.audit.findings import Check, Severity
 from memframe.audit.judge import JUDGE_LIMIT, JUDGED
-from memframe.cli.options import LocalPath, as_json, keys_in, on_request, opened, request_option
+from memframe.cli.options import (
+    LocalPath,
+    as_json,
+    key_file_option,
+    open_request,
+    read_key,
+    request_option,
+    request_required,
+)
 from memframe.display import number_of
-from memframe.errors import ConfigError
 from memframe.load import load_memories, load_tags
 from memframe.report.summary import Count, memories, none_found, share, subject_of, words_of
-from memframe.secret import Secret
 
 FOUND = 6
-"""Exit code where `--fail-on` found what it was told to."""
+"""Exit code if there are findings of --fail-on."""
 
 Command = Callable[..., None]
 
 
-def on_memories(command: Command) -> Command:
-    """Gives a command the options that say which memories are meant, as one argument ``audit``."""
+def audit_options(command: Command) -> Command:
+    """Add the options that choose memories and checks; the command gets the audit as its argument ``audit``."""
 
     @request_option(required=False)
     @click.option(
         "--archive",
         type=LocalPath(exists=True),
-        help="Memories that `memframe export` wrote, instead of those at the service; --request opens sealed ones.",
+        help="Audit an archive of `memframe export` instead of the service; --request opens a sealed one.",
     )
-    @click.option(
-        "--key-file",
-        type=LocalPath(dir_okay=False),
-        help="File with the user's encryption_key as hexadecimal text, which opens a sealed archive without --request.",
-    )
+    @key_file_option
     @click.option(
         "--check",
         "checks",
         multiple=True,
         type=click.Choice(CHECKS),
-        help="Look for this alone; may be given several times.",
+        help="Run only this check; may be given several times.",
     )
     @click.option(
         "--judge",
@@ -92,7 +91,7 @@ def on_memories(command: Command) -> Command:
         **others: Any,
     ) -> None:
         if archive is None and request_id is None:
-            raise click.UsageError("Say which memories: --request ID, or --archive PATH.")
+            raise click.UsageError("Choose memories: --request ID, or --archive PATH.")
         if key_file is not None and archive is None:
             raise click.UsageError("--key-file opens a sealed archive: name it with --archive PATH.")
         run = partial(
@@ -113,31 +112,31 @@ def _judge(url: str | None, model: str | None, key_file: Path | None, *, send: b
         if key_file is not None or send:
             raise click.UsageError("--judge-key-file and --send are about a judge: name it with --judge URL.")
         return None
-    api_key = None if key_file is None else _key_in(key_file, "--judge-key-file", "the judge's API key")
+    api_key = None if key_file is None else read_key(key_file, "--judge-key-file", "the judge's API key")
     return ChatJudge(url, model=model, api_key=api_key, send=send)
 
 
 def _is_typed(name: str) -> bool:
-    """Whether a parameter was given on the command line itself."""
+    """True if a parameter was given on the command line itself."""
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 @click.command("audit")
-@on_memories
+@audit_options
 @click.option(
     "--fail-on",
     type=click.Choice(list(reversed(SEVERITIES))),
     help=f"End with exit code {FOUND} if there is a finding of this severity or a worse one.",
 )
 @click.option("--count-judged", is_flag=True, help="Let --fail-on count what a --judge alone has found, too.")
-@click.option("--html", type=LocalPath(dir_okay=False), help="Write the report there, too.")
+@click.option("--html", type=LocalPath(dir_okay=False), help="Also write the report to this file.")
 @click.option(
     "--out",
     type=LocalPath(dir_okay=False),
-    help="Keep the audit there as JSON, for `memframe plan --from-audit`.",
+    help="Keep the audit in this file, as JSON, for `memframe plan --from-audit`.",
 )
 @as_json
-def audit_all(
+def audit_command(
     audit: Audit,
     fail_on: Severity | None,
     count_judged: bool,
@@ -148,7 +147,7 @@ def audit_all(
     """Look for secrets, personal data, junk, duplicates, broken scores and tags; nothing is changed.
 
     Evidence is masked in every output, and texts before a --judge sees them. With --json all findings go to standard
-    output. What is proposed is planned by `memframe plan --from-audit`.
+    output. To plan the proposals, use `memframe plan --from-audit`.
 
     \b
     Example:
@@ -161,7 +160,7 @@ def audit_all(
     if as_json:
         sys.stdout.buffer.write(audit.json() + b"\n")
     else:
-        click.echo("\n".join(_told(audit)))
+        click.echo("\n".join(_lines_of(audit)))
         if html is not None:
             click.echo(f"Report: {html}")
         if out is not None:
@@ -169,14 +168,14 @@ def audit_all(
     found = audit.findings
     if not count_judged:
         found = found[~found["kind"].str.startswith(JUDGED).fillna(False).astype(bool)]
-    if fail_on is not None and _has(found, fail_on):
+    if fail_on is not None and _has_severity(found, fail_on):
         click.get_current_context().exit(FOUND)
 
 
 @click.command("report")
 @click.argument("path", type=LocalPath(dir_okay=False))
-@on_memories
-def report_all(audit: Audit, path: Path) -> None:
+@audit_options
+def report_command(audit: Audit, path: Path) -> None:
     """Write an audit as one HTML page to PATH: no scripts, no links, evidence masked.
 
     \b
@@ -191,45 +190,35 @@ def _audit(
     request_id: str | None, archive: Path | None, key_file: Path | None, run: Callable[..., Audit]
 ) -> Audit:
     if archive is None:
-        with opened(str(request_id)) as access:
+        with open_request(str(request_id)) as access:
             return run(load_memories(access), tags=load_tags(access))
     if key_file is not None:
-        key = _key_in(key_file, "--key-file", "the user's encryption_key as hexadecimal text")
-        return run(load_archive(archive, key=key))
+        return run(load_archive(archive, key=read_key(key_file)))
     header = Reader(archive).header()
     if header is not None and header.seal is not None and request_id is not None:
-        with opened(request_id) as access:
+        with open_request(request_id) as access:
             return run(load_archive(archive, key=access))
-    if _is_typed("request_id"):  # that of the environment may stand behind
+    if _is_typed("request_id"):  # one of the environment does not matter
         raise click.UsageError(f"{archive} is not sealed: give --request ID or --archive PATH, not both.")
     return run(load_archive(archive))
 
 
-def _key_in(file: Path, option: str, what: str) -> Secret:
-    keys = keys_in(file, option)
-    if len(keys) != 1:
-        raise ConfigError(
-            f"the file of {option} has {number_of(len(keys), 'line', 'lines')}: it needs one, {what}"
-        )
-    return keys[0]
-
-
-def _has(findings: pd.DataFrame, at_least: Severity) -> bool:
+def _has_severity(findings: pd.DataFrame, at_least: Severity) -> bool:
     return bool(findings["severity"].isin(SEVERITIES[SEVERITIES.index(at_least) :]).any())
 
 
-def _told(audit: Audit) -> Iterator[str]:
-    """The audit in words for a terminal; no text of a memory is among them."""
+def _lines_of(audit: Audit) -> Iterator[str]:
+    """Yield the audit in words for a terminal, without text of memories."""
     n = len(audit.memories)
     counts = audit.counts
     yield f"{memories(n)} {subject}." if (subject := subject_of(audit)) else f"{memories(n)}."
     yield from audit.verdict
-    yield "\nMemories by check, each counted where it is worst:"
+    yield "\nMemories by check, each counted at its worst severity:"
     yield from (_line(count, n) for count in counts)
     if clean := none_found(counts, audit.checks):
         yield f"None found: {clean}."
     if done := audit.proposals:
-        yield f"Proposed, in memories, each counted once, and nothing done yet: {', '.join(done)}."
+        yield f"Proposed, each memory counted once: {', '.join(done)}. Nothing is done yet."
     if audit.by_judge:
         yield "\nJudged:"
         yield from (f"- {sentence}" for sentence in audit.by_judge)
@@ -246,24 +235,23 @@ def _line(count: Count, n_memories: int) -> str:
 
 @click.command("export")
 @click.argument("path", type=LocalPath())
-@click.option("--sealed", is_flag=True, help="Leave what people wrote readable only with the user's key.")
-@click.option("--refresh", is_flag=True, help="Bring the archive at PATH up to date, and say what changed.")
-@on_request
+@click.option("--sealed", is_flag=True, help="Encrypt texts, so that only the user's key opens them.")
+@click.option("--refresh", is_flag=True, help="Update the archive at PATH, and print the changes.")
+@request_required
 @as_json
-def export_all(path: Path, sealed: bool, refresh: bool, request_id: str, as_json: bool) -> None:
-    """Write all memories to PATH: decrypted, so that whoever can read the file can read them, or --sealed.
+def export_command(path: Path, sealed: bool, refresh: bool, request_id: str, as_json: bool) -> None:
+    """Write all memories to PATH: decrypted, so that anybody who can read the file can read them, or --sealed.
 
-    The extension says how: .parquet, .jsonl or .csv; without one, a folder for a Parquet dataset. With
-    --refresh an archive stays as it is, plain or sealed, and only the files in which something changed are
-    written.
+    The extension chooses the format: .parquet, .jsonl or .csv; without one, PATH is a folder for a Parquet dataset.
+    With --refresh an archive stays plain or sealed as it is, and only changed files are written.
 
     \b
     Example:
         memframe export memories.parquet --request 7c9e6679
     """
-    with opened(request_id) as access:
-        told = _refreshed(access, path) if refresh else _exported(access, path, sealed)
-    click.echo(json.dumps({"path": str(path), **told}) if as_json else _sentence(path, told))
+    with open_request(request_id) as access:
+        shown_text = _refreshed(access, path) if refresh else _exported(access, path, sealed)
+    click.echo(json.dumps({"path": str(path), **shown_text}) if as_json else _sentence(path, shown_text))
 
 
 def _exported(access: Access, path: Path, sealed: bool) -> dict[str, int]:
@@ -275,7 +263,7 @@ def _refreshed(access: Access, path: Path) -> dict[str, int]:
     return {name: len(getattr(changes, name)) for name in changes.__struct_fields__}
 
 
-def _sentence(path: Path, told: dict[str, int]) -> str:
+def _sentence(path: Path, shown_text: dict[str, int]) -> str:
     nouns = {"n_rows": ("memory", "memories")}
-    counts = ", ".join(number_of(count, *nouns.get(name, (name, name))) for name, count in told.items())
+    counts = ", ".join(number_of(count, *nouns.get(name, (name, name))) for name, count in shown_text.items())
     return f"{counts} in {path}, readable by you alone"

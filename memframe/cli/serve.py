@@ -1,11 +1,4 @@
-"""Which service is meant: the options that `serve` and all commands of `service` have in common.
-
-How the service's commands show what they did: to people in words, to scripts as one line of JSON.
-
-`memframe serve`: run the Memory Access Service.
-
-`memframe service`: look after the accounts of a service, also while it serves.
-"""
+"""`memframe serve` and `memframe service`: run the Memory Access Service, and manage its accounts."""
 
 from __future__ import annotations
 
@@ -24,9 +17,9 @@ import platformdirs
 from msgspec.structs import asdict
 
 from memframe.address import is_loopback
-from memframe.cli.options import Group, LocalPath
+from memframe.cli.options import Group, LocalPath, full_id
 from memframe.display import number_of, printable
-from memframe.errors import ConfigError, ConflictError
+from memframe.errors import ConfigError, ConflictError, NotFoundError
 from memframe.secret import Secret
 from memframe.service.app import AppFactory
 from memframe.service.clock import format_instant
@@ -41,14 +34,14 @@ Command = Callable[..., None]
 
 
 @contextmanager
-def opened(place: ServiceConfig) -> Iterator[Deployment]:
-    """The service for the length of a command; errors of the database are named."""
+def open_service(place: ServiceConfig) -> Iterator[Deployment]:
+    """Open the service for a command, and translate errors of the database."""
     with closing(place.open()) as deployment, deployment.store.naming_errors():
         yield deployment
 
 
-def at_a_place(command: Command) -> Command:
-    """Gives a command the options that say where the data is, as one argument ``place``."""
+def data_options(command: Command) -> Command:
+    """Add the options that locate the data; the command gets them as its argument ``place``."""
 
     @click.option(
         "--data",
@@ -80,13 +73,13 @@ def at_a_place(command: Command) -> Command:
 as_json = click.option("--json", "as_json", is_flag=True, help="One line of JSON, for scripts.")
 
 
-def show(told: Any, words: str, *, as_json: bool) -> None:
-    """Print something as JSON, or the words for it."""
-    click.echo(json.dumps(told) if as_json else words)
+def show(values: Any, words: str, *, as_json: bool) -> None:
+    """Print values as JSON, or their words."""
+    click.echo(json.dumps(values) if as_json else words)
 
 
 def secrets_of(developer: NewDeveloper) -> dict[str, str]:
-    """What a developer is told once."""
+    """Return the secrets that a new developer is shown once."""
     return {
         "api_key": developer.api_key.reveal(),
         "client_id": developer.client_id,
@@ -94,10 +87,10 @@ def secrets_of(developer: NewDeveloper) -> dict[str, str]:
     }
 
 
-def show_secrets(told: dict[str, str], *, as_json: bool) -> None:
-    """Print names and values; where secrets are among them, say that they come this once."""
-    show(told, "\n".join(f"{name:<14} {value}" for name, value in told.items()), as_json=as_json)
-    if told.keys() & {"api_key", "client_secret"} and not as_json:
+def show_secrets(values: dict[str, str], *, as_json: bool) -> None:
+    """Print names and values, and that secrets among them are shown only once."""
+    show(values, "\n".join(f"{name:<14} {value}" for name, value in values.items()), as_json=as_json)
+    if values.keys() & {"api_key", "client_secret"} and not as_json:
         click.echo("These secrets are shown only now; keep them.", err=True)
 
 
@@ -105,7 +98,7 @@ DEFAULT_PORT = 8765
 
 
 @click.command("serve")
-@at_a_place
+@data_options
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option(
     "--port", default=DEFAULT_PORT, show_default=True, type=click.IntRange(0, 65535), help="0: any."
@@ -119,7 +112,7 @@ DEFAULT_PORT = 8765
     metavar="[ADDRESSES]",
     is_flag=False,
     flag_value="127.0.0.1,::1",
-    help="Believe the X-Forwarded-For of a proxy: of one on this machine, or of these addresses or networks.",
+    help="Trust X-Forwarded-For of a proxy on this machine, or at these addresses or networks.",
 )
 @click.option(
     "--connections-per-address",
@@ -134,7 +127,7 @@ DEFAULT_PORT = 8765
     help="Log requests, security events and faults to standard error, as lines of JSON.",
 )
 @as_json
-def run_service(
+def serve_command(
     place: ServiceConfig,
     host: str,
     port: int,
@@ -147,8 +140,8 @@ def run_service(
 ) -> None:
     """Run the Memory Access Service until Ctrl-C.
 
-    The first start makes the data folder and prints, once, the secrets of a first developer. /healthz tells
-    whether the service runs, /readyz whether its database answers.
+    The first start creates the data folder, and prints the secrets of a first developer this once. /healthz answers
+    while the service runs, /readyz while its database does.
 
     \b
     Example:
@@ -162,7 +155,7 @@ def run_service(
     with listen(host, port) as listening, _stopped_by_signals():
         addresses = Addresses(own_url or url_of(listening))
         with closing(place.open(may_create=True)) as deployment, deployment.store.naming_errors():
-            shown = _shown_at_start(deployment, addresses)
+            shown = _start_values(deployment, addresses)
         show_secrets(shown, as_json=as_json)
         maker = AppFactory(place, addresses, log_json)
         serve_with(
@@ -177,12 +170,12 @@ def run_service(
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[None]:
-    """Ctrl-C and a supervisor's SIGTERM are the ordinary ways to stop: close everything, exit with 0."""
+    """Exit with 0 on Ctrl-C and SIGTERM, which are the ordinary ways to stop."""
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, lambda *_: sys.exit(0)) for number in numbers]
     try:
         yield
-    finally:  # whoever called this as a function goes on with what was there
+    finally:  # for callers in the same process
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
 
@@ -199,7 +192,7 @@ def _checked_public_url(host: str, url: str | None) -> str | None:
 
 
 def _networks(text: str | None) -> list[str]:
-    """Addresses and networks between commas."""
+    """Split and check a list of addresses and networks."""
     named = [part.strip() for part in (text or "").split(",") if part.strip()]
     for name in named:
         try:
@@ -211,8 +204,8 @@ def _networks(text: str | None) -> list[str]:
     return named
 
 
-def _shown_at_start(deployment: Deployment, addresses: Addresses) -> dict[str, str]:
-    """Addresses, and at the first start the secrets of the first developer."""
+def _start_values(deployment: Deployment, addresses: Addresses) -> dict[str, str]:
+    """Return the addresses, and at the first start the secrets of the first developer."""
     shown = {
         "base_url": addresses.base_url,
         "auth_url": addresses.auth_url,
@@ -227,15 +220,15 @@ def _shown_at_start(deployment: Deployment, addresses: Addresses) -> dict[str, s
 password_stdin = click.option(
     "--password-stdin",
     is_flag=True,
-    help="Read the password as one line of standard input, as is done wherever that is no terminal.",
+    help="Read the password as one line of standard input, which is the default unless that is a terminal.",
 )
-enabling = click.option("--enable", is_flag=True, help="The other way round.")
+enable_option = click.option("--enable", is_flag=True, help="Undo it.")
 
 
 @click.group(cls=Group)
 @click.option("--log-json", is_flag=True, help="Log security events to standard error, as lines of JSON.")
 def service(log_json: bool) -> None:
-    """Look after the accounts of a service, also while it runs.
+    """Manage the accounts of a service, also while it runs.
 
     \b
     Example:
@@ -253,36 +246,36 @@ def service(log_json: bool) -> None:
     metavar="URI",
     required=True,
     multiple=True,
-    help="Where users are sent back to after they consented; may be given several times.",
+    help="Redirect address of the application; may be given several times.",
 )
-@at_a_place
+@data_options
 @as_json
 def add_developer(name: str, redirect_uris: tuple[str, ...], place: ServiceConfig, as_json: bool) -> None:
-    """Add an application; its secrets are printed this once.
+    """Add an application; its secrets are printed only this once.
 
     \b
     Example:
         memframe service add-developer "Notes" --redirect-uri https://notes.example.org/callback
     """
-    with opened(place) as deployment:
+    with open_service(place) as deployment:
         show_secrets(secrets_of(deployment.add_developer(name, *redirect_uris)), as_json=as_json)
 
 
 @service.command("add-user")
 @click.argument("email")
 @password_stdin
-@at_a_place
+@data_options
 @as_json
 def add_user(email: str, password_stdin: bool, place: ServiceConfig, as_json: bool) -> None:
-    """Add a person who can sign in at the dashboard; prints the user_id.
+    """Add a user who can sign in at the dashboard; prints the user_id.
 
-    At the first sign-in the person has to change the password.
+    At the first sign-in the user has to change the password.
 
     \b
     Example:
         memframe service add-user ada@example.org --password-stdin < password.txt
     """
-    with opened(place) as deployment:
+    with open_service(place) as deployment:
         password = _password(from_stdin=password_stdin)
         user_id = deployment.add_user(email, password, must_change_password=True)
     show({"user_id": user_id}, user_id, as_json=as_json)
@@ -291,18 +284,18 @@ def add_user(email: str, password_stdin: bool, place: ServiceConfig, as_json: bo
 @service.command("reset-password")
 @click.argument("email")
 @password_stdin
-@at_a_place
+@data_options
 @as_json
 def reset_password(email: str, password_stdin: bool, place: ServiceConfig, as_json: bool) -> None:
-    """Give a person another password; whoever is signed in with the old one no longer is.
+    """Set a user's password, and end all sessions with the old one.
 
-    At the next sign-in the person has to change it.
+    At the next sign-in the user has to change it.
 
     \b
     Example:
         memframe service reset-password ada@example.org --password-stdin < password.txt
     """
-    with opened(place) as deployment:
+    with open_service(place) as deployment:
         user_id = deployment.user_id(email)
         deployment.reset_password(user_id, _password(from_stdin=password_stdin))
     show({"user_id": user_id}, f"{email} has a new password and is signed out everywhere", as_json=as_json)
@@ -310,29 +303,29 @@ def reset_password(email: str, password_stdin: bool, place: ServiceConfig, as_js
 
 @service.command("rotate-key")
 @click.argument("email")
-@at_a_place
+@data_options
 @as_json
 def rotate_user_key(email: str, place: ServiceConfig, as_json: bool) -> None:
     """Give a user a new encryption key, and seal the stored content again with it.
 
-    From then on credentials give the new key and its version. What applications send sealed with the old
-    one is refused (409, key_version_changed), until they have fetched the credentials again.
+    Credentials then have the new key and its version. Content that applications send sealed with the old key is
+    refused (409, key_version_changed) until they fetch the credentials again.
 
     \b
     Example:
         memframe service rotate-key ada@example.org
     """
-    with opened(place) as deployment:
+    with open_service(place) as deployment:
         rotation = rotate_key(deployment, deployment.user_id(email))
     sealed = f"key_version {rotation.key_version}: {number_of(rotation.n_sealed, 'memory', 'memories')} sealed again"
     show(asdict(rotation), sealed, as_json=as_json)
     if rotation.n_unreadable:
         unreadable = number_of(rotation.n_unreadable, "memory", "memories")
-        click.echo(f"{unreadable} did not open with the old key, and stayed as stored", err=True)
+        click.echo(f"{unreadable} could not be opened with the old key, and stay as they were", err=True)
 
 
 @service.command("rotate-master-key")
-@at_a_place
+@data_options
 @as_json
 def rotate_service_key(place: ServiceConfig, as_json: bool) -> None:
     """Replace the master key, while the service is stopped, and wrap the keys of all users with the new one.
@@ -348,7 +341,7 @@ def rotate_service_key(place: ServiceConfig, as_json: bool) -> None:
     Example:
         memframe service rotate-master-key
     """
-    with opened(place) as deployment:
+    with open_service(place) as deployment:
         n_keys = rotate_master_key(deployment, place.master_key_file)
     words = f"{place.master_key_file} is new: {number_of(n_keys, 'key', 'keys')} of users wrapped with it"
     show({"n_keys": n_keys, "master_key_file": str(place.master_key_file)}, words, as_json=as_json)
@@ -356,7 +349,7 @@ def rotate_service_key(place: ServiceConfig, as_json: bool) -> None:
 
 @service.command("rotate-api-key")
 @click.argument("developer")
-@at_a_place
+@data_options
 @as_json
 def rotate_api_key(developer: str, place: ServiceConfig, as_json: bool) -> None:
     """Replace the API key of an application, named by its id or client_id; the new one is printed this once.
@@ -369,14 +362,18 @@ def rotate_api_key(developer: str, place: ServiceConfig, as_json: bool) -> None:
     Example:
         memframe service rotate-api-key mfc_0123456789abcdef0123456789abcdef
     """
-    with opened(place) as deployment:
-        told = {"api_key": deployment.rotate_api_key(deployment.developer(developer).id).reveal()}
-    show_secrets(told, as_json=as_json)
+    with open_service(place) as deployment:
+        values = {
+            "api_key": deployment.rotate_api_key(
+                deployment.developer(_full_account(deployment, developer)).id
+            ).reveal()
+        }
+    show_secrets(values, as_json=as_json)
 
 
 @service.command("rotate-client-secret")
 @click.argument("developer")
-@at_a_place
+@data_options
 @as_json
 def rotate_client_secret(developer: str, place: ServiceConfig, as_json: bool) -> None:
     """Replace the client secret of an application, named by its id or client_id; the new one is printed this once.
@@ -387,79 +384,83 @@ def rotate_client_secret(developer: str, place: ServiceConfig, as_json: bool) ->
     Example:
         memframe service rotate-client-secret mfc_0123456789abcdef0123456789abcdef
     """
-    with opened(place) as deployment:
-        told = {"client_secret": deployment.rotate_client_secret(deployment.developer(developer).id).reveal()}
-    show_secrets(told, as_json=as_json)
+    with open_service(place) as deployment:
+        values = {
+            "client_secret": deployment.rotate_client_secret(
+                deployment.developer(_full_account(deployment, developer)).id
+            ).reveal()
+        }
+    show_secrets(values, as_json=as_json)
 
 
 @service.command("disable")
 @click.argument("account")
-@enabling
-@at_a_place
+@enable_option
+@data_options
 @as_json
 def disable_account(account: str, enable: bool, place: ServiceConfig, as_json: bool) -> None:
-    """Close an account: of a person by e-mail address, of an application by its id; nothing is deleted.
+    """Disable an account: of a user by e-mail address or id, of an application by its id; nothing is deleted.
 
-    A closed person cannot sign in, and nobody reads or writes the memories; a closed application is
-    locked out with all the tokens that it holds. It holds for the next call.
+    The beginning of an id is enough. A disabled user cannot sign in, and nobody can read or write the memories; a
+    disabled application is locked out with all its tokens. This holds from the next call on.
 
     \b
     Example:
         memframe service disable ada@example.org
         memframe service disable ada@example.org --enable
     """
-    with opened(place) as deployment:
-        found = deployment.account(account)
+    with open_service(place) as deployment:
+        found = deployment.account(_full_account(deployment, account))
         deployment.store.accounts.set_disabled(type(found), found.id, disabled=not enable)
     kind = "user" if isinstance(found, User) else "developer"
-    told = {"kind": kind, "id": found.id, "disabled": not enable}
-    words = f"{kind} {found.id} is {'open again' if enable else 'closed'}"
-    show(told, words, as_json=as_json)
+    values = {"kind": kind, "id": found.id, "disabled": not enable}
+    words = f"{kind} {found.id} is {'enabled' if enable else 'disabled'}"
+    show(values, words, as_json=as_json)
 
 
 @service.command("disable-tag")
 @click.argument("email")
 @click.argument("name")
-@enabling
-@at_a_place
+@enable_option
+@data_options
 @as_json
 def disable_tag(email: str, name: str, enable: bool, place: ServiceConfig, as_json: bool) -> None:
-    """Switch a tag of a person's off: applications see `is_enabled` false; memories keep it.
+    """Disable a tag of a user: applications see `is_enabled` false; memories keep the tag.
 
     \b
     Example:
         memframe service disable-tag ada@example.org stamps
     """
-    with opened(place) as deployment, deployment.store.owned(deployment.user_id(email)) as memories:
+    with open_service(place) as deployment, deployment.store.owned(deployment.user_id(email)) as memories:
         tag = memories.tags.set_enabled(name, enabled=enable)
-    words = f"the tag {printable(tag.name)} is switched {'on' if enable else 'off'}"
+    words = f"the tag {printable(tag.name)} is {'enabled' if enable else 'disabled'}"
     show({"id": tag.id, "name": tag.name, "is_enabled": tag.is_enabled}, words, as_json=as_json)
 
 
 @service.command("backup")
 @click.argument("destination", type=LocalPath())
-@click.option("--without-key", is_flag=True, help="Leave the master key out, and keep it elsewhere.")
-@at_a_place
+@click.option("--without-key", is_flag=True, help="Leave out the master key, to keep it elsewhere.")
+@data_options
 @as_json
 def back_up_service(destination: Path, without_key: bool, place: ServiceConfig, as_json: bool) -> None:
-    """Copy the service into a new folder DESTINATION, whole and of one moment, while it serves.
+    """Copy the service into a new folder DESTINATION, as of one moment, while it serves.
 
-    The copy is a data folder: `memframe serve --data DESTINATION` starts from it. With the master key
-    in it, it is worth as much as the service itself.
+    The copy is a data folder: `memframe serve --data DESTINATION` starts from it. With the master key it has to be
+    protected like the service itself.
 
     \b
     Example:
         memframe service backup backups/2026-03-01
     """
-    with opened(place) as deployment:
+    with open_service(place) as deployment:
         files = back_up(deployment, destination, with_key=not without_key)
-    told = {"folder": str(destination), "files": {file.name: file.stat().st_size for file in files}}
+    values = {"folder": str(destination), "files": {file.name: file.stat().st_size for file in files}}
     names = " and ".join(file.name for file in files)
-    show(told, f"{names} in {destination}, readable by you alone", as_json=as_json)
+    show(values, f"{names} in {destination}, readable by you alone", as_json=as_json)
 
 
 @service.command("list")
-@at_a_place
+@data_options
 @as_json
 def list_accounts(place: ServiceConfig, as_json: bool) -> None:
     """List developers and users.
@@ -468,7 +469,7 @@ def list_accounts(place: ServiceConfig, as_json: bool) -> None:
     Example:
         memframe service list --json
     """
-    with opened(place) as deployment:
+    with open_service(place) as deployment:
         accounts = _accounts(deployment)
     lines = [
         f"{kind:<9}  {account['id']}  {printable(account[name])}{_note(account)}"
@@ -476,6 +477,19 @@ def list_accounts(place: ServiceConfig, as_json: bool) -> None:
         for account in accounts[f"{kind}s"]
     ]
     show(accounts, "\n".join(lines), as_json=as_json)
+
+
+def _full_account(deployment: Deployment, given: str) -> str:
+    """Complete the id of an account; an e-mail address stays as it is."""
+    if "@" in given:
+        return given
+    accounts = _accounts(deployment)
+    ids = [developer[name] for developer in accounts["developers"] for name in ("id", "client_id")]
+    ids += [user["id"] for user in accounts["users"]]
+    try:
+        return full_id(given, ids, ("account", "accounts"), shown_by="memframe service list")
+    except NotFoundError:
+        return given  # the service's own message says of what kind there is none
 
 
 def _password(*, from_stdin: bool) -> Secret:
@@ -488,7 +502,7 @@ def _password(*, from_stdin: bool) -> Secret:
 
 
 def _accounts(deployment: Deployment) -> dict[str, list[dict[str, Any]]]:
-    """What may be known of developers and users."""
+    """Return developers and users, without secrets."""
     accounts = deployment.store.accounts
     developers = ("id", "name", "client_id", "redirect_uris", "disabled", "created_at")
     users = ("id", "email", "key_version", "disabled", "created_at")

@@ -1,9 +1,4 @@
-"""`memframe plan` and `memframe undo`: what would be written, to look at and to keep for `memframe apply`.
-
-`memframe apply`, `resume` and `runs`: carry plans out, go on with what broke off, and look after the journals.
-
-`memframe reseal`: after a change of key, content that is sealed with older keys, planned for `memframe apply`.
-"""
+"""`memframe plan`, `undo`, `reseal`, `apply`, `resume` and `runs`: plan changes, and carry plans out."""
 
 from __future__ import annotations
 
@@ -30,10 +25,12 @@ from memframe.cli.options import (
     as_json,
     ask_secrets,
     full_id,
-    keys_in,
-    on_request,
-    opened,
+    key_file_option,
+    open_request,
+    read_key,
+    read_keys,
     request_option,
+    request_required,
 )
 from memframe.client.responses import is_uuid
 from memframe.display import number_of
@@ -68,20 +65,21 @@ to_file = click.option(
     "--from-audit",
     "audit",
     type=LocalPath(dir_okay=False),
-    help="Plan what an audit proposes, kept by `memframe audit --out`; no EDITED.",
+    help="Plan the proposals of an audit that `memframe audit --out` kept; no EDITED.",
 )
 @click.option(
     "--actions",
-    help="Of an audit only these, such as delete,merge; or what to do about checks: personal_data=redact.",
+    help="Only these actions, such as delete,merge; or actions by check, such as personal_data=redact.",
 )
+@key_file_option
 @click.option("--delete", "is_delete", is_flag=True, help="Delete the memories of EDITED.")
-@click.option("--show", "saved", type=LocalPath(), help="Show a plan that was kept; no EDITED.")
+@click.option("--show", "saved", type=LocalPath(), help="Show a saved plan; no EDITED.")
 @click.option(
     "--on-null",
     type=click.Choice(get_args(OnNull)),
     default="raise",
     show_default=True,
-    help="Emptied cells.",
+    help="Meaning of emptied cells.",
 )
 @click.option(
     "--on-conflict",
@@ -101,7 +99,7 @@ to_file = click.option(
 @click.option("--max-changes", type=click.IntRange(min=0), help="Refuse to plan more.")
 @full_option
 @as_json
-def plan_edits(
+def plan_command(
     request_id: str | None,
     out: Path | None,
     saved: Path | None,
@@ -110,16 +108,16 @@ def plan_edits(
     on_conflict: OnConflict,
     **given: Any,
 ) -> None:
-    """Plan what EDITED asks to be written: an archive (.parquet, .jsonl, .csv) with edited or new rows.
+    """Plan the changes of EDITED: an archive (.parquet, .jsonl, .csv) with edited or new rows.
 
-    EDITED may be what pandas wrote: to_parquet, to_csv, or to_json with orient="records" and lines=True.
-    A table of one's own with some of an archive's columns will do, such as content and tags (JSON lists in
-    .csv). Nothing is written. Rows that are not in EDITED are left alone; --delete plans to delete those that are,
-    and then EDITED may also be a text file of ids or their beginnings, one a line, or - for standard input.
+    EDITED may be written by pandas: to_parquet, to_csv, or to_json with orient="records" and lines=True. Any table
+    with some columns of an archive will do, such as content and tags (JSON lists in .csv). Nothing is written to the
+    service. Rows that are not in EDITED are left alone; --delete plans to delete the rows of EDITED, which may then
+    also be a text file of ids or their beginnings, one a line, or - for standard input.
 
-    Instead of EDITED, --from-audit plans what an audit proposes, as far as it is still to be found: delete, merge,
-    redact, retag, rescale. Personal data is redacted only with --actions personal_data=redact, and what is told by
-    wording is deleted only with --actions junk=delete or the like.
+    Instead of EDITED, --from-audit plans the proposals of an audit that still apply: delete, merge, redact, retag,
+    rescale. Personal data is redacted only with --actions personal_data=redact, and memories that only their wording
+    makes suspicious are deleted only with --actions junk=delete or the like.
 
     Ends with 3 if there are conflicts.
 
@@ -133,49 +131,50 @@ def plan_edits(
         _show(Plan.load(saved), full=full, as_json=as_json)
         return
     if request_id is None or (given["edited"] is None) == (given["audit"] is None):
-        raise click.UsageError("give --request and EDITED or --from-audit, or --show a plan that was kept")
-    with opened(request_id) as access:
-        plan = _planned(access, on_conflict="mark" if on_conflict == "raise" else on_conflict, **given)
+        raise click.UsageError("give --request and EDITED or --from-audit, or --show a saved plan")
+    with open_request(request_id) as access:
+        plan = _make_plan(access, on_conflict="mark" if on_conflict == "raise" else on_conflict, **given)
     _show(plan, full=full, as_json=as_json)
     n_conflicts = plan.counts.get("conflict", 0)
     if n_conflicts and on_conflict == "raise":
-        _refuse_to_keep(n_conflicts, out)
+        _explain_conflicts(n_conflicts, out)
     elif out is not None:
-        keep(plan, out, request_id)
+        save_plan(plan, out, request_id)
     if n_conflicts:
         sys.exit(CONFLICTS)
 
 
 @click.command("undo")
 @click.argument("journal", type=LocalPath())
-@on_request
+@request_required
 @to_file
 @full_option
 @as_json
-def plan_back(journal: Path, request_id: str, out: Path | None, full: bool, as_json: bool) -> None:
-    """Plan to take a run back: patches restore, deletes are restored or created anew, creates are deleted.
+def undo_command(journal: Path, request_id: str, out: Path | None, full: bool, as_json: bool) -> None:
+    """Plan to undo a run: patches are reverted, deletes restored or created again, creates deleted.
 
-    Nothing is written. What somebody has changed since is a conflict, which is shown, left out of the plan that
-    is kept, and not overwritten: ends with 3. A deleted memory has its id and dates again where the service restores
-    it; elsewhere it has a new id and the date of the undo. The plan says which, with the old date.
+    Nothing is written. Later changes of others are conflicts, which are printed, left out of the saved plan and not
+    overwritten; then it ends with 3. A deleted memory has its id and dates again if the service restores it; otherwise
+    it has a new id and the date of the undo. The plan says which, with the old date.
 
     \b
     Example:
         memframe undo cleanup.journal --request 7c9e6679 --out undo.plan
     """
-    with opened(request_id) as access:
+    with open_request(request_id) as access:
         plan = plan_undo(access, journal)
     _show(plan, full=full, as_json=as_json)
     if out is not None:
-        keep(plan, out, request_id)
+        save_plan(plan, out, request_id)
     if "conflict" in plan.counts:
         sys.exit(CONFLICTS)
 
 
-def _planned(
+def _make_plan(
     access: Access,
     *,
     edited: Path | None,
+    key_file: Path | None,
     audit: Path | None,
     actions: str | None,
     is_delete: bool,
@@ -184,31 +183,32 @@ def _planned(
     max_changes: int | None,
     max_share: float,
 ) -> Plan:
+    key = access if key_file is None else read_key(key_file)
     if audit is not None:
-        plan = _cleanup(access, audit, _actions(actions), on_conflict, max_share)
+        plan = _plan_cleanup(access, audit, _actions(actions), on_conflict, max_share)
     elif actions is not None or edited is None:
         raise click.UsageError("--actions chooses among the proposals of --from-audit")
     elif is_delete:
-        plan = plan_deletes(access, _doomed(edited, access), on_conflict=on_conflict)
+        plan = plan_deletes(access, _rows_to_delete(edited, access, key), on_conflict=on_conflict)
     else:
-        plan = plan_changes(access, _rows_in(edited, access), on_null=on_null, on_conflict=on_conflict)
+        plan = plan_changes(access, _read_rows(edited, key), on_null=on_null, on_conflict=on_conflict)
     check_size(plan.records, max_changes)
     return plan
 
 
-def _cleanup(
+def _plan_cleanup(
     access: Access, audit: Path, actions: Actions, on_conflict: OnConflict, max_share: float
 ) -> Plan:
     read_actions(actions)  # before anything is read
     renewal = audit_again(access, audit)
     if renewal.n_left_out:
-        told = number_of(renewal.n_left_out, "finding is", "findings are")
-        click.echo(f"{told} not to be found any more, and left out.", err=True)
+        shown_text = number_of(renewal.n_left_out, "finding is", "findings are")
+        click.echo(f"{shown_text} no longer to be found, and left out.", err=True)
     return plan_cleanup(access, renewal.audit, actions=actions, on_conflict=on_conflict, max_share=max_share)
 
 
 def _actions(text: str | None) -> Actions:
-    """What `--actions` says: a list, or a mapping."""
+    """Parse --actions: a list, or a mapping."""
     parts = [part.strip() for part in (text or "").split(",") if part.strip()]
     pairs = [part.partition("=")[::2] for part in parts if "=" in part]
     if pairs and len(pairs) < len(parts):
@@ -216,20 +216,20 @@ def _actions(text: str | None) -> Actions:
     return dict(pairs) or (None if text is None else parts)
 
 
-def _rows_in(path: Path, access: Access) -> pd.DataFrame:
-    """An archive, sealed or not; or a table of one's own that has some of the columns of one."""
+def _read_rows(path: Path, key: Access | Secret) -> pd.DataFrame:
+    """Read an archive, or any table with some of its columns."""
     first, *_ = parts_of(path)
     names = format_of(first).names(first)
     known = [name for name in ARCHIVE_SCHEMA if name in names]
-    rows = load_archive(path, key=access if is_sealed(path) else None, columns=known or None)
+    rows = load_archive(path, key=key if is_sealed(path) else None, columns=known or None)
     others = [name for name in names if name not in rows and name not in rows.index.names]
-    return rows.assign(**dict.fromkeys(others))  # their names are all that a plan looks at
+    return rows.assign(**dict.fromkeys(others))  # a plan refuses them by their names
 
 
-def _doomed(path: Path, access: Access) -> pd.DataFrame | list[str]:
-    """Rows of an archive, which say what was seen; or ids alone."""
+def _rows_to_delete(path: Path, access: Access, key: Access | Secret) -> pd.DataFrame | list[str]:
+    """Read rows of an archive, which become the baseline; or ids alone."""
     if path.suffix.lower() in FORMATS or path.is_dir():
-        return _rows_in(path, access)
+        return _read_rows(path, key)
     try:
         with click.open_file(str(path), encoding="utf-8") as lines:
             given = [line.strip() for line in lines if line.strip()]
@@ -250,36 +250,36 @@ def _show(plan: Plan, *, full: bool, as_json: bool) -> None:
         click.echo(f"These are the first {MAX_SHOWN} of {len(plan):,} changes; --full prints all.", err=True)
 
 
-def _refuse_to_keep(n_conflicts: int, out: Path | None) -> None:
-    """Tell why there is no plan to apply, and which options make one."""
-    kept = "" if out is None else f", so {out} was not written"
+def _explain_conflicts(n_conflicts: int, out: Path | None) -> None:
+    """Say why no plan was saved, and which options make one."""
+    writable = "" if out is None else f", so {out} was not written"
     click.echo(
-        f"{number_of(n_conflicts, 'conflict', 'conflicts')} with what the service holds now{kept}. Decide with "
+        f"{number_of(n_conflicts, 'conflict', 'conflicts')} with what the service holds now{writable}. Decide with "
         "--on-conflict mine (overwrite) or --on-conflict theirs (leave as it is); --on-conflict mark keeps a plan "
         "without them.",
         err=True,
     )
 
 
-def keep(plan: Plan, path: Path, request_id: str) -> None:
-    """Write what can be carried out of a plan to a file, and tell how."""
-    kept = plan.without("conflict")
+def save_plan(plan: Plan, path: Path, request_id: str) -> None:
+    """Save the writes of a plan, and print the command that applies them."""
+    writable = plan.without("conflict")
     left_out = number_of(plan.counts.get("conflict", 0), "conflict", "conflicts")
-    if plan and not kept:
+    if plan and not writable:
         click.echo(f"{left_out}, and nothing else to do, so {path} was not written.", err=True)
         return
-    kept.save(path)
-    without = f" without {left_out}" if len(kept) < len(plan) else ""
-    n_deletes = kept.counts.get("delete", 0)
+    writable.save(path)
+    without = f" without {left_out}" if len(writable) < len(plan) else ""
+    n_deletes = writable.counts.get("delete", 0)
     confirm = f" --confirm {n_deletes}" if n_deletes else ""
-    told = f"memframe apply {shlex.quote(str(path))}{confirm} --request {request_id}"
-    click.echo(f"Kept in {path}{without}. To carry it out: {told}", err=True)
+    shown_text = f"memframe apply {shlex.quote(str(path))}{confirm} --request {request_id}"
+    click.echo(f"Kept in {path}{without}. To apply it: {shown_text}", err=True)
 
 
 NOT_ALL_WRITTEN, UNKNOWN_LEFT = 3, 4
-"""Exit codes: rows that were refused, conflict, were left out, or are not there once; rows of which nobody knows."""
+"""Exit codes: rows that failed or are not found exactly once; rows whose outcome is unknown."""
 
-MAX_ROWS_TOLD = 10
+MAX_ROWS_SHOWN = 10
 
 workers = click.option(
     "--workers", default=4, show_default=True, type=click.IntRange(1, 16), help="Writes in flight."
@@ -290,22 +290,20 @@ settle = click.option(
     default=2.0,
     show_default=True,
     type=click.FloatRange(min=0),
-    help="Seconds for which a write without an answer must stay unseen before it is sent again.",
+    help="Seconds that an unanswered write must stay unseen before it is sent again.",
 )
 
 
 @click.command("apply")
 @click.argument("plan", type=LocalPath())
-@on_request
+@request_required
 @click.option("--confirm", type=click.IntRange(min=0), help="How many memories the plan deletes.")
-@click.option("--journal", type=LocalPath(), help="Where to record the run.")
-@click.option(
-    "--plaintext", is_flag=True, help="Send content unsealed, for services that seal by themselves."
-)
+@click.option("--journal", type=LocalPath(), help="File for the record of the run.")
+@click.option("--plaintext", is_flag=True, help="Send content unsealed, for services that seal it.")
 @workers
 @settle
 @as_json
-def carry_out(
+def apply_command(
     plan: Path,
     request_id: str,
     confirm: int | None,
@@ -315,17 +313,17 @@ def carry_out(
     settle_s: float,
     as_json: bool,
 ) -> None:
-    """Carry out a plan; what happens is recorded first, so that it can be resumed and undone.
+    """Apply a plan; each write is recorded first, so that the run can be resumed and undone.
 
-    Ends with 3 if rows were rejected, in conflict or left out, or are not there (or there twice) when they are
-    read back; with 4 if it is not known of some whether they were written: `memframe resume` finds out.
+    Ends with 3 if rows were rejected, in conflict or left out, or if they are missing or duplicated when read back;
+    with 4 if the outcome of some is unknown: `memframe resume` finds out.
 
     \b
     Example:
         memframe apply cleanup.plan --confirm 12 --request 7c9e6679
     """
     loaded = Plan.load(plan)
-    with opened(request_id) as access:
+    with open_request(request_id) as access:
         run = apply_plan(
             access,
             loaded,
@@ -335,27 +333,27 @@ def carry_out(
             workers=workers,
             settle_s=settle_s,
         )
-    _tell(run, request_id, as_json=as_json)
+    _print_result(run, request_id, as_json=as_json)
 
 
 @click.command("resume")
 @click.argument("journal", type=LocalPath())
-@on_request
+@request_required
 @workers
 @settle
 @as_json
-def go_on(journal: Path, request_id: str, workers: int, settle_s: float, as_json: bool) -> None:
-    """Go on with a run that broke off: first find out what was written, then write the rest.
+def resume_command(journal: Path, request_id: str, workers: int, settle_s: float, as_json: bool) -> None:
+    """Resume an interrupted run: find out what was written, then write the rest.
 
-    Ends as `memframe apply` does.
+    The exit codes are those of `memframe apply`.
 
     \b
     Example:
         memframe resume cleanup.journal --request 7c9e6679
     """
-    with opened(request_id) as access:
+    with open_request(request_id) as access:
         run = resume_run(access, journal, workers=workers, settle_s=settle_s)
-    _tell(run, request_id, as_json=as_json)
+    _print_result(run, request_id, as_json=as_json)
 
 
 @click.command("runs")
@@ -364,7 +362,7 @@ def go_on(journal: Path, request_id: str, workers: int, settle_s: float, as_json
     "days",
     metavar="DAYS",
     type=click.FloatRange(min=0),
-    help="Remove runs that are older, also those that broke off.",
+    help="Remove runs that are older, also interrupted ones.",
 )
 @click.option(
     "--forget",
@@ -372,16 +370,15 @@ def go_on(journal: Path, request_id: str, workers: int, settle_s: float, as_json
     metavar="JOURNAL",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Give up a run: remove its journal, which may be gone for good already.",
+    help="Give up a run: remove its journal, which may be lost already.",
 )
 @as_json
-def show_runs(days: float | None, journals: tuple[Path, ...], as_json: bool) -> None:
-    """List the runs whose journals are kept in your own state folder, or where --journal said.
+def runs_command(days: float | None, journals: tuple[Path, ...], as_json: bool) -> None:
+    """List the runs whose journals are in your state folder, or at a path of --journal.
 
-    A journal holds, sealed, what its run has deleted and changed: it is what `memframe undo` needs, and
-    should not be kept for ever: of finished runs it goes after 30 days, when a new run begins. --purge leaves
-    alone what you keep elsewhere. A run whose journal is missing stays in the list, and its plan is refused,
-    until you bring the journal back or --forget it.
+    A journal holds, sealed, what its run deleted and changed: `memframe undo` needs it. Journals of finished runs are
+    removed after 30 days, when a new run begins. --purge leaves journals elsewhere alone. A run whose journal is
+    missing stays in the list, and its plan is refused, until you bring the journal back or --forget it.
 
     \b
     Example:
@@ -399,23 +396,23 @@ def show_runs(days: float | None, journals: tuple[Path, ...], as_json: bool) -> 
 
 
 def _line(run: dict[Hashable, Any]) -> str:
-    """One run: when it began, how far it is, what became of its changes, and where its journal is."""
-    known = {name: value for name, value in run.items() if pd.notna(value)}  # of an unreadable one little is
+    """Print a run: start, state, outcomes and journal."""
+    known = {name: value for name, value in run.items() if pd.notna(value)}  # an unreadable one has few
     counts = ", ".join(f"{known[name]:,} {name}" for name in STATUSES if known.get(name))
     began = f"{known['created_at']:%Y-%m-%d %H:%M}" if "created_at" in known else " " * 16
     return f"{began}  {run['state']:<10}  {counts or '-':<8}  {run['journal']}"
 
 
-def _tell(run: Run, request_id: str, *, as_json: bool) -> None:
+def _print_result(run: Run, request_id: str, *, as_json: bool) -> None:
     if as_json:
-        click.echo(msgspec.json.encode(_told(run)))
+        click.echo(msgspec.json.encode(_lines_of(run)))
     else:
-        click.echo("\n".join([str(run).removeprefix("<memframe.Run: ").removesuffix(">"), *_left_over(run)]))
+        click.echo("\n".join([str(run).removeprefix("<memframe.Run: ").removesuffix(">"), *_unwritten(run)]))
         if run.journal is not None:
             is_open = bool({"planned", "unknown"} & set(run.outcomes.status))
-            told, verb = ("To go on", "resume") if is_open else ("To take it back", "undo")
+            shown_text, verb = ("To resume", "resume") if is_open else ("To undo it", "undo")
             path = shlex.quote(str(run.journal))
-            click.echo(f"{told}: memframe {verb} {path} --request {request_id}", err=True)
+            click.echo(f"{shown_text}: memframe {verb} {path} --request {request_id}", err=True)
     code = exit_code_of(run)
     if run.stopped is not None and code != UNKNOWN_LEFT:
         raise run.stopped
@@ -423,7 +420,7 @@ def _tell(run: Run, request_id: str, *, as_json: bool) -> None:
         sys.exit(code)
 
 
-def _told(run: Run) -> dict[str, object]:
+def _lines_of(run: Run) -> dict[str, object]:
     return {
         "journal": None if run.journal is None else str(run.journal),
         "counts": run.counts,
@@ -433,19 +430,19 @@ def _told(run: Run) -> dict[str, object]:
     }
 
 
-def _left_over(run: Run) -> list[str]:
-    """The first changes that were not written, and why."""
+def _unwritten(run: Run) -> list[str]:
+    """Print the first changes that were not written, with their errors."""
     left = [result for result in run.results if result.status not in {"done", "recovered"}]
     rows = [
         f"row {one.row}: {one.action} {one.status}" + (f": {one.error}" if one.error else "")
-        for one in left[:MAX_ROWS_TOLD]
+        for one in left[:MAX_ROWS_SHOWN]
     ]
     more = len(left) - len(rows)
     return [*rows, f"and {more:,} more, which --json shows"] if more else rows
 
 
 def exit_code_of(run: Run) -> int:
-    """What a script can rely on: 0, `NOT_ALL_WRITTEN` or `UNKNOWN_LEFT`; that access was refused counts more."""
+    """Return 0, `NOT_ALL_WRITTEN` or `UNKNOWN_LEFT`; refused access takes precedence over the last."""
     if run.counts.get("unknown") and not isinstance(run.stopped, AccessError | AuthError):
         return UNKNOWN_LEFT
     written = run.counts.get("done", 0) + run.counts.get("recovered", 0)
@@ -453,59 +450,59 @@ def exit_code_of(run: Run) -> int:
     return 0 if written == len(run.outcomes) and is_there_once else NOT_ALL_WRITTEN
 
 
-MAX_TOLD = 10
+MAX_IDS_SHOWN = 10
 
 
 @click.command("reseal")
-@on_request
+@request_required
 @click.option(
     "--old-keys",
     "file",
     type=LocalPath(),
-    help="File with the older keys, as hexadecimal text, one a line. Without it they are asked for, not shown, or "
-    "are the lines of standard input.",
+    help="File with the older keys, as hexadecimal text, one a line. Without it they are prompted for, or read from "
+    "standard input.",
 )
-@click.option("--leave-unopened", is_flag=True, help="Leave what no key opens as it is, and plan the rest.")
+@click.option("--leave-unopened", is_flag=True, help="Skip content that no key opens, and plan the rest.")
 @to_file
 @as_json
-def plan_newest_seal(
+def reseal_command(
     request_id: str, file: Path | None, leave_unopened: bool, out: Path | None, as_json: bool
 ) -> None:
-    """Plan to seal with the user's newest key what is still sealed with older ones.
+    """Plan to seal content with the user's newest key that is sealed with older ones.
 
-    For services that leave that to applications when a key changes. Nothing is written; what is under the newest
-    key already, or stored unsealed, is left alone. The texts themselves stay as they are.
+    Some services leave that to applications when a key changes. Nothing is written; content that is sealed with the
+    newest key, or stored unsealed, is left alone. The texts stay the same.
 
-    Ends with 3, and keeps no plan, if there is content that none of the keys opens.
+    Ends with 3, and saves no plan, if none of the keys opens some content.
 
     \b
     Example:
         memframe reseal --request 7c9e6679 --old-keys old-keys.txt --out reseal.plan
         memframe apply reseal.plan --request 7c9e6679
     """
-    keys = _older_keys(file)
-    with opened(request_id) as access:
+    keys = _read_old_keys(file)
+    with open_request(request_id) as access:
         plan = plan_reseal(access, old_keys=keys)
     n_unopened = plan.counts.get("invalid", 0)
-    click.echo(plan.to_json() if as_json else "\n".join([str(plan), *_unopened(plan)]))
+    click.echo(plan.to_json() if as_json else "\n".join([str(plan), *_unreadable_lines(plan)]))
     if n_unopened and not leave_unopened:
-        click.echo("No plan was kept; --leave-unopened plans the rest.", err=True)
+        click.echo("No plan was saved; --leave-unopened plans the rest.", err=True)
         sys.exit(CONFLICTS)
     if out is not None:
-        keep(plan.without("invalid"), out, request_id)
+        save_plan(plan.without("invalid"), out, request_id)
 
 
-def _older_keys(file: Path | None) -> list[Secret]:
-    keys = ask_secrets("Older key") if file is None else keys_in(file, "--old-keys")
+def _read_old_keys(file: Path | None) -> list[Secret]:
+    keys = ask_secrets("Older key") if file is None else read_keys(file, "--old-keys")
     if not keys:
         place = "on standard input" if file is None else f"in {file}"
         raise ConfigError(f"there is no key {place}; give the older keys as hexadecimal text, one a line")
     return keys
 
 
-def _unopened(plan: Plan) -> Iterator[str]:
-    """The first memories that no key has opened, and why."""
+def _unreadable_lines(plan: Plan) -> Iterator[str]:
+    """Yield the first memories that no key opens, with the reasons."""
     odd = [change for change in plan.records if change.action == "invalid"]
-    yield from (f"memory {change.id}: {change.reason}" for change in odd[:MAX_TOLD])
-    if len(odd) > MAX_TOLD:
-        yield f"and {len(odd) - MAX_TOLD:,} more, which --json shows"
+    yield from (f"memory {change.id}: {change.reason}" for change in odd[:MAX_IDS_SHOWN])
+    if len(odd) > MAX_IDS_SHOWN:
+        yield f"and {len(odd) - MAX_IDS_SHOWN:,} more, which --json shows"

@@ -17,7 +17,7 @@ from memframe.client.responses import Response, decode, require_same_id
 from memframe.client.retry import SharedRateLimiter
 from memframe.client.transport import JSON_BODY, Transport
 from memframe.client.validation import check_id, memory_query, of_user, refuse_unsendable
-from memframe.display import card
+from memframe.display import html_card
 from memframe.errors import MemframeError, NotFoundError, ProtocolError
 from memframe.runtime import Runtime
 from memframe.secret import Secret, SecretBytes, as_secret, as_secret_if_text
@@ -83,7 +83,7 @@ class Client:
         return f"<memframe.Client {self.base_url}>"
 
     def _repr_html_(self) -> str:
-        return card("Client", {"API": self.base_url, "OAuth server": self.auth_url})
+        return html_card("Client", {"API": self.base_url, "OAuth server": self.auth_url})
 
     def __enter__(self) -> Self:
         return self

@@ -1,166 +1,355 @@
-"""A tour on a terminal: step titles, sentences, code and tables, fitted to its width.
-
-The end of the tour: what is wrong with the memories, a plan to clean them up, and the way back.
-
-The folder in which a tour leaves its files: checked before the tour, and gone again if nothing came of it.
-"""
+"""Walk through the guided tour, step by step, and keep its files in a folder."""
 
 from __future__ import annotations
 
-import textwrap
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 
-import click
 import pandas as pd
+from rich.cells import cell_len
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
 
 import memframe as mf
 from memframe.archive import load_archive
+from memframe.demo.sample_service import SampleService
+from memframe.display import number_of, printable
 from memframe.errors import ConfigError, FrameError
+from memframe.files import raise_os_errors_as
 from memframe.keystore import open_local_cipher
-from memframe.plan.change import FIELDS, Change, format_counts, mask
+from memframe.plan.change import FIELDS, format_counts, mask
 from memframe.progress import ProgressOption
 from memframe.runtime import Runtime
 
-INDENT = "   "
-NARROWEST, WIDEST = 40, 110
-"""Columns between which text is fitted: on less nothing can be read, and longer lines tire."""
-
-_GAP = 2
-
-
-class Telling:
-    """Where a tour is told.
-
-    Parameters
-    ----------
-    write : callable
-        Gets every line.
-    width : int
-        Columns of the terminal.
-    colour : bool
-        Whether titles are bold and code is coloured.
-
-    Examples
-    --------
-    >>> telling = Telling(print, width=40)
-    >>> telling.say("Words are wrapped at the end of the line, as here.")
-       Words are wrapped at the end of the
-       line, as here.
-    """
-
-    def __init__(
-        self, write: Callable[[str], object] = print, *, width: int = 80, colour: bool = False
-    ) -> None:
-        self._write = write
-        self._width = min(max(width, NARROWEST), WIDEST) - 1
-        self._colour = colour
-        self._n_steps = 0
-
-    def step(self, title: str) -> None:
-        """The title of the next step, with its number."""
-        self._n_steps += 1
-        self.title(f"{self._n_steps}. {title}")
-
-    def title(self, text: str) -> None:
-        """A title, below an empty line."""
-        self._write("")
-        for line in textwrap.wrap(text, self._width, subsequent_indent=INDENT):
-            self._write(self._styled(line, bold=True))
-
-    def say(self, text: str) -> None:
-        """A sentence or two."""
-        for line in textwrap.wrap(text, self._width, initial_indent=INDENT, subsequent_indent=INDENT):
-            self._write(line)
-
-    def code(self, line: str) -> None:
-        """A line of Python that is being run."""
-        self._write(self._styled(f"{INDENT}{line}", fg="cyan"))
-
-    def pairs(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Names, and beside each what belongs to it; addresses, paths and commands stay whole."""
-        pairs = list(pairs)
-        room = max(display_width(name) for name, _ in pairs) + _GAP
-        for name, text in pairs:
-            lines = textwrap.wrap(
-                text, self._width - len(INDENT) - room, break_long_words=False, break_on_hyphens=False
-            )
-            for number, line in enumerate(lines):
-                label = padded("" if number else name, room)
-                self._write(f"{INDENT}{self._styled(label, dim=True)}{line}")
-
-    def table(self, rows: Sequence[Sequence[str]]) -> None:
-        """Rows of cells, one line each, then an empty line; the last column is cut to what is left of the width."""
-        *rooms, _ = [max(map(display_width, column)) + _GAP for column in zip(*rows, strict=True)]
-        left = self._width - len(INDENT) - sum(rooms)
-        for *cells, last in rows:
-            start = "".join(map(padded, cells, rooms))
-            self._write(f"{INDENT}{self._styled(start, dim=True)}{cut(last, left)}")
-        self._write("")
-
-    def _styled(self, text: str, **style: bool | str) -> str:
-        return click.style(text, **style) if self._colour else text  # type: ignore[arg-type]  # names of its own
-
-
-def display_width(text: str) -> int:
-    """Columns that a terminal takes for a text.
-
-    >>> display_width("日本"), display_width("Zoë"), display_width("Zoe\\u0308")
-    (4, 3, 3)
-    """
-    return sum(map(_columns_of, text))
-
-
-def padded(text: str, width: int) -> str:
-    """Text with blanks up to a width."""
-    return text + " " * (width - display_width(text))
-
-
-def cut(text: str, width: int) -> str:
-    """Text on one line, and what does not fit replaced by an ellipsis.
-
-    >>> cut("a long\\n way", 9), cut("日本語です", 7)
-    ('a long w…', '日本語…')
-    """
-    line = " ".join(text.split())
-    if display_width(line) <= width:
-        return line
-    while line and display_width(line) >= width:
-        line = line[:-1]
-    return f"{line}…"
-
-
-def _columns_of(character: str) -> int:
-    if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
-
+REASON = "Weekly review: find duplicates, outdated facts and passwords in what my assistants remember."
 
 ARCHIVE = "memories.parquet"
 PICTURES = ("timeline.png", "tags.png")
 REPORT = "audit.html"
 FINDINGS = "audit.json"
 
+MIN_WIDTH, MAX_WIDTH = 40, 110
+"""Columns between which text is wrapped."""
 
-@contextmanager
-def keeping_in(folder: Path) -> Iterator[None]:
-    """A folder for a tour's files while the block runs; a new one that stays empty is removed.
+
+def run_demo(
+    folder: Path,
+    *,
+    console: Console | None = None,
+    command: str = "memframe",
+    progress: ProgressOption = "auto",
+) -> pd.DataFrame:
+    """Take the tour.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder for the Parquet file, two pictures and the audit; created if it does not exist.
+    console : rich.console.Console, optional
+        By default standard output.
+    command : str
+        The command that starts memframe, for the advice at the end.
+    progress : "auto", bool or callable
+        As in `load_memories`.
+
+    Returns
+    -------
+    DataFrame
+        The loaded memories.
 
     Raises
     ------
     ConfigError
-        The folder cannot be written to, or holds files of the same names which are not a tour's.
+        The folder cannot be written to, or holds files of the same names that are not from a tour.
     """
+    with _files_in(folder), SampleService() as sample:
+        tour = _Tour(sample, folder, console or open_console(), progress)
+        with tour.connect() as client:
+            access = tour.request_access(client)
+            memories = tour.load(access)
+            tags = mf.load_tags(access)
+            tour.explore(memories, tags)
+            tour.export(memories)
+            tour.clean_up(access, tour.audit(memories, tags))
+    tour.say_goodbye(command)
+    return memories
+
+
+def open_console() -> Console:
+    """Open a console on standard output, of a readable width."""
+    width = min(max(shutil.get_terminal_size().columns, MIN_WIDTH), MAX_WIDTH) - 1
+    return Console(width=width, highlight=False, markup=False, emoji=False)
+
+
+class _Tour:
+    """The steps of the tour, which print what they do."""
+
+    def __init__(
+        self, sample: SampleService, folder: Path, console: Console, progress: ProgressOption
+    ) -> None:
+        self._local, self._ilka = sample.local, sample.person
+        self._folder = folder
+        self._console = console
+        self._progress = progress
+        self._n_steps = 0
+
+    def connect(self) -> mf.Client:
+        """Start the service, and sign in."""
+        self._step("A Memory Access Service starts on this machine, for this tour only")
+        self._pairs([("API", self._local.base_url), ("dashboard", self._local.dashboard_url)])
+        self._say("It holds the memories of Ilka Tornow, a made-up person, sealed with her key.")
+        self._step("You, the developer, sign in: an API key becomes a short-lived token")
+        self._code("client = mf.connect(base_url, api_key=api_key)")
+        local = self._local
+        client = mf.connect(local.base_url, api_key=local.api_key, auth_url=local.auth_url)
+        self._say(
+            f"Signed in until {client.sign_in().expires_at:%H:%M} UTC; the token is renewed automatically."
+        )
+        return client
+
+    def request_access(self, client: mf.Client) -> mf.Access:
+        """Connect the user, request access, and open it once it is approved."""
+        local, ilka = self._local, self._ilka
+        self._step("Ilka connects your application: OAuth 2.0 with PKCE, in her browser")
+        flow = mf.OAuthFlow(
+            local.client_id, local.client_secret, auth_url=local.auth_url, redirect_uri=local.redirect_uri
+        )
+        redirected_address = ilka.authorize(flow.authorization_url())
+        self._say("She opens a link, signs in, reads the request and presses Allow. The tour plays her part.")
+        self._code("tokens = flow.exchange(redirected_address)")
+        tokens = flow.exchange(redirected_address)
+
+        self._step("You request access to her memories, and give a reason")
+        self._code("request = client.create_access_request(tokens.memory_key, reason)")
+        request = client.create_access_request(tokens.memory_key, REASON)
+        self._say(f'"{REASON}"')
+        self._say(f"The request is {request.status}.")
+        ilka.decide(local.dashboard_url, "Approve")
+
+        self._step("She decides in her dashboard; nobody can do that for her")
+        self._code("request = mf.wait_for_decision(client, request.id, timeout_s=600)")
+        request = mf.wait_for_decision(client, request.id, timeout_s=10, poll_s=0.1)
+        self._say(f"The request is {request.status}.")
+        return mf.open_access(client, request.id)
+
+    def load(self, access: mf.Access) -> pd.DataFrame:
+        """Load the memories."""
+        self._step("Her memories are loaded, decrypted here, and become a DataFrame")
+        self._code("access = mf.open_access(client, request.id)")
+        self._code("memories = mf.load_memories(access)")
+        memories = mf.load_memories(access, progress=self._progress)
+        counts = memories.attrs["memframe"]
+        loaded = number_of(counts["n_rows"], "memory", "memories")
+        self._say(f"{loaded}; {counts['n_undecryptable'] or 'none'} that could not be opened.")
+        return memories
+
+    def explore(self, memories: pd.DataFrame, tags: pd.DataFrame) -> None:
+        """Print some memories, and counts."""
+        self._step("A look at them")
+        some = memories.iloc[::59]
+        self._table([*zip(some.created_at.dt.strftime("%Y-%m-%d"), some.source, some.content, strict=True)])
+        n_repeated = int(memories.content.duplicated().sum())
+        n_suspicious = int(memories.content.str.contains("password", case=False).sum())
+        self._pairs(
+            [
+                ("by year", _counts(memories.created_at.dt.year.value_counts().sort_index())),
+                ("by source", _counts(memories.source.value_counts())),
+                ("by tag", f"{_counts(memories.tags.explode().value_counts().head(6))}; of {len(tags)}"),
+                ("repeated", f"{n_repeated} have the same content as another one"),
+                ("suspicious", f"{n_suspicious} mention a password"),
+            ]
+        )
+
+    def export(self, memories: pd.DataFrame) -> None:
+        """Keep the memories as a file, and two pictures."""
+        self._step("A file and two pictures stay with you, unencrypted")
+        with _named_errors(self._folder):
+            mf.export_memories(memories, self._folder / ARCHIVE)
+            for draw, name in zip((mf.plot.timeline, mf.plot.tags), PICTURES, strict=True):
+                figure = draw(memories).figure
+                figure.savefig(self._folder / name, dpi=150)  # type: ignore[union-attr]  # a figure of its own
+        n_rows = len(load_archive(self._folder / ARCHIVE))
+        kept = f"{number_of(n_rows, 'memory', 'memories')}, for mf.load_archive or any Parquet reader"
+        timeline, tags = PICTURES
+        self._pairs(
+            [(ARCHIVE, kept), (timeline, "memories over time, by assistant"), (tags, "memories by tag")]
+        )
+        self._say("They are in this folder:")
+        self._code(str(self._folder.resolve()))
+
+    def audit(self, memories: pd.DataFrame, tags: pd.DataFrame) -> mf.Audit:
+        """Audit the memories, print the worst findings, and keep the report."""
+        self._step("What is wrong with them? An audit, which changes nothing")
+        self._code("audit = mf.audit_memories(memories, tags=mf.load_tags(access))")
+        audit = mf.audit_memories(memories, tags=tags)
+        for sentence in audit.verdict[:3]:
+            self._say(sentence)
+        with _named_errors(self._folder):
+            audit.to_html(self._folder / REPORT)
+            audit.to_json(self._folder / FINDINGS)
+        self._pairs(
+            [
+                ("proposed", f"{', '.join(audit.proposals)} (memories, each counted once)"),
+                (REPORT, "the report as one page in the folder, with secrets masked"),
+                (FINDINGS, "all findings, for scripts and to compare the next audit with"),
+            ]
+        )
+        return audit
+
+    def clean_up(self, access: mf.Access, audit: mf.Audit) -> None:
+        """Plan what the audit proposes, apply it, and undo it."""
+        plan = self._plan(access, audit)
+        before = mf.load_memories(access, progress=False)
+        with TemporaryDirectory(prefix="memframe-") as scratch:
+            here = Path(scratch)
+            access.client.runtime = Runtime(
+                folder=here / "runs", open_local_cipher=partial(open_local_cipher, here, open_keyring=None)
+            )
+            apply = partial(mf.apply_plan, access, progress=self._progress)
+            self._step("The plan is applied; each write is recorded before it is sent")
+            self._code(f"run = mf.apply_plan(access, plan, confirm={plan.counts.get('delete', 0)})")
+            run = apply(plan, confirm=plan.counts.get("delete"))
+            run.raise_for_failures()
+            self._audit_again(access)
+            self._step("And it is undone")
+            self._code("mf.apply_plan(access, mf.plan_undo(access, run))")
+            back = mf.plan_undo(access, run)
+            apply(back, confirm=back.counts.get("delete")).raise_for_failures()
+        self._say(compare(before, mf.load_memories(access, progress=False)))
+
+    def _plan(self, access: mf.Access, audit: mf.Audit) -> mf.Plan:
+        self._step("A cleanup is a plan first: to review, to change, to keep")
+        self._code("plan = mf.plan_cleanup(access, audit)")
+        plan = mf.plan_cleanup(access, audit)
+        for note in plan.notes:
+            self._say(note)
+        self._say(f"{format_counts(plan.counts)}. Three of them:")
+        self._pairs(_examples(plan))
+        self._say(
+            "Merging loses nothing: where a name, a number or a source would be lost, both memories stay."
+        )
+        junk = audit.findings[(audit.findings["check"] == "junk") & (audit.findings["action"] == "review")]
+        n_junk = len({*junk["id"]} - {change.id for change in plan.records if change.action == "delete"})
+        self._say(
+            f"Only copies, heartbeats and empty rows are deleted. {n_junk} more memories read like junk and stay for "
+            "review: wording alone does not tell noise from a fact."
+        )
+        return plan
+
+    def _audit_again(self, access: mf.Access) -> None:
+        left = mf.load_memories(access, progress=False)
+        again = mf.audit_memories(left, tags=mf.load_tags(access))
+        n_more = len(mf.plan_cleanup(access, again))
+        n_secrets = int((again.findings["check"] == "secret").sum())
+        self._say(
+            f"{len(left)} memories are left. A second audit finds {n_secrets or 'no'} secrets, and "
+            f"{n_more or 'nothing'} more to clean up automatically."
+        )
+
+    def say_goodbye(self, command: str) -> None:
+        """Print what to try next."""
+        self._title("Done: the service has stopped, and its database is deleted")
+        self._title("What to try next")
+        self._pairs(
+            [
+                ("the same in notebooks", "notebooks/1-load-and-look.ipynb, 4-audit-and-clean-up.ipynb"),
+                ("a service of your own", f"{command} serve"),
+                ("a person on it", f"{command} service add-user you@example.org"),
+            ]
+        )
+
+    # -- printing
+
+    def _step(self, title: str) -> None:
+        self._n_steps += 1
+        self._title(f"{self._n_steps}. {title}")
+
+    def _title(self, text: str) -> None:
+        self._console.print()
+        self._console.print(text, style="bold")
+
+    def _say(self, text: str) -> None:
+        self._console.print(Padding(text, (0, 0, 0, 3), expand=False))
+
+    def _code(self, line: str) -> None:
+        self._console.print(f"   {line}", style="cyan", soft_wrap=True)  # to be copied in one piece
+
+    def _pairs(self, pairs: Iterable[tuple[str, str]]) -> None:
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        grid.add_column(style="dim", no_wrap=True)
+        grid.add_column(overflow="fold")
+        for pair in pairs:
+            grid.add_row(*pair)
+        self._console.print(Padding(grid, (0, 0, 0, 3), expand=False))
+
+    def _table(self, rows: Sequence[Sequence[str]]) -> None:
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        *labels, _ = zip(*rows, strict=True)
+        for label in labels:
+            grid.add_column(style="dim", no_wrap=True, min_width=max(map(cell_len, label)))
+        grid.add_column(no_wrap=True, overflow="ellipsis")
+        for row in rows:
+            grid.add_row(*map(printable, row))
+        self._console.print(Padding(grid, (0, 0, 1, 3), expand=False))
+
+
+def _counts(counts: pd.Series[int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+def _examples(plan: mf.Plan) -> Iterator[tuple[str, str]]:
+    """Yield a redacted secret, merged memories, and a deleted heartbeat."""
+    changes = [mask(change) for change in plan.records]
+    redacted = next(change for change in changes if "[redacted" in str(change.after.get("content")))
+    yield "redact", f"“{redacted.after['content']}”"
+    for name, reason in (("merge", "near_duplicate"), ("delete", "junk (heartbeat)")):
+        change = next(change for change in changes if reason in (change.reason or ""))
+        yield name, f"“{printable(str(change.before['content']), 90)}”: {change.reason}"
+
+
+def compare(before: pd.DataFrame, after: pd.DataFrame) -> str:
+    """Say how memories after an undo differ from what they were, including ids and dates."""
+    old, new = (frame.set_index("id") for frame in (before, after))
+    both = old.index.intersection(new.index)
+    n_new = len(new) - len(both)
+    n_redated, n_updated = (
+        int((old[name][both] != new[name][both]).sum()) for name in ("created_at", "updated_at")
+    )
+    is_same = _contents(before) == _contents(after)
+    parts = [
+        f"{len(after)} memories, {'every text, tag and score as before' if is_same else 'and NOT all as before'}",
+        *([f"{n_new} with a new id and the date of today"] if n_new else []),
+        *([f"{n_redated} with another date of creation"] if n_redated else []),
+        *([] if n_new or n_redated else ["all with their former ids and dates of creation"]),
+        *([f"{n_updated} that were changed twice have a new updated_at"] if n_updated else []),
+    ]
+    return "; ".join(parts) + "."
+
+
+def _contents(memories: pd.DataFrame) -> list[str]:
+    """Return the fields of all memories in a fixed order, without ids and times."""
+    fields = memories[list(FIELDS)].assign(tags=memories.tags.map(sorted))
+    return sorted(map(repr, fields.itertuples(index=False, name=None)))
+
+
+@contextmanager
+def _files_in(folder: Path) -> Iterator[None]:
+    """Create the folder for the block, and remove it if it stays empty; refuse files that are not from a tour."""
     is_new = not folder.exists()
     try:
-        with writing_to(folder):
+        with _named_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             TemporaryFile(dir=folder).close()
-        _refuse_strangers(folder)
+        existing = [
+            folder / name for name in (ARCHIVE, *PICTURES, REPORT, FINDINGS) if (folder / name).exists()
+        ]
+        if existing and not _is_from_tour(folder):
+            raise ConfigError(f"{existing[0]} is not from a tour: choose another folder with --folder")
         yield
     finally:
         if is_new:
@@ -168,151 +357,15 @@ def keeping_in(folder: Path) -> Iterator[None]:
                 folder.rmdir()
 
 
-@contextmanager
-def writing_to(folder: Path) -> Iterator[None]:
-    """Turns what a file system refuses into a message."""
-    try:
-        yield
-    except OSError as error:
-        raise ConfigError(
-            f"the folder {folder} cannot be written to ({error.strerror}): choose another with --folder"
-        ) from None
+def _named_errors(folder: Path) -> AbstractContextManager[None]:
+    what = f"the folder {folder} cannot be written to"
+    return raise_os_errors_as(ConfigError, what, "choose another with --folder")
 
 
-def _refuse_strangers(folder: Path) -> None:
-    """Files of an earlier tour may be replaced, those of somebody else may not."""
-    there = [folder / name for name in (ARCHIVE, *PICTURES, REPORT, FINDINGS) if (folder / name).exists()]
-    if there and not _is_of_a_tour(folder):
-        raise ConfigError(f"{there[0]} is not this tour's to replace: choose another folder with --folder")
-
-
-def _is_of_a_tour(folder: Path) -> bool:
-    """A tour writes its archive first: beside it, the pictures are its own."""
+def _is_from_tour(folder: Path) -> bool:
+    """True if the folder has an archive, which a tour writes first."""
     try:
         load_archive(folder / ARCHIVE, columns=["id"])
     except (FrameError, OSError):
         return False
     return True
-
-
-MAX_SENTENCES = 3
-
-
-def audit(memories: pd.DataFrame, tags: pd.DataFrame, folder: Path, telling: Telling) -> mf.Audit:
-    """Look for what is wrong, tell the worst, and keep the report."""
-    telling.step("What is wrong with them? An audit, which changes nothing")
-    telling.code("audit = mf.audit_memories(memories, tags=mf.load_tags(access))")
-    audit = mf.audit_memories(memories, tags=tags)
-    for sentence in audit.verdict[:MAX_SENTENCES]:
-        telling.say(sentence)
-    with writing_to(folder):
-        audit.to_html(folder / REPORT)
-        audit.to_json(folder / FINDINGS)
-    telling.pairs(
-        [
-            ("proposed", f"{', '.join(audit.proposals)} (memories, each format_counts once)"),
-            (REPORT, "the report as one page, secrets mask; it is in the folder"),
-            (FINDINGS, "every finding, for scripts and for the next audit to be compared with"),
-        ]
-    )
-    return audit
-
-
-def clean_up(access: mf.Access, audit: mf.Audit, telling: Telling, progress: ProgressOption) -> None:
-    """Plan what the audit proposes, carry it out, and take it back."""
-    plan = _plan(access, audit, telling)
-    before = mf.load_memories(access, progress=False)
-    with TemporaryDirectory(prefix="memframe-") as scratch:
-        here = Path(scratch)
-        access.client.runtime = Runtime(
-            folder=here / "runs", open_local_cipher=partial(open_local_cipher, here, open_keyring=None)
-        )
-        carry_out = partial(mf.apply_plan, access, progress=progress)
-        telling.step("It is carried out, and what it did is on record before it does it")
-        telling.code(f"run = mf.apply_plan(access, plan, confirm={plan.counts.get('delete', 0)})")
-        run = carry_out(plan, confirm=plan.counts.get("delete"))
-        run.raise_for_failures()
-        _tell_what_is_left(access, telling)
-        telling.step("And it is taken back")
-        telling.code("mf.apply_plan(access, mf.plan_undo(access, run))")
-        back = mf.plan_undo(access, run)
-        carry_out(back, confirm=back.counts.get("delete")).raise_for_failures()
-    telling.say(compared(before, mf.load_memories(access, progress=False)))
-
-
-def compared(before: pd.DataFrame, after: pd.DataFrame) -> str:
-    """Say how memories differ after an undo from what they were, their ids and dates included."""
-    was, now = (frame.set_index("id") for frame in (before, after))
-    both = was.index.intersection(now.index)
-    n_new = len(now) - len(both)
-    n_redated, n_updated = (
-        int((was[name][both] != now[name][both]).sum()) for name in ("created_at", "updated_at")
-    )
-    is_same = _held(before) == _held(after)
-    parts = [
-        f"{len(after)} memories, {'every text, tag and score as it was' if is_same else 'and NOT all as they were'}",
-        *([f"{n_new} with a new id and the date of today"] if n_new else []),
-        *([f"{n_redated} with another date of creation"] if n_redated else []),
-        *([] if n_new or n_redated else ["all with the ids and dates of creation that they had"]),
-    ]
-    if n_updated:
-        parts.append(
-            f"{n_updated} that were changed and changed back have a new updated_at, which no undo takes back"
-        )
-    return "; ".join(parts) + "."
-
-
-def _plan(access: mf.Access, audit: mf.Audit, telling: Telling) -> mf.Plan:
-    telling.step("A cleanup is a plan first: to look at, to change, to keep")
-    telling.code("plan = mf.plan_cleanup(access, audit)")
-    plan = mf.plan_cleanup(access, audit)
-    for note in plan.notes:
-        telling.say(note)
-    telling.say(f"{format_counts(plan.counts)}. Three of them:")
-    telling.pairs(_examples(plan))
-    telling.say(
-        "Merging loses nothing: where a name, a number or a source would be lost, both memories stay."
-    )
-    junk = audit.findings[(audit.findings["check"] == "junk") & (audit.findings["action"] == "review")]
-    n_junk = len({*junk["id"]} - {change.id for change in plan.records if change.action == "delete"})
-    telling.say(
-        f"Deleted are only copies, heartbeats and empty rows. {n_junk} more memories read like junk and stay for "
-        "review: wording alone does not tell noise from a fact."
-    )
-    return plan
-
-
-def _examples(plan: mf.Plan) -> list[tuple[str, str]]:
-    """A secret that goes, memories that become one, and a heartbeat."""
-    changes = [mask(change) for change in plan.records]
-    redacted = next(change for change in changes if "[redacted" in str(change.after.get("content")))
-    merged = next(change for change in changes if change.reason and "near_duplicate" in change.reason)
-    beat = next(
-        change for change in changes if change.reason and change.reason.startswith("junk (heartbeat)")
-    )
-    return [
-        ("redact", f"“{redacted.after['content']}”"),
-        ("merge", _text_of(merged)),
-        ("delete", _text_of(beat)),
-    ]
-
-
-def _text_of(change: Change) -> str:
-    return f"“{cut(str(change.before['content']), 90)}”: {change.reason}"
-
-
-def _tell_what_is_left(access: mf.Access, telling: Telling) -> None:
-    left = mf.load_memories(access, progress=False)
-    again = mf.audit_memories(left, tags=mf.load_tags(access))
-    n_more = len(mf.plan_cleanup(access, again))
-    n_secrets = int((again.findings["check"] == "secret").sum())
-    telling.say(
-        f"{len(left)} memories are left. A second audit finds {n_secrets or 'no'} secrets, and "
-        f"{n_more or 'nothing'} more to clean up by itself."
-    )
-
-
-def _held(memories: pd.DataFrame) -> list[str]:
-    """What memories hold, in whatever order, apart from ids and times."""
-    fields = memories[list(FIELDS)].assign(tags=memories.tags.map(sorted))
-    return sorted(map(repr, fields.itertuples(index=False, name=None)))

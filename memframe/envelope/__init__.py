@@ -20,7 +20,7 @@ from memframe.envelope.detect import (
     reason_for,
 )
 from memframe.envelope.layouts import Authenticated, Layout, check_key, is_fit
-from memframe.errors import ConfigError, SealError
+from memframe.errors import ConfigError, Hint, SealError
 from memframe.secret import Secret
 
 __all__ = ["LAYOUTS", "Codec", "Envelope", "Opened"]
@@ -285,8 +285,11 @@ class Envelope:
         layout = None if name == PLAIN else self._bind(name)
         if not isinstance(layout, Authenticated):
             raise ConfigError(
-                f"content format {name!r} is read only, as nothing in it shows changes; "
-                f"write {OWN!r}, or plain text with encrypt=False where the service seals by itself"
+                f"content format {name!r} is read only, as nothing in it shows changes",
+                hint=Hint(
+                    f"write {OWN!r}, or plain text with encrypt=False", "send plain text with --plaintext"
+                )
+                + " where the service seals by itself",
             )
         return layout
 

@@ -1,8 +1,8 @@
-"""Many users at once: every user who approved a developer's request, in threads here or on a Dask cluster.
+"""Load, audit or export the memories of every user who approved, in threads or on a Dask cluster.
 
-Each user is done for alone: nothing of one is ever compared with anything of another, and what goes wrong
-with one is a row in the table of outcomes. Requests that are not approved are skipped, and a user who approved
-twice counts once; one who approved and took it back is a row as well, as what was kept of them should go.
+Each user is processed alone: memories of one are never compared with those of another, and an error of one is a row
+in the table of outcomes. Requests that are not approved are skipped, and a user who approved twice counts once. A
+user who revoked the approval has a row, too, as what was kept of them should be deleted.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from memframe.audit.findings import Check
 from memframe.client import Client
 from memframe.display import number_of
 from memframe.errors import check_kind
-from memframe.fleet.run import FleetFolder, each_once, filled, hauls_of
-from memframe.fleet.work import Work, approved_and_revoked, joined, outcomes_frame, revoked
+from memframe.fleet.run import FleetFolder, deduplicate, fill_folder, process_users
+from memframe.fleet.work import Work, approved_and_revoked, concat_tables, outcomes_frame, revoked_result
 from memframe.progress import ProgressOption
 
 if TYPE_CHECKING:
@@ -39,10 +39,10 @@ class Fleet:
     Attributes
     ----------
     memories : DataFrame
-        As of `load_memories`, of all users one after the other.
+        As of `load_memories`, user by user.
     outcomes : DataFrame
         One row a user: ``user_id request_id status n_rows error``; ``status`` is done, revoked or failed.
-        ``error`` says why, and of a user who is done how many memories could not be opened.
+        ``error`` is the reason, or for a user who is done the number of memories that could not be opened.
     """
 
     memories: pd.DataFrame
@@ -50,8 +50,8 @@ class Fleet:
 
     def __repr__(self) -> str:
         counts = self.outcomes["status"].value_counts()
-        told = ", ".join(f"{count:,} {status}" for status, count in counts.items())
-        return f"<memframe.Fleet of {number_of(len(self.memories), 'memory', 'memories')}; users: {told or 'none'}>"
+        users = ", ".join(f"{count:,} {status}" for status, count in counts.items()) or "none"
+        return f"<memframe.Fleet of {number_of(len(self.memories), 'memory', 'memories')}; users: {users}>"
 
 
 def load_fleet(
@@ -62,7 +62,7 @@ def load_fleet(
     plaintext: bool = False,
     progress: ProgressOption = "auto",
 ) -> Fleet:
-    """All memories of every user who has approved, in one frame.
+    """Load the memories of every user who approved into one frame.
 
     Parameters
     ----------
@@ -73,21 +73,20 @@ def load_fleet(
     workers : int
         Threads.
     plaintext : bool
-        Let decrypted memories travel from the workers of a cluster in the open. Otherwise they travel sealed
-        for this process alone.
+        Send decrypted memories from the workers of a cluster unencrypted; by default they are encrypted for this
+        process.
     progress : {"auto", True, False} or callable
         Counts users.
 
     Returns
     -------
     Fleet
-        Users in the order of their requests. Those who failed, or took their approval back, are in
-        ``outcomes`` alone.
+        Users in the order of their requests. Those who failed or revoked their approval are in ``outcomes`` only.
 
     Raises
     ------
     ConfigError
-        The cluster speaks over a network without TLS, or its workers have no key.
+        The cluster uses a network without TLS, or its workers have no API key.
 
     Examples
     --------
@@ -99,11 +98,11 @@ def load_fleet(
     check_kind("client", client, Client)
     work = Work(table=True, plaintext=plaintext)
     approved, gone = approved_and_revoked(client.access_requests())
-    hauls = hauls_of(client, approved, work, scheduler=scheduler, workers=workers, progress=progress)
-    found = each_once(approved, hauls)
-    tables = [haul.table for haul in found if haul.table is not None]
-    memories = frame_of(joined(tables))
-    return Fleet(memories, outcomes_frame([*found, *map(revoked, gone)]))
+    results = process_users(client, approved, work, scheduler=scheduler, workers=workers, progress=progress)
+    found = deduplicate(approved, results)
+    tables = [result.table for result in found if result.table is not None]
+    memories = frame_of(concat_tables(tables))
+    return Fleet(memories, outcomes_frame([*found, *map(revoked_result, gone)]))
 
 
 def audit_fleet(
@@ -117,21 +116,21 @@ def audit_fleet(
     now: datetime | None = None,
     progress: ProgressOption = "auto",
 ) -> FleetFolder:
-    """Audit the memories of every user who has approved, each alone, into a folder.
+    """Audit the memories of every user who approved, each alone, into a folder.
 
-    A run that is started again does only what is missing: users who failed, whose audit a crash prevented, or
-    who approved since. Another folder audits all of them anew.
+    A second run processes only users who are missing: those who failed, were interrupted, or approved since. To
+    audit all users again, use another folder.
 
     Parameters
     ----------
     client : Client
     path : str or path
         A new folder, or one of an earlier run: Parquet datasets ``findings`` and ``memories``, partitioned by
-        user, and ``outcomes.parquet``. Closed to everybody else.
+        user, and ``outcomes.parquet``. Only its owner can read it.
     scheduler, workers, progress
-        As in `load_fleet`. What leaves a worker is sealed.
+        As in `load_fleet`. Workers encrypt their results.
     archives : bool
-        Also keep what was audited: an archive of each user, sealed with their own key (see `load_archive`).
+        Also keep the audited memories: an archive of each user, sealed with their own key (see `load_archive`).
     checks : sequence of str, optional
     now : datetime, optional
         As in `audit_memories`.
@@ -144,9 +143,9 @@ def audit_fleet(
     Raises
     ------
     ConfigError
-        There is no such check, the cluster speaks over a network without TLS, or its workers have no key.
+        There is no such check, the cluster uses a network without TLS, or its workers have no API key.
     FrameError
-        The folder holds something else, or cannot be written.
+        The folder holds other files, or cannot be written.
 
     Examples
     --------
@@ -156,15 +155,15 @@ def audit_fleet(
     >>> folder_of_june.findings.check.nunique() > 5
     True
     """
-    nobody = frame_of(pa.schema(ARCHIVE_SCHEMA).empty_table())
-    audit_memories(nobody, checks=checks, now=now)  # what is wrong with the options is said now, and once
+    empty = frame_of(pa.schema(ARCHIVE_SCHEMA).empty_table())
+    audit_memories(empty, checks=checks, now=now)  # refuse wrong options once, before the run
     work = Work(
         archive="sealed" if archives else None,
         findings=True,
         checks=None if checks is None else tuple(checks),
         now=now,
     )
-    return filled(client, path, work, scheduler=scheduler, workers=workers, progress=progress)
+    return fill_folder(client, path, work, scheduler=scheduler, workers=workers, progress=progress)
 
 
 def export_fleet(
@@ -176,15 +175,15 @@ def export_fleet(
     workers: int = 8,
     progress: ProgressOption = "auto",
 ) -> FleetFolder:
-    """Export the memories of every user who has approved, an archive each, into a folder.
+    """Export the memories of every user who approved into a folder, one archive each.
 
     Parameters
     ----------
     client : Client
     path : str or path
-        A new folder, or one of an earlier run, of which only what is missing is done.
+        A new folder, or one of an earlier run, which is completed.
     sealed : bool
-        Seal each archive with the key of its user; otherwise whoever can read the folder can read them all.
+        Seal each archive with the key of its user; otherwise anybody who can read the folder can read them.
     scheduler, workers, progress
         As in `load_fleet`.
 
@@ -196,9 +195,9 @@ def export_fleet(
     Raises
     ------
     ConfigError
-        The cluster speaks over a network without TLS, or its workers have no key.
+        The cluster uses a network without TLS, or its workers have no API key.
     FrameError
-        The folder holds something else, or cannot be written.
+        The folder holds other files, or cannot be written.
 
     Examples
     --------
@@ -207,4 +206,4 @@ def export_fleet(
     ['done']
     """
     work = Work(archive="sealed" if sealed else "plain")
-    return filled(client, path, work, scheduler=scheduler, workers=workers, progress=progress)
+    return fill_folder(client, path, work, scheduler=scheduler, workers=workers, progress=progress)

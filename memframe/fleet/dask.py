@@ -1,17 +1,12 @@
-"""Many users on a Dask cluster: one task a user, and no key in any of them.
+"""Process users on a Dask cluster: one task a user, and no key in any of them.
 
-A task says whom and what, and nothing that opens anything. A worker connects with the API key of its own
-environment, fetches the user's credentials itself, and seals what it brings for the process that asked.
-Plaintext leaves it only where it was asked for by name.
+A task names a user and the work. A worker connects with the API key of its own environment, fetches the user's
+credentials itself, and encrypts its result for the process that asked (HPKE, RFC 9180, with X25519 and AES-256-GCM).
+So the scheduler, other workers and their spill files see no plaintext; it leaves a worker unencrypted only on
+request. The private key stays in the process of the run.
 
-What a task returns is bytes. A frame is weighed and pickled by Dask several times on its way, which took more
-time for a small user than all the rest; so these are plain tasks, and no collection of Dask's.
-
-A letterbox: whoever knows its address can put something in, and only the process that made it takes it out.
-
-So what a worker brings is closed to the scheduler, to other workers, and to whatever they spill to disk, without
-a key in any task: the address is a public key, which opens nothing. The private one goes with the run. Sealing is
-HPKE (RFC 9180), with X25519 and AES-256-GCM.
+A task returns bytes: Dask measures and pickles a frame several times on its way, which costs more than the work for a
+small user. So these are plain tasks, and no Dask collections.
 """
 
 from __future__ import annotations
@@ -37,22 +32,22 @@ from distributed import Future, get_worker
 from memframe.client import Client, connect
 from memframe.client.retry import RateLimiter, SharedRateLimiter
 from memframe.errors import ConfigError, MemframeError, NoAnswerError
-from memframe.fleet.work import Haul, Member, Work, carry_out, packed, unpacked
+from memframe.fleet.work import FleetUser, UserResult, Work, pack, process_user, unpack
 
 _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 _PURPOSE = b"memframe fleet"
 
 
-class Letterbox:
-    """A new one with every instance.
+class SealedBox:
+    """Decrypt what others encrypted for this process; each instance has a key of its own.
 
     Examples
     --------
-    >>> box = Letterbox()
-    >>> letter = sealed_for(box.address, b"Likes tea")
-    >>> box.opened(letter)
+    >>> box = SealedBox()
+    >>> message = seal_for(box.address, b"Likes tea")
+    >>> box.open(message)
     b'Likes tea'
-    >>> Letterbox().opened(letter) is None
+    >>> SealedBox().open(message) is None
     True
     """
 
@@ -61,19 +56,19 @@ class Letterbox:
 
     @property
     def address(self) -> bytes:
-        """What to seal letters with."""
+        """The public key."""
         return self._key.public_key().public_bytes_raw()
 
-    def opened(self, letter: bytes) -> bytes | None:
-        """What was sealed; None of a letter that is damaged, or for another box."""
+    def open(self, message: bytes) -> bytes | None:
+        """Decrypt a message; None if it is damaged, or for another box."""
         try:
-            return _SUITE.decrypt(letter, self._key, _PURPOSE)
+            return _SUITE.decrypt(message, self._key, _PURPOSE)
         except InvalidTag:
             return None
 
 
-def sealed_for(address: bytes, data: bytes) -> bytes:
-    """A letter that only the box of this address opens."""
+def seal_for(address: bytes, data: bytes) -> bytes:
+    """Encrypt data for the box of this address."""
     return _SUITE.encrypt(data, X25519PublicKey.from_public_bytes(address), _PURPOSE)
 
 
@@ -82,41 +77,41 @@ T = TypeVar("T")
 BATCH = 10_000
 """Tasks that the scheduler holds at a time."""
 
-FETCHED = 32
-"""Hauls that are fetched at once, at most: a turn costs a few milliseconds, as much as the work for a small user."""
+MAX_FETCHED = 32
+"""Results fetched at once, at most: a fetch costs as much as the work for a small user."""
 
-TOGETHER_S = 0.25
-"""How long a haul waits for others to be fetched with; a run that breaks off loses no more."""
+BATCH_WAIT_S = 0.25
+"""Time that a result waits to be fetched with others; an interrupted run loses no more."""
 
 MAX_IN_FLIGHT = 64
-"""Requests of one worker; it has rarely as many threads."""
+"""Concurrent requests of one worker, at most."""
 
-_FOR_GOOD = ExitStack()
-"""What stays open as long as a worker; a context that nobody holds would end at once."""
+_WORKER_LIFETIME = ExitStack()
+"""Contexts that stay open as long as the worker."""
 
 
-def on_cluster(
-    dask_client: DaskClient, client: Client, members: Iterable[Member], work: Work
-) -> Iterator[Haul]:
-    """Hauls as they come in, in any order.
+def process_on_cluster(
+    dask_client: DaskClient, client: Client, users: Iterable[FleetUser], work: Work
+) -> Iterator[UserResult]:
+    """Yield results in any order.
 
     Raises
     ------
     ConfigError
-        The cluster speaks over a network without TLS, or its workers cannot sign in.
+        The cluster uses a network without TLS, or its workers cannot sign in.
     NoAnswerError
-        The cluster's scheduler went away.
+        The scheduler of the cluster is gone.
     """
-    with _still_there(dask_client):
+    with _scheduler_errors(dask_client):
         _refuse_open_network(dask_client)
         _refuse_workers_without_key(dask_client, client.base_url)
-        for batch in batched(members, BATCH):
-            yield from _hauls(dask_client, client.base_url, batch, work)
+        for batch in batched(users, BATCH):
+            yield from _results(dask_client, client.base_url, batch, work)
 
 
 @contextmanager
-def _still_there(dask_client: DaskClient) -> Iterator[None]:
-    """What Dask raises when its scheduler is gone, in words of ours."""
+def _scheduler_errors(dask_client: DaskClient) -> Iterator[None]:
+    """Translate the errors that Dask raises when its scheduler is gone."""
     if dask_client.scheduler is None:
         raise ConfigError("This client of a Dask cluster is closed: make a new one.")
     address = dask_client.scheduler.address
@@ -124,42 +119,44 @@ def _still_there(dask_client: DaskClient) -> Iterator[None]:
         yield
     except (OSError, CancelledError) as gone:
         raise NoAnswerError(
-            f"The scheduler of the cluster, {address}, does not answer any more "
+            f"The scheduler of the cluster, {address}, no longer answers "
             f"({type(gone).__name__}): its logs say why. Start it, and run this again; what is in a folder is kept."
         ) from None
 
 
-def _hauls(dask_client: DaskClient, base_url: str, members: Sequence[Member], work: Work) -> Iterator[Haul]:
-    box = Letterbox()
+def _results(
+    dask_client: DaskClient, base_url: str, users: Sequence[FleetUser], work: Work
+) -> Iterator[UserResult]:
+    box = SealedBox()
     address = None if work.plaintext else box.address
-    futures = dask_client.map(carried_out, members, base_url=base_url, work=work, address=address, pure=False)
-    member_of = {future.key: member for future, member in zip(futures, members, strict=True)}
-    for finished in _finished(futures):
-        brought = dask_client.gather(finished, errors="skip")
-        packs = brought if work.plaintext else map(box.opened, brought)
-        hauls = [unpacked(pack) for pack in packs if pack is not None]
-        yield from hauls
-        known = {haul.member.request_id for haul in hauls}
-        others = (member_of[future.key] for future in finished)
-        yield from (_lost(member) for member in others if member.request_id not in known)
+    futures = dask_client.map(run_task, users, base_url=base_url, work=work, address=address, pure=False)
+    user_of_task = {future.key: user for future, user in zip(futures, users, strict=True)}
+    for finished in _completed(futures):
+        payloads_of = dask_client.gather(finished, errors="skip")
+        payloads = payloads_of if work.plaintext else map(box.open, payloads_of)
+        results = [unpack(pack) for pack in payloads if pack is not None]
+        yield from results
+        known = {result.user.request_id for result in results}
+        others = (user_of_task[future.key] for future in finished)
+        yield from (_lost_result(user) for user in others if user.request_id not in known)
         for future in finished:
             future.release()
 
 
-def _finished(futures: Sequence[Future[Any]]) -> Iterator[list[Future[Any]]]:
-    """Futures as they finish, those together that finish within a moment."""
+def _completed(futures: Sequence[Future[Any]]) -> Iterator[list[Future[Any]]]:
+    """Yield completed futures, in batches of those that complete within `BATCH_WAIT_S`."""
     queue: SimpleQueue[Future[Any]] = SimpleQueue()
     for future in futures:
         future.add_done_callback(queue.put)
     n_left = len(futures)
     while n_left:
-        together = [queue.get(), *_within(TOGETHER_S, queue, min(FETCHED, n_left) - 1)]
+        together = [queue.get(), *_within(BATCH_WAIT_S, queue, min(MAX_FETCHED, n_left) - 1)]
         n_left -= len(together)
         yield together
 
 
 def _within(seconds: float, queue: SimpleQueue[T], n_items: int) -> Iterator[T]:
-    """At most so many items of a queue, as far as they come in time."""
+    """Yield at most `n_items` of a queue, as far as they come in time."""
     deadline = monotonic() + seconds
     with suppress(Empty):
         for _ in range(n_items):
@@ -167,7 +164,7 @@ def _within(seconds: float, queue: SimpleQueue[T], n_items: int) -> Iterator[T]:
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """As `itertools.batched` of Python 3.12.
+    """Yield lists of at most `size` items, as `itertools.batched` of Python 3.12.
 
     >>> list(batched("abcde", 2))
     [['a', 'b'], ['c', 'd'], ['e']]
@@ -177,16 +174,16 @@ def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-def _lost(member: Member) -> Haul:
-    return Haul(
-        member,
+def _lost_result(user: FleetUser) -> UserResult:
+    return UserResult(
+        user,
         "failed",
-        error="the task, or what it brought, was lost on the cluster, whose logs say why: run it again",
+        error="the task or its result was lost on the cluster, whose logs say why: run it again",
     )
 
 
 def client_at(address: str) -> DaskClient:
-    """A client of the cluster whose scheduler has this address."""
+    """Connect to the cluster whose scheduler has this address."""
     try:
         return DaskClient(address)
     except (OSError, ValueError) as error:
@@ -198,32 +195,31 @@ def client_at(address: str) -> DaskClient:
 # On a worker
 
 
-async def carried_out(member: Member, *, base_url: str, work: Work, address: bytes | None) -> bytes:
-    """The task: a pack for one user, made in a thread of the worker.
+async def run_task(user: FleetUser, *, base_url: str, work: Work, address: bytes | None) -> bytes:
+    """Process one user in a thread of the worker, and return the packed result.
 
-    A coroutine, as Dask reads the whole stack of a thread that carries out a task itself, a hundred times a second,
-    while nearly all that our tasks do is wait. That took a sixth of what a cluster spent on a small user.
+    This is a coroutine, as Dask samples the stack of threads that run tasks, which is costly for tasks that wait.
     """
-    do = functools.partial(_pack_of, member, base_url, work, address)
+    do = functools.partial(_process_sealed, user, base_url, work, address)
     return await asyncio.get_running_loop().run_in_executor(get_worker().executors["default"], do)
 
 
-def _pack_of(member: Member, base_url: str, work: Work, address: bytes | None) -> bytes:
-    """The work for one user, packed, and sealed where there is an address to seal it for."""
-    pack = packed(carry_out(_client_of_worker(base_url), member, work))
-    return pack if address is None else sealed_for(address, pack)
+def _process_sealed(user: FleetUser, base_url: str, work: Work, address: bytes | None) -> bytes:
+    """Process one user, and pack the result; encrypt it if there is an address."""
+    data = pack(process_user(_client_of_worker(base_url), user, work))
+    return data if address is None else seal_for(address, data)
 
 
 @functools.cache
 def _client_of_worker(base_url: str) -> Client:
-    """One for all tasks of a worker, with the key of its environment, and slowing down for itself."""
+    """Return the one client of a worker, with the key of its environment and a rate limit of its own."""
     client = connect(base_url)
-    _FOR_GOOD.enter_context(client.rate_limited(SharedRateLimiter(RateLimiter(MAX_IN_FLIGHT))))
+    _WORKER_LIFETIME.enter_context(client.rate_limited(SharedRateLimiter(RateLimiter(MAX_IN_FLIGHT))))
     return client
 
 
 def sign_in(base_url: str) -> str | None:
-    """Why a worker cannot sign in; None if it can."""
+    """Return the error of a worker that cannot sign in, else None."""
     try:
         _client_of_worker(base_url).sign_in()
     except MemframeError as error:
@@ -244,20 +240,20 @@ def _refuse_workers_without_key(dask_client: DaskClient, base_url: str) -> None:
 
 
 def _refuse_open_network(dask_client: DaskClient) -> None:
-    """Findings tell about people: off this machine they travel encrypted, or not at all."""
+    """Refuse a cluster that would send findings, which are about people, unencrypted over a network."""
     known: dict[str, Any] = dask_client.scheduler_info(n_workers=-1)
     for address in (known["address"], *known["workers"]):
-        if not _is_closed(address):
+        if not _is_protected(address):
             raise ConfigError(
-                f"The cluster speaks to {address} in the open: give it TLS (tls:// addresses; see Security in the "
+                f"The cluster uses {address} without encryption: give it TLS (tls:// addresses; see Security in the "
                 "documentation of dask.distributed), or keep it on this machine."
             )
 
 
-def _is_closed(address: str) -> bool:
-    """Whether an address is encrypted, or of this machine.
+def _is_protected(address: str) -> bool:
+    """True if an address is encrypted, or of this machine.
 
-    >>> [_is_closed(address) for address in ("tls://10.0.0.7:8786", "tcp://127.0.0.1:8786", "tcp://10.0.0.7:8786")]
+    >>> [_is_protected(address) for address in ("tls://10.0.0.7:8786", "tcp://127.0.0.1:8786", "tcp://10.0.0.7:8786")]
     [True, True, False]
     """
     parts = urlsplit(address)

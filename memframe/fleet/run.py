@@ -1,8 +1,4 @@
-"""A run over a fleet: hauls in whatever order they come, landed in a folder, each user once.
-
-Many users from one machine: threads, which wait for the service together and slow down together.
-
-The folder of a fleet: a Parquet dataset for each kind of thing, partitioned by user, and the outcomes.
+"""Process all users, in threads or on a cluster, and keep their results in a folder.
 
 ::
 
@@ -10,9 +6,10 @@ The folder of a fleet: a Parquet dataset for each kind of thing, partitioned by 
     findings/user_id=5f0c9b1e-.../findings.parquet
     memories/user_id=5f0c9b1e-.../part-00000.parquet
 
-Readers of Parquet take ``user_id`` from the folders' names; `load_archive` opens each folder of memories by
-itself. An id that is too long for a name has a digest in its place, and stands in the files. What belongs to one
-user arrives whole or not at all, findings last: what is there is done.
+Each kind of result is a Parquet dataset, partitioned by user. Readers of Parquet take ``user_id`` from the names of
+folders; `load_archive` opens each folder of memories by itself. An id that is too long for a name is replaced by a
+digest, and stands in the files. The files of one user arrive whole or not at all, findings last: an existing folder
+is complete.
 """
 
 from __future__ import annotations
@@ -49,15 +46,15 @@ from memframe.fleet.work import (
     MEMORIES,
     N_ROWS,
     USER_ID,
+    FleetUser,
     Form,
-    Haul,
-    Member,
+    UserResult,
     Work,
     approved_and_revoked,
-    carry_out,
-    key_of,
+    canonical_id,
     outcomes_frame,
-    revoked,
+    process_user,
+    revoked_result,
 )
 from memframe.listing import is_count
 from memframe.progress import Progress, ProgressOption
@@ -66,23 +63,27 @@ if TYPE_CHECKING:
     from distributed import Client as DaskClient
 
 
-def in_threads(client: Client, members: Iterable[Member], work: Work, *, workers: int) -> Iterator[Haul]:
-    """Hauls as they come in, in any order. What is under way when the caller leaves is finished, no more begun."""
+def process_in_threads(
+    client: Client, users: Iterable[FleetUser], work: Work, *, workers: int
+) -> Iterator[UserResult]:
+    """Yield results in any order. If the caller stops, running users are finished and no others begun."""
     with client.rate_limited(SharedRateLimiter(RateLimiter(workers))), _pool(workers) as pool:
-        rest = iter(members)
-        under_way: set[Future[Haul]] = set()
+        rest = iter(users)
+        running: set[Future[UserResult]] = set()
         while True:
-            due = islice(rest, 2 * workers - len(under_way))  # no more in memory than keeps all of them busy
-            under_way |= {pool.submit(carry_out, client, member, work) for member in due}
-            if not under_way:
+            due = islice(
+                rest, 2 * workers - len(running)
+            )  # enough to keep all threads busy, and no more in memory
+            running |= {pool.submit(process_user, client, user, work) for user in due}
+            if not running:
                 return
-            finished, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+            finished, running = wait(running, return_when=FIRST_COMPLETED)
             yield from (future.result() for future in finished)
 
 
 @contextmanager
 def _pool(workers: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads, which leave what waits for them undone when the block ends."""
+    """Open a pool of threads, which drops waiting users at the end of the block."""
     pool = ThreadPoolExecutor(workers, thread_name_prefix="memframe-fleet")
     try:
         yield pool
@@ -98,7 +99,7 @@ _MAX_NAME = 230
 
 
 class FleetFolder:
-    """What runs over a fleet have left in a folder.
+    """The results of a fleet in a folder.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ class FleetFolder:
     ----------
     path : Path
     n_before : int
-        Users of whom everything was there before the run that returned this; 0 of a folder that is only read.
+        Users who were complete before the run that returned this; 0 for a folder that is only read.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -120,7 +121,7 @@ class FleetFolder:
 
     @property
     def outcomes(self) -> pd.DataFrame:
-        """One row a user: ``user_id request_id status n_rows error``, as the last run left it."""
+        """One row a user: ``user_id request_id status n_rows error``, as of the last run."""
         path = self.path / _OUTCOMES
         return pd.read_parquet(path).astype(DTYPES) if path.exists() else outcomes_frame([])
 
@@ -139,22 +140,22 @@ class FleetFolder:
         return pd.concat(frames, ignore_index=True) if frames else empty
 
     def severities(self) -> Counter[str]:
-        """How many findings there are of each severity, counted without having all of them in memory."""
+        """Count findings by severity, without having all of them in memory."""
         counts: Counter[str] = Counter()
         for folder in self._folders(FINDINGS):
             counts.update(pq.ParquetFile(folder / FINDINGS_FILE).read(["severity"])["severity"].to_pylist())
         return counts
 
     def kept(self, user_id: str) -> list[Path]:
-        """Folders with what was kept of a user."""
+        """Return the folders that exist of a user."""
         return [place for kind in (FINDINGS, MEMORIES) if (place := self._place(kind, user_id)).is_dir()]
 
     def archive(self, user_id: str) -> Path:
-        """Where the memories of a user are, for `load_archive`."""
+        """Return the folder of a user's memories, for `load_archive`."""
         return self._place(MEMORIES, user_id)
 
     def _place(self, kind: str, user_id: str) -> Path:
-        return self.path / kind / f"{_PREFIX}{name_of(user_id)}"
+        return self.path / kind / f"{_PREFIX}{folder_name(user_id)}"
 
     def _folders(self, kind: str) -> Iterator[Path]:
         return iter(sorted((self.path / kind).glob(f"{_PREFIX}*")))
@@ -162,7 +163,7 @@ class FleetFolder:
     # -- for runs
 
     def prepare(self, work: Work) -> None:
-        """Make the folder, closed to others; refuse one in which something else stands."""
+        """Create the folder, private to its owner; refuse one that holds other files."""
         if not self.path.parent.is_dir():
             raise FrameError(f"The folder {self.path.parent} does not exist: create it, or choose another.")
         self.path.mkdir(mode=0o700, exist_ok=True)
@@ -172,7 +173,7 @@ class FleetFolder:
         ]
         if strange:
             raise FrameError(
-                f"{self.path} holds {strange[0]}, which is not of a fleet: choose another folder."
+                f"{self.path} holds {strange[0]}, which is no result of a fleet: choose another folder."
             )
         first = next(self._folders(MEMORIES), None)
         if first and work.archive and work.archive != (found := _form_of(first)):
@@ -180,21 +181,21 @@ class FleetFolder:
                 f"{self.path} holds {found} archives, and {work.archive} ones are asked for: choose another folder."
             )
 
-    def done(self, members: Iterable[Member], kinds: Iterable[str]) -> dict[Member, Haul]:
-        """Members of whom everything is there, with the outcome of the run that brought it."""
+    def done(self, users: Iterable[FleetUser], kinds: Iterable[str]) -> dict[FleetUser, UserResult]:
+        """Return complete users, with their results of earlier runs."""
         before = {row.user_id: row for row in self.outcomes.itertuples() if row.status == "done"}
         kinds = tuple(kinds)
         return {
-            member: self._haul_of(member, before.get(member.user_id))
-            for member in members
-            if member.user_id and all(self._place(kind, member.user_id).is_dir() for kind in kinds)
+            user: self._result_before(user, before.get(user.user_id))
+            for user in users
+            if user.user_id and all(self._place(kind, user.user_id).is_dir() for kind in kinds)
         }
 
-    def land(self, haul: Haul) -> None:
-        """Put the files of a user in their place, findings last."""
-        user_id = haul.member.user_id
+    def save(self, result: UserResult) -> None:
+        """Move the files of a user to their place, findings last."""
+        user_id = result.user.user_id
         for kind in (MEMORIES, FINDINGS):
-            files = _files_of(kind, haul.files)
+            files = _files_of(kind, result.files)
             if files and user_id is not None:
                 (self.path / kind).mkdir(mode=0o700, exist_ok=True)
                 with atomic_folder(self._place(kind, user_id)) as fresh:
@@ -202,16 +203,16 @@ class FleetFolder:
                         with atomic_file(fresh / name) as file:
                             file.write(data)
 
-    def keep_outcomes(self, outcomes: pd.DataFrame) -> None:
+    def write_outcomes(self, outcomes: pd.DataFrame) -> None:
         """Replace the table of outcomes."""
         with atomic_file(self.path / _OUTCOMES) as file:
             outcomes.to_parquet(file, index=False)
 
-    def _haul_of(self, member: Member, row: Any) -> Haul:
+    def _result_before(self, user: FleetUser, row: Any) -> UserResult:
         """What an earlier run said of a user; one that was killed said nothing."""
         if row is None:
-            return Haul(member, "done", self._n_rows_of(member.user_id or ""))
-        return Haul(member, "done", row.n_rows, error=row.error if isinstance(row.error, str) else None)
+            return UserResult(user, "done", self._n_rows_of(user.user_id or ""))
+        return UserResult(user, "done", row.n_rows, error=row.error if isinstance(row.error, str) else None)
 
     def _n_rows_of(self, user_id: str) -> int:
         """Memories of a user whose row a run that was killed could not write."""
@@ -233,20 +234,23 @@ def _files_of(kind: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
     }
 
 
-def name_of(user_id: str) -> str:
-    """Return an id as part of a file's name: percent-encoded, or a digest of one that would be too long.
+def folder_name(user_id: str) -> str:
+    """Encode an id for the name of a folder: percent-encoded, or as a digest where that is too long.
 
-    >>> name_of("a/b")
-    'a%2Fb'
-    >>> name_of("x" * 300)[:9]
+    >>> folder_name("a/b"), folder_name("Ab")
+    ('a%2Fb', '%41b')
+    >>> folder_name("x" * 300)[:9]
     '@0d4e2ca9'
     """
-    quoted = quote(user_id, safe="")
+    # Capitals are encoded, too, so that ids which differ in case alone have folders of their own on every file system.
+    quoted = "".join(
+        f"%{ord(letter):02X}" if "A" <= letter <= "Z" else quote(letter, safe="") for letter in user_id
+    )
     return quoted if len(quoted) <= _MAX_NAME else f"@{hashlib.sha256(user_id.encode()).hexdigest()}"
 
 
 def user_of(folder: Path, metadata: Mapping[bytes, bytes]) -> str:
-    """Return the user whose folder it is, which the metadata of a file in it says, or in older ones only its name.
+    """Return the user of a folder, from the metadata of a file in it or else from its name.
 
     >>> user_of(Path("findings/user_id=a%2Fb"), {})
     'a/b'
@@ -254,65 +258,69 @@ def user_of(folder: Path, metadata: Mapping[bytes, bytes]) -> str:
     return metadata[USER_ID].decode() if USER_ID in metadata else unquote(folder.name.removeprefix(_PREFIX))
 
 
-class How(TypedDict):
-    """How the work is shared out, and shown."""
+class RunOptions(TypedDict):
+    """Options of every run: where it is processed, and how progress is shown."""
 
     scheduler: Literal["threads"] | DaskClient
     workers: int
     progress: ProgressOption
 
 
-def filled(client: Client, path: str | PathLike[str], work: Work, **how: Unpack[How]) -> FleetFolder:
-    """A folder in which everything that was missing of the work is there, or why it is not."""
+def fill_folder(
+    client: Client, path: str | PathLike[str], work: Work, **how: Unpack[RunOptions]
+) -> FleetFolder:
+    """Process the users who are missing in a folder, and record all outcomes."""
     check_kind("client", client, Client)
     folder = FleetFolder(expand_path(path))
     with raise_write_errors(folder.path):
         folder.prepare(work)
         approved, gone = approved_and_revoked(client.access_requests())
-        there = folder.done(approved, work.kinds)
-        folder.n_before = len(there)
-        missing = [member for member in approved if member not in there]
-        hauls = [*there.values(), *map(revoked, gone)]
+        finished_before = folder.done(approved, work.kinds)
+        folder.n_before = len(finished_before)
+        missing = [user for user in approved if user not in finished_before]
+        results = [*finished_before.values(), *map(revoked_result, gone)]
         try:
-            for haul in hauls_of(client, missing, work, **how):
-                folder.land(haul)
-                hauls.append(replace(haul, files={}))
-        finally:  # also of a run that was stopped
-            folder.keep_outcomes(outcomes_frame(each_once([*approved, *gone], hauls)))
+            for result in process_users(client, missing, work, **how):
+                folder.save(result)
+                results.append(replace(result, files={}))
+        finally:  # also when the run is interrupted
+            folder.write_outcomes(outcomes_frame(deduplicate([*approved, *gone], results)))
     return folder
 
 
-def hauls_of(client: Client, members: Sequence[Member], work: Work, **how: Unpack[How]) -> Iterator[Haul]:
-    """Hauls as they come in, counted for whoever looks."""
+def process_users(
+    client: Client, users: Sequence[FleetUser], work: Work, **how: Unpack[RunOptions]
+) -> Iterator[UserResult]:
+    """Yield results in any order, with a progress display."""
     scheduler, workers = how["scheduler"], how["workers"]
     if not is_count(workers, at_least=1):
         raise ConfigError(f"workers={workers!r}: give a whole number from 1")
-    with Progress(how["progress"], total=len(members), text="users") as bar:
+    with Progress(how["progress"], total=len(users), text="users") as bar:
         if scheduler == "threads":
-            hauls = in_threads(client, members, work, workers=operator.index(workers))
+            results = process_in_threads(client, users, work, workers=operator.index(workers))
         else:
-            dask_client = _checked(scheduler)
-            hauls = _cluster().on_cluster(dask_client, client, members, work)
-        for haul in hauls:
-            yield haul
+            dask_client = _check_client(scheduler)
+            results = _cluster().process_on_cluster(dask_client, client, users, work)
+        for result in results:
+            yield result
             bar.step()
 
 
 def dask_client_at(address: str) -> DaskClient:
-    """A client of the Dask cluster whose scheduler has this address."""
+    """Connect to the Dask cluster whose scheduler has this address."""
     found: DaskClient = _cluster().client_at(address)
     return found
 
 
 def _cluster() -> ModuleType:
-    """The module that knows Dask, loaded by whoever needs it."""
+    """Import the module for Dask, which is an extra."""
     try:
         return import_module("memframe.fleet.dask")
     except ModuleNotFoundError as error:
         raise ConfigError(f"a cluster needs the library {error.name}: pip install 'memframe[dask]'") from None
 
 
-def _checked(scheduler: object) -> DaskClient:
+def _check_client(scheduler: object) -> DaskClient:
     if hasattr(scheduler, "scheduler_info"):
         return cast("DaskClient", scheduler)
     raise ConfigError(
@@ -320,11 +328,11 @@ def _checked(scheduler: object) -> DaskClient:
     )
 
 
-def each_once(members: Iterable[Member], hauls: Iterable[Haul]) -> list[Haul]:
-    """Hauls in the order of members, without a user who turned out to be one that came before."""
-    found = {haul.member.request_id: haul for haul in hauls}
-    once: dict[str, Haul] = {}
-    for member in members:
-        if haul := found.get(member.request_id):
-            once.setdefault(key_of(haul.member.user_id or haul.member.request_id), haul)
+def deduplicate(users: Iterable[FleetUser], results: Iterable[UserResult]) -> list[UserResult]:
+    """Order results as their users, and drop a user who turned out to be an earlier one."""
+    found = {result.user.request_id: result for result in results}
+    once: dict[str, UserResult] = {}
+    for user in users:
+        if result := found.get(user.request_id):
+            once.setdefault(canonical_id(result.user.user_id or result.user.request_id), result)
     return list(once.values())

@@ -1,12 +1,6 @@
-"""What is done for one user, on whatever machine: the same in threads here and in a worker of a cluster.
+"""Process one user, the same in a thread here and on a worker of a cluster.
 
-Whatever happens to one user is a row of the outcome table, never the end of the run.
-
-What came of one user, and how it is packed for its way between processes.
-
-Members of a fleet: the users who have approved, each once.
-
-Outcomes: one row a user, whatever came of them.
+Whatever goes wrong for one user is a row of the outcome table, never the end of the run.
 """
 
 from __future__ import annotations
@@ -17,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from traceback import extract_tb
 from typing import Literal
+from uuid import UUID
 
 import msgspec
 import pandas as pd
@@ -39,47 +34,54 @@ from memframe.load import load_tags
 from memframe.wire import AccessRequest, Status
 
 
-class Member(Struct, frozen=True):
-    """One user, and the access request by which their memories are reached.
+class FleetUser(Struct, frozen=True):
+    """A user, and the approved access request.
 
     Attributes
     ----------
     request_id : str
     user_id : str or None
-        None where the service does not say whom a request concerns; then it comes with the credentials.
+        None where the service does not name the user of a request; then it comes with the credentials.
     """
 
     request_id: str
     user_id: str | None
 
 
-def members_with(requests: Iterable[AccessRequest], status: Status) -> list[Member]:
-    """Users with a request in this state, each with the newest of them, in the order of the listing.
+def users_with(requests: Iterable[AccessRequest], status: Status) -> list[FleetUser]:
+    """Return the users with a request of this status, each with the newest one, in the order of the listing.
 
     >>> requests = [AccessRequest(id=id, status="approved", user_id="u1") for id in ("r1", "r2")]
-    >>> members_with(requests, "approved")
-    [Member(request_id='r2', user_id='u1')]
+    >>> users_with(requests, "approved")
+    [FleetUser(request_id='r2', user_id='u1')]
     """
     newest: dict[str, AccessRequest] = {}
     for request in requests:
-        name = key_of(request.user_id or request.id)
+        name = canonical_id(request.user_id or request.id)
         if request.status == status and _decided_at(request) >= _decided_at(newest.get(name)):
             newest[name] = request
-    return [Member(request.id, request.user_id) for request in newest.values()]
+    return [FleetUser(request.id, request.user_id) for request in newest.values()]
 
 
-def approved_and_revoked(requests: Iterable[AccessRequest]) -> tuple[list[Member], list[Member]]:
-    """Users who let us in, and users who did once and have no approved request left."""
+def approved_and_revoked(requests: Iterable[AccessRequest]) -> tuple[list[FleetUser], list[FleetUser]]:
+    """Return users with an approved request, and users who only have revoked ones."""
     requests = list(requests)
-    approved = members_with(requests, "approved")
-    open_to_us = {key_of(member.user_id) for member in approved if member.user_id}
-    revoked = members_with(requests, "revoked")
-    return approved, [member for member in revoked if key_of(member.user_id or "") not in open_to_us]
+    approved = users_with(requests, "approved")
+    open_to_us = {canonical_id(user.user_id) for user in approved if user.user_id}
+    revoked = users_with(requests, "revoked")
+    return approved, [user for user in revoked if canonical_id(user.user_id or "") not in open_to_us]
 
 
-def key_of(user_id: str) -> str:
-    """One spelling of a user's id, as UUIDs have several."""
-    return user_id.lower()
+def canonical_id(user_id: str) -> str:
+    """Return one spelling of a user's id, as UUIDs have several.
+
+    >>> canonical_id("5F0C9B1E-0000-4000-8000-000000000001"), canonical_id("Ada")
+    ('5f0c9b1e-0000-4000-8000-000000000001', 'Ada')
+    """
+    try:
+        return str(UUID(user_id))
+    except ValueError:
+        return user_id
 
 
 def _decided_at(request: AccessRequest | None) -> datetime:
@@ -89,25 +91,25 @@ def _decided_at(request: AccessRequest | None) -> datetime:
 Outcome = Literal["done", "revoked", "failed"]
 
 
-class Haul(Struct, frozen=True):
-    """What came of one user.
+class UserResult(Struct, frozen=True):
+    """The result of one user.
 
     Attributes
     ----------
     member : Member
-        With the user's id, if it came to be known.
+        With the user's id, if it is known.
     status : {"done", "revoked", "failed"}
     n_rows : int
         Memories that were read.
     error : str or None
-        Why it is not done, or how many memories could not be opened.
+        The reason, or the number of memories that could not be opened.
     files : dict of str to bytes
         Parquet files by their place, such as ``memories/part-00000.parquet``.
     table : pyarrow.Table or None
         Memories, if they were asked for.
     """
 
-    member: Member
+    user: FleetUser
     status: Outcome
     n_rows: int = 0
     error: str | None = None
@@ -115,23 +117,23 @@ class Haul(Struct, frozen=True):
     table: pa.Table | None = None
 
 
-def joined(tables: Iterable[pa.Table]) -> pa.Table:
-    """Tables of memories as one, of none an empty one."""
+def concat_tables(tables: Iterable[pa.Table]) -> pa.Table:
+    """Concatenate tables of memories; of none, return an empty one."""
     return pa.concat_tables([*tables] or [pa.schema(ARCHIVE_SCHEMA).empty_table()])
 
 
-def packed(haul: Haul) -> bytes:
-    """A haul as it travels between processes."""
-    return msgspec.msgpack.encode(haul, enc_hook=_bytes_of)
+def pack(result: UserResult) -> bytes:
+    """Serialize a result for another process."""
+    return msgspec.msgpack.encode(result, enc_hook=_bytes_of)
 
 
-def unpacked(data: bytes) -> Haul:
-    """The haul that was packed."""
-    return msgspec.msgpack.decode(data, type=Haul, dec_hook=lambda _kind, data: _table_in(data))
+def unpack(data: bytes) -> UserResult:
+    """Read a serialized result."""
+    return msgspec.msgpack.decode(data, type=UserResult, dec_hook=lambda _kind, data: _table_in(data))
 
 
 def _bytes_of(table: pa.Table) -> bytes:
-    """Compressed in the quickest way, in this thread: most tables are small."""
+    """Compress quickly, and in this thread: most tables are small."""
     file = io.BytesIO()
     options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
     with pa.ipc.new_stream(file, table.schema, options=options) as stream:
@@ -144,30 +146,30 @@ def _table_in(data: bytes) -> pa.Table:
 
 
 FINDINGS, MEMORIES = "findings", "memories"
-"""Folders of what is brought home."""
+"""Folders of the results."""
 
 FINDINGS_FILE = "findings.parquet"
 
 N_ROWS = b"memframe.n_rows"
-"""Metadata of findings: how many memories were audited."""
+"""Metadata of findings: the number of audited memories."""
 
 USER_ID = b"memframe.user_id"
-"""Metadata of findings: whose they are, where the name of the folder cannot say it."""
+"""Metadata of findings: the user, where the name of the folder is a digest."""
 
 
 Form = Literal["plain", "sealed"]
-"""In which an archive is brought home."""
+"""Forms of archives."""
 
 
 class Work(Struct, frozen=True):
-    """What is to be done for every user; it travels to workers, and holds no secret.
+    """The work for every user; it is sent to workers, and holds no secret.
 
     Attributes
     ----------
     table : bool
-        Bring the memories home as a table.
+        Return the memories as a table.
     archive : {"plain", "sealed"} or None
-        Bring them home as the files of an archive.
+        Return them as the files of an archive.
     findings : bool
         Audit them.
     checks : tuple of str or None
@@ -175,7 +177,7 @@ class Work(Struct, frozen=True):
     now : datetime or None
         The time for the audit.
     plaintext : bool
-        Let what a worker of a cluster brings travel in the open.
+        Send results from workers of a cluster unencrypted.
     """
 
     table: bool = False
@@ -187,64 +189,68 @@ class Work(Struct, frozen=True):
 
     @property
     def kinds(self) -> list[str]:
-        """The folders in which something of every user is to be."""
+        """The folders in which every user has results."""
         return [kind for kind, wanted in ((MEMORIES, self.archive), (FINDINGS, self.findings)) if wanted]
 
 
-def carry_out(client: Client, member: Member, work: Work) -> Haul:
-    """Do the work for one user; what goes wrong is in the haul."""
-    return attempted(client, member, lambda access: _brought(access, member, work))
+def process_user(client: Client, user: FleetUser, work: Work) -> UserResult:
+    """Do the work for one user; errors are in the result."""
+    return attempt(client, user, lambda access: _read_and_process(access, user, work))
 
 
-def attempted(client: Client, member: Member, do: Callable[[Access], Haul]) -> Haul:
-    """What comes of one user's memories when they are opened and something is done with them."""
+def attempt(client: Client, user: FleetUser, do: Callable[[Access], UserResult]) -> UserResult:
+    """Open the access to one user, and call `do`; errors become results."""
     try:
-        access = open_access(client, member.request_id)
+        access = open_access(client, user.request_id)
         try:
             return do(access)
         finally:
             client.unmask(access.credentials)
     except AccessError as refused:
-        return Haul(member, _state_of(client, member), error=str(refused))
+        return UserResult(user, _status_of(client, user), error=str(refused))
     except MemframeError as error:
-        return Haul(member, "failed", error=str(error))
-    except Exception as error:  # a fault of our own costs this user's row, and no other's
-        return Haul(member, "failed", error=_fault(error))
+        return UserResult(user, "failed", error=str(error))
+    except Exception as error:  # a bug costs this user's row, and no other's
+        return UserResult(user, "failed", error=_describe_bug(error))
 
 
-def _state_of(client: Client, member: Member) -> Outcome:
-    """Why access is refused: the user took it back, or something else."""
+def _status_of(client: Client, user: FleetUser) -> Outcome:
+    """Tell a revoked request from other refusals."""
     try:
-        return "revoked" if client.access_request(member.request_id).status == "revoked" else "failed"
-    except MemframeError:  # what it was refused with is the news
+        return "revoked" if client.access_request(user.request_id).status == "revoked" else "failed"
+    except MemframeError:  # the refusal itself is the error to show
         return "failed"
 
 
-def _fault(error: Exception) -> str:
-    """Where it broke; what an error of others says may quote a memory."""
+def _describe_bug(error: Exception) -> str:
+    """Name the place of a bug; the message of a foreign error may quote a memory."""
     place = extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}: a fault of memframe; report it"
+    return (
+        f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}: a bug in memframe; report it"
+    )
 
 
-def _brought(access: Access, member: Member, work: Work) -> Haul:
+def _read_and_process(access: Access, user: FleetUser, work: Work) -> UserResult:
     tables = list(tables_of_access(access))
     files: dict[str, bytes] = {}
     if work.archive:
-        files |= {f"{MEMORIES}/{name}": data for name, data in _archived(_form(access, work.archive), tables)}
+        files |= {
+            f"{MEMORIES}/{name}": data for name, data in _archive_files(_form(access, work.archive), tables)
+        }
     plain = [*map(Plain.of(access).stored, tables)]
     if work.findings:
-        files[f"{FINDINGS}/{FINDINGS_FILE}"] = _audited(access, joined(plain), work)
+        files[f"{FINDINGS}/{FINDINGS_FILE}"] = _findings_file(access, concat_tables(plain), work)
     n_rows = sum(map(len, tables))
     n_closed = n_rows - sum(table["content_error"].null_count for table in tables)
-    return Haul(
-        replace(member, user_id=access.user_id),
+    return UserResult(
+        replace(user, user_id=access.user_id),
         "done",
         n_rows,
         error=f"{n_closed:,} of {number_of(n_rows, 'memory', 'memories')} cannot be opened: see content_error"
         if n_closed
         else None,
         files=files,
-        table=joined(plain) if work.table else None,
+        table=concat_tables(plain) if work.table else None,
     )
 
 
@@ -252,18 +258,22 @@ def _form(access: Access, form: Form) -> Plain | Sealed:
     return Sealed(access) if form == "sealed" else Plain.of(access)
 
 
-def _audited(access: Access, table: pa.Table, work: Work) -> bytes:
-    """Return the findings of one user as a Parquet file, which also says whose, and of how many memories."""
+def _findings_file(access: Access, table: pa.Table, work: Work) -> bytes:
+    """Return the findings of one user as a Parquet file, whose metadata name the user and count memories."""
     audit = audit_memories(frame_of(table), tags=load_tags(access), checks=work.checks, now=work.now)
     found = pa.Table.from_pandas(audit.findings, preserve_index=False)
     file = io.BytesIO()
-    told = {**found.schema.metadata, N_ROWS: str(len(table)).encode(), USER_ID: access.user_id.encode()}
-    pq.write_table(found.replace_schema_metadata(told), file, compression="zstd")
+    counts_text = {
+        **found.schema.metadata,
+        N_ROWS: str(len(table)).encode(),
+        USER_ID: access.user_id.encode(),
+    }
+    pq.write_table(found.replace_schema_metadata(counts_text), file, compression="zstd")
     return file.getvalue()
 
 
-def _archived(form: Plain | Sealed, tables: Iterable[pa.Table]) -> Iterator[tuple[str, bytes]]:
-    """An archive in memory. The folder's name says whose it is: a column that says it again confuses readers."""
+def _archive_files(form: Plain | Sealed, tables: Iterable[pa.Table]) -> Iterator[tuple[str, bytes]]:
+    """Build an archive in memory, without the column ``user_id``, which the folder's name has already."""
     schema = form.schema.remove(form.schema.get_field_index("user_id"))
     stored = (form.stored(table).drop_columns("user_id") for table in tables)
     files = []
@@ -278,24 +288,25 @@ def _archived(form: Plain | Sealed, tables: Iterable[pa.Table]) -> Iterator[tupl
 DTYPES = {"user_id": "str", "request_id": "str", "status": "str", "n_rows": "int64", "error": "str"}
 
 
-def outcomes_frame(hauls: Iterable[Haul]) -> pd.DataFrame:
-    """Outcomes as a frame; of no users it has the same dtypes.
+def outcomes_frame(results: Iterable[UserResult]) -> pd.DataFrame:
+    """Return outcomes as a frame; of no users it has the same dtypes.
 
-    >>> outcomes_frame([Haul(Member("r1", "u1"), "done", 50)])
+    >>> outcomes_frame([UserResult(FleetUser("r1", "u1"), "done", 50)])
       user_id request_id status  n_rows error
     0      u1         r1   done      50   NaN
     """
     rows = [
-        (haul.member.user_id, haul.member.request_id, haul.status, haul.n_rows, haul.error) for haul in hauls
+        (result.user.user_id, result.user.request_id, result.status, result.n_rows, result.error)
+        for result in results
     ]
     return pd.DataFrame(rows, columns=[*DTYPES]).astype(DTYPES)
 
 
-def revoked(member: Member) -> Haul:
-    """The outcome of a user who took the approval back before the run."""
-    return Haul(
-        member,
+def revoked_result(user: FleetUser) -> UserResult:
+    """Return the result of a user who revoked the approval before the run."""
+    return UserResult(
+        user,
         "revoked",
-        error=f"access request {member.request_id} is revoked: nothing may be read any more, and what was kept of "
-        "this user should go",
+        error=f"access request {user.request_id} is revoked: nothing may be read any more, and what was kept of "
+        "this user should be deleted",
     )

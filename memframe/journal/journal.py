@@ -24,7 +24,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from memframe.client.responses import decode
-from memframe.errors import JournalError, ProtocolError
+from memframe.errors import JournalError, ProtocolError, resume_hint
 from memframe.journal.operation import STATUSES, Header, Operation, State
 from memframe.keystore import LocalCipher
 from memframe.plan.change import Change, Value
@@ -345,7 +345,7 @@ def _make_file(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
         raise JournalError(
-            f"{path} is there already: resume_run(access, path) goes on with a journal; a new run needs another path"
+            f"{path} is there already", hint=resume_hint(path) + "; a new run needs another path"
         ) from None
     except OSError as fault:
         raise JournalError(
@@ -412,8 +412,11 @@ def _never_began(path: Path) -> JournalError:
     )
 
 
+KNOWN_RUNS = Hint("list_runs() shows those of this user", "memframe runs shows those of this user")
+
+
 def _absent(path: Path) -> JournalError:
-    return JournalError(f"there is no journal {path}: check the path; list_runs() shows those of this user")
+    return JournalError(f"there is no journal {path}: check the path", hint=KNOWN_RUNS)
 
 
 def _damaged(path: Path, how: str) -> JournalError:
@@ -452,7 +455,7 @@ def _error_of(path: Path, fault: sqlite3.Error) -> JournalError:
     for beginning, (number, words) in _REASONS.items():
         if name.startswith(beginning):
             refusal = JournalError(
-                f"the journal {path} cannot be written or read: {words}, then resume_run(access, path)"
+                f"the journal {path} cannot be written or read: {words}; then", hint=resume_hint(path)
             )
             refusal.errno = number
             return refusal

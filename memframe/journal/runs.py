@@ -29,7 +29,7 @@ from memframe.client.responses import same_id
 from memframe.errors import ConfigError, JournalError
 from memframe.files import atomic_file, private_folder, process_lock
 from memframe.frames import TIME_DTYPE
-from memframe.journal.journal import Journal, remove
+from memframe.journal.journal import KNOWN_RUNS, Journal, remove
 from memframe.journal.operation import SETTLED, STATUSES, Header
 from memframe.keystore import LocalCipher, state_folder
 
@@ -373,9 +373,7 @@ def _entry_at(directory: RunDirectory, path: str | os.PathLike[str]) -> dict[str
     place, places = _absolute(Path(path).expanduser()), directory.places()
     entry = _entry(place, places.get(place))
     if entry is None or (place not in places and entry["state"] == "unreadable"):
-        raise JournalError(
-            f"no run is known that has its journal at {path}: list_runs() shows those of this user"
-        )
+        raise JournalError(f"no run is known that has its journal at {path}", hint=KNOWN_RUNS)
     if entry["state"] == "running":
         raise JournalError(
             f"the run of {path} is running in another process: wait until that is done, or end it"

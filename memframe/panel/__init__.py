@@ -1,11 +1,11 @@
-"""The way from API key to loaded memories as a panel in a notebook, on ipywidgets.
+"""Sign in, ask for access and load memories by a panel in a notebook, on ipywidgets.
 
-A view on `memframe.signin`: whatever the panel does, a script can do with ``panel.way``, and the panel
-follows. It holds up no cell, shows the same after the page was loaded again, and leaves no secret behind:
-not in outputs, not in the saved state of its widgets, not in a notebook that ran as a batch job.
+The panel is a view on `memframe.signin`: a script can take the same steps by ``panel.sign_in``, and the panel
+follows. It blocks no cell, survives a reload of the page, and leaves no secret behind: not in outputs, not in the
+saved state of its widgets, not in a notebook that ran as a batch job.
 
-Decisions where the specification is silent: the preview is shown on demand, as what it shows is saved
-with the notebook; frames that were loaded stay after a revocation, and the panel says so.
+Decisions where the specification is silent: the preview is shown on demand, as it is saved with the notebook;
+loaded frames stay after a revocation, and the panel says so.
 """
 
 from __future__ import annotations
@@ -16,23 +16,29 @@ from threading import RLock
 from typing import Any, NoReturn
 
 import pandas as pd
-from ipywidgets import VBox
+from ipywidgets import HTML, VBox
 
 from memframe.access import Access, ContentFormat
 from memframe.address import check_redirect_uri
 from memframe.client import Client
 from memframe.oauth import OAuthFlow
 from memframe.panel import widgets
-from memframe.panel.controller import Desk, Moment
-from memframe.panel.sections import Asking, Connecting, Deciding, Loading, Signing
-from memframe.panel.widgets import EnterKey, close_children, html
+from memframe.panel.controller import PanelController, ViewState
+from memframe.panel.sections import (
+    ConnectSection,
+    DecisionSection,
+    LoadSection,
+    RequestSection,
+    SignInSection,
+)
+from memframe.panel.widgets import EnterKey, close_children
 from memframe.signin import SignIn, State
 
 __all__ = ["Panel"]
 
 _PLAIN = (
     "memframe.Panel: run this cell in a notebook that shows widgets; "
-    "elsewhere panel.way has the same steps as methods."
+    "elsewhere panel.sign_in has the same steps as methods."
 )
 
 _DUE: dict[State, int] = {
@@ -47,7 +53,7 @@ _DUE: dict[State, int] = {
     "ready": 5,
     "loaded": 5,
 }
-"""The section whose turn it is, by state."""
+"""The section that is due, by state."""
 
 _logger = logging.getLogger(__name__)
 
@@ -57,28 +63,28 @@ _STYLE = f"<style>{Path(__file__).with_name('panel.css').read_text('utf-8')}</st
 class Panel(VBox):  # type: ignore[misc]  # ipywidgets has no types
     """Sign in, connect a user, ask for access, wait for the decision and load, in a notebook.
 
-    What is known from arguments, environment and keyring is not asked for. Show it as the last line of
-    a cell, or with ``display(panel)``.
+    It does not ask for what arguments, environment and keyring say. Show it as the last line of a cell, or with
+    ``display(panel)``.
 
     Parameters
     ----------
     client : Client, optional
-        Of a developer who is known already; else address and key come from the settings or from fields.
+        Of a developer who is signed in already; else address and key come from the settings or from fields.
     flow : OAuthFlow, optional
         The application's OAuth flow; else it is made from the settings or from fields.
     reason : str
-        Stands in the field for what the user reads before deciding.
+        Text for the user to read before deciding; it fills the field.
     dashboard_url : str, optional
         Where users decide; the panel then links to it.
     content_format : str, list of str or codec
         As in `open_access`.
     poll_s : float
-        Seconds between two looks at a pending request, at first; later they come more slowly.
+        Seconds between the first polls of a pending request; later ones are further apart.
 
     Attributes
     ----------
-    way : SignIn
-        The steps as methods; the panel follows whoever takes them.
+    sign_in : SignIn
+        The steps as methods; the panel follows them.
 
     Examples
     --------
@@ -100,57 +106,57 @@ class Panel(VBox):  # type: ignore[misc]  # ipywidgets has no types
     ) -> None:
         if dashboard_url is not None:
             check_redirect_uri("dashboard_url", dashboard_url)
-        self.way = SignIn(flow=flow, content_format=content_format)
-        self._desk = Desk(self.way, self._draw, poll_s=poll_s)
+        self.sign_in = SignIn(flow=flow, content_format=content_format)
+        self._controller = PanelController(self.sign_in, self._draw, poll_s=poll_s)
         self._drawing = RLock()
-        self._top = html()
+        self._top = HTML()
         self._enter = EnterKey()
         self._sections = (
-            Signing(self._desk, self._enter),
-            Connecting(self._desk, self._enter),
-            Asking(self._desk, reason),
-            Deciding(self._desk, dashboard_url),
-            Loading(self._desk),
+            SignInSection(self._controller, self._enter),
+            ConnectSection(self._controller, self._enter),
+            RequestSection(self._controller, reason),
+            DecisionSection(self._controller, dashboard_url),
+            LoadSection(self._controller),
         )
-        super().__init__([html(_STYLE), self._top, *(section.box for section in self._sections)])
+        super().__init__([HTML(_STYLE), self._top, *(section.box for section in self._sections)])
         for name in ("memframe-panel", "mathjax_ignore", "tex2jax_ignore"):  # "$5 and $6" is no formula
             self.add_class(name)
         self._draw()
-        self._desk.arrive(client)
+        self._controller.arrive(client)
 
     def __repr__(self) -> str:
         return "<memframe.Panel>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("a panel is not pickled, as it is open in one notebook and holds keys")
+        raise TypeError("a panel cannot be pickled: it is open in one notebook and holds keys")
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
-        """The widget, and for front ends without widgets the same words whatever is on the panel."""
+        """Return the widget, and a constant text for front ends without widgets."""
         return {**super()._repr_mimebundle_(**options), "text/plain": _PLAIN}
 
     @property
     def access(self) -> Access | None:
         """The open access, None before."""
-        return self.way.access
+        return self.sign_in.access
 
     @property
     def memories(self) -> pd.DataFrame | None:
-        """The memories that were loaded, None before."""
-        return self.way.memories
+        """The loaded memories, None before."""
+        return self.sign_in.memories
 
     @property
     def tags(self) -> pd.DataFrame | None:
         """The user's tags, loaded with the memories."""
-        return self.way.tags
+        return self.sign_in.tags
 
     def wait(self, timeout_s: float = 60) -> bool:
-        """Wait until what is under way is done, for cells that go on by themselves; False if it takes longer."""
-        return self._desk.worker.idle.wait(timeout_s)
+        """Wait until the running task is done, and return True; False if it takes longer."""
+        return self._controller.poller.idle.wait(timeout_s)
 
     def close(self) -> None:
-        """Sign out, end the worker, and take the panel from the page."""
+        """Sign out, stop the poller, and remove the panel from the page."""
         if self.comm is not None:
-            self._desk.sign_out()
+            self._controller.sign_out()
             self._enter.close()
             close_children(self)
         super().close()
@@ -158,13 +164,13 @@ class Panel(VBox):  # type: ignore[misc]  # ipywidgets has no types
     def _draw(self) -> None:
         with self._drawing:
             try:
-                self._draw_moment(self._desk.moment)
-            except Exception as error:  # in any thread, where it would be seen nowhere
+                self._draw_view(self._controller.view)
+            except Exception as error:  # in any thread, where nothing would show it
                 _logger.debug("the panel could not be drawn", exc_info=True)
                 self._top.value = widgets.alert(f"The panel could not be drawn ({type(error).__name__}).")
 
-    def _draw_moment(self, moment: Moment) -> None:
-        due = _DUE[moment.stand.state]
+    def _draw_view(self, view: ViewState) -> None:
+        due = _DUE[view.snapshot.state]
         self._top.value = widgets.top(due, len(self._sections), self._sections[due - 1].title)
         for section in self._sections:
-            section.draw(moment, due)
+            section.draw(view, due)

@@ -1,4 +1,4 @@
-"""The desk behind the panel: what its buttons do, and what there is to see, without any widget."""
+"""Carry out what the buttons of the panel do, and collect what it shows, without any widget."""
 
 from __future__ import annotations
 
@@ -15,134 +15,134 @@ from memframe.errors import ConfigError
 from memframe.oauth import can_listen, is_port_free
 from memframe.secret import Secret
 from memframe.settings import Name, find_setting, origins_of, user_sources
-from memframe.signin import SignIn, Stand
-from memframe.signin.poller import Worker
-from memframe.signin.state import LOOKS
+from memframe.signin import SignIn, SignInState
+from memframe.signin.poller import Poller
+from memframe.signin.state import POLLING_STEPS
 
 SIGN_IN: tuple[Name, ...] = ("base_url", "api_key")
 CONNECT: tuple[Name, ...] = ("auth_url", "client_id", "client_secret", "redirect_uri")
-"""What the first two steps need."""
+"""Settings that the first two steps need."""
 
 LISTEN_S = 3600.0
-"""How long a listener waits for the answer; after that it is pasted."""
+"""Time that a listener waits for the redirect; after that its address is pasted."""
 
 MIN_INTERVAL_S = 0.5
-"""A load is not drawn more often: the front end drops updates when it gets too many."""
+"""Least time between updates of a load: front ends drop updates when they get too many."""
 
 
 _logger = logging.getLogger(__name__)
 
 
-class Moment(Struct, frozen=True, kw_only=True):
-    """What there is to see, at one moment.
+class ViewState(Struct, frozen=True, kw_only=True):
+    """All that the panel shows, at one moment.
 
     Attributes
     ----------
-    stand : Stand
+    snapshot : SignInState
     origins : dict of str to (str or None), or None
-        Where the settings stand; None until they have been looked for.
+        Source of each setting; None until the settings were read.
     is_watching : bool
-        Whether the worker looks by itself for what may change.
-    next_look_at : datetime or None
-        When it will look again.
+        The poller is running.
+    next_check_at : datetime or None
+        Time of the next poll.
     hint : str
-        What somebody has to do before a button can do its work.
+        The input that a button needs first.
     n_loaded : int
-        Memories that have come so far.
+        Memories loaded so far.
     now : datetime
     """
 
-    stand: Stand
+    snapshot: SignInState
     origins: dict[Name, str | None] | None
     is_watching: bool
-    next_look_at: datetime | None
+    next_check_at: datetime | None
     hint: str
     n_loaded: int
     now: datetime
 
     @property
     def is_busy(self) -> bool:
-        """Tell whether a step is under way that does not only look or listen."""
-        doing = self.stand.doing
-        return doing is not None and doing not in LOOKS and not self.stand.is_listening
+        """True while a step runs, other than a poll or a listener."""
+        doing = self.snapshot.doing
+        return doing is not None and doing not in POLLING_STEPS and not self.snapshot.is_listening
 
     @property
-    def lacking(self) -> frozenset[Name]:
-        """The settings that stand nowhere, and that no step has brought."""
+    def missing(self) -> frozenset[Name]:
+        """The settings that are found nowhere, and that no step has brought."""
         found = {name for name, origin in (self.origins or {}).items() if origin}
-        if self.stand.flow:
+        if self.snapshot.flow:
             found.update(CONNECT)
-        if self.stand.client:
+        if self.snapshot.client:
             found.update(SIGN_IN)
-            found.update({"auth_url"} if self.stand.client.auth_url else ())
+            found.update({"auth_url"} if self.snapshot.client.auth_url else ())
         return frozenset(SIGN_IN + CONNECT) - found
 
 
-class Desk:
-    """What the buttons do. Nothing here waits: whatever lasts is the worker's.
+class PanelController:
+    """Carry out what the buttons do; whatever takes time runs in the poller's thread.
 
     Parameters
     ----------
-    way : SignIn
+    sign_in : SignIn
     changed : callable
-        Called when there is something else to see, in any thread.
+        Called after each change, in any thread.
     poll_s : float
-        As in `Worker`.
+        As in `Poller`.
     clock : callable
-        Seconds that only grow.
+        Monotonic seconds.
     """
 
     def __init__(
         self,
-        way: SignIn,
+        sign_in: SignIn,
         changed: Callable[[], object],
         *,
         poll_s: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.way = way
+        self.sign_in = sign_in
         self.redraw = changed
         self._clock = clock
         self._origins: dict[Name, str | None] | None = None
         self._hint = ""
         self._is_to_be_pasted = False
         self._n_loaded = 0
-        way.subscribe(changed)  # before the worker, whose `idle` says that there is nothing more to come
-        self.worker = Worker(way, changed, poll_s=poll_s)
+        sign_in.subscribe(changed)  # before the poller, whose `idle` says that nothing more will change
+        self.poller = Poller(sign_in, changed, poll_s=poll_s)
 
     @property
-    def moment(self) -> Moment:
-        """What there is to see now."""
-        return Moment(
-            stand=self.way.stand,
+    def view(self) -> ViewState:
+        """The current view."""
+        return ViewState(
+            snapshot=self.sign_in.snapshot,
             origins=self._origins,
-            is_watching=self.worker.is_watching,
-            next_look_at=self.worker.next_look_at,
+            is_watching=self.poller.is_watching,
+            next_check_at=self.poller.next_check_at,
             hint=self._hint,
             n_loaded=self._n_loaded,
             now=datetime.now(UTC),
         )
 
     def arrive(self, client: Client | None) -> None:
-        """Find out what is known already, and go as far as that leads."""
+        """Read the settings, and take the steps for which they suffice."""
         self.start(lambda: self._arrive(client))
 
     def _arrive(self, client: Client | None) -> None:
-        wanted = (SIGN_IN if client is None else ()) + (CONNECT if self.way.stand.flow is None else ())
+        wanted = (SIGN_IN if client is None else ()) + (CONNECT if self.sign_in.snapshot.flow is None else ())
         try:
             self._origins = origins_of(wanted)
-        except ConfigError as error:  # a broken file: fields take the place of what it may hold
+        except ConfigError as error:  # a broken file: fields take its place
             self._origins, self._hint = {}, str(error)
-        if client is None and self.moment.lacking.intersection(SIGN_IN):
+        if client is None and self.view.missing.intersection(SIGN_IN):
             self.redraw()
         else:
             self.enter(client)
 
     def enter(self, key: Secret | Client | None, base_url: str | None = None) -> None:
-        """Sign in and list the requests; where there are none and nothing is lacking, prepare the link."""
-        self.way.sign_in(key, base_url=base_url)
-        self.way.refresh()
-        if not (self.way.requests or self.moment.lacking.intersection(CONNECT)):
+        """Sign in and list the requests; without any, start an authorization if no setting is missing."""
+        self.sign_in.sign_in(key, base_url=base_url)
+        self.sign_in.refresh()
+        if not (self.sign_in.requests or self.view.missing.intersection(CONNECT)):
             self.connect()
 
     def connect(
@@ -153,16 +153,16 @@ class Desk:
         auth_url: str | None = None,
         redirect_uri: str | None = None,
     ) -> None:
-        """Prepare the link; where a browser on this computer can bring the answer, listen for it."""
+        """Start an authorization; listen for the redirect where a browser on this computer can reach us."""
         given = {"client_id": client_id, "auth_url": auth_url, "redirect_uri": redirect_uri}
         if self._is_to_be_pasted or not self._can_listen(redirect_uri):
-            self.way.authorize(client_secret=client_secret, **given)
+            self.sign_in.authorize(client_secret=client_secret, **given)
         else:
-            self.way.receive(LISTEN_S, client_secret=client_secret, **given)
-            self.way.refresh()
+            self.sign_in.receive(LISTEN_S, client_secret=client_secret, **given)
+            self.sign_in.refresh()
 
     def _can_listen(self, redirect_uri: str | None) -> bool:
-        flow = self.way.stand.flow
+        flow = self.sign_in.snapshot.flow
         if redirect_uri is None and flow is not None:
             redirect_uri = flow.redirect_uri
         found = find_setting("redirect_uri", redirect_uri, user_sources())
@@ -170,95 +170,95 @@ class Desk:
         return can_listen(address, os.environ) and is_port_free(address)
 
     def listen(self) -> None:
-        """Wait for the answer on this computer, with a new link."""
+        """Start an authorization, and listen for the redirect."""
         self._is_to_be_pasted = False
-        self.way.receive(LISTEN_S)
-        self.way.refresh()
+        self.sign_in.receive(LISTEN_S)
+        self.sign_in.refresh()
 
     def paste(self) -> None:
-        """Listen no more: the answer to the same link, and to later ones, is pasted."""
+        """Stop listening: the redirected address is pasted, now and later."""
         self._is_to_be_pasted = True
         self.cancel()
 
     def finish(self, answer: Secret | None) -> None:
-        """Exchange what came back, and look whether this user was asked before."""
-        self.way.finish(answer or "")
-        self.way.refresh()
+        """Exchange the redirected address, and list earlier requests."""
+        self.sign_in.finish(answer or "")
+        self.sign_in.refresh()
 
-    def take_up(self, request_id: str) -> None:
-        """Go on with a request; an approved one is opened."""
-        self.way.choose(request_id)
-        if self.way.state == "approved":
-            self.way.open()
+    def resume_request(self, request_id: str) -> None:
+        """Continue with a request, and open it if it is approved."""
+        self.sign_in.choose(request_id)
+        if self.sign_in.state == "approved":
+            self.sign_in.open()
 
     def open(self) -> None:
         """Open the access, and load."""
-        if self.way.state == "approved":
-            self.way.open()
+        if self.sign_in.state == "approved":
+            self.sign_in.open()
         self._n_loaded = 0
-        self.way.load(progress=_Count(self._count, self.way, self._clock))
+        self.sign_in.load(progress=_Count(self._count, self.sign_in, self._clock))
 
     def _count(self, n_loaded: int) -> None:
         self._n_loaded = n_loaded
         self.redraw()
 
     def press(self, action: Callable[[], object]) -> None:
-        """Do what a button is for; errors in there would be seen nowhere."""
+        """Run the action of a button, and show an error, which a notebook would swallow."""
         try:
             action()
-        except Exception as error:  # whatever it is, somebody waits for something to happen
+        except Exception as error:  # a notebook shows no errors of callbacks
             _logger.debug("a button failed", exc_info=True)
-            self.ask_for(f"Something unforeseen went wrong ({type(error).__name__}).")
+            self.ask_for(f"An unexpected error occurred ({type(error).__name__}).")
 
-    def start(self, errand: Callable[[], object]) -> None:
-        """Have the worker do something, unless it is doing something else, as on a second click."""
-        if self.worker.idle.is_set():
+    def start(self, task: Callable[[], object]) -> None:
+        """Run a task in the background, unless one is running already, as after a second click."""
+        if self.poller.idle.is_set():
             self._hint = ""
-            self.worker.start(errand)
+            self.poller.start(task)
 
     def ask_for(self, hint: str) -> None:
-        """Say what somebody has to do first."""
+        """Ask for input that is needed first."""
         self._hint = hint
         self.redraw()
 
     def cancel(self) -> None:
-        """Let go of the step that is under way."""
+        """Drop the running step."""
         self._hint = ""
-        self.way.cancel()
-        self.worker.start()
+        self.sign_in.cancel()
+        self.poller.start()
 
     def go_back(self) -> None:
         """Leave this attempt or request, and list the requests again."""
         self._hint = ""
-        self.way.go_back()
-        self.worker.start(self.way.refresh)
+        self.sign_in.go_back()
+        self.poller.start(self.sign_in.refresh)
 
     def stop_watching(self) -> None:
-        """Do not look by itself for a decision any more."""
-        self.worker.stop()
+        """Stop polling."""
+        self.poller.stop()
 
     def sign_out(self) -> None:
-        """Forget everything, and do nothing more."""
+        """Stop, and forget everything."""
         self._hint = ""
-        self.worker.stop()
-        self.way.sign_out()
+        self.poller.stop()
+        self.sign_in.sign_out()
 
 
 class _Count:
-    """Progress of a load for a display that bears few changes; it ends the load when nobody waits for it."""
+    """Throttled progress callback; raises once another step has replaced the load."""
 
-    def __init__(self, show: Callable[[int], object], way: SignIn, clock: Callable[[], float]) -> None:
+    def __init__(self, show: Callable[[int], object], sign_in: SignIn, clock: Callable[[], float]) -> None:
         self._show = show
-        self._way = way
+        self._sign_in = sign_in
         self._clock = clock
         self._turn: int | None = None
         self._shown_at = clock()
 
     def __call__(self, done: int, *_: object) -> None:
-        turn = self._way.stand.turn
-        self._turn = turn if self._turn is None else self._turn
-        if turn != self._turn:
-            raise ConfigError("the load was let go of")
+        step_number = self._sign_in.snapshot.step_number
+        self._turn = step_number if self._turn is None else self._turn
+        if step_number != self._turn:
+            raise ConfigError("the load was cancelled")
         if self._clock() - self._shown_at >= MIN_INTERVAL_S:
             self._shown_at = self._clock()
             self._show(done)

@@ -1,17 +1,4 @@
-"""A section of the panel: one step, of which the head always shows, and the body while it is due.
-
-The first section: the developer signs in.
-
-The second section: an existing request is chosen, or a user allows the application to ask.
-
-The third section: the user is asked for access, with a reason.
-
-The fourth section: the user decides.
-
-The last section: the access is opened, and the memories are loaded.
-
-The list of existing requests: status, reason and dates, and a button to go on with each that is alive.
-"""
+"""The five sections of the panel, one for each step: its head is always shown, its body while it is due."""
 
 from __future__ import annotations
 
@@ -23,19 +10,19 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import pandas as pd
-from ipywidgets import Button, HBox, VBox, Widget
+from ipywidgets import HTML, Button, HBox, VBox, Widget
 
-from memframe.display import number_of, printable
+from memframe.display import number_of, printable, table, tag
 from memframe.oauth import can_listen
 from memframe.panel import widgets
-from memframe.panel.controller import Desk, Moment
+from memframe.panel.controller import PanelController, ViewState
 from memframe.panel.widgets import (
     LABELS,
     EnterKey,
+    Place,
     SecretField,
     button,
     button_row,
-    html,
     name_as_labels,
     show,
     text_area,
@@ -43,22 +30,22 @@ from memframe.panel.widgets import (
     text_of,
 )
 from memframe.secret import Secret
-from memframe.signin import Stand
-from memframe.signin.state import LOOKS
+from memframe.signin import SignInState
+from memframe.signin.state import POLLING_STEPS
 from memframe.wire import AccessRequest, Status
 
 
 class Section(ABC):
-    """One step.
+    """One step of the panel.
 
     Parameters
     ----------
     desk : Desk
-        What the buttons ask.
+        Carries out what the buttons do.
     body : sequence of Widget
-        What is there while the step is due.
+        Widgets that are shown while the step is due.
     buttons : sequence of Button
-        Below that.
+        Below the body.
     beside : sequence of Widget
         Beside the head.
 
@@ -71,12 +58,16 @@ class Section(ABC):
     title: ClassVar[str]
 
     def __init__(
-        self, desk: Desk, body: Sequence[Widget], buttons: Sequence[Button], beside: Sequence[Widget] = ()
+        self,
+        controller: PanelController,
+        body: Sequence[Widget],
+        buttons: Sequence[Button],
+        beside: Sequence[Widget] = (),
     ) -> None:
-        self.desk = desk
-        self._head, self._message = html(), html()
+        self.controller = controller
+        self._head, self._message = HTML(), HTML()
         self._buttons = buttons
-        self._cancel = button(desk, "Cancel", desk.cancel)
+        self._cancel = button(controller, "Cancel", controller.cancel)
         self._body = VBox([*body, button_row(*buttons, self._cancel), self._message])
         self._body.add_class("mf-body")
         heading = HBox([self._head, *beside])
@@ -84,48 +75,48 @@ class Section(ABC):
         self.box = VBox([heading, self._body])
         self.box.add_class("mf-section")
 
-    def draw(self, moment: Moment, due: int) -> None:
-        """Show this moment; `due` is the number of the section whose turn it is."""
-        place = widgets.place_of(self.number, due)
-        summary = self.summary(moment) if place == "done" else ""
-        is_over = moment.stand.state == "loaded"
+    def draw(self, view: ViewState, due: int) -> None:
+        """Show a view; `due` is the number of the section that is due."""
+        place: Place = "active" if self.number == due else "done" if self.number < due else "ahead"
+        summary = self.summary(view) if place == "done" else ""
+        is_over = view.snapshot.state == "loaded"
         self._head.value = widgets.head(self.number, self.title, "done" if is_over else place, summary)
         if place == "active":
             for each in self._buttons:
-                each.disabled = moment.is_busy
-            show(self._cancel, moment.is_busy)
-            self.draw_body(moment)
-            self._message.value = self.said(moment)
-        # Last, as changes reach the screen one by one: nobody is to meet what is about to be hidden.
+                each.disabled = view.is_busy
+            show(self._cancel, view.is_busy)
+            self.draw_body(view)
+            self._message.value = self.message_html(view)
+        # Last, as changes reach the screen one by one: nothing is to appear just before it is hidden.
         show(self._body, place == "active")
 
     @abstractmethod
-    def draw_body(self, moment: Moment) -> None:
-        """Show what can be done now."""
+    def draw_body(self, view: ViewState) -> None:
+        """Update the body."""
 
-    def summary(self, moment: Moment) -> str:  # noqa: ARG002 - the last section is never behind one
-        """What came of it, as HTML."""
+    def summary(self, view: ViewState) -> str:  # noqa: ARG002 - the last section is never behind one
+        """Return the result of the step in words."""
         return ""
 
-    def news(self, moment: Moment) -> str:
-        """What is going on, as HTML, while nothing is wrong."""
+    def status_html(self, view: ViewState) -> str:
+        """Return the status, as HTML, while there is no error."""
         return (
-            widgets.note(widgets.DOING[moment.stand.doing]) if moment.stand.doing and moment.is_busy else ""
+            widgets.note(widgets.DOING[view.snapshot.doing]) if view.snapshot.doing and view.is_busy else ""
         )
 
-    def said(self, moment: Moment) -> str:
-        """What is wrong, or else what is going on, as HTML."""
-        if moment.hint:
-            return widgets.alert(name_as_labels(moment.hint))
-        trouble = moment.stand.trouble
-        if trouble and trouble.is_passing and trouble.step in LOOKS and moment.is_watching:
-            return widgets.aside(f"{trouble.text} {next_check(moment)}")  # nobody need do anything
+    def message_html(self, view: ViewState) -> str:
+        """Return the error, or else the status, as HTML."""
+        if view.hint:
+            return widgets.alert(name_as_labels(view.hint))
+        trouble = view.snapshot.trouble
+        if trouble and trouble.is_passing and trouble.step in POLLING_STEPS and view.is_watching:
+            return widgets.aside(f"{trouble.text} {next_check(view)}")
         if trouble:
             return widgets.alert(name_as_labels(trouble.text), trouble.way_out)
-        return self.news(moment)
+        return self.status_html(view)
 
     def submit_on_enter(self, enter: EnterKey, submit: Button, *fields: Widget) -> None:
-        """Have Enter in these fields do what the button does, where that is shown and enabled."""
+        """Let Enter in these fields click a button, if that is shown and enabled."""
 
         def click() -> None:
             is_shown = "none" not in {self._body.layout.display, submit.layout.display}
@@ -136,91 +127,93 @@ class Section(ABC):
             enter.watch(field, click)
 
     def ask_for(self, hint: str, field: Widget) -> None:
-        """Say what has to be typed first, with the cursor in its field."""
-        self.desk.ask_for(hint)
+        """Ask for a missing value, with the cursor in its field."""
+        self.controller.ask_for(hint)
         field.focus()
 
-    def spend(self, field: SecretField, step: Callable[[Secret | None], object]) -> None:
-        """Take a step with what was typed, and forget it, unless the same may go well in a minute."""
+    def use_secret(self, field: SecretField, step: Callable[[Secret | None], object]) -> None:
+        """Run a step with the typed secret, and forget it unless the step may succeed later."""
         secret = field.take()
         try:
             step(secret)
         finally:
-            trouble = self.desk.way.trouble
+            trouble = self.controller.sign_in.trouble
             if trouble and trouble.is_passing:
                 field.put_back(secret)
 
 
-def next_check(moment: Moment) -> str:
-    """Return when the worker looks again, as a sentence."""
-    if moment.next_look_at is None:
-        return "" if moment.is_watching else "Checking has stopped."
-    return f"Next check at {widgets.to_the_second(moment.next_look_at)}."
+def next_check(view: ViewState) -> str:
+    """Say when the next poll is."""
+    if view.next_check_at is None:
+        return "" if view.is_watching else "Checking has stopped."
+    return f"Next check at {widgets.to_the_second(view.next_check_at)}."
 
 
-class Signing(Section):
-    """Address and API key, or what is known of them."""
+class SignInSection(Section):
+    """Ask for address and API key, where the settings do not have them."""
 
     number, title = 1, "Sign in"
 
-    def __init__(self, desk: Desk, enter: EnterKey) -> None:
-        self._intro = html()
+    def __init__(self, controller: PanelController, enter: EnterKey) -> None:
+        self._intro = HTML()
         self._address = text_field(LABELS["base_url"], "https://memory.example/api/v1")
         self._key = SecretField(LABELS["api_key"])
-        self._sign_in = button(desk, "Sign in", self._clicked, "primary")
-        self._sign_out = button(desk, "Sign out", desk.sign_out, "quiet")
+        self._sign_in = button(controller, "Sign in", self._clicked, "primary")
+        self._sign_out = button(controller, "Sign out", controller.sign_out, "quiet")
         super().__init__(
-            desk, [self._intro, self._address, self._key.widget], [self._sign_in], [self._sign_out]
+            controller, [self._intro, self._address, self._key.widget], [self._sign_in], [self._sign_out]
         )
         self.submit_on_enter(enter, self._sign_in, self._address, self._key.widget)
 
-    def draw(self, moment: Moment, due: int) -> None:
-        super().draw(moment, due)
-        show(self._sign_out, moment.stand.client is not None)
+    def draw(self, view: ViewState, due: int) -> None:
+        super().draw(view, due)
+        show(self._sign_out, view.snapshot.client is not None)
 
-    def draw_body(self, moment: Moment) -> None:
-        is_known = moment.origins is not None
-        has_failed = moment.stand.trouble is not None
-        asks = {name: is_known and (name in moment.lacking or has_failed) for name in ("base_url", "api_key")}
+    def draw_body(self, view: ViewState) -> None:
+        is_known = view.origins is not None
+        has_failed = view.snapshot.trouble is not None
+        asks = {name: is_known and (name in view.missing or has_failed) for name in ("base_url", "api_key")}
         show(self._address, asks["base_url"])
         show(self._key.widget, asks["api_key"])
         show(self._sign_in, is_known)
-        self._intro.value = _intro(moment)
+        self._intro.value = _intro(view)
 
-    def summary(self, moment: Moment) -> str:
-        client = moment.stand.client
-        origin = (moment.origins or {}).get("api_key")
+    def summary(self, view: ViewState) -> str:
+        client = view.snapshot.client
+        origin = (view.origins or {}).get("api_key")
         key = f", with the key from {origin}" if origin else ""
-        return widgets.text(f"At {urlsplit(client.base_url).netloc}{key}.") if client else ""
+        return f"At {urlsplit(client.base_url).netloc}{key}." if client else ""
 
     def _clicked(self) -> None:
         address = text_of(self._address)
-        lacking = self.desk.moment.lacking
-        if "base_url" in lacking and not address:
+        missing = self.controller.view.missing
+        if "base_url" in missing and not address:
             self.ask_for(f"Fill in “{LABELS['base_url']}” first.", self._address)
-        elif "api_key" in lacking and self._key.is_empty:
+        elif "api_key" in missing and self._key.is_empty:
             self.ask_for(f"Fill in “{LABELS['api_key']}” first.", self._key.widget)
         else:
-            self.desk.start(lambda: self.spend(self._key, lambda key: self.desk.enter(key, address)))
+            self.controller.start(
+                lambda: self.use_secret(self._key, lambda key: self.controller.enter(key, address))
+            )
 
 
-def _intro(moment: Moment) -> str:
-    if moment.origins is None:
+def _intro(view: ViewState) -> str:
+    if view.origins is None:
         return widgets.note("Looking for your settings …")
-    if "api_key" in moment.lacking:
+    if "api_key" in view.missing:
         return widgets.paragraph(
-            "With the developer's API key, which stays in the memory of this kernel. To have it kept in the "
-            "keyring of your computer, run `memframe login` there."
+            "Use the developer's API key, which stays in the memory of this kernel. To keep it in the keyring of "
+            "your computer, run `memframe login` there."
         )
-    return widgets.paragraph(f"With the key from {moment.origins['api_key']}.")
+    return widgets.paragraph(f"The key comes from {view.origins['api_key']}.")
 
 
 N_SHOWN = 6
-"""Requests at first, and more with each click."""
+"""Requests that are shown at first; each click shows as many more."""
 
 _ORDER: dict[Status, int] = {"approved": 0, "pending": 1, "rejected": 2, "revoked": 2}
-_ALIVE: tuple[Status, ...] = ("approved", "pending")
-_WORDS: dict[Status, str] = {
+_LIVE: tuple[Status, ...] = ("approved", "pending")
+_BUTTON_LABELS: dict[Status, str] = {
     "approved": "Open",
     "pending": "Wait",
     "rejected": "Ask again",
@@ -229,30 +222,30 @@ _WORDS: dict[Status, str] = {
 
 
 class RequestList:
-    """Requests, those that one can go on with first.
+    """Show existing requests, the usable ones first, with a button for each.
 
     Attributes
     ----------
     box : VBox
     """
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, controller: PanelController) -> None:
+        self._controller = controller
         self._rows: list[_Row] = []
         self._n_shown = N_SHOWN
-        self._more = button(desk, "Show more", self._more_clicked, "quiet")
+        self._more = button(controller, "Show more", self._more_clicked, "quiet")
         self.box = VBox([self._more])
         self.box.add_class("mf-requests")
 
     def draw(self, requests: Sequence[AccessRequest], now: datetime) -> None:
-        """Show these requests."""
+        """Show requests."""
         shown = sorted(requests, key=lambda request: _ORDER[request.status])[: self._n_shown]
         while len(self._rows) < len(shown):
-            self._rows.append(_Row(self._desk))
+            self._rows.append(_Row(self._controller))
             self.box.children = [*(row.box for row in self._rows), self._more]
-        alive = [request.memory_key for request in requests if request.status in _ALIVE]
+        live = [request.memory_key for request in requests if request.status in _LIVE]
         for row, request in zip(self._rows, [*shown, *[None] * len(self._rows)], strict=False):
-            row.draw(request, now, alive)
+            row.draw(request, now, live)
         n_more = len(requests) - len(shown)
         show(self.box, bool(requests))
         show(self._more, n_more > 0)
@@ -261,47 +254,47 @@ class RequestList:
 
     def _more_clicked(self) -> None:
         self._n_shown += N_SHOWN
-        self._desk.redraw()
+        self._controller.redraw()
 
 
 class _Row:
-    """One request."""
+    """Show one request."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, controller: PanelController) -> None:
+        self._controller = controller
         self._request: AccessRequest | None = None
-        self._line = html()
-        self._go = button(desk, "Open", self._clicked)
+        self._line = HTML()
+        self._go = button(controller, "Open", self._clicked)
         self.box = HBox([self._line, self._go])
         self.box.add_class("mf-request")
 
-    def draw(self, request: AccessRequest | None, now: datetime, alive: Sequence[Secret | None]) -> None:
-        """Show a request, or nothing; of a user with one that is alive, no other is offered."""
+    def draw(self, request: AccessRequest | None, now: datetime, live: Sequence[Secret | None]) -> None:
+        """Show a request, or nothing; a user with a live request gets no other."""
         self._request = request
         show(self.box, request is not None)
         if request is not None:
-            is_alive = request.status in _ALIVE
-            can_ask = request.memory_key is not None and request.memory_key not in alive
-            words = _WORDS[request.status] if is_alive or can_ask else ""
+            is_live = request.status in _LIVE
+            can_ask = request.memory_key is not None and request.memory_key not in live
+            words = _BUTTON_LABELS[request.status] if is_live or can_ask else ""
             self._line.value = widgets.request_line(request, now)
             self._go.description = words or "Over"
-            self._go.tooltip = f"{words} {widgets.shortened(request.reason)}"
+            self._go.tooltip = f"{words} {widgets.shorten(request.reason)}"
             show(self._go, bool(words))
 
     def _clicked(self) -> None:
         if self._request is not None:
             request_id = self._request.id
-            self._desk.start(lambda: self._desk.take_up(request_id))
+            self._controller.start(lambda: self._controller.resume_request(request_id))
 
 
-class Connecting(Section):
-    """The list of requests; or the link, and the field for what it leads to."""
+class ConnectSection(Section):
+    """Choose a request; or open the authorization page and paste the redirected address."""
 
     number, title = 2, "Connect a user"
 
-    def __init__(self, desk: Desk, enter: EnterKey) -> None:
-        self._list = RequestList(desk)
-        self._intro, self._guide = html(), html()
+    def __init__(self, controller: PanelController, enter: EnterKey) -> None:
+        self._list = RequestList(controller)
+        self._intro, self._guide_html = HTML(), HTML()
         self._fields = {
             "auth_url": text_field(LABELS["auth_url"], "https://memory.example"),
             "client_id": text_field(LABELS["client_id"]),
@@ -309,24 +302,24 @@ class Connecting(Section):
         }
         self._client_secret = SecretField(LABELS["client_secret"], "Leave empty if the application has none")
         self._answer = SecretField(_ANSWER, hidden=False)
-        self._prepare = button(desk, "Connect a user", self._prepare_clicked, "primary")
-        self._finish = button(desk, "Continue", self._finish_clicked, "primary")
-        self._paste = button(desk, "Paste the answer instead", desk.paste, title=_PASTE)
+        self._prepare = button(controller, "Connect a user", self._prepare_clicked, "primary")
+        self._finish = button(controller, "Continue", self._finish_clicked, "primary")
+        self._paste = button(controller, "Paste the answer instead", controller.paste, title=_PASTE)
         self._receive = button(
-            desk, "Receive the answer here", lambda: desk.start(desk.listen), title=_RECEIVE
+            controller, "Receive the answer here", lambda: controller.start(controller.listen), title=_RECEIVE
         )
-        self._back = button(desk, "Back", desk.go_back)
+        self._back = button(controller, "Back", controller.go_back)
         address, client_id, redirect_uri = self._fields.values()
         fields = [address, client_id, self._client_secret.widget, redirect_uri]
-        # In the order of the steps, as the keyboard goes on from a button that is there no more.
+        # In the order of the steps, as the keyboard moves on from a button that disappears.
         super().__init__(
-            desk,
+            controller,
             [
                 self._list.box,
                 self._intro,
                 *fields,
                 button_row(self._prepare),
-                self._guide,
+                self._guide_html,
                 self._answer.widget,
             ],
             [self._finish, self._paste, self._receive, self._back],
@@ -334,45 +327,45 @@ class Connecting(Section):
         self.submit_on_enter(enter, self._prepare, *fields)
         self.submit_on_enter(enter, self._finish, self._answer.widget)
 
-    def draw_body(self, moment: Moment) -> None:
-        stand, is_waiting = moment.stand, moment.stand.state == "authorizing"
-        self._list.draw(() if is_waiting else stand.requests, moment.now)
-        self._intro.value = "" if is_waiting else _choice(stand.requests)
+    def draw_body(self, view: ViewState) -> None:
+        snapshot, is_waiting = view.snapshot, view.snapshot.state == "authorizing"
+        self._list.draw(() if is_waiting else snapshot.requests, view.now)
+        self._intro.value = "" if is_waiting else _choice_html(snapshot.requests)
         for name, field in self._fields.items():
-            show(field, not is_waiting and name in moment.lacking)
-        show(self._client_secret.widget, not is_waiting and "client_secret" in moment.lacking)
+            show(field, not is_waiting and name in view.missing)
+        show(self._client_secret.widget, not is_waiting and "client_secret" in view.missing)
         show(self._prepare, not is_waiting)
-        self._prepare.disabled = moment.is_busy
-        is_pasted = is_waiting and not stand.is_listening
+        self._prepare.disabled = view.is_busy
+        is_pasted = is_waiting and not snapshot.is_listening
         for widget in (self._answer.widget, self._finish):
             show(widget, is_pasted)
-        is_local = stand.flow is not None and can_listen(stand.flow.redirect_uri, os.environ)
-        show(self._paste, stand.is_listening)
+        is_local = snapshot.flow is not None and can_listen(snapshot.flow.redirect_uri, os.environ)
+        show(self._paste, snapshot.is_listening)
         show(self._receive, is_pasted and is_local)
         show(self._back, is_waiting)
-        self._guide.value = _guide(stand)
+        self._guide_html.value = _guide_html(snapshot)
 
-    def news(self, moment: Moment) -> str:
-        return widgets.note(_LISTENING) if moment.stand.is_listening else super().news(moment)
+    def status_html(self, view: ViewState) -> str:
+        return widgets.note(_LISTENING) if view.snapshot.is_listening else super().status_html(view)
 
-    def summary(self, moment: Moment) -> str:
-        request = moment.stand.request
-        if moment.stand.tokens is None and request is not None:
-            return widgets.text("An existing request was chosen.")
-        return widgets.text("The user allowed the connection.")
+    def summary(self, view: ViewState) -> str:
+        request = view.snapshot.request
+        if view.snapshot.tokens is None and request is not None:
+            return "An existing request was chosen."
+        return "The user allowed the connection."
 
     def _prepare_clicked(self) -> None:
         typed = {name: text_of(field) for name, field in self._fields.items()}
-        lacking = self.desk.moment.lacking
-        missing = [name for name in typed if name in lacking and not typed[name]]
-        if missing:
-            field = self._fields[missing[0]]
+        missing = self.controller.view.missing
+        empty = [name for name in typed if name in missing and not typed[name]]
+        if empty:
+            field = self._fields[empty[0]]
             self.ask_for(f"Fill in “{field.description}” first.", field)
             return
-        given = {name: text for name, text in typed.items() if name in lacking}
-        self.desk.start(
-            lambda: self.spend(
-                self._client_secret, lambda secret: self.desk.connect(client_secret=secret, **given)
+        given = {name: text for name, text in typed.items() if name in missing}
+        self.controller.start(
+            lambda: self.use_secret(
+                self._client_secret, lambda secret: self.controller.connect(client_secret=secret, **given)
             )
         )
 
@@ -382,7 +375,7 @@ class Connecting(Section):
                 f"Fill in “{_ANSWER}” first: the address to which the link leads.", self._answer.widget
             )
         else:
-            self.desk.start(lambda: self.spend(self._answer, self.desk.finish))
+            self.controller.start(lambda: self.use_secret(self._answer, self.controller.finish))
 
 
 _ANSWER = "Redirected address, or its code"
@@ -391,110 +384,104 @@ _PASTE = "Where the page after that does not load, as the browser runs on anothe
 _RECEIVE = "Where the browser runs on the same computer as this notebook, the answer comes by itself"
 
 
-def _choice(requests: Sequence[AccessRequest]) -> str:
+def _choice_html(requests: Sequence[AccessRequest]) -> str:
     if any(request.status in {"approved", "pending"} for request in requests):
-        return widgets.paragraph("Go on with one of these requests, or connect another user.")
+        return widgets.paragraph("Continue with one of these requests, or connect another user.")
     return widgets.paragraph(
-        "A user allows your application to ask for access. Nothing is shared by that yet."
+        "A user allows your application to ask for access. This does not share anything yet."
     )
 
 
-def _guide(stand: Stand) -> str:
-    if stand.address is None:
+def _guide_html(snapshot: SignInState) -> str:
+    if snapshot.address is None:
         return ""
-    if stand.is_listening:
-        return widgets.paragraph_of(
-            widgets.link(stand.address, "Open the authorization page")
-            + widgets.text(
-                " in a browser on this computer. The user signs in there and allows the connection; then it goes "
-                "on here by itself."
-            )
+    page = widgets.link(snapshot.address, "Open the authorization page")
+    if snapshot.is_listening:
+        return widgets.paragraph(
+            page,
+            " in a browser on this computer. The user signs in there and allows the connection; the panel then "
+            "continues by itself.",
         )
-    return _way_through(stand.address)
-
-
-def _way_through(address: str) -> str:
-    return widgets.numbered(
-        widgets.link(address, "Open the authorization page")
-        + widgets.text(", where the user signs in and allows the connection.")
-        + widgets.copyable(address, "Or send this address to the user"),
-        widgets.text(
-            "Copy the address of the page to which the browser is sent then, even if that page does not load, "
-            "and paste it here:"
-        ),
+    address = widgets.copyable(snapshot.address, "Or send this address to the user")
+    copy = (
+        "Copy the address of the page to which the browser is then redirected, even if that page does not load, "
+        "and paste it here:"
     )
+    return widgets.numbered([page, ", where the user signs in and allows the connection.", address], [copy])
 
 
-class Asking(Section):
-    """The reason; and what was asked of the same user before."""
+class RequestSection(Section):
+    """Ask for the reason, and show earlier requests to the same user."""
 
     number, title = 3, "Ask for access"
 
-    def __init__(self, desk: Desk, reason: str) -> None:
-        self._list = RequestList(desk)
-        self._earlier = html(
-            widgets.paragraph("You have asked this user before. Go on with that, or ask anew:")
+    def __init__(self, controller: PanelController, reason: str) -> None:
+        self._list = RequestList(controller)
+        self._earlier = HTML(
+            widgets.paragraph("You have asked this user before. Continue with that request, or ask again:")
         )
         self._reason = text_area("Your reason", "What the user reads before deciding", reason)
-        self._send = button(desk, "Send the request", self._clicked, "primary")
+        self._send = button(controller, "Send the request", self._clicked, "primary")
         super().__init__(
-            desk,
+            controller,
             [self._earlier, self._list.box, self._reason],
-            [self._send, button(desk, "Back", desk.go_back)],
+            [self._send, button(controller, "Back", controller.go_back)],
         )
 
-    def draw_body(self, moment: Moment) -> None:
-        key = moment.stand.tokens and moment.stand.tokens.memory_key
-        alive = [
+    def draw_body(self, view: ViewState) -> None:
+        key = view.snapshot.tokens and view.snapshot.tokens.memory_key
+        live = [
             request
-            for request in moment.stand.requests
+            for request in view.snapshot.requests
             if request.memory_key == key and request.status in {"pending", "approved"}
         ]
-        show(self._earlier, bool(alive))
-        self._list.draw(alive, moment.now)
+        show(self._earlier, bool(live))
+        self._list.draw(live, view.now)
 
-    def summary(self, moment: Moment) -> str:
-        request = moment.stand.request
-        asked = widgets.when(request.created_at, moment.now) if request else ""
-        return widgets.text(f"“{widgets.shortened(request.reason)}”, asked {asked}.") if request else ""
+    def summary(self, view: ViewState) -> str:
+        request = view.snapshot.request
+        asked = widgets.when(request.created_at, view.now) if request else ""
+        return f"“{widgets.shorten(request.reason)}”, asked {asked}." if request else ""
 
     def _clicked(self) -> None:
         reason = text_of(self._reason)
         if reason is None:
             self.ask_for("Fill in “Your reason” first: the user decides by it.", self._reason)
         else:
-            self.desk.start(lambda: self.desk.way.ask(reason))
+            self.controller.start(lambda: self.controller.sign_in.ask(reason))
 
 
-class Deciding(Section):
-    """The status of the request, looked at again and again without anybody waiting."""
+class DecisionSection(Section):
+    """Show the status of the request, which is polled in the background."""
 
     number, title = 4, "Wait for the decision"
 
-    def __init__(self, desk: Desk, dashboard_url: str | None) -> None:
+    def __init__(self, controller: PanelController, dashboard_url: str | None) -> None:
         self._dashboard_url = dashboard_url
-        self._told = html()
+        self._loaded_html = HTML()
         self._reason = text_area("Your new reason", "What the user reads before deciding")
         self._declined: str | None = None
-        self._check = button(desk, "Check now", lambda: desk.start(desk.way.check), "primary")
-        self._stop = button(desk, "Stop checking", desk.stop_watching)
-        self._ask = button(desk, "Ask again", self._ask_clicked, "primary")
-        self._choose = button(desk, "Choose again", desk.go_back)
-        self._back = button(desk, "Back", desk.go_back)
+        self._check = button(
+            controller, "Check now", lambda: controller.start(controller.sign_in.check), "primary"
+        )
+        self._stop = button(controller, "Stop checking", controller.stop_watching)
+        self._ask = button(controller, "Ask again", self._ask_clicked, "primary")
+        self._choose = button(controller, "Choose again", controller.go_back)
+        self._back = button(controller, "Back", controller.go_back)
         buttons = [self._check, self._stop, self._ask, self._choose, self._back]
-        super().__init__(desk, [self._told, self._reason], buttons)
+        super().__init__(controller, [self._loaded_html, self._reason], buttons)
 
-    def draw_body(self, moment: Moment) -> None:
-        is_pending = moment.stand.state == "pending"
-        self._told.value = self._pending(moment) if is_pending else _over(moment)
+    def draw_body(self, view: ViewState) -> None:
+        is_pending = view.snapshot.state == "pending"
+        self._loaded_html.value = self._pending(view) if is_pending else _refused_html(view)
         show(self._check, is_pending)
-        show(self._stop, is_pending and moment.is_watching)
+        show(self._stop, is_pending and view.is_watching)
         show(self._back, is_pending)
-        can_ask = not is_pending and moment.stand.memory_key is not None
+        can_ask = not is_pending and view.snapshot.memory_key is not None
         show(self._reason, can_ask)
         show(self._ask, can_ask)
         show(self._choose, not is_pending)
-        request = moment.stand.request
+        request = view.snapshot.request
         if can_ask and request and self._declined != request.id:  # begin with the reason that was declined
             self._declined, self._reason.value = request.id, request.reason or ""
 
@@ -503,90 +490,98 @@ class Deciding(Section):
         if reason is None:
             self.ask_for("Fill in “Your new reason” first: the user decides by it.", self._reason)
         else:
-            self.desk.start(lambda: self.desk.way.ask(reason))
+            self.controller.start(lambda: self.controller.sign_in.ask(reason))
 
-    def summary(self, moment: Moment) -> str:
-        request = moment.stand.request
-        return widgets.text(f"Approved {widgets.when(request.updated_at, moment.now)}.") if request else ""
+    def summary(self, view: ViewState) -> str:
+        request = view.snapshot.request
+        return f"Approved {widgets.when(request.updated_at, view.now)}." if request else ""
 
-    def news(self, moment: Moment) -> str:
-        return widgets.aside(_looks(moment)) if moment.stand.state == "pending" else ""
+    def status_html(self, view: ViewState) -> str:
+        return widgets.aside(_checked_html(view)) if view.snapshot.state == "pending" else ""
 
-    def _pending(self, moment: Moment) -> str:
-        request = moment.stand.request
-        at = f" {widgets.when(request.created_at, moment.now)}" if request else ""
-        told = widgets.paragraph(f"Asked{at}. The user decides on the dashboard of the service.")
-        return told + (widgets.link(self._dashboard_url, "Open the dashboard") if self._dashboard_url else "")
+    def _pending(self, view: ViewState) -> str:
+        request = view.snapshot.request
+        at = f" {widgets.when(request.created_at, view.now)}" if request else ""
+        asked = widgets.paragraph(f"Asked{at}. The user decides on the dashboard of the service.")
+        return asked + (
+            widgets.link(self._dashboard_url, "Open the dashboard") if self._dashboard_url else ""
+        )
 
 
-def _over(moment: Moment) -> str:
-    request = moment.stand.request
-    at = widgets.when(request.updated_at, moment.now) if request else ""
-    if moment.stand.state == "rejected":
+def _refused_html(view: ViewState) -> str:
+    request = view.snapshot.request
+    at = widgets.when(request.updated_at, view.now) if request else ""
+    if view.snapshot.state == "rejected":
         return widgets.alert(f"The user declined {at}. Nothing was shared.")
     kept = (
-        " What was loaded before is still in `panel.memories`." if moment.stand.memories is not None else ""
+        " The memories that were loaded before are still in `panel.memories`."
+        if view.snapshot.memories is not None
+        else ""
     )
     return widgets.alert(f"The user took the approval back {at}. Nothing more can be read.{kept}")
 
 
-def _looks(moment: Moment) -> str:
-    looked_at = moment.stand.looked_at
-    looked = f"Checked at {widgets.to_the_second(looked_at)}. " if looked_at else ""
-    return looked + next_check(moment)
+def _checked_html(view: ViewState) -> str:
+    checked_at = view.snapshot.checked_at
+    looked = f"Checked at {widgets.to_the_second(checked_at)}. " if checked_at else ""
+    return looked + next_check(view)
 
 
 N_PREVIEWED = 5
 MAX_CELL = 80
 
 
-class Loading(Section):
-    """Counts, and on demand a preview: what it shows is saved with the notebook, like any output."""
+class LoadSection(Section):
+    """Load, show counts, and a preview on demand, as it is saved with the notebook like any output."""
 
     number, title = 5, "Load the memories"
 
-    def __init__(self, desk: Desk) -> None:
-        self._told, self._preview = html(), html()
+    def __init__(self, controller: PanelController) -> None:
+        self._loaded_html, self._preview = HTML(), HTML()
         self._is_previewed = False
-        self._load = button(desk, "Load the memories", lambda: desk.start(desk.open), "primary")
-        self._look = button(desk, "Show a preview", self._look_clicked)
-        self._back = button(desk, "Back", desk.go_back)
-        super().__init__(desk, [self._told, self._preview], [self._load, self._look, self._back])
+        self._load = button(
+            controller, "Load the memories", lambda: controller.start(controller.open), "primary"
+        )
+        self._poll = button(controller, "Show a preview", self._look_clicked)
+        self._back = button(controller, "Back", controller.go_back)
+        super().__init__(controller, [self._loaded_html, self._preview], [self._load, self._poll, self._back])
 
-    def draw_body(self, moment: Moment) -> None:
-        stand = moment.stand
-        is_loaded = stand.memories is not None
+    def draw_body(self, view: ViewState) -> None:
+        snapshot = view.snapshot
+        is_loaded = snapshot.memories is not None
         self._is_previewed = self._is_previewed and is_loaded
-        self._told.value = _told(moment)
+        self._loaded_html.value = _loaded_html(view)
         self._load.description = "Load again" if is_loaded else "Load the memories"
-        self._look.description = "Hide the preview" if self._is_previewed else "Show a preview"
-        show(self._look, is_loaded)
+        self._poll.description = "Hide the preview" if self._is_previewed else "Show a preview"
+        show(self._poll, is_loaded)
         self._preview.value = (
-            "" if stand.memories is None or not self._is_previewed else _preview(stand.memories)
+            "" if snapshot.memories is None or not self._is_previewed else _preview(snapshot.memories)
         )
 
-    def news(self, moment: Moment) -> str:
-        if moment.stand.doing == "load":
-            return widgets.under_way(f"Loading: {number_of(moment.n_loaded, 'memory', 'memories')} so far …")
-        return super().news(moment)
+    def status_html(self, view: ViewState) -> str:
+        if view.snapshot.doing == "load":
+            return widgets.progress(f"Loading: {number_of(view.n_loaded, 'memory', 'memories')} so far …")
+        return super().status_html(view)
 
     def _look_clicked(self) -> None:
         self._is_previewed = not self._is_previewed
-        self.desk.redraw()
+        self.controller.redraw()
 
 
-def _told(moment: Moment) -> str:
-    stand = moment.stand
-    if stand.memories is None:
+def _loaded_html(view: ViewState) -> str:
+    snapshot = view.snapshot
+    if snapshot.memories is None:
         return widgets.paragraph(
             "The access is open, as `panel.access`."
-            if stand.access
+            if snapshot.access
             else "The user has approved. The memories are decrypted here, in this kernel."
         )
-    return widgets.paragraph(_counts(stand.memories, stand.tags)) + _damaged(stand.memories)
+    return widgets.paragraph(_counts_html(snapshot.memories, snapshot.tags)) + _damaged_html(
+        snapshot.memories
+    )
 
 
-def _counts(memories: pd.DataFrame, tags: pd.DataFrame | None) -> str:
+def _counts_html(memories: pd.DataFrame, tags: pd.DataFrame | None) -> str:
     years = memories.created_at.dropna().dt.year.unique()
     span = (
         f" of {min(years)}" if len(years) == 1 else f" of {min(years)} to {max(years)}" if len(years) else ""
@@ -596,7 +591,7 @@ def _counts(memories: pd.DataFrame, tags: pd.DataFrame | None) -> str:
     return f"{loaded}{span} in `panel.memories`, and {number_of(n_tags, 'tag', 'tags')} in `panel.tags`."
 
 
-def _damaged(memories: pd.DataFrame) -> str:
+def _damaged_html(memories: pd.DataFrame) -> str:
     n_damaged = int(memories.content_error.notna().sum())
     if not n_damaged:
         return ""
@@ -608,13 +603,14 @@ def _damaged(memories: pd.DataFrame) -> str:
 def _preview(memories: pd.DataFrame) -> str:
     shown = memories.head(N_PREVIEWED)
     rows = zip(shown.created_at, shown.title, shown.content, strict=True)
-    return widgets.table(
+    return table(
         ["created", "title", "content"],
-        [[_cell(time, "%Y-%m-%d"), *map(_cell, texts)] for time, *texts in rows],
+        (
+            tag("tr", tag("td", _cell(time, "%Y-%m-%d")), *(tag("td", _cell(each)) for each in texts))
+            for time, *texts in rows
+        ),
     )
 
 
 def _cell(value: Any, form: str = "") -> str:
-    """A cell as short text; nothing where there is none."""
-    text = "" if pd.isna(value) else " ".join(printable(format(value, form)).split())
-    return text if len(text) <= MAX_CELL else f"{text[: MAX_CELL - 1]}…"
+    return "" if pd.isna(value) else printable(format(value, form), MAX_CELL)

@@ -1,24 +1,20 @@
-"""Fields and buttons of the panel.
+"""Widgets of the panel: fields that keep no secret, buttons, and pieces of HTML.
 
-A secret is in a widget only while it is typed: the moment the front end hands it over, it moves to a
-`Secret` of this process and the widget is emptied. Whoever saves the notebook with its widget state, at
-any moment, saves an empty field.
-
-Pieces of HTML for the panel: whatever comes from outside is escaped here.
+A secret is in a widget only while it is typed: as soon as the front end sends it, it moves to a `Secret` of this
+process and the widget is emptied. A notebook that is saved with its widget state saves an empty field.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from html import escape
 from typing import Any, Literal
 
-from ipywidgets import HTML, Button, DOMWidget, HBox, IntText, Password, Text, Textarea, Widget, jsdlink
+from ipywidgets import Button, DOMWidget, HBox, IntText, Password, Text, Textarea, Widget, jsdlink
 
-from memframe.display import moment, printable
-from memframe.panel.controller import Desk
+from memframe.display import Markup, format_time, join, printable, tag
+from memframe.panel.controller import PanelController
 from memframe.secret import Secret, as_secret
 from memframe.signin import Step
 from memframe.wire import AccessRequest
@@ -39,7 +35,7 @@ _SETTING = re.compile(
 
 
 def name_as_labels(message: str) -> str:
-    """Return a message of an error in which settings are called as their fields are.
+    """Replace names of settings in an error message by the labels of their fields.
 
     >>> name_as_labels("base_url (from the argument) has no host: write it as https://host/path.")
     '“Address of the API” has no host: write it as https://host/path.'
@@ -52,16 +48,16 @@ def name_as_labels(message: str) -> str:
 
 
 class SecretField:
-    """A field whose text never stays in a widget.
+    """Read a secret, without leaving it in the widget.
 
     Parameters
     ----------
     label : str
-        What is to be typed.
+        Label of the field.
     hint : str
         Shown while the field is empty.
     hidden : bool
-        Whether it shows dots while it is typed.
+        Show dots while it is typed.
 
     Attributes
     ----------
@@ -78,17 +74,17 @@ class SecretField:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was typed since the last `take`."""
+        """True if nothing was typed since the last `take`."""
         return self._secret is None
 
     def take(self) -> Secret | None:
-        """What was typed last, if anything; the field has it no more."""
+        """Return the typed secret, if any, and forget it."""
         secret, self._secret = self._secret, None
         self.widget.placeholder = self._hint
         return secret
 
     def put_back(self, secret: Secret | None) -> None:
-        """Have a secret again that was taken, unless another one was typed meanwhile."""
+        """Keep a secret again that was taken, unless another one was typed meanwhile."""
         if secret is not None and self._secret is None:
             self._secret = secret
             n_letters = len(secret.reveal())
@@ -140,44 +136,43 @@ class EnterKey:
 
 
 def text_field(label: str, hint: str = "", value: str = "") -> Text:
-    """A field for what may be seen."""
+    """Make a text field."""
     return Text(description=label, placeholder=hint, value=value, continuous_update=False)
 
 
 def text_area(label: str, hint: str = "", value: str = "") -> Textarea:
-    """A field for a few lines."""
+    """Make a field of a few lines."""
     return Textarea(description=label, placeholder=hint, value=value, rows=2, continuous_update=False)
 
 
 def text_of(field: Text) -> str | None:
-    """What is in a field, or None."""
+    """Return the text of a field, or None."""
     return str(field.value).strip() or None
 
 
 def button(
-    desk: Desk, words: str, clicked: Callable[[], object], look: str = "plain", title: str = ""
+    controller: PanelController,
+    words: str,
+    clicked: Callable[[], object],
+    look: str = "plain",
+    title: str = "",
 ) -> Button:
-    """A button; `look` is primary, plain or quiet."""
+    """Make a button; `look` is primary, plain or quiet."""
     made = Button(description=words, tooltip=title or None)
     made.add_class(f"mf-{look}")
-    made.on_click(lambda _: desk.press(clicked))
+    made.on_click(lambda _: controller.press(clicked))
     return made
 
 
 def button_row(*buttons: Button) -> HBox:
-    """Buttons beside each other, or below where there is no room."""
+    """Put buttons side by side, or below each other where there is no room."""
     row = HBox(buttons)
     row.add_class("mf-buttons")
     return row
 
 
-def html(value: str = "") -> HTML:
-    """A piece of HTML."""
-    return HTML(value)
-
-
 def close_children(widget: Widget) -> None:
-    """Close all that a widget is made of, but not the widget itself."""
+    """Close the parts of a widget, but not the widget itself."""
     parts = (getattr(widget, "layout", None), getattr(widget, "style", None))
     for part in (*getattr(widget, "children", ()), *parts):
         if part is not None:
@@ -195,7 +190,7 @@ Place = Literal["done", "active", "ahead"]
 
 MAX_REASON = 160
 
-_CODE, _AS_CODE = re.compile("`([^`]*)`"), r"<code>\1</code>"
+_CODE = re.compile("`([^`]*)`")
 
 
 DOING: Mapping[Step, str] = {
@@ -210,121 +205,102 @@ DOING: Mapping[Step, str] = {
     "open": "Fetching the keys …",
     "load": "Loading …",
 }
-"""What is under way, by step."""
-
-
-def place_of(number: int, due: int) -> Place:
-    """Where a section stands to the one that is due."""
-    return "active" if number == due else "done" if number < due else "ahead"
+"""Words for the step that is running."""
 
 
 def top(number: int, n_steps: int, title: str) -> str:
-    """The line above all sections, which tells screen readers of a new step."""
-    return (
-        f'<div class="mf-top"><b>Memory access</b><span class="mf-soft" role="status">Step {number} of {n_steps}'
-        f'<span class="mf-unseen">: {escape(title)}</span></span></div>'
-    )
+    """Build the line above all sections, which tells screen readers of a new step."""
+    spoken = tag("span", f": {title}", class_="mf-unseen")
+    step = tag("span", f"Step {number} of {n_steps}", spoken, class_="mf-soft", role="status")
+    return str(tag("div", tag("b", "Memory access"), step, class_="mf-top"))
 
 
 def head(number: int, title: str, place: Place, summary: str = "") -> str:
-    """The head of a section; `summary` is HTML."""
-    current = ' aria-current="step"' if place == "active" else ""
-    said = f'<div class="mf-soft">{summary}</div>' if summary else ""
-    done = "Done: " if place == "done" else ""
-    return (
-        f'<div class="mf-head mf-{place}"{current}><span class="mf-mark" aria-hidden="true">{number}</span>'
-        f'<div><span class="mf-title" aria-label="{done}{escape(title)}">{escape(title)}</span>{said}</div></div>'
-    )
+    """Build the head of a section."""
+    current = "step" if place == "active" else None
+    mark = tag("span", number, class_="mf-mark", aria_hidden="true")
+    label = tag("span", title, class_="mf-title", aria_label=f"Done: {title}" if place == "done" else title)
+    about = tag("div", text(summary), class_="mf-soft") if summary else None
+    return str(tag("div", mark, tag("div", label, about), class_=f"mf-head mf-{place}", aria_current=current))
 
 
-def text(words: str) -> str:
-    """Words, escaped; what stands between backticks is code.
+def text(words: str) -> Markup:
+    """Escape words; text between backticks becomes code.
 
-    >>> text("as `panel.access` <b>")
-    'as <code>panel.access</code> &lt;b&gt;'
+    >>> print(text("as `panel.access` <b>"))
+    as <code>panel.access</code> &lt;b&gt;
     """
-    return _CODE.sub(_AS_CODE, escape(words))
+    parts = _CODE.split(words)
+    return join(tag("code", part) if at % 2 else part for at, part in enumerate(parts))
 
 
-def paragraph(words: str) -> str:
-    """A sentence or two."""
-    return paragraph_of(text(words))
+def paragraph(*content: str) -> Markup:
+    """Build a paragraph of words and elements."""
+    return tag("p", *map(_text_of, content))
 
 
-def paragraph_of(html: str) -> str:
-    """A paragraph of HTML."""
-    return f"<p>{html}</p>"
+def numbered(*items: Sequence[str]) -> Markup:
+    """Build a list of things to do, each of words and elements."""
+    return tag("ol", *(tag("li", *map(_text_of, item)) for item in items))
 
 
-def numbered(*items: str) -> str:
-    """A list of things to do, each HTML."""
-    return f"<ol>{''.join(f'<li>{item}</li>' for item in items)}</ol>"
+def note(words: str) -> Markup:
+    """Build a status line, which screen readers read out when they have time."""
+    return tag("p", text(words), class_="mf-note", role="status")
 
 
-def note(words: str) -> str:
-    """What is going on, told calmly; screen readers say it when they have time."""
-    return f'<p class="mf-note" role="status">{text(words)}</p>'
+def aside(words: str) -> Markup:
+    """Build a status line that changes too often to be read out."""
+    return tag("p", text(words), class_="mf-note")
 
 
-def aside(words: str) -> str:
-    """What changes too often to be said aloud."""
-    return f'<p class="mf-note">{text(words)}</p>'
+def alert(words: str, next_step: str = "") -> Markup:
+    """Build an error with its next step."""
+    return tag("div", text(f"{words} {next_step}".strip()), class_="mf-alert", role="alert")
 
 
-def alert(words: str, way_out: str = "") -> str:
-    """What went wrong, and what to do."""
-    return f'<div class="mf-alert" role="alert">{text(words)} {text(way_out)}</div>'
+def link(address: str, words: str) -> Markup:
+    """Build a link that opens another page, which learns nothing of this one."""
+    return tag("a", text(words), class_="mf-go", href=address, target="_blank", rel="noopener noreferrer")
 
 
-def link(address: str, words: str) -> str:
-    """A link that opens another page, which learns nothing of this one."""
-    return f'<a class="mf-go" href="{escape(address)}" target="_blank" rel="noopener noreferrer">{text(words)}</a>'
+def copyable(address: str, summary: str) -> Markup:
+    """Build a folded address to copy."""
+    return tag("details", tag("summary", summary), tag("code", address, class_="mf-address"))
 
 
-def copyable(address: str, summary: str) -> str:
-    """An address to copy, folded away."""
-    return f'<details><summary>{escape(summary)}</summary><code class="mf-address">{escape(address)}</code></details>'
-
-
-def under_way(words: str) -> str:
-    """A bar without an end for work of unknown size, and what is being done."""
-    return f'<div class="mf-bar" role="progressbar" aria-label="{escape(words)}"></div>{aside(words)}'
-
-
-def status_of(request: AccessRequest) -> str:
-    """The status of a request, in colour and in words."""
-    return f'<span class="mf-status mf-{escape(request.status)}">{escape(request.status.capitalize())}</span>'
+def progress(words: str) -> Markup:
+    """Build a bar for work of unknown size, with words."""
+    return tag("div", class_="mf-bar", role="progressbar", aria_label=words) + aside(words)
 
 
 def request_line(request: AccessRequest, now: datetime) -> str:
-    """A request: status, reason and dates."""
-    return (
-        f'{status_of(request)}<span dir="auto">{escape(shortened(request.reason))}</span>'
-        f'<div class="mf-soft">{escape(dates_of(request, now))}</div>'
-    )
+    """Build the line of a request: status, reason and dates."""
+    status = tag("span", request.status.capitalize(), class_=f"mf-status mf-{request.status}")
+    reason = tag("span", shorten(request.reason), dir="auto")
+    return str(status + reason + tag("div", dates_of(request, now), class_="mf-soft"))
 
 
 def dates_of(request: AccessRequest, now: datetime) -> str:
-    """When a request was made, and when it was decided."""
+    """Say when a request was made, and when it was decided."""
+    user = f"user {request.user_id[:8]}" if request.user_id else ""
     asked = f"asked {when(request.created_at, now)}" if request.created_at else ""
     is_decided = request.status != "pending" and request.updated_at
     decided = f"{request.status} {when(request.updated_at, now)}" if is_decided else ""
-    user = f"user {request.user_id[:8]}" if request.user_id else ""
     return ", ".join(filter(None, (user, asked, decided)))
 
 
-def shortened(reason: str | None) -> str:
-    """A reason on one line.
+def shorten(reason: str | None) -> str:
+    """Put a reason on one line.
 
-    >>> shortened("Weekly\\n review"), shortened(None)
+    >>> shorten("Weekly\\n review"), shorten(None)
     ('Weekly review', 'No reason given')
     """
-    line = " ".join(printable(reason or "").split()) or "No reason given"
-    return line if len(line) <= MAX_REASON else f"{line[: MAX_REASON - 1]}…"
+    return printable(reason or "", MAX_REASON) or "No reason given"
 
 
 def when(at: datetime | None, now: datetime) -> str:
-    """A time as people read it: today's without the date.
+    """Write a time in words: today's without the date.
 
     >>> noon = datetime(2026, 3, 9, 12, tzinfo=UTC)
     >>> when(noon, noon), when(noon, noon.replace(month=4))
@@ -333,11 +309,11 @@ def when(at: datetime | None, now: datetime) -> str:
     if at is None:
         return "at an unknown time"
     utc = at.astimezone(UTC)
-    return f"at {utc:%H:%M} UTC" if utc.date() == now.date() else f"on {moment(at)}"
+    return f"at {utc:%H:%M} UTC" if utc.date() == now.date() else f"on {format_time(at)}"
 
 
 def to_the_second(at: datetime) -> str:
-    """A time of today as precisely as somebody who waits wants it.
+    """Write a time of today with its seconds.
 
     >>> to_the_second(datetime(2026, 3, 9, 12, 5, 7, tzinfo=UTC))
     '12:05:07 UTC'
@@ -345,8 +321,5 @@ def to_the_second(at: datetime) -> str:
     return f"{at.astimezone(UTC):%H:%M:%S} UTC"
 
 
-def table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A small table of text."""
-    names = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
-    lines = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>"
+def _text_of(part: str) -> Markup:
+    return part if isinstance(part, Markup) else text(part)

@@ -21,7 +21,7 @@ import pandas as pd
 
 from memframe.access import Access
 from memframe.display import number_of
-from memframe.errors import PlanError, check_kind
+from memframe.errors import Hint, PlanError, check_kind
 from memframe.plan.cells import Cell, is_rounded, normalize, parse_times
 from memframe.plan.change import WRITES, Change, Fields, Label, Value, in_order, list_some, same_value
 from memframe.plan.current import CurrentMemory, read_current
@@ -150,8 +150,11 @@ def check_size(records: Iterable[Change], max_changes: int | None) -> None:
     n_writes = sum(change.action in WRITES for change in records)
     if max_changes is not None and n_writes > max_changes:
         raise PlanError(
-            f"the plan would change {number_of(n_writes, 'row', 'rows')}, max_changes={max_changes:,}: look at "
-            "what was given, or allow more"
+            f"the plan would change {number_of(n_writes, 'row', 'rows')}, and {max_changes:,} are allowed",
+            hint=Hint(
+                "look at what was given, or allow more by max_changes",
+                "look at what was given, or allow more by --max-changes",
+            ),
         )
 
 
@@ -248,8 +251,11 @@ class Conflicts:
             rows = [f"{change.label}: {change.reason}" for change in self._found]
             raise PlanError(
                 f"{number_of(len(rows), 'row conflicts', 'rows conflict')} with what the service "
-                f"holds now: {list_some(rows, '; ')}. Look at both sides with on_conflict='mark', or decide by "
-                "'mine' or 'theirs'"
+                f"holds now: {list_some(rows, '; ')}",
+                hint=Hint(
+                    "look at both sides with on_conflict='mark', or decide by 'mine' or 'theirs'",
+                    "look at both sides with --on-conflict mark, or decide by --on-conflict mine or theirs",
+                ),
             )
 
 
@@ -271,7 +277,7 @@ class NullPolicy:
                 error = "content cannot be cleared: put the text back, or delete the memory instead"
             elif cell.is_null and self.on_null == "raise":
                 error = (
-                    f"{name} was emptied: say by on_null= what that means, or write memframe.NULL to clear it"
+                    f"{name} was emptied: say by on_null (--on-null) what that means, or write memframe.NULL"
                 )
             if error and not cell.error:
                 self.errors.add(row, error)

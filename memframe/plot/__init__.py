@@ -1,17 +1,16 @@
-"""Memories as pictures: when they came, under which tags, from where, with what scores, how long.
+"""Draw memories: when they came, under which tags, from where, with what scores, how long.
 
-Every function takes a frame of memories and draws into one matplotlib ``Axes``, a new one or the one
-that is passed as ``ax``; `overview` returns a ``Figure`` with all of them. `findings` and `duplicates`
-take an audit, and draw what it found. Nothing goes through
-``matplotlib.pyplot``: no global state, no figure that stays open. What is returned shows itself when it
-is the last expression of a notebook cell (``display(...)`` elsewhere in it), and is saved by
-``ax.figure.savefig(path)`` or ``figure.savefig(path)``.
+Each function takes a frame of memories and draws into one matplotlib ``Axes``, a new one or ``ax``; `overview`
+returns a ``Figure`` with all charts. `findings` and `duplicates` take an audit. Nothing goes through
+``matplotlib.pyplot``, so there is no global state and no figure stays open. The result shows itself as the last
+expression of a notebook cell (``display(...)`` elsewhere), and is saved by ``ax.figure.savefig(path)`` or
+``figure.savefig(path)``.
 
-The colours of ink and paper follow the matplotlib style in use; the data are drawn in colours of Okabe
-and Ito's palette, which colour-blind people can tell apart. What comes out of memories, the names of
-tags and sources, is drawn as plain text: no mathematics, no control characters, shortened.
+Ink and paper follow the matplotlib style in use; data have the colours of Okabe and Ito's palette, which colour-blind
+people can tell apart. Names of tags and sources are drawn as plain text: no mathematics, no control characters,
+shortened.
 
-Values that are missing are not drawn but counted below the picture. Times are shown in UTC.
+Missing values are not drawn but counted below the chart. Times are in UTC.
 """
 
 from memframe.plot.charts import duplicates, findings, lengths, overview, scores, sources, tags, timeline

@@ -1,11 +1,4 @@
-"""What the pictures are drawn on: axes and figures that notebooks show, titled and without clutter.
-
-Text of memories as it may stand in a picture: plain, short, and in fonts that have its letters.
-
-Bins for times and lengths: as fine as the eye can still tell apart.
-
-Pictures as SVG that stands in the middle of an HTML page, in the page's own ink and letters.
-"""
+"""Axes, labels, bins and SVG for the charts: titled, uncluttered, and in fonts that have the letters of memories."""
 
 from __future__ import annotations
 
@@ -27,6 +20,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from numpy.typing import NDArray
 
+from memframe.display import Markup
+
 MAX_CHARS = 24
 
 _FALLBACKS = (
@@ -46,20 +41,20 @@ _FALLBACKS = (
     "Segoe UI Emoji",
     "Symbola",
 )
-"""Outline fonts that are common on some system; matplotlib cannot draw the colour bitmaps of others."""
+"""Outline fonts that are common on some system; matplotlib cannot draw colour bitmap fonts."""
 
 _MISSING = "□"
 
 
 def plain_text() -> dict[str, Any]:
-    """Properties of a ``Text`` that holds foreign words: ``$`` and TeX mean nothing in it."""
+    """Return properties of a ``Text`` that holds strangers' words: without formulas and TeX."""
     return {"parse_math": False, "usetex": False, "fontfamily": list(_families(_own_families()))}
 
 
 def label(text: str, max_chars: int = MAX_CHARS) -> str:
-    r"""One line of at most `max_chars` characters, without anything invisible.
+    r"""Put text on one line of at most `max_chars` characters, without invisible ones.
 
-    Letters for which no font is installed become an open square here, where matplotlib would warn.
+    Letters that no installed font has become an open square, for which matplotlib would warn.
 
     >>> label("recipes\n\u202efor winter")
     'recipes for winter'
@@ -74,7 +69,7 @@ def label(text: str, max_chars: int = MAX_CHARS) -> str:
 
 
 def labels(texts: Iterable[str], max_chars: int = MAX_CHARS) -> list[str]:
-    """`label` for each of several texts."""
+    """Apply `label` to each text."""
     return [label(text, max_chars) for text in texts]
 
 
@@ -109,7 +104,7 @@ BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#999999"
 SERIES = (BLUE, "#E69F00", "#009E73", "#56B4E9", VERMILION, GREY)
 
 SMALL = 8.5
-"""Points of every text but the title."""
+"""Font size of all text but the title."""
 
 SOFT = 0.65
 """Opacity of secondary text, so that it follows the ink of the style in use."""
@@ -120,14 +115,14 @@ _SHARPNESS = 2  # pixels of the picture for each pixel on a plain screen
 
 
 class NotebookFigure(Figure):
-    """A ``Figure`` that notebooks show though pyplot does not know it."""
+    """A ``Figure`` that notebooks show without pyplot."""
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         return _png(self)
 
 
 class NotebookAxes(Axes):
-    """``Axes`` that notebooks show as the figure that they are in."""
+    """``Axes`` that notebooks show as their figure."""
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         return _png(self.get_figure(root=True))
@@ -143,15 +138,15 @@ def _png(figure: Figure | None) -> tuple[bytes, dict[str, int]]:
 
 
 def new_figure(width: float, height: float) -> NotebookFigure:
-    """An empty figure of that many inches, which lays itself out."""
+    """Make an empty figure of a size in inches, with a constrained layout."""
     return NotebookFigure(figsize=(width, height), layout=ConstrainedLayoutEngine(h_pad=0.1, w_pad=0.1))
 
 
 def prepare(ax: Axes | None, title: str, *, grid: Literal["x", "y", "both"] | None = None) -> Axes:
-    """`ax`, or new axes, with the title and without frame and ticks."""
+    """Give `ax`, or new axes, a title, and remove frame and ticks."""
     if ax is None:
         ax = new_figure(*_AXES_SIZE).add_subplot(axes_class=NotebookAxes)
-    _entitle(ax, title, pad=8)
+    _set_title(ax, title, pad=8)
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.spines["bottom"].set_alpha(0.3)
     ax.tick_params(labelsize=SMALL, length=0)
@@ -161,12 +156,12 @@ def prepare(ax: Axes | None, title: str, *, grid: Literal["x", "y", "both"] | No
     return ax
 
 
-def _entitle(ax: Axes, title: str, *, pad: float) -> None:
+def _set_title(ax: Axes, title: str, *, pad: float) -> None:
     ax.set_title(title, loc="left", fontsize=11, fontweight="bold", pad=pad)
 
 
 def blank(ax: Axes | None, title: str, words: str) -> Axes:
-    """Axes that say in words why there is nothing to see."""
+    """Make axes that say why there is nothing to draw."""
     ax = prepare(ax, title)
     ax.set_axis_off()
     ax.text(0.5, 0.5, words, transform=ax.transAxes, ha="center", va="center", alpha=SOFT)
@@ -174,7 +169,7 @@ def blank(ax: Axes | None, title: str, words: str) -> Axes:
 
 
 def note(ax: Axes, *sentences: str, axis: str = "") -> None:
-    """Small print below the axes, after the name of the axis; empty sentences are left out."""
+    """Write small print below the axes, after the name of the axis; empty sentences are left out."""
     text = "; ".join(filter(None, sentences))
     if axis and text:
         text = f"{axis}  ({text})"
@@ -182,7 +177,7 @@ def note(ax: Axes, *sentences: str, axis: str = "") -> None:
 
 
 def count_axis(ax: Axes) -> None:
-    """Whole numbers from zero up, few of them, and room above the highest."""
+    """Scale the axis from zero, with few whole numbers and room above the highest."""
     ax.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, min_n_ticks=1))
     ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     ax.margins(y=0.1)
@@ -190,7 +185,7 @@ def count_axis(ax: Axes) -> None:
 
 
 def ranked_bars(ax: Axes, names: Sequence[str], counts: Sequence[int], values: Sequence[str]) -> None:
-    """Horizontal bars, the first on top, each with its value written at its end."""
+    """Draw horizontal bars, the first on top, each with its value at the end."""
     rows = range(len(names))
     bars = ax.barh(rows, counts, height=0.7, color=BLUE)
     ax.bar_label(bars, values, padding=4, fontsize=SMALL, alpha=SOFT)
@@ -202,7 +197,7 @@ def ranked_bars(ax: Axes, names: Sequence[str], counts: Sequence[int], values: S
 
 
 def legend(ax: Axes, handles: Sequence[Any], names: Sequence[str]) -> None:
-    """The names in one line between title and axes, each beside its colour."""
+    """Write the names in one line between title and axes, each beside its colour."""
     shown = labels(names)
     if sum(map(len, shown)) > _LEGEND_CHARS:
         shown = [label(name, _LEGEND_CHARS // len(names)) for name in names]
@@ -223,13 +218,13 @@ def legend(ax: Axes, handles: Sequence[Any], names: Sequence[str]) -> None:
     )
     for entry, name in zip(box.get_texts(), shown, strict=True):
         entry.set(text=name, **plain_text())
-    _entitle(ax, ax.get_title(loc="left"), pad=22)
+    _set_title(ax, ax.get_title(loc="left"), pad=22)
 
 
 MAX_BINS = 80
 
 FIRST, LAST = np.datetime64("1971-01-01", "us"), np.datetime64("2100-01-01", "us")
-"""Between these a time can be one: the zeros of clocks (year 1, 1970) and their infinities lie outside."""
+"""Possible times; the zeros of clocks (year 1, 1970) and their infinities lie outside."""
 
 _A_DECADE = 6  # steps of a logarithmic axis between 10 and 100: coarser than whole numbers from 1 on
 
@@ -252,7 +247,7 @@ _UNITS = (
 
 
 class TimeBins(NamedTuple):
-    """Consecutive stretches of the calendar, and in which of them each time lies."""
+    """Consecutive periods of the calendar, and the bin of each time."""
 
     unit: str
     edges: NDArray[np.datetime64]
@@ -262,7 +257,7 @@ class TimeBins(NamedTuple):
 
 
 def bin_times(times: NDArray[np.datetime64]) -> TimeBins:
-    """Days, weeks (from Monday), months and so on: the finest of which at most `MAX_BINS` are needed.
+    """Choose days, weeks (from Monday), months and so on: the finest unit that needs at most `MAX_BINS`.
 
     The times lie from `FIRST` to before `LAST`.
 
@@ -282,7 +277,7 @@ def bin_times(times: NDArray[np.datetime64]) -> TimeBins:
 
 
 def length_edges(lengths: NDArray[Any]) -> NDArray[np.float64]:
-    """Edges of logarithmic bins around whole numbers of at least one.
+    """Return edges of logarithmic bins around whole numbers of at least one.
 
     >>> length_edges(np.array([1, 4])).round(2)
     array([1.  , 1.47, 2.15, 3.16, 4.64])
@@ -293,7 +288,7 @@ def length_edges(lengths: NDArray[Any]) -> NDArray[np.float64]:
 
 
 _INK = "#010203"
-"""A colour that nothing else has; in the page it becomes that of the text."""
+"""A colour that nothing else has; it is replaced by the colour of the page's text."""
 
 _SETTINGS: dict[Any, Any] = {
     "text.color": _INK,
@@ -314,19 +309,19 @@ _FONT = re.compile(r"(?:(?P<weight>bold|[0-9]{3}) )?(?P<size>[0-9.]+)px .*")
 _UPRIGHT = re.compile(r"rotate\(-?0 ")
 
 
-def inline_svg(draw: Callable[[Axes], object], *, width: float, height: float, words: str) -> str:
-    """A picture as an ``svg`` element without styles, scripts or links.
+def inline_svg(draw: Callable[[Axes], object], *, width: float, height: float, words: str) -> Markup:
+    """Draw a picture as an ``svg`` element without styles, scripts or links.
 
-    What it draws is set by attributes alone, which a strict content security policy lets through.
+    It uses attributes alone, which a strict content security policy lets through.
 
     Parameters
     ----------
     draw : callable
         Draws into the axes that it is given.
     width, height : float
-        In inches of matplotlib; in the page it takes the width that there is.
+        In inches of matplotlib; in the page it takes the available width.
     words : str
-        What is to be seen, for those who do not see it.
+        Alternative text.
     """
     with mpl.rc_context(_SETTINGS):
         figure = new_figure(width, height)
@@ -341,11 +336,11 @@ def inline_svg(draw: Callable[[Axes], object], *, width: float, height: float, w
     picture = _plain(fromstring(file.getvalue()))  # noqa: S314 - our own drawing, not a stranger's
     del picture.attrib["width"], picture.attrib["height"]
     picture.attrib |= {"role": "img", "aria-label": words}
-    return tostring(picture, encoding="unicode").replace(_INK, "currentColor")
+    return Markup(tostring(picture, encoding="unicode").replace(_INK, "currentColor"))
 
 
 def _plain(element: Element) -> Element:
-    """An element without names of spaces, styles, white space, and parts that draw nothing."""
+    """Remove namespaces, styles, white space, and parts that draw nothing."""
     element.tag = _NAMESPACE.sub("", element.tag)
     named = {_NAMESPACE.sub("", name): value for name, value in element.attrib.items()}
     styles = named.pop("style", "").split(";")
@@ -370,7 +365,7 @@ def _kept(named: dict[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _attribute(style: str) -> list[tuple[str, str]]:
-    """A declaration of a style as attributes of their own; letters are those of the page."""
+    """Convert a style declaration into attributes; fonts are those of the page."""
     name, _, value = (part.strip() for part in style.partition(":"))
     if name == "font":
         font = _FONT.fullmatch(value)

@@ -1,15 +1,4 @@
-"""How many: memories over time, under each tag, from each source.
-
-What an audit found: how much of which kind, and how often memories repeat each other.
-
-How much: the scores that memories carry, and how long their contents are.
-
-Which tags occur together: a table of shades.
-
-All pictures of memories on one page.
-
-Words for what a picture does not show; empty where it shows everything.
-"""
+"""Draw memories, and the findings of an audit, one function a chart."""
 
 from __future__ import annotations
 
@@ -55,29 +44,29 @@ from memframe.plot.axes import (
 )
 
 
-def nothing(memories: pd.DataFrame, why: str) -> str:
-    """Why there is nothing to draw.
+def describe_empty(memories: pd.DataFrame, why: str) -> str:
+    """Say why there is nothing to draw.
 
-    >>> nothing(pd.DataFrame({"tags": [()]}), "none has a tag")
+    >>> describe_empty(pd.DataFrame({"tags": [()]}), "none has a tag")
     '1 memory, none has a tag'
     """
     return "No memories" if memories.empty else f"{number_of(len(memories), 'memory', 'memories')}, {why}"
 
 
-def left_out(rows: NDArray[np.bool_], why: str) -> str:
-    """How many of the rows are not drawn.
+def count_omitted(rows: NDArray[np.bool_], why: str) -> str:
+    """Count the rows that are not drawn, with the reason.
 
-    >>> left_out(np.array([True, False, True]), "without a time")
+    >>> count_omitted(np.array([True, False, True]), "without a time")
     '2 without a time'
     """
     n_rows = int(np.count_nonzero(rows))
     return f"{n_rows:,} {why}" if n_rows else ""
 
 
-def more(n_hidden: int, thing: str) -> str:
-    """How many names had no room.
+def count_more(n_hidden: int, thing: str) -> str:
+    """Count the names that are not drawn.
 
-    >>> more(1, "tag"), more(0, "tag")
+    >>> count_more(1, "tag"), count_more(0, "tag")
     ('1 more tag', '')
     """
     return number_of(n_hidden, f"more {thing}", f"more {thing}s") if n_hidden else ""
@@ -85,16 +74,16 @@ def more(n_hidden: int, thing: str) -> str:
 
 _MAX_TAGS = 12
 _DARK = 0.55
-"""Shade from which on white letters are read better than those of the style."""
+"""From this shade on, white letters are more legible than those of the style."""
 
 
 def draw_pairs(cells: Sequence[Collection[str]], names: Sequence[str], *, ax: Axes | None) -> Axes:
-    """How many memories carry each two of the first names.
+    """Draw how many memories have both of two tags.
 
-    The darker, the larger their share of the memories with the rarer of the two tags.
+    Darker cells are a larger share of the memories with the rarer tag.
     """
     shown = names[:_MAX_TAGS]
-    counts = _together(cells, shown)
+    counts = _count_pairs(cells, shown)
     if not np.tril(counts, k=-1).any():
         return blank(ax, "Memories with both tags", "No memory carries two of the frequent tags")
     rarer = np.minimum.outer(counts.diagonal(), counts.diagonal())
@@ -112,15 +101,15 @@ def draw_pairs(cells: Sequence[Collection[str]], names: Sequence[str], *, ax: Ax
     ax.set_xlim(-0.5, len(shown) - 1.5)
     ax.set_ylim(len(shown) - 0.5, 0.5)
     ax.spines["bottom"].set_visible(False)
-    note(ax, more(len(names) - len(shown), "tag"))
+    note(ax, count_more(len(names) - len(shown), "tag"))
     return ax
 
 
 _SHADES = LinearSegmentedColormap.from_list("shades", [to_rgba(BLUE, 0.07), to_rgba(BLUE, 1.0)])
 
 
-def _together(cells: Sequence[Collection[str]], names: Sequence[str]) -> NDArray[np.int64]:
-    """Memories by two tags; on the diagonal those with one."""
+def _count_pairs(cells: Sequence[Collection[str]], names: Sequence[str]) -> NDArray[np.int64]:
+    """Count memories by two tags; the diagonal counts single tags."""
     place = {name: column for column, name in enumerate(names)}
     carried = np.zeros((len(cells), len(names)), dtype=np.int64)
     for row, cell in enumerate(cells):
@@ -134,16 +123,16 @@ _NO_SOURCE = "(no source)"
 
 
 def timeline(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
-    """When memories were created: a bar per day, week, month, quarter or year, stacked by source.
+    """Draw when memories were created: a bar per day, week, month, quarter or year, stacked by source.
 
-    Times that no memory can have, such as the zero of some clock, are counted below and not drawn.
+    Impossible times, such as the zero of a clock, are counted below the chart.
 
     Parameters
     ----------
     memories : DataFrame
         Needs ``created_at`` and ``source``.
     ax : Axes, optional
-        Where to draw; new axes otherwise.
+        Axes to draw into; new ones by default.
 
     Returns
     -------
@@ -153,7 +142,7 @@ def timeline(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     missing = np.isnat(moments)
     drawn = (moments >= FIRST) & (moments < LAST)  # False where there is none
     if not drawn.any():
-        return blank(ax, "Memories over time", nothing(memories, "none has a time that can be"))
+        return blank(ax, "Memories over time", describe_empty(memories, "none has a possible time"))
     bins = bin_times(moments[drawn])
     names, series = _series_of(texts(memories, "source")[drawn])
     heights = np.zeros((len(names), len(bins.edges) - 1), dtype=np.int64)
@@ -162,21 +151,21 @@ def timeline(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     _stack(ax, bins, heights, names)
     _calendar_axis(ax, bins)
     odd = ~drawn & ~missing
-    note(ax, left_out(missing, "without a time"), left_out(odd, "before 1971 or after 2099"))
+    note(ax, count_omitted(missing, "without a time"), count_omitted(odd, "before 1971 or after 2099"))
     return ax
 
 
 def tags(memories: pd.DataFrame, *, together: bool = False, ax: Axes | None = None) -> Axes:
-    """The most frequent tags, by how many memories carry them, or which of them occur together.
+    """Draw the most frequent tags, or how often they occur together.
 
     Parameters
     ----------
     memories : DataFrame
         Needs ``tags``, tuples of names.
     together : bool
-        Whether to draw, for each two of the tags, how many memories carry both.
+        Draw for each two tags how many memories have both.
     ax : Axes, optional
-        Where to draw; new axes otherwise.
+        Axes to draw into; new ones by default.
 
     Returns
     -------
@@ -185,26 +174,26 @@ def tags(memories: pd.DataFrame, *, together: bool = False, ax: Axes | None = No
     cells = name_cells(memories, "tags")
     ranking = _by_count(Counter(chain.from_iterable(map(set, cells))))
     if not ranking:
-        return blank(ax, "Tags", nothing(memories, "none has a tag"))
+        return blank(ax, "Tags", describe_empty(memories, "none has a tag"))
     if together:
         return draw_pairs(cells, [name for name, _ in ranking], ax=ax)
     ax = prepare(ax, f"Memories per tag, n = {len(cells):,}")
     names, counts = zip(*ranking[:_MAX_ROWS], strict=True)
     ranked_bars(ax, names, counts, [f"{count:,}" for count in counts])
     untagged = np.array([len(cell) == 0 for cell in cells])
-    note(ax, more(len(ranking) - len(names), "tag"), left_out(untagged, "without tags"))
+    note(ax, count_more(len(ranking) - len(names), "tag"), count_omitted(untagged, "without tags"))
     return ax
 
 
 def sources(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
-    """Which applications the memories come from.
+    """Draw the number of memories from each source.
 
     Parameters
     ----------
     memories : DataFrame
         Needs ``source``.
     ax : Axes, optional
-        Where to draw; new axes otherwise.
+        Axes to draw into; new ones by default.
 
     Returns
     -------
@@ -218,12 +207,12 @@ def sources(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """
     ranking = rank_values(texts(memories, "source").fillna(_NO_SOURCE))
     if not ranking.names:
-        return blank(ax, "Sources", nothing(memories, ""))
+        return blank(ax, "Sources", describe_empty(memories, ""))
     ax = prepare(ax, f"Memories per source, n = {len(memories):,}")
     counts = ranking.counts[:_MAX_ROWS]
     values = [f"{count:,} ({count / len(memories):.0%})" for count in counts]
     ranked_bars(ax, ranking.names[:_MAX_ROWS], counts, values)
-    note(ax, more(len(ranking.names) - len(counts), "source"))
+    note(ax, count_more(len(ranking.names) - len(counts), "source"))
     return ax
 
 
@@ -232,7 +221,7 @@ def _by_count(counts: Counter[str]) -> list[tuple[str, int]]:
 
 
 def _series_of(source: pd.Series[str]) -> tuple[list[str], NDArray[np.int64]]:
-    """Names of the series, largest first and what is too much for the palette together; each row's series."""
+    """Return the names of series, the largest first and those beyond the palette together, and each row's series."""
     ranking = rank_values(source.fillna(_NO_SOURCE))
     n_names = len(ranking.names)
     n_shown = n_names if n_names <= len(SERIES) else len(SERIES) - 1
@@ -245,7 +234,7 @@ def _stack(ax: Axes, bins: TimeBins, heights: NDArray[np.int64], names: list[str
     widths = 0.9 * np.diff(edges)
     bars = []
     for tall, top, color in zip(heights, heights.cumsum(axis=0), SERIES, strict=False):
-        some = tall > 0  # thousands of bars without height would take most of the time
+        some = tall > 0  # bars without height would take most of the time
         bottom = (top - tall)[some]
         bars.append(ax.bar(edges[:-1][some], tall[some], widths[some], bottom, align="edge", color=color))
     if len(names) > 1:
@@ -269,7 +258,7 @@ def _date_numbers(dates: NDArray[np.datetime64]) -> NDArray[np.float64]:
 
 
 SEVERITIES = {"high": VERMILION, "medium": SERIES[1], "low": BLUE, "info": GREY}
-"""From the worst to the least, and the colour of each."""
+"""Colours of severities, the worst first."""
 
 _DUPLICATES = {"exact_duplicate": BLUE, "near_duplicate": SERIES[1], "changed_value": VERMILION}
 _SIZES = (2, 3, 4, 5, 10, 20, 50)
@@ -280,7 +269,7 @@ _FEWEST_BARS = 4
 
 @runtime_checkable
 class Audited(Protocol):
-    """What holds findings: an `memframe.audit.Audit`."""
+    """The parts of a `memframe.audit.Audit` that are drawn."""
 
     @property
     def findings(self) -> pd.DataFrame: ...
@@ -289,15 +278,15 @@ class Audited(Protocol):
 
 
 def findings(audit: Audited | pd.DataFrame, *, ax: Axes | None = None) -> Axes:
-    """How many memories each check concerns, by the worst severity that it gives them.
+    """Draw the number of memories with findings of each check, by their worst severity.
 
     Parameters
     ----------
     audit : Audit or DataFrame
-        The audit, or findings: needs ``check``, ``severity`` and ``id``. Of findings alone, rows without an id are
-        left out: what they count only the audit knows.
+        The audit, or findings with ``check``, ``severity`` and ``id``. Of findings alone, rows without an id are
+        left out, as only the audit has the memories that they count.
     ax : Axes, optional
-        Where to draw; new axes otherwise.
+        Axes to draw into; new ones by default.
 
     Returns
     -------
@@ -344,14 +333,14 @@ def findings(audit: Audited | pd.DataFrame, *, ax: Axes | None = None) -> Axes:
 
 
 def duplicates(audit: Audited | pd.DataFrame, *, ax: Axes | None = None) -> Axes:
-    """How many memories say the same: clusters of duplicates by their size.
+    """Draw clusters of duplicates by their size.
 
     Parameters
     ----------
     audit : Audit or DataFrame
         The audit, or its findings: needs ``check``, ``group`` and ``id``.
     ax : Axes, optional
-        Where to draw; new axes otherwise.
+        Axes to draw into; new ones by default.
 
     Returns
     -------
@@ -388,7 +377,7 @@ def _checked(findings: pd.DataFrame) -> pd.DataFrame:
 
 
 def _worst_by_check(frame: pd.DataFrame) -> pd.DataFrame:
-    """Memories by check and their worst severity there; the checks with the worst on top."""
+    """Count memories by check and worst severity, the checks with the worst first."""
     order = list(SEVERITIES)
     ranks = texts(frame, "severity").map({name: rank for rank, name in enumerate(order)})
     worst = ranks.groupby([frame["check"], frame["id"]]).min()
@@ -411,21 +400,21 @@ def _size_labels() -> list[str]:
 
 _HIGHEST_SCORE = 5.0
 _GRID = (40, 20)
-"""Places that are told apart along importance and along confidence."""
+"""Cells along importance and along confidence."""
 
 
 def scores(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
-    """Importance against confidence: a dot for each place, as large as memories are many there.
+    """Draw importance against confidence; the area of a dot is the number of memories.
 
-    What stands right of 1 was scored on another scale than 0 to 1; it is drawn in another colour, with
-    the names of its sources. A row of dots at one height is a source that is always equally sure.
+    Dots right of 1 are on another scale than 0 to 1; they have another colour, and the names of their sources. A row
+    of dots at one height is a source whose confidence never changes.
 
     Parameters
     ----------
     memories : DataFrame
         Needs ``importance``, ``confidence`` and ``source``.
     ax : Axes, optional
-        Where to draw; new axes otherwise.
+        Axes to draw into; new ones by default.
 
     Returns
     -------
@@ -435,26 +424,33 @@ def scores(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     missing = np.isnan(importance) | np.isnan(confidence)
     inside = _between(importance, _HIGHEST_SCORE) & _between(confidence, 1)
     if not inside.any():
-        return blank(ax, "Importance and confidence", nothing(memories, "none has both scores in range"))
+        return blank(
+            ax, "Importance and confidence", describe_empty(memories, "none has both scores in range")
+        )
     ax = prepare(ax, f"Importance and confidence, n = {inside.sum():,}", grid="both")
     _dots(ax, importance[inside], confidence[inside])
     ax.set_yticks(np.arange(0, 1.1, 0.2))
     ax.set_ylabel("confidence", fontsize=SMALL, alpha=SOFT)
     _name_high(ax, texts(memories, "source")[inside & (importance > 1)])
     odd = ~inside & ~missing
-    note(ax, left_out(missing, "without both scores"), left_out(odd, "out of range"), axis="importance")
+    note(
+        ax,
+        count_omitted(missing, "without both scores"),
+        count_omitted(odd, "out of range"),
+        axis="importance",
+    )
     return ax
 
 
 def lengths(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
-    """How long the contents are, in characters, on a logarithmic scale.
+    """Draw the lengths of contents, in characters, on a logarithmic scale.
 
     Parameters
     ----------
     memories : DataFrame
         Needs ``content``.
     ax : Axes, optional
-        Where to draw; new axes otherwise.
+        Axes to draw into; new ones by default.
 
     Returns
     -------
@@ -463,14 +459,14 @@ def lengths(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     n_chars = texts(memories, "content").str.len().to_numpy(dtype=np.float64, na_value=np.nan)
     filled = n_chars > 0  # False where there is none
     if not filled.any():
-        return blank(ax, "Length of content", nothing(memories, "none has content that can be read"))
+        return blank(ax, "Length of content", describe_empty(memories, "none has content that can be read"))
     ax = prepare(ax, f"Length of content, n = {filled.sum():,}", grid="y")
     edges = length_edges(n_chars[filled])
     ax.hist(n_chars[filled], bins=edges.tolist(), color=BLUE, rwidth=0.92)
     _log_axis(ax, edges)
     _mark_median(ax, float(np.median(n_chars[filled])))
     missing, empty = np.isnan(n_chars), n_chars == 0
-    note(ax, left_out(missing, "without content"), left_out(empty, "empty"), axis="characters")
+    note(ax, count_omitted(missing, "without content"), count_omitted(empty, "empty"), axis="characters")
     return ax
 
 
@@ -490,7 +486,7 @@ def _dots(ax: Axes, importance: NDArray[np.float64], confidence: NDArray[np.floa
 
 
 def _name_high(ax: Axes, source: pd.Series[str]) -> None:
-    """Say beside a line at 1 how many lie beyond it, and from which sources."""
+    """Count the memories above 1 beside a line there, with their sources."""
     if source.empty:
         return
     ax.axvline(1, color=GREY, linewidth=1, linestyle="--")
@@ -526,7 +522,7 @@ def _mark_median(ax: Axes, median: float) -> None:
 
 
 def overview(memories: pd.DataFrame) -> Figure:
-    """All pictures of memories on one page.
+    """Draw all charts of memories on one page.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""The report as one page: no scripts, no links to elsewhere, nothing that is loaded."""
+"""Build the report of an audit as one page: no scripts, no links to elsewhere, nothing that is loaded."""
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -11,27 +11,37 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from memframe import plot
-from memframe.display import number_of
+from memframe.display import Markup, join, number_of, table, tag
 from memframe.plot.axes import inline_svg
 from memframe.report.summary import (
     PROPOSALS,
     SEVERITIES,
     Audited,
     Count,
-    attribute,
     details,
-    escaped,
+    figures_table,
     headline,
     memories,
     none_found,
-    share,
     subject_of,
     words_of,
     worst_of,
 )
 
-_HALF, _WHOLE = (5.6, 3.2), (11.4, 3.0)
-"""Sizes of pictures, in inches of matplotlib, so that letters come out alike."""
+_HALF, _WHOLE = {"width": 5.6, "height": 3.2}, {"width": 11.4, "height": 3.0}
+"""Sizes of pictures, in inches of matplotlib, so that all letters are the same size."""
+
+
+class _Labels(NamedTuple):
+    """Labels and days of memories, by id."""
+
+    labels: Mapping[str, str]
+    days: Mapping[str, str]
+
+    def name(self, memory_id: str) -> Markup:
+        """Return the day, the title or first words, and the whole id of a memory."""
+        words = " ".join(filter(None, [self.days.get(memory_id), self.labels.get(memory_id)]))
+        return join([words, " ", tag("code", memory_id)])
 
 
 def page_html(audit: Audited, shown: pd.DataFrame, *, labels: Mapping[str, str]) -> str:
@@ -44,60 +54,65 @@ def page_html(audit: Audited, shown: pd.DataFrame, *, labels: Mapping[str, str])
     shown : DataFrame
         The findings that are listed; the others are counted.
     labels : mapping of str to str
-        What memories are called, by id; beside these and the evidence none of their texts is shown.
+        Labels of memories, by id; apart from these and the evidence none of their texts is shown.
     """
-    style = files(__package__).joinpath("page.css").read_text("utf-8")
-    counts, names = audit.counts, _Names(labels, _days(audit.memories))
+    counts, names = audit.counts, _Labels(labels, _days(audit.memories))
     n_of = audit.findings["check"].value_counts()
-    body = "\n".join(
-        [
-            *_head(audit, counts),
-            _listed("Not looked for", audit.not_checked),
-            _listed("Judged", audit.by_judge),
-            _table(counts, len(audit.memories), audit.checks),
-            _pictures(audit),
-            *(
-                _section(shown[shown["check"] == count.check], count, int(n_of[count.check]), names)
-                for count in counts
-            ),
-            "<footer>Written by memframe on the machine that the memories were read on. Evidence is masked.</footer>",
-        ]
+    sections = (
+        part
+        for count in counts
+        for part in _section(shown[shown["check"] == count.check], count, int(n_of[count.check]), names)
     )
-    return _document(style, f"Audit of {memories(len(audit.memories))}", body)
+    body = [
+        *_head(audit, counts),
+        _open_points("Not looked for", audit.not_checked),
+        _open_points("Judged", audit.by_judge),
+        *_contents(counts, len(audit.memories), audit.checks),
+        _pictures(audit),
+        *sections,
+        tag("footer", "Written by memframe on the machine that loaded the memories. Evidence is masked."),
+    ]
+    return _document(f"Audit of {memories(len(audit.memories))}", body)
 
 
-def _document(style: str, title: str, body: str) -> str:
-    """A page that loads nothing and runs nothing: the policy lets through its own style and no more."""
-    digest = b64encode(sha256(style.encode()).digest()).decode()
+def _document(title: str, body: Sequence[Markup | None]) -> str:
+    """Wrap a body in a page whose policy lets through its own style and nothing else."""
+    rules = files(__package__).joinpath("page.css").read_text("utf-8")
+    digest = b64encode(sha256(rules.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="referrer" content="no-referrer">\n<meta name="robots" content="noindex">\n'
-        f"<title>{escaped(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="referrer", content="no-referrer"),
+        tag("meta", name="robots", content="noindex"),
+        tag("title", title),
+        tag("style", Markup(rules)),
     )
+    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', *body), lang='en')}\n"
 
 
-def _head(audit: Audited, counts: Sequence[Count]) -> Iterator[str]:
+def _head(audit: Audited, counts: Sequence[Count]) -> Iterator[Markup]:
     n = len(audit.memories)
-    yield f"<h1>Audit of {memories(n)}</h1>"
-    subject = ", ".join(filter(None, [subject_of(audit), _span(audit.memories)]))
-    yield f'<p class="soft subject">{escaped(subject[:1].upper() + subject[1:])}</p>' if subject else ""
-    yield f'<p class="verdict">{escaped(headline(counts, n))}</p>'
-    yield from (f'<p class="more">{escaped(sentence)}</p>' for sentence in details(counts, n))
-    if done := audit.proposals:
-        yield (
-            '<p class="more soft">Proposed, in memories, each counted once, and nothing done yet: '
-            f"{escaped(', '.join(done))}.</p>"
-        )
+    yield tag("h1", f"Audit of {memories(n)}")
+    days = _days(audit.memories).values()
+    span = f"memories from {min(days)} to {max(days)}" if days else ""
+    if subject := ", ".join(filter(None, [subject_of(audit), span])):
+        yield tag("p", subject[:1].upper() + subject[1:], class_="soft subject")
+    yield tag("p", headline(counts, n), class_="verdict")
+    yield from (tag("p", sentence, class_="more") for sentence in details(counts, n))
+    if audit.proposals:
+        proposed = f"Proposed, each memory counted once: {', '.join(audit.proposals)}. Nothing is done yet."
+        yield tag("p", proposed, class_="more soft")
+    yield tag("p", "Memories by their worst finding", class_="soft tally")
     worst = worst_of(audit.by_memory)
-    tiles = "".join(f'<li class="{name}"><b>{worst.get(name, 0):,}</b>{name}</li>' for name in SEVERITIES)
-    yield f'<p class="soft tally">Memories by the worst that was found in each</p><ul class="tiles">{tiles}</ul>'
+    tiles = (tag("li", tag("b", f"{worst.get(name, 0):,}"), name, class_=name) for name in SEVERITIES)
+    yield tag("ul", *tiles, class_="tiles")
 
 
 def _days(audited: pd.DataFrame) -> dict[str, str]:
-    """The day of each memory, by id."""
+    """Map ids of memories to their days."""
     if "created_at" not in audited.columns:
         return {}
     dated = audited[["id", "created_at"]].dropna()
@@ -105,97 +120,61 @@ def _days(audited: pd.DataFrame) -> dict[str, str]:
     return dict(zip(dated["id"], days, strict=True))
 
 
-def _span(audited: pd.DataFrame) -> str:
-    """From when to when the memories are."""
-    days = _days(audited).values()
-    return f"memories from {min(days)} to {max(days)}" if days else ""
+def _open_points(title: str, sentences: Sequence[str]) -> Markup | None:
+    items = tag("ul", *(tag("li", sentence) for sentence in sentences))
+    return tag("div", tag("h2", title), items, class_="open") if sentences else None
 
 
-def _listed(title: str, sentences: Sequence[str]) -> str:
-    items = "".join(f"<li>{escaped(sentence)}</li>" for sentence in sentences)
-    return f'<div class="open"><h2>{title}</h2><ul>{items}</ul></div>' if items else ""
+def _contents(counts: Sequence[Count], n_memories: int, checks: Sequence[str]) -> Iterator[Markup]:
+    """Yield the figures of all checks, each with a link to its findings."""
+    yield tag("h2", "Contents")
+    if counts:
+        about = "Memories by check, each counted at its worst severity. The names link to the findings."
+        yield tag("p", about, class_="about")
+        yield tag("nav", figures_table(counts, n_memories, has_links=True))
+    if clean := none_found(counts, checks):
+        yield tag("p", f"Looked for, and none found: {clean}.", class_="soft")
 
 
-def _table(counts: Sequence[Count], n_memories: int, checks: Sequence[str]) -> str:
-    """Figures of all checks, each with a link to its findings: the table of contents."""
-    rows = "".join(_figures(count, n_memories) for count in counts)
-    heads = "".join(f'<th class="n">{name}</th>' for name in (*SEVERITIES, "memories", "of all"))
-    table = f"<table><thead><tr><th>Check</th>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-    clean = none_found(counts, checks)
-    nothing = f'<p class="soft">Looked for, and none found: {escaped(clean)}.</p>' if clean else ""
-    about = '<p class="about">Memories by check, each counted where it is worst. The names lead to the findings.</p>'
-    return f"<h2>Contents</h2>{f'{about}<nav>{table}</nav>' if counts else ''}{nothing}"
-
-
-def _figures(count: Count, n_memories: int) -> str:
-    cells = "".join(
-        f'<td class="n {severity}">{count.by_severity[severity]:,}</td>'
-        if severity in count.by_severity
-        else '<td class="n"></td>'
-        for severity in SEVERITIES
-    )
-    link = f'<a href="#{attribute(count.check)}">{escaped(words_of(count.check).title)}</a>'
-    return (
-        f'<tr><td>{link}</td>{cells}<td class="n">{count.n_memories:,}</td>'
-        f'<td class="n">{share(count.n_memories, n_memories)}</td></tr>'
-    )
-
-
-def _pictures(audit: Audited) -> str:
-    """What was found, and the store that it was found in; in the ink of the page."""
+def _pictures(audit: Audited) -> Markup:
+    """Draw the findings, and the store over time, in the ink of the page."""
     audited = audit.memories
-    found = _picture(lambda ax: plot.findings(audit, ax=ax), "Memories by check", _HALF)
-    repeated = _picture(lambda ax: plot.duplicates(audit, ax=ax), "Clusters of duplicates by size", _HALF)
-    drawn = [f"<div>{found}</div>", f"<div>{repeated}</div>"]
+    drawn = [
+        inline_svg(lambda ax: plot.findings(audit, ax=ax), words="Memories by check", **_HALF),
+        inline_svg(lambda ax: plot.duplicates(audit, ax=ax), words="Clusters of duplicates by size", **_HALF),
+    ]
+    pictures = [tag("div", svg) for svg in drawn]
     if {"created_at", "source"} <= set(audited.columns):
-        when = _picture(lambda ax: plot.timeline(audited, ax=ax), "Memories over time", _WHOLE)
-        drawn.append(f'<div class="wide">{when}</div>')
-    return f'<div class="pictures">{"".join(drawn)}</div>'
+        svg = inline_svg(lambda ax: plot.timeline(audited, ax=ax), words="Memories over time", **_WHOLE)
+        pictures.append(tag("div", svg, class_="wide"))
+    return tag("div", *pictures, class_="pictures")
 
 
-def _picture(draw: Callable[[Any], object], words: str, size: tuple[float, float]) -> str:
-    return inline_svg(draw, width=size[0], height=size[1], words=words)
-
-
-class _Names(NamedTuple):
-    """Labels and days of memories, by id."""
-
-    labels: Mapping[str, str]
-    days: Mapping[str, str]
-
-    def of(self, memory_id: str) -> str:
-        """Return the day, the title or first words, and the whole id of a memory."""
-        named = " ".join(filter(None, [self.days.get(memory_id), self.labels.get(memory_id)]))
-        return f"{escaped(named)} <code>{escaped(memory_id)}</code>"
-
-
-def _section(shown: pd.DataFrame, count: Count, n_findings: int, names: _Names) -> str:
+def _section(shown: pd.DataFrame, count: Count, n_findings: int, names: _Labels) -> Iterator[Markup]:
     words = words_of(count.check)
-    rows = "".join(_row(finding, names) for finding in shown.astype(object).to_dict("records"))
-    n_more = n_findings - len(shown)
-    more = (
-        f'<p class="soft">and {number_of(n_more, "finding", "findings")} more: <code>audit.to_json(path)</code> and '
-        "<code>memframe audit --out PATH</code> write all of them</p>"
-        if n_more
-        else ""
-    )
-    heads = "<th>severity</th><th>kind</th><th>memory</th><th>evidence</th><th>proposed</th>"
-    return (
-        f'<h2 id="{attribute(count.check)}">{escaped(words.title)}</h2><p class="about">{escaped(words.about)}</p>'
-        f'<table class="findings"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{more}'
-    )
+    yield tag("h2", words.title, id=count.check)
+    yield tag("p", words.about, class_="about")
+    rows = (_row(finding, names) for finding in shown.astype(object).to_dict("records"))
+    yield table(("severity", "kind", "memory", "evidence", "proposed"), rows, class_="findings")
+    if n_more := n_findings - len(shown):
+        json, command = tag("code", "audit.to_json(path)"), tag("code", "memframe audit --out PATH")
+        more = number_of(n_more, "finding", "findings")
+        yield tag("p", f"and {more} more: ", json, " and ", command, " write all of them", class_="soft")
 
 
-def _row(finding: dict[Hashable, Any], names: _Names) -> str:
-    """One finding as a row of a table."""
+def _row(finding: dict[Hashable, Any], names: _Labels) -> Markup:
     severity, action = str(finding["severity"]), str(finding["action"])
-    where = f"in {finding['field']}" if pd.notna(finding["start"]) else ""
-    ids = [str(finding[name]) for name in ("id", "related_id") if isinstance(finding[name], str)]
-    named = "".join(f"<div>{'→ ' if place else ''}{names.of(name)}</div>" for place, name in enumerate(ids))
-    return (
-        f'<tr><td class="{severity if severity in SEVERITIES else ""}">{escaped(severity)}</td>'
-        f"<td>{escaped(str(finding['kind']).replace('_', ' '))} {escaped(where)}</td>"
-        f'<td class="id">{named}</td>'
-        f'<td class="evidence">{escaped(str(finding["evidence"]))}</td>'
-        f"<td>{escaped(PROPOSALS.get(action, ''))}</td></tr>"
+    where = f" in {finding['field']}" if pd.notna(finding["start"]) else ""
+    ids = [finding[name] for name in ("id", "related_id") if isinstance(finding[name], str)]
+    return tag(
+        "tr",
+        tag("td", severity, class_=severity),
+        tag("td", str(finding["kind"]).replace("_", " ") + where),
+        tag(
+            "td",
+            *(tag("div", "→ " if at else "", names.name(one)) for at, one in enumerate(ids)),
+            class_="id",
+        ),
+        tag("td", finding["evidence"], class_="evidence"),
+        tag("td", PROPOSALS.get(action, "")),
     )

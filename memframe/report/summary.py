@@ -1,63 +1,52 @@
-"""An audit in a notebook: the verdict, the figures, and what was not looked for.
-
-Colours are transparent layers over whatever the page has, so that light and dark themes both do.
-
-The verdict: what an audit comes to, the worst first.
-
-Words of the report: what each check looks for, and what its findings come to in a sentence.
-
-Markup: text of memories as it may stand in a page, which shows all of it and obeys none.
-"""
+"""Say what an audit comes to: figures by check, sentences with the worst first, and a card for notebooks."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from html import escape
 from typing import NamedTuple, Protocol
 
 import pandas as pd
 
-from memframe.display import NO_FORMULAS, moment, number_of
+from memframe.display import Markup, format_time, notebook_html, number_of, table, tag
 
 
 class Words(NamedTuple):
-    """A check in words for people."""
+    """Words for a check."""
 
     title: str
     about: str
-    """What it looks for."""
+    """The things that it looks for."""
     one: str
-    """What is wrong with one memory, after "1 memory"."""
+    """The predicate after "1 memory"."""
     many: str
-    """The same of several, after "12 memories"."""
+    """The predicate after "12 memories"."""
 
 
 CHECKS = {
     "secret": Words(
         "Secrets",
-        "Keys and tokens of machines, and passwords, PINs, codes and answers that somebody told.",
+        "Keys and tokens of machines, and passwords, PINs, codes and security answers of people.",
         "holds a secret in the open",
         "hold a secret in the open",
     ),
     "personal_data": Words(
         "Personal data",
-        "How people are reached and numbered: mail, telephone, cards, accounts, national numbers, networks.",
-        "holds a number or address of somebody",
-        "hold numbers or addresses of somebody",
+        "E-mail addresses, telephone numbers, cards, bank accounts, national numbers and network addresses.",
+        "holds personal data",
+        "hold personal data",
     ),
     "sealed": Words(
         "Sealed content",
-        "Content that could not be opened, or is not sealed as the rest.",
-        "could not be opened, or is not sealed as the rest",
-        "could not be opened, or are not sealed as the rest",
+        "Content that could not be opened, or is sealed differently from the rest.",
+        "could not be opened, or is sealed differently from the rest",
+        "could not be opened, or are sealed differently from the rest",
     ),
     "junk": Words(
         "Junk",
-        "Restated prompts, reports of machines, the memory tool's own words, moments of a task, repeats, emptiness.",
-        "may say nothing about anybody",
-        "may say nothing about anybody",
+        "Restated prompts, reports of machines, the memory tool's own words, states of a task, repeats, empty rows.",
+        "may say nothing about the user",
+        "may say nothing about the user",
     ),
     "exact_duplicate": Words(
         "Exact duplicates",
@@ -85,21 +74,21 @@ CHECKS = {
     ),
     "stale": Words(
         "Stale memories",
-        "What was about to happen and has passed, and what has long not been touched.",
+        "Announcements whose date has passed, and memories that have not been updated for long.",
         "may be out of date",
         "may be out of date",
     ),
     "scores": Words(
         "Scores",
-        "Importance on two scales, scores out of range, confidence that never changes.",
-        "has a score that does not compare",
-        "have scores that do not compare",
+        "Importance on two scales, scores out of range, confidence that is the same everywhere.",
+        "has a score that cannot be compared",
+        "have scores that cannot be compared",
     ),
     "tags": Words(
         "Tags",
         "Names that mean the same, and tags that are disabled, unknown or without a memory.",
-        "carries a tag that another name stands for",
-        "carry tags that other names stand for",
+        "carries a tag that duplicates another",
+        "carry tags that duplicate others",
     ),
     "missing": Words(
         "Missing fields",
@@ -116,15 +105,15 @@ PROPOSALS = {
     "delete": "delete",
     "merge": "merge into another",
     "redact": "redact",
-    "retag": "tag anew",
+    "retag": "change tags",
     "rescale": "bring to one scale",
-    "review": "look at",
+    "review": "review",
 }
-"""What is proposed, in words; where nothing is, nothing is said."""
+"""Actions in words."""
 
 
 def words_of(check: str) -> Words:
-    """The words for a check; a check that is new here is called by its name."""
+    """Return the words for a check; an unknown one is called by its name."""
     name = check.replace("_", " ")
     return CHECKS.get(
         check, Words(name.capitalize(), "", f"has a finding of {name}", f"have findings of {name}")
@@ -132,7 +121,7 @@ def words_of(check: str) -> Words:
 
 
 def memories(n: int) -> str:
-    """A count of memories.
+    """Write a count of memories.
 
     >>> memories(1), memories(1200)
     ('1 memory', '1,200 memories')
@@ -141,7 +130,7 @@ def memories(n: int) -> str:
 
 
 def share(part: int, whole: int) -> str:
-    """A share in per cent; neither nothing nor everything where it is not.
+    """Write a share in per cent; 0 % and 100 % mean none and all.
 
     >>> share(1, 1000), share(999, 1000), share(1, 4), share(0, 0)
     ('under 1 %', 'over 99 %', '25 %', '0 %')
@@ -152,15 +141,15 @@ def share(part: int, whole: int) -> str:
     return "over 99 %" if 99 < per_cent < 100 else f"{per_cent:.0f} %"
 
 
-_TELLING = ("high", "medium")
-"""Severities that the verdict speaks of; the others are in the table."""
+_NAMED = ("high", "medium")
+"""Severities that the verdict names; the others are in the table."""
 
-_IN_LARGE_NUMBERS = ("exact_duplicate", "near_duplicate", "junk")
+_COUNTED = ("exact_duplicate", "near_duplicate", "junk")
 """Checks whose findings weigh by their number, whatever the severity of each."""
 
 
 class Audited(Protocol):
-    """An audit, as far as it is shown: a `memframe.audit.Audit`."""
+    """The parts of a `memframe.audit.Audit` that are shown."""
 
     @property
     def memories(self) -> pd.DataFrame: ...
@@ -183,7 +172,7 @@ class Audited(Protocol):
 
 
 class Count(NamedTuple):
-    """Memories that one check concerns: each once, by the worst severity that it gives it."""
+    """Memories with findings of one check, each counted once, at its worst severity."""
 
     check: str
     worst: str
@@ -202,17 +191,17 @@ def counts_of(findings: pd.DataFrame, by_memory: pd.DataFrame) -> list[Count]:
 
 
 def headline(counts: Sequence[Count], n_memories: int) -> str:
-    """The verdict in one sentence."""
+    """Return the verdict in one sentence."""
     if not n_memories:
         return "There are no memories to look at."
-    said = list(_sentences(counts, n_memories))
-    if said:
-        return said[0]
-    return "Small things only." if counts else "Nothing of what was looked for was found."
+    sentences = list(_sentences(counts, n_memories))
+    if sentences:
+        return sentences[0]
+    return "Only minor findings." if counts else "None of the checks found anything."
 
 
 def details(counts: Sequence[Count], n_memories: int) -> list[str]:
-    """The other sentences of the verdict."""
+    """Return the other sentences of the verdict."""
     return list(_sentences(counts, n_memories))[1:]
 
 
@@ -230,7 +219,7 @@ def proposals(by_memory: pd.DataFrame) -> list[str]:
     """Say what the cleanup would do to how many memories; of several things to one memory the first counts.
 
     >>> proposals(pd.DataFrame({"id": ["m1", "m1", "m2"], "action": ["redact", "delete", "review"]}))
-    ['delete 1', 'look at 1']
+    ['delete 1', 'review 1']
     """
     rank = {action: place for place, action in enumerate(PROPOSALS)}
     counts = by_memory["action"].map(rank).groupby(by_memory["id"]).min().value_counts()
@@ -242,7 +231,7 @@ def proposals(by_memory: pd.DataFrame) -> list[str]:
 
 
 def subject_of(audit: Audited) -> str:
-    """Say whose memories were audited, at which service, and as of when, as far as the frame tells.
+    """Name the user, the service and the time of an audit, as far as the frame has them.
 
     >>> from datetime import UTC
     >>> from types import SimpleNamespace
@@ -256,21 +245,21 @@ def subject_of(audit: Audited) -> str:
     parts = [
         f"of user {users[0]}" if len(users) == 1 else f"of {len(users):,} users" if len(users) else "",
         f"at {service}" if service else "",
-        f"as of {moment(audit.made_at)}" if audit.made_at else "",
+        f"as of {format_time(audit.made_at)}" if audit.made_at else "",
     ]
     return ", ".join(filter(None, parts)).replace(", at ", " at ")
 
 
 def none_found(counts: Sequence[Count], checks: Sequence[str]) -> str:
-    """The checks that found nothing, in words; that is no proof that there is nothing."""
+    """List the checks without findings, which is no proof that there is nothing."""
     found = {count.check for count in counts}
     return ", ".join(words_of(check).title.lower() for check in checks if check not in found)
 
 
 def _sentences(counts: Sequence[Count], n_memories: int) -> Iterator[str]:
-    """What is grave first, then what is much."""
+    """Yield severe findings first, then frequent ones."""
     weighed = [(count, _weight(count)) for count in counts]
-    for count, weight in sorted(weighed, key=lambda pair: (pair[0].worst != _TELLING[0], -pair[1])):
+    for count, weight in sorted(weighed, key=lambda pair: (pair[0].worst != _NAMED[0], -pair[1])):
         if weight:
             words, n = words_of(count.check), count.n_memories
             part = f" ({share(n, n_memories)})" if n_memories > 1 else ""
@@ -278,16 +267,16 @@ def _sentences(counts: Sequence[Count], n_memories: int) -> Iterator[str]:
 
 
 def _by_severity(count: Count) -> str:
-    """Say how many of a check's memories are how bad, where that differs: not all of them are as bad as the worst."""
+    """Count a check's memories by severity, where they differ."""
     parts = [f"{n:,} {severity}" for severity, n in count.by_severity.items()]
     return f": {', '.join(parts)}" if len(parts) > 1 else ""
 
 
 def _weight(count: Count) -> int:
-    """How much a check weighs in the verdict; nothing where it has small things only."""
-    if count.check in _IN_LARGE_NUMBERS:
+    """Weigh a check for the verdict; 0 if it has only minor findings."""
+    if count.check in _COUNTED:
         return count.n_memories
-    return sum(count.by_severity.get(severity, 0) for severity in _TELLING)
+    return sum(count.by_severity.get(severity, 0) for severity in _NAMED)
 
 
 def _count(check: str, findings: pd.DataFrame, by_memory: pd.DataFrame) -> Count:
@@ -296,84 +285,45 @@ def _count(check: str, findings: pd.DataFrame, by_memory: pd.DataFrame) -> Count
     return Count(check, worst, sum(by_severity.values()), by_severity)
 
 
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls but tab and line end
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # direction
-    "\u200b\u2028\u2029\u2060-\u2064\ufeff"  # no width, other line ends
-    "\ud800-\udfff\U000e0000-\U000e0fff]"  # halves of pairs, tags
-)
-
-
-def escaped(text: str) -> str:
-    """Return text for HTML: no tags, nothing invisible.
-
-    >>> escaped("<b>5 $</b>")
-    '&lt;b&gt;5 $&lt;/b&gt;'
-    """
-    return escape(_visible(text))
-
-
-def attribute(text: str) -> str:
-    """Text for the value of an attribute between double quotation marks."""
-    return escape(_visible(text))
-
-
-def _visible(text: str) -> str:
-    r"""Text without characters that turn, hide or break what stands around them.
-
-    >>> _visible("a\u202eb\x00c\nd")
-    'a�b�c d'
-    """
-    return " ".join(_UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text).split())
-
-
-_STYLE = """
-.memframe-audit { font-size: 13px; line-height: 1.45; max-width: 60em; }
-.memframe-audit .verdict { font-size: 1.25em; font-weight: 600; margin: .1em 0; }
-.memframe-audit .quiet { opacity: .65; }
-.memframe-audit table { border-collapse: collapse; margin: .8em 0; font-size: inherit; }
-.memframe-audit tr { background: none; }
-.memframe-audit th, .memframe-audit td { padding: .2em 1.2em .2em 0; text-align: left; border: 0; }
-.memframe-audit thead th { font-weight: 500; opacity: .65; border-bottom: 1px solid rgba(128, 128, 128, .6); }
-.memframe-audit .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; padding-right: .8em; }
-.memframe-audit td.high { background: rgba(213, 94, 0, .28); }
-.memframe-audit td.medium { background: rgba(230, 159, 0, .22); }
-.memframe-audit ul { margin: .2em 0 0 1.2em; padding: 0; }
-""".replace(".memframe-audit", 3 * ".memframe-audit")  # stronger than the notebook's own rules for tables
-
-
 def brief_html(audit: Audited) -> str:
-    """Return an audit for a notebook, as HTML without scripts."""
+    """Return an audit for a notebook: the verdict, the figures, and what was not looked for."""
     counts, n = audit.counts, len(audit.memories)
-    subject = f"Audit of {memories(n)} {subject_of(audit)}".strip()
-    sentences = "".join(f"<div>{escaped(sentence)}</div>" for sentence in details(counts, n))
-    done = ", ".join(audit.proposals)
-    proposed = f"<div class='quiet'>Proposed, each memory counted once: {escaped(done)}</div>" if done else ""
-    clean = none_found(counts, audit.checks)
-    nothing = f"<div class='quiet'>None found: {escaped(clean)}</div>" if clean else ""
-    items = "".join(f"<li>{escaped(sentence)}</li>" for sentence in audit.not_checked)
-    judged = "".join(f"<div class='quiet'>{escaped(sentence)}</div>" for sentence in audit.by_judge)
-    unseen = f"<div class='quiet'>Not looked for:<ul>{items}</ul></div>" if items else ""
-    return (
-        f"<div class='memframe-audit {NO_FORMULAS}'><style>{_STYLE}</style><div class='quiet'>{escaped(subject)}</div>"
-        f"<div class='verdict'>{escaped(headline(counts, n))}</div>{sentences}{proposed}"
-        f"{_table(counts, n)}{nothing}{judged}{unseen}</div>"
+    proposed, clean = ", ".join(audit.proposals), none_found(counts, audit.checks)
+    sentences = [tag("li", sentence) for sentence in audit.not_checked]
+    return notebook_html(
+        tag("div", f"Audit of {memories(n)} {subject_of(audit)}".strip(), class_="quiet"),
+        tag("div", headline(counts, n), class_="verdict"),
+        *(tag("div", sentence) for sentence in details(counts, n)),
+        _quiet(f"Proposed, each memory counted once: {proposed}") if proposed else None,
+        tag("div", figures_table(counts, n), class_="wide") if counts else None,
+        _quiet(f"None found: {clean}") if clean else None,
+        *map(_quiet, audit.by_judge),
+        _quiet("Not looked for:", tag("ul", *sentences)) if sentences else None,
     )
 
 
-def _table(counts: Sequence[Count], n_memories: int) -> str:
-    if not counts:
-        return ""
-    heads = "".join(f"<th class='n'>{name}</th>" for name in (*SEVERITIES, "memories", "of all"))
-    rows = "".join(
-        f"<tr><td>{escaped(words_of(count.check).title)}</td>{''.join(_cell(count, name) for name in SEVERITIES)}"
-        f"<td class='n'>{count.n_memories:,}</td><td class='n'>{share(count.n_memories, n_memories)}</td></tr>"
-        for count in counts
+def _quiet(*content: object) -> Markup:
+    return tag("div", *content, class_="quiet")
+
+
+def figures_table(counts: Sequence[Count], n_memories: int, *, has_links: bool = False) -> Markup:
+    """Tabulate the memories of each check by severity; a check can link to its section of the report."""
+    heads = [tag("th", name, class_="n") for name in (*SEVERITIES, "memories", "of all")]
+    return table(["Check", *heads], (_figures_row(count, n_memories, has_links) for count in counts))
+
+
+def _figures_row(count: Count, n_memories: int, has_links: bool) -> Markup:
+    title = words_of(count.check).title
+    by_severity = (
+        tag("td", f"{count.by_severity[name]:,}", class_=f"n {name}")
+        if name in count.by_severity
+        else tag("td", class_="n")
+        for name in SEVERITIES
     )
-    head = f"<thead><tr><th>check</th>{heads}</tr></thead>"
-    return f"<div style='overflow-x: auto'><table>{head}<tbody>{rows}</tbody></table></div>"
-
-
-def _cell(count: Count, severity: str) -> str:
-    n = count.by_severity.get(severity, 0)
-    return f"<td class='n {severity}'>{n:,}</td>" if n else "<td class='n'></td>"
+    return tag(
+        "tr",
+        tag("td", tag("a", title, href=f"#{count.check}") if has_links else title),
+        *by_severity,
+        tag("td", f"{count.n_memories:,}", class_="n"),
+        tag("td", share(count.n_memories, n_memories), class_="n"),
+    )

@@ -1,4 +1,4 @@
-"""The way from API key to open access as a state machine, without widgets.
+"""Sign in, connect a user and open the access, as a state machine without widgets.
 
 ::
 
@@ -10,47 +10,50 @@
 
     rejected, revoked ──ask──> pending, with the memory key that is known already
 
-Panels, scripts and tests drive the same steps. A step that fails raises its error and leaves the state
-as it was, so that it can be tried again; `SignIn.trouble` says in words what went wrong. A step out of
-turn is refused with the one that is due.
+Panels, scripts and tests take the same steps. A step that fails raises its error and leaves the state as it was,
+so that it can be repeated; `SignIn.trouble` has the error in words for people. A step out of turn is refused, and
+the message names the one that is due.
 
-Any thread may take a step. Of two at a time the later one counts, and what the earlier one brings is
-dropped. `SignIn.check` and `SignIn.refresh` only look: they give way to whatever else is under way.
+Any thread may take a step. Of two at a time the later one counts, and the result of the earlier one is dropped.
+`SignIn.check` and `SignIn.refresh` only read a status: they give way to any other step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
-from typing import NoReturn
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import NoReturn, TypeVar
 
 import pandas as pd
 from msgspec.structs import replace
 
-from memframe.access import Access, ContentFormat
+from memframe.access import Access, ContentFormat, open_access
 from memframe.client import Client, connect_and_sign_in
+from memframe.errors import AccessError, ConfigError, MemframeError, NotFoundError
+from memframe.load import load_memories, load_tags
 from memframe.oauth import OAuthFlow
 from memframe.progress import ProgressOption
 from memframe.runtime import Runtime
 from memframe.secret import Secret, as_secret_if_text
-from memframe.signin import state
-from memframe.signin.state import DUE, Stand, State, Step, Trouble, Turns
+from memframe.signin.state import DUE, SignInState, State, StepLock
+from memframe.signin.trouble import Step, Trouble, trouble_of
 from memframe.wire import AccessRequest, OAuthTokens
 
-__all__ = ["SignIn", "Stand", "State", "Step", "Trouble"]
+__all__ = ["SignIn", "SignInState", "State", "Step", "Trouble"]
 
+T = TypeVar("T")
 
-def _now(stand: Stand) -> datetime:
-    return (stand.client.runtime if stand.client else Runtime()).now()
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 class SignIn:
-    """One person's way to one user's memories.
+    """Take the steps from an API key to one user's memories.
 
     Parameters
     ----------
     client : Client, optional
-        Of a developer who is known already; else `sign_in` makes one.
+        Of a developer who is signed in already; else `sign_in` makes one.
     flow : OAuthFlow, optional
         The application's OAuth flow; else one is made from the settings when it is needed.
     content_format : str, list of str or codec
@@ -58,8 +61,8 @@ class SignIn:
 
     Examples
     --------
-    >>> way = SignIn()
-    >>> way.state, way.due
+    >>> sign_in = SignIn()
+    >>> sign_in.state, sign_in.due
     ('signed_out', 'sign_in() with the API key')
     """
 
@@ -71,10 +74,8 @@ class SignIn:
         content_format: ContentFormat = "auto",
     ) -> None:
         self._content_format = content_format
-        self._nobody = Stand(flow=flow)
-        self._turns = Turns(
-            self._nobody, lambda step, stand, error: state.failed(step, stand, error, _now(stand))
-        )
+        self._initial = SignInState(flow=flow)
+        self._steps = StepLock(self._initial, _recover)
         if client is not None:
             self.sign_in(client)
 
@@ -82,68 +83,66 @@ class SignIn:
         return f"<memframe.SignIn {self.state}: {self.due}>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError(
-            "a sign-in is not pickled, as it holds keys and an attempt that is this process's own"
-        )
+        raise TypeError("a sign-in cannot be pickled: it holds keys, and an attempt of this process alone")
 
     @property
-    def stand(self) -> Stand:
-        """All that the steps have brought so far, at one moment."""
-        return self._turns.stand
+    def snapshot(self) -> SignInState:
+        """The state, and all results of the steps, at one moment."""
+        return self._steps.snapshot
 
     @property
     def state(self) -> State:
-        """Where one stands; see the module's picture."""
-        return self.stand.state
+        """The name of the state; see the picture of the module."""
+        return self.snapshot.state
 
     @property
     def due(self) -> str:
         """The next step, in words."""
-        return DUE[self.stand.state]
+        return DUE[self.state]
 
     @property
     def trouble(self) -> Trouble | None:
-        """Why the last step failed, in words for people."""
-        return self.stand.trouble
+        """The error of the last step, in words for people."""
+        return self.snapshot.trouble
 
     @property
     def client(self) -> Client | None:
         """The developer's client."""
-        return self.stand.client
+        return self.snapshot.client
 
     @property
     def requests(self) -> tuple[AccessRequest, ...]:
-        """All requests of the developer when `refresh` last asked, the newest first."""
-        return self.stand.requests
+        """All requests of the developer as of the last `refresh`, the newest first."""
+        return self.snapshot.requests
 
     @property
     def tokens(self) -> OAuthTokens | None:
-        """What the exchange brought."""
-        return self.stand.tokens
+        """The result of the exchange."""
+        return self.snapshot.tokens
 
     @property
     def request(self) -> AccessRequest | None:
-        """The request that was asked or chosen."""
-        return self.stand.request
+        """The request that was sent or chosen."""
+        return self.snapshot.request
 
     @property
     def access(self) -> Access | None:
         """The open access."""
-        return self.stand.access
+        return self.snapshot.access
 
     @property
     def memories(self) -> pd.DataFrame | None:
-        """What was loaded; it stays after a revocation, and goes with `sign_out`."""
-        return self.stand.memories
+        """The loaded memories; they outlast a revocation, but not `sign_out`."""
+        return self.snapshot.memories
 
     @property
     def tags(self) -> pd.DataFrame | None:
         """The user's tags, loaded with the memories."""
-        return self.stand.tags
+        return self.snapshot.tags
 
     def subscribe(self, changed: Callable[[], object]) -> None:
-        """Have `changed` called after each change, in the thread that made it."""
-        self._turns.subscribers.append(changed)
+        """Call `changed` after each change, in the thread that made it."""
+        self._steps.subscribers.append(changed)
 
     # -- the steps
 
@@ -154,7 +153,7 @@ class SignIn:
         base_url: str | None = None,
         auth_url: str | None = None,
     ) -> None:
-        """Sign the developer in, and prove that the key is good by fetching a token.
+        """Sign the developer in, and verify the key by fetching a token.
 
         Parameters
         ----------
@@ -165,33 +164,42 @@ class SignIn:
         """
         key = as_secret_if_text(key)
 
-        def signed_in(_: Stand) -> Stand:
+        def sign_in(_: SignInState) -> SignInState:
             if isinstance(key, Client):
-                key.sign_in()
-                return state.signed_in(self._nobody, key)
-            client = connect_and_sign_in(base_url, api_key=key, auth_url=auth_url)
-            return state.signed_in(self._nobody, client)
+                client = key
+                client.sign_in()
+            else:
+                client = connect_and_sign_in(base_url, api_key=key, auth_url=auth_url)
+            return replace(
+                self._initial, state="signed_in", client=client, polling_client=client.without_retries()
+            )
 
-        self._turns.take("sign_in", signed_in)
+        self._steps.run("sign_in", sign_in)
 
     def sign_out(self) -> None:
-        """Forget everything that the steps have brought."""
-        self._turns.go(self._nobody)
+        """Forget all results of the steps."""
+        self._steps.reset(self._initial)
 
     def go_back(self) -> None:
-        """Leave this attempt or request, to choose again; a flow that has not proved itself may be given anew."""
-        stand = self.stand
-        if stand.client is not None:
-            flow = self._nobody.flow if stand.state == "authorizing" else stand.flow
-            self._turns.go(replace(state.back(stand), flow=flow))
+        """Leave this attempt or request to choose another; a flow that has not been used yet may be replaced."""
+        before = self.snapshot
+        if before.client is not None:
+            flow = self._initial.flow if before.state == "authorizing" else before.flow
+            self._steps.reset(replace(_back(before), flow=flow))
 
     def cancel(self) -> None:
-        """Let go of the step that is under way."""
-        self._turns.go(self.stand)
+        """Drop the step that is running."""
+        self._steps.reset(self.snapshot)
 
     def refresh(self) -> None:
-        """Ask for all requests of this developer."""
-        self._turns.take("refresh", lambda stand: state.refreshed(stand, _now(stand)))
+        """Read all requests of this developer."""
+
+        def refresh(before: SignInState) -> SignInState:
+            requests = _require(before.polling_client).access_requests()
+            newest_first = sorted(requests, key=lambda each: each.created_at or _LONG_AGO, reverse=True)
+            return replace(before, requests=tuple(newest_first), checked_at=_now(before))
+
+        self._steps.run("refresh", refresh)
 
     def authorize(
         self,
@@ -201,19 +209,17 @@ class SignIn:
         auth_url: str | None = None,
         redirect_uri: str | None = None,
     ) -> str:
-        """Begin a user's authorization: the address that the user opens.
+        """Start a user's authorization, and return the address that the user opens.
 
         The parameters are those of `OAuthFlow`, which is made once and kept; giving any makes another.
         """
         client_secret = as_secret_if_text(client_secret)
 
-        def authorizing(stand: Stand) -> Stand:
-            flow = state.flow_of(
-                stand, client_id, client_secret, auth_url=auth_url, redirect_uri=redirect_uri
-            )
-            return state.authorizing(stand, flow, flow.authorization_url())
+        def authorize(before: SignInState) -> SignInState:
+            flow = _flow(before, client_id, client_secret, auth_url=auth_url, redirect_uri=redirect_uri)
+            return _authorizing(before, flow, flow.authorization_url())
 
-        return str(self._turns.take("authorize", authorizing).address)
+        return str(self._steps.run("authorize", authorize).address)
 
     def receive(
         self,
@@ -224,51 +230,161 @@ class SignIn:
         auth_url: str | None = None,
         redirect_uri: str | None = None,
     ) -> None:
-        """Make a new attempt, and have a listener on this machine take its answer.
+        """Start a user's authorization, and receive the redirect by a listener on this machine.
 
-        Meanwhile ``stand.address`` is what the user opens. See `OAuthFlow.run_local`; the other parameters are
-        those of `authorize`.
+        Meanwhile ``snapshot.address`` is the address that the user opens. See `OAuthFlow.run_local`; the other
+        parameters are those of `authorize`.
         """
         client_secret = as_secret_if_text(client_secret)
 
-        def received(stand: Stand) -> Stand:
-            flow = state.flow_of(
-                stand, client_id, client_secret, auth_url=auth_url, redirect_uri=redirect_uri
-            )
+        def receive(before: SignInState) -> SignInState:
+            flow = _flow(before, client_id, client_secret, auth_url=auth_url, redirect_uri=redirect_uri)
 
             def show(address: str) -> None:
-                shown = state.authorizing(stand, flow, address)
-                self._turns.put(stand.turn, replace(shown, doing="receive", is_listening=True))
+                listening = replace(_authorizing(before, flow, address), doing="receive", is_listening=True)
+                self._steps.publish(before.step_number, listening)
 
             tokens = flow.run_local(
-                timeout_s=timeout_s, show=show, is_wanted=lambda: stand.turn == self.stand.turn
+                timeout_s=timeout_s,
+                show=show,
+                is_wanted=lambda: before.step_number == self.snapshot.step_number,
             )
-            return state.authorized(stand, tokens)
+            return replace(_back(before), state="authorized", tokens=tokens)
 
-        self._turns.take("receive", received)
+        self._steps.run("receive", receive)
 
     def finish(self, code_or_redirected_url: str | Secret) -> None:
-        """Take the address that the user was sent back to, and exchange its code."""
-        code_or_redirected_url = as_secret_if_text(code_or_redirected_url)
-        self._turns.take("finish", lambda stand: state.exchanged(stand, code_or_redirected_url))
+        """Exchange the code of the address that the user was redirected to."""
+        answer = as_secret_if_text(code_or_redirected_url)
+
+        def finish(before: SignInState) -> SignInState:
+            tokens = _require(before.flow).exchange(answer)
+            return replace(_back(before), state="authorized", tokens=tokens)
+
+        self._steps.run("finish", finish)
 
     def ask(self, reason: str) -> None:
-        """Ask the user for access to the memories; after a rejection or revocation once more, with another reason."""
-        self._turns.take("ask", lambda stand: state.asked(stand, reason, _now(stand)))
+        """Request access; after a rejection or revocation this sends another request.
+
+        Raises
+        ------
+        ConfigError
+            The request that was chosen comes without its memory key.
+        """
+
+        def ask(before: SignInState) -> SignInState:
+            if before.memory_key is None:
+                raise ConfigError(
+                    "the service returns no memory key with this request: authorize() the user again, then ask()"
+                )
+            request = _require(before.client).create_access_request(before.memory_key, reason)
+            return _with_request(before, request)
+
+        self._steps.run("ask", ask)
 
     def choose(self, request_id: str) -> None:
-        """Go on with a request that exists, whatever its status."""
-        self._turns.take("choose", lambda stand: state.chosen(stand, request_id, _now(stand)))
+        """Continue with an existing request, whatever its status."""
+        self._steps.run(
+            "choose",
+            lambda before: _with_request(
+                _back(before), _require(before.polling_client).access_request(request_id)
+            ),
+        )
 
     def check(self) -> None:
-        """Ask for the request's status once; a revoked access is closed."""
-        self._turns.take("check", lambda stand: state.checked(stand, _now(stand)))
+        """Read the status of the request once; a revoked access is closed."""
+        self._steps.run("check", _check)
 
     def open(self) -> Access:
         """Fetch the keys of the approved request."""
-        opened = self._turns.take("open", lambda stand: state.opened(stand, self._content_format))
-        return state.brought(opened.access)
+
+        def open_(before: SignInState) -> SignInState:
+            request_id = _require(before.request).id
+            access = open_access(_require(before.client), request_id, content_format=self._content_format)
+            return replace(before, state="ready", access=access)
+
+        return _require(self._steps.run("open", open_).access)
 
     def load(self, *, progress: ProgressOption = "auto") -> None:
         """Load all memories and tags; `progress` is as in `load_memories`."""
-        self._turns.take("load", lambda stand: state.loaded(stand, progress))
+
+        def load(before: SignInState) -> SignInState:
+            access = _require(before.access)
+            memories = load_memories(access, progress=progress)
+            return replace(before, state="loaded", memories=memories, tags=load_tags(access))
+
+        self._steps.run("load", load)
+
+
+def _back(before: SignInState) -> SignInState:
+    """Return the state "signed_in", without the results of later steps."""
+    return replace(
+        before,
+        state="signed_in",
+        address=None,
+        is_listening=False,
+        tokens=None,
+        request=None,
+        access=None,
+        memories=None,
+        tags=None,
+    )
+
+
+def _authorizing(before: SignInState, flow: OAuthFlow, address: str) -> SignInState:
+    return replace(_back(before), state="authorizing", flow=flow, address=address)
+
+
+def _flow(
+    before: SignInState,
+    client_id: str | None,
+    client_secret: str | Secret | None,
+    *,
+    auth_url: str | None,
+    redirect_uri: str | None,
+) -> OAuthFlow:
+    """Return the flow that was made before, or one of the arguments and the settings."""
+    if before.flow and not any((client_id, client_secret, auth_url, redirect_uri)):
+        return before.flow
+    server = auth_url or _require(before.client).auth_url
+    return OAuthFlow(client_id, client_secret, auth_url=server, redirect_uri=redirect_uri)
+
+
+def _with_request(before: SignInState, request: AccessRequest) -> SignInState:
+    """Return the state of a request's status; an access stays open only while the request is approved."""
+    after = replace(before, request=request, checked_at=_now(before))
+    if after.access is not None and request.status == "approved":
+        return after
+    return replace(after, state=request.status, access=None)
+
+
+def _check(before: SignInState) -> SignInState:
+    return _with_request(before, _require(before.polling_client).access_request(_require(before.request).id))
+
+
+def _recover(step: Step, before: SignInState, error: Exception) -> SignInState:
+    """Return the state after a failed step: as it was, with the error.
+
+    A used attempt is replaced by a new one, a revocation is noticed, and a user whose memory key is no longer
+    accepted has to be connected again.
+    """
+    if step in {"open", "load"} and isinstance(error, AccessError):
+        with suppress(MemframeError):  # then the first error is all that is known
+            checked = _check(before)
+            if checked.state != before.state:
+                return checked
+    if step == "ask" and before.state != "authorized" and isinstance(error, AccessError | NotFoundError):
+        return replace(_back(before), trouble=trouble_of(step, error, memory_key_is_old=True))
+    if before.flow and (step == "receive" or (step == "finish" and not before.flow.is_open)):
+        before = _authorizing(before, before.flow, before.flow.authorization_url())
+    return replace(before, trouble=trouble_of(step, error))
+
+
+def _now(snapshot: SignInState) -> datetime:
+    return (snapshot.client.runtime if snapshot.client else Runtime()).now()
+
+
+def _require(value: T | None) -> T:
+    """Return a result of an earlier step, which the current state guarantees."""
+    assert value is not None  # noqa: S101 - see above
+    return value

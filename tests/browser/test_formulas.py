@@ -19,7 +19,7 @@ from memframe.plan.render import render_run_html
 from memframe.plan.change import Change
 from memframe.plan import Plan
 from memframe.progress import Progress
-from memframe.display import card
+from memframe.display import html_card
 TEXT = {TEXT!r}
 memories = pd.DataFrame({{"id": ["m1", "m2"], "content": [TEXT, TEXT], "user_id": TEXT}})
 """
@@ -29,7 +29,7 @@ DISPLAYS = {
         change = Change(action="patch", id="m1", before={"title": TEXT}, after={"title": TEXT + "!"}, reason=TEXT)
         Plan(records=(change,), base_url="https://m/api/v1", user_id="4f0c", key_version=1,
              created_at=datetime(2026, 6, 1, tzinfo=UTC), notes=(TEXT,))""",
-    "card": "HTML(card('Client', {'name': TEXT}))",
+    "card": "HTML(html_card('Client', {'name': TEXT}))",
     "run": """
         HTML(render_run_html([TEXT], [("rejected", 1, "patch", "m1", TEXT)], None, 0))""",
     "audit": "mf.audit_memories(memories)",

@@ -19,10 +19,10 @@ from tests.faults import FaultProxy, answered
 pytestmark = pytest.mark.browser
 
 TELL = """
-tokens = panel.way.tokens
+tokens = panel.sign_in.tokens
 secrets = {name: getattr(tokens, name).reveal() for name in ("access_token", "refresh_token", "memory_key")}
 secrets["encryption key"] = panel.access.credentials.encryption_key.reveal()
-secrets["token"] = panel.way.client._tokens.token().token.reveal()
+secrets["token"] = panel.sign_in.client._tokens.token().token.reveal()
 _ = Path("secrets.json").write_text(json.dumps(secrets))
 """
 """Written to a file by the kernel, as a test knows only the secrets that it has brought itself."""
@@ -232,7 +232,7 @@ def test_what_goes_wrong_is_told_and_there_is_a_way_out(open_panel, developer, u
         shown.click("Continue")
 
     answer(address.replace("state=", "state=x"))
-    fails("That address belongs to another attempt", "state-mismatch")
+    fails("This address belongs to another attempt", "state-mismatch")
     answer(person.authorize(shown.link.get_attribute("href"), allow=False))
     fails("The user chose not to allow the connection", "denied")
     answer(address)
@@ -240,7 +240,7 @@ def test_what_goes_wrong_is_told_and_there_is_a_way_out(open_panel, developer, u
     shown.click("Back")
     shown.click("Connect a user")
     answer(re.search("code=([^&]*)", address)[1])
-    fails("used already, or has expired", "used-code")
+    fails("was already used, or has expired", "used-code")
     answer(person.authorize(shown.link.get_attribute("href")))
     shown.click("Send the request")
     shown.says("Next check")

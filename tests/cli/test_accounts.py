@@ -157,7 +157,7 @@ def test_a_closed_person_is_out_until_opened_again(running):
     assert grant.list().json()["code"] == "no_grant"
     assert not Person(local).is_let_in(grant.email, "a long password")
     assert f"user       {grant.user_id}  {grant.email}  (disabled)\n" in run("list").output
-    assert run("disable", grant.user_id, "--enable").output == f"user {grant.user_id} is open again\n"
+    assert run("disable", grant.user_id, "--enable").output == f"user {grant.user_id} is enabled\n"
     assert grant.list().status_code == 200
     assert Person(local).is_let_in(grant.email, "a long password")
 
@@ -167,7 +167,7 @@ def test_a_closed_application_is_locked_out_with_its_tokens(running, name):
     local, run = running
     caller = Caller(local.base_url, local.api_key)
     (developer,) = json.loads(run("list", "--json").output)["developers"]
-    assert run("disable", developer[name]).output == f"developer {developer['id']} is closed\n"
+    assert run("disable", developer[name][:14]).output == f"developer {developer['id']} is disabled\n"
     assert caller.get("/access-requests").status_code == 401
     assert run("disable", developer[name], "--enable").exit_code == 0
     assert caller.get("/access-requests").status_code == 401, "tokens of before stay dead"
@@ -188,7 +188,7 @@ def test_a_tag_is_switched_off_and_on(running):
     assert enabled() == {"letters": True, "stamps": False}
     assert grant.list(tags="stamps").json()["memoryBlobs"][0]["tags"] == ["stamps", "letters"]
     on = run("disable-tag", grant.email, "stamps", "--enable")
-    assert (on.output, enabled()["stamps"]) == ("the tag stamps is switched on\n", True)
+    assert (on.output, enabled()["stamps"]) == ("the tag stamps is enabled\n", True)
     unknown = run("disable-tag", grant.email, "coins")
     assert (unknown.exit_code, unknown.stderr) == (1, "Error: this user has no tag coins\n")
 

@@ -54,8 +54,8 @@ def test_a_user_who_failed_ends_it_with_1(village, settings, tmp_path, monkeypat
         done = call("export", tmp_path / "fleet", "--workers", "1")
     assert done.exit_code == 1
     assert "2 users done, 1 failed, 1 revoked" in done.stdout
-    assert "out of [2J order" in done.stderr
-    assert done.stderr.endswith("the same command again does what is missing\n")
+    assert "out of\\x1b[2J order" in done.stderr
+    assert done.stderr.endswith("repeat the command to process the users who are missing\n")
 
 
 def test_an_audit_counts_its_findings_and_may_end_with_6(village, settings, tmp_path):
@@ -94,7 +94,7 @@ def test_one_that_is_stopped_says_what_is_done(village, settings, tmp_path, monk
         done = call("export", tmp_path / "fleet", "--workers", "1")
     assert done.exit_code == 1
     assert "stopped; 0 users are done in " in done.stderr
-    assert "the same command goes on" in done.stderr
+    assert "the same command processes the others" in done.stderr
 
 
 def test_a_scheduler_that_is_not_there_is_named(settings, tmp_path):

@@ -186,7 +186,7 @@ def test_one_of_something_is_told_in_the_singular(user, call, tmp_path):
     assert call("export", target, *request).stdout.startswith("1 memory in ")
     target.write_text(target.read_text().replace("tea", "juice"))
     refused = call("plan", target, *request, "--max-changes", "0")
-    assert "would change 1 row, --max-changes 0: look" in refused.stderr
+    assert "would change 1 row, and 0 are allowed: look" in refused.stderr
     with pytest.raises(mf.PlanError, match=r"^1 row has an id"):
         mf.create_memories(access, mf.load_memories(access, progress=False))
 

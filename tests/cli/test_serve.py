@@ -173,7 +173,7 @@ def test_names_do_not_command_the_terminal(data):
     hostile = "Notes\x1b[2J\u202e"
     run("service", "add-developer", hostile, "--redirect-uri", "https://a.example.org/", "--data", data)
     listed = run("service", "list", "--data", data).output
-    assert "Notes [2J" in listed
+    assert r"Notes\x1b[2J\u202e" in listed
     assert not {"\x1b", "\u202e"} & set(listed)
 
 

@@ -17,7 +17,7 @@ import pytest
 import requests
 from sqlalchemy import create_engine, text
 
-from memframe.cli.serve import run_service
+from memframe.cli.serve import serve_command
 from memframe.secret import Secret
 from memframe.service.deployment import Addresses, NewDeveloper, open_deployment
 from memframe.service.local import LocalService
@@ -176,7 +176,7 @@ def test_only_a_trusted_proxy_is_believed(tmp_path):
 
 def test_the_proxy_that_is_trusted_is_one_on_this_machine_unless_others_are_named():
     for options, addresses in (((), None), (("--trusted-proxy",), "127.0.0.1,::1")):
-        assert run_service.make_context("serve", [*options]).params["trusted_proxy"] == addresses
+        assert serve_command.make_context("serve", [*options]).params["trusted_proxy"] == addresses
 
 
 def test_a_proxy_has_an_address(tmp_path):

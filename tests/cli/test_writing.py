@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 import memframe as mf
-from memframe.cli import for_a_shell
 from memframe.wire import CREATE_MEMORY, LIST_MEMORIES
 from tests.faults import FaultProxy, answered, lost, passed
 
@@ -272,27 +271,7 @@ def test_advice_is_in_the_words_of_the_command_line(call, access, memories, fold
     mf.export_memories(loaded.assign(source=None), "emptied.jsonl")
     refused = call("plan", "emptied.jsonl", "--request", access.request_id)
     assert refused.exit_code == 1
-    assert refused.stderr.endswith("source was emptied: say by --on-null what that means\n")
-
-
-@pytest.mark.parametrize(
-    ("in_python", "in_a_shell"),
-    [
-        (
-            "confirm=3, but it deletes 4: look at plan.changes",
-            "--confirm 3, but it deletes 4: look at the plan",
-        ),
-        ("with on_conflict='mark', or 'mine'", "with --on-conflict mark, or 'mine'"),
-        ("3 rows, max_changes=1,000: allow more", "3 rows, --max-changes 1,000: allow more"),
-        ("plain text with encrypt=False where", "plain text with --plaintext where"),
-        (
-            "purge_runs(journals=['a.journal']) gives that run up",
-            "memframe runs --forget a.journal gives that run up",
-        ),
-    ],
-)
-def test_every_advice_has_a_form_for_shells(in_python, in_a_shell):
-    assert for_a_shell(in_python) == in_a_shell
+    assert "source was emptied: say by on_null (--on-null) what that means" in refused.stderr
 
 
 def test_runs_are_listed_and_purged(call, access, memories):
@@ -374,8 +353,8 @@ def test_a_run_that_is_stopped_says_how_to_go_on(call, through, notes, access):
 
     call.proxy.script(CREATE_MEMORY, passed, interrupted)
     stopped = through("apply", notes, "--journal", "notes.journal", "--workers", "1")
-    way_on = "The run stands in its journal: memframe resume notes.journal goes on with it."
-    assert (stopped.exit_code, stopped.stderr) == (1, f"Error: stopped. {way_on}\n")
+    way_on = "memframe resume notes.journal goes on with it"
+    assert (stopped.exit_code, stopped.stderr) == (1, f"Error: stopped: {way_on}\n")
     assert through("resume", "notes.journal").exit_code == 0
     assert contents(access) == {"tea", "coffee", "water", *(f"note {n}" for n in range(12))}
 
@@ -389,7 +368,7 @@ def test_rows_that_were_refused_are_told_with_the_reason_and_the_way_back(call, 
     assert lines[1].startswith("row 0: create rejected: POST /memory-blobs: 127.0.0.1:")
     assert "answered 400: no room" in lines[1]
     assert lines[-1] == "and 2 more, which --json shows"
-    way_back = f"To take it back: memframe undo 'my notes.journal' --request {access.request_id}\n"
+    way_back = f"To undo it: memframe undo 'my notes.journal' --request {access.request_id}\n"
     assert applied.stderr == way_back
 
 
@@ -400,7 +379,7 @@ def test_rows_of_which_nobody_knows_end_with_4_whatever_ended_the_run(call, thro
     applied = through("apply", notes, "--workers", "1", "--settle", "0")
     assert applied.exit_code == 4, applied.output
     assert "create unknown" in applied.stdout
-    assert "To go on: memframe resume " in applied.stderr
+    assert "To resume: memframe resume " in applied.stderr
 
 
 def test_a_create_that_was_delivered_twice_ends_with_3_and_is_told_to_scripts(call, through, notes):
@@ -429,3 +408,12 @@ def test_a_tilde_that_the_shell_left_alone_is_the_home_folder(call, access, memo
     assert call("audit", "--archive=~/edited.jsonl", "--html=~/audit.html").exit_code == 0
     names = {"edited.jsonl", "edits.plan", "edits.journal", "audit.html"}
     assert {path.name for path in home.iterdir()} >= names
+
+
+def test_a_sealed_archive_is_planned_with_the_key_of_a_file(call, access, memories):
+    mf.export_memories(access, "sealed.parquet", sealed=True)
+    Path("key.txt").write_text(access.credentials.encryption_key.reveal())
+    Path("other.txt").write_text("0123456789abcdef" * 4)
+    planned = ("plan", "sealed.parquet", "--request", access.request_id, "--key-file")
+    assert "nothing to do" in call(*planned, "key.txt").stdout
+    assert "does not open" in call(*planned, "other.txt").stderr

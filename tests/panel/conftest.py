@@ -33,7 +33,7 @@ class Seen:
     def __init__(self, panel):
         self.panel = panel
         self._changed = threading.Condition()
-        panel.way.subscribe(self._tell)
+        panel.sign_in.subscribe(self._tell)
         for widget in self.widgets(hidden=True):
             widget.layout.observe(self._tell, "display")
             widget.observe(self._tell, [name for name in SHOWN if widget.has_trait(name)])
@@ -105,7 +105,7 @@ class Seen:
 
     def until(self, state):
         with self._changed:
-            assert self._changed.wait_for(lambda: self.panel.way.state == state, SOON_S)
+            assert self._changed.wait_for(lambda: self.panel.sign_in.state == state, SOON_S)
 
     def until_it_says(self, words):
         with self._changed:
@@ -206,7 +206,7 @@ def ask(seen, user):
 def approve(seen, user):
     """Lead a panel with a link on it to an approved request."""
     ask(seen, user)
-    user.service.decide(seen.panel.way.request.id, "approved")
+    user.service.decide(seen.panel.sign_in.request.id, "approved")
     seen.until("approved")
     return seen
 

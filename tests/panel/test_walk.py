@@ -81,14 +81,14 @@ def test_enter_in_a_field_that_is_there_no_more_does_nothing(connected, user):
 
 def test_what_the_environment_knows_is_not_asked_for(environment, show):
     seen = show()
-    assert seen.panel.way.client is not None
+    assert seen.panel.sign_in.client is not None
     assert "with the key from the environment variable MEMFRAME_API_KEY" in seen.text
     assert seen.fields().keys() <= {"Redirected address, or its code"}
 
 
 def test_a_client_and_a_flow_are_not_asked_for_again(connected, user):
-    assert connected.panel.way.client is user.client
-    assert connected.panel.way.state == "authorizing"
+    assert connected.panel.sign_in.client is user.client
+    assert connected.panel.sign_in.state == "authorizing"
     assert list(connected.fields()) == ["Redirected address, or its code"]
 
 
@@ -98,13 +98,13 @@ def test_every_state_has_one_primary_button(connected, user):
     primary.append(connected.primary())
     connected.click("Send the request")
     primary.append(connected.primary())
-    user.service.decide(connected.panel.way.request.id, "approved")
+    user.service.decide(connected.panel.sign_in.request.id, "approved")
     connected.until("approved")
     primary.append(connected.primary())
     connected.click("Load the memories")
     primary.append(connected.primary())
-    user.service.decide(connected.panel.way.request.id, "revoked")
-    connected.panel.way.check()
+    user.service.decide(connected.panel.sign_in.request.id, "revoked")
+    connected.panel.sign_in.check()
     primary.append(connected.primary())
     connected.click("Choose again")
     primary.append(connected.primary())
@@ -124,7 +124,7 @@ def test_every_state_has_one_primary_button(connected, user):
 
 def test_a_panel_follows_a_script(user, show):
     seen = show(user.client, flow=user.flow())
-    way = seen.panel.way
+    way = seen.panel.sign_in
     way.finish(user.person.authorize(way.authorize()))
     assert "Step 3 of 5" in seen.text
     way.ask("from a script")
@@ -144,7 +144,7 @@ def test_requests_are_listed_and_an_approved_one_opens_with_one_click(user, show
     user.service.decide(approved.id, "approved")
     user.service.decide(rejected.id, "rejected")
     seen = show(user.client, flow=user.flow())
-    ours = [request for request in seen.panel.way.requests if request.user_id == user.user_id]
+    ours = [request for request in seen.panel.sign_in.requests if request.user_id == user.user_id]
     assert [request.id for request in ours] == [rejected.id, pending.id, approved.id]
     (button,) = [each for each in seen.buttons() if each.tooltip == "Open the first"]
     assert f"Approved the first user {user.user_id[:8]}, asked" in seen.text
@@ -160,7 +160,7 @@ def test_a_request_that_waits_is_waited_for_again(user, show):
     (button,) = [each for each in seen.buttons() if each.tooltip == "Wait of yesterday"]
     button.click()
     seen.settle()
-    assert seen.panel.way.state == "pending"
+    assert seen.panel.sign_in.state == "pending"
     user.service.decide(request.id, "approved")
     seen.until("approved")
 
@@ -192,7 +192,7 @@ def test_what_this_user_was_asked_before_is_offered_before_asking_again(connecte
     (button,) = [each for each in connected.buttons() if each.tooltip == "Wait the same in spring"]
     button.click()
     connected.settle()
-    assert connected.panel.way.request.id == earlier.id
+    assert connected.panel.sign_in.request.id == earlier.id
 
 
 def test_the_preview_is_shown_on_demand_and_gone_again(connected, user):
@@ -222,7 +222,7 @@ def test_memories_that_cannot_be_opened_are_counted(connected, user, stranger):
 
 def test_several_panels_do_not_disturb_each_other(user, show):
     first, second = (show(user.client, flow=user.flow()) for _ in range(2))
-    ours = [seen.panel.way for seen in (first, second)]
+    ours = [seen.panel.sign_in for seen in (first, second)]
     ours[0].finish(user.person.authorize(ours[0].authorize()))
     assert ours[0].state == "authorized"
     assert ours[1].state in {"signed_in", "authorizing"}
@@ -246,7 +246,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_shown(options):
 
 def test_the_dashboard_is_linked_where_it_is_known(user, show):
     seen = show(user.client, flow=user.flow(), dashboard_url=user.service.dashboard_url, reason="x")
-    seen.panel.way.authorize()
+    seen.panel.sign_in.authorize()
     ask(seen, user)
     assert seen.link == user.service.dashboard_url
 
@@ -270,23 +270,23 @@ def test_no_secret_stays_in_a_widget_at_any_moment(bare, user, show):
     seen.type("Client secret", service.client_secret)
     seen.type("Redirect address, as registered", service.redirect_uri)
     seen.click("Connect a user")
-    secrets["verifier"] = seen.panel.way.stand.flow._attempt.verifier.reveal()
+    secrets["verifier"] = seen.panel.sign_in.snapshot.flow._attempt.verifier.reveal()
     redirected = user.person.authorize(seen.link)
     secrets["code"] = redirected.partition("code=")[2].partition("&")[0]
     seen.type("Redirected address, or its code", redirected)
     moments["pasted"] = everything_kept(seen.panel)
     seen.click("Continue")
-    tokens = seen.panel.way.tokens
+    tokens = seen.panel.sign_in.tokens
     secrets |= {
         name: getattr(tokens, name).reveal() for name in ("access_token", "refresh_token", "memory_key")
     }
     seen.click("Send the request")
     moments["pending"] = everything_kept(seen.panel)
-    user.service.decide(seen.panel.way.request.id, "approved")
+    user.service.decide(seen.panel.sign_in.request.id, "approved")
     seen.until("approved")
     seen.click("Load the memories")
     secrets["encryption key"] = seen.panel.access.credentials.encryption_key.reveal()
-    secrets["token"] = seen.panel.way.client._tokens.token().token.reveal()
+    secrets["token"] = seen.panel.sign_in.client._tokens.token().token.reveal()
     moments["loaded"] = everything_kept(seen.panel)
     seen.panel.close()
     moments["closed"] = everything_kept(seen.panel)
@@ -320,7 +320,7 @@ def test_words_of_strangers_are_text(user, show):
     hostile = "<img src=x onerror=alert(1)>\"'><script>alert(1)</script>"
     request = user.ask(hostile)
     seen = show(user.client, flow=user.flow())
-    seen.panel.way.choose(request.id)
+    seen.panel.sign_in.choose(request.id)
     assert "<img" not in seen.html
     assert "<script" not in seen.html
     assert hostile in seen.text
@@ -332,13 +332,13 @@ def test_dollars_of_strangers_are_no_formula(connected):
 
 
 def test_a_panel_is_not_pickled_with_what_it_holds(connected):
-    with pytest.raises(TypeError, match="not pickled"):
+    with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(connected.panel)
 
 
 def test_a_panel_that_is_closed_leaves_nothing(user, show):
     seen = show(user.client, flow=user.flow())
-    way = seen.panel.way
+    way = seen.panel.sign_in
     seen.panel.close()
     seen.panel.close()
     assert (way.state, way.client) == ("signed_out", None)

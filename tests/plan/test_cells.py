@@ -343,7 +343,7 @@ def test_unknown_options_are_refused(writers, options):
 
 def test_max_changes_guards_against_surprises(writers):
     edited = writers.memories.assign(source="all of them")
-    with pytest.raises(PlanError, match="would change 4 rows, max_changes=3"):
+    with pytest.raises(PlanError, match="would change 4 rows, and 3 are allowed"):
         writers.plan(edited, max_changes=3)
     assert len(writers.plan(edited, max_changes=4)) == 4
 

@@ -9,7 +9,7 @@ import pytest
 import memframe as mf
 from memframe.client import Client
 from memframe.secret import Secret
-from memframe.signin.state import TEXTS, Kind, Step, trouble_of
+from memframe.signin.trouble import TEXTS, Kind, Step, trouble_of
 from memframe.wire import (
     CREATE_REQUEST,
     GET_CREDENTIALS,
@@ -31,22 +31,50 @@ def fails(step, *arguments):
     return failed.value
 
 
-def test_a_key_that_is_refused(service, user):
-    way = mf.SignIn()
-    fails(way.sign_in, mf.connect(service.base_url, api_key="mf_live_wrong"))
-    assert way.trouble.kind == "refused_key"
-    assert "does not accept this API key" in way.trouble.text
-    assert way.state == "signed_out"
+def redirected(way, user, **options):
+    return user.person.authorize(way.authorize(), **options)
+
+
+def use_a_code_twice(way, user):
+    answer = redirected(way, user)
+    way.finish(answer)
+    way.authorize()
+    way.finish(parse_qs(urlsplit(answer).query)["code"][0])
+
+
+def connect_an_unknown_application(way, user):
+    service = user.service
+    way.authorize(
+        service.client_id, "mfs_wrong", auth_url=service.auth_url, redirect_uri=service.redirect_uri
+    )
+    way.finish(user.person.authorize(way.snapshot.address))
+
+
+FAILURES = {
+    "refused_key": lambda way, user: way.sign_in(mf.connect(user.service.base_url, api_key="mf_live_wrong")),
+    "unreachable": lambda way, user: way.sign_in(mf.connect(NOWHERE, api_key="mf_live_x")),
+    "state_mismatch": lambda way, user: way.finish(redirected(way, user).replace("state=", "state=x")),
+    "used_code": use_a_code_twice,
+    "denied": lambda way, user: way.finish(redirected(way, user, allow=False)),
+    "link_pasted": lambda way, user: way.finish(way.authorize()),
+    "no_code": lambda way, user: way.finish(way.authorize() and ""),
+    "refused_client": connect_an_unknown_application,
+    "gone": lambda way, user: way.choose("00000000-0000-0000-0000-000000000000"),
+}
+
+
+@pytest.mark.parametrize("kind", FAILURES)
+def test_a_step_that_fails_says_why_and_can_be_repeated(way, user, kind):
+    fails(FAILURES[kind], way, user)
+    assert (way.trouble.kind, way.trouble.is_passing) == (kind, kind == "unreachable")
+    assert way.trouble.text
+    assert way.state == ("signed_in" if kind in {"refused_key", "unreachable", "gone"} else "authorizing")
+    if kind == "refused_client":
+        way.go_back()
+    elif way.state == "authorizing":
+        way.finish(user.person.authorize(way.snapshot.address))  # which is a new link, where one was used
     way.sign_in(user.client)
     assert (way.state, way.trouble) == ("signed_in", None)
-
-
-def test_a_service_that_cannot_be_reached():
-    way = mf.SignIn()
-    fails(way.sign_in, mf.connect(NOWHERE, api_key="mf_live_x"))
-    assert way.trouble.kind == "unreachable"
-    assert way.trouble.is_passing
-    assert way.trouble.text.startswith("Cannot reach 127.0.0.1:9.")
 
 
 def test_a_setting_that_is_missing_is_named(monkeypatch):
@@ -55,57 +83,6 @@ def test_a_setting_that_is_missing_is_named(monkeypatch):
     fails(way.sign_in, "mf_live_x")
     assert way.trouble.kind == "other"
     assert "MEMFRAME_BASE_URL" in way.trouble.text
-
-
-def test_an_address_of_another_attempt(way, user):
-    redirected = user.person.authorize(way.authorize())
-    fails(way.finish, redirected.replace("state=", "state=x"))
-    assert way.trouble.kind == "state_mismatch"
-    way.finish(redirected)
-    assert (way.state, way.trouble) == ("authorized", None)
-
-
-def test_a_code_that_was_used_leads_to_a_new_link(way, user):
-    redirected = user.person.authorize(way.authorize())
-    code = parse_qs(urlsplit(redirected).query)["code"][0]
-    way.finish(redirected)
-    first = way.authorize()
-    fails(way.finish, code)
-    assert way.trouble.kind == "used_code"
-    assert way.state == "authorizing"
-    assert way.stand.address != first
-    way.finish(user.person.authorize(way.stand.address))
-    assert way.state == "authorized"
-
-
-def test_a_consent_that_is_denied(way, user):
-    fails(way.finish, user.person.authorize(way.authorize(), allow=False))
-    assert way.trouble.kind == "denied"
-    assert way.state == "authorizing"
-    way.finish(user.person.authorize(way.stand.address))
-    assert way.state == "authorized"
-
-
-@pytest.mark.parametrize("pasted", ["", "http://127.0.0.1/callback?state={}"])
-def test_something_pasted_without_a_code(way, pasted):
-    state = parse_qs(urlsplit(way.authorize()).query)["state"][0]
-    fails(way.finish, pasted.format(state))
-    assert way.trouble.kind == "no_code"
-
-
-def test_an_application_that_is_not_known(user):
-    flow = mf.OAuthFlow(
-        user.service.client_id,
-        "mfs_wrong",
-        auth_url=user.service.auth_url,
-        redirect_uri=user.service.redirect_uri,
-    )
-    way = mf.SignIn(user.client, flow=flow)
-    first = way.authorize()
-    fails(way.finish, user.person.authorize(first))
-    assert way.trouble.kind == "refused_client"
-    assert way.state == "authorizing"
-    assert way.stand.address != first
 
 
 @pytest.mark.parametrize("status", ["rejected", "revoked"])
@@ -242,12 +219,6 @@ def test_a_busy_service_is_told_of_at_once(far_way, user, proxy, fault, said):
     assert (far_way.state, far_way.trouble) == ("pending", None)
 
 
-def test_a_request_that_is_gone(way):
-    fails(way.choose, "00000000-0000-0000-0000-000000000000")
-    assert way.trouble.kind == "gone"
-    assert way.state == "signed_in"
-
-
 STEPS = {
     "sign_in": (ISSUE_TOKEN, lambda way: way.sign_in(way.client)),
     "refresh": (LIST_REQUESTS, lambda way: way.refresh()),
@@ -274,7 +245,7 @@ def test_whatever_breaks_is_told_and_leaves_one_where_one_was(far_way, user, pro
     assert far_way.state == before
     assert far_way.trouble.step == name
     assert far_way.trouble.text
-    assert far_way.stand.doing is None
+    assert far_way.snapshot.doing is None
 
 
 def test_a_load_that_breaks_off_keeps_nothing(far_way, user, proxy):

@@ -22,12 +22,12 @@ def test_whoever_signs_out_meanwhile_hears_nothing_more(far_way, user, proxy, he
     proxy.script(CREATE_REQUEST, held)
     asking = background.submit(far_way.ask, "a test")
     assert held.came.wait(20)
-    assert far_way.stand.doing == "ask"
+    assert far_way.snapshot.doing == "ask"
     far_way.sign_out()
     held.release.set()
     with pytest.raises(mf.ConfigError, match="overtaken"):
         asking.result(20)
-    assert (far_way.state, far_way.request, far_way.stand.doing) == ("signed_out", None, None)
+    assert (far_way.state, far_way.request, far_way.snapshot.doing) == ("signed_out", None, None)
 
 
 def test_a_step_that_is_cancelled_leaves_one_where_one_was(far_way, user, proxy, held, background):
@@ -35,7 +35,7 @@ def test_a_step_that_is_cancelled_leaves_one_where_one_was(far_way, user, proxy,
     choosing = background.submit(far_way.choose, user.ask().id)
     assert held.came.wait(20)
     far_way.cancel()
-    assert (far_way.state, far_way.stand.doing) == ("signed_in", None)
+    assert (far_way.state, far_way.snapshot.doing) == ("signed_in", None)
     held.release.set()
     with pytest.raises(mf.ConfigError, match="overtaken"):
         choosing.result(20)
@@ -78,7 +78,7 @@ def test_a_look_keeps_the_trouble_of_a_step_before_the_eyes(way):
 def test_subscribers_hear_of_every_change(user):
     heard = []
     way = mf.SignIn()
-    way.subscribe(lambda: heard.append((way.state, way.stand.doing)))
+    way.subscribe(lambda: heard.append((way.state, way.snapshot.doing)))
     way.sign_in(user.client)
     with pytest.raises(mf.NotFoundError):
         way.choose("nobody")
@@ -99,17 +99,17 @@ def test_a_step_that_is_interrupted_is_not_under_way_any_more(way, user):
     approved(way, user).open()
     with pytest.raises(KeyboardInterrupt):
         way.load(progress=interrupt)
-    assert (way.state, way.stand.doing, way.trouble) == ("ready", None, None)
+    assert (way.state, way.snapshot.doing, way.trouble) == ("ready", None, None)
 
 
 @pytest.fixture
 def receiving(way, background):
     """A listener that waits for an answer: what will become of it, and the address that the user opens."""
     shown = Event()
-    way.subscribe(lambda: way.stand.address and shown.set())
+    way.subscribe(lambda: way.snapshot.address and shown.set())
     future = background.submit(way.receive, 20)
     assert shown.wait(20)
-    return future, way.stand.address
+    return future, way.snapshot.address
 
 
 def test_a_listener_receives_the_answer(way, user, receiving):
@@ -132,5 +132,5 @@ def test_a_listener_that_hears_nothing_leaves_a_link_to_paste_from(way, user):
     with pytest.raises(mf.OAuthError):
         way.receive(0.01)
     assert (way.state, way.trouble.kind) == ("authorizing", "no_answer")
-    way.finish(user.person.authorize(way.stand.address))
+    way.finish(user.person.authorize(way.snapshot.address))
     assert way.state == "authorized"

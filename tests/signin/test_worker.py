@@ -8,8 +8,8 @@ from threading import Event
 import pytest
 
 import memframe as mf
-from memframe.signin.poller import LONGEST_S, Pace, Worker
-from memframe.signin.state import trouble_of
+from memframe.signin.poller import MAX_WAIT_S, Backoff, Poller
+from memframe.signin.trouble import trouble_of
 from memframe.wire import CREATE_REQUEST, GET_REQUEST, ISSUE_TOKEN
 from tests.faults import answered, cut
 from tests.signin.conftest import approved, pending
@@ -22,7 +22,7 @@ class Watched:
 
     def __init__(self, way, **options):
         self.way = way
-        self.worker = Worker(way, self._changed, **{"poll_s": 0.1} | options)
+        self.poller = Poller(way, self._changed, **{"poll_s": 0.1} | options)
         self._condition = threading.Condition()
         way.subscribe(self._changed)
 
@@ -38,8 +38,8 @@ class Watched:
         self.until(lambda: self.way.state == state)
 
     def do(self, errand):
-        self.worker.start(errand)
-        assert self.worker.idle.wait(SOON_S)
+        self.poller.start(errand)
+        assert self.poller.idle.wait(SOON_S)
 
 
 def threads():
@@ -63,7 +63,7 @@ def watch():
 
     yield make
     for watched in made:
-        watched.worker.stop()
+        watched.poller.stop()
     assert all_gone()
 
 
@@ -81,7 +81,7 @@ def test_a_decision_is_noticed_without_anybody_asking(way, user, watch):
     watched.do(lambda: pending(way, user))
     user.service.decide(way.request.id, "approved")
     watched.until_state("approved")
-    assert watched.worker.is_watching
+    assert watched.poller.is_watching
 
 
 @pytest.mark.parametrize("decision", ["rejected", "revoked"])
@@ -91,15 +91,15 @@ def test_after_the_end_nobody_looks_any_more(way, user, watch, decision):
     if decision == "revoked":
         user.service.decide(way.request.id, "approved")
     user.service.decide(way.request.id, decision)
-    watched.until(lambda: not watched.worker.is_watching)
+    watched.until(lambda: not watched.poller.is_watching)
     assert way.state == decision
-    assert watched.worker.next_look_at is None
+    assert watched.poller.next_check_at is None
     assert all_gone()
 
 
 def test_a_step_that_somebody_else_takes_is_looked_after(way, user, watch):
     watched = watch(way)
-    assert not watched.worker.is_watching
+    assert not watched.poller.is_watching
     pending(way, user)
     user.service.decide(way.request.id, "approved")
     watched.until_state("approved")
@@ -120,8 +120,8 @@ def test_a_busy_service_is_asked_when_it_wants_to_be(far_way, user, proxy, watch
     watched = watch(far_way)
     proxy.script(GET_REQUEST, answered(429, Retry_After="120"))
     watched.do(lambda: pending(far_way, user))
-    watched.until(lambda: far_way.trouble and watched.worker.next_look_at)
-    watched.until(lambda: watched.worker.next_look_at > datetime.now(UTC) + timedelta(seconds=100))
+    watched.until(lambda: far_way.trouble and watched.poller.next_check_at)
+    watched.until(lambda: watched.poller.next_check_at > datetime.now(UTC) + timedelta(seconds=100))
 
 
 def test_a_key_that_is_withdrawn_ends_the_looking(far_way, user, proxy, watch):
@@ -129,7 +129,7 @@ def test_a_key_that_is_withdrawn_ends_the_looking(far_way, user, proxy, watch):
     watched.do(lambda: pending(far_way, user))
     proxy.always(GET_REQUEST, answered(401))
     proxy.always(ISSUE_TOKEN, answered(401))
-    watched.until(lambda: not watched.worker.is_watching)
+    watched.until(lambda: not watched.poller.is_watching)
     assert far_way.trouble.kind == "refused_token"
     assert all_gone()
 
@@ -138,7 +138,7 @@ def test_a_new_errand_lets_go_of_the_one_before(far_way, user, proxy, held, watc
     watched = watch(far_way)
     far_way.finish(user.person.authorize(far_way.authorize()))
     proxy.script(CREATE_REQUEST, held)
-    watched.worker.start(lambda: far_way.ask("a test"))
+    watched.poller.start(lambda: far_way.ask("a test"))
     assert held.came.wait(SOON_S)
     watched.do(far_way.sign_out)
     assert far_way.state == "signed_out"
@@ -152,7 +152,7 @@ def test_a_look_under_way_is_let_go_of_by_the_sign_out(far_way, user, proxy, hel
     proxy.script(GET_REQUEST, held)
     watched.do(lambda: pending(far_way, user))
     assert held.came.wait(SOON_S)
-    watched.worker.stop()
+    watched.poller.stop()
     far_way.sign_out()
     held.release.set()
     assert all_gone()
@@ -162,7 +162,7 @@ def test_a_look_under_way_is_let_go_of_by_the_sign_out(far_way, user, proxy, hel
 def test_looking_ends_with_the_time_that_was_given_and_can_be_asked_for(way, user, watch):
     watched = watch(way, watch_s=0)
     watched.do(lambda: pending(way, user))
-    watched.until(lambda: not watched.worker.is_watching)
+    watched.until(lambda: not watched.poller.is_watching)
     assert all_gone()
     user.service.decide(way.request.id, "approved")
     watched.do(way.check)
@@ -171,9 +171,9 @@ def test_looking_ends_with_the_time_that_was_given_and_can_be_asked_for(way, use
 
 def test_whoever_stops_it_is_not_overruled_by_a_change(way, user, watch):
     watched = watch(way)
-    watched.worker.stop()
+    watched.poller.stop()
     pending(way, user)
-    assert not watched.worker.is_watching
+    assert not watched.poller.is_watching
     assert threads() == []
 
 
@@ -194,32 +194,32 @@ def test_a_step_that_fails_is_the_trouble_of_the_stand(user, watch):
 
 def test_nothing_runs_before_it_is_asked_to(user):
     changed = Event()
-    Worker(mf.SignIn(), changed.set)
+    Poller(mf.SignIn(), changed.set)
     assert threads() == []
 
 
 @pytest.mark.parametrize("poll_s", [0, -1, float("nan"), 0.01])
 def test_nobody_polls_too_fast(poll_s):
     with pytest.raises(mf.ConfigError, match="poll_s"):
-        Worker(mf.SignIn(), print, poll_s=poll_s)
+        Poller(mf.SignIn(), print, poll_s=poll_s)
 
 
 def test_looks_come_ever_more_slowly_up_to_half_a_minute():
-    pace = Pace.of(5)
+    backoff = Backoff.of(5)
     waits = []
     for _ in range(8):
-        waits.append(pace.wait_s)
-        pace = pace.slower()
+        waits.append(backoff.wait_s)
+        backoff = backoff.slower()
     assert waits == sorted(waits)
-    assert waits[-1] == LONGEST_S
-    assert Pace.of(60).slower().wait_s == 60
+    assert waits[-1] == MAX_WAIT_S
+    assert Backoff.of(60).slower().wait_s == 60
 
 
 @pytest.mark.parametrize(("retry_after_s", "wait_s"), [(120, 120), (1, 7.5), (None, 10)])
 def test_a_service_that_wants_to_be_left_alone_is(retry_after_s, wait_s):
     error = mf.RateLimitError("slow down", status=429, retry_after_s=retry_after_s)
-    assert Pace.of(5).slower(trouble_of("check", error)).wait_s == wait_s
+    assert Backoff.of(5).slower(trouble_of("check", error)).wait_s == wait_s
 
 
 def test_waits_vary_by_a_tenth():
-    assert [Pace.of(10).jittered(lambda value=value: value) for value in (0, 0.5, 1)] == [9, 10, 11]
+    assert [Backoff.of(10).jittered(lambda value=value: value) for value in (0, 0.5, 1)] == [9, 10, 11]
