@@ -156,7 +156,7 @@ def lost(doomed: Said, kept: Said, store: Store, *, breaks_off: bool = False) ->
 
     Examples
     --------
-    >>> texts = Texts({"m1": "Ada likes tea", "m2": "Ada from Leeds has liked tea since 2019."})
+    >>> texts = Texts({"m1": "Ada likes tea", "m2": "Ada from Leeds likes tea since 2019."})
     >>> tea, more = texts.said("m1"), texts.said("m2")
     >>> store = Store(pd.DataFrame({"content": ["Ada likes tea", "Ada from Leeds likes tea"]}))
     >>> lost(tea, more, store), lost(more, tea, store)
