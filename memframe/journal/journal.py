@@ -24,7 +24,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from memframe.client.responses import decode
-from memframe.errors import JournalError, ProtocolError, resume_hint
+from memframe.errors import Hint, JournalError, ProtocolError, resume_hint
 from memframe.journal.operation import STATUSES, Header, Operation, State
 from memframe.keystore import LocalCipher
 from memframe.plan.change import Change, Value
