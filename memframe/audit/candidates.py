@@ -15,12 +15,11 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from memframe.audit.exact_duplicate import copies_of, owners_of
-from memframe.audit.keeper import age_order
-from memframe.audit.language.cues import cue_in
-from memframe.audit.language.statements import TOPICS
-from memframe.audit.language.words import Words, words_of
+from memframe.audit.cues import cue_in
+from memframe.audit.keeper import age_order, copies_of, owners_of
+from memframe.audit.lexicon import TOPICS
 from memframe.audit.text import text_column, without_long_contents
+from memframe.audit.tokenize import Words, words_of
 from memframe.errors import ConfigError
 
 N_OLDER = 5

@@ -1,21 +1,28 @@
-"""Which of several copies is kept, and which of two memories is the newer one."""
+"""Keeper: which of several copies is kept, which of two memories is the newer one, and which have the same text."""
 
 from __future__ import annotations
 
-from collections.abc import Sized
+from collections.abc import Sequence, Sized
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from memframe.audit.text import text_column
+from memframe.audit.tokenize import WRAPPER, WRAPPER_AFTER
+
 FILLED = ("title", "summary", "source", "importance", "confidence")
+
+Rows = NDArray[np.int64]
 
 
 def precedence(
     memories: pd.DataFrame, said: NDArray[np.float64] | None = None, odd: NDArray[np.float64] | None = None
-) -> NDArray[np.int64]:
-    """The place of each row among all, the best to keep first.
+) -> Rows:
+    """Return the place of each row among all, the best to keep first.
 
     The row that says most (``said``, where texts differ), then the one with most fields and tags filled, then the
     plainest (the least ``odd``), then the one updated last, then the smallest id.
@@ -33,23 +40,93 @@ def precedence(
     return _places(keys)
 
 
-def age_order(memories: pd.DataFrame) -> NDArray[np.int64]:
-    """The place of each row in time, the oldest first; of the same moment by id, without a time first."""
+def age_order(memories: pd.DataFrame) -> Rows:
+    """Return the place of each row in time, the oldest first; of the same moment by id, without a time first."""
     created = memories["created_at"].fillna(memories["updated_at"])
     return _places(pd.DataFrame({"created": _microseconds(created), "id": memories["id"].to_numpy()}))
 
 
-def _n_tags(tags: pd.Series[Any]) -> NDArray[np.int64]:
+def copies_of(memories: pd.DataFrame) -> Rows:
+    """Return for each row the row to keep of all with the same user and content; -1 for rows without content."""
+    content = text_column(memories, "content")
+    readable = pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(content), ""), False).to_numpy(
+        zero_copy_only=False
+    )
+    texts = pc.dictionary_encode(content.fill_null("")).indices.to_numpy().astype(np.int64)
+    owners = owners_of(memories)
+    keys = texts * (owners.max(initial=0) + 1) + owners
+    order = np.argsort(keys, kind="stable")
+    starts = np.concatenate([[True], keys[order[1:]] != keys[order[:-1]]]) if len(keys) else np.zeros(0, bool)
+    groups = np.cumsum(starts) - 1
+    shared = order[np.bincount(groups, minlength=1)[groups] > 1] if len(order) else order
+    keepers = np.arange(len(memories))
+    if len(shared):
+        places = precedence(memories.iloc[shared])
+        by_group = pd.Series(places).groupby(keys[shared])
+        keepers[shared] = shared[np.argsort(places)[by_group.transform("min").to_numpy()]]
+    return np.where(readable, keepers, -1)
+
+
+def owners_of(memories: pd.DataFrame) -> Rows:
+    """Return a number for the user of each row, the same in whichever order the rows come."""
+    if "user_id" not in memories:
+        return np.zeros(len(memories), np.int64)  # of one user, as far as the frame says
+    return pd.factorize(memories["user_id"].fillna(""), sort=True)[0].astype(np.int64)
+
+
+def _n_tags(tags: pd.Series[Any]) -> Rows:
     return np.array([len(names) if isinstance(names, Sized) else 0 for names in tags], np.int64)
 
 
-def _microseconds(times: pd.Series[Any]) -> NDArray[np.int64]:
-    """Times as numbers; no time is the smallest of all."""
+def _microseconds(times: pd.Series[Any]) -> Rows:
+    """Return times as numbers; no time is the smallest of all."""
     return pd.to_datetime(times, utc=True).to_numpy("datetime64[us]").astype(np.int64)
 
 
-def _places(keys: pd.DataFrame) -> NDArray[np.int64]:
+def _places(keys: pd.DataFrame) -> Rows:
     order = keys.reset_index(drop=True).sort_values(list(keys.columns), kind="stable").index.to_numpy()
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order))
     return places
+
+
+# ---- of texts that say the same, the one that a person would rather keep
+
+_FILLER = (
+    r"(?i)\b(?:really|also|indeed|presumably|currently|apparently|basically|actually|honestly|literally|obviously|just|"
+    r"kind of|sort of|of course|in fact|you know|by the way|as far as known|lol)\b"
+)
+_ODD = (
+    (r"\.\.+[^\pL\pN]*$|\x{2026}[^\pL\pN]*$", 1.0),  # it breaks off
+    (r"[\x{ad}\x{200b}-\x{200f}\x{2060}\x{feff}\x{a0}\t]|[^\S\n]{2}|^\s|\s$", 1.0),
+    (r"^[^\p{Ll}]*$|\p{Ll}\p{Lu}\p{Lu}", 1.0),  # in capitals
+    (_FILLER, 0.5),
+    (r"^[^\pL]*\p{Ll}", 0.5),
+    (r"[^.?\x{3002}\"')\]]$", 0.25),
+)
+"""What is odd about a text, as patterns of RE2, and how odd it is."""
+_IN_SMALL_LETTERS = r"(?:^|[^\pL\pN'\x{2019}])\p{Ll}"
+_THREE_WORDS = r"\S\s+\S+\s+\S"
+
+
+def oddness(texts: Sequence[str]) -> NDArray[np.float64]:
+    """Measure how far each text is from plain: about one for each odd thing about it.
+
+    >>> oddness(["Ada likes tea.", "Note: Ada likes tea.", "ADA LIKES TEA", "Ada really likes te..."]).tolist()
+    [0.0, 1.0, 1.25, 1.5]
+    """
+    some = pa.array(texts, pa.large_string())
+    lower = pc.utf8_lower(some)
+    odd = np.zeros(len(texts))
+    for pattern, weight in _ODD:
+        odd += weight * _has(some, pattern)
+    odd += _has(lower, WRAPPER) | _has(lower, WRAPPER_AFTER)
+    odd += (
+        ~_has(some, _IN_SMALL_LETTERS) & _has(some, _THREE_WORDS) & _has(some, r"\p{Ll}")
+    )  # a capital a word
+    odd += np.asarray(pc.not_equal(pc.utf8_normalize(some, "NFC"), some), bool)
+    return odd
+
+
+def _has(texts: Any, pattern: str) -> NDArray[np.bool_]:
+    return np.asarray(pc.match_substring_regex(texts, pattern), bool)

@@ -179,6 +179,11 @@ def load_words(name: str) -> Mapping[str, frozenset[str]]:
     return {section: frozenset(words) for section, words in sections.items()}
 
 
+def load_fragment(name: str, table: str = "common") -> list[str]:
+    """Read the words or patterns of one fragment, in their order."""
+    return [word for word in _COMMA.split(" ".join(_decode(table).define[name].split())) if word]
+
+
 def table_names() -> list[str]:
     """Return the names of all tables of rules, without the one of shared fragments."""
     folder = files("memframe.audit").joinpath("rules")
@@ -245,13 +250,13 @@ def one_of(*lists: str) -> str:
     ...
     ValueError: '(?:dear' is no whole pattern: a comma and a blank set patterns apart, write "\, " within one
     """
-    words = [word for text in lists for word in _COMMA.split(" ".join(text.split())) if word]
+    words = dict.fromkeys(word for text in lists for word in _COMMA.split(" ".join(text.split())) if word)
     for word in words:
         bare = _ESCAPED_OR_CLASS.sub("", word)
         if "[" in bare or bare.count("(") != bare.count(")"):
             hint = 'is no whole pattern: a comma and a blank set patterns apart, write "\\, " within one'
             raise ValueError(f"{word!r} {hint}")
-    return f"(?:{'|'.join(words)})" if len(words) != 1 else words[0]
+    return f"(?:{'|'.join(words)})" if len(words) != 1 else next(iter(words))
 
 
 _COMMA = re.compile(r"(?<!\\),(?: |$)")

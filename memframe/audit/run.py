@@ -10,20 +10,18 @@ import numpy as np
 import pandas as pd
 
 from memframe.audit.candidates import Embed, find_candidates
-from memframe.audit.changed_value import find_changed_values
+from memframe.audit.duplicates import find_changed_values, find_exact_duplicates, find_near_duplicates
 from memframe.audit.evidence import LOOKING, withhold
-from memframe.audit.exact_duplicate import find_exact_duplicates
 from memframe.audit.fields import find_missing, find_scores, find_sealed, find_tags
 from memframe.audit.findings import CHECKS, DTYPES, SEVERITIES, Check, findings_frame, joined, split_figures
 from memframe.audit.judge import JUDGE_LIMIT, JudgeFunction, apply_judgement, ask_judge, no_judgement
 from memframe.audit.junk import find_junk
-from memframe.audit.likeness.similar import similar_pairs
-from memframe.audit.near_duplicate import find_near_duplicates
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.result import Audit
 from memframe.audit.secret import find_secrets
+from memframe.audit.similarity.cluster import similar_pairs
 from memframe.audit.stale import find_stale
-from memframe.audit.superseded import superseded_among
+from memframe.audit.superseded import find_superseded
 from memframe.audit.text import MAX_CHARACTERS, TEXT_FIELDS, are_too_long, with_all_columns
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError, check_kind
@@ -137,7 +135,7 @@ def all_checks(
         "exact_duplicate": lambda _: find_exact_duplicates(whole),
         "near_duplicate": lambda _: find_near_duplicates(related(), pairs=pairs()),
         "changed_value": lambda _: find_changed_values(related(), pairs=pairs()),
-        "superseded": lambda _: superseded_among(related(), relations=pairs().relations, now=moment),
+        "superseded": lambda _: find_superseded(related(), pairs=pairs(), now=moment),
         "stale": lambda _: find_stale(whole, now=moment),
         "secret": find_secrets,
         "personal_data": find_personal_data,

@@ -1,22 +1,37 @@
-"""Stale memories: what was to come when they were written has passed, or nobody has touched them for years."""
+"""Stale memories: what was to come when they were written has passed, or nobody has touched them for years.
+
+The expressions of time are in ``rules/stale.toml``.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from datetime import date
+import re
+from calendar import monthrange
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import date, timedelta
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-import pyarrow.compute as pc
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from memframe.audit.findings import findings_frame, joined
-from memframe.audit.language.timewords import RULES, Expiry, Rule, expiries
+from memframe.audit.lexicon import MONTHS, WEEKDAYS, without_accents
+from memframe.audit.rules import Rule, load_fragment, load_rules
 from memframe.audit.text import first_characters, text_column
+
+_FAR_AHEAD_DAYS = 270
+"""A day without a year that would be further off than that was meant as the last one, not as the next."""
+_THIS = frozenset({"this", "diese", "dieses", "cette", "ce", "esta", "este"})
+_WEEKS = frozenset({"week", "weekend", "woche", "wochenende", "semaine", "semana"})
+_MONTH = frozenset({"month", "monat", "mois", "mes"})
+_SEASON_ENDS = {"spring": 6, "summer": 9, "autumn": 12, "fall": 12, "winter": 3}
 
 
 def find_stale(memories: pd.DataFrame, *, now: pd.Timestamp, old_after_days: float = 730.0) -> pd.DataFrame:
-    """Memories that speak of a time to come which has passed, and apart from them those that nobody has changed.
+    """Find memories that speak of a time to come which has passed, and apart from them those that nobody has changed.
 
     Kind ``expired``: an expression of time that lay ahead when the memory was created («tomorrow», «next week», «on
     Friday», «until March 2022», a day of the calendar) and is over now; ``start`` and ``end`` say where it stands,
@@ -52,59 +67,51 @@ def find_stale(memories: pd.DataFrame, *, now: pd.Timestamp, old_after_days: flo
     return joined([_expired(memories, now), _never_updated(memories, now, old_after_days)])
 
 
+class Expiry(NamedTuple):
+    """A time that a text speaks of as to come, and the last day on which it is."""
+
+    start: int
+    end: int
+    until: date
+    score: float
+
+
 def _expired(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
     today = now.date()
-    written, contents = (
-        memories["created_at"].dt.date.tolist(),
-        first_characters(text_column(memories, "content")).to_pylist(),
-    )
-    found: list[tuple[int, Expiry]] = []
-    for row, rules in _rules_by_row(memories).items():
-        passed = [expiry for expiry in expiries(contents[row], written[row], rules) if expiry.until < today]
+    content = first_characters(text_column(memories, "content"))
+    dated = np.flatnonzero(memories["created_at"].notna() & memories["content"].notna())
+    written, texts = memories["created_at"].iloc[dated].dt.date.tolist(), content.take(pa.array(dated))
+    found: list[tuple[int, str, Expiry]] = []
+    for place, rules in load_rules("stale").only("time").candidates(texts):
+        text = texts[place].as_py()
+        passed = [expiry for expiry in _expiries(text, written[place], rules) if expiry.until < today]
         if passed:
-            found.append((row, max(passed, key=lambda expiry: (expiry.score, -expiry.start, expiry.end))))
+            best = max(passed, key=lambda expiry: (expiry.score, -expiry.start, expiry.end))
+            found.append((int(dated[place]), text, best))
     return findings_frame(
         check="stale",
         kind="expired",
         severity="low",
-        id=memories["id"].iloc[[row for row, _ in found]].tolist(),
+        id=memories["id"].iloc[[row for row, *_ in found]].tolist(),
         field="content",
-        start=[expiry.start for _, expiry in found],
-        end=[expiry.end for _, expiry in found],
-        score=[expiry.score for _, expiry in found],
-        evidence=[_told(contents[row], expiry, today) for row, expiry in found],
+        start=[expiry.start for *_, expiry in found],
+        end=[expiry.end for *_, expiry in found],
+        score=[expiry.score for *_, expiry in found],
+        evidence=[_evidence(text, expiry, today) for _, text, expiry in found],
         action="review",
     )
 
 
-def _rules_by_row(memories: pd.DataFrame) -> dict[int, list[Rule]]:
-    """The rules that may find something, for the rows in which any does; RE2 looks a column at a time."""
-    content = first_characters(text_column(memories, "content"))
-    dated = memories["created_at"].notna().to_numpy()
-    by_row: dict[int, list[Rule]] = defaultdict(list)
-    for rule in RULES:
-        speaks = pc.fill_null(pc.match_substring_regex(content, rule.core), False).to_numpy(
-            zero_copy_only=False
-        )
-        for row in np.flatnonzero(speaks & dated).tolist():
-            by_row[row].append(rule)
-    return dict(sorted(by_row.items()))
-
-
-def _told(text: str, expiry: Expiry, today: date) -> str:
+def _evidence(text: str, expiry: Expiry, today: date) -> str:
     days = (today - expiry.until).days
-    ago = (
-        f"{days} days ago"
-        if days < 60
-        else f"{days // 30} months ago"
-        if days < 730
-        else f"{days // 365} years ago"
+    n, unit = (
+        (days, "days") if days < 60 else (days // 30, "months") if days < 730 else (days // 365, "years")
     )
-    return f"«{text[expiry.start : expiry.end]}» passed {ago} ({expiry.until.isoformat()})"
+    return f"«{text[expiry.start : expiry.end]}» passed {n} {unit} ago ({expiry.until.isoformat()})"
 
 
 def _never_updated(memories: pd.DataFrame, now: pd.Timestamp, old_after_days: float) -> pd.DataFrame:
-    """Memories that are older than that and as they were written; a second of difference is the service's."""
+    """Find memories that are older than that and as they were written; a second of difference is the service's."""
     readable = memories["content"].notna().to_numpy()
     age = (now - memories["created_at"]).dt.total_seconds().to_numpy() / 86_400
     touched = (memories["updated_at"] - memories["created_at"]).dt.total_seconds().to_numpy() > 1
@@ -119,3 +126,135 @@ def _never_updated(memories: pd.DataFrame, now: pd.Timestamp, old_after_days: fl
         evidence=f"older than {old_after_days:,.0f} days and never changed",
         action="none",
     )
+
+
+# ---- the last day of an expression of time, seen from the day on which it was written
+
+
+def _last_day(rule: Rule, match: re.Match[str], day: date) -> date | None:
+    until = str(rule.options["until"])
+    return day + timedelta(days=int(rule.options["days"])) if until == "days" else _UNTIL[until](match, day)
+
+
+def _end_of_period(match: re.Match[str], day: date) -> date:
+    """This week, next month, the coming year: its last day."""
+    ahead, unit = match["which"].lower() not in _THIS, match["unit"].lower()
+    if unit in _WEEKS:
+        return day + timedelta(days=6 - day.weekday() + 7 * ahead)
+    if unit in _MONTH:
+        return _end_of_month(day.year, day.month + ahead)
+    if unit in _SEASON_ENDS:
+        end = _end_of_month(day.year, _SEASON_ENDS[unit])
+        is_over = end < day or (ahead and (end - day).days < 60)
+        return _end_of_month(day.year + 1, _SEASON_ENDS[unit]) if is_over else end
+    if unit in {"quarter", "term", "semester"}:
+        return _end_of_month(day.year, day.month + (3 if unit == "quarter" else 6) * (ahead + 1))
+    return date(day.year + ahead, 12, 31)
+
+
+def _after_units(match: re.Match[str], day: date) -> date:
+    n = (
+        int(match["n"])
+        if match["n"].isdigit()
+        else max(1, load_fragment("counted", "stale").index(match["n"].lower()) - 1)
+    )
+    return day + timedelta(days=min(n, 1000) * {"d": 1, "w": 7, "m": 31}[match["unit"][0].lower()] + 1)
+
+
+def _next_weekday(match: re.Match[str], day: date) -> date:
+    ahead = (WEEKDAYS[without_accents(match["weekday"].lower())] - day.weekday()) % 7
+    return day + timedelta(days=ahead + 7 * (match["which"].lower() == "next"))
+
+
+def _calendar_day(match: re.Match[str], day: date) -> date | None:
+    """A day or a month of the calendar; without a year the next one from the day on."""
+    parts = match.groupdict()
+    name = without_accents(parts["month"].lower())
+    month = MONTHS[name] + 1 if name in MONTHS else int(name)
+    year = int(parts["year"]) if parts.get("year") else None
+    found = _date(year or day.year, month, parts.get("day"))
+    if found is not None and year is None and found < day:
+        found = _date(day.year + 1, month, parts.get("day"))
+        return found if found is not None and (found - day).days < _FAR_AHEAD_DAYS else None
+    return None if found == day else found
+
+
+def _day_in_digits(match: re.Match[str], day: date) -> date | None:
+    """A day as «15/04/2024»; of the two days that it may be in Europe and in America the later one."""
+    year, one, other = (int(match[name]) for name in ("year", "day", "month"))
+    may_be = (_date(year, other, str(one)), _date(year, one, str(other)))
+    found = max((one for one in may_be if one is not None), default=None)
+    return None if found == day else found
+
+
+def _end_of_month(year: int, month: int) -> date:
+    """Return the last day of a month, counted from 1; months beyond December are of the next year."""
+    year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
+    return date(year, month, monthrange(year, month)[1])
+
+
+def _date(year: int, month: int, day: str | None) -> date | None:
+    if not 1 <= month <= 12:
+        return None
+    if day is None:
+        return _end_of_month(year, month)
+    return date(year, month, int(day)) if 1 <= int(day) <= monthrange(year, month)[1] else None
+
+
+_UNTIL: Mapping[str, Callable[[re.Match[str], date], date | None]] = {
+    "period": _end_of_period,
+    "units": _after_units,
+    "weekday": _next_weekday,
+    "calendar": _calendar_day,
+    "digits": _day_in_digits,
+}
+
+# ---- whether a text looks ahead
+
+_OPENING_MARKS, _CLOSING_MARKS = "“„«", "”“»"
+_SENTENCE_MARKS = (". ", "! ", "? ", "; ", "\n")
+_REACH = 1_000
+"""Characters before and after an expression in which its sentence and quotation begin and end."""
+
+
+def _expiries(text: str, written: date, rules: Iterable[Rule]) -> Iterator[Expiry]:
+    """Yield the times that a text speaks of as to come, seen from the day on which it was written.
+
+    What recurs, what began, and what a sentence tells of as past does not expire.
+    """
+    begins = load_rules("stale").only("begins").rules[0].regex
+    for rule in rules:
+        for match in rule.regex.finditer(text):
+            day = _last_day(rule, match, written)
+            before = text[max(0, match.start() - _REACH) : match.start()]
+            if day is None or day < written or _is_quoted(before) or begins.search(before[-20:]):
+                continue
+            trust = _trust(_sentence(before, match[0], text[match.end() : match.end() + _REACH]))
+            if trust and not (rule.options.get("ahead") and trust < 1):
+                yield Expiry(match.start(), match.end(), day, rule.weight * trust)
+
+
+def _is_quoted(before: str) -> bool:
+    """Tell whether what follows is part of a title or a saying, between quotation marks after other words."""
+    opened = before.rfind('"') if before.count('"') % 2 else max(map(before.rfind, _OPENING_MARKS))
+    return opened > 0 and not any(mark in before[opened + 1 :] for mark in _CLOSING_MARKS)
+
+
+def _sentence(before: str, found: str, after: str) -> str:
+    start = max(before.rfind(mark) for mark in _SENTENCE_MARKS) + 1
+    ends = [end for mark in _SENTENCE_MARKS if (end := after.find(mark)) >= 0]
+    return before[start:] + found + after[: min(ends, default=len(after))]
+
+
+@lru_cache(maxsize=1 << 12)
+def _trust(sentence: str) -> float:
+    """Measure how far a sentence may be taken to look ahead: from 0, it does not, to 1."""
+    recurs, past, ahead = (
+        bool(load_rules("stale").only(group).rules[0].regex.search(sentence))
+        for group in ("recurs", "past", "ahead")
+    )
+    if recurs:
+        return 0.0
+    if past:
+        return 0.7 if ahead else 0.0
+    return 1.0 if ahead else 0.9

@@ -2,87 +2,111 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from math import fsum
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from memframe.audit.claims import Claim, claims_of
+from memframe.audit.candidates import Nearest, nearest_older
+from memframe.audit.cues import Cue, find_cues
 from memframe.audit.evidence import Delicate, shown
-from memframe.audit.exact_duplicate import owners_of
 from memframe.audit.findings import findings_frame
 from memframe.audit.keeper import age_order
-from memframe.audit.language.cues import ANY_CUE, ANY_HINT, cue_in
-from memframe.audit.language.statements import common_words, words_said
-from memframe.audit.language.timewords import looks_back
-from memframe.audit.language.words import Words
-from memframe.audit.likeness.older import Older, Search
-from memframe.audit.likeness.similar import Relations, SimilarPairs, similar_pairs
-from memframe.audit.succession import Asked, Judge, Succession, Weights
+from memframe.audit.lexicon import CALENDAR, LIGHT, class_of, is_name, is_place, without_accents
+from memframe.audit.similarity.cluster import SimilarPairs, similar_pairs
+from memframe.audit.similarity.minhash import distinct
 from memframe.audit.text import text_column
+from memframe.audit.tokenize import SPLIT_WORD, Words, words_of
 
 Rows = NDArray[np.int64]
 
-_LIKELY = 0.45
-_SUGGESTIONS = 3
-_CANDIDATES = 9
-_STRONG = 0.8
-_ABOUT_AS_WELL = 0.85
+_CANDIDATES, _MIN_COSINE = 5, 0.08
+_MAX_CHARACTERS = 300
+"""Of a memory that states something: what is longer is a document, of which a cue takes back a detail."""
+_MIN_SCORE = 0.6
+_MIN_OLD = 0.6
+"""Share of what was so before that stands in the older memory, by weight."""
+_MIN_CORRECTED = 0.5
+_MAX_SHARE = 0.03
+"""Share of the user's memories that may have a word which counts as rare; a few always may."""
+_MAX_OTHERS, _MAX_NEW = 2, 0.5
+_CALENDAR = frozenset(map(class_of, CALENDAR))
 
-_VALUES = frozenset({"number", "date", "word"})
-_PRESENT = """
-    is are am has have lives works drives uses prefers takes drinks plays goes studies keeps costs weighs pays earns
-    wants likes eats speaks wears owns rents shares sleeps starts begins opens teaches leads ist sind hat wohnt arbeitet
-    kostet est sont habite travaille es son tiene vive trabaja
-"""
-_STATES = frozenset(_PRESENT.split())
-"""Verbs in the present: what they say holds until something else does."""
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_OPEN = re.compile(
+    r"\b(?:could|would|should|might|may|if|consider\w*|plan(?:s|ned|ning)? to|want(?:s|ed)? to|hop(?:es|ing)|going to|"
+    r"will|let's|rather than|do not|don't|always|never|make sure|please|must)\b",
+    re.IGNORECASE,
+)
+"""What tells of a wish, a rule or a possibility, and of no change."""
 
 
-class _Suggestion(NamedTuple):
-    """An older and a newer text, and why the newer one may replace the older."""
+class _Change(NamedTuple):
+    """An older and a newer text, and why the newer one replaces the older."""
 
     older: int
     newer: int
-    kind: str
+    cue: Cue
     score: float
-    evidence: str
+    shared: frozenset[str]
 
 
-class _Told(NamedTuple):
-    """The memories that the relations are of."""
+class _Claim(NamedTuple):
+    """What a newer text says has changed: the words, by class, of before and now, and of the sentence that says so."""
 
-    texts: pa.Array
-    contents: list[str]
-    age: Rows
-    owners: Rows
+    newer: int
+    cue: Cue
+    old: frozenset[str]
+    new: frozenset[str]
+    about: frozenset[str]
+    """Of the sentence, without those and the cue itself."""
+    names: frozenset[str]
+    """People of whom the text speaks, without those that it exchanges."""
+
+
+class _Weights:
+    """How much words tell: the less, the more memories have them."""
+
+    def __init__(self, words: Words) -> None:
+        n_classes, n_texts = len(words.classes), max(1, len(words))
+        having = distinct(words.rows() * n_classes + words.said) % max(1, n_classes)
+        n_having = np.bincount(having, minlength=n_classes)
+        self._weights = dict(
+            zip(words.classes, np.log((n_texts + 1) / (n_having + 0.5)).tolist(), strict=True)
+        )
+        is_rare = n_having <= max(5, _MAX_SHARE * n_texts)
+        self.rare = frozenset(
+            name for name, rarely in zip(words.classes, is_rare.tolist(), strict=True) if rarely
+        )
+
+    def share(self, part: frozenset[str], whole: frozenset[str]) -> float:
+        """Return how much of the part is in the whole; of nothing it is nothing."""
+        weight = self._weigh(part)
+        return self._weigh(part & whole) / weight if weight else 0.0
+
+    def _weigh(self, names: frozenset[str]) -> float:
+        """Add up weights, to the same last bit in whichever order a set is walked."""
+        return fsum(self._weights.get(name, 1.0) for name in names)
 
 
 def find_superseded(
     memories: pd.DataFrame, *, now: pd.Timestamp | None = None, pairs: SimilarPairs | None = None
 ) -> pd.DataFrame:
-    """Older memories that a newer one of the same user may replace: suggestions, never more.
+    """Find older memories that a newer one of the same user says no longer hold; each is proposed for review.
 
-    One row a suggestion: ``id`` is the older memory, ``related_id`` the newer one, ``group`` all suggestions of one
-    newer memory, the likest first and at most three; ``score`` is how likely it is. From 0.45 on the action is
-    ``review``; the others, from 0.25 on, are there to be ranked. An older memory is named once, with what replaces it
-    best. The kind is that of the cue: ``no_longer``, ``used_to``, ``instead``, ``replaced``, ``switched``, ``moved``,
-    ``ended``, ``fulfilled`` (what was to come), ``correction``, ``denied``, ``now``; or ``uncued``: the same statement
-    with another value and nothing that says so, at half the score.
+    One row an older memory: ``id``, with the newer one, which replaces no other, as ``related_id``; ``score`` is how
+    likely that is. The kind is that of the words by which the newer one says so: ``switched`` («from X to
+    Y»), ``no_longer``, ``used_to``, ``instead``, ``replaced``, ``ended`` («quit X»), ``changed_to`` and ``correction``.
 
-    It looks at what the newer one says was so before («no longer X», «from X to Y»), at what both are about, the
-    rarer a word the more, and at whom they name.
-
-    On corpora that nobody had seen who wrote the rules, precision is 0.89 of what is named and recall 0.18 (0.31 where
-    the newer memory has a cue, 0.075 of those for ``review``); on real memories precision is 0.33, and 3 of 21 known
-    contradictions were found. Cues are heard (53 of 68); what fails is to find the older memory. It does not know that
-    a vegetarian eats no steak: a fact that a newer one merely contradicts, in other words and without a cue, is not
-    found.
+    It says little: what was so before has to stand in both memories, in a word that few others have. A fact that a
+    newer one merely contradicts («vegetarian», «steak»), or that it changes in other words, is not found: for these
+    `memframe.audit.candidates` ranks the nearest older memories, to be read by a person or a judge.
 
     Parameters
     ----------
@@ -103,136 +127,141 @@ def find_superseded(
     0  no_longer  m1         m2  review
     """
     pairs = similar_pairs(memories) if pairs is None else pairs
-    return superseded_among(memories, relations=pairs.relations, now=now)
-
-
-def superseded_among(
-    memories: pd.DataFrame, *, relations: Relations, now: pd.Timestamp | None = None
-) -> pd.DataFrame:
-    """What `find_superseded` finds, by what is known of the texts already."""
-    chosen = memories.iloc[relations.rows]
-    told = _Told(
-        text_column(chosen, "content"), chosen["content"].tolist(), age_order(chosen), owners_of(chosen)
-    )
-    found = [*_cued(told, relations), *_uncued(told, relations)]
+    chosen = memories.iloc[pairs.rows]
+    texts, age = text_column(chosen, "content"), age_order(chosen)
+    found = _best_of_each(_changes(texts, age, pairs), age)
     if now is not None:
         known = (chosen["created_at"].isna() | (chosen["created_at"] <= now)).to_numpy()
-        found = [suggestion for suggestion in found if known[suggestion.newer]]
-    ids = chosen["id"].tolist()
-    found.sort(
-        key=lambda suggestion: (str(ids[suggestion.newer]), -suggestion.score, str(ids[suggestion.older]))
-    )
-    likely = [suggestion.score >= _LIKELY for suggestion in found]
-    newer = [suggestion.newer for suggestion in found]
+        found = [change for change in found if known[change.newer]]
+    ids, delicate = chosen["id"].tolist(), Delicate(texts)
+    found.sort(key=lambda change: (str(ids[change.newer]), -change.score, str(ids[change.older])))
     return findings_frame(
         check="superseded",
-        kind=[suggestion.kind for suggestion in found],
-        severity=["low" if is_likely else "info" for is_likely in likely],
-        id=[ids[suggestion.older] for suggestion in found],
+        kind=[change.cue.kind for change in found],
+        severity="low",
+        id=[ids[change.older] for change in found],
         field="content",
-        related_id=[ids[place] for place in newer],
-        group=pd.factorize(np.array(newer, np.int64))[0].tolist(),
-        score=[suggestion.score for suggestion in found],
-        evidence=[suggestion.evidence for suggestion in found],
-        action=["review" if is_likely else "none" for is_likely in likely],
+        related_id=[ids[change.newer] for change in found],
+        group=pd.factorize(np.array([change.newer for change in found], np.int64))[0].tolist(),
+        score=[change.score for change in found],
+        evidence=[_evidence(change, texts, delicate) for change in found],
+        action="review",
     )
 
 
-def _cued(told: _Told, relations: Relations) -> Iterator[_Suggestion]:
-    delicate = Delicate(told.texts)
-    for older, newer, score, cue, shared in _once_each(_successions(told, relations), told.age):
-        if delicate.any_of(older, newer):
-            evidence = "the newer one says that something has changed"
-        else:
-            about = shown(words_said(told.contents[older], shared), delicate=False)
-            evidence = f"the newer one says «{cue.quote}»; both speak of {about}"
-        yield _Suggestion(older, newer, cue.kind, score, evidence)
+def _evidence(change: _Change, texts: pa.Array, delicate: Delicate) -> str:
+    if delicate.any_of(change.older, change.newer):
+        return "the newer one says that something has changed"
+    words = dict.fromkeys(SPLIT_WORD.findall(texts[change.older].as_py()))
+    both = [word for word in words if class_of(without_accents(word.lower())) in change.shared][:3]
+    return f"the newer one says «{change.cue.quote}»; both speak of {shown(both, delicate=False)}"
 
 
-def _once_each(found: Iterable[Succession], age: Rows) -> Iterator[Succession]:
-    """Each older memory once, with what replaces it best; of two that do so about as well, the earlier."""
-    by_older: dict[int, list[Succession]] = defaultdict(list)
-    for succession in found:
-        by_older[succession.older].append(succession)
-    for successions_of_one in by_older.values():
-        enough = _ABOUT_AS_WELL * max(succession.score for succession in successions_of_one)
-        good = (succession for succession in successions_of_one if succession.score >= enough)
-        yield min(good, key=lambda succession: age[succession.newer])
+def _best_of_each(found: Iterator[_Change], age: Rows) -> list[_Change]:
+    """Keep of each newer memory, and for each older one, the best change; of two as good the earlier."""
+    kept: list[_Change] = []
+    taken: set[tuple[str, int]] = set()
+    for change in sorted(found, key=lambda one: (-one.score, age[one.newer], age[one.older])):
+        ends = {("older", change.older), ("newer", change.newer)}
+        if taken.isdisjoint(ends):
+            taken |= ends
+            kept.append(change)
+    return kept
 
 
-def _uncued(told: _Told, relations: Relations) -> Iterator[_Suggestion]:
-    """The older of two memories that state the same with another value, where no others do and neither looks back."""
-    contents, age = told.contents, told.age
-    found = relations.changed
-    n_partners = Counter(place for pair in found for place in pair[:2])
-    for left, right, difference in found:
-        older, newer = sorted((left, right), key=age.__getitem__)
-        alone = n_partners[left] == 1 == n_partners[right] and difference.n_places == 1
-        states = difference.kind in _VALUES and all(_states(contents[place]) for place in (older, newer))
-        if alone and states and cue_in(contents[newer]) is None:
-            evidence = (
-                f"the newer one has another {difference.kind}, and does not say that anything has changed"
-            )
-            yield _Suggestion(older, newer, "uncued", difference.score / 2, evidence)
-
-
-def _states(text: str) -> bool:
-    return not looks_back(text) and not _STATES.isdisjoint(text.lower().split())
-
-
-def _successions(told: _Told, relations: Relations) -> Iterator[Succession]:
-    """For each memory with a cue the older ones that it may replace, the likest first and at most three."""
-    age, contents = told.age, told.contents
-    first = _oldest_alike(relations, age)
-    weights = Weights(relations.words)
-    asked = list(_asked(told, relations.words, weights, first))
-    involved = {row for one in asked for row in (one.newer, *one.older)}
-    judge = Judge(weights, common_words(contents[row] for row in involved))
-    found: dict[int, list[Succession]] = {one.newer: [] for one in asked}
-    for succession in judge.successions(asked, contents):
-        found[succession.newer].append(succession)
-    for several in found.values():
-        several.sort(key=lambda succession: (-succession.score, -age[succession.older]))
-        yield from [one for one in several if one.score >= several[0].score / 2][:_SUGGESTIONS]
-
-
-def _asked(told: _Told, words: Words, weights: Weights, first: Rows) -> Iterator[Asked]:
-    """Memories that say that something has changed, from the oldest, and the older ones that they may mean."""
-    hinted, cued = _speaking(told.texts, ANY_HINT, ANY_CUE)
-    # what only repeats an older memory replaces nothing
-    hinted, cued = (rows[first[rows] == rows] for rows in (hinted, cued))
-    older = Older(words, told.age, told.owners, hinted)
-    cued = cued[np.argsort(told.age[cued])]
-    all_claims = claims_of([told.contents[newer] for newer in cued.tolist()])
-    claimed = [(newer, claims) for newer, claims in zip(cued.tolist(), all_claims, strict=True) if claims]
-    searches = [Search(newer, _wanted(claims, weights), _n_candidates(claims)) for newer, claims in claimed]
-    for (newer, claims), likest in zip(claimed, older.likest(searches), strict=True):
-        yield Asked(newer, claims, [row for row in likest if first[row] != newer])
-
-
-def _speaking(texts: pa.Array, *patterns: str) -> Iterator[Rows]:
-    """For each pattern of RE2 the texts in which it occurs, once they are in lower case."""
-    lower = pc.utf8_lower(texts)
-    for pattern in patterns:
-        yield np.flatnonzero(pc.match_substring_regex(lower, pattern).to_numpy(zero_copy_only=False))
-
-
-def _n_candidates(claims: list[Claim]) -> int:
-    strong = max(claim.cue.strength for claim in claims) >= _STRONG
-    return _CANDIDATES if strong else _CANDIDATES // 3
-
-
-def _wanted(claims: list[Claim], weights: Weights) -> dict[str, float]:
-    """What older memories are looked for by: most of all what was so before."""
-    wanted: dict[str, float] = {}
-    for part, factor in (("beside", 0.5), ("about", 1.0), ("old", 2.0)):
-        for claim in claims:
-            wanted |= {name: factor * weights[name] for name in getattr(claim, part)}
-    return wanted
-
-
-def _oldest_alike(relations: Relations, age: Rows) -> Rows:
-    """For each text the oldest that says the same."""
-    return np.array(
-        [min(relations.clusters.members(row), key=age.__getitem__) for row in range(len(age))], np.int64
+def _changes(texts: pa.Array, age: Rows, pairs: SimilarPairs) -> Iterator[_Change]:
+    words, contents, oldest = pairs.comparer.words, texts.to_pylist(), _oldest_alike(pairs, age)
+    cues = {
+        row: strong
+        for row, some in find_cues(texts)
+        if oldest[row] == row
+        and len(contents[row]) <= _MAX_CHARACTERS
+        and (strong := [cue for cue in some if cue.strength >= 1])
+    }
+    claims = _claims(cues, contents)
+    newer = np.array([*cues], np.int64)
+    near = (
+        nearest_older(words, pairs.owners, age, n=_CANDIDATES, min_score=_MIN_COSINE, newer=newer)
+        if len(newer)
+        else _NONE
     )
+    weights = _Weights(words)
+    for row, older in zip(near.newer.tolist(), near.older.tolist(), strict=True):
+        if oldest[older] != row and len(contents[older]) <= _MAX_CHARACTERS:
+            said, names = _heavy(words, older), _names(contents[older])
+            taken_back = frozenset().union(*(claim.old for claim in claims.get(older, ())))
+            found = [
+                _decide(claim, older, said - taken_back, weights)
+                for claim in claims[row]
+                if not claim.names or not names or claim.names & names
+            ]
+            yield from (one for one in found if one is not None)
+
+
+_NONE = Nearest(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+
+
+def _oldest_alike(pairs: SimilarPairs, age: Rows) -> Rows:
+    """Return for each text the oldest that says the same: what only repeats an older memory replaces nothing."""
+    oldest = np.arange(len(age))
+    for group in pairs.clusters.groups():
+        oldest[group] = min(group, key=age.__getitem__)
+    return oldest
+
+
+def _claims(cues: Mapping[int, list[Cue]], contents: Sequence[str]) -> dict[int, list[_Claim]]:
+    """Read what the cued texts say, but for those of a wish, a rule or a possibility; all at once, as Arrow does."""
+    found = [
+        (row, cue, sentence)
+        for row, some in cues.items()
+        for cue in some
+        for sentence in (_sentence_of(cue, contents[row]),)
+        if not _OPEN.search(sentence)
+    ]
+    texts = [text for _, cue, sentence in found for text in (cue.old, cue.new, cue.quote, sentence)]
+    words = words_of(pa.array(texts, pa.large_string()))
+    claims: dict[int, list[_Claim]] = defaultdict(list)
+    for place, (row, cue, _) in enumerate(found):
+        old, new, quote, sentence = (_heavy(words, 4 * place + part) for part in range(4))
+        names = _names(contents[row]) - _names(f"{cue.old} {cue.new}")
+        claims[row].append(_Claim(row, cue, old, new - old, sentence - old - new - quote, names))
+    return claims
+
+
+def _sentence_of(cue: Cue, text: str) -> str:
+    return next((part for part in _SENTENCE.split(text) if cue.quote in part), text)
+
+
+def _decide(claim: _Claim, older: int, said: frozenset[str], weights: _Weights) -> _Change | None:
+    """Decide whether a claim is about an older text, given the words of that."""
+    shared = said & (claim.old | claim.about)
+    covered = weights.share(said, shared)
+    if not shared & weights.rare or weights.share(claim.new, said) > _MAX_NEW:
+        return None
+    if claim.old:
+        share = weights.share(claim.old, said)
+        if share < _MIN_OLD or (claim.about.isdisjoint(said) and claim.about and not said <= claim.old):
+            return None
+        score = 0.6 * share + 0.4 * covered
+    else:
+        named = frozenset(word for word in said if not word[0].isdigit() and word not in _CALENDAR)
+        others, covered = named - shared, weights.share(named, shared)
+        is_all = claim.about <= said and len(others) <= 1
+        if not is_all and (len(shared) < 2 or covered < _MIN_CORRECTED or len(others) > _MAX_OTHERS):
+            return None
+        score = 0.5 + 0.5 * covered
+    return _Change(older, claim.newer, claim.cue, score, shared) if score >= _MIN_SCORE else None
+
+
+def _heavy(words: Words, row: int) -> frozenset[str]:
+    """Return the words of one text that carry a value, by class."""
+    said = (
+        words.classes[number] for number in words.said[words.starts[row] : words.starts[row + 1]].tolist()
+    )
+    return frozenset(name for name in said if name not in LIGHT and name != "=not")
+
+
+def _names(text: str) -> frozenset[str]:
+    """Return the names of people that a text has."""
+    words = (word for word in SPLIT_WORD.findall(text) if word[0].isupper())
+    return frozenset(word for word in map(str.lower, words) if is_name(word) and not is_place(word))

@@ -18,14 +18,11 @@ import pyarrow as pa
 from msgspec import Struct
 from rapidfuzz.distance import OSA
 
-from memframe.audit.keeper import precedence
-from memframe.audit.language.lexicon import CALENDAR, CLASSES, LIGHT
-from memframe.audit.language.plainness import oddness
-from memframe.audit.language.resemblance import class_of, is_number
-from memframe.audit.language.slips import is_slip
-from memframe.audit.language.words import without_accents, words_of
-from memframe.audit.likeness.clusters import Clusters
+from memframe.audit.keeper import oddness, precedence
+from memframe.audit.lexicon import CALENDAR, CLASSES, LIGHT, class_of, is_number, is_slip, without_accents
+from memframe.audit.similarity.cluster import Clusters
 from memframe.audit.text import text_column
+from memframe.audit.tokenize import words_of
 from memframe.change import Value, same_value
 from memframe.frames import MEMORY_KINDS
 from memframe.plan.cells import sendable

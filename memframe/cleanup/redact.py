@@ -14,9 +14,9 @@ from typing import NamedTuple
 import pandas as pd
 
 from memframe.audit.findings import findings_frame, joined
-from memframe.audit.likeness.clusters import Clusters
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secret import find_secrets
+from memframe.audit.similarity.cluster import Clusters
 from memframe.audit.text import redacted
 from memframe.change import Value
 

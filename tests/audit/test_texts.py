@@ -21,7 +21,7 @@ LOCOMO = Path(__file__).parents[3] / "shared" / "data" / "locomo_memories.jsonl"
 PROJECT_NOTES = Path(__file__).with_name("project_notes.txt").read_text("utf-8").splitlines()
 """What agents and developers note down about their work; written to measure with, no rule was made for a line."""
 
-SEED_WORDS = files("memframe.audit.secret").joinpath("seed_words.txt").read_text("ascii").split()
+SEED_WORDS = files("memframe.audit").joinpath("rules", "seed_words.txt").read_text("ascii").split()
 
 
 def found_in(find, texts):

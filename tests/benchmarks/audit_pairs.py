@@ -34,10 +34,8 @@ SHINGLE, PERMUTATIONS, BANDS = 5, 128, 32
 
 def found_pairs(half, n):
     """Figures of duplicates and changed values in stores of ``n`` memories, of all seeds together."""
-    from memframe.audit.changed_value import find_changed_values
-    from memframe.audit.exact_duplicate import find_exact_duplicates
-    from memframe.audit.likeness.similar import similar_pairs
-    from memframe.audit.near_duplicate import find_near_duplicates
+    from memframe.audit.duplicates import find_changed_values, find_exact_duplicates, find_near_duplicates
+    from memframe.audit.similarity.cluster import similar_pairs
     from tests.audit.figures import Figures
     from tests.pairs import scoring
     from tests.pairs.corpus import corpus
@@ -70,7 +68,7 @@ def found_pairs(half, n):
 def found_pairs_of_one_user(name, n=2000):
     """Figures of pairs of memories in one voice, each pair of a user of its own."""
     from tests.audit.figures import Figures
-    from tests.audit.test_voices import judged
+    from tests.audit.test_pairs import judged
     from tests.pairs.voices import pairs
 
     said = judged(list(pairs(name, 1, n)))
@@ -122,9 +120,8 @@ def real_memories():
 
 
 def told(name, memories):
-    from memframe.audit.changed_value import find_changed_values
-    from memframe.audit.likeness.similar import similar_pairs
-    from memframe.audit.near_duplicate import find_near_duplicates
+    from memframe.audit.duplicates import find_changed_values, find_near_duplicates
+    from memframe.audit.similarity.cluster import similar_pairs
     from memframe.audit.superseded import find_superseded
 
     pairs = similar_pairs(memories)
@@ -148,7 +145,7 @@ def row(check, corpus_name, figures):
 
 def near_duplicates(memories):
     """`find_near_duplicates`, from the frame to the findings."""
-    from memframe.audit.near_duplicate import find_near_duplicates
+    from memframe.audit.duplicates import find_near_duplicates
 
     return len(find_near_duplicates(memories))
 

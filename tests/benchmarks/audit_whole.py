@@ -111,8 +111,8 @@ def timed(check, find, seconds, memories):
 
 def near(memories):
     """Near-duplicates alone."""
-    from memframe.audit.likeness.similar import similar_pairs
-    from memframe.audit.near_duplicate import find_near_duplicates
+    from memframe.audit.duplicates import find_near_duplicates
+    from memframe.audit.similarity.cluster import similar_pairs
 
     pairs = similar_pairs(memories)
     findings = find_near_duplicates(memories, pairs=pairs)

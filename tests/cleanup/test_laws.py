@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memframe.audit import find_secrets
-from memframe.audit.exact_duplicate import find_exact_duplicates
-from memframe.audit.near_duplicate import find_near_duplicates
+from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
 from memframe.audit.text import redacted
 from memframe.change import FIELDS
 from memframe.cleanup.merge import Copy, Merging, Store, Texts, lost
@@ -55,7 +54,7 @@ def test_an_accent_goes_with_the_letter_that_it_stands_on():
 
 
 def test_no_secret_of_the_corpus_is_found_again():
-    seed_words = (files("memframe.audit.secret") / "seed_words.txt").read_text().split()
+    seed_words = (files("memframe.audit") / "rules" / "seed_words.txt").read_text().split()
     rows = secret_corpus.make_corpus(
         secret_corpus.TOLD, secret_corpus.KEYS, secret_corpus.CLEAN, seed=11, seed_words=seed_words, rounds=2
     )

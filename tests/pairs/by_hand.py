@@ -8,7 +8,7 @@ from tests.pairs.corpus import frame_of
 
 class Said(NamedTuple):
     verdict: str
-    """What they are: same, changed or apart; with a question mark what the checks are known to get wrong."""
+    """What they are: same, changed or apart; with a question mark what the check is known to get wrong."""
     one: str
     other: str
 

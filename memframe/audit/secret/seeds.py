@@ -73,7 +73,7 @@ def _listed_phrases(text: str) -> Iterator[Span]:
 @cache
 def _list() -> frozenset[str]:
     """The English list, part of BIP 39 and free to use (MIT, Pavol Rusnak); hardly anybody uses another."""
-    return frozenset(files(__package__).joinpath("seed_words.txt").read_text("ascii").split())
+    return frozenset(files("memframe.audit").joinpath("rules", "seed_words.txt").read_text("ascii").split())
 
 
 def _is_listed(word: re.Match[str]) -> bool:
