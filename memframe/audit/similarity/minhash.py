@@ -290,7 +290,7 @@ class _Counter:
         less_left, more_left = np.minimum(a, b) - known, np.maximum(a, b) - known
         holds = (less_left <= 1 + shared / 20) & (more_left <= 1 + 1.5 * shared)
         dated = self._dated[left] & self._dated[right]  # a day, a month and a year may be one value
-        changed = ~holds & (more_left <= 2.5 + 0.5 * dated)
+        changed = ~holds & (more_left <= 2.5 + 0.5 * dated + shared / 8)
         return _Counted(left, right, holds, changed, shared / (shared + np.maximum(more_left, 0) + 1))
 
     def _n_rare(self, left: Rows, right: Rows) -> Rows:
