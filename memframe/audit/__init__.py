@@ -15,7 +15,7 @@ from memframe.audit.missing import find_missing
 from memframe.audit.personal_data import find_personal_data, presidio_names
 from memframe.audit.scores import find_scores
 from memframe.audit.sealed import find_sealed
-from memframe.audit.secret import find_secrets
+from memframe.audit.secrets import find_secrets
 from memframe.audit.tags import find_tags
 
 __all__ = [

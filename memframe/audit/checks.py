@@ -23,7 +23,7 @@ from memframe.audit.personal_data import find_personal_data
 from memframe.audit.scores import find_scores
 from memframe.audit.sealed import find_sealed
 from memframe.audit.second_process import CheckFunction, is_worthwhile
-from memframe.audit.secret import find_secrets
+from memframe.audit.secrets import find_secrets
 from memframe.audit.sharing import Related, made, made_by_two
 from memframe.audit.stale import find_stale
 from memframe.audit.superseded import superseded_among

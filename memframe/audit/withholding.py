@@ -18,7 +18,7 @@ from memframe.audit.evidence import is_delicate
 from memframe.audit.findings import Check
 from memframe.audit.masks import masked
 from memframe.audit.personal_data import find_personal_data
-from memframe.audit.secret import find_secrets
+from memframe.audit.secrets import find_secrets
 
 QUOTING: frozenset[Check] = frozenset(
     {"exact_duplicate", "near_duplicate", "changed_value", "superseded", "stale", "junk"}

@@ -14,7 +14,7 @@ import pandas as pd
 from memframe.audit.findings import findings_frame, joined
 from memframe.audit.likeness.clusters import Clusters
 from memframe.audit.personal_data import find_personal_data
-from memframe.audit.secret import find_secrets
+from memframe.audit.secrets import find_secrets
 from memframe.change import Value
 from memframe.cleanup.cutting import Cutting, Found, Redacted, Stretch, secrets_in
 

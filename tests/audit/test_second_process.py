@@ -13,7 +13,7 @@ import memframe as mf
 from memframe.audit.junk import find_junk
 from memframe.audit.missing import find_missing
 from memframe.audit.second_process import MIN_ROWS, beside, is_worthwhile
-from memframe.audit.secret import find_secrets
+from memframe.audit.secrets import find_secrets
 from memframe.errors import ConfigError
 from tests.pairs.corpus import corpus
 

@@ -8,7 +8,7 @@ import pytest
 
 from memframe.audit.evidence import Delicate, is_delicate
 from memframe.audit.junk import _JUDGES, moments, outputs, prompts
-from memframe.audit.secret import seeds
+from memframe.audit.secrets import seeds
 from memframe.audit.sieve import sieve_of
 from tests.audit import batches, junk_corpus, secret_corpus, seen, unseen
 

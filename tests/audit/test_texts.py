@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import memframe as mf
 from memframe.audit import find_junk, find_personal_data, find_secrets
 from memframe.audit.junk.moments import _TECHNICAL
-from memframe.audit.secret.values import Value, is_amount
 from tests.audit import adversarial, junk_corpus, personal_corpus, secret_corpus, seen, unseen
 from tests.audit.figures import frame_of, record_figures, span_figures
 from tests.pairs.corpus import corpus as facts
@@ -28,7 +27,7 @@ BY_WORDING = (
     "status_report", "system_prompt", "feedback_loop", "task_state", "session_noise", "tool_output", "template",
     "near_empty",
 )  # fmt: skip
-SEED_WORDS = files("memframe.audit.secret").joinpath("seed_words.txt").read_text("ascii").split()
+SEED_WORDS = files("memframe.audit").joinpath("rules", "seed_words.txt").read_text("ascii").split()
 
 
 def found_in(find, texts):

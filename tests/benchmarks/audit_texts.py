@@ -84,7 +84,7 @@ def adversarial_personal():
 
 def secret_corpora():
     """Texts with and without a secret: told in prose, and keys of machines."""
-    words = files("memframe.audit.secret").joinpath("seed_words.txt").read_text("ascii").split()
+    words = files("memframe.audit").joinpath("rules", "seed_words.txt").read_text("ascii").split()
     for name, module in {"made with": secret_corpus, **SENTENCES}.items():
         made = secret_corpus.make_corpus(module.TOLD, module.KEYS, module.CLEAN, seed=3, seed_words=words)
         for part in ("told", "keys"):

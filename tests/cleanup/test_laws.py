@@ -56,7 +56,7 @@ def test_an_accent_goes_with_the_letter_that_it_stands_on():
 
 
 def test_no_secret_of_the_corpus_is_found_again():
-    seed_words = (files("memframe.audit.secret") / "seed_words.txt").read_text().split()
+    seed_words = (files("memframe.audit") / "rules" / "seed_words.txt").read_text().split()
     rows = secret_corpus.make_corpus(
         secret_corpus.TOLD, secret_corpus.KEYS, secret_corpus.CLEAN, seed=11, seed_words=seed_words, rounds=2
     )

@@ -46,7 +46,7 @@ def _listed() -> dict[str, frozenset[str]]:
 @cache
 def _bases() -> frozenset[str]:
     """The list of words that people write seed phrases with: two thousand common ones."""
-    return frozenset(files("memframe.audit.secret").joinpath("seed_words.txt").read_text("ascii").split())
+    return frozenset(files("memframe.audit").joinpath("rules", "seed_words.txt").read_text("ascii").split())
 
 
 @cache
