@@ -34,11 +34,10 @@ from memframe.audit.spans import Span
 
 _RULES = load_rules("secret_prose")
 KEYWORDS = {rule.group: rule for rule in _RULES.rules if "read" in rule.options}
-_OTHERS = {
-    name: tuple(rule.regex for rule in _RULES.rules if rule.group == name)
-    for name in {rule.group for rule in _RULES.rules}
+_PATTERNS = {
+    group: tuple(rule.regex for rule in _RULES.only(group).rules) for group in dict.fromkeys(r.group for r in _RULES.rules)
 }
-_PATTERN = {name: patterns[0] for name, patterns in _OTHERS.items()}
+_PATTERN = {group: patterns[0] for group, patterns in _PATTERNS.items()}
 
 
 
@@ -142,11 +141,16 @@ def _find_keywords(small: str) -> Iterator[Keyword]:
         if match is None:
             continue
         start, end = match.span()
-        before = _NO_PATH_SIGN.split(small[max(0, start - _PATH_AROUND) : start])[-1]
-        behind = _NO_PATH_SIGN.split(small[end : end + _PATH_AROUND], maxsplit=1)[0]
-        is_in_path = _PATH.fullmatch((before + small[start:end] + behind).rstrip(".:"))
-        if not is_in_path and not _PATTERN["about"].match(small[end : end + 40]):
+        if not _is_in_path(small, start, end) and not _PATTERN["about"].match(small[end : end + 40]):
             yield Keyword(str(match.lastgroup), start, end)
+
+
+def _is_in_path(small: str, start: int, end: int) -> bool:
+    before, behind = small[max(0, start - _PATH_AROUND) : start], small[end : end + _PATH_AROUND]
+    if not any(sign in before or sign in behind for sign in "/\\."):
+        return False
+    path = _NO_PATH_SIGN.split(before)[-1] + small[start:end] + _NO_PATH_SIGN.split(behind, maxsplit=1)[0]
+    return _PATH.fullmatch(path.rstrip(".:")) is not None
 
 
 # ---- values behind a link, and before a keyword
@@ -361,13 +365,12 @@ def _read_key(value: Value) -> Found:
     if _PATTERN["network_name"].search(_END_OF_CLAUSE.split(value.before[-40:])[-1] + value.purpose):
         return _read_password(value)
     text = _bare(value).rstrip(_STOPS + ")]}") if value.quoted is None else value.quoted
-    if _PATTERN["no_key"].search(value.before):
-        return None
     is_named = _UUID.fullmatch(text) is not None and not _SHORT_KEYWORD.fullmatch(value.keyword)
-    if _PATTERN["not_the_key"].search(value.purpose) or _PUBLIC_ADDRESS.fullmatch(text):
-        return None
     is_drawn = len(text) >= _SHORTEST_KEY and is_random(text, min_entropy=_KEY_ENTROPY)
-    return (0, len(text), 0.9) if (is_drawn or is_named) and may_be_password(text) else None
+    if not (is_drawn or is_named) or not may_be_password(text) or _PUBLIC_ADDRESS.fullmatch(text):
+        return None
+    is_other = _PATTERN["no_key"].search(value.before[-20:]) or _PATTERN["not_the_key"].search(value.purpose)
+    return None if is_other else (0, len(text), 0.9)
 
 
 def _read_answer(value: Value) -> Found:
@@ -655,7 +658,7 @@ def _may_announce(word: Keyword, place: _Place, small: str) -> bool:
 _AROUND, _REACH_OF_ANSWER = 160, 80
 """Characters between what is told of a life and the talk of safety; and from a question to its answer."""
 
-SAFETY, ASKED = _PATTERN["safety"], _OTHERS["asked"]
+SAFETY, ASKED = _PATTERN["safety"], _PATTERNS["asked"]
 
 
 def find_answers(text: str) -> Iterator[Span]:
@@ -672,7 +675,7 @@ def find_answers(text: str) -> Iterator[Span]:
         if (span := _answer_at(text, match.end(), 0.9))
     ]
     yield from found
-    for safety in () if found else SAFETY.finditer(text):
+    for safety in () if found else islice(SAFETY.finditer(text), _MAX_KEYWORDS):
         begin, end = max(0, safety.start() - _AROUND), safety.end() + _AROUND
         for life in _PATTERN["of_a_life"].finditer(text, begin, end):
             links = _PATTERN["answer_link"].finditer(text, life.end(), life.end() + _REACH_OF_ANSWER)
