@@ -46,10 +46,9 @@ if TYPE_CHECKING:
     from memframe.access import Access, open_access, wait_for_decision
     from memframe.apply import Run, apply_plan, resume_run
     from memframe.archive import Changes, export_memories, load_archive, refresh_archive
-    from memframe.audit import Audit, audit_memories
+    from memframe.audit import Audit, ChatJudge, audit_memories
     from memframe.cleanup import plan_cleanup
-    from memframe.client import Client
-    from memframe.connecting import connect
+    from memframe.client import Client, connect
     from memframe.fleet import Fleet, FleetFolder, audit_fleet, export_fleet, load_fleet
     from memframe.journal import list_runs, purge_runs
     from memframe.load import (
@@ -73,10 +72,9 @@ _ROOMS = {
     "access": ("Access", "open_access", "wait_for_decision"),
     "apply": ("Run", "apply_plan", "resume_run"),
     "archive": ("Changes", "export_memories", "load_archive", "refresh_archive"),
-    "audit": ("Audit", "audit_memories"),
+    "audit": ("Audit", "ChatJudge", "audit_memories"),
     "cleanup": ("plan_cleanup",),
-    "client": ("Client",),
-    "connecting": ("connect",),
+    "client": ("Client", "connect"),
     "fleet": ("Fleet", "FleetFolder", "audit_fleet", "export_fleet", "load_fleet"),
     "journal": ("list_runs", "purge_runs"),
     "load": (
@@ -108,6 +106,7 @@ __all__ = [
     "Audit",
     "AuthError",
     "Changes",
+    "ChatJudge",
     "Client",
     "ConfigError",
     "ConflictError",

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import pandas as pd
 import pyarrow as pa
 
-from memframe.answers import about
 from memframe.client import Client
+from memframe.client.responses import about
+from memframe.display import card
 from memframe.envelope import Codec, Envelope
 from memframe.errors import AccessError, ConfigError, DecisionTimeout, check_kind
 from memframe.frames import MEMORY_KINDS, FrameBuilder
-from memframe.showing import card
 from memframe.wire import GET_CREDENTIALS, AccessRequest, Credentials
 
 MIN_POLL_S = 0.1

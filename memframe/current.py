@@ -14,11 +14,11 @@ from msgspec import Struct
 
 from memframe.access import Access
 from memframe.change import Value
+from memframe.client.pagination import PAGE_SIZES
+from memframe.client.validation import memory_query
 from memframe.errors import NotFoundError
-from memframe.filters import memory_query
 from memframe.frames import mended, without_surrogates
 from memframe.listing import Listing
-from memframe.paging import PAGE_SIZES
 from memframe.wire import MemoryBlob
 
 N_READERS = 8

@@ -13,12 +13,12 @@ from operator import attrgetter
 from typing import Any, Literal, get_args
 
 from memframe.access import Access
-from memframe.answers import decoded, same_id
+from memframe.client.pagination import Asked, is_count, iter_pages
+from memframe.client.responses import decoded, same_id
+from memframe.display import number_of
 from memframe.errors import ConfigError, ProtocolError, SealError
 from memframe.frames import MEMORY_KINDS, columns_of, without_surrogates
-from memframe.paging import Asked, is_count, iter_pages
 from memframe.secret import SecretBytes
-from memframe.showing import number_of
 from memframe.wire import LIST_MEMORIES, MemoryBlob, MemoryPage
 
 PageSize = int | Literal["auto"]

@@ -19,18 +19,18 @@ import pandas as pd
 
 from memframe.access import Access
 from memframe.client import Client
-from memframe.collector import collector_paused
+from memframe.client.pagination import is_count
+from memframe.client.validation import memory_query
 from memframe.errors import ConfigError, check_kind
-from memframe.filters import memory_query
 from memframe.frames import (
     MEMORY_KINDS,
     FrameBuilder,
+    collector_paused,
     requests_frame,
     tags_frame,
     without_surrogates,
 )
 from memframe.listing import Listing, OnUndecryptable, PageSize
-from memframe.paging import is_count
 from memframe.progress import Progress, ProgressOption
 
 
@@ -59,7 +59,7 @@ def load_memories(
     limit : int, optional
         Most rows to load; None loads all.
     page_size : int or "auto"
-        Memories asked for at once; see `memframe.paging`.
+        Memories asked for at once; see `memframe.client.pagination`.
     on_undecryptable : {"mark", "raise"}
         Whether a row that cannot be opened is marked in ``content_error``, or ends the load.
     progress : "auto", bool or callable

@@ -4,28 +4,365 @@ An attempt is one call of `OAuthFlow.authorization_url`: it makes a fresh ``stat
 verifier, and only the newest attempt can be finished, once. Where the answer comes back by hand, the
 whole redirected address is the better thing to paste, as its state proves that it belongs to this
 attempt; a bare code is accepted too and rests on PKCE.
+
+What comes back from an authorization: the redirected address with its code, or a refusal.
+
+A listener on this machine for one OAuth answer (RFC 8252, section 7.3).
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
+import re
 import secrets
+import socket
+import time
 import webbrowser
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from os import PathLike
-from urllib.parse import urlencode
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 from memframe import wire
 from memframe.address import check_redirect_uri
-from memframe.answers import Answer, decoded
-from memframe.errors import ConfigError
-from memframe.loopback import await_redirect
-from memframe.redirected import Attempt, code_in, origin_of, refusal_of
+from memframe.client.responses import Answer, decoded, error_of, texts_of
+from memframe.client.transport import FORM_BODY, Transport
+from memframe.display import printable
+from memframe.errors import AuthError, ConfigError, MemframeError, OAuthError
 from memframe.secret import Secret, SecretBytes, as_secret, closed, hide_frames
 from memframe.settings import find_oauth_settings
-from memframe.transport import FORM_BODY, Transport
 from memframe.wire import OAuthTokens
+
+Origin = tuple[str, str | None, int | None]
+
+
+class Attempt(NamedTuple):
+    """What must be remembered between sending the user away and the answer."""
+
+    state: str
+    verifier: Secret | None
+    redirect_uri: str
+    issuers: frozenset[Origin]
+    """Scheme, host and port of the servers that were asked."""
+
+
+class _Redirect(NamedTuple):
+    """The fields of a redirected address, each as often as it is there."""
+
+    codes: list[Secret]
+    states: list[str]
+    issuers: list[str]
+    errors: list[str]
+    descriptions: list[str]
+    is_link: bool
+    """True for the address that the user should open, which is no answer."""
+
+
+_ADDRESS = re.compile(r"://|^[?/]|\b(code|state|error)=")
+_DEFAULT_PORTS = {"https": 443, "http": 80}
+
+
+def origin_of(url: str) -> Origin:
+    """Scheme, host and port, however they are spelled.
+
+    >>> origin_of("https://Auth.example:443/tenant") == origin_of("https://auth.example")
+    True
+    """
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or _DEFAULT_PORTS.get(parts.scheme)
+
+
+def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:
+    """The code of a redirected address that belongs to the attempt; a bare code is taken as it is.
+
+    Raises
+    ------
+    OAuthError
+        The user denied, or the address is no answer to this attempt.
+    """
+    if not pasted.reveal().strip():
+        raise OAuthError("nothing was pasted: paste the redirected address, or its code", code="code_missing")
+    if not _ADDRESS.search(pasted.reveal().strip()):
+        return Secret(pasted.reveal().strip())
+    redirect = _parsed(pasted)
+    if redirect.is_link:
+        raise OAuthError(
+            "the pasted address is the link itself: open it, and paste the address of the page that you are sent "
+            "to after you allowed access",
+            code="link_pasted",
+        )
+    _check_state(redirect.states, attempt)
+    _check_issuer(redirect.issuers, attempt)
+    if redirect.errors:
+        raise _refused(printable(redirect.errors[0]), printable("".join(redirect.descriptions)))
+    if len(redirect.codes) != 1:
+        raise OAuthError(
+            "the pasted address has no code in it: copy the address of the page that you were sent to after "
+            "you allowed access, as a whole",
+            code="code_missing",
+        )
+    return redirect.codes[0]
+
+
+def _parsed(pasted: Secret) -> _Redirect:
+    """Nothing is raised in here, where the code is in the open."""
+    text = pasted.reveal().strip()
+    _, mark, query = text.partition("?")
+    fields = parse_qs((query if mark else text).partition("#")[0])
+    return _Redirect(
+        [Secret(code) for code in fields.get("code", [])],
+        fields.get("state", []),
+        fields.get("iss", []),
+        fields.get("error", []),
+        fields.get("error_description", []),
+        "response_type" in fields and not fields.keys() & {"code", "error"},
+    )
+
+
+def _check_state(states: list[str], attempt: Attempt | None) -> None:
+    if len(states) != 1:
+        raise OAuthError(
+            "the pasted address has no state, so it may be the answer to someone else's attempt; "
+            "open the link again and paste the whole address",
+            code="state_missing",
+        )
+    if attempt is None or not hmac.compare_digest(states[0].encode(), attempt.state.encode()):
+        raise OAuthError(
+            "the pasted address belongs to another attempt (its state differs, or that attempt is used up); "
+            "open the newest link again",
+            code="state_mismatch",
+        )
+
+
+def _check_issuer(issuers: list[str], attempt: Attempt | None) -> None:
+    """RFC 9207: an answer that names its server must name one that was asked."""
+    if attempt and issuers and not _is_of(issuers[0], attempt.issuers):
+        raise OAuthError(
+            "the pasted address comes from another OAuth server than the one that was asked; "
+            "open the link again, and check auth_url",
+            code="issuer_mismatch",
+        )
+
+
+def _is_of(issuer: str, known: frozenset[Origin]) -> bool:
+    try:
+        return origin_of(issuer) in known
+    except ValueError:  # a broken host or port
+        return False
+
+
+_REFUSALS = {
+    "access_denied": "the user chose not to allow access; nothing was shared, and the link may be opened again",
+    "invalid_grant": "this code was already used, has expired or was made for another address; open the link again",
+    "temporarily_unavailable": "the OAuth server is busy; open the link again in a minute",
+}
+
+
+def refusal_of(answer: Answer, *, what: str, said: Callable[[str], str]) -> MemframeError:
+    """The error that a 4xx answer of the token endpoint stands for (RFC 6749, section 5.2).
+
+    Parameters
+    ----------
+    what, said
+        As in `error_of`.
+    """
+    texts = texts_of(answer.body.reveal())
+    error = texts.get("error")
+    if answer.status == 401 or error in {"invalid_client", "unauthorized_client"}:
+        return AuthError(
+            f"{what}: {answer.host} does not know this client: check client_id and client_secret, "
+            "and that they belong to this auth_url",
+            status=answer.status,
+            code=said(error or "invalid_client"),
+            endpoint=what,
+        )
+    if error is None or answer.status == 429:
+        return error_of(answer, what=what, said=said)
+    return _refused(said(error), said(texts.get("error_description", "")))
+
+
+def _refused(error: str, description: str) -> OAuthError:
+    known = _REFUSALS.get(error)
+    text = f"{known} ({error})" if known else _unknown_refusal(error, description)
+    return OAuthError(text, code=error)
+
+
+def _unknown_refusal(error: str, description: str) -> str:
+    reason = description.rstrip(" .") or "no reason given"
+    return (
+        f"the OAuth server answered {error!r}: {reason}. Open the link again; if it stays so, check client_id, "
+        "redirect_uri and auth_url"
+    )
+
+
+_PAGE = (
+    b"<!doctype html><html lang=en><meta charset=utf-8><meta name=color-scheme content='light dark'>"
+    b"<title>memframe</title><body style='font:1.1rem system-ui;max-width:30rem;margin:20vh auto;padding:0 1rem'>"
+    b"<h1 style='font-size:1.3rem'>Thank you.</h1><p>You can close this page and go back to Python."
+)
+
+_HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Content-Length": str(len(_PAGE)),
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+}
+
+
+SIGNS_OF_ELSEWHERE = (
+    "BINDER_SERVICE_HOST",
+    "CODESPACES",
+    "COLAB_RELEASE_TAG",
+    "DATABRICKS_RUNTIME_VERSION",
+    "JUPYTERHUB_API_URL",
+    "KAGGLE_KERNEL_RUN_TYPE",
+    "KUBERNETES_SERVICE_HOST",
+    "SSH_CONNECTION",
+)
+"""Variables that tell of a machine with nobody in front of it."""
+
+LOOK_EVERY_S = 0.2
+"""How soon a listener notices that its answer is not wanted any more."""
+
+
+class RedirectListener(HTTPServer):
+    """Takes the first GET of one path with one state and remembers its address; everything else is 404.
+
+    Whoever else asks for the path, such as a page that guesses, can neither answer nor spoil the attempt.
+    """
+
+    def __init__(self, redirect_uri: str, timeout_s: float, clock: Callable[[], float]) -> None:
+        parts = urlsplit(redirect_uri)
+        self._path = parts.path or "/"
+        self._timeout_s = timeout_s
+        self._deadline = clock() + timeout_s
+        self._clock = clock
+        self._state = ""
+        self.answered: str | None = None
+        try:
+            super().__init__(("127.0.0.1", parts.port or 0), _Handler)
+        except OSError as taken:
+            raise ConfigError(
+                f"cannot listen on port {parts.port} of redirect_uri ({taken.strerror}): close the program that "
+                "holds it, or register http://127.0.0.1/... without a port, which lets memframe take a free one"
+            ) from None
+        self.redirect_uri = urlunsplit(parts._replace(netloc=f"{parts.hostname}:{self.server_port}"))
+
+    def accepts(self, target: str) -> bool:
+        """Whether a request's target is the answer to this attempt, and the first one."""
+        parts = urlsplit(target)
+        is_ours = parse_qs(parts.query).get("state") == [self._state]
+        return self.answered is None and parts.path == self._path and is_ours
+
+    def wait(self, state: str, *, is_wanted: Callable[[], bool] = lambda: True) -> str:
+        """Serve until the answer is there: the redirected address.
+
+        Parameters
+        ----------
+        state : str
+            Of the attempt whose answer this is.
+        is_wanted : callable
+            Asked now and then; after False nothing is waited for.
+
+        Raises
+        ------
+        OAuthError
+            Nobody came in time, or nobody wants to know.
+        """
+        self._state = state
+        while self.answered is None:
+            left_s = self._deadline - self._clock()
+            self.timeout = min(left_s, LOOK_EVERY_S)
+            if left_s <= 0 or not is_wanted():
+                raise OAuthError(
+                    f"no answer within {self._timeout_s:g} s: open the address and decide, or raise timeout_s",
+                    code="no_answer",
+                )
+            self.handle_request()
+        return self.answered
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: RedirectListener
+    timeout = 5  # seconds for a client that connects and says nothing
+
+    def do_GET(self) -> None:
+        if not self.server.accepts(self.path):
+            self.send_error(404)
+            return
+        self.server.answered = self.path
+        self.send_response(200)
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(_PAGE)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is BaseHTTPRequestHandler's
+        """Silent: the request line holds the code."""
+
+
+def can_listen(redirect_uri: str, environ: Mapping[str, str]) -> bool:
+    """Whether a browser in front of this machine could bring the answer here.
+
+    A guess by what the environment tells: a listener that nobody reaches does no harm, as the answer can
+    still be pasted.
+
+    >>> can_listen("http://127.0.0.1/callback", {}), can_listen("http://127.0.0.1/", {"CODESPACES": "true"})
+    (True, False)
+    """
+    is_elsewhere = any(name in environ for name in SIGNS_OF_ELSEWHERE)
+    return _is_of_this_machine(redirect_uri) and not is_elsewhere
+
+
+def is_port_free(redirect_uri: str) -> bool:
+    """Return whether a listener gets the port of a redirect address; without a port it takes a free one.
+
+    >>> is_port_free("http://127.0.0.1/callback")
+    True
+    """
+    try:
+        with socket.create_server(("127.0.0.1", urlsplit(redirect_uri).port or 0)):
+            return True
+    except (OSError, ValueError):
+        return False
+
+
+def _is_of_this_machine(redirect_uri: str) -> bool:
+    parts = urlsplit(redirect_uri)
+    return parts.scheme == "http" and parts.hostname in {"127.0.0.1", "localhost"}
+
+
+@contextmanager
+def await_redirect(
+    redirect_uri: str, timeout_s: float, *, clock: Callable[[], float] = time.monotonic
+) -> Iterator[RedirectListener]:
+    """Listen for the answer to a redirect address of this machine.
+
+    Parameters
+    ----------
+    redirect_uri : str
+        ``http://127.0.0.1[:port]/path`` or the same with ``localhost``; without a port a free one is
+        taken, which RFC 8252 lets the server accept.
+    timeout_s : float
+        Seconds until `RedirectListener.wait` gives up.
+
+    Raises
+    ------
+    ConfigError
+        The address is not one of this machine, or its port is taken.
+    """
+    if not _is_of_this_machine(redirect_uri):
+        raise ConfigError(
+            f"redirect_uri {redirect_uri} is not an http address of this machine, so no listener can receive its "
+            "answer: use http://127.0.0.1/callback, or paste the redirected address into exchange()"
+        )
+    with RedirectListener(redirect_uri, timeout_s, clock) as listener:
+        yield listener
 
 
 class OAuthFlow:

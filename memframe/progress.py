@@ -16,8 +16,8 @@ from threading import RLock
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
+from memframe.display import NO_FORMULAS
 from memframe.errors import ConfigError
-from memframe.showing import NO_FORMULAS
 
 ProgressCallback = Callable[[int, int | None, str], object]
 """``progress(done, total, text)``; ``total`` is None where it is not known."""

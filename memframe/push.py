@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from memframe.access import Access
 from memframe.apply import Run, StrPath, apply_plan
 from memframe.change import Label
+from memframe.display import number_of
 from memframe.errors import PlanError
 from memframe.plan import plan_changes
 from memframe.plan.changes import OnNull
@@ -17,7 +18,6 @@ from memframe.plan.conflicts import OnConflict
 from memframe.plan.sheet import Sheet
 from memframe.plan.wording import listed
 from memframe.progress import ProgressOption
-from memframe.showing import number_of
 
 
 class WriteOptions(TypedDict, total=False):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memframe.vault import Vault, open_vault
+from memframe.keystore import Vault, open_vault
 
 
 def utc_now() -> datetime:

@@ -19,10 +19,10 @@ import pandas as pd
 
 from memframe.access import Access
 from memframe.address import same_service
-from memframe.answers import same_id
 from memframe.apply import Run, StrPath, path_in
 from memframe.apply.start import refuse_elsewhere
 from memframe.change import FIELDS, Action, Change, Label, Value, same_value
+from memframe.client.responses import same_id
 from memframe.current import Stored, read_stored
 from memframe.errors import JournalError, PlanError, check_kind
 from memframe.journal import WRITTEN, Header, Journal, Operation, Shelf

@@ -19,8 +19,8 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import force_setattr
 
+from memframe.display import Shown
 from memframe.secret import Secret, SecretBytes, secret_to_wire
-from memframe.showing import Shown
 
 Status = Literal["pending", "approved", "rejected", "revoked"]
 STATUSES: tuple[Status, ...] = get_args(Status)

@@ -14,7 +14,7 @@ import pytest
 from argon2 import PasswordHasher
 
 import memframe
-from memframe.demo.person import Person
+from memframe.demo.sample_service import Person
 from memframe.service import run_local
 from tests.backends import Postgresql, Sqlite
 from tests.postgres import running_postgres

@@ -4,8 +4,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from memframe.archive import places
-from memframe.archive.reading import Reader
-from memframe.archive.sealing import Plain, Sealed
+from memframe.archive.sealing import Plain, Reader, Sealed
 from memframe.frames import MEMORY_KINDS, FrameBuilder
 
 ROW = {"id": "m1", "user_id": "u1", "content": "Ada likes tea", "tags": ("tea",), "importance": 0.5}

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from memframe.collector import collector_paused
+from memframe.frames import collector_paused
 
 sys.modules["rfc3987_syntax"] = None
 """jsonschema, which comes with nbval, does without; it builds a grammar of addresses that no notebook holds."""

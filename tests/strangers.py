@@ -7,9 +7,9 @@ import copy
 
 from memframe import wire
 from memframe.client import Client
+from memframe.client.transport import Transport, read_retry
 from memframe.oauth import OAuthFlow
 from memframe.secret import Secret
-from memframe.transport import Transport, read_retry
 from tests.faults import FaultProxy, answered
 
 USER_ID = "5f0c9b1e-93f3-4b6c-8c0a-0a4c6b8d2e11"

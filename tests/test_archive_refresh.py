@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import memframe as mf
-from memframe import private_file, wire
+from memframe import files, wire
 from memframe.archive import is_sealed, places
-from memframe.archive.reading import Reader
+from memframe.archive.sealing import Reader
 from memframe.envelope import Envelope
 from memframe.errors import AccessError, FrameError
 from tests.faults import answered, clamped
@@ -300,7 +300,7 @@ def test_at_no_moment_is_there_no_archive(tmp_path, stranger, can_exchange, monk
     hold(stranger, map(memory, range(3)))
     export(access, path)
     if not can_exchange:
-        monkeypatch.setattr(private_file, "_exchange", lambda one, other: False)
+        monkeypatch.setattr(files, "_exchange", lambda one, other: False)
     moved = []
     rename = Path.rename
     monkeypatch.setattr(Path, "rename", lambda old, new: moved.append(old) or rename(old, new))
@@ -318,7 +318,7 @@ def test_ctrl_c_at_any_step_of_replacing_a_folder_is_heard_and_leaves_one_that_i
 ):
     """At each line, and behind each call of the system, of `filling_privately` and the parts of Python it uses."""
     if not can_exchange:
-        monkeypatch.setattr(private_file, "_exchange", lambda one, other: False)
+        monkeypatch.setattr(files, "_exchange", lambda one, other: False)
     n_heard = 0
     for nth in count(1):
         home = tmp_path / str(nth)
@@ -341,7 +341,7 @@ def test_ctrl_c_at_any_step_of_replacing_a_folder_is_heard_and_leaves_one_that_i
             return press
 
         try:
-            with private_file.filling_privately(path) as fresh:
+            with files.filling_privately(path) as fresh:
                 (fresh / "rows").write_text("new")
                 sys.settrace(press)
         except KeyboardInterrupt:

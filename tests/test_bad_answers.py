@@ -9,7 +9,8 @@ import json
 import pytest
 
 import memframe as mf
-from memframe import retries, transport, wire
+from memframe import wire
+from memframe.client import retry, transport
 from tests.clear_errors import Case, assert_clear, refused_setting
 from tests.faults import FaultProxy, Reply, answered, html
 from tests.strangers import CREDENTIALS, EXCHANGE_CODE, MEMORY, PAGE, SECRETS, TAG, TOKEN, USER_ID, client_of
@@ -365,7 +366,7 @@ def test_a_wait_that_makes_no_sense_ends_in_the_refusal(stranger, wait, monkeypa
         ("GET /memory-blobs", "slow down", "Wait"),
     )
     assert_clear(case, stranger)
-    assert max(slept, default=0) <= retries.MAX_RETRY_AFTER_S
+    assert max(slept, default=0) <= retry.MAX_RETRY_AFTER_S
 
 
 # The user's answer to an authorization

@@ -16,8 +16,7 @@ from memframe.audit import find_secrets
 from memframe.change import FIELDS
 from memframe.cli import main
 from memframe.demo import SampleService
-from memframe.demo.cleaning import compared
-from memframe.demo.telling import Telling, cut, display_width
+from memframe.demo.tour import Telling, compared, cut, display_width
 from memframe.frames import MEMORY_KINDS, FrameBuilder
 from memframe.sample import load_sample
 from tests.canaries import stands

@@ -11,7 +11,7 @@ import memframe as mf
 from memframe import wire
 from memframe.envelope import Envelope
 from memframe.errors import AuthError, ConfigError, FrameError
-from memframe.fleet.members import approved_and_revoked
+from memframe.fleet.work import approved_and_revoked
 from memframe.sample import load_sample
 from memframe.secret import Secret
 from memframe.service import run_local
@@ -262,7 +262,7 @@ def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path, client, approved):
 
 
 def test_a_run_that_ends_early_keeps_what_came_of_it(tmp_path, client, approved, monkeypatch):
-    from memframe.fleet.folder import FleetFolder  # noqa: PLC0415
+    from memframe.fleet.run import FleetFolder  # noqa: PLC0415
 
     land, landed = FleetFolder.land, []
 

@@ -18,9 +18,8 @@ import memframe as mf
 from memframe import wire
 from memframe.cli import main
 from memframe.errors import ConfigError, NoAnswerError
-from memframe.fleet import cluster
-from memframe.fleet.members import approved_and_revoked
-from memframe.fleet.work import Work
+from memframe.fleet import dask
+from memframe.fleet.work import Work, approved_and_revoked
 from tests.faults import FaultProxy, passed
 from tests.rows import assert_same
 from tests.test_fleet import N_ROWS, by_user, load, village
@@ -108,7 +107,7 @@ def test_who_is_done_is_brought_home_while_others_are_at_work(village, dask_clie
     ):
         proxy.script(wire.LIST_MEMORIES, passed, passed, held)
         approved, _ = approved_and_revoked(client.access_requests())
-        hauls = cluster.on_cluster(dask_client, client, approved[:3], Work(table=True))
+        hauls = dask.on_cluster(dask_client, client, approved[:3], Work(table=True))
         home = [next(hauls), next(hauls)]
         others_are_home.set()
         home += hauls
@@ -137,7 +136,7 @@ def test_a_client_that_is_closed_is_refused(client):
 
 
 def test_a_task_that_dies_is_a_row_of_a_user_who_failed(client, dask_client, monkeypatch):
-    monkeypatch.setattr(cluster, "carried_out", lambda member, **options: 1 / 0)
+    monkeypatch.setattr(dask, "carried_out", lambda member, **options: 1 / 0)
     outcomes = load(client, scheduler=dask_client).outcomes
     assert outcomes.status.tolist() == ["failed"] * 3 + ["revoked"]
     assert outcomes.error[0].startswith("the task, or what it brought, was lost")
@@ -145,9 +144,9 @@ def test_a_task_that_dies_is_a_row_of_a_user_who_failed(client, dask_client, mon
 
 def test_a_worker_slows_down_as_long_as_it_lives(monkeypatch):
     monkeypatch.setenv("MEMFRAME_API_KEY", "mf_nobody")
-    client = cluster._client_of_worker("http://127.0.0.1:1/api/v1")
+    client = dask._client_of_worker("http://127.0.0.1:1/api/v1")
     assert client._transport._gate is not None
-    assert cluster._client_of_worker("http://127.0.0.1:1/api/v1") is client
+    assert dask._client_of_worker("http://127.0.0.1:1/api/v1") is client
 
 
 # Keys and plaintext
@@ -268,10 +267,10 @@ def test_workers_without_a_key_are_named_before_anything_is_done(village, dask_c
 def test_a_cluster_in_the_open_is_refused(scheduler, workers, is_refused):
     seen = SeenCluster(scheduler, workers)
     if not is_refused:
-        cluster._refuse_open_network(seen)
+        dask._refuse_open_network(seen)
         return
     with pytest.raises(ConfigError, match=r"speaks to \w+://[\w.]+:\d in the open: give it TLS"):
-        cluster._refuse_open_network(seen)
+        dask._refuse_open_network(seen)
 
 
 class SeenCluster:

@@ -23,9 +23,9 @@ import memframe as mf
 from memframe.change import Change
 from memframe.journal import Draft, Header, Journal, Operation, Shelf, Standing
 from memframe.journal.shelf import _list_runs, _purge_runs
+from memframe.keystore import DataKey, Vault
 from memframe.runtime import Runtime
 from memframe.secret import Secret
-from memframe.vault import DataKey, Vault
 from memframe.wire import MemoryBlob
 from tests.canaries import found_in, spellings
 from tests.simulation.scenario import STAGE, deletes, patches

@@ -16,10 +16,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 import memframe as mf
-from memframe import silence, wire
-from memframe.bearer import BearerAuth
+from memframe import wire
+from memframe.client import connections
+from memframe.client.auth import BearerAuth
+from memframe.client.transport import READ_ATTEMPTS, Transport
 from memframe.secret import Secret
-from memframe.transport import READ_ATTEMPTS, Transport
 from tests.clear_errors import Case, assert_clear
 from tests.faults import cut
 from tests.strangers import SECRETS, TOKEN, USER_ID, client_of
@@ -154,7 +155,7 @@ def test_a_declared_length_beyond_the_limit_is_refused_unread():
 
 
 def test_a_server_that_says_nothing_is_named_with_the_time(monkeypatch):
-    monkeypatch.setattr(silence, "READ_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(connections, "READ_TIMEOUT_S", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         assert_clear(

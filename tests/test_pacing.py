@@ -9,8 +9,8 @@ import pytest
 
 import memframe as mf
 from memframe import wire
+from memframe.client.retry import Gate, Pace
 from memframe.errors import RateLimitError
-from memframe.pacing import Gate, Pace
 from tests.faults import answered
 from tests.strangers import MEMORY
 

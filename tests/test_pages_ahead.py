@@ -5,9 +5,9 @@ import threading
 import pytest
 
 import memframe as mf
-from memframe.answers import decoded
-from memframe.filters import memory_query
-from memframe.pacing import Gate, Pace
+from memframe.client.responses import decoded
+from memframe.client.retry import Gate, Pace
+from memframe.client.validation import memory_query
 from memframe.wire import GET_REQUEST, ISSUE_TOKEN, LIST_MEMORIES, MemoryPage
 from tests.faults import answered, cut, truncated
 from tests.strangers import MEMORY, USER_ID

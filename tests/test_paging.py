@@ -8,11 +8,11 @@ import urllib3.util.retry
 
 import memframe as mf
 from memframe.client import Client
+from memframe.client.retry import MAX_RETRY_AFTER_S, read_retry
+from memframe.client.transport import READ_ATTEMPTS, Transport
 from memframe.listing import MAX_EMPTY_PAGES
-from memframe.retries import MAX_RETRY_AFTER_S, read_retry
 from memframe.sample import load_sample
 from memframe.secret import Secret
-from memframe.transport import READ_ATTEMPTS, Transport
 from memframe.wire import ISSUE_TOKEN, LIST_MEMORIES
 from tests.faults import (
     FaultProxy,
@@ -339,10 +339,10 @@ def test_auto_asks_for_a_big_page_at_once(access, proxy):
 
 
 def test_pages_of_which_the_answer_is_too_large_are_asked_for_in_smaller_ones(access, monkeypatch):
-    monkeypatch.setattr("memframe.transport.MAX_ANSWER_BYTES", 6_000)
+    monkeypatch.setattr("memframe.client.transport.MAX_ANSWER_BYTES", 6_000)
     assert list(mf.load_memories(access)["id"]) == list(mf.load_memories(access, page_size=1)["id"])
     with pytest.raises(mf.ProtocolError, match="in one answer; ask for smaller pages with page_size="):
         mf.load_memories(access, page_size=25)
-    monkeypatch.setattr("memframe.transport.MAX_ANSWER_BYTES", 500)
+    monkeypatch.setattr("memframe.client.transport.MAX_ANSWER_BYTES", 500)
     with pytest.raises(mf.ProtocolError, match="in one answer"):
         mf.load_memories(access)

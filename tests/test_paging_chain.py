@@ -4,10 +4,10 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 
+from memframe.client.pagination import cursor_of, iter_pages
+from memframe.client.transport import AnswerTooLargeError
 from memframe.errors import ConfigError, InvalidError, ProtocolError, ServiceError
-from memframe.paging import cursor_of, iter_pages
 from memframe.secret import SecretBytes
-from memframe.transport import AnswerTooLargeError
 
 
 def page(cursor):

@@ -17,8 +17,7 @@ from matplotlib.figure import Figure
 from memframe import plot
 from memframe.errors import FrameError
 from memframe.frames import MEMORY_KINDS, FrameBuilder
-from memframe.plot.bins import FIRST, LAST, MAX_BINS, bin_times, length_edges
-from memframe.plot.lettering import label
+from memframe.plot.axes import FIRST, LAST, MAX_BINS, bin_times, label, length_edges
 from memframe.sample import load_sample
 
 ONE_PICTURE = [plot.timeline, plot.tags, plot.sources, plot.scores, plot.lengths]

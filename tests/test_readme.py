@@ -7,7 +7,7 @@ import pytest
 
 import memframe
 from memframe.cli import COMMANDS, main
-from memframe.cli.group import MAX_SENTENCE
+from memframe.cli.options import MAX_SENTENCE
 from memframe.sample import load_sample
 
 README = (Path(__file__).parents[1] / "README.md").read_text()

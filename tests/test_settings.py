@@ -13,8 +13,8 @@ from memframe.settings import (
     find_client_settings,
     find_oauth_settings,
     store_settings,
+    user_sources,
 )
-from memframe.sources import user_sources
 from tests.keyrings import LockedKeyring, MemoryKeyring
 
 HOME = "https://home.example.com/api/v1"

@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 import pytest
 
 import memframe as mf
+from memframe.display import card
 from memframe.secret import Secret
-from memframe.showing import card
 from memframe.wire import AccessRequest, Credentials
 from tests.canaries import found_in
 

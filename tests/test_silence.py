@@ -6,9 +6,10 @@ import ssl
 import pytest
 
 import memframe as mf
-from memframe import silence, wire
+from memframe import wire
+from memframe.client import connections
+from memframe.client.transport import Transport
 from memframe.secret import SecretBytes
-from memframe.transport import Transport
 from tests.faults import cut, lost
 from tests.strangers import USER_ID, at_once
 
@@ -42,7 +43,7 @@ def test_a_proxy_that_is_not_there_nothing_was_sent(monkeypatch):
 
 
 def test_no_connection_in_time_nothing_was_sent(monkeypatch):
-    monkeypatch.setattr(silence, "CONNECT_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(connections, "CONNECT_TIMEOUT_S", 0.05)
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
         address = full.getsockname()
         with socket.create_connection(address):  # its queue is full now
@@ -58,7 +59,7 @@ def test_broken_off_something_may_have_been_done(stranger, fault):
 
 
 def test_silent_something_may_have_been_done(monkeypatch):
-    monkeypatch.setattr(silence, "READ_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(connections, "READ_TIMEOUT_S", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         assert silent(f"http://127.0.0.1:{listening.getsockname()[1]}/").sent
 
@@ -66,7 +67,7 @@ def test_silent_something_may_have_been_done(monkeypatch):
 def test_broken_in_the_middle_of_tls_something_may_have_been_done():
     """The handshake is one such place, but the error is the same as later on: nobody can be certain."""
     for broken in (ssl.SSLEOFError("EOF in violation of protocol"), ssl.SSLError("bad record mac")):
-        assert silence.no_answer("https://example.com/", broken, repeats=False).sent
+        assert connections.no_answer("https://example.com/", broken, repeats=False).sent
 
 
 def test_a_token_that_could_not_be_had_is_not_a_write_that_was_sent(stranger):

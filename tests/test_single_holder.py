@@ -9,12 +9,12 @@ import threading
 import pytest
 
 import memframe as mf
-from memframe.single_holder import holding
+from memframe.files import holding
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from memframe.single_holder import holding
+from memframe.files import holding
 with holding(Path(sys.argv[1]), what="the run"):
     print("held", flush=True)
     time.sleep(60)

@@ -4,7 +4,7 @@ import pytest
 
 import memframe as mf
 from memframe import wire
-from memframe.transport import Transport
+from memframe.client.transport import Transport
 from tests.canaries import found_in
 from tests.faults import answered
 from tests.strangers import SECRETS

@@ -6,8 +6,8 @@ import stat
 import pytest
 
 import memframe as mf
+from memframe.keystore import KEY_FILE, KEYRING_ENTRY, DataKey, Vault, open_vault
 from memframe.secret import Secret
-from memframe.vault import KEY_FILE, KEYRING_ENTRY, DataKey, Vault, open_vault
 from tests.canaries import found_in, shown_by
 from tests.keyrings import LockedKeyring, MemoryKeyring
 

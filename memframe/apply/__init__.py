@@ -41,9 +41,9 @@ from memframe.apply.start import (
     refuse_repeated,
 )
 from memframe.errors import JournalError, PlanError, check_kind
+from memframe.files import expand_path
 from memframe.journal import KEPT_DAYS, Journal, Operation, Shelf, Standing
 from memframe.plan import Plan
-from memframe.private_file import expand_path
 from memframe.progress import Progress, ProgressOption
 from memframe.runtime import Runtime
 

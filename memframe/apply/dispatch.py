@@ -19,9 +19,9 @@ from memframe.apply.reconcile import Traces
 from memframe.apply.sender import Found, Sender
 from memframe.apply.signs import Seen
 from memframe.apply.verdicts import Move, after_answer, after_reading
+from memframe.client.retry import Pace
 from memframe.errors import JournalError, MemframeError, ProtocolError
 from memframe.journal import Operation, Standing
-from memframe.pacing import Pace
 from memframe.wire import MemoryBlob
 
 MAX_ATTEMPTS = 4

@@ -20,9 +20,9 @@ from memframe.apply.sender import Found, Sender
 from memframe.apply.signs import Seen
 from memframe.apply.start import refuse_rekeyed
 from memframe.apply.verify import Keep, read_back
+from memframe.client.retry import Pace
 from memframe.errors import AccessError, AuthError, MemframeError, StalePlanError
 from memframe.journal import Header, Operation
-from memframe.pacing import Pace
 
 
 @dataclass(frozen=True)

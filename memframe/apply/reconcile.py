@@ -13,10 +13,10 @@ import msgspec
 from msgspec.structs import replace
 
 from memframe.access import Access
-from memframe.answers import decoded
 from memframe.apply.books import Books
 from memframe.apply.matching import Matches, Sought, match
 from memframe.apply.verdicts import after_reading
+from memframe.client.responses import decoded
 from memframe.current import Stored, digest_of, iter_stored, read_stored
 from memframe.errors import MemframeError
 from memframe.journal import WRITTEN, Operation, Standing

@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from memframe.apply.outcome import Outcome
 from memframe.apply.table import html_of
+from memframe.display import printable
 from memframe.errors import IncompleteRunError, MemframeError, StalePlanError
 from memframe.plan.wording import listed
-from memframe.showing import printable
 
 COLUMNS: Mapping[str, str] = {
     "row": "object",

@@ -10,11 +10,11 @@ import msgspec
 from memframe import wire
 from memframe.access import Access
 from memframe.apply.signs import Seen, seen_in, seen_in_error
+from memframe.client.transport import JSON_BODY
 from memframe.current import Stored, read_one
 from memframe.errors import MemframeError
 from memframe.journal import Operation
 from memframe.secret import Secret, SecretBytes
-from memframe.transport import JSON_BODY
 
 ENDPOINTS = {"create": wire.CREATE_MEMORY, "patch": wire.UPDATE_MEMORY, "delete": wire.DELETE_MEMORY}
 

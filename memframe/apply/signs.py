@@ -11,8 +11,9 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from memframe.answers import Answer, decoded, same_id
 from memframe.change import Action
+from memframe.client.responses import Answer, decoded, same_id
+from memframe.client.retry import retry_after_s
 from memframe.errors import (
     AccessError,
     AuthError,
@@ -22,7 +23,6 @@ from memframe.errors import (
     RateLimitError,
     ServiceError,
 )
-from memframe.retries import retry_after_s
 from memframe.wire import Deleted, MemoryBlobResponse
 
 Sign = Literal[

@@ -15,17 +15,17 @@ import msgspec
 
 from memframe.access import Access
 from memframe.address import same_service
-from memframe.answers import same_id
 from memframe.change import Change
+from memframe.client.responses import same_id
+from memframe.client.validation import refuse_unsendable
 from memframe.current import Stored, iter_stored, read_stored
+from memframe.display import number_of
 from memframe.envelope import Envelope
 from memframe.errors import ConfigError, JournalError, PlanError, StalePlanError
-from memframe.filters import refuse_unsendable
 from memframe.journal import Draft, Header, Journal, Note, Shelf
+from memframe.keystore import Vault
 from memframe.plan import Plan
 from memframe.plan.wording import counted, listed, name_of, undo_note
-from memframe.showing import number_of
-from memframe.vault import Vault
 
 MAX_WORKERS = 16
 

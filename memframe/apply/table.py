@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 
 from memframe.apply.outcome import Outcome
-from memframe.showing import NO_FORMULAS
+from memframe.display import NO_FORMULAS
 
 MAX_SHOWN = 20
 

@@ -30,16 +30,12 @@ import pyarrow as pa
 
 from memframe.access import Access
 from memframe.archive import parquet, places
-from memframe.archive.changes import Changes
-from memframe.archive.key import Key
 from memframe.archive.places import check_target, format_of, is_folder, naming, part_name
-from memframe.archive.reading import Reader
-from memframe.archive.refresh import refresh_archive
-from memframe.archive.sealing import Plain, Sealed
-from memframe.archive.stream import tables_of_access
+from memframe.archive.refresh import Changes, refresh_archive
+from memframe.archive.sealing import Key, Plain, Reader, Sealed, tables_of_access
 from memframe.archive.table import frame_of, table_of
 from memframe.errors import FrameError, check_kind
-from memframe.private_file import expand_path, filling_privately
+from memframe.files import expand_path, filling_privately
 from memframe.progress import ProgressOption
 from memframe.secret import closed
 

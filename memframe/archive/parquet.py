@@ -10,8 +10,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from memframe.archive.header import HEADER, Header, header_in
-from memframe.archive.table import PANDAS, ArchiveFormat, Level, cast_column
+from memframe.archive.table import HEADER, PANDAS, ArchiveFormat, Header, Level, cast_column, header_in
 from memframe.errors import FrameError, MemframeError
 
 GROUP_ROWS = 10_000

@@ -14,6 +14,12 @@ header and over every cell of every column, those in the open included; the fold
 the codes of its files, in `SEAL_FILE`. Reading with the key verifies the columns that are read, so that a cell,
 row or file that was changed, moved, added or dropped is an error. Reading without the key, as other programs
 do, verifies nothing.
+
+The key to a sealed archive, in every form in which a caller may have it.
+
+Files of an archive to tables: columns checked, and opened where they are sealed.
+
+Service to archive: all memories of a user as tables of a page each, never all of them at once.
 """
 
 from __future__ import annotations
@@ -21,10 +27,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -34,18 +40,119 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from memframe.access import Access
 from memframe.archive import parquet
-from memframe.archive.header import HEADER, Header, Mac, Seal, mac_in, with_header, with_mac
-from memframe.archive.key import Key, Keys, keys_for
-from memframe.archive.places import SEAL_FILE, format_of, parts_of
-from memframe.archive.stream import STORED
-from memframe.archive.table import ARCHIVE_SCHEMA
-from memframe.envelope import Envelope
-from memframe.envelope.formats import OWN
-from memframe.errors import SealError
+from memframe.archive.places import SEAL_FILE, format_of, is_folder, parts_of
+from memframe.archive.table import (
+    ARCHIVE_SCHEMA,
+    HEADER,
+    Header,
+    Level,
+    Mac,
+    Seal,
+    mac_in,
+    table_of_page,
+    with_header,
+    with_mac,
+)
+from memframe.client.responses import same_id
+from memframe.client.validation import memory_query
+from memframe.display import number_of
+from memframe.envelope import Codec, Envelope
+from memframe.envelope.detect import OWN
+from memframe.errors import FrameError, SealError
+from memframe.files import writing_privately
 from memframe.frames import NAMES, TEXT
-from memframe.private_file import writing_privately
-from memframe.secret import Secret
-from memframe.showing import number_of
+from memframe.listing import Listing
+from memframe.progress import Progress, ProgressOption
+from memframe.secret import Secret, as_secret
+from memframe.wire import Credentials
+
+Key = str | Secret | Credentials | Access | Mapping[int, str | Secret]
+"""The ``encryption_key`` itself, what holds it, or several by their ``key_version``."""
+
+
+class Keys(NamedTuple):
+    """What a caller's key comes to for one archive.
+
+    Attributes
+    ----------
+    key : Secret
+        Of the version that the archive is sealed with.
+    others : dict of int to Secret
+        Other versions, newest first.
+    codec : Codec or None
+        Of the access that was given.
+    """
+
+    key: Secret
+    others: Mapping[int, Secret] = {}
+    codec: Codec | None = None
+
+
+def keys_for(where: object, header: Header, key: Key | None) -> Keys:
+    """The key that opens an archive.
+
+    Raises
+    ------
+    SealError
+        There is none, or it is of another user or version; the message says which is needed.
+    """
+    seal = header.seal
+    assert seal is not None  # noqa: S101 - for the type checker: only sealed archives are opened
+    if key is None:
+        raise SealError(
+            f"{_described(where, header, seal)}: pass key=, the Access to that user or its encryption_key."
+        )
+    if isinstance(key, Access):
+        found = key.envelope.content_format
+        codec = None if isinstance(found, str | Sequence) else found
+        return Keys(_check_key(where, header, seal, key.credentials), codec=codec)
+    if isinstance(key, Credentials):
+        return Keys(_check_key(where, header, seal, key))
+    if isinstance(key, Mapping):
+        return _among(where, header, seal, key)
+    return Keys(as_secret(key))
+
+
+def _described(where: object, header: Header, seal: Seal) -> str:
+    return f"{where} is sealed with key_version {seal.key_version} of user {header.user_id}"
+
+
+def _check_key(where: object, header: Header, seal: Seal, credentials: Credentials) -> Secret:
+    if not same_id(credentials.user_id, header.user_id):
+        raise SealError(
+            f"{_described(where, header, seal)}, and this is a key of user {credentials.user_id}: pass one of theirs."
+        )
+    if credentials.key_version != seal.key_version:
+        raise SealError(
+            f"{_described(where, header, seal)}, and these credentials hold key_version {credentials.key_version}: "
+            f"pass the older key as key={{{seal.key_version}: ...}}, or export the archive again."
+        )
+    return credentials.encryption_key
+
+
+def _among(where: object, header: Header, seal: Seal, keys: Mapping[int, str | Secret]) -> Keys:
+    closed = {version: as_secret(key) for version, key in sorted(keys.items(), reverse=True)}
+    if seal.key_version not in closed:
+        held = ", ".join(map(str, closed)) or "none"
+        raise SealError(
+            f"{_described(where, header, seal)}, and of the versions given ({held}) none is that one."
+        )
+    return Keys(closed.pop(seal.key_version), closed)
+
+
+STORED = "stored"
+"""Column with the content as the service stores it, beside those of a memory."""
+
+
+def tables_of_access(access: Access, *, progress: ProgressOption = False) -> Iterator[pa.Table]:
+    """The columns of `load_memories`, and `STORED`. Damaged rows are marked as there; no baselines are kept."""
+    listing = Listing(access, "mark")
+    names = [*ARCHIVE_SCHEMA, STORED]
+    with Progress(progress, text="memories") as bar:
+        for columns in listing.pages(memory_query(access.user_id), limit=None, page_size="auto"):
+            yield table_of_page(columns, names)
+            bar.step(len(columns["id"]))
+
 
 AS_STORED = "as-stored:"
 """Stands before content that was sealed for the archive, as it came."""
@@ -405,3 +512,102 @@ def _each_name(column: pa.ChunkedArray, change: Callable[[_Cells], Sequence[str 
     lengths = pc.list_value_length(column).fill_null(0).to_pylist()
     values = TEXT.chunk(change(list(names))).cast(NAMES.arrow.value_type)
     return pa.ListArray.from_arrays(pa.array(accumulate(lengths, initial=0), pa.int32()), values)
+
+
+class Reader:
+    """Reads the files of one archive.
+
+    Parameters
+    ----------
+    path : Path
+        A file, or the folder of a Parquet dataset.
+    key : Key, optional
+        Needed where the archive is sealed, as soon as a sealed column is read. With it the archive is verified.
+    """
+
+    def __init__(self, path: Path, key: Key | None = None) -> None:
+        self.parts = parts_of(path)
+        self._path = path
+        self._key = key
+        self._opener: tuple[Header, Opener] | None = None
+
+    def header(self) -> Header | None:
+        """Whose memories these are, and how they are sealed, as the first file says it."""
+        return format_of(self.parts[0]).header(self.parts[0])
+
+    def is_sealed(self) -> bool:
+        """Tell whether the archive says that it is sealed."""
+        header = self.header()
+        return header is not None and header.seal is not None
+
+    def labels(self) -> Sequence[Level]:
+        """Return the index of the frame that pandas wrote to a file; files of a dataset have none together."""
+        return format_of(self.parts[0]).labels(self.parts[0]) if len(self.parts) == 1 else ()
+
+    def tables(
+        self, columns: Sequence[str] | None = None, labels: Iterable[Level] = ()
+    ) -> Iterator[pa.Table]:
+        """All rows, file after file, in tables of the columns that were asked for, or of all, and of labels."""
+        for part in self.parts:
+            yield from self.tables_of_part(part, columns, labels)
+
+    def tables_of_part(
+        self, part: Path, columns: Sequence[str] | None = None, labels: Iterable[Level] = ()
+    ) -> Iterator[pa.Table]:
+        """The rows of one file."""
+        found = format_of(part)
+        fields = [level.field for level in labels if level.field is not None]
+        wanted = [*dict.fromkeys([*_check_columns(part, found.names(part), columns), *fields])]
+        needed = [*dict.fromkeys([*wanted, *_needed(wanted)])]
+        header = found.header(part)
+        if header is None or header.seal is None:
+            yield from found.read(part, wanted)
+        elif self._key is None and SEALED.isdisjoint(needed):
+            yield from found.read(part, wanted)  # in the open, and not verified
+        else:
+            opener = self._opener_for(header)
+            for table in opener.checked(part, found.read(part, needed)):
+                yield opener.opened(table).select(wanted)
+
+    def require_sealed(self) -> None:
+        """Refuse files that are not sealed: whoever has a key expects that nobody else wrote what it opens."""
+        for part in self.parts:
+            header = format_of(part).header(part)
+            if header is None or header.seal is None:
+                raise SealError(
+                    f"{part} is not sealed, and key= was given: leave key out to read it as it is, unless it should "
+                    "be sealed; then somebody has exchanged it."
+                )
+
+    def _opener_for(self, header: Header) -> Opener:
+        """One for all files that were sealed together: it learns from each how the content is stored."""
+        if self._opener is None:
+            opener = Opener(self._path, header, self._key)
+            if is_folder(self._path):
+                opener.check_folder(self._path, self.parts)
+            self._opener = header, opener
+        if self._opener[0] != header:
+            raise SealError(f"The files in {self._path} were not sealed together: export the archive again.")
+        return self._opener[1]
+
+
+def _needed(wanted: Iterable[str]) -> list[str]:
+    """Why content is missing is found out by opening it."""
+    return ["content"] if "content_error" in wanted else []
+
+
+def _check_columns(path: Path, names: Sequence[str], columns: Sequence[str] | None) -> list[str]:
+    """The columns to read; by default those of a memory, then the others of the file."""
+    wanted = [*ARCHIVE_SCHEMA] if columns is None else list(columns)
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise FrameError(
+            f"{path} has no column {', '.join(missing)}: "
+            + (
+                "it is no archive of memories; choose with columns=, or read it with pandas. Was id the index "
+                "of the frame, write frame.reset_index()."
+                if columns is None
+                else f"it has {', '.join(names)}."
+            )
+        )
+    return wanted + [name for name in names if columns is None and name not in ARCHIVE_SCHEMA]

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from os import PathLike
 
 import msgspec
 import numpy as np
 import pandas as pd
 
+from memframe.audit.candidates import Embed, find_candidates
 from memframe.audit.comparison import Comparison, compare_findings
+from memframe.audit.completed import with_all_columns
 from memframe.audit.findings import CHECKS, SEVERITIES, Check, are_figures, findings_frame, joined
+from memframe.audit.judge import Judgement, no_judgement
 from memframe.audit.saved import SavedAudit, read_findings, records_of, writing
 from memframe.audit.withholding import labels_of
+from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError, check_kind
-from memframe.private_file import expand_path
-from memframe.report.brief import brief_html
-from memframe.report.verdict import Count, counts_of, details, headline, proposals, worst_of
-from memframe.showing import number_of
+from memframe.files import expand_path
+from memframe.report.summary import Count, brief_html, counts_of, details, headline, proposals, worst_of
 
 MAX_SHOWN = 20
 """Findings of a check that a report lists; the others it counts."""
@@ -44,6 +46,10 @@ class Audit:
         What such a row counts, one row a memory.
     made_at : datetime or None
         As of when; what "past" means for `stale`.
+    judgement : Judgement
+        What became of the questions to a judge, if there was one.
+    embed : callable or None
+        Vectors of texts, for `candidates`.
 
     Examples
     --------
@@ -66,6 +72,8 @@ class Audit:
     not_checked: tuple[str, ...]
     counted: pd.DataFrame = field(default_factory=partial(findings_frame, id=[]))
     made_at: datetime | None = None
+    judgement: Judgement = field(default_factory=no_judgement)
+    embed: Embed | None = None
 
     def __repr__(self) -> str:
         found = ", ".join(f"{n:,} {name}" for name, n in worst_of(self.by_memory).items())
@@ -80,6 +88,27 @@ class Audit:
         pairs = zip(self.counted["check"], self.counted["kind"], strict=True)
         each = self.counted[np.array([pair in kinds for pair in pairs], bool)]
         return joined([self.findings[self.findings["id"].notna()], each[each["id"].notna()]])
+
+    @cached_property
+    def candidates(self) -> pd.DataFrame:
+        """Older memories that are most similar to each newer one, of which a person or a judge can tell what holds.
+
+        Columns ``newer older rank score cue``; made when they are first asked for.
+        """
+        return find_candidates(with_all_columns(self.memories), embed=self.embed)
+
+    @property
+    def judged(self) -> pd.DataFrame:
+        """Verdicts of the judge: ``question newer older verdict reason confidence model cached``, one row each.
+
+        A question without an answer has no verdict.
+        """
+        return self.judgement.judged
+
+    @property
+    def by_judge(self) -> list[str]:
+        """Say what a judge was asked, and how far its answers are to be believed; nothing where there was none."""
+        return list(self.judgement.sentences()) if self.judgement.model else []
 
     @property
     def counts(self) -> list[Count]:
@@ -183,6 +212,8 @@ class Audit:
             not_checked=list(self.not_checked),
             summary=records_of(self.summary),
             findings=records_of(self.findings),
+            by_judge=self.by_judge,
+            judged=records_of(self.judged),
         )
         return msgspec.json.encode(saved)
 

@@ -11,10 +11,12 @@ import numpy as np
 import pandas as pd
 
 from memframe.audit.audited import Audit
+from memframe.audit.candidates import Embed, find_candidates
 from memframe.audit.changed_value import find_changed_values
 from memframe.audit.completed import with_all_columns
 from memframe.audit.exact_duplicate import find_exact_duplicates
 from memframe.audit.findings import CHECKS, SEVERITIES, Check, joined, split_figures
+from memframe.audit.judge import JUDGE_LIMIT, JudgeFunction, apply_judgement, ask_judge, no_judgement
 from memframe.audit.junk import find_junk
 from memframe.audit.likeness.similar import Relations, similar_pairs
 from memframe.audit.missing import find_missing
@@ -30,9 +32,9 @@ from memframe.audit.superseded import superseded_among
 from memframe.audit.tags import find_tags
 from memframe.audit.texts import MAX_CHARACTERS, TEXT_FIELDS, are_too_long
 from memframe.audit.withholding import LOOKING, withhold
-from memframe.collector import collector_paused
+from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError, check_kind
-from memframe.showing import number_of
+from memframe.frames import collector_paused
 
 Workers = Literal["auto", 1, 2]
 """In how many processes an audit runs."""
@@ -45,8 +47,11 @@ def audit_memories(
     checks: Iterable[Check] | Mapping[Check, CheckFunction] | None = None,
     now: datetime | None = None,
     workers: Workers = "auto",
+    judge: JudgeFunction | None = None,
+    judge_limit: int = JUDGE_LIMIT,
+    embed: Embed | None = None,
 ) -> Audit:
-    """Find what is wrong with memories; nothing is changed, and nothing leaves this machine.
+    """Find what is wrong with memories; nothing is changed, and nothing leaves this machine but by a ``judge``.
 
     Parameters
     ----------
@@ -64,6 +69,13 @@ def audit_memories(
         pairs, and what is left then is shared; what is found is the same. "auto" takes two from 5,000 memories on,
         where there are two processors and this is no daemonic process. Functions of your own always run here. Memories
         travel through a pipe, and are never written to a disk.
+    judge : callable, optional
+        Is asked what rules cannot know: a function from a list of `memframe.audit.judge.Question` to a list of
+        `memframe.audit.judge.Answer`, or a `memframe.ChatJudge`. Texts are masked before. It deletes nothing.
+    judge_limit : int
+        Questions that it is asked at most, the most promising first.
+    embed : callable, optional
+        Texts to vectors, by which candidates are found as well; it gets the texts unmasked.
 
     Returns
     -------
@@ -95,7 +107,14 @@ def audit_memories(
             else made(functions, memories)
         )
     known = [check for check, find in LOOKING.items() if functions.get(check) is find]
-    findings = withhold(_without_closed(joined(parts.values()), memories), memories, known=known)
+    findings = _without_closed(joined(parts.values()), memories)
+    judgement = no_judgement()
+    if judge is not None:
+        whole = with_all_columns(memories)
+        candidates = find_candidates(whole, embed=embed)
+        judgement = ask_judge(judge, whole, findings, candidates, limit=judge_limit)
+        findings = apply_judgement(findings, judgement)
+    findings = withhold(findings, memories, known=known)
     findings, counted = split_figures(findings, len(memories))
     return Audit(
         memories=memories,
@@ -104,6 +123,8 @@ def audit_memories(
         not_checked=tuple(_not_checked(memories, parts)),
         counted=counted,
         made_at=moment,
+        judgement=judgement,
+        embed=embed,
     )
 
 

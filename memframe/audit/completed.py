@@ -6,8 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from memframe.columns import times
-from memframe.frames import MEMORY_KINDS, FrameBuilder
+from memframe.frames import MEMORY_KINDS, FrameBuilder, times
 
 _TIMES, _NAMES = ("created_at", "updated_at"), ("tags", "tag_ids")
 

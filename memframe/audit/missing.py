@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from memframe.audit.findings import Severity, findings_frame, joined
-from memframe.columns import name_cells, texts
+from memframe.frames import name_cells, texts
 
 _SEVERITIES: dict[str, Severity] = {
     "content": "medium",

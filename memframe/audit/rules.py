@@ -49,7 +49,8 @@ class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=T
     @cached_property
     def regex(self) -> re.Pattern[str]:
         """The pattern, compiled."""
-        patterns = (self.pattern,) if isinstance(self.pattern, str) else self.pattern
+        words = (rf"\b{one_of(self.words)}\b",) if self.words else ()
+        patterns = words or ((self.pattern,) if isinstance(self.pattern, str) else self.pattern)
         case = re.NOFLAG if self.exact_case else re.IGNORECASE
         return re.compile("|".join(patterns), case | re.MULTILINE)
 
@@ -209,7 +210,7 @@ def _expand(rule: Rule, fragments: Mapping[str, str], table: str) -> Rule:
     if bool(rule.pattern) == bool(rule.words):
         raise ValueError(f"rules/{table}.toml: a rule of {rule.group!r} needs either a pattern or words")
     if rule.words:
-        return msgspec.structs.replace(rule, pattern=rf"\b{one_of(_fill(rule.words, fragments, table))}\b")
+        return msgspec.structs.replace(rule, words=_fill(rule.words, fragments, table))
     patterns = (rule.pattern,) if isinstance(rule.pattern, str) else rule.pattern
     filled = tuple(_fill(_LINE_END.sub("", pattern), fragments, table) for pattern in patterns)
     return msgspec.structs.replace(rule, pattern=filled)
@@ -288,7 +289,7 @@ def prefilter_of(*patterns: re.Pattern[str]) -> str:
     [True, True, False]
     """
     some = dict.fromkeys(map(_translate, patterns))
-    is_any_case = any(pattern.flags & re.IGNORECASE for pattern in patterns)
+    is_any_case = any(pattern.flags & re.IGNORECASE or "(?i" in pattern.pattern for pattern in patterns)
     return "|".join([_ODD_LETTERS] * is_any_case + [*some])
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from memframe.audit.findings import DTYPES, findings_frame
 from memframe.errors import FrameError
-from memframe.private_file import writing_privately
+from memframe.files import writing_privately
 
 FORMAT = "memframe-audit/1"
 
@@ -27,6 +27,8 @@ class SavedAudit(Struct, kw_only=True):
     not_checked: list[str]
     summary: list[dict[str, Any]]
     findings: list[dict[str, Any]]
+    by_judge: list[str] = []
+    judged: list[dict[str, Any]] = []
 
 
 def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:

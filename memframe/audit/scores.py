@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from memframe.audit.findings import findings_frame, joined
-from memframe.columns import numbers, texts
+from memframe.frames import numbers, texts
 
 HIGHEST = 5.0
 """Of the scale from 1 to 5 that the specification allows beside that from 0 to 1."""

@@ -11,8 +11,8 @@ import pandas as pd
 from memframe.audit.findings import findings_frame, joined
 from memframe.audit.masks import masked
 from memframe.audit.texts import texts_with
-from memframe.columns import texts
 from memframe.envelope.detect import looks_sealed
+from memframe.frames import texts
 
 _CAUSES = (
     ("key_version", re.compile(r"key_version")),

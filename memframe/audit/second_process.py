@@ -25,7 +25,7 @@ from typing import IO, Any, cast
 import pandas as pd
 
 from memframe.audit.findings import Check
-from memframe.collector import collector_paused
+from memframe.frames import collector_paused
 
 CheckFunction = Callable[[pd.DataFrame], pd.DataFrame]
 """Memories to findings."""

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import pandas as pd
 
 from memframe.audit.findings import Proposal, Severity, findings_frame, joined
-from memframe.columns import name_cells
-from memframe.showing import number_of
+from memframe.display import number_of
+from memframe.frames import name_cells
 
 MIN_LETTERS = 6
 """Of names in which one letter more, less or other may be a slip; in shorter ones it makes another word."""

@@ -13,8 +13,8 @@ from memframe.cleanup.changes import Writer
 from memframe.cleanup.drafting import draft_of
 from memframe.cleanup.renewal import audit_again
 from memframe.cleanup.rows import Rows
-from memframe.collector import collector_paused
 from memframe.errors import ConfigError, PlanError, check_kind
+from memframe.frames import collector_paused
 from memframe.plan import Plan, plan_of
 from memframe.plan.conflicts import Conflicts, OnConflict
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import pandas as pd
 
 from memframe.audit.findings import CHECKS, PROPOSALS, Check, Proposal
-from memframe.audit.junk.signs import ACTIONS
+from memframe.audit.junk import ACTIONS
+from memframe.display import number_of
 from memframe.errors import ConfigError, PlanError
-from memframe.showing import number_of
 
 Actions = Iterable[str] | Mapping[str, str] | None
 

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from memframe.change import FIELDS, Change, Value, same_value
 from memframe.cleanup.asked import PLANNED
 from memframe.cleanup.drafting import COPYING, HOLDING, Draft
+from memframe.display import number_of
 from memframe.plan.deletes import delete_of
 from memframe.plan.wording import listed, name_of
-from memframe.showing import number_of
 
 _ENDING = frozenset({"delete", "merge"})
 

@@ -17,8 +17,8 @@ from memframe.audit.findings import Check
 from memframe.audit.saved import findings_of, read_audit
 from memframe.audit.tags import names_in
 from memframe.cleanup.asked import PLANNED
+from memframe.files import expand_path
 from memframe.load import load_memories, load_tags
-from memframe.private_file import expand_path
 
 _RELATING = frozenset({"exact_duplicate", "near_duplicate"})
 """Checks whose evidence counts what is around, which does not make it another finding."""

@@ -9,8 +9,8 @@ import pandas as pd
 from msgspec import Struct
 
 from memframe.access import Access
-from memframe.answers import same_id
 from memframe.change import FIELDS, Label, Value, same_value
+from memframe.client.responses import same_id
 from memframe.current import Stored, read_stored
 from memframe.errors import PlanError
 from memframe.plan.cells import cells_of, read_cell

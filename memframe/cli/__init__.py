@@ -13,25 +13,25 @@ from typing import Any
 
 import click
 
-from memframe.cli.group import Group
+from memframe.cli.options import Group
 from memframe.errors import AccessError, AuthError, ConfigError, MemframeError, StalePlanError
 
 COMMANDS = {
     "demo": "memframe.cli.demo:take_tour",
-    "login": "memframe.cli.login:log_in",
-    "request": "memframe.cli.request:access_requests",
-    "export": "memframe.cli.export:export_all",
-    "plan": "memframe.cli.planning:plan_edits",
-    "apply": "memframe.cli.running:carry_out",
-    "resume": "memframe.cli.running:go_on",
-    "undo": "memframe.cli.planning:plan_back",
-    "reseal": "memframe.cli.resealing:plan_newest_seal",
-    "runs": "memframe.cli.running:show_runs",
+    "login": "memframe.cli.connect:log_in",
+    "request": "memframe.cli.connect:access_requests",
+    "export": "memframe.cli.read:export_all",
+    "plan": "memframe.cli.write:plan_edits",
+    "apply": "memframe.cli.write:carry_out",
+    "resume": "memframe.cli.write:go_on",
+    "undo": "memframe.cli.write:plan_back",
+    "reseal": "memframe.cli.write:plan_newest_seal",
+    "runs": "memframe.cli.write:show_runs",
     "fleet": "memframe.cli.fleet:on_every_user",
-    "audit": "memframe.cli.audit:audit_all",
-    "report": "memframe.cli.audit:report_all",
+    "audit": "memframe.cli.read:audit_all",
+    "report": "memframe.cli.read:report_all",
     "serve": "memframe.cli.serve:run_service",
-    "service": "memframe.cli.accounts:service",
+    "service": "memframe.cli.serve:service",
 }
 """Each command, and the module and name that are loaded once it is asked for."""
 

@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from memframe.cli.group import LocalPath
+from memframe.cli.options import LocalPath
 from memframe.demo import run_demo
-from memframe.demo.telling import Telling
+from memframe.demo.tour import Telling
 
 
 @click.command("demo")

@@ -12,13 +12,11 @@ import click
 import pandas as pd
 
 from memframe.audit.findings import SEVERITIES
-from memframe.cli.group import Group, LocalPath
-from memframe.cli.opening import as_json
-from memframe.client import Client
-from memframe.connecting import connect
+from memframe.cli.options import Group, LocalPath, as_json
+from memframe.client import Client, connect
+from memframe.display import number_of, printable
 from memframe.fleet import FleetFolder, audit_fleet, export_fleet
-from memframe.fleet.runs import dask_client_at
-from memframe.showing import number_of, printable
+from memframe.fleet.run import dask_client_at
 
 SOME_FAILED, FOUND = 1, 6
 """Exit codes: a user failed; the audit found what it was told to fail on."""

@@ -1,24 +1,106 @@
-"""`memframe serve`: run the Memory Access Service."""
+"""Which service is meant: the options that `serve` and all commands of `service` have in common.
+
+How the service's commands show what they did: to people in words, to scripts as one line of JSON.
+
+`memframe serve`: run the Memory Access Service.
+
+`memframe service`: look after the accounts of a service, also while it serves.
+"""
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import wraps
 from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
 
 import click
+import platformdirs
+from msgspec.structs import asdict
 
 from memframe.address import is_loopback
-from memframe.cli.place import at_a_place
-from memframe.cli.showing import as_json, secrets_of, show_secrets
+from memframe.cli.options import Group, LocalPath
+from memframe.display import number_of, printable
 from memframe.errors import ConfigError, ConflictError
+from memframe.secret import Secret
 from memframe.service import rules
 from memframe.service.app import AppMaker
-from memframe.service.deployment import FIRST_DEVELOPER, Addresses, Deployment, Place
+from memframe.service.backup import back_up
+from memframe.service.deployment import FIRST_DEVELOPER, Addresses, Deployment, NewDeveloper, Place
 from memframe.service.logs import log_as_json
+from memframe.service.rotation import rotate_key, rotate_master_key
 from memframe.service.server import listen, serve_with, url_of
+from memframe.service.store import User
+from memframe.service.times import instant_text
+
+Command = Callable[..., None]
+
+
+@contextmanager
+def opened(place: Place) -> Iterator[Deployment]:
+    """The service for the length of a command; errors of the database are named."""
+    with closing(place.open()) as deployment, deployment.store.naming_errors():
+        yield deployment
+
+
+def at_a_place(command: Command) -> Command:
+    """Gives a command the options that say where the data is, as one argument ``place``."""
+
+    @click.option(
+        "--data",
+        "folder",
+        type=LocalPath(file_okay=False),
+        default=lambda: platformdirs.user_data_path("memframe") / "service",
+        help="Folder of the database and the master key; by default in your own data folder.",
+    )
+    @click.option(
+        "--database",
+        metavar="URL",
+        envvar="MEMFRAME_DATABASE",
+        show_envvar=True,
+        help="Another database, as a SQLAlchemy address: postgresql://memframe@db.example/memframe.",
+    )
+    @click.option(
+        "--master-key-file",
+        "key_file",
+        type=LocalPath(dir_okay=False),
+        help="The master key, if it is not in the data folder.",
+    )
+    @wraps(command)
+    def with_place(folder: Path, database: str | None, key_file: Path | None, **others: Any) -> None:
+        command(place=Place(folder, database, key_file), **others)
+
+    return with_place
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="One line of JSON, for scripts.")
+
+
+def show(told: Any, words: str, *, as_json: bool) -> None:
+    """Print something as JSON, or the words for it."""
+    click.echo(json.dumps(told) if as_json else words)
+
+
+def secrets_of(developer: NewDeveloper) -> dict[str, str]:
+    """What a developer is told once."""
+    return {
+        "api_key": developer.api_key.reveal(),
+        "client_id": developer.client_id,
+        "client_secret": developer.client_secret.reveal(),
+    }
+
+
+def show_secrets(told: dict[str, str], *, as_json: bool) -> None:
+    """Print names and values; where secrets are among them, say that they come this once."""
+    show(told, "\n".join(f"{name:<14} {value}" for name, value in told.items()), as_json=as_json)
+    if told.keys() & {"api_key", "client_secret"} and not as_json:
+        click.echo("These secrets are shown only now; keep them.", err=True)
+
 
 DEFAULT_PORT = 8765
 
@@ -126,3 +208,286 @@ def _shown_at_start(deployment: Deployment, addresses: Addresses) -> dict[str, s
         return shown | secrets_of(deployment.add_developer(FIRST_DEVELOPER, only_first=True))
     except ConflictError:  # it was made at an earlier start, or by one at the same moment
         return shown
+
+
+password_stdin = click.option(
+    "--password-stdin",
+    is_flag=True,
+    help="Read the password as one line of standard input, as is done wherever that is no terminal.",
+)
+enabling = click.option("--enable", is_flag=True, help="The other way round.")
+
+
+@click.group(cls=Group)
+@click.option("--log-json", is_flag=True, help="Log security events to standard error, as lines of JSON.")
+def service(log_json: bool) -> None:
+    """Look after the accounts of a service, also while it runs.
+
+    \b
+    Example:
+        memframe service list
+    """
+    if log_json:
+        log_as_json()
+
+
+@service.command("add-developer")
+@click.argument("name")
+@click.option(
+    "--redirect-uri",
+    "redirect_uris",
+    metavar="URI",
+    required=True,
+    multiple=True,
+    help="Where users are sent back to after they consented; may be given several times.",
+)
+@at_a_place
+@as_json
+def add_developer(name: str, redirect_uris: tuple[str, ...], place: Place, as_json: bool) -> None:
+    """Add an application; its secrets are printed this once.
+
+    \b
+    Example:
+        memframe service add-developer "Notes" --redirect-uri https://notes.example.org/callback
+    """
+    with opened(place) as deployment:
+        show_secrets(secrets_of(deployment.add_developer(name, *redirect_uris)), as_json=as_json)
+
+
+@service.command("add-user")
+@click.argument("email")
+@password_stdin
+@at_a_place
+@as_json
+def add_user(email: str, password_stdin: bool, place: Place, as_json: bool) -> None:
+    """Add a person who can sign in at the dashboard; prints the user_id.
+
+    The dashboard asks the person to change the password, without insisting.
+
+    \b
+    Example:
+        memframe service add-user ada@example.org --password-stdin < password.txt
+    """
+    with opened(place) as deployment:
+        password = _password(from_stdin=password_stdin)
+        user_id = deployment.add_user(email, password, of_operator=True)
+    show({"user_id": user_id}, user_id, as_json=as_json)
+
+
+@service.command("reset-password")
+@click.argument("email")
+@password_stdin
+@at_a_place
+@as_json
+def reset_password(email: str, password_stdin: bool, place: Place, as_json: bool) -> None:
+    """Give a person another password; whoever is signed in with the old one no longer is.
+
+    The dashboard asks the person to change it, without insisting.
+
+    \b
+    Example:
+        memframe service reset-password ada@example.org --password-stdin < password.txt
+    """
+    with opened(place) as deployment:
+        user_id = deployment.user_id(email)
+        deployment.reset_password(user_id, _password(from_stdin=password_stdin))
+    show({"user_id": user_id}, f"{email} has a new password and is signed out everywhere", as_json=as_json)
+
+
+@service.command("rotate-key")
+@click.argument("email")
+@at_a_place
+@as_json
+def rotate_user_key(email: str, place: Place, as_json: bool) -> None:
+    """Give a user a new encryption key, and seal the stored content again with it.
+
+    From then on credentials give the new key and its version. What applications send sealed with the old
+    one is refused (409, key_version_changed), until they have fetched the credentials again.
+
+    \b
+    Example:
+        memframe service rotate-key ada@example.org
+    """
+    with opened(place) as deployment:
+        rotation = rotate_key(deployment, deployment.user_id(email))
+    sealed = f"key_version {rotation.key_version}: {number_of(rotation.n_sealed, 'memory', 'memories')} sealed again"
+    show(asdict(rotation), sealed, as_json=as_json)
+    if rotation.n_unreadable:
+        unreadable = number_of(rotation.n_unreadable, "memory", "memories")
+        click.echo(f"{unreadable} did not open with the old key, and stayed as stored", err=True)
+
+
+@service.command("rotate-master-key")
+@at_a_place
+@as_json
+def rotate_service_key(place: Place, as_json: bool) -> None:
+    """Replace the master key, while the service is stopped, and wrap the keys of all users with the new one.
+
+    Nothing that applications hold changes, but that they fetch a new token. The old key file stays beside the
+    new one as *.old, for backups that were made before. Where the service runs on several machines, copy the
+    new file to the others. Broken off, it has either not happened, or is completed by the next start.
+
+    A thief of the old key who has a copy of the database, too, knows the keys of users: replace those with
+    `memframe service rotate-key`.
+
+    \b
+    Example:
+        memframe service rotate-master-key
+    """
+    with opened(place) as deployment:
+        n_keys = rotate_master_key(deployment, place.master_key_file)
+    words = f"{place.master_key_file} is new: {number_of(n_keys, 'key', 'keys')} of users wrapped with it"
+    show({"n_keys": n_keys, "master_key_file": str(place.master_key_file)}, words, as_json=as_json)
+
+
+@service.command("rotate-api-key")
+@click.argument("developer")
+@at_a_place
+@as_json
+def rotate_api_key(developer: str, place: Place, as_json: bool) -> None:
+    """Replace the API key of an application, named by its id or client_id; the new one is printed this once.
+
+    The old key is refused from the next call on. A token that it was exchanged for is valid until it
+    expires, after an hour unless another lifetime was asked for: to lock a thief out at once, disable the
+    application until then.
+
+    \b
+    Example:
+        memframe service rotate-api-key mfc_0123456789abcdef0123456789abcdef
+    """
+    with opened(place) as deployment:
+        told = {"api_key": deployment.rotate_api_key(deployment.developer(developer).id).reveal()}
+    show_secrets(told, as_json=as_json)
+
+
+@service.command("rotate-client-secret")
+@click.argument("developer")
+@at_a_place
+@as_json
+def rotate_client_secret(developer: str, place: Place, as_json: bool) -> None:
+    """Replace the client secret of an application, named by its id or client_id; the new one is printed this once.
+
+    The old secret is refused from the next call on, also for refresh tokens, which stay valid with the new one.
+
+    \b
+    Example:
+        memframe service rotate-client-secret mfc_0123456789abcdef0123456789abcdef
+    """
+    with opened(place) as deployment:
+        told = {"client_secret": deployment.rotate_client_secret(deployment.developer(developer).id).reveal()}
+    show_secrets(told, as_json=as_json)
+
+
+@service.command("disable")
+@click.argument("account")
+@enabling
+@at_a_place
+@as_json
+def disable_account(account: str, enable: bool, place: Place, as_json: bool) -> None:
+    """Close an account: of a person by e-mail address, of an application by its id; nothing is deleted.
+
+    A closed person cannot sign in, and nobody reads or writes the memories; a closed application is
+    locked out with all the tokens that it holds. It holds for the next call.
+
+    \b
+    Example:
+        memframe service disable ada@example.org
+        memframe service disable ada@example.org --enable
+    """
+    with opened(place) as deployment:
+        found = deployment.account(account)
+        deployment.store.accounts.set_disabled(type(found), found.id, disabled=not enable)
+    kind = "user" if isinstance(found, User) else "developer"
+    told = {"kind": kind, "id": found.id, "disabled": not enable}
+    words = f"{kind} {found.id} is {'open again' if enable else 'closed'}"
+    show(told, words, as_json=as_json)
+
+
+@service.command("disable-tag")
+@click.argument("email")
+@click.argument("name")
+@enabling
+@at_a_place
+@as_json
+def disable_tag(email: str, name: str, enable: bool, place: Place, as_json: bool) -> None:
+    """Switch a tag of a person's off: applications see `is_enabled` false; memories keep it.
+
+    \b
+    Example:
+        memframe service disable-tag ada@example.org stamps
+    """
+    with opened(place) as deployment, deployment.store.owned(deployment.user_id(email)) as memories:
+        tag = memories.tags.set_enabled(name, enabled=enable)
+    words = f"the tag {printable(tag.name)} is switched {'on' if enable else 'off'}"
+    show({"id": tag.id, "name": tag.name, "is_enabled": tag.is_enabled}, words, as_json=as_json)
+
+
+@service.command("backup")
+@click.argument("destination", type=LocalPath())
+@click.option("--without-key", is_flag=True, help="Leave the master key out, and keep it elsewhere.")
+@at_a_place
+@as_json
+def back_up_service(destination: Path, without_key: bool, place: Place, as_json: bool) -> None:
+    """Copy the service into a new folder DESTINATION, whole and of one moment, while it serves.
+
+    The copy is a data folder: `memframe serve --data DESTINATION` starts from it. With the master key
+    in it, it is worth as much as the service itself.
+
+    \b
+    Example:
+        memframe service backup backups/2026-03-01
+    """
+    with opened(place) as deployment:
+        files = back_up(deployment, destination, with_key=not without_key)
+    told = {"folder": str(destination), "files": {file.name: file.stat().st_size for file in files}}
+    names = " and ".join(file.name for file in files)
+    show(told, f"{names} in {destination}, readable by you alone", as_json=as_json)
+
+
+@service.command("list")
+@at_a_place
+@as_json
+def list_accounts(place: Place, as_json: bool) -> None:
+    """List developers and users.
+
+    \b
+    Example:
+        memframe service list --json
+    """
+    with opened(place) as deployment:
+        accounts = _accounts(deployment)
+    lines = [
+        f"{kind:<9}  {account['id']}  {printable(account[name])}{_note(account)}"
+        for kind, name in (("developer", "name"), ("user", "email"))
+        for account in accounts[f"{kind}s"]
+    ]
+    show(accounts, "\n".join(lines), as_json=as_json)
+
+
+def _password(*, from_stdin: bool) -> Secret:
+    if not from_stdin and sys.stdin.isatty():
+        return Secret(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
+    try:
+        return Secret(sys.stdin.buffer.readline().decode().rstrip("\r\n"))
+    except UnicodeDecodeError:
+        raise ConfigError("the password on standard input is not text in UTF-8; send it as UTF-8") from None
+
+
+def _accounts(deployment: Deployment) -> dict[str, list[dict[str, Any]]]:
+    """What may be known of developers and users."""
+    accounts = deployment.store.accounts
+    developers = ("id", "name", "client_id", "redirect_uris", "disabled", "created_at")
+    users = ("id", "email", "key_version", "disabled", "created_at")
+    return {
+        "developers": [_public(developer, developers) for developer in accounts.developers()],
+        "users": [_public(user, users) for user in accounts.users()],
+    }
+
+
+def _public(record: object, names: tuple[str, ...]) -> dict[str, Any]:
+    shown = {name: getattr(record, name) for name in names}
+    return shown | {"created_at": instant_text(shown["created_at"])}
+
+
+def _note(account: dict[str, Any]) -> str:
+    return "  (disabled)" if account["disabled"] else ""

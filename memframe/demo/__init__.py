@@ -12,14 +12,11 @@ from pathlib import Path
 import pandas as pd
 
 import memframe as mf
-from memframe.demo.cleaning import audit, clean_up
-from memframe.demo.folder import ARCHIVE, PICTURES, keeping_in, writing_to
-from memframe.demo.person import Person
-from memframe.demo.sample_service import SampleService
-from memframe.demo.telling import Telling
+from memframe.demo.sample_service import Person, SampleService
+from memframe.demo.tour import ARCHIVE, PICTURES, Telling, audit, clean_up, keeping_in, writing_to
+from memframe.display import number_of
 from memframe.progress import ProgressOption
 from memframe.service import LocalService
-from memframe.showing import number_of
 
 __all__ = ["SampleService", "run_demo"]
 

@@ -7,11 +7,18 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from memframe.envelope.alphabets import is_utf8, utf8_of
-from memframe.envelope.detect import looks_sealed, reason_for
-from memframe.envelope.formats import LAYOUTS, OWN, PLAIN, Codec, bind, every_layout, read_format
-from memframe.envelope.keys import check_key, is_fit
-from memframe.envelope.layouts import Authenticated, Layout
+from memframe.envelope.detect import (
+    LAYOUTS,
+    OWN,
+    PLAIN,
+    Codec,
+    bind,
+    every_layout,
+    looks_sealed,
+    read_format,
+    reason_for,
+)
+from memframe.envelope.layouts import Authenticated, Layout, check_key, is_fit, is_utf8, utf8_of
 from memframe.errors import ConfigError, SealError
 from memframe.secret import Secret
 

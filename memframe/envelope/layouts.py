@@ -2,19 +2,180 @@
 
 A layout is bound to a key when it is made. It never raises for content: what it cannot open is None,
 as a page with one damaged row is the common case and the reason is worked out apart.
+
+Layouts that write nonce, ciphertext and tag apart: between colons, or as the fields of a JSON object.
+
+Layouts that follow a standard of their own: compact JWE and Fernet.
+
+Layouts in which a change goes unnoticed: read when the caller names them, never written.
+
+Whoever can write to the store can change single characters of such content without the key. What
+guards against a wrong key is chance alone: the padding must be right and the result UTF-8.
+
+Bytes as text: hexadecimal and base64 in strict spellings, one text for one sequence of bytes; and UTF-8.
+
+Lenient decoders skip foreign characters, ignore the unused bits of a last base64 character and take
+both cases of a hexadecimal digit. Then a changed text still opens, which a seal must not allow.
+
+From the key as the service hands it out, hexadecimal text, to the bytes of a cipher.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Protocol
+from base64 import urlsafe_b64encode
+from binascii import hexlify, unhexlify
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import product
+from typing import NamedTuple, Protocol
 
+import msgspec
 from cryptography.exceptions import InvalidTag
+from cryptography.fernet import Fernet, InvalidToken
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CBC
+from cryptography.hazmat.primitives.padding import PKCS7
+from pybase64 import b64decode, b64encode_as_string
 
-from memframe.envelope.alphabets import BASE64, Alphabet, decode_base64, decode_base64_all, spelling
+from memframe.errors import SealError
+from memframe.secret import Secret
+
+
+class Alphabet(NamedTuple):
+    """One spelling of bytes as text; ``decode`` raises ValueError for any other spelling."""
+
+    name: str
+    encode: Callable[[bytes], str]
+    decode: Callable[[str], bytes]
+
+
+_WHOLE_TWO = frozenset(f"{last}=" for last in "AEIMQUYcgkosw048")
+_WHOLE_THREE = frozenset(f"{last}==" for last in "AQgw")
+"""How padded base64 ends when the bits that no byte needs are zero."""
+
+
+def _check_tail(text: str) -> None:
+    if text[-1:] == "=" and text[-2:] not in _WHOLE_TWO and text[-3:] not in _WHOLE_THREE:
+        raise ValueError("unused bits of the last base64 character are set")
+
+
+def decode_base64_all(texts: Sequence[str]) -> list[bytes]:
+    """What `decode_base64` makes of each text, in one loop without calls of ours."""
+    raws = [b64decode(text, None, True) for text in texts]
+    for tail in {text[-3:] for text in texts if text[-1:] == "="}:
+        _check_tail(tail)
+    return raws
+
+
+def decode_base64(text: str) -> bytes:
+    """Bytes of padded base64 in the standard alphabet.
+
+    >>> decode_base64("aGk=")
+    b'hi'
+    >>> decode_base64("aGl=")
+    Traceback (most recent call last):
+    ValueError: unused bits of the last base64 character are set
+    """
+    raw = b64decode(text, validate=True)
+    _check_tail(text)
+    return raw
+
+
+def _decode_url(text: str) -> bytes:
+    if "+" in text or "/" in text:  # the decoder would take both spellings of the last two digits
+        raise ValueError("a character of the other base64 alphabet")
+    raw = b64decode(text, altchars=b"-_", validate=True)
+    _check_tail(text)
+    return raw
+
+
+def _encode_url(raw: bytes) -> str:
+    return b64encode_as_string(raw, altchars=b"-_")
+
+
+def _decode_bare(text: str) -> bytes:
+    if text.endswith("="):
+        raise ValueError("padding where there is none")
+    return _decode_url(text + "=" * (-len(text) % 4))
+
+
+def _decode_lower(text: str) -> bytes:
+    if text != text.lower():
+        raise ValueError("capitals among small hexadecimal digits")
+    return unhexlify(text)
+
+
+def _decode_upper(text: str) -> bytes:
+    if text != text.upper():
+        raise ValueError("small letters among capital hexadecimal digits")
+    return unhexlify(text)
+
+
+HEX = Alphabet("hex", lambda raw: hexlify(raw).decode(), _decode_lower)
+HEX_UPPER = Alphabet("HEX", lambda raw: hexlify(raw).decode().upper(), _decode_upper)
+BASE64 = Alphabet("base64", b64encode_as_string, decode_base64)
+BASE64URL = Alphabet("base64url", _encode_url, _decode_url)
+BASE64URL_BARE = Alphabet("base64url without padding", lambda raw: _encode_url(raw).rstrip("="), _decode_bare)
+
+ALPHABETS = (HEX, HEX_UPPER, BASE64, BASE64URL, BASE64URL_BARE)
+"""In the order in which a text is tried: no sealed content is base64 and by chance all hexadecimal."""
+
+
+class Spelled(NamedTuple):
+    """Bytes and the alphabet that they were written in."""
+
+    alphabet: Alphabet
+    raw: bytes
+
+
+def spellings(text: str) -> Iterator[Spelled]:
+    """Every reading of a text, the likeliest first; none where it is in no strict alphabet.
+
+    >>> [(alphabet.name, raw) for alphabet, raw in spellings("QUI=")]
+    [('base64', b'AB'), ('base64url', b'AB')]
+    >>> list(spellings("no, thanks"))
+    []
+    """
+    if " " in text:  # prose, told at a glance
+        return
+    for alphabet in ALPHABETS:
+        try:
+            raw = alphabet.decode(text)
+        except ValueError:
+            continue
+        yield Spelled(alphabet, raw)
+
+
+def spelling(text: str) -> Spelled | None:
+    """The likeliest reading of a text that is long enough to leave no doubt."""
+    return next(spellings(text), None)
+
+
+def utf8_of(text: str) -> bytes | None:
+    """UTF-8 of a text, or None where it holds half a surrogate pair."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return None
+
+
+def is_utf8(plain: bytes) -> bool:
+    """Whether bytes are text.
+
+    >>> is_utf8(b"tea"), is_utf8(b"\\xff")
+    (True, False)
+    """
+    try:
+        plain.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
 
 IV_BYTES = 12
 TAG_BYTES = 16
@@ -221,3 +382,397 @@ class Joined(Authenticated):
         if not self._tag_last:
             sealed = sealed[-TAG_BYTES:] + sealed[:-TAG_BYTES]
         return alphabet.encode(nonce + sealed)
+
+
+_IV_SIZES = (IV_BYTES, 16)
+
+
+class Parts(NamedTuple):
+    """Nonce, ciphertext and tag, each as text."""
+
+    iv: str
+    data: str
+    tag: str
+
+
+Alphabets = tuple[Alphabet, Alphabet, Alphabet]
+"""Those of `Parts`, in the same order."""
+
+
+class Form(NamedTuple):
+    """What stood in a text, and how it was spelled."""
+
+    plain: bytes
+    iv_size: int
+    alphabets: Alphabets
+
+
+class Parted(Authenticated):
+    """Nonce, ciphertext and tag written apart, each in an alphabet of its own."""
+
+    def __init__(self, name: str, cipher: Aead) -> None:
+        super().__init__(name)
+        self._cipher = cipher
+
+    @abstractmethod
+    def _split(self, text: str) -> Parts | None:
+        """The three parts, or None where the text is not built like that."""
+
+    @abstractmethod
+    def _join(self, parts: Parts, like: str | None, /) -> str:
+        """The text of three parts."""
+
+    def fits(self, text: str, /) -> bool:
+        parts = self._split(text)
+        return parts is not None and bool(_readings(parts))
+
+    def open(self, text: str, /) -> bytes | None:
+        form = self._form_of(text)
+        return form and form.plain
+
+    def open_all(self, texts: Sequence[str | None], like: str, /) -> list[bytes | None]:
+        form = self._form_of(like)
+        if form is None:
+            return super().open_all(texts, like)
+        return [None if text is None else self._open_in(text, form.alphabets) for text in texts]
+
+    def _open_in(self, text: str, alphabets: Alphabets) -> bytes | None:
+        parts = self._split(text)
+        if parts is None:
+            return None
+        try:
+            iv, data, tag = (alphabet.decode(part) for alphabet, part in zip(alphabets, parts, strict=True))
+            return self._cipher.decrypt(iv, data + tag, None) if len(tag) == TAG_BYTES else None
+        except (ValueError, InvalidTag):  # spelled in another way, or changed
+            return None
+
+    def _form_of(self, text: str) -> Form | None:
+        parts = self._split(text)
+        for alphabets, (iv, data, tag) in _readings(parts) if parts else ():
+            plain = decrypt(self._cipher, iv, data + tag)
+            if plain is not None:
+                return Form(plain, len(iv), alphabets)
+        return None
+
+    def seal(self, plain: bytes, like: str | None, /) -> str:
+        form = (like and self._form_of(like)) or Form(b"", IV_BYTES, (HEX, HEX, HEX))
+        nonce = os.urandom(form.iv_size)
+        sealed = self._cipher.encrypt(nonce, plain, None)
+        raws = (nonce, sealed[:-TAG_BYTES], sealed[-TAG_BYTES:])
+        texts = (alphabet.encode(raw) for alphabet, raw in zip(form.alphabets, raws, strict=True))
+        return self._join(Parts(*texts), like)
+
+
+def _readings(parts: Parts) -> list[tuple[Alphabets, tuple[bytes, bytes, bytes]]]:
+    """Alphabets and bytes of the parts in every way that gives nonce and tag their sizes.
+
+    A short part may be base64 and hexadecimal at once, and only the tag can tell. Parts in one alphabet
+    come first: most writers use one, and so does what is written after them.
+    """
+    ways = product(*(list(spellings(part)) for part in parts))
+    fitting = [way for way in ways if len(way[0].raw) in _IV_SIZES and len(way[2].raw) == TAG_BYTES]
+    fitting.sort(key=lambda way: len({read.alphabet.name for read in way}))
+    readings = [tuple(zip(*way, strict=True)) for way in fitting]
+    return [(alphabets, raws) for alphabets, raws in readings if _agree(alphabets)]
+
+
+def _agree(alphabets: Alphabets) -> bool:
+    """Whether one writer can have used these together: one case of digits, padding everywhere or nowhere.
+
+    Otherwise a capital made small, or padding cut off, would open just the same.
+    """
+    used = {*alphabets}
+    return not {HEX, HEX_UPPER} <= used and (BASE64URL_BARE not in used or len(used) == 1)
+
+
+class Colons(Parted):
+    """``iv:tag:ct`` or ``iv:ct:tag``."""
+
+    def __init__(self, name: str, cipher: Aead, *, tag_last: bool) -> None:
+        super().__init__(name, cipher)
+        self._tag_last = tag_last
+
+    def _split(self, text: str) -> Parts | None:
+        parts = text.split(":", 3)
+        if len(parts) != 3:
+            return None
+        iv, *others = parts
+        data, tag = others if self._tag_last else reversed(others)
+        return Parts(iv, data, tag)
+
+    def _join(self, parts: Parts, _like: str | None, /) -> str:
+        order = (parts.iv, parts.data, parts.tag) if self._tag_last else (parts.iv, parts.tag, parts.data)
+        return ":".join(order)
+
+
+_IV_KEYS = ("iv", "nonce")
+_DATA_KEYS = ("data", "ciphertext", "content", "encrypted", "encryptedData", "ct")
+_TAG_KEYS = ("tag", "authTag", "auth_tag")
+_ALGORITHM_KEYS = ("alg", "algorithm")
+_ALGORITHMS = ("aes-256-gcm", "AES-256-GCM", "AES-GCM", "A256GCM")
+
+
+class Json(Parted):
+    """A JSON object with nonce, ciphertext and tag, and perhaps the name of the algorithm.
+
+    Any other key, and white space that some writer does not put there, is refused: nothing would notice
+    its change.
+    """
+
+    marked = True
+
+    def _split(self, text: str) -> Parts | None:
+        fields = _fields_of(text)
+        named = [[key for key in keys if key in fields] for keys in (_IV_KEYS, _DATA_KEYS, _TAG_KEYS)]
+        algorithms = [key for key in _ALGORITHM_KEYS if fields.get(key) in _ALGORITHMS]
+        if any(len(keys) != 1 for keys in named) or len(fields) != len(named) + len(algorithms):
+            return None
+        return Parts(*(fields[key] for (key,) in named))
+
+    def _join(self, parts: Parts, like: str | None) -> str:
+        values = zip((_IV_KEYS, _DATA_KEYS, _TAG_KEYS), parts, strict=True)
+        sealed = {key: value for keys, value in values for key in keys}
+        form = _fields_of(like) if like else dict.fromkeys((_IV_KEYS[0], _DATA_KEYS[0], _TAG_KEYS[0]), "")
+        return msgspec.json.encode({key: sealed.get(key, value) for key, value in form.items()}).decode()
+
+
+def _fields_of(text: str) -> dict[str, str]:
+    """Keys and texts of a JSON object; none where it is something else."""
+    if not (text.startswith("{") and text.endswith("}")) or "\r" in text:
+        return {}
+    try:
+        return msgspec.json.decode(text, type=dict[str, str])
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return {}
+
+
+_HEADER = BASE64URL_BARE.encode(b'{"alg":"dir","enc":"A256GCM"}')
+_encode, _decode = BASE64URL_BARE.encode, BASE64URL_BARE.decode
+
+
+class Jwe(Authenticated):
+    """Compact JWE (RFC 7516) with the key used directly: ``alg`` is ``dir``, ``enc`` is ``A256GCM``.
+
+    Compression and critical extensions are refused; other header fields are authenticated and kept.
+    """
+
+    marked = True
+
+    def __init__(self, name: str, cipher: Aead) -> None:
+        super().__init__(name)
+        self._cipher = cipher
+
+    def fits(self, text: str, /) -> bool:
+        return text.startswith("eyJ") and text.count(".") == 4
+
+    def open(self, text: str, /) -> bytes | None:
+        if not self.fits(text) or _fault_of(_header_of(text)):
+            return None
+        header, key, *sealed = text.split(".")
+        try:
+            iv, data, tag = (_decode(part) for part in sealed)
+            if key or len(iv) != IV_BYTES or len(tag) != TAG_BYTES:
+                return None
+            return self._cipher.decrypt(iv, data + tag, header.encode("ascii"))
+        except (ValueError, InvalidTag):  # not base64url, or changed: said by the None
+            return None
+
+    def seal(self, plain: bytes, like: str | None, /) -> str:
+        header = _header_of(like) if like else _HEADER
+        nonce = os.urandom(IV_BYTES)
+        sealed = self._cipher.encrypt(nonce, plain, header.encode("ascii"))
+        return ".".join(
+            (header, "", _encode(nonce), _encode(sealed[:-TAG_BYTES]), _encode(sealed[-TAG_BYTES:]))
+        )
+
+    def objection(self, text: str, /) -> str | None:
+        return _fault_of(_header_of(text)) if self.fits(text) else None
+
+
+def _header_of(text: str) -> str:
+    return text.partition(".")[0]
+
+
+@lru_cache(maxsize=16)  # a writer has one header for all its content
+def _fault_of(encoded: str) -> str | None:
+    """What keeps a compact JWE with this header from being read here."""
+    try:
+        header = msgspec.json.decode(_decode(encoded), type=dict[str, object])
+    except (ValueError, msgspec.DecodeError):
+        return "looks like jwe, but its header is damaged"
+    if (header.get("alg"), header.get("enc")) != ("dir", "A256GCM"):
+        return 'looks like jwe with another algorithm; only alg "dir" with enc "A256GCM" is read'
+    extra = sorted({"zip", "crit"} & header.keys())
+    return f"looks like jwe with {' and '.join(extra)}, which is not read" if extra else None
+
+
+class FernetToken(Authenticated):
+    """A Fernet token, which has a time in it; the time is not judged."""
+
+    marked = True
+
+    def __init__(self, name: str, key: bytes) -> None:
+        super().__init__(name)
+        self._fernet = Fernet(urlsafe_b64encode(key))
+
+    def fits(self, text: str, /) -> bool:
+        return text.startswith("gAAAAA")
+
+    def open(self, text: str, /) -> bytes | None:
+        try:
+            BASE64URL.decode(text)  # Fernet's own decoder is lenient
+            return self._fernet.decrypt(text)
+        except (ValueError, InvalidToken):  # not base64url, or changed: said by the None
+            return None
+
+    def seal(self, plain: bytes, _like: str | None, /) -> str:
+        return self._fernet.encrypt(plain).decode()
+
+
+_BLOCK_BYTES = 16
+
+
+class CbcColon(Layout):
+    """AES-256-CBC with PKCS#7 padding as ``iv:ct``, each in hexadecimal or base64."""
+
+    def __init__(self, name: str, key: bytes) -> None:
+        super().__init__(name)
+        self._aes = AES(key)
+
+    def fits(self, text: str, /) -> bool:
+        return bool(_cbc_readings(text))
+
+    def open(self, text: str, /) -> bytes | None:
+        opened = (_decrypt_cbc(self._aes, iv, data) for iv, data in _cbc_readings(text))
+        return next((plain for plain in opened if plain is not None), None)
+
+
+def _cbc_readings(text: str) -> list[tuple[bytes, bytes]]:
+    """Nonce and ciphertext in every alphabet that makes whole blocks of both."""
+    iv_text, colon, data_text = text.partition(":")
+    ivs = {raw for _, raw in spellings(iv_text) if colon and len(raw) == _BLOCK_BYTES}
+    bodies = {raw for _, raw in spellings(data_text) if raw and len(raw) % _BLOCK_BYTES == 0}
+    return [(iv, body) for iv in ivs for body in bodies]
+
+
+def _decrypt_cbc(aes: AES, iv: bytes, data: bytes) -> bytes | None:
+    decryptor, unpadder = Cipher(aes, CBC(iv)).decryptor(), PKCS7(8 * _BLOCK_BYTES).unpadder()
+    padded = decryptor.update(data) + decryptor.finalize()
+    try:
+        plain = unpadder.update(padded) + unpadder.finalize()
+        plain.decode()
+    except ValueError:  # padding or UTF-8 is wrong, thus the key or the data is
+        return None
+    return plain
+
+
+class OpenSsl(Layout):
+    """``openssl enc -aes-256-cbc -md md5 -a`` and CryptoJS: base64 of ``Salted__``, salt, ciphertext.
+
+    The passphrase is the hexadecimal text of the key; one round of MD5 makes key and nonce of it.
+    """
+
+    marked = True
+
+    def __init__(self, name: str, key_text: str) -> None:
+        super().__init__(name)
+        self._passphrase = key_text.encode("ascii")
+
+    def fits(self, text: str, /) -> bool:
+        return text.startswith("U2FsdGVkX1")
+
+    def open(self, text: str, /) -> bytes | None:
+        try:
+            raw = decode_base64(text.replace("\n", ""))
+        except ValueError:
+            return None
+        mark, salt, data = raw[:8], raw[8:16], raw[16:]
+        if mark != b"Salted__" or not data or len(data) % _BLOCK_BYTES:
+            return None
+        derived = self._derive(salt)
+        return _decrypt_cbc(AES(derived[:32]), derived[32:], data)
+
+    def _derive(self, salt: bytes) -> bytes:
+        """EVP_BytesToKey: each digest takes the one before it, until 32 + 16 bytes are there."""
+        digests = [b""]
+        for _ in range(3):
+            material = digests[-1] + self._passphrase + salt
+            digests.append(hashlib.md5(material, usedforsecurity=False).digest())  # the format's choice
+        return b"".join(digests)
+
+
+_DIGITS = 64
+_ADVICE = "fetch the credentials again and pass their encryption_key as it came"
+_NEED = f"need {_DIGITS} hexadecimal characters (256 bits)"
+_SHORTER = {32: "128", 48: "192"}
+
+DERIVATIONS: dict[str, Callable[[str], bytes]] = {
+    "": bytes.fromhex,
+    "ascii": lambda text: text[:32].encode("ascii"),
+    "sha256": lambda text: hashlib.sha256(text.encode("ascii")).digest(),
+}
+"""How 32 bytes come from the text. All but the first are read only when a format names them."""
+
+
+def check_key(key: Secret) -> None:
+    """Refuse a key that is not fit for use.
+
+    Parameters
+    ----------
+    key : Secret
+        64 hexadecimal characters; capitals are accepted.
+
+    Raises
+    ------
+    SealError
+        Where the text is anything else; the message says what, and never quotes it.
+
+    Examples
+    --------
+    >>> check_key(Secret("0x" + "5f" * 32))
+    Traceback (most recent call last):
+    memframe.errors.SealError: the encryption key begins with 0x; need 64 hexadecimal characters (256 bits)
+    without it
+    """
+    fault = _fault(key.reveal())  # the text is in no variable of a frame that raises
+    if fault:
+        raise SealError(f"the encryption key {fault}")
+
+
+def is_fit(key: Secret) -> bool:
+    """Whether `check_key` has nothing against it."""
+    return _fault(key.reveal()) is None
+
+
+def _fault(text: str) -> str | None:
+    if not text:
+        return f"is empty; {_ADVICE}"
+    if text[:2] in ("0x", "0X"):
+        return f"begins with 0x; {_NEED} without it"
+    if any(sign.isspace() for sign in text):
+        return f"holds spaces or line ends; {_NEED} and nothing else"
+    if not re.fullmatch("[0-9a-fA-F]+", text):
+        return _not_hexadecimal(text)
+    return _wrong_size(text) or _predictable(text)
+
+
+def _not_hexadecimal(text: str) -> str:
+    if re.fullmatch(r"[A-Za-z0-9+/_-]{43}=?", text):
+        return f"looks like base64; {_NEED}: decode it and pass .hex() of the bytes"
+    return f"holds characters that are not hexadecimal; {_ADVICE}"
+
+
+def _wrong_size(text: str) -> str | None:
+    n_digits = len(text)
+    if n_digits in _SHORTER:
+        return f"has {_SHORTER[n_digits]} bits ({n_digits} hexadecimal characters); {_NEED}"
+    if n_digits != _DIGITS:
+        odd = ", an odd number" if n_digits % 2 else ""
+        return f"has {n_digits} characters{odd}; {_NEED}; {_ADVICE}"
+    return None
+
+
+def _predictable(text: str) -> str | None:
+    if len(set(bytes.fromhex(text))) == 1:
+        return f"is one byte repeated, which protects nothing; {_ADVICE}"
+    return None

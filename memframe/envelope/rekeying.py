@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from memframe.envelope.formats import LAYOUTS, OWN, Seat
-from memframe.envelope.keys import check_key
-from memframe.envelope.layouts import Aead, Authenticated
+from memframe.envelope.detect import LAYOUTS, OWN, Seat
+from memframe.envelope.layouts import Aead, Authenticated, check_key
 from memframe.errors import ConfigError
 from memframe.secret import Secret
 

@@ -20,15 +20,11 @@ from memframe.archive.table import ARCHIVE_SCHEMA, frame_of
 from memframe.audit import audit_memories
 from memframe.audit.findings import Check
 from memframe.client import Client
+from memframe.display import number_of
 from memframe.errors import check_kind
-from memframe.fleet.folder import FleetFolder
-from memframe.fleet.haul import joined
-from memframe.fleet.members import approved_and_revoked
-from memframe.fleet.outcomes import outcomes_frame, revoked
-from memframe.fleet.runs import each_once, filled, hauls_of
-from memframe.fleet.work import Work
+from memframe.fleet.run import FleetFolder, each_once, filled, hauls_of
+from memframe.fleet.work import Work, approved_and_revoked, joined, outcomes_frame, revoked
 from memframe.progress import ProgressOption
-from memframe.showing import number_of
 
 if TYPE_CHECKING:
     from distributed import Client as DaskClient

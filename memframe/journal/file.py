@@ -18,8 +18,8 @@ from typing import Any, Self, TypeVar
 
 import msgspec
 
-from memframe.answers import decoded
 from memframe.change import Change
+from memframe.client.responses import decoded
 from memframe.errors import JournalError, ProtocolError
 from memframe.journal.disk import (
     TABLES,
@@ -34,8 +34,8 @@ from memframe.journal.disk import (
     told,
 )
 from memframe.journal.records import Draft, Header, Operation, Standing, State
+from memframe.keystore import Vault
 from memframe.secret import SecretBytes
-from memframe.vault import Vault
 from memframe.wire import MemoryBlob
 
 T = TypeVar("T")

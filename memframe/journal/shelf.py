@@ -25,15 +25,14 @@ from urllib.parse import urlsplit
 
 import pandas as pd
 
-from memframe.answers import same_id
+from memframe.client.responses import same_id
 from memframe.errors import ConfigError, JournalError
+from memframe.files import holding, private_folder, writing_privately
 from memframe.frames import TIME_DTYPE
 from memframe.journal.disk import remove
 from memframe.journal.file import Journal
 from memframe.journal.records import SETTLED, STATUSES, Header
-from memframe.private_file import private_folder, writing_privately
-from memframe.single_holder import holding
-from memframe.vault import Vault, state_folder
+from memframe.keystore import Vault, state_folder
 
 ENDING = ".journal"
 KEPT_DAYS = 30

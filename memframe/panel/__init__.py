@@ -22,14 +22,10 @@ from memframe.access import Access, ContentFormat
 from memframe.address import check_redirect_uri
 from memframe.client import Client
 from memframe.oauth import OAuthFlow
-from memframe.panel import markup
-from memframe.panel.asking import Asking
-from memframe.panel.connecting import Connecting
-from memframe.panel.deciding import Deciding
-from memframe.panel.desk import Desk, Moment
-from memframe.panel.fields import EnterKey, close_children, html
-from memframe.panel.loading import Loading
-from memframe.panel.signing import Signing
+from memframe.panel import widgets
+from memframe.panel.controller import Desk, Moment
+from memframe.panel.sections import Asking, Connecting, Deciding, Loading, Signing
+from memframe.panel.widgets import EnterKey, close_children, html
 from memframe.signin import SignIn, State
 
 __all__ = ["Panel"]
@@ -165,10 +161,10 @@ class Panel(VBox):  # type: ignore[misc]  # ipywidgets has no types
                 self._draw_moment(self._desk.moment)
             except Exception as error:  # in any thread, where it would be seen nowhere
                 _logger.debug("the panel could not be drawn", exc_info=True)
-                self._top.value = markup.alert(f"The panel could not be drawn ({type(error).__name__}).")
+                self._top.value = widgets.alert(f"The panel could not be drawn ({type(error).__name__}).")
 
     def _draw_moment(self, moment: Moment) -> None:
         due = _DUE[moment.stand.state]
-        self._top.value = markup.top(due, len(self._sections), self._sections[due - 1].title)
+        self._top.value = widgets.top(due, len(self._sections), self._sections[due - 1].title)
         for section in self._sections:
             section.draw(moment, due)

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from memframe.change import Value
+from memframe.client.validation import refuse_unsendable
 from memframe.errors import ConfigError
-from memframe.filters import refuse_unsendable
 from memframe.frames import MEMORY_KINDS, NAMES, TEXT
 from memframe.plan.null import NULL
 

@@ -11,6 +11,7 @@ import pandas as pd
 from memframe.access import Access
 from memframe.change import FIELDS, WRITES, Change, Label, Value, same_value
 from memframe.current import Stored, read_stored
+from memframe.display import number_of
 from memframe.errors import PlanError, check_kind
 from memframe.plan.cells import Cell, sendable
 from memframe.plan.compare import instants, is_cut
@@ -22,7 +23,6 @@ from memframe.plan.options import check_option
 from memframe.plan.plan import Plan, plan_of
 from memframe.plan.sheet import Sheet
 from memframe.plan.wording import listed
-from memframe.showing import number_of
 
 OnNull = Literal["raise", "null", "skip"]
 

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from memframe.change import Change
+from memframe.display import number_of
 from memframe.errors import PlanError
 from memframe.plan.options import check_option
 from memframe.plan.wording import listed, name_of
-from memframe.showing import number_of
 
 OnConflict = Literal["raise", "mark", "mine", "theirs"]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from memframe.change import Label
+from memframe.display import number_of
 from memframe.errors import PlanError
 from memframe.plan.wording import listed
-from memframe.showing import number_of
 
 MAX_CAUSES = 8
 """Causes that a message names before it counts the others."""

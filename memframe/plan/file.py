@@ -13,8 +13,8 @@ from typing import TypeVar
 import msgspec
 
 from memframe.errors import PlanError
-from memframe.private_file import writing_privately
-from memframe.vault import Vault
+from memframe.files import writing_privately
+from memframe.keystore import Vault
 
 T = TypeVar("T")
 

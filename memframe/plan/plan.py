@@ -19,12 +19,12 @@ from memframe.access import Access
 from memframe.change import FIELDS, WRITES, Action, Change, masked
 from memframe.current import Stored
 from memframe.errors import PlanError
+from memframe.keystore import open_vault
 from memframe.plan.file import load_sealed, save_sealed
 from memframe.plan.staleness import refuse_stale
 from memframe.plan.table import html_of
 from memframe.plan.terminal import diff_of, wants_colour
 from memframe.plan.wording import counted, listed, summary_of, undo_note
-from memframe.vault import open_vault
 
 
 class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):

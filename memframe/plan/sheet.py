@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
 
 from memframe.access import Access
-from memframe.answers import same_id
 from memframe.change import FIELDS, Label
+from memframe.client.responses import same_id
+from memframe.client.validation import checked_id
 from memframe.errors import ConfigError, PlanError, check_kind
-from memframe.filters import checked_id
 from memframe.frames import MEMORY_KINDS
 from memframe.plan.cells import LIST_TYPES, Cell, cells_of, read_cell
 from memframe.plan.faults import Faults

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from memframe.change import FIELDS, WRITES, Change, same_value
 from memframe.current import Stored
+from memframe.display import number_of
 from memframe.errors import StalePlanError
 from memframe.plan.wording import UTC_MINUTE, listed, name_of
-from memframe.showing import number_of
 
 if TYPE_CHECKING:
     from memframe.plan.plan import Plan

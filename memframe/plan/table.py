@@ -10,10 +10,10 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from memframe.change import FIELDS, Change, masked
+from memframe.display import NO_FORMULAS
 from memframe.plan.spans import Sides, Span, shortened, spans_of, text_of
 from memframe.plan.unseen import visible
 from memframe.plan.wording import UTC_MINUTE, counted, undo_note
-from memframe.showing import NO_FORMULAS
 
 if TYPE_CHECKING:
     from memframe.plan.plan import Plan

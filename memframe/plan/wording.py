@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from memframe.change import FIELDS, Change
+from memframe.display import number_of
 from memframe.plan.unseen import visible
-from memframe.showing import number_of
 
 if TYPE_CHECKING:
     from memframe.plan.plan import Plan

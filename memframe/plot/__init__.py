@@ -14,10 +14,7 @@ tags and sources, is drawn as plain text: no mathematics, no control characters,
 Values that are missing are not drawn but counted below the picture. Times are shown in UTC.
 """
 
-from memframe.plot.counts import sources, tags, timeline
-from memframe.plot.found import duplicates, findings
-from memframe.plot.measures import lengths, scores
-from memframe.plot.page import overview
+from memframe.plot.charts import duplicates, findings, lengths, overview, scores, sources, tags, timeline
 
 __all__ = ["duplicates", "findings", "lengths", "overview", "scores", "sources", "tags", "timeline"]
 

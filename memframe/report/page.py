@@ -11,11 +11,24 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from memframe import plot
-from memframe.plot.vector import inline_svg
-from memframe.report.markup import attribute, escaped
-from memframe.report.verdict import Audited, Count, details, headline, none_found, subject_of, worst_of
-from memframe.report.wording import PROPOSALS, SEVERITIES, memories, share, words_of
-from memframe.showing import number_of
+from memframe.display import number_of
+from memframe.plot.axes import inline_svg
+from memframe.report.summary import (
+    PROPOSALS,
+    SEVERITIES,
+    Audited,
+    Count,
+    attribute,
+    details,
+    escaped,
+    headline,
+    memories,
+    none_found,
+    share,
+    subject_of,
+    words_of,
+    worst_of,
+)
 
 _HALF, _WHOLE = (5.6, 3.2), (11.4, 3.0)
 """Sizes of pictures, in inches of matplotlib, so that letters come out alike."""
@@ -39,7 +52,8 @@ def page_html(audit: Audited, shown: pd.DataFrame, *, labels: Mapping[str, str])
     body = "\n".join(
         [
             *_head(audit, counts),
-            _open_questions(audit.not_checked),
+            _listed("Not looked for", audit.not_checked),
+            _listed("Judged", audit.by_judge),
             _table(counts, len(audit.memories), audit.checks),
             _pictures(audit),
             *(
@@ -97,9 +111,9 @@ def _span(audited: pd.DataFrame) -> str:
     return f"memories from {min(days)} to {max(days)}" if days else ""
 
 
-def _open_questions(not_checked: Sequence[str]) -> str:
-    items = "".join(f"<li>{escaped(sentence)}</li>" for sentence in not_checked)
-    return f'<div class="open"><h2>Not looked for</h2><ul>{items}</ul></div>' if items else ""
+def _listed(title: str, sentences: Sequence[str]) -> str:
+    items = "".join(f"<li>{escaped(sentence)}</li>" for sentence in sentences)
+    return f'<div class="open"><h2>{title}</h2><ul>{items}</ul></div>' if items else ""
 
 
 def _table(counts: Sequence[Count], n_memories: int, checks: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 from memframe.errors import ConfigError
-from memframe.private_file import filling_privately
+from memframe.files import filling_privately
 from memframe.service.deployment import DATABASE_FILE, Deployment
 from memframe.service.keys import KEY_FILE
 

@@ -6,7 +6,7 @@ import re
 from functools import cached_property
 
 from memframe.envelope import Envelope
-from memframe.envelope.formats import bind
+from memframe.envelope.detect import bind
 from memframe.envelope.rekeying import Rekeying
 from memframe.errors import ConflictError
 from memframe.secret import Secret

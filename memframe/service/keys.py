@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from memframe.errors import ConfigError
-from memframe.private_file import writing_privately
+from memframe.files import writing_privately
 from memframe.secret import Secret
 
 KEY_FILE = "master.key"

@@ -15,7 +15,7 @@ import uvicorn
 from argon2 import PasswordHasher
 
 from memframe.errors import ConfigError
-from memframe.private_file import expand_path
+from memframe.files import expand_path
 from memframe.secret import Secret
 from memframe.service.app import create_app
 from memframe.service.deployment import (

@@ -28,16 +28,13 @@ import pandas as pd
 from msgspec.structs import replace
 
 from memframe.access import Access, ContentFormat
-from memframe.client import Client
-from memframe.connecting import connect_and_sign_in
+from memframe.client import Client, connect_and_sign_in
 from memframe.oauth import OAuthFlow
 from memframe.progress import ProgressOption
 from memframe.runtime import Runtime
 from memframe.secret import Secret, closed
-from memframe.signin import steps
-from memframe.signin.stand import DUE, Stand, State
-from memframe.signin.trouble import Step, Trouble
-from memframe.signin.turns import Turns
+from memframe.signin import state
+from memframe.signin.state import DUE, Stand, State, Step, Trouble, Turns
 from memframe.wire import AccessRequest, OAuthTokens
 
 __all__ = ["SignIn", "Stand", "State", "Step", "Trouble"]
@@ -76,7 +73,7 @@ class SignIn:
         self._content_format = content_format
         self._nobody = Stand(flow=flow)
         self._turns = Turns(
-            self._nobody, lambda step, stand, error: steps.failed(step, stand, error, _now(stand))
+            self._nobody, lambda step, stand, error: state.failed(step, stand, error, _now(stand))
         )
         if client is not None:
             self.sign_in(client)
@@ -171,9 +168,9 @@ class SignIn:
         def signed_in(_: Stand) -> Stand:
             if isinstance(key, Client):
                 key.sign_in()
-                return steps.signed_in(self._nobody, key)
+                return state.signed_in(self._nobody, key)
             client = connect_and_sign_in(base_url, api_key=key, auth_url=auth_url)
-            return steps.signed_in(self._nobody, client)
+            return state.signed_in(self._nobody, client)
 
         self._turns.take("sign_in", signed_in)
 
@@ -186,7 +183,7 @@ class SignIn:
         stand = self.stand
         if stand.client is not None:
             flow = self._nobody.flow if stand.state == "authorizing" else stand.flow
-            self._turns.go(replace(steps.back(stand), flow=flow))
+            self._turns.go(replace(state.back(stand), flow=flow))
 
     def cancel(self) -> None:
         """Let go of the step that is under way."""
@@ -194,7 +191,7 @@ class SignIn:
 
     def refresh(self) -> None:
         """Ask for all requests of this developer."""
-        self._turns.take("refresh", lambda stand: steps.refreshed(stand, _now(stand)))
+        self._turns.take("refresh", lambda stand: state.refreshed(stand, _now(stand)))
 
     def authorize(
         self,
@@ -211,10 +208,10 @@ class SignIn:
         client_secret = closed(client_secret)
 
         def authorizing(stand: Stand) -> Stand:
-            flow = steps.flow_of(
+            flow = state.flow_of(
                 stand, client_id, client_secret, auth_url=auth_url, redirect_uri=redirect_uri
             )
-            return steps.authorizing(stand, flow, flow.authorization_url())
+            return state.authorizing(stand, flow, flow.authorization_url())
 
         return str(self._turns.take("authorize", authorizing).address)
 
@@ -235,43 +232,43 @@ class SignIn:
         client_secret = closed(client_secret)
 
         def received(stand: Stand) -> Stand:
-            flow = steps.flow_of(
+            flow = state.flow_of(
                 stand, client_id, client_secret, auth_url=auth_url, redirect_uri=redirect_uri
             )
 
             def show(address: str) -> None:
-                shown = steps.authorizing(stand, flow, address)
+                shown = state.authorizing(stand, flow, address)
                 self._turns.put(stand.turn, replace(shown, doing="receive", is_listening=True))
 
             tokens = flow.run_local(
                 timeout_s=timeout_s, show=show, is_wanted=lambda: stand.turn == self.stand.turn
             )
-            return steps.authorized(stand, tokens)
+            return state.authorized(stand, tokens)
 
         self._turns.take("receive", received)
 
     def finish(self, code_or_redirected_url: str | Secret) -> None:
         """Take the address that the user was sent back to, and exchange its code."""
         code_or_redirected_url = closed(code_or_redirected_url)
-        self._turns.take("finish", lambda stand: steps.exchanged(stand, code_or_redirected_url))
+        self._turns.take("finish", lambda stand: state.exchanged(stand, code_or_redirected_url))
 
     def ask(self, reason: str) -> None:
         """Ask the user for access to the memories; after a rejection or revocation once more, with another reason."""
-        self._turns.take("ask", lambda stand: steps.asked(stand, reason, _now(stand)))
+        self._turns.take("ask", lambda stand: state.asked(stand, reason, _now(stand)))
 
     def choose(self, request_id: str) -> None:
         """Go on with a request that exists, whatever its status."""
-        self._turns.take("choose", lambda stand: steps.chosen(stand, request_id, _now(stand)))
+        self._turns.take("choose", lambda stand: state.chosen(stand, request_id, _now(stand)))
 
     def check(self) -> None:
         """Ask for the request's status once; a revoked access is closed."""
-        self._turns.take("check", lambda stand: steps.checked(stand, _now(stand)))
+        self._turns.take("check", lambda stand: state.checked(stand, _now(stand)))
 
     def open(self) -> Access:
         """Fetch the keys of the approved request."""
-        opened = self._turns.take("open", lambda stand: steps.opened(stand, self._content_format))
-        return steps.brought(opened.access)
+        opened = self._turns.take("open", lambda stand: state.opened(stand, self._content_format))
+        return state.brought(opened.access)
 
     def load(self, *, progress: ProgressOption = "auto") -> None:
         """Load all memories and tags; `progress` is as in `load_memories`."""
-        self._turns.take("load", lambda stand: steps.loaded(stand, progress))
+        self._turns.take("load", lambda stand: state.loaded(stand, progress))

@@ -31,7 +31,7 @@ from memframe.audit.spans import Span
 from memframe.cli import main
 from memframe.errors import ConfigError, FrameError
 from memframe.frames import MEMORY_KINDS, TAG_KINDS, FrameBuilder
-from memframe.report.wording import CHECKS as WORDS
+from memframe.report.summary import CHECKS as WORDS
 from memframe.sample import load_sample
 from tests.rows import memories_of
 

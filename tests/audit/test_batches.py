@@ -2,22 +2,9 @@
 
 import pytest
 
-from memframe.audit import find_junk, find_personal_data, find_secrets
+from memframe.audit import find_personal_data, find_secrets
 from tests.audit.batches import NAMES, read_batch
 from tests.audit.figures import frame_of, record_figures, span_figures
-
-
-@pytest.mark.parametrize(
-    ("name", "recall"), [("one", 0.86), ("two", 0.82), ("three", 0.85), ("four", 0.86), ("five", 0.86)]
-)
-def test_junk_is_found_and_no_good_memory_is_proposed_for_deletion(name, recall):
-    store = read_batch(name).store()
-    found = find_junk(frame_of(text for text, _ in store))
-    gone = {int(place) for place in found["id"][found["action"].isin(["delete", "merge"])]}
-    assert all(store[place][1] for place in gone)
-    figures = record_figures([is_junk for _, is_junk in store], found)
-    assert figures.precision() >= 0.98
-    assert figures.recall() >= recall
 
 
 @pytest.mark.parametrize(

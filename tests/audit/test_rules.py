@@ -92,9 +92,14 @@ def test_a_column_gives_what_its_texts_give(n_others):
 
 
 def test_weights_add_up_once_a_rule():
-    rules = [Rule(group="tea", finds=(), misses=(), words="tea, cup", weight=2)]
+    rules = [
+        Rule(group=word, finds=(), misses=(), words=f"{word}, cup", weight=2) for word in ("tea", "milk")
+    ]
     table = RuleTable("tea", tuple(rules))
-    assert load_rules("junk").only("role").weigh("You are a bot. You are an agent.") == 3
+    assert (table.weigh("tea, more tea and milk"), table.only("tea").weigh("tea, more tea and milk")) == (
+        4,
+        2,
+    )
     with pytest.raises(ValueError, match="'tee'"):
         table.only("tee")
 
@@ -107,14 +112,14 @@ try:
 except ImportError:  # pragma: no cover - another Python
     pytest.skip("this Python shows no parsed patterns", allow_module_level=True)
 
-LENGTH = 4_000
-"""Characters of a text, which is then doubled."""
+LENGTH = 2_000
+"""Characters of a text, which is then doubled twice."""
 
 CHEAP_S = 0.003
-"""What a search of the doubled text may take without further ado: it would not do if it were quadratic."""
+"""What a search of the longest text may take without further ado: it would not do if it were quadratic."""
 
-MOST_TIMES = 2.4
-"""What a doubled text may cost; 4 is quadratic."""
+MOST_TIMES = 2.4**2
+"""What a text that was doubled twice may cost; 16 is quadratic."""
 
 
 class Speaker:
@@ -197,11 +202,11 @@ def search_s(pattern, text):
 
 def is_slow(pattern, piece, length):
     once = piece * (length // len(piece) + 1)
-    if search_s(pattern, once * 2) < CHEAP_S:
+    if search_s(pattern, once * 4) < CHEAP_S:
         return False
     best = [float("inf")] * 2
-    for _ in range(4):
-        best = [min(one, search_s(pattern, once * times)) for one, times in zip(best, (1, 2), strict=True)]
+    for _ in range(5):
+        best = [min(one, search_s(pattern, once * times)) for one, times in zip(best, (1, 4), strict=True)]
         if best[1] <= MOST_TIMES * best[0]:
             return False
     return True
@@ -214,13 +219,13 @@ def slow_piece(pattern, n_seeds=3, length=LENGTH):
 
 
 BEING_REWRITTEN = {
-    *("junk", "secret", "language", "likeness", "personal_data", "stale", "withholding", "evidence"),
+    *("secret", "language", "likeness", "personal_data", "stale", "withholding", "evidence"),
     *("superseded", "succession", "near_duplicate", "changed_value"),
 }
 """Modules whose patterns are not looked at until they are tables, or gone."""
 
-OWN_TEXTS = {"rules", "sieve"}
-"""Modules whose patterns read patterns, and no memories."""
+OWN_TEXTS = {"rules"}
+"""A module whose patterns read patterns, and no memories."""
 
 
 def compiled_patterns():
@@ -274,6 +279,6 @@ def test_patterns_are_linear_on_many_texts(pattern):
     assert slow_piece(pattern, n_seeds=30, length=4 * LENGTH) is None
 
 
-@pytest.mark.parametrize("pattern", ["a+b", r"\bfoo\b.*bar", r"\w+@x", "(?:a|ab)*c"])
+@pytest.mark.parametrize("pattern", ["a+b", r"\bfoo\b(?:[^.]|\.\d)*bar", r"\w+@x", "(?:a|ab)*c"])
 def test_slow_patterns_are_noticed(pattern):
     assert slow_piece(re.compile(pattern)) is not None

@@ -10,7 +10,7 @@ import time
 import nbformat
 import requests
 
-from memframe.loopback import SIGNS_OF_ELSEWHERE
+from memframe.oauth import SIGNS_OF_ELSEWHERE
 
 SETTINGS = {
     "@jupyter-widgets/jupyterlab-manager/plugin": {"saveState": True},  # off by default, and the harder case

@@ -20,7 +20,7 @@ from memframe.apply.table import html_of
 from memframe.change import Change
 from memframe.plan import Plan
 from memframe.progress import Progress
-from memframe.showing import card
+from memframe.display import card
 TEXT = {TEXT!r}
 memories = pd.DataFrame({{"id": ["m1", "m2"], "content": [TEXT, TEXT], "user_id": TEXT}})
 """

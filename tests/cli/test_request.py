@@ -9,7 +9,7 @@ import pytest
 import requests
 
 import memframe as mf
-from memframe.cli.opening import full_id
+from memframe.cli.options import full_id
 
 
 def test_a_user_is_asked_from_a_shell(user, settings):

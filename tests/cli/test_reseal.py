@@ -62,7 +62,9 @@ def test_keys_come_as_lines_of_standard_input(reseal, access, old_key):
 
 
 def test_keys_are_asked_for_at_a_terminal_until_there_are_no_more():
-    code = "from memframe.cli import asking as a; print([key.reveal() for key in a.ask_secrets('Older key')])"
+    code = (
+        "from memframe.cli import options as a; print([key.reveal() for key in a.ask_secrets('Older key')])"
+    )
     keyboard, terminal = map(os.fdopen, pty.openpty(), ("wb", "rb"), (0, 0))
     pipes = {"stdin": terminal, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     asking = subprocess.Popen([sys.executable, "-c", code], start_new_session=True, **pipes)

@@ -4,7 +4,7 @@ import cryptography_vectors
 import pytest
 
 from memframe.envelope import Envelope
-from memframe.envelope.formats import bind
+from memframe.envelope.detect import bind
 from memframe.secret import Secret
 
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urljoin, urlsplit
 import pytest
 import requests
 
-from memframe.demo.person import forms_of
+from memframe.demo.sample_service import forms_of
 from memframe.service import run_local
 from tests.conftest import CHEAP_HASHER, serving_tests
 

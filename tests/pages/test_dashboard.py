@@ -9,7 +9,7 @@ import pytest
 import requests
 from argon2 import PasswordHasher
 
-from memframe.demo.person import Form
+from memframe.demo.sample_service import Form
 from memframe.secret import Secret
 from memframe.service.deployment import Addresses
 from memframe.service.pages import harmless

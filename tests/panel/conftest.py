@@ -12,10 +12,10 @@ from ipywidgets.widgets.widget import _instances
 
 import memframe as mf
 from memframe.client import Client
-from memframe.loopback import SIGNS_OF_ELSEWHERE
+from memframe.oauth import SIGNS_OF_ELSEWHERE
 from memframe.secret import Secret
 from memframe.service.local import LocalService
-from memframe.sources import variable_of
+from memframe.settings import variable_of
 from tests.conftest import User
 from tests.faults import FaultProxy
 from tests.strangers import at_once

@@ -18,7 +18,7 @@ CELLS = {
 import json, os
 from pathlib import Path
 import memframe as mf
-from memframe.demo.person import Person
+from memframe.demo.sample_service import Person
 from tests.panel.conftest import Seen, answer, ask
 
 told = json.loads(Path("told.json").read_text())

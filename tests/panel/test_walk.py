@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import memframe as mf
-from memframe.panel.desk import MIN_INTERVAL_S, _Count
+from memframe.panel.controller import MIN_INTERVAL_S, _Count
 from memframe.sample import load_sample, load_sample_tags
 from tests.canaries import found_in
 from tests.panel.conftest import answer, approve, ask, everything_kept

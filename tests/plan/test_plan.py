@@ -14,11 +14,11 @@ import memframe as mf
 from memframe.change import ACTIONS, FIELDS, Change
 from memframe.current import Stored, read_stored
 from memframe.errors import JournalError, PlanError, StalePlanError
+from memframe.keystore import DataKey, Vault
 from memframe.plan import Plan, differs, plan_of
 from memframe.plan.file import load_sealed, save_sealed
 from memframe.runtime import Runtime
 from memframe.secret import Secret
-from memframe.vault import DataKey, Vault
 from memframe.wire import MemoryBlob
 from tests.plan.conftest import sent
 

@@ -7,7 +7,7 @@ import pytest
 import memframe as mf
 from memframe.errors import AuthError, ConfigError, OAuthError
 from memframe.sample import load_sample, load_sample_tags
-from memframe.signin.stand import DUE, State
+from memframe.signin.state import DUE, State
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 import memframe as mf
 from memframe.client import Client
 from memframe.secret import Secret
-from memframe.signin.trouble import TEXTS, Kind, Step, trouble_of
+from memframe.signin.state import TEXTS, Kind, Step, trouble_of
 from memframe.wire import (
     CREATE_REQUEST,
     GET_CREDENTIALS,

@@ -8,9 +8,8 @@ from threading import Event
 import pytest
 
 import memframe as mf
-from memframe.signin.pace import LONGEST_S, Pace
-from memframe.signin.trouble import trouble_of
-from memframe.signin.worker import Worker
+from memframe.signin.poller import LONGEST_S, Pace, Worker
+from memframe.signin.state import trouble_of
 from memframe.wire import CREATE_REQUEST, GET_REQUEST, ISSUE_TOKEN
 from tests.faults import answered, cut
 from tests.signin.conftest import approved, pending

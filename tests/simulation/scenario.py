@@ -20,10 +20,10 @@ from memframe.apply import Run, apply_plan, resume_run
 from memframe.change import Change
 from memframe.envelope import Envelope
 from memframe.journal import Shelf
+from memframe.keystore import DataKey, Vault
 from memframe.plan import Plan
 from memframe.runtime import Runtime
 from memframe.secret import Secret
-from memframe.vault import DataKey, Vault
 from memframe.wire import Credentials
 from tests.simulation import world as wire_faults
 from tests.simulation.world import (

@@ -19,9 +19,9 @@ import urllib3
 from urllib3.exceptions import MaxRetryError, NewConnectionError, ProtocolError
 
 from memframe.client import Client
+from memframe.client.connections import Way
+from memframe.client.transport import Transport, read_retry
 from memframe.secret import Secret
-from memframe.transport import Transport, read_retry
-from memframe.way import Way
 
 BASE_URL = "http://127.0.0.1:9/api/v1"
 USER_ID = "5f0c9b1e-93f3-4b6c-8c0a-0a4c6b8d2e11"

@@ -22,7 +22,7 @@ from memframe.audit.likeness.promising import promising_pairs
 from memframe.audit.likeness.reader import Reader
 from memframe.audit.likeness.templates import changed_pairs
 from memframe.audit.texts import text_column, without_long_contents
-from memframe.collector import collector_paused
+from memframe.frames import collector_paused
 
 _TEXTS_AT_ONCE = 50_000
 

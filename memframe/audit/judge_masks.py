@@ -1,0 +1,129 @@
+"""What may be sent to a judge of a memory: its text with secrets and personal data masked, or nothing."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+import pandas as pd
+
+from memframe.audit.evidence import is_delicate
+from memframe.audit.masks import redacted
+from memframe.audit.personal_data import find_personal_data
+from memframe.audit.secrets import find_secrets
+
+_MAX_CHARACTERS = 2_000
+_LEAST_ELSEWHERE = 6
+"""Characters of a secret that is masked in other memories, too; shorter ones are ordinary numbers there."""
+
+_MARK = re.compile(r"\[redacted: ([a-z ]{1,30}?)( \d+)?\]")
+_WORD = re.compile(r"[^\s\"'«»“”()\[\]<>,;]+")
+_LIKE_A_SECRET = re.compile(r"\d{6}|(?=[!-~]*\d)(?=[!-~]*[A-Za-z])[!-~]{8}|@|[!-~]{25}")
+"""Words that are masked although no check knows what they are: long numbers, letters mixed with digits, addresses."""
+
+
+class Masks:
+    """Masked texts of memories that a judge may be asked about.
+
+    The same value has the same mask in all texts of a question, so that a judge sees that it is the same. A memory is
+    withheld where it speaks of a secret and none was found in it, or where something is left after masking.
+
+    Parameters
+    ----------
+    memories : DataFrame
+    findings : DataFrame
+        Of the whole store: secrets that it names are masked wherever they stand.
+    ids : collection of str
+        The memories concerned.
+    """
+
+    def __init__(self, memories: pd.DataFrame, findings: pd.DataFrame, ids: Collection[str]) -> None:
+        concerned = memories[memories["id"].isin(list(ids))].drop_duplicates("id")
+        self._texts = dict(zip(concerned["id"], concerned["content"], strict=True))
+        days = pd.to_datetime(concerned["created_at"], utc=True).dt.strftime("%Y-%m-%d")
+        self._days = dict(zip(concerned["id"], days, strict=True))
+        secrets, personal = find_secrets(concerned), find_personal_data(concerned)
+        self._hidden: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        for name, value, kind in (*_values(concerned, personal), *_values(concerned, secrets)):
+            self._hidden[name][value] = kind
+        told = findings[findings["check"].isin(["secret"])]
+        everywhere = (*_values(memories, told), *_values(concerned, secrets))
+        self._everywhere = {value: kind for _, value, kind in everywhere if len(value) >= _LEAST_ELSEWHERE}
+        with_secret = set(secrets["id"])
+        self._withheld = {
+            name
+            for name, text in self._texts.items()
+            if not isinstance(text, str) or (is_delicate(text) and name not in with_secret)
+        }
+        self._withheld |= self._still_open()
+
+    @property
+    def n_withheld(self) -> int:
+        """Memories that are not asked about."""
+        return len(self._withheld)
+
+    def day_of(self, name: str) -> str:
+        """Return the day on which a memory was made; empty where it is not known."""
+        day = self._days[name]
+        return day if isinstance(day, str) else ""
+
+    def of(self, names: Sequence[str]) -> list[str | None]:
+        """Return the masked texts of the memories of one question, None for those that are withheld."""
+        marks: dict[str, str] = {}
+        texts = [None if name in self._withheld else self._marked(name, names, marks) for name in names]
+        return [None if text is None else _MARK.sub(r"<\1\2>", text) for text in texts]
+
+    def _still_open(self) -> set[str]:
+        """Return the memories in whose masked texts something is found after all."""
+        marked = {name: self._marked(name, [name], {}) for name in self._texts if name not in self._withheld}
+        frame = pd.DataFrame(
+            {"id": pd.Series([*marked], dtype="str"), "content": pd.Series([*marked.values()], dtype="str")}
+        )
+        found = [find(frame) for find in (find_secrets, find_personal_data)]
+        return {name for some in found for name in some["id"][some["action"] != "none"]}
+
+    def _marked(self, name: str, others: Iterable[str], marks: dict[str, str]) -> str:
+        """Replace what is hidden of some memories, the longest values first, and what looks like a secret."""
+        text = str(self._texts[name])
+        hidden = dict(self._everywhere)
+        for other in others:
+            hidden |= self._hidden.get(other, {})
+        values = sorted((value for value in hidden if value in text), key=len, reverse=True)
+        if values:
+            text = re.sub(
+                "|".join(map(re.escape, values)), lambda found: _mark(found[0], hidden[found[0]], marks), text
+            )
+        pieces = _MARK.split(text)[::3], [found[0] for found in _MARK.finditer(text)]
+        clear = [_WORD.sub(lambda word: _cover(word[0], marks), piece) for piece in pieces[0]]
+        text = "".join(part for pair in zip(clear, [*pieces[1], ""], strict=True) for part in pair)
+        if len(text) <= _MAX_CHARACTERS:
+            return text
+        end = text.rfind("[", 0, _MAX_CHARACTERS)  # perhaps of a mark that would be cut
+        return f"{text[: end if 0 <= _MAX_CHARACTERS - end < len(redacted('')) + 40 else _MAX_CHARACTERS]}…"
+
+
+def _values(memories: pd.DataFrame, spans: pd.DataFrame) -> Iterator[tuple[str, str, str]]:
+    """Return the id, the text and the kind of each span that was found."""
+    spans = spans.dropna(subset=["id", "start", "end"])
+    fields = {
+        name: dict(zip(memories["id"], memories[name], strict=True)) for name in spans["field"].unique()
+    }
+    columns = (spans[name] for name in ("id", "field", "start", "end", "kind"))
+    for name, field, start, end, kind in zip(*columns, strict=True):
+        text = fields[field].get(name)
+        if isinstance(text, str) and (value := text[start:end].strip()):
+            yield name, value, kind
+
+
+def _cover(word: str, marks: dict[str, str]) -> str:
+    core = word.rstrip(".:!?")
+    return _mark(core, "value", marks) + word[len(core) :] if _LIKE_A_SECRET.search(core) else word
+
+
+def _mark(value: str, kind: str, marks: dict[str, str]) -> str:
+    if value not in marks:
+        mark = redacted(kind)
+        number = 1 + sum(other.startswith(mark[:-1]) for other in marks.values())
+        marks[value] = f"{mark[:-1]} {number}]"
+    return marks[value]

@@ -1,0 +1,190 @@
+"""`memframe login`: keep addresses and keys in the keyring of the operating system.
+
+`memframe request`: ask a user for access, and see what they decided.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from memframe.access import wait_for_decision
+from memframe.cli.options import Group, as_json, ask_secret, full_request_id
+from memframe.client import Client, connect, connect_and_sign_in
+from memframe.display import printable
+from memframe.oauth import OAuthFlow
+from memframe.secret import Secret
+from memframe.settings import store_settings
+from memframe.wire import AccessRequest
+
+
+@click.command("login")
+@click.option(
+    "--base-url",
+    prompt="Address of the API",
+    envvar="MEMFRAME_BASE_URL",
+    show_envvar=True,
+    help="Address of the API, with /api/v1.",
+)
+@click.option("--auth-url", help="Address of the OAuth server.")
+@click.option("--client-id", help="Of your application, with --auth-url.")
+def log_in(base_url: str, auth_url: str | None, client_id: str | None) -> None:
+    """Try an API key, and keep it in the keyring of the operating system.
+
+    The key, and the client secret where --client-id is given, are asked for without being shown; they
+    also come from standard input, a line each. Stored keys are only ever sent to these addresses.
+
+    \b
+    Example:
+        memframe login --base-url https://memory.example/api/v1
+    """
+    api_key = ask_secret("API key")
+    client_secret = ask_secret("Client secret") if client_id else None
+    with connect_and_sign_in(base_url, api_key=api_key, auth_url=auth_url) as client:
+        base_url = client.base_url
+    store_settings(base_url, api_key, auth_url=auth_url, client_id=client_id, client_secret=client_secret)
+    click.echo(f"Signed in at {base_url}, and kept in the keyring.")
+
+
+DEFAULT_WAIT_S = 300.0
+
+REFUSED = 5
+"""Exit code where the user has decided otherwise, as of every command to which access is refused."""
+
+
+@click.group("request", cls=Group)
+def access_requests() -> None:
+    """Ask a user for access to their memories, and see what they decided.
+
+    \b
+    Example:
+        memframe request new --reason "Weekly review of duplicates" --wait 600
+    """
+
+
+@access_requests.command("new")
+@click.option("--reason", required=True, help="What the user reads before deciding.")
+@click.option("--local", is_flag=True, help="Listen on this machine for the answer instead of asking for it.")
+@click.option("--wait", "wait_s", type=click.FloatRange(min=0), help="Seconds to wait for the decision.")
+@as_json
+def ask_user(reason: str, local: bool, wait_s: float | None, as_json: bool) -> None:
+    """Let a user authorize the application, then ask for access; prints the request.
+
+    Prints the address for the user's browser and asks for the address that it was sent back to (also as
+    a line of standard input). What the user then decides in the dashboard is waited for with --wait; it ends
+    with 5 if that is not an approval.
+
+    \b
+    Example:
+        memframe request new --reason "Weekly review of duplicates"
+    """
+    flow = OAuthFlow()
+    tokens = flow.run_local(show=_ask_to_open) if local else flow.exchange(_redirected(flow))
+    with connect() as client:
+        asked = client.create_access_request(tokens.memory_key, reason)
+        if wait_s is not None:
+            click.echo(f"{asked.id}: waiting for the user's decision in the dashboard", err=True)
+            asked = wait_for_decision(client, asked.id, timeout_s=wait_s)
+    _show(asked, as_json=as_json)
+    if wait_s is not None:
+        _end(asked)
+
+
+@access_requests.command("wait")
+@click.argument("request_id")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    default=DEFAULT_WAIT_S,
+    show_default=True,
+    type=click.FloatRange(min=0),
+    help="Seconds to wait.",
+)
+@as_json
+def wait(request_id: str, timeout_s: float, as_json: bool) -> None:
+    """Wait until the user has decided; prints the request, and ends with 5 if it was not approved.
+
+    \b
+    Example:
+        memframe request wait 7c9e6679 --timeout 3600
+    """
+    with connect() as client:
+        request_id = full_request_id(client, request_id)
+        decided = wait_for_decision(client, request_id, timeout_s=timeout_s)
+    _show(decided, as_json=as_json)
+    _end(decided)
+
+
+@access_requests.command("show")
+@click.argument("request_id")
+@as_json
+def show(request_id: str, as_json: bool) -> None:
+    """Show one request with its status of this moment.
+
+    \b
+    Example:
+        memframe request show 7c9e6679 --json
+    """
+    with connect() as client:
+        _show(client.access_request(full_request_id(client, request_id)), as_json=as_json)
+
+
+@access_requests.command("list")
+@as_json
+def list_requests(as_json: bool) -> None:
+    """List all requests of this developer account.
+
+    \b
+    Example:
+        memframe request list --json
+    """
+    with connect() as client:
+        requests = _newest_first(client)
+    if as_json:
+        click.echo(json.dumps([_public(each) for each in requests]))
+    else:
+        click.echo("\n".join(map(_line, requests)) or "no requests")
+
+
+def _redirected(flow: OAuthFlow) -> Secret:
+    _ask_to_open(flow.authorization_url())
+    return ask_secret("Address that the browser was sent back to")
+
+
+def _ask_to_open(address: str) -> None:
+    """Print the address where standard output, which a script reads, is not touched; click flushes it."""
+    click.echo(f"Open this address in the user's browser:\n{address}", err=True)
+
+
+def _end(decided: AccessRequest) -> None:
+    if decided.status != "approved":
+        sys.exit(REFUSED)
+
+
+def _newest_first(client: Client) -> list[AccessRequest]:
+    """By time of creation; those without one at the end."""
+    requests = client.access_requests()
+    return sorted(
+        requests, key=lambda each: each.created_at.timestamp() if each.created_at else 0.0, reverse=True
+    )
+
+
+def _public(request: AccessRequest) -> dict[str, Any]:
+    """A request without its memory key, times as text."""
+    times = {name: getattr(request, name) for name in ("created_at", "updated_at")}
+    names = ("id", "status", "reason", "user_id", "ai_connector_id")
+    return {name: getattr(request, name) for name in names} | {
+        name: moment and moment.isoformat() for name, moment in times.items()
+    }
+
+
+def _show(request: AccessRequest, *, as_json: bool) -> None:
+    click.echo(json.dumps(_public(request)) if as_json else _line(request))
+
+
+def _line(request: AccessRequest) -> str:
+    when = f"{request.created_at:%Y-%m-%d %H:%M}" if request.created_at else " " * 16
+    return f"{request.id}  {request.status:<8}  {when}  {printable(request.reason or '')}"

@@ -1,0 +1,290 @@
+"""`memframe audit` and `memframe report`: what is wrong with memories, for people and for scheduled jobs.
+
+`memframe export`: all memories of a user into an archive.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial, wraps
+from pathlib import Path
+from typing import Any, cast
+
+import click
+import pandas as pd
+from click.core import ParameterSource
+
+from memframe.access import Access
+from memframe.archive import export_memories, load_archive, refresh_archive
+from memframe.archive.sealing import Reader
+from memframe.audit import CHECKS, SEVERITIES, Audit, ChatJudge, audit_memories
+from memframe.audit.checks import Workers
+from memframe.audit.findings import Check, Severity
+from memframe.audit.judge import JUDGE_LIMIT, JUDGED
+from memframe.cli.options import LocalPath, as_json, keys_in, on_request, opened, request_option
+from memframe.display import number_of
+from memframe.errors import ConfigError
+from memframe.load import load_memories, load_tags
+from memframe.report.summary import Count, memories, none_found, share, subject_of, words_of
+from memframe.secret import Secret
+
+FOUND = 6
+"""Exit code where `--fail-on` found what it was told to."""
+
+Command = Callable[..., None]
+
+
+def on_memories(command: Command) -> Command:
+    """Gives a command the options that say which memories are meant, as one argument ``audit``."""
+
+    @request_option(required=False)
+    @click.option(
+        "--archive",
+        type=LocalPath(exists=True),
+        help="Memories that `memframe export` wrote, instead of those at the service; --request opens sealed ones.",
+    )
+    @click.option(
+        "--key-file",
+        type=LocalPath(dir_okay=False),
+        help="File with the user's encryption_key as hexadecimal text, which opens a sealed archive without --request.",
+    )
+    @click.option(
+        "--check",
+        "checks",
+        multiple=True,
+        type=click.Choice(CHECKS),
+        help="Look for this alone; may be given several times.",
+    )
+    @click.option(
+        "--workers",
+        type=click.Choice(["auto", "1", "2"]),
+        default="auto",
+        help="Processes; by default two, where memories are many and there are processors for it.",
+    )
+    @click.option(
+        "--judge",
+        "judge_url",
+        metavar="URL",
+        help="An OpenAI-compatible endpoint that is asked what rules cannot know, such as http://127.0.0.1:11434/v1.",
+    )
+    @click.option("--model", help="The model to ask there.")
+    @click.option(
+        "--judge-limit",
+        type=click.IntRange(min=0),
+        default=JUDGE_LIMIT,
+        show_default=True,
+        help="Questions to ask at most, the most promising first.",
+    )
+    @click.option(
+        "--judge-key-file", type=LocalPath(dir_okay=False), help="File with the API key of that endpoint."
+    )
+    @click.option(
+        "--send",
+        is_flag=True,
+        help="Send masked texts of memories to a --judge that is on another machine.",
+    )
+    @wraps(command)
+    def with_audit(
+        request_id: str | None,
+        archive: Path | None,
+        key_file: Path | None,
+        checks: tuple[Check, ...],
+        workers: str,
+        judge_url: str | None,
+        model: str | None,
+        judge_limit: int,
+        judge_key_file: Path | None,
+        send: bool,
+        **others: Any,
+    ) -> None:
+        if archive is None and request_id is None:
+            raise click.UsageError("Say which memories: --request ID, or --archive PATH.")
+        if key_file is not None and archive is None:
+            raise click.UsageError("--key-file opens a sealed archive: name it with --archive PATH.")
+        run = partial(
+            audit_memories,
+            judge=_judge(judge_url, model, judge_key_file, send=send),
+            judge_limit=judge_limit,
+            checks=checks or None,
+            workers=cast("Workers", "auto" if workers == "auto" else int(workers)),
+        )
+        command(audit=_audit(request_id, archive, key_file, run), **others)
+
+    return with_audit
+
+
+def _judge(url: str | None, model: str | None, key_file: Path | None, *, send: bool) -> ChatJudge | None:
+    if (url is None) != (model is None):
+        raise click.UsageError("A judge is an endpoint and a model: give both --judge URL and --model NAME.")
+    if url is None or model is None:
+        if key_file is not None or send:
+            raise click.UsageError("--judge-key-file and --send are about a judge: name it with --judge URL.")
+        return None
+    api_key = None if key_file is None else _key_in(key_file, "--judge-key-file", "the judge's API key")
+    return ChatJudge(url, model=model, api_key=api_key, send=send)
+
+
+def _is_typed(name: str) -> bool:
+    """Whether a parameter was given on the command line itself."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+@click.command("audit")
+@on_memories
+@click.option(
+    "--fail-on",
+    type=click.Choice(list(reversed(SEVERITIES))),
+    help=f"End with exit code {FOUND} if there is a finding of this severity or a worse one.",
+)
+@click.option("--count-judged", is_flag=True, help="Let --fail-on count what a --judge alone has found, too.")
+@click.option("--html", type=LocalPath(dir_okay=False), help="Write the report there, too.")
+@click.option(
+    "--out",
+    type=LocalPath(dir_okay=False),
+    help="Keep the audit there as JSON, for `memframe plan --from-audit`.",
+)
+@as_json
+def audit_all(
+    audit: Audit,
+    fail_on: Severity | None,
+    count_judged: bool,
+    html: Path | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Look for secrets, personal data, junk, duplicates, broken scores and tags; nothing is changed.
+
+    Evidence is masked in every output, and texts before a --judge sees them. With --json all findings go to standard
+    output. What is proposed is planned by `memframe plan --from-audit`.
+
+    \b
+    Example:
+        memframe audit --request 7c9e6679 --fail-on high --html audit.html
+    """
+    if html is not None:
+        audit.to_html(html)
+    if out is not None:
+        audit.to_json(out)
+    if as_json:
+        sys.stdout.buffer.write(audit.json() + b"\n")
+    else:
+        click.echo("\n".join(_told(audit)))
+        if html is not None:
+            click.echo(f"Report: {html}")
+        if out is not None:
+            click.echo(f"Audit: {out}")
+    found = audit.findings
+    if not count_judged:
+        found = found[~found["kind"].str.startswith(JUDGED).fillna(False).astype(bool)]
+    if fail_on is not None and _has(found, fail_on):
+        click.get_current_context().exit(FOUND)
+
+
+@click.command("report")
+@click.argument("path", type=LocalPath(dir_okay=False))
+@on_memories
+def report_all(audit: Audit, path: Path) -> None:
+    """Write an audit as one HTML page to PATH: no scripts, no links, evidence masked.
+
+    \b
+    Example:
+        memframe report audit.html --archive memories.parquet
+    """
+    audit.to_html(path)
+    click.echo(f"{memories(len(audit.memories))} audited: {path}, readable by you alone")
+
+
+def _audit(
+    request_id: str | None, archive: Path | None, key_file: Path | None, run: Callable[..., Audit]
+) -> Audit:
+    if archive is None:
+        with opened(str(request_id)) as access:
+            return run(load_memories(access), tags=load_tags(access))
+    if key_file is not None:
+        key = _key_in(key_file, "--key-file", "the user's encryption_key as hexadecimal text")
+        return run(load_archive(archive, key=key))
+    header = Reader(archive).header()
+    if header is not None and header.seal is not None and request_id is not None:
+        with opened(request_id) as access:
+            return run(load_archive(archive, key=access))
+    if _is_typed("request_id"):  # that of the environment may stand behind
+        raise click.UsageError(f"{archive} is not sealed: give --request ID or --archive PATH, not both.")
+    return run(load_archive(archive))
+
+
+def _key_in(file: Path, option: str, what: str) -> Secret:
+    keys = keys_in(file, option)
+    if len(keys) != 1:
+        raise ConfigError(
+            f"the file of {option} has {number_of(len(keys), 'line', 'lines')}: it needs one, {what}"
+        )
+    return keys[0]
+
+
+def _has(findings: pd.DataFrame, at_least: Severity) -> bool:
+    return bool(findings["severity"].isin(SEVERITIES[SEVERITIES.index(at_least) :]).any())
+
+
+def _told(audit: Audit) -> Iterator[str]:
+    """The audit in words for a terminal; no text of a memory is among them."""
+    n = len(audit.memories)
+    counts = audit.counts
+    yield f"{memories(n)} {subject}." if (subject := subject_of(audit)) else f"{memories(n)}."
+    yield from audit.verdict
+    yield "\nMemories by check, each counted where it is worst:"
+    yield from (_line(count, n) for count in counts)
+    if clean := none_found(counts, audit.checks):
+        yield f"None found: {clean}."
+    if done := audit.proposals:
+        yield f"Proposed, in memories, each counted once, and nothing done yet: {', '.join(done)}."
+    if audit.by_judge:
+        yield "\nJudged:"
+        yield from (f"- {sentence}" for sentence in audit.by_judge)
+    if audit.not_checked:
+        yield "\nNot looked for:"
+        yield from (f"- {sentence}" for sentence in audit.not_checked)
+
+
+def _line(count: Count, n_memories: int) -> str:
+    severities = ", ".join(f"{n:,} {severity}" for severity, n in count.by_severity.items())
+    n, part = f"{count.n_memories:,}", share(count.n_memories, n_memories)
+    return f"{words_of(count.check).title:<18} {n:>7} {part:>10}   {severities}"
+
+
+@click.command("export")
+@click.argument("path", type=LocalPath())
+@click.option("--sealed", is_flag=True, help="Leave what people wrote readable only with the user's key.")
+@click.option("--refresh", is_flag=True, help="Bring the archive at PATH up to date, and say what changed.")
+@on_request
+@as_json
+def export_all(path: Path, sealed: bool, refresh: bool, request_id: str, as_json: bool) -> None:
+    """Write all memories to PATH: decrypted, so that whoever can read the file can read them, or --sealed.
+
+    The extension says how: .parquet, .jsonl or .csv; without one, a folder for a Parquet dataset. With
+    --refresh an archive stays as it is, plain or sealed, and only the files in which something changed are
+    written.
+
+    \b
+    Example:
+        memframe export memories.parquet --request 7c9e6679
+    """
+    with opened(request_id) as access:
+        told = _refreshed(access, path) if refresh else _exported(access, path, sealed)
+    click.echo(json.dumps({"path": str(path), **told}) if as_json else _sentence(path, told))
+
+
+def _exported(access: Access, path: Path, sealed: bool) -> dict[str, int]:
+    return {"n_rows": export_memories(access, path, sealed=sealed)}
+
+
+def _refreshed(access: Access, path: Path) -> dict[str, int]:
+    changes = refresh_archive(access, path)
+    return {name: len(getattr(changes, name)) for name in changes.__struct_fields__}
+
+
+def _sentence(path: Path, told: dict[str, int]) -> str:
+    nouns = {"n_rows": ("memory", "memories")}
+    counts = ", ".join(number_of(count, *nouns.get(name, (name, name))) for name, count in told.items())
+    return f"{counts} in {path}, readable by you alone"

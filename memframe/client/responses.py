@@ -1,0 +1,236 @@
+"""What an answer of the service means: a struct of the wire, or an error of the tree."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+import msgspec
+from urllib3 import HTTPHeaderDict
+
+from memframe.client.retry import retry_after_s
+from memframe.errors import (
+    AccessError,
+    AuthError,
+    ConflictError,
+    InvalidError,
+    NotFoundError,
+    ProtocolError,
+    RateLimitError,
+    ServiceError,
+)
+from memframe.secret import SecretBytes, hide_frames, secret_from_wire
+from memframe.wire import CREATE_REQUEST
+
+T = TypeVar("T")
+
+_ERROR_OF_STATUS: Mapping[int, type[ServiceError]] = {
+    400: InvalidError,
+    401: AuthError,
+    403: AccessError,
+    404: NotFoundError,
+    409: ConflictError,
+    412: ConflictError,
+    422: InvalidError,
+    429: RateLimitError,
+}
+
+_NEXT_STEP: Mapping[int, str] = {
+    400: "Check what was passed against the specification of the service.",
+    401: "Check the API key, and that it belongs to this address.",
+    403: "Look at the access request's status: the user may have rejected or revoked it.",
+    404: "Check that base_url is the address of the API, with /api/v1.",
+    409: "Read the thing again, as it changed meanwhile.",
+    412: "Read the thing again, as it changed meanwhile.",
+    413: "It is too large for this service: send less at once, or ask for smaller pages with page_size=.",
+    414: "The address became too long for it: search for a shorter text, or for fewer tags.",
+    422: "Check what was passed against the specification of the service.",
+    431: "The token or a cookie is too long for it, or for a proxy before it: tell the operator of the service.",
+    429: "Wait a minute and try again.",
+}
+
+_TRY_LATER = "Try again later; if it stays so, tell the operator of the service."
+
+
+class Answer(NamedTuple):
+    """An HTTP answer, read to its end."""
+
+    status: int
+    headers: HTTPHeaderDict
+    body: SecretBytes
+    host: str
+
+    def __repr__(self) -> str:
+        return f"<Answer {self.status} of {self.host}>"  # a hostile service may echo secrets in its headers
+
+
+def error_of(
+    answer: Answer, *, what: object, said: Callable[[str], str], call: str | None = None
+) -> ServiceError:
+    """The error that an answer outside 2xx stands for.
+
+    Parameters
+    ----------
+    what : object
+        What was asked, for the message: an `Endpoint`.
+    said : callable
+        Makes the service's own words fit to print.
+    call : str, optional
+        The call in the message, with its ids; by default `what`.
+    """
+    texts = texts_of(answer.body.reveal())
+    reason = said(next((texts[name] for name in _REASONS if name in texts), "no reason given"))
+    next_step = _NEXT_STEP.get(answer.status, _TRY_LATER)
+    if answer.status == 404 and "{" in str(what):  # an endpoint of one thing, which has an id
+        next_step = "Check the id, which is needed whole. " + next_step
+    if answer.status == 403 and (str(what) == str(CREATE_REQUEST) or texts.get("code") == "wrong_memory_key"):
+        next_step = "The memory key is not accepted: let the user connect again, and use the new one."
+    return _ERROR_OF_STATUS.get(answer.status, ServiceError)(
+        f"{said(call or str(what))}: {answer.host} answered {answer.status}: {reason.rstrip(' .')}. {next_step}",
+        status=answer.status,
+        code=said(texts["code"]) if "code" in texts else None,
+        endpoint=str(what),
+        detail=reason,
+        retry_after_s=retry_after_s(answer.headers),
+    )
+
+
+_REASONS = ("detail", "message", "msg", "error_description", "error", "title")
+"""Where services give their reason, as the specification does not say: RFC 9457, RFC 6749 and custom."""
+
+
+def texts_of(body: bytes) -> dict[str, str]:
+    """The texts in an error answer's JSON object, and in an ``error`` object or list of errors within it.
+
+    >>> texts_of(b'{"error": {"code": "gone", "message": "no such thing"}, "status": 404}')
+    {'code': 'gone', 'message': 'no such thing'}
+    >>> texts_of(b'{"detail": [{"loc": ["query", "limit"], "msg": "at most 100"}, {"msg": "another"}]}')
+    {'msg': 'limit: at most 100'}
+    """
+    try:
+        document = msgspec.json.decode(body)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(document, dict):
+        return {}
+    parts = (_first_listed(document), document, document.get("error"))
+    found = {name: text for part in parts if isinstance(part, dict) for name, text in part.items()}
+    return {name: text for name, text in found.items() if isinstance(text, str)}
+
+
+def _first_listed(document: Mapping[str, Any]) -> dict[str, str]:
+    """The first of several errors, as web frameworks list them in ``detail`` or ``errors``, and what it is about."""
+    lists = (document.get(name) for name in ("detail", "errors"))
+    first = next((errors[0] for errors in lists if isinstance(errors, list) and errors), None)
+    if not isinstance(first, dict):
+        return {}
+    texts = {name: text for name, text in first.items() if name in _REASONS and isinstance(text, str)}
+    place = first.get("loc")
+    field = f"{place[-1]}: " if isinstance(place, list) and place else ""
+    return {name: field + text for name, text in texts.items()}
+
+
+@hide_frames
+def decoded(body: SecretBytes, kind: type[T], *, what: object) -> T:
+    """The body as a struct of `memframe.wire`.
+
+    Raises
+    ------
+    ProtocolError
+        Not JSON, or not of that form; the message says where, and quotes no value.
+    """
+    try:
+        return _decoded(body, kind)
+    except msgspec.ValidationError as wrong:
+        fault = f"breaks the specification: {_where(wrong)}. {_CHECK_SERVICE}"
+    except (ValueError, RecursionError):
+        fault = f"is {_looks_like(body.reveal())}, not JSON. {_CHECK_ADDRESS}"
+    raise ProtocolError(f"{what}: the answer {fault}")  # out here it carries no cause that quotes the body
+
+
+def _decoded(body: SecretBytes, kind: type[T]) -> T:
+    decoder: msgspec.json.Decoder[T] = _decoder(kind)  # type: ignore[arg-type]  # mypy: a type is hashable
+    try:
+        return decoder.decode(body.reveal())
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        return _decoded_leniently(body, kind)
+
+
+def _where(wrong: msgspec.ValidationError) -> str:
+    """What msgspec found, without the text that was found: it alone of its messages quotes it for enums."""
+    return re.sub(r"enum value .*(?= - at `)", "enum value", str(wrong), flags=re.DOTALL)
+
+
+def _decoded_leniently(body: SecretBytes, kind: type[T]) -> T:
+    """Python's own reader: it takes a lone surrogate, which JSON allows and msgspec refuses."""
+    return msgspec.convert(json.loads(body.reveal(), parse_constant=_refuse), kind, dec_hook=secret_from_wire)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_CHECK_SERVICE = "If base_url is the address of a Memory Access Service, version 1, tell its operator."
+
+_CHECK_ADDRESS = (
+    "Check the address: base_url ends with /api/v1, and no sign-in page or proxy may stand between."
+)
+
+
+@functools.cache
+def _decoder(kind: Hashable) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind, dec_hook=secret_from_wire)
+
+
+def _looks_like(body: bytes) -> str:
+    start = body[:200].lstrip().lower()
+    if not start:
+        return "empty"
+    if start.startswith((b"<!doctype html", b"<html")):
+        return "an HTML page"
+    return f"{len(body):,} bytes of something else, or cut short"
+
+
+def about(record: T, *, what: object, **asked: str) -> T:
+    """The record, if it is about the ids that were asked for; another may be another person's data.
+
+    Raises
+    ------
+    ProtocolError
+        It is about something else.
+    """
+    for name, value in asked.items():
+        if not same_id(getattr(record, name), value):
+            raise ProtocolError(
+                f"{what}: asked about {name} {value}, answered about another one, which was not kept. Do not "
+                "use this service before its operator has looked at it"
+            )
+    return record
+
+
+def same_id(one: str, other: str) -> bool:
+    """Whether two ids are the same text, or one UUID in two spellings.
+
+    >>> same_id("5F0C9B1E-93F3-4B6C-8C0A-0A4C6B8D2E11", "5f0c9b1e-93f3-4b6c-8c0a-0a4c6b8d2e11")
+    True
+    >>> same_id("m1", "M1")
+    False
+    """
+    return one == other or (one.lower() == other.lower() and is_uuid(one))
+
+
+def is_uuid(text: str) -> bool:
+    """Return True for a whole UUID, with its hyphens.
+
+    >>> is_uuid("5F0C9B1E-93F3-4B6C-8C0A-0A4C6B8D2E11"), is_uuid("5F0C9B1E")
+    (True, False)
+    """
+    return _UUID.fullmatch(text) is not None
+
+
+_UUID = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")

@@ -1,0 +1,223 @@
+"""Files that only their owner can read, and that are there whole or not at all.
+
+One process at a time: a lock that says who holds it, and that ends with its holder.
+
+It is a small SQLite file in which a transaction stays open. The operating system ends it with the process,
+however that ends, so that nobody has to remove a lock by hand; and others may read who holds it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import socket
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from memframe.errors import JournalError
+
+
+@contextmanager
+def writing_privately(path: Path, *, may_replace: bool = True) -> Iterator[BinaryIO]:
+    """A file to write, which takes the place of `path` when all of it has reached the disk.
+
+    Until then, and if anything fails, what stood at `path` stays as it was. Mode 0600 from the first
+    byte on, whatever the umask says. Of several processes that may not replace, one puts its file there,
+    and the others get a `FileExistsError`.
+
+    Examples
+    --------
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with writing_privately(folder / "notes.txt") as file:
+    ...     _ = file.write(b"for me alone")
+    >>> (folder / "notes.txt").read_bytes()
+    b'for me alone'
+    """
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with open(handle, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if may_replace:
+            Path(name).replace(path)
+        else:
+            Path(path).hardlink_to(name)  # takes the name in one step, or refuses
+            Path(name).unlink()
+    except BaseException:  # Ctrl-C as well: nothing half made stays behind
+        Path(name).unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+@contextmanager
+def filling_privately(path: Path) -> Iterator[Path]:
+    """A folder to fill, which takes the place of `path` when it is full. Mode 0700.
+
+    The two are exchanged in one step on Linux and macOS, where the file system can do so. Elsewhere the
+    one that stood at `path` is out of the way for a moment, under a name that begins with a dot.
+    """
+    fresh = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    before = fresh.with_name(f"{fresh.name}.before")
+    try:
+        yield fresh
+        _sync_folder(fresh)
+        if path.exists() and _exchange(fresh, path):
+            before = fresh
+        else:
+            if path.exists():
+                path.rename(before)
+            fresh.rename(path)
+    except (
+        BaseException
+    ):  # Ctrl-C as well, at any step: nothing half made stays behind, and one of the two stands
+        if before.exists() and not path.exists():
+            before.rename(path)
+        for left in (fresh, before):
+            shutil.rmtree(left, ignore_errors=True)  # what broke off the work is the news
+        raise
+    _sync_folder(path.parent)
+    if before.exists():
+        shutil.rmtree(before)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Whether the system has swapped two names in one step; Python has no call for it."""
+    if os.name != "posix":
+        return False
+    system = ctypes.CDLL(None)
+    names = os.fsencode(one), os.fsencode(other)
+    if hasattr(system, "renameat2"):  # Linux
+        failed: int = system.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _EXCHANGE)
+    elif hasattr(system, "renamex_np"):  # macOS
+        failed = system.renamex_np(*names, _EXCHANGE)
+    else:
+        failed = -1
+    return not failed
+
+
+_AT_FDCWD, _EXCHANGE = -100, 2
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last through a power cut, where the system lets folders be opened."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def expand_path(path: str | PathLike[str]) -> Path:
+    """Return a path that the user gave, with a leading ``~`` as the home folder; an unknown ``~name`` stays as it is.
+
+    >>> expand_path("~/a.journal") == Path.home() / "a.journal"
+    True
+    """
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises a RuntimeError for "~name"
+
+
+def private_folder(path: Path) -> Path:
+    """The folder at `path`, made if it is not there, and closed to everybody else: mode 0700."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if is_open_to_others(path):
+        path.chmod(0o700)
+    return path
+
+
+def is_open_to_others(path: Path) -> bool:
+    """Whether the mode bits let others than the owner in; elsewhere than on POSIX they say nothing."""
+    return os.name == "posix" and bool(path.stat().st_mode & 0o077)
+
+
+class Holder(NamedTuple):
+    """Who holds a lock."""
+
+    pid: int
+    host: str
+    since: str
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}, since {self.since}"
+
+
+def this_process() -> Holder:
+    """Who we are, and from now on."""
+    return Holder(os.getpid(), socket.gethostname(), f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
+
+
+@contextmanager
+def holding(path: Path, *, what: str, wait_s: float = 0) -> Iterator[None]:
+    """The lock at `path`, for the length of a ``with`` block.
+
+    Parameters
+    ----------
+    path : Path
+        Of the lock's own file, which stays: whoever removed it could let two in.
+    what : str
+        What is held, for the message.
+    wait_s : float
+        How long to wait for another holder.
+
+    Raises
+    ------
+    JournalError
+        Another process, or another thread of this one, holds it; the message names it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "lock"
+    >>> with holding(path, what="the run"), holding(path, what="the run"):  # doctest: +ELLIPSIS
+    ...     pass
+    Traceback (most recent call last):
+    memframe.errors.JournalError: the run is in use by process ... Wait until that is done, or end it
+    """
+    with closing(_opened(path, wait_s)) as lock:
+        try:
+            _take(lock)
+        except sqlite3.Error as fault:
+            raise _refusal(lock, what, path, fault) from None
+        yield
+
+
+def _opened(path: Path, wait_s: float) -> sqlite3.Connection:
+    try:
+        path.touch(mode=0o600)
+        return sqlite3.connect(path, timeout=wait_s, isolation_level=None)
+    except (OSError, sqlite3.Error) as fault:
+        raise JournalError(
+            f"the lock {path} cannot be opened: {fault}. Mend the folder's permissions"
+        ) from None
+
+
+def _take(lock: sqlite3.Connection) -> None:
+    """Write down who we are, and keep a transaction open on it; of a power cut nobody needs to know that."""
+    lock.execute("PRAGMA journal_mode = MEMORY")
+    lock.execute("PRAGMA synchronous = OFF")
+    lock.execute("BEGIN IMMEDIATE")
+    lock.execute("CREATE TABLE IF NOT EXISTS holder (pid INTEGER, host TEXT, since TEXT)")
+    lock.execute("DELETE FROM holder")
+    lock.execute("INSERT INTO holder VALUES (?, ?, ?)", this_process())
+    lock.execute("COMMIT")
+    lock.execute("BEGIN IMMEDIATE")  # whoever comes between the two keeps it, and is named
+
+
+def _refusal(lock: sqlite3.Connection, what: str, path: Path, fault: sqlite3.Error) -> JournalError:
+    if not getattr(fault, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
+        return JournalError(
+            f"the lock {path} cannot be used ({fault}): make room there, or delete it if it is none"
+        )
+    try:
+        holder = str(Holder(*lock.execute("SELECT pid, host, since FROM holder").fetchone()))
+    except (sqlite3.Error, TypeError):  # its holder has not written its name yet
+        holder = f"another process, see the lock {path}"
+    return JournalError(f"{what} is in use by {holder}. Wait until that is done, or end it")

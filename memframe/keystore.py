@@ -1,0 +1,221 @@
+"""What memframe keeps on disk about memories, sealed with a data key of this user on this machine.
+
+Journals and saved plans outlive the process that wrote them, and hold what people said. Their key is not
+the memories' own, which the service can rotate and the user revoke: it lies in the keyring of the operating
+system, or, where that keeps nothing closed, in a file of mode 0600 in the user's state folder.
+
+What was sealed names its key. A vault holds every data key that it finds, and seals with the keyring's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import platformdirs
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from memframe.errors import JournalError
+from memframe.files import holding, is_open_to_others, private_folder, writing_privately
+from memframe.secret import Secret
+from memframe.settings import KEYRING_SERVICE, Keyring, closed_keyring, open_system_keyring
+
+MARK = b"mfv1"
+KEYRING_ENTRY = "data_key"
+KEY_FILE = "data.key"
+
+CREATING_S = 20.0
+"""How long to wait for another process that makes the key at this moment; a keyring may ask its user."""
+
+_KEY_BYTES, _ID_BYTES, _NONCE_BYTES = 32, 8, 12
+_HEAD_BYTES = len(MARK) + _ID_BYTES
+
+
+class DataKey:
+    """One data key.
+
+    Parameters
+    ----------
+    text : Secret
+        64 hexadecimal characters.
+    """
+
+    def __init__(self, text: Secret) -> None:
+        key = bytes.fromhex(text.reveal())
+        if len(key) != _KEY_BYTES:
+            raise ValueError(f"a data key has {_KEY_BYTES} bytes")
+        self.id = hashlib.sha256(b"memframe data key" + key).digest()[:_ID_BYTES]
+        self.cipher = AESGCM(key)
+
+    def __repr__(self) -> str:
+        return f"<DataKey {self.id.hex()}>"
+
+
+@dataclass(frozen=True)
+class Vault:
+    """Seals what goes to the disk, and opens it again. Made by `open_vault`.
+
+    Attributes
+    ----------
+    keys : tuple of DataKey
+        The first one seals; each opens what names it.
+    searched : str
+        Where the keys came from, for the message when one is missing.
+
+    Examples
+    --------
+    >>> vault = Vault((DataKey(Secret("0f1e" * 16)),))
+    >>> sealed = vault.seal(b"likes tea", bound_to="run 1, row 4")
+    >>> vault.open(sealed, bound_to="run 1, row 4")
+    b'likes tea'
+    >>> vault.open(sealed, bound_to="run 1, row 5")
+    Traceback (most recent call last):
+    memframe.errors.JournalError: run 1, row 5: what is stored was changed, or belongs elsewhere; ...
+    """
+
+    keys: tuple[DataKey, ...]
+    searched: str = field(default="the vault", repr=False)
+
+    def seal(self, data: bytes, *, bound_to: str, beside: bytes = b"") -> bytes:
+        """Bytes for the disk, which open only with the same ``bound_to``, and the same bytes ``beside`` them."""
+        key = self.keys[0]
+        head, nonce = MARK + key.id, os.urandom(_NONCE_BYTES)
+        return head + nonce + key.cipher.encrypt(nonce, data, head + bound_to.encode() + beside)
+
+    def open(self, sealed: bytes, *, bound_to: str, beside: bytes = b"") -> bytes:
+        """The bytes that were sealed.
+
+        Raises
+        ------
+        JournalError
+            They were changed, or moved from another place, or their key is not in this vault.
+        """
+        head, nonce = sealed[:_HEAD_BYTES], sealed[_HEAD_BYTES : _HEAD_BYTES + _NONCE_BYTES]
+        if not head.startswith(MARK):
+            raise JournalError(
+                f"{bound_to}: what is stored is not of memframe, or damaged; restore a copy of it"
+            )
+        key = self._key(head.removeprefix(MARK), bound_to)
+        try:
+            return key.cipher.decrypt(
+                nonce, sealed[_HEAD_BYTES + _NONCE_BYTES :], head + bound_to.encode() + beside
+            )
+        except (InvalidTag, ValueError):
+            raise JournalError(
+                f"{bound_to}: what is stored was changed, or belongs elsewhere; restore a copy of it"
+            ) from None
+
+    def _key(self, key_id: bytes, bound_to: str) -> DataKey:
+        for key in self.keys:
+            if key.id == key_id:
+                return key
+        raise JournalError(
+            f"{bound_to}: sealed with the data key {key_id.hex()}, which is not here (looked in {self.searched}). "
+            "Open it as the user and on the machine that wrote it, with the same keyring unlocked"
+        )
+
+
+def open_vault(
+    folder: Path | None = None, *, open_keyring: Callable[[], Keyring] | None = open_system_keyring
+) -> Vault:
+    """The vault of this user on this machine; its key is made when there is none yet.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        Where the key file lies; by default the user's state folder.
+    open_keyring : callable or None
+        Gives the keyring; None looks into the folder alone.
+
+    Raises
+    ------
+    JournalError
+        A key cannot be read or kept.
+    """
+    folder = state_folder() if folder is None else folder
+    found = _search(folder, open_keyring)
+    if not found.keys:
+        with holding(_made(folder) / f"{KEY_FILE}.lock", what="the data key", wait_s=CREATING_S):
+            if not _search(folder, open_keyring).keys:
+                _create(folder, open_keyring)
+        found = _search(folder, open_keyring)
+    return found
+
+
+def state_folder() -> Path:
+    """Where memframe keeps what is neither settings nor cache: keys of its own, and journals."""
+    return platformdirs.user_state_path("memframe")
+
+
+def _made(folder: Path) -> Path:
+    try:
+        return private_folder(folder)
+    except OSError as fault:
+        raise JournalError(
+            f"the folder {folder} cannot be used: {fault.strerror}. Mend its permissions"
+        ) from None
+
+
+def _search(folder: Path, open_keyring: Callable[[], Keyring] | None) -> Vault:
+    """The keys that are there, the keyring's first; perhaps none."""
+    path = folder / KEY_FILE
+    stored, fault = _stored(open_keyring)
+    texts = {"the OS keyring": stored, str(path): _read(path)}
+    keys = tuple(_data_key(text, place) for place, text in texts.items() if text is not None)
+    return Vault(keys, f"the OS keyring{fault} and {path}" if open_keyring else str(path))
+
+
+def _data_key(text: Secret, place: str) -> DataKey:
+    try:
+        return DataKey(text)
+    except ValueError:
+        raise JournalError(
+            f"the data key in {place} is damaged: restore it from a backup. Without it nothing that was sealed "
+            "opens again; to begin anew, delete it"
+        ) from None
+
+
+def _stored(open_keyring: Callable[[], Keyring] | None) -> tuple[Secret | None, str]:
+    """The keyring's key, and what to say of a keyring that did not open: its key may only be locked away."""
+    if open_keyring is None:
+        return None, ""
+    try:
+        text = open_keyring().get_password(KEYRING_SERVICE, KEYRING_ENTRY)
+    except Exception as fault:  # a backend raises whatever its platform does
+        return None, f" (which did not open: {type(fault).__name__})"
+    return None if text is None else Secret(text), ""
+
+
+def _read(path: Path) -> Secret | None:
+    try:
+        is_open, text = is_open_to_others(path), Secret(path.read_text("ascii").strip())
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as fault:
+        raise JournalError(
+            f"the data key file {path} cannot be read ({type(fault).__name__}); mend it"
+        ) from None
+    if is_open:
+        raise JournalError(f"the data key file {path} is open to other users; close it: chmod 600 {path}")
+    return text
+
+
+def _create(folder: Path, open_keyring: Callable[[], Keyring] | None) -> None:
+    key = Secret(secrets.token_hex(_KEY_BYTES))
+    if open_keyring is None or not _keep(key, open_keyring):
+        with writing_privately(folder / KEY_FILE) as file:
+            file.write(key.reveal().encode() + b"\n")
+
+
+def _keep(key: Secret, open_keyring: Callable[[], Keyring]) -> bool:
+    """Whether the keyring has the key now: read back, as some accept and forget."""
+    try:
+        closed_keyring(open_keyring).set_password(KEYRING_SERVICE, KEYRING_ENTRY, key.reveal())
+    except Exception:  # it keeps nothing closed, or did not open: the file does as well
+        return False
+    return _stored(open_keyring)[0] == key

@@ -1,0 +1,379 @@
+"""What the pictures are drawn on: axes and figures that notebooks show, titled and without clutter.
+
+Text of memories as it may stand in a picture: plain, short, and in fonts that have its letters.
+
+Bins for times and lengths: as fine as the eye can still tell apart.
+
+Pictures as SVG that stands in the middle of an HTML page, in the page's own ink and letters.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from io import BytesIO, StringIO
+from itertools import chain
+from typing import Any, Literal, NamedTuple
+from xml.etree.ElementTree import Element, fromstring, tostring
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+from numpy.typing import NDArray
+
+MAX_CHARS = 24
+
+_FALLBACKS = (
+    "Noto Sans CJK JP",
+    "Noto Sans CJK SC",
+    "Noto Sans JP",
+    "Hiragino Sans",
+    "PingFang SC",
+    "Yu Gothic",
+    "Microsoft YaHei",
+    "Malgun Gothic",
+    "Apple SD Gothic Neo",
+    "WenQuanYi Zen Hei",
+    "Noto Sans Arabic",
+    "Noto Sans Devanagari",
+    "Noto Emoji",
+    "Segoe UI Emoji",
+    "Symbola",
+)
+"""Outline fonts that are common on some system; matplotlib cannot draw the colour bitmaps of others."""
+
+_MISSING = "□"
+
+
+def plain_text() -> dict[str, Any]:
+    """Properties of a ``Text`` that holds foreign words: ``$`` and TeX mean nothing in it."""
+    return {"parse_math": False, "usetex": False, "fontfamily": list(_families(_own_families()))}
+
+
+def label(text: str, max_chars: int = MAX_CHARS) -> str:
+    r"""One line of at most `max_chars` characters, without anything invisible.
+
+    Letters for which no font is installed become an open square here, where matplotlib would warn.
+
+    >>> label("recipes\n\u202efor winter")
+    'recipes for winter'
+    >>> label("everything that has to do with soup", 12)
+    'everything …'
+    >>> label(" ")
+    '(empty)'
+    """
+    spaced = "".join(" " if letter.isspace() else letter for letter in text[: 20 * max_chars])
+    visible = "".join(letter for letter in spaced if unicodedata.category(letter)[0] != "C")
+    return _drawable(_shortened(" ".join(visible.split()), max_chars)) or "(empty)"
+
+
+def labels(texts: Iterable[str], max_chars: int = MAX_CHARS) -> list[str]:
+    """`label` for each of several texts."""
+    return [label(text, max_chars) for text in texts]
+
+
+def _shortened(text: str, max_chars: int) -> str:
+    return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
+
+
+def _drawable(text: str) -> str:
+    if text.isascii():
+        return text
+    letters = _letters(_families(_own_families()))
+    return "".join(letter if ord(letter) in letters else _MISSING for letter in text)
+
+
+def _own_families() -> tuple[str, ...]:
+    return tuple(mpl.rcParams["font.family"])
+
+
+@cache
+def _families(own: tuple[str, ...]) -> tuple[str, ...]:
+    installed = set(fontManager.get_font_names())
+    return (*own, *(name for name in _FALLBACKS if name in installed))
+
+
+@cache
+def _letters(families: tuple[str, ...]) -> frozenset[int]:
+    fonts = (get_font(findfont(FontProperties(family=[name]))) for name in families)
+    return frozenset().union(*(font.get_charmap() for font in fonts))
+
+
+BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#999999"
+SERIES = (BLUE, "#E69F00", "#009E73", "#56B4E9", VERMILION, GREY)
+
+SMALL = 8.5
+"""Points of every text but the title."""
+
+SOFT = 0.65
+"""Opacity of secondary text, so that it follows the ink of the style in use."""
+
+_AXES_SIZE = (7.2, 3.6)
+_LEGEND_CHARS = 70
+_SHARPNESS = 2  # pixels of the picture for each pixel on a plain screen
+
+
+class NotebookFigure(Figure):
+    """A ``Figure`` that notebooks show though pyplot does not know it."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        return _png(self)
+
+
+class NotebookAxes(Axes):
+    """``Axes`` that notebooks show as the figure that they are in."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        return _png(self.get_figure(root=True))
+
+
+def _png(figure: Figure | None) -> tuple[bytes, dict[str, int]]:
+    if figure is None:
+        raise RuntimeError("these axes were removed from their figure; draw them anew")
+    width, height = figure.get_size_inches() * figure.dpi
+    picture = BytesIO()
+    figure.savefig(picture, format="png", dpi=_SHARPNESS * figure.dpi)
+    return picture.getvalue(), {"width": round(width), "height": round(height)}
+
+
+def new_figure(width: float, height: float) -> NotebookFigure:
+    """An empty figure of that many inches, which lays itself out."""
+    return NotebookFigure(figsize=(width, height), layout=ConstrainedLayoutEngine(h_pad=0.1, w_pad=0.1))
+
+
+def prepare(ax: Axes | None, title: str, *, grid: Literal["x", "y", "both"] | None = None) -> Axes:
+    """`ax`, or new axes, with the title and without frame and ticks."""
+    if ax is None:
+        ax = new_figure(*_AXES_SIZE).add_subplot(axes_class=NotebookAxes)
+    _entitle(ax, title, pad=8)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.spines["bottom"].set_alpha(0.3)
+    ax.tick_params(labelsize=SMALL, length=0)
+    ax.set_axisbelow(True)
+    if grid:
+        ax.grid(axis=grid, alpha=0.2, linewidth=0.8)
+    return ax
+
+
+def _entitle(ax: Axes, title: str, *, pad: float) -> None:
+    ax.set_title(title, loc="left", fontsize=11, fontweight="bold", pad=pad)
+
+
+def blank(ax: Axes | None, title: str, words: str) -> Axes:
+    """Axes that say in words why there is nothing to see."""
+    ax = prepare(ax, title)
+    ax.set_axis_off()
+    ax.text(0.5, 0.5, words, transform=ax.transAxes, ha="center", va="center", alpha=SOFT)
+    return ax
+
+
+def note(ax: Axes, *sentences: str, axis: str = "") -> None:
+    """Small print below the axes, after the name of the axis; empty sentences are left out."""
+    text = "; ".join(filter(None, sentences))
+    if axis and text:
+        text = f"{axis}  ({text})"
+    ax.set_xlabel(text or axis, loc="left", fontsize=SMALL, alpha=SOFT, labelpad=6)
+
+
+def count_axis(ax: Axes) -> None:
+    """Whole numbers from zero up, few of them, and room above the highest."""
+    ax.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True, min_n_ticks=1))
+    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    ax.margins(y=0.1)
+    ax.set_ylim(bottom=0)
+
+
+def ranked_bars(ax: Axes, names: Sequence[str], counts: Sequence[int], values: Sequence[str]) -> None:
+    """Horizontal bars, the first on top, each with its value written at its end."""
+    rows = range(len(names))
+    bars = ax.barh(rows, counts, height=0.7, color=BLUE)
+    ax.bar_label(bars, values, padding=4, fontsize=SMALL, alpha=SOFT)
+    ax.set_yticks(rows, labels=labels(names), **plain_text())
+    ax.set_ylim(max(len(names), 6) - 0.4, -0.6)  # few bars stay slim
+    ax.set_xlim(0, 1.15 * max(counts))
+    ax.set_xticks([])
+    ax.spines["bottom"].set_visible(False)
+
+
+def legend(ax: Axes, handles: Sequence[Any], names: Sequence[str]) -> None:
+    """The names in one line between title and axes, each beside its colour."""
+    shown = labels(names)
+    if sum(map(len, shown)) > _LEGEND_CHARS:
+        shown = [label(name, _LEGEND_CHARS // len(names)) for name in names]
+    box = ax.legend(
+        handles,
+        [str(number) for number in range(len(names))],  # a label that begins with "_" would be left out
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        ncols=len(names),
+        frameon=False,
+        fontsize=SMALL,
+        handlelength=0.8,
+        handleheight=0.8,
+        handletextpad=0.4,
+        columnspacing=1.2,
+        borderpad=0,
+        borderaxespad=0.3,
+    )
+    for entry, name in zip(box.get_texts(), shown, strict=True):
+        entry.set(text=name, **plain_text())
+    _entitle(ax, ax.get_title(loc="left"), pad=22)
+
+
+MAX_BINS = 80
+
+FIRST, LAST = np.datetime64("1971-01-01", "us"), np.datetime64("2100-01-01", "us")
+"""Between these a time can be one: the zeros of clocks (year 1, 1970) and their infinities lie outside."""
+
+_A_DECADE = 6  # steps of a logarithmic axis between 10 and 100: coarser than whole numbers from 1 on
+
+
+class _Unit(NamedTuple):
+    name: str
+    code: str
+    step: int
+    offset: int = 0
+
+
+_UNITS = (
+    _Unit("day", "D", 1),
+    _Unit("week", "D", 7, 3),  # numpy's day 0 is a Thursday
+    _Unit("month", "M", 1),
+    _Unit("quarter", "M", 3),
+    _Unit("year", "Y", 1),
+    _Unit("decade", "Y", 10),
+)
+
+
+class TimeBins(NamedTuple):
+    """Consecutive stretches of the calendar, and in which of them each time lies."""
+
+    unit: str
+    edges: NDArray[np.datetime64]
+    """Days; one more than there are bins."""
+    place: NDArray[np.int64]
+    """The bin of each time."""
+
+
+def bin_times(times: NDArray[np.datetime64]) -> TimeBins:
+    """Days, weeks (from Monday), months and so on: the finest of which at most `MAX_BINS` are needed.
+
+    The times lie from `FIRST` to before `LAST`.
+
+    >>> bins = bin_times(np.array(["2026-03-21T08:11", "2026-04-25T11:20"], "datetime64[us]"))
+    >>> bins.unit, len(bins.edges)
+    ('day', 37)
+    """
+    for unit in _UNITS:
+        numbers = (times.astype(f"datetime64[{unit.code}]").astype(np.int64) + unit.offset) // unit.step
+        n_bins = int(np.ptp(numbers)) + 1
+        if n_bins <= MAX_BINS:
+            break
+    first = numbers.min()
+    starts = (first + np.arange(n_bins + 1)) * unit.step - unit.offset
+    edges = starts.astype(f"datetime64[{unit.code}]").astype("datetime64[D]")
+    return TimeBins(unit.name, edges, numbers - first)
+
+
+def length_edges(lengths: NDArray[Any]) -> NDArray[np.float64]:
+    """Edges of logarithmic bins around whole numbers of at least one.
+
+    >>> length_edges(np.array([1, 4])).round(2)
+    array([1.  , 1.47, 2.15, 3.16, 4.64])
+    """
+    steps = np.floor(_A_DECADE * np.log10([lengths.min(), lengths.max()]) + 1e-9)
+    result: NDArray[np.float64] = 10 ** (np.arange(steps[0], steps[1] + 2) / _A_DECADE)
+    return result
+
+
+_INK = "#010203"
+"""A colour that nothing else has; in the page it becomes that of the text."""
+
+_SETTINGS: dict[Any, Any] = {
+    "text.color": _INK,
+    "axes.labelcolor": _INK,
+    "axes.edgecolor": _INK,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "grid.color": _INK,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "memframe",
+}
+_LEFT_OUT = {"metadata", "style", "title"}
+_NAMESPACE = re.compile(r"\{[^}]*\}")
+_FONT = re.compile(r"(?:(?P<weight>bold|[0-9]{3}) )?(?P<size>[0-9.]+)px .*")
+_UPRIGHT = re.compile(r"rotate\(-?0 ")
+
+
+def inline_svg(draw: Callable[[Axes], object], *, width: float, height: float, words: str) -> str:
+    """A picture as an ``svg`` element without styles, scripts or links.
+
+    What it draws is set by attributes alone, which a strict content security policy lets through.
+
+    Parameters
+    ----------
+    draw : callable
+        Draws into the axes that it is given.
+    width, height : float
+        In inches of matplotlib; in the page it takes the width that there is.
+    words : str
+        What is to be seen, for those who do not see it.
+    """
+    with mpl.rc_context(_SETTINGS):
+        figure = new_figure(width, height)
+        draw(figure.add_subplot())
+        file = StringIO()
+        figure.savefig(
+            file,
+            format="svg",
+            transparent=True,
+            metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")),
+        )
+    picture = _plain(fromstring(file.getvalue()))  # noqa: S314 - our own drawing, not a stranger's
+    del picture.attrib["width"], picture.attrib["height"]
+    picture.attrib |= {"role": "img", "aria-label": words}
+    return tostring(picture, encoding="unicode").replace(_INK, "currentColor")
+
+
+def _plain(element: Element) -> Element:
+    """An element without names of spaces, styles, white space, and parts that draw nothing."""
+    element.tag = _NAMESPACE.sub("", element.tag)
+    named = {_NAMESPACE.sub("", name): value for name, value in element.attrib.items()}
+    styles = named.pop("style", "").split(";")
+    element.attrib = dict(_kept(named)) | dict(chain.from_iterable(map(_attribute, styles)))
+    element.text, element.tail = (element.text or "").strip() or None, None
+    children = [_plain(child) for child in element]
+    element[:] = [child for child in children if child.tag not in _LEFT_OUT and not _is_empty(child)]
+    return element
+
+
+def _is_empty(element: Element) -> bool:
+    is_shapeless = element.tag in ("g", "defs") and not len(element)
+    return is_shapeless or (
+        element.tag == "path" and element.get("fill") == "none" and "stroke" not in element.attrib
+    )
+
+
+def _kept(named: dict[str, str]) -> Iterator[tuple[str, str]]:
+    for name, value in named.items():
+        if not (name == "transform" and _UPRIGHT.match(value)) and not (name == "id" and "_" in value):
+            yield name, " ".join(value.split())
+
+
+def _attribute(style: str) -> list[tuple[str, str]]:
+    """A declaration of a style as attributes of their own; letters are those of the page."""
+    name, _, value = (part.strip() for part in style.partition(":"))
+    if name == "font":
+        font = _FONT.fullmatch(value)
+        weight = [("font-weight", font["weight"])] if font and font["weight"] else []
+        return [("font-size", font["size"]), *weight] if font else []
+    return [(name, value)] if name and name != "font-family" else []

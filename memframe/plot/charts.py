@@ -1,0 +1,555 @@
+"""How many: memories over time, under each tag, from each source.
+
+What an audit found: how much of which kind, and how often memories repeat each other.
+
+How much: the scores that memories carry, and how long their contents are.
+
+Which tags occur together: a table of shades.
+
+All pictures of memories on one page.
+
+Words for what a picture does not show; empty where it shows everything.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from itertools import chain
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import pandas as pd
+from matplotlib import dates as mdates
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, to_rgba
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
+from numpy.typing import NDArray
+
+from memframe.display import number_of
+from memframe.errors import FrameError, check_kind
+from memframe.frames import name_cells, numbers, ranked, texts, times
+from memframe.plot.axes import (
+    BLUE,
+    FIRST,
+    GREY,
+    LAST,
+    SERIES,
+    SMALL,
+    SOFT,
+    VERMILION,
+    TimeBins,
+    bin_times,
+    blank,
+    count_axis,
+    label,
+    labels,
+    legend,
+    length_edges,
+    new_figure,
+    note,
+    plain_text,
+    prepare,
+    ranked_bars,
+)
+
+
+def nothing(memories: pd.DataFrame, why: str) -> str:
+    """Why there is nothing to draw.
+
+    >>> nothing(pd.DataFrame({"tags": [()]}), "none has a tag")
+    '1 memory, none has a tag'
+    """
+    return "No memories" if memories.empty else f"{number_of(len(memories), 'memory', 'memories')}, {why}"
+
+
+def left_out(rows: NDArray[np.bool_], why: str) -> str:
+    """How many of the rows are not drawn.
+
+    >>> left_out(np.array([True, False, True]), "without a time")
+    '2 without a time'
+    """
+    n_rows = int(np.count_nonzero(rows))
+    return f"{n_rows:,} {why}" if n_rows else ""
+
+
+def more(n_hidden: int, thing: str) -> str:
+    """How many names had no room.
+
+    >>> more(1, "tag"), more(0, "tag")
+    ('1 more tag', '')
+    """
+    return number_of(n_hidden, f"more {thing}", f"more {thing}s") if n_hidden else ""
+
+
+_MAX_TAGS = 12
+_DARK = 0.55
+"""Shade from which on white letters are read better than those of the style."""
+
+
+def draw_pairs(cells: Sequence[Collection[str]], names: Sequence[str], *, ax: Axes | None) -> Axes:
+    """How many memories carry each two of the first names.
+
+    The darker, the larger their share of the memories with the rarer of the two tags.
+    """
+    shown = names[:_MAX_TAGS]
+    counts = _together(cells, shown)
+    if not np.tril(counts, k=-1).any():
+        return blank(ax, "Memories with both tags", "No memory carries two of the frequent tags")
+    rarer = np.minimum.outer(counts.diagonal(), counts.diagonal())
+    pairs = np.tril(np.ones_like(counts, dtype=bool), k=-1)
+    shades = np.ma.masked_where(~pairs, counts / np.maximum(rarer, 1))
+    ax = prepare(ax, f"Memories with both tags, n = {len(cells):,}")
+    ax.imshow(shades, cmap=_SHADES, vmin=0, vmax=1, aspect="auto")
+    for row, column in zip(*np.nonzero(pairs & (counts > 0)), strict=True):
+        colour: dict[str, Any] = {"color": "white"} if shades[row, column] > _DARK else {}
+        ax.text(column, row, f"{counts[row, column]:,}", ha="center", va="center", fontsize=SMALL, **colour)
+    ax.set_yticks(range(1, len(shown)), labels=labels(shown[1:]), **plain_text())
+    ax.set_xticks(
+        range(len(shown) - 1), labels=labels(shown[:-1], 14), rotation=35, ha="right", **plain_text()
+    )
+    ax.set_xlim(-0.5, len(shown) - 1.5)
+    ax.set_ylim(len(shown) - 0.5, 0.5)
+    ax.spines["bottom"].set_visible(False)
+    note(ax, more(len(names) - len(shown), "tag"))
+    return ax
+
+
+_SHADES = LinearSegmentedColormap.from_list("shades", [to_rgba(BLUE, 0.07), to_rgba(BLUE, 1.0)])
+
+
+def _together(cells: Sequence[Collection[str]], names: Sequence[str]) -> NDArray[np.int64]:
+    """Memories by two tags; on the diagonal those with one."""
+    place = {name: column for column, name in enumerate(names)}
+    carried = np.zeros((len(cells), len(names)), dtype=np.int64)
+    for row, cell in enumerate(cells):
+        carried[row, [place[name] for name in set(cell) if name in place]] = 1
+    table: NDArray[np.int64] = carried.T @ carried
+    return table
+
+
+_MAX_ROWS = 15
+_NO_SOURCE = "(no source)"
+
+
+def timeline(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+    """When memories were created: a bar per day, week, month, quarter or year, stacked by source.
+
+    Times that no memory can have, such as the zero of some clock, are counted below and not drawn.
+
+    Parameters
+    ----------
+    memories : DataFrame
+        Needs ``created_at`` and ``source``.
+    ax : Axes, optional
+        Where to draw; new axes otherwise.
+
+    Returns
+    -------
+    Axes
+    """
+    moments = times(memories, "created_at")
+    missing = np.isnat(moments)
+    drawn = (moments >= FIRST) & (moments < LAST)  # False where there is none
+    if not drawn.any():
+        return blank(ax, "Memories over time", nothing(memories, "none has a time that can be"))
+    bins = bin_times(moments[drawn])
+    names, series = _series_of(texts(memories, "source")[drawn])
+    heights = np.zeros((len(names), len(bins.edges) - 1), dtype=np.int64)
+    np.add.at(heights, (series, bins.place), 1)
+    ax = prepare(ax, f"Memories per {bins.unit}, n = {drawn.sum():,}", grid="y")
+    _stack(ax, bins, heights, names)
+    _calendar_axis(ax, bins)
+    odd = ~drawn & ~missing
+    note(ax, left_out(missing, "without a time"), left_out(odd, "before 1971 or after 2099"))
+    return ax
+
+
+def tags(memories: pd.DataFrame, *, together: bool = False, ax: Axes | None = None) -> Axes:
+    """The most frequent tags, by how many memories carry them, or which of them occur together.
+
+    Parameters
+    ----------
+    memories : DataFrame
+        Needs ``tags``, tuples of names.
+    together : bool
+        Whether to draw, for each two of the tags, how many memories carry both.
+    ax : Axes, optional
+        Where to draw; new axes otherwise.
+
+    Returns
+    -------
+    Axes
+    """
+    cells = name_cells(memories, "tags")
+    ranking = _by_count(Counter(chain.from_iterable(map(set, cells))))
+    if not ranking:
+        return blank(ax, "Tags", nothing(memories, "none has a tag"))
+    if together:
+        return draw_pairs(cells, [name for name, _ in ranking], ax=ax)
+    ax = prepare(ax, f"Memories per tag, n = {len(cells):,}")
+    names, counts = zip(*ranking[:_MAX_ROWS], strict=True)
+    ranked_bars(ax, names, counts, [f"{count:,}" for count in counts])
+    untagged = np.array([len(cell) == 0 for cell in cells])
+    note(ax, more(len(ranking) - len(names), "tag"), left_out(untagged, "without tags"))
+    return ax
+
+
+def sources(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+    """Which applications the memories come from.
+
+    Parameters
+    ----------
+    memories : DataFrame
+        Needs ``source``.
+    ax : Axes, optional
+        Where to draw; new axes otherwise.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> ax = sources(pd.DataFrame({"source": ["chat", "chat", "mail"]}))
+    >>> ax.get_title(loc="left")
+    'Memories per source, n = 3'
+    """
+    ranking = ranked(texts(memories, "source").fillna(_NO_SOURCE))
+    if not ranking.names:
+        return blank(ax, "Sources", nothing(memories, ""))
+    ax = prepare(ax, f"Memories per source, n = {len(memories):,}")
+    counts = ranking.counts[:_MAX_ROWS]
+    values = [f"{count:,} ({count / len(memories):.0%})" for count in counts]
+    ranked_bars(ax, ranking.names[:_MAX_ROWS], counts, values)
+    note(ax, more(len(ranking.names) - len(counts), "source"))
+    return ax
+
+
+def _by_count(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _series_of(source: pd.Series[str]) -> tuple[list[str], NDArray[np.int64]]:
+    """Names of the series, largest first and what is too much for the palette together; each row's series."""
+    ranking = ranked(source.fillna(_NO_SOURCE))
+    n_names = len(ranking.names)
+    n_shown = n_names if n_names <= len(SERIES) else len(SERIES) - 1
+    rest = [f"{n_names - n_shown} others"] if n_shown < n_names else []
+    return ranking.names[:n_shown] + rest, np.minimum(ranking.place, n_shown)
+
+
+def _stack(ax: Axes, bins: TimeBins, heights: NDArray[np.int64], names: list[str]) -> None:
+    edges = _date_numbers(bins.edges)
+    widths = 0.9 * np.diff(edges)
+    bars = []
+    for tall, top, color in zip(heights, heights.cumsum(axis=0), SERIES, strict=False):
+        some = tall > 0  # thousands of bars without height would take most of the time
+        bottom = (top - tall)[some]
+        bars.append(ax.bar(edges[:-1][some], tall[some], widths[some], bottom, align="edge", color=color))
+    if len(names) > 1:
+        legend(ax, bars, names)
+
+
+def _calendar_axis(ax: Axes, bins: TimeBins) -> None:
+    edges = _date_numbers(bins.edges)
+    span, widest = np.ptp(edges), np.diff(edges).max()
+    margin = max(0.01 * span, (12 * widest - span) / 2)  # few bars stay slim
+    ax.set_xlim(edges[0] - margin, edges[-1] + margin)
+    locator = mdates.AutoDateLocator()  # type: ignore[no-untyped-call] # matplotlib.dates has no types yet
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call] # as above
+    count_axis(ax)
+
+
+def _date_numbers(dates: NDArray[np.datetime64]) -> NDArray[np.float64]:
+    numbers: NDArray[np.float64] = mdates.date2num(dates)  # type: ignore[no-untyped-call] # as above
+    return numbers
+
+
+SEVERITIES = {"high": VERMILION, "medium": SERIES[1], "low": BLUE, "info": GREY}
+"""From the worst to the least, and the colour of each."""
+
+_DUPLICATES = {"exact_duplicate": BLUE, "near_duplicate": SERIES[1], "changed_value": VERMILION}
+_SIZES = (2, 3, 4, 5, 10, 20, 50)
+"""Smallest cluster of each bar."""
+
+_FEWEST_BARS = 4
+
+
+@runtime_checkable
+class Audited(Protocol):
+    """What holds findings: an `memframe.audit.Audit`."""
+
+    @property
+    def findings(self) -> pd.DataFrame: ...
+    @property
+    def by_memory(self) -> pd.DataFrame: ...
+
+
+def findings(audit: Audited | pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+    """How many memories each check concerns, by the worst severity that it gives them.
+
+    Parameters
+    ----------
+    audit : Audit or DataFrame
+        The audit, or findings: needs ``check``, ``severity`` and ``id``. Of findings alone, rows without an id are
+        left out: what they count only the audit knows.
+    ax : Axes, optional
+        Where to draw; new axes otherwise.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> found = pd.DataFrame({"check": ["junk"], "severity": ["low"], "id": ["m1"]})
+    >>> findings(found).get_title(loc="left")
+    'Memories by check'
+    """
+    check_kind("audit", audit, Audited, pd.DataFrame, error=FrameError)
+    frame = _checked(audit if isinstance(audit, pd.DataFrame) else audit.by_memory)
+    frame = frame[frame["id"].notna()]
+    title = "Memories by check"
+    if frame.empty:
+        return blank(ax, title, "No findings")
+    table = _worst_by_check(frame)
+    ax = prepare(ax, title)
+    left = np.zeros(len(table))
+    bars = []
+    for severity in (name for name in SEVERITIES if name in table.columns):
+        widths = table[severity].to_numpy(dtype=np.float64)
+        bars.append((severity, ax.barh(range(len(table)), widths, 0.7, left, color=SEVERITIES[severity])))
+        left += widths
+    names = [name.replace("_", " ") for name in table.index]
+    ax.set_yticks(range(len(table)), labels=names)
+    ax.set_ylim(max(len(names), 6) - 0.4, -0.6)  # few bars stay slim
+    ax.set_xlim(0, 1.15 * left.max())
+    ax.set_xticks([])
+    ax.spines["bottom"].set_visible(False)
+    for row, total in enumerate(left):
+        ax.annotate(
+            f"{total:,.0f}",
+            (total, row),
+            (4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=SMALL,
+            alpha=SOFT,
+        )
+    legend(ax, [bar for _, bar in bars], [severity for severity, _ in bars])
+    return ax
+
+
+def duplicates(audit: Audited | pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+    """How many memories say the same: clusters of duplicates by their size.
+
+    Parameters
+    ----------
+    audit : Audit or DataFrame
+        The audit, or its findings: needs ``check``, ``group`` and ``id``.
+    ax : Axes, optional
+        Where to draw; new axes otherwise.
+
+    Returns
+    -------
+    Axes
+    """
+    check_kind("audit", audit, Audited, pd.DataFrame, error=FrameError)
+    frame = _checked(audit if isinstance(audit, pd.DataFrame) else audit.findings)
+    title = "Clusters of duplicates by size"
+    frame = frame[frame["check"].isin(list(_DUPLICATES)) & frame["group"].notna()]
+    sizes = frame.groupby(["check", "group"])["id"].nunique().reset_index(name="size").query("size > 1")
+    if sizes.empty:
+        return blank(ax, title, "No duplicates")
+    ax = prepare(ax, f"{title}, n = {len(sizes):,}", grid="y")
+    shown = [check for check in _DUPLICATES if check in set(sizes["check"])]
+    width = 0.8 / len(shown)
+    n_bars = max(_FEWEST_BARS, int(np.flatnonzero(_by_size(sizes["size"].to_numpy()))[-1]) + 1)
+    bars = []
+    for place, check in enumerate(shown):
+        heights = _by_size(sizes["size"][sizes["check"] == check].to_numpy())[:n_bars]
+        offsets = np.arange(n_bars) + (place - (len(shown) - 1) / 2) * width
+        bars.append(ax.bar(offsets, heights, 0.92 * width, color=_DUPLICATES[check]))
+    ax.set_xticks(range(n_bars), labels=_size_labels()[:n_bars])
+    ax.set_xlim(-0.6, n_bars - 0.4)
+    count_axis(ax)
+    note(ax, axis="memories in a cluster")
+    legend(ax, bars, [check.replace("_", " ") for check in shown])
+    return ax
+
+
+def _checked(findings: pd.DataFrame) -> pd.DataFrame:
+    if "check" not in findings:
+        raise FrameError("the frame holds no findings: pass an Audit, which audit_memories(memories) makes")
+    return findings
+
+
+def _worst_by_check(frame: pd.DataFrame) -> pd.DataFrame:
+    """Memories by check and their worst severity there; the checks with the worst on top."""
+    order = list(SEVERITIES)
+    ranks = texts(frame, "severity").map({name: rank for rank, name in enumerate(order)})
+    worst = ranks.groupby([frame["check"], frame["id"]]).min()
+    table: pd.DataFrame = worst.groupby(level=0).value_counts().unstack(fill_value=0)
+    table = table.reindex(columns=[rank for rank in range(len(order)) if rank in table.columns])
+    table.columns = pd.Index([order[int(rank)] for rank in table.columns])
+    return table.sort_values(list(table.columns), ascending=False)
+
+
+def _by_size(sizes: NDArray[Any]) -> NDArray[np.int64]:
+    return np.bincount(np.searchsorted(_SIZES, sizes, side="right") - 1, minlength=len(_SIZES))
+
+
+def _size_labels() -> list[str]:
+    spans = zip(_SIZES, (*_SIZES[1:], 0), strict=True)
+    return [
+        f"{low}" if high == low + 1 else f"{low}+" if not high else f"{low}-{high - 1}" for low, high in spans
+    ]
+
+
+_HIGHEST_SCORE = 5.0
+_GRID = (40, 20)
+"""Places that are told apart along importance and along confidence."""
+
+
+def scores(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+    """Importance against confidence: a dot for each place, as large as memories are many there.
+
+    What stands right of 1 was scored on another scale than 0 to 1; it is drawn in another colour, with
+    the names of its sources. A row of dots at one height is a source that is always equally sure.
+
+    Parameters
+    ----------
+    memories : DataFrame
+        Needs ``importance``, ``confidence`` and ``source``.
+    ax : Axes, optional
+        Where to draw; new axes otherwise.
+
+    Returns
+    -------
+    Axes
+    """
+    importance, confidence = numbers(memories, "importance"), numbers(memories, "confidence")
+    missing = np.isnan(importance) | np.isnan(confidence)
+    inside = _between(importance, _HIGHEST_SCORE) & _between(confidence, 1)
+    if not inside.any():
+        return blank(ax, "Importance and confidence", nothing(memories, "none has both scores in range"))
+    ax = prepare(ax, f"Importance and confidence, n = {inside.sum():,}", grid="both")
+    _dots(ax, importance[inside], confidence[inside])
+    ax.set_yticks(np.arange(0, 1.1, 0.2))
+    ax.set_ylabel("confidence", fontsize=SMALL, alpha=SOFT)
+    _name_high(ax, texts(memories, "source")[inside & (importance > 1)])
+    odd = ~inside & ~missing
+    note(ax, left_out(missing, "without both scores"), left_out(odd, "out of range"), axis="importance")
+    return ax
+
+
+def lengths(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+    """How long the contents are, in characters, on a logarithmic scale.
+
+    Parameters
+    ----------
+    memories : DataFrame
+        Needs ``content``.
+    ax : Axes, optional
+        Where to draw; new axes otherwise.
+
+    Returns
+    -------
+    Axes
+    """
+    n_chars = texts(memories, "content").str.len().to_numpy(dtype=np.float64, na_value=np.nan)
+    filled = n_chars > 0  # False where there is none
+    if not filled.any():
+        return blank(ax, "Length of content", nothing(memories, "none has content that can be read"))
+    ax = prepare(ax, f"Length of content, n = {filled.sum():,}", grid="y")
+    edges = length_edges(n_chars[filled])
+    ax.hist(n_chars[filled], bins=edges.tolist(), color=BLUE, rwidth=0.92)
+    _log_axis(ax, edges)
+    _mark_median(ax, float(np.median(n_chars[filled])))
+    missing, empty = np.isnan(n_chars), n_chars == 0
+    note(ax, left_out(missing, "without content"), left_out(empty, "empty"), axis="characters")
+    return ax
+
+
+def _between(values: NDArray[np.float64], highest: float) -> NDArray[np.bool_]:
+    return (values >= 0) & (values <= highest)
+
+
+def _dots(ax: Axes, importance: NDArray[np.float64], confidence: NDArray[np.float64]) -> None:
+    widest = max(1.0, float(np.ceil(importance.max())))
+    cells = np.column_stack([np.round(importance / widest * _GRID[0]), np.round(confidence * _GRID[1])])
+    places, counts = np.unique(cells, axis=0, return_counts=True)
+    x, y = (places / _GRID).T * [[widest], [1]]
+    area = np.maximum(14, 80 * counts / counts.max())
+    ax.scatter(x, y, area, np.where(x > 1, VERMILION, BLUE), linewidths=0, alpha=0.75)
+    ax.set_xlim(-0.05 * widest, 1.05 * widest)
+    ax.set_ylim(-0.06, 1.06)
+
+
+def _name_high(ax: Axes, source: pd.Series[str]) -> None:
+    """Say beside a line at 1 how many lie beyond it, and from which sources."""
+    if source.empty:
+        return
+    ax.axvline(1, color=GREY, linewidth=1, linestyle="--")
+    names = [label(name, 14) for name in ranked(source.fillna("no source")).names]
+    words = f" {len(source):,} above 1: {', '.join(names[:2])}{', …' if len(names) > 2 else ''}"
+    ax.text(1, 1.12, words, va="center", in_layout=False, fontsize=SMALL, color=VERMILION, **plain_text())
+    ax.set_ylim(top=1.2)
+
+
+def _log_axis(ax: Axes, edges: NDArray[np.float64]) -> None:
+    n_decades = np.log10(edges[-1] / edges[0])
+    margin = 10 ** max(0.05, (1 - n_decades) / 2)  # few bars stay slim
+    ax.set_xscale("log")
+    ax.set_xlim(edges[0] / margin, edges[-1] * margin)
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if n_decades < 2 else (1,)))
+    ax.xaxis.set_major_formatter(EngFormatter(sep=""))
+    ax.xaxis.set_minor_locator(NullLocator())
+    count_axis(ax)
+
+
+def _mark_median(ax: Axes, median: float) -> None:
+    ax.axvline(median, color=VERMILION, linewidth=1.2)
+    ax.annotate(
+        f"median {median:,.0f}",
+        (median, 1),
+        xycoords=("data", "axes fraction"),
+        xytext=(4, -2),
+        textcoords="offset points",
+        va="top",
+        fontsize=SMALL,
+        color=VERMILION,
+    )
+
+
+def overview(memories: pd.DataFrame) -> Figure:
+    """All pictures of memories on one page.
+
+    Parameters
+    ----------
+    memories : DataFrame
+        As `memframe.load_memories` returns them.
+
+    Returns
+    -------
+    Figure
+    """
+    figure = new_figure(10.5, 10.5)
+    panels = figure.subplot_mosaic(
+        [["timeline", "timeline"], ["tags", "sources"], ["scores", "lengths"]],
+        height_ratios=[3, 4, 4],
+    )
+    for draw in (timeline, tags, sources, scores, lengths):
+        draw(memories, ax=panels[draw.__name__])
+    figure.suptitle(_headline(memories), x=0.01, ha="left", fontsize=14, fontweight="bold")
+    return figure
+
+
+def _headline(memories: pd.DataFrame) -> str:
+    moments = times(memories, "created_at")
+    days = np.unique(moments[~np.isnat(moments)].astype("datetime64[D]"))
+    span = f", {days[0]} to {days[-1]}" if len(days) > 1 else ""
+    return f"{number_of(len(memories), 'memory', 'memories')}{span}"

@@ -1,0 +1,162 @@
+"""Junk: figures on labelled corpora, what is proposed, and what is never called junk."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import memframe as mf
+from memframe.audit import find_junk
+from memframe.audit.junk import _JUDGES
+from memframe.audit.rules import prefilter_of
+from tests.audit import adversarial, batches, junk_corpus, seen, unseen
+from tests.audit.figures import frame_of, record_figures
+from tests.pairs.corpus import corpus as facts
+
+LISTS = adversarial.read_lists()
+LOCOMO = Path(__file__).parents[3] / "shared" / "data" / "locomo_memories.jsonl"
+PROJECT_NOTES = Path(__file__).with_name("project_notes.txt").read_text("utf-8").splitlines()
+"""What agents and developers note down about their work; written to measure with, no rule was made for a line."""
+
+STORES = {
+    name: batches.labelled((text for some in module.JUNK.values() for text in some), module.GOOD)
+    for name, module in {"made with": junk_corpus, "seen": seen, "unseen": unseen}.items()
+}
+STORES["adversarial"] = batches.labelled(
+    (text for name, some in LISTS.items() if name.startswith("junk_") for text in some), LISTS["good"]
+)
+STORES |= {f"batch {name}": batches.read_batch(name).store() for name in batches.NAMES}
+RECALL = {"made with": 0.9, "seen": 0.78, "unseen": 0.76, "adversarial": 0.63, "batch three": 0.77}
+"""What the corpora give that the rules learned from: a guard against losing it, and no promise for other texts."""
+
+BY_WORDING = {
+    "status_report", "system_prompt", "feedback_loop", "task_state", "session_noise", "tool_output", "template",
+    "near_empty",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_junk_is_found_and_no_good_memory_is_called_junk(name):
+    store = STORES[name]
+    found = find_junk(frame_of(text for text, _ in store))
+    gone = {int(place) for place in found["id"][found["action"].isin(["delete", "merge"])]}
+    figures = record_figures([is_junk for _, is_junk in store], found)
+    assert all(store[place][1] for place in gone)
+    assert figures.precision() == 1
+    assert figures.recall() >= RECALL.get(name, 0.63)
+
+
+@pytest.mark.parametrize("judge", _JUDGES, ids=lambda judge: judge.find.__name__)
+def test_no_prefilter_loses_junk(judge):
+    texts = [text for store in STORES.values() for text, is_junk in store if is_junk]
+    texts = [one for text in texts for one in (text, f"  {text.upper()}\nTea", text.replace("e", "\u00e9"))]
+    found = [text for text in texts if len(text) <= judge.longest and judge.find(text)]
+    assert found
+    if judge.patterns:
+        passed = pa.compute.match_substring_regex(pa.array(found), prefilter_of(*judge.patterns))
+        assert [text for text, passes in zip(found, passed.to_pylist(), strict=True) if not passes] == []
+
+
+def test_only_what_shows_without_understanding_is_proposed_for_deletion():
+    texts = [text for store in STORES.values() for text, is_junk in dict(store).items() if is_junk]
+    found = find_junk(frame_of(dict.fromkeys(texts)))
+    assert {*zip(found["kind"], found["action"], strict=True)} == {
+        ("empty", "delete"), ("heartbeat", "delete"), *((kind, "review") for kind in BY_WORDING)
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "action"),
+    [
+        ("HEARTBEAT_OK", "delete"),
+        ("heartbeat ok 2026-01-02T03:00:00Z", "delete"),
+        ("[2025-02-03 10:00] heartbeat", "delete"),
+        ("NO_REPLY", "delete"),
+        ("Heartbeat failed at 03:00", "review"),
+        ("Heartbeat 30 s", "review"),
+        ("ping pong", "review"),
+        ("...", "delete"),
+        ("  \n-----", "delete"),
+        ("🥜", "review"),
+        ("n/a", "review"),
+        ("status=single code=python", None),
+        ("The front door is locked with a Yale lock.", None),
+        ("No updates on weekends, please.", None),
+        ("Memory updated: User moved to Rotterdam in 2025.", None),
+        ('{"memory": "User\'s partner is called Noor", "category": "relationships"}', None),
+        ("Exit code 137 in CI means out of memory; the runner has 4 GB.", None),
+        ("See [the notes](notes.md) and <media:audio>", None),
+    ],
+)
+def test_what_is_proposed_for_a_text(text, action):
+    assert [*find_junk(frame_of([text]))["action"]] == ([] if action is None else [action])
+
+
+@pytest.mark.parametrize(
+    "beside", [{"title": "Vegetarian"}, {"summary": "Allergic to nuts"}, {"tags": ("nut allergy",)}]
+)
+def test_a_row_without_content_that_says_something_elsewhere_is_not_deleted(beside):
+    frame = pd.DataFrame([{"id": "m1", "content": "-", "title": None, "summary": None, "tags": ()} | beside])
+    assert find_junk(frame)["action"].tolist() == ["review"]
+    assert find_junk(frame.assign(title=None, summary=None, tags=[()]))["action"].tolist() == ["delete"]
+
+
+def test_a_store_that_is_nearly_all_junk_keeps_its_good_memories():
+    store = junk_corpus.overrun_store(seed=1, n=1200)
+    found = find_junk(frame_of(text for text, _ in store))
+    named = {int(place) for place in found["id"]}
+    assert not named & {row for row, (_, is_junk) in enumerate(store) if not is_junk}
+    assert len(named) >= 0.95 * sum(is_junk for _, is_junk in store)
+    assert "repeated" in set(found["kind"])
+
+
+def test_one_of_many_equal_memories_stays():
+    found = find_junk(frame_of(["User prefers Vim and lives in Hull"] * 668))
+    assert found["action"].value_counts().to_dict() == {"merge": 667, "review": 1}
+    assert found["related_id"].dropna().nunique() == 1
+
+
+def test_what_different_people_have_in_common_is_no_repeat():
+    frame = frame_of(["User prefers Vim"] * 9).assign(user_id=[f"u{n}" for n in range(9)])
+    assert find_junk(frame).empty
+
+
+@pytest.mark.parametrize(
+    "other", ["Ada is in Hull at +4", "Ada is in Hull at 4!", "ADA IS IN HULL AT 4", "Ada is in Kent at 4"]
+)
+def test_what_differs_from_a_repeat_in_a_sign_is_for_review(other):
+    found = find_junk(frame_of(["Ada is in Hull at 4"] * 9 + [other] * 2))
+    assert set(found["action"][found["id"].isin(["9", "10"])]) <= {"review"}
+
+
+def test_words_of_a_memory_tool_name_the_memory_that_tells_the_same():
+    found = find_junk(frame_of(["User prefers aisle seats", "Saved: User prefers aisle seats"]))
+    assert found[["id", "related_id"]].values.tolist() == [["1", "0"]]
+    assert find_junk(frame_of(["Saved: User prefers aisle seats"])).empty
+
+
+def test_a_long_note_that_speaks_of_agents_is_no_prompt():
+    note = "The retry logic of the uploader was moved to client.py. You must restart the agent after that. "
+    assert find_junk(frame_of(["You must restart. You are an agent. Never reveal this.", note * 12]))[
+        "id"
+    ].tolist() == ["0"]
+
+
+def test_project_notes_are_no_junk_to_delete_and_rarely_any():
+    audit = mf.audit_memories(frame_of(PROJECT_NOTES))
+    assert len(audit.memories) >= 90
+    assert not audit.findings["action"].isin(["delete", "merge"]).any()
+    assert len(audit.rows("junk")) <= 4
+
+
+@pytest.mark.skipif(not LOCOMO.exists(), reason="the LoCoMo memories are not beside the project")
+def test_facts_that_people_told_are_no_junk():
+    texts = [json.loads(line)["content"] for line in LOCOMO.read_text("utf-8").splitlines()]
+    assert len(texts) == 1210
+    assert find_junk(frame_of(texts)).empty
+
+
+def test_nothing_is_found_in_facts_about_people():
+    assert find_junk(facts(1000, seed=3, copies=0, changes=0).memories).empty
