@@ -1,6 +1,5 @@
 """Checks that read one memory at a time: figures on corpora that others could have written, and exact places."""
 
-import timeit
 from importlib.resources import files
 from pathlib import Path
 

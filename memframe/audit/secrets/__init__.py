@@ -43,6 +43,8 @@ _PASSES = (
     Pass(prose.PREFILTER, prose.find_told),
     Pass(prefilter_of(prose.SAFETY, *prose.ASKED), prose.find_answers),
 )
+
+
 def find_secrets(memories: pd.DataFrame) -> pd.DataFrame:
     """Secrets in titles, summaries and contents, one finding each, with its place.
 

@@ -21,7 +21,6 @@ from memframe.audit.secrets.values import (
     is_random,
     is_strong,
     is_token,
-    may_be_password,
 )
 from memframe.audit.spans import Span
 
@@ -48,9 +47,7 @@ TOKEN = re.compile(
 )
 TOKEN_MARK = re.compile("|".join(shape.mark for shape in _SHAPES))
 PEM = re.compile(r"-----(?P<side>BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-PUTTY = re.compile(
-    r"PuTTY-User-Key-File-[0-9]:[^\0]{0,4000}?\nPrivate-Lines: ?[0-9]{1,3}\r?\n(?P<body>[A-Za-z0-9+/=\s]{40,8000})"
-)
+PUTTY = re.compile(r"\bPrivate-Lines: ?[0-9]{1,3}\r?\n(?P<body>[A-Za-z0-9+/=\s]{40,8000})")
 _PEM_BODY = re.compile(r"[A-Za-z0-9+/=:,.\s\\-]*+")
 _SHORTEST_PEM_BODY = 40
 
@@ -221,7 +218,17 @@ def cut_at_next_command(text: str, span: Span) -> Span:
 _SHORTEST_PHRASE, _SHORTEST_NAMED_PHRASE, _MIN_DIFFERENT = 12, 10, 7
 """Words of the list in a row that are a seed phrase; where the text names one, two may be missing."""
 
-_NAMED_PHRASE = re.compile(r"\b(?:seed|recover\w*|mnemo\w*|wallet|backup|semilla|wiederherstell\w*)\b", re.IGNORECASE)
+_MIN_LISTED = 0.6
+"""Share of words of the list in a row that is named a seed phrase."""
+
+NAMED_PHRASE = re.compile(
+    r"\b(?:seed|recovery|mnemonic|wallet|semilla)\b[^.:=\n]{0,40}?(?::|=|\bis\b|\bare\b)\s{0,3}[\"'“]?"
+    r"(?P<words>(?:[a-z]{3,10}[\s,]{1,3}){9,23}[a-z]{3,10})\b",
+    re.IGNORECASE,
+)
+_NAME_OF_PHRASE = re.compile(
+    r"\b(?:seed|recover\w*|mnemo\w*|wallet|backup|semilla|wiederherstell\w*)\b", re.IGNORECASE
+)
 _NAMED_WITHIN = 120
 _WORD = re.compile(r"[A-Za-z]+")
 _BETWEEN = re.compile(r"[\s,;|]{0,6}(?:[0-9]{1,2}[.):]?\s{0,2})?")
@@ -233,6 +240,10 @@ PHRASE_PREFILTER = r"(?i)(?:\b[a-z]{3,8}\b[\s,;|0-9.):]{1,8}){9}[a-z]{3,8}"
 def find_seed_phrases(text: str) -> Iterator[Span]:
     """Find a dozen words or more out of the 2,048 of BIP 39 in a row, whatever numbers and commas are between."""
     listed = _seed_words()
+    for named in NAMED_PHRASE.finditer(text):  # with words of another list, or misspelt
+        words = _WORD.findall(named["words"].lower())
+        if sum(map(listed.__contains__, words)) >= _MIN_LISTED * len(words):
+            yield Span("seed_phrase", *named.span("words"), 0.95)
     if bytes([True] * _SHORTEST_NAMED_PHRASE) not in bytes(w in listed for w in _WORD.findall(text.lower())):
         return
     run: list[re.Match[str]] = []
@@ -243,7 +254,7 @@ def find_seed_phrases(text: str) -> Iterator[Span]:
             continue
         if len(run) >= _SHORTEST_NAMED_PHRASE and len({one[0] for one in run}) >= _MIN_DIFFERENT:
             start = run[0].start()
-            is_named = _NAMED_PHRASE.search(text, max(0, start - _NAMED_WITHIN), start) is not None
+            is_named = _NAME_OF_PHRASE.search(text, max(0, start - _NAMED_WITHIN), start) is not None
             if is_named or len(run) >= _SHORTEST_PHRASE:
                 yield Span("seed_phrase", start, run[-1].end(), 1.0 if is_named else 0.9)
         run = [word] if word and is_listed else []
@@ -252,6 +263,4 @@ def find_seed_phrases(text: str) -> Iterator[Span]:
 @cache
 def _seed_words() -> frozenset[str]:
     """Read the English list, part of BIP 39 and free to use (MIT, Pavol Rusnak); hardly anybody uses another."""
-    return frozenset(
-        files("memframe.audit").joinpath("rules", "seed_words.txt").read_text("ascii").split()
-    )
+    return frozenset(files("memframe.audit").joinpath("rules", "seed_words.txt").read_text("ascii").split())

@@ -1,4 +1,4 @@
-"""Tell from characters alone whether a value may be a secret: drawn at random, strong as a password, or a plain word."""
+"""Tell from characters alone whether a value may be a secret: drawn at random, strong as a password, a plain word."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _NO_VALUE = re.compile(
 """Addresses, paths, calls and variables."""
 
 _AMOUNT = re.compile(
-    r"[0-9]{1,3}(?:st|nd|rd|th|x|h|am|pm|%|k|\+)?(?:-\w+)?|\(?(?:19|20)[0-9]{2}\)?"
-    r"|[0-9.,]+(?:chf|eur|usd|gbp|km|kg|mm|cm|mb|gb|min|sek|hz|px|bits?|mbit)",
+    r"\A(?:[0-9]{1,3}(?:st|nd|rd|th|x|h|am|pm|%|k|\+)?(?:-\w+)?|\(?(?:19|20)[0-9]{2}\)?"
+    r"|[0-9.,]+(?:chf|eur|usd|gbp|km|kg|mm|cm|mb|gb|min|sek|hz|px|bits?|mbit))",
     re.IGNORECASE,
 )
 _SIGN = re.compile(r"[!@#$%^&*+=~?|\\_]")
-_IDENTIFIER = re.compile(r"_{0,2}[A-Za-z]+(?:[0-9]?(?:\?\.|::|->|[._/+→:])[A-Za-z]*[0-9]?|-[A-Za-z]+)+")
+_IDENTIFIER = re.compile(r"\A_{0,2}[A-Za-z]+(?:[0-9]?(?:\?\.|::|->|[._/+→:])[A-Za-z]*[0-9]?|-[A-Za-z]+)+")
 _SHORTEST_MIXED, _SHORTEST_STRONG = 4, 6
 
 _SEGMENT = re.compile(r"[A-Za-z0-9]{5,}")
@@ -136,9 +136,7 @@ def is_token(value: str) -> bool:
     segments = re.split(r"[^A-Za-z0-9]+", value)
     n_in_words = sum(len(segment) for segment in segments if segment.islower() and segment.isalpha())
     return (
-        n_in_words <= len(value) / 2
-        and entropy(value) >= _MIN_ENTROPY_OF_TOKEN
-        and not is_placeholder(value)
+        n_in_words <= len(value) / 2 and entropy(value) >= _MIN_ENTROPY_OF_TOKEN and not is_placeholder(value)
     )
 
 
