@@ -91,6 +91,11 @@ def find_personal_data(memories: pd.DataFrame, *, names: NameFinder | None = Non
     passes = (*_PASSES, Pass(_ANY_TEXT, names)) if names else _PASSES
     found = spans_found(memories, passes)
     findings = span_findings(found, check="personal_data", ids=memories["id"].tolist(), verdicts=_VERDICTS)
+    is_of_nobody = pd.Series([span.label == _OF_NOBODY for _, span in found], dtype=bool)
+    findings = findings.assign(
+        severity=findings["severity"].mask(is_of_nobody, "info"),
+        action=findings["action"].mask(is_of_nobody, "none"),
+    )
     if names is None:
         findings.attrs["not_checked"] = (_WITHOUT_NAMES,)
     return findings
@@ -206,15 +211,21 @@ _CARD_GROUPS = re.compile(
 )
 
 
+_SHORTEST_UNSAID = 13
+"""Digits from which on a number shows by itself that it is a card's."""
+
+
 def _is_card(text: str, *, is_said: bool) -> bool:
     """Tell whether a text is the number of a card, in one piece or in the usual groups.
 
-    Where the text around says that it is one, the check digit is enough: the list of issuers grows.
+    Where the text around says that it is one, the check digit is enough: the list of issuers grows. Where nothing does,
+    twelve digits are a number like any other.
     """
     if not _CARD_GROUPS.fullmatch(text):
         return False
     digits = re.sub("[ .-]", "", text)
-    return (is_said or _ISSUERS.fullmatch(digits) is not None) and bool(_stdnum("luhn").is_valid(digits))
+    has_issuer = len(digits) >= _SHORTEST_UNSAID and _ISSUERS.fullmatch(digits) is not None
+    return (is_said or has_issuer) and bool(_stdnum("luhn").is_valid(digits))
 
 
 # ---- telephones: what begins with + or is grouped as in some country speaks for itself, others need a word
@@ -270,7 +281,8 @@ def _score_phone(number: str, before: str, after: str) -> float | None:
     """
     n_digits = sum(map(str.isdecimal, number))
     is_prefixed = _PREFIXED.fullmatch(number) is not None
-    if _NO_PHONE.fullmatch(number) or (is_prefixed and n_digits < _SHORTEST_PREFIXED):
+    is_sum = number.startswith("+ ") and before.rstrip()[-1:].isdecimal()
+    if is_sum or _NO_PHONE.fullmatch(number) or (is_prefixed and n_digits < _SHORTEST_PREFIXED):
         return None
     if _INTERNATIONAL.fullmatch(number):
         return _SURE if _MIN_DIGITS < n_digits <= _MAX_DIGITS + 1 else None
@@ -364,7 +376,7 @@ def _find_national_ids(text: str) -> Iterator[Span]:
 # ---- addresses of networks: mail, web, IP, and the hardware of a network card
 
 _MAIL = re.compile(
-    r"(?<![\w.+%'-])[\w.+%'-]{1,64}@(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}(?:[^\W\d_]{2,24}"
+    r"(?<![\w.+%'@-])[\w.+%'-]{1,64}@(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}(?:[^\W\d_]{2,24}"
     r"|xn--[a-z0-9-]{2,59})(?![\w-])"
 )
 _REPOSITORY = re.compile(r"git@[\w.-]+:")
@@ -381,6 +393,9 @@ _IPV6 = re.compile(
 _SMALL_PARTS = re.compile(r"(?!10\.)(?:1?[0-9]\.){3}1?[0-9]")
 _WELL_KNOWN = frozenset({"8.8.8.8", "8.8.4.4", "1.1.1.1", "9.9.9.9"})
 _MAC = re.compile(r"(?<![\w:-])[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![\w:-])")
+_OF_NOBODY = "private or public service"
+"""Label of an address that says nothing of a person: within a private network, or of a public name server."""
+
 _NO_HARDWARE = frozenset({"0" * 12, "f" * 12})
 _NETWORK_PREFILTER = (
     r"@[\pL\pN]|://|(?i:www\.)|[0-9]\.[0-9]{1,3}\.[0-9]|[0-9A-Fa-f]:[0-9A-Fa-f]{0,4}:|::[0-9A-Fa-f]"
@@ -397,7 +412,8 @@ def _find_network_addresses(text: str) -> Iterator[Span]:
     """
     for match in _MAIL.finditer(text) if "@" in text else ():
         start = match.start() + len(match[0]) - len(match[0].lstrip(".'%+-"))
-        if not _REPOSITORY.match(text, start):
+        is_login = _AROUND["shell_before"].search(text[max(0, start - _BEHIND) : start])
+        if not is_login and not _REPOSITORY.match(text, start):
             yield Span("email", start, match.end(), 1.0)
     for match in _URL.finditer(text) if "://" in text or "www." in text.lower() else ():
         url = _trim_url(match[0])
@@ -405,7 +421,8 @@ def _find_network_addresses(text: str) -> Iterator[Span]:
         yield Span(kind, match.start(), match.start() + len(url), 1.0)
     for match in (*_IPV4.finditer(text), *_IPV6.finditer(text)):
         if _is_machine(match[0], text[max(0, match.start() - _AHEAD) : match.start()]):
-            yield Span("ip", match.start(), match.end(), 0.9)
+            label = "" if ip_address(match[0]).is_global and match[0] not in _WELL_KNOWN else _OF_NOBODY
+            yield Span("ip", match.start(), match.end(), 0.9, label)
     for match in _MAC.finditer(text):
         digits = match[0].replace(match[1], "").lower()
         if digits not in _NO_HARDWARE and (match[1] == ":" or not digits.isdecimal()):

@@ -163,10 +163,11 @@ _REACH, _AHEAD, _BEHIND, _MAX_LINKS = 120, 240, 120, 4
 """Characters from a keyword to its link, from a value on, and before a keyword; links that are tried after one."""
 
 _BESIDE = re.compile(
-    r"(?:\s\((?:rw|ro|test|live|prod|staging|read|write|admin)\))?\s{1,3}\(?(?=\S)|(?=[\"“„«`‘'])"
+    r"(?:\s\((?:rw|ro|test|live|prod|staging|read|write|admin)\))?[ \t]{1,3}\(?(?=\S)|(?=[\"“„«`‘'])"
 )
 _QUOTED = re.compile(r"[\"“„«`‘'](?P<quoted>[^\"“”„«»`\n]{1,120}?)[\"”“»`’'](?!\w)")
-_NAMED = re.compile(r"(?:\s{1,3}[\w'’-]{1,30}(?:\.[\w'’-]{1,30}){0,3}){1,3}")
+_NAMED = re.compile(r"(?:\s{1,3}[\w'’~/-]{1,30}(?:\.[\w'’/-]{1,30}){0,3}){1,3}")
+_EXAMPLE = re.compile(r"\b(?:e\.g\.|for example|such as)[\s,:]{0,3}[(\"'`]{0,2}\Z")
 _REVERSIBLE = frozenset({"password", "pin", "code", "lock_code"})
 
 
@@ -262,6 +263,8 @@ def _find_before(text: str, small: str, keyword: Keyword) -> Iterator[Span]:
 def _read(text: str, small: str, keyword: Keyword, begin: int, link: Link, purpose: str) -> Span | None:
     """Return the secret that begins at a place, if one does."""
     rule = KEYWORDS[keyword.group]
+    if _EXAMPLE.search(small[max(0, begin - 16) : begin]):
+        return None
     quoted = _QUOTED.match(text, begin)
     begin += quoted is not None
     value = Value(
@@ -340,7 +343,7 @@ def _read_password(value: Value) -> Found:
 def _read_loose(value: Value) -> Found:
     """Read a password after a word that means other things as well: mixed characters, or four digits and more."""
     text = _trim(_bare(value) if value.quoted is None else value.quoted)
-    if value.quoted is not None and (not is_mixed(text) or is_identifier(text)):
+    if is_identifier(text) or (value.quoted is not None and not is_mixed(text)):
         return None
     if value.link in ("is", "colon") and text.isdecimal() and len(text) >= _MIN_DIGITS:
         return None if _is_amount(value, len(text)) else (0, len(text), 0.8)
@@ -541,7 +544,7 @@ _LOOSE_SHAPES = frozenset({"word", "digits", "short", "blocks"})
 """Shapes that much else has, too."""
 
 _NO_SECRET_WORD = re.compile(
-    r"\A(?:[\w.+-]{1,64}@[\w-]{1,60}\.\w.*|[a-z][a-z0-9+.-]{1,30}://.*|www\..*|[0-9.,:/-]+|[0-9].{0,3}"
+    r"\A(?:[\w.+-]{1,64}@(?:[\w-]{1,60}\.\w.*)?|[a-z][a-z0-9+.-]{1,30}://.*|www\..*|[0-9.,:/-]+|[0-9].{0,3}"
     r"|[0-9]+(?:[.,x][0-9]+)?[a-zA-Z%€$°]{0,5}(?:/[a-z]+)?|[0-9]+\.[0-9]+[a-z]*-.*|[A-Za-z]+[0-9]?(?:[+→/|][A-Za-z]+[0-9]?)+"
     r"|(?:sha|md|wpa|aes|rsa|bcrypt|pbkdf|argon|base|http|ipv|oauth|web|utf|mp|usb|win|office|windows|python)-?[0-9]+\w*"
     r"|[0-9]?1?password|fritz!box\w*|[\w.-]+\.[a-z]{2,5}|.*→.*"
