@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 
 from memframe.client import Client
-from memframe.client.responses import about
+from memframe.client.responses import require_same_id
 from memframe.display import card
 from memframe.envelope import Codec, Envelope
 from memframe.errors import AccessError, ConfigError, DecisionTimeout, check_kind
@@ -25,7 +25,7 @@ ContentFormat = str | Sequence[str] | Codec
 
 
 class Access:
-    """An open door to one user's memories. Made by `open_access`.
+    """Access to one user's memories: client, keys and baselines. Made by `open_access`.
 
     Attributes
     ----------
@@ -63,8 +63,8 @@ class Access:
         """Id of the user whose memories these are."""
         return self.credentials.user_id
 
-    def renewed(self) -> Access:
-        """The same door with the credentials of this moment; content that is read and written as before.
+    def renew(self) -> Access:
+        """Return this access with freshly fetched credentials and the same content formats.
 
         Raises
         ------
@@ -73,14 +73,16 @@ class Access:
         ProtocolError
             The credentials are another user's by now.
         """
-        credentials = about(_fetch(self.client, self.request_id), what=GET_CREDENTIALS, user_id=self.user_id)
+        credentials = require_same_id(
+            _fetch(self.client, self.request_id), what=GET_CREDENTIALS, user_id=self.user_id
+        )
         if credentials == self.credentials:
             return Access(self.client, self.request_id, credentials, self.envelope)
-        envelope = self.envelope.rekeyed(credentials.encryption_key, credentials.key_version)
+        envelope = self.envelope.rekey(credentials.encryption_key, credentials.key_version)
         return Access(self.client, self.request_id, credentials, envelope)
 
     def keep_baseline(self, loaded: pd.DataFrame) -> None:
-        """Remember rows as they were loaded; later edits of that frame do not reach what is kept.
+        """Keep rows as they were loaded; later edits of the frame do not reach them.
 
         Columns are shared with the frame until one of the two is written to (pandas copies on write),
         and cells of tags are tuples, so this costs next to nothing.
@@ -92,15 +94,15 @@ class Access:
 
     @property
     def has_baselines(self) -> bool:
-        """Whether anything was loaded through it."""
+        """True once memories were loaded through this access."""
         return bool(self._loads)
 
     def baseline(self) -> pd.DataFrame:
-        """Every row as it was last loaded, indexed by ``id``: of two loads the newer one counts."""
+        """Return every row as it was last loaded, indexed by ``id``."""
         return self.states().drop_duplicates("id", keep="last").set_index("id", drop=False)
 
     def states(self) -> pd.DataFrame:
-        """Every state of every row that was loaded, told apart by ``updated_at``; the newest of an id comes last.
+        """Return every loaded state of every row, distinguished by ``updated_at``, the newest of an id last.
 
         A frame of an earlier load is known by the older ones: what nobody touched in it is no edit.
         """
@@ -113,7 +115,7 @@ class Access:
 
 
 def _left_behind(load: pd.DataFrame, loaded: pd.DataFrame) -> pd.DataFrame:
-    """What of an earlier load has to be kept: all of it, or where the same rows came again their older states."""
+    """Return the rows of an earlier load to keep: all, or, if the same rows were loaded again, their older states."""
     if pa.array(load.id) != pa.array(loaded.id):  # by Arrow, twenty times as fast as by pandas
         return load
     times, again = load.updated_at.reset_index(drop=True), loaded.updated_at.reset_index(drop=True)
@@ -129,7 +131,7 @@ def open_access(
     content_format: ContentFormat = "auto",
     write_format: str | None = None,
 ) -> Access:
-    """Fetch the credentials of an approved request and open the way to the user's memories.
+    """Fetch the credentials of an approved request and return the access to the user's memories.
 
     Parameters
     ----------
@@ -188,7 +190,7 @@ _NEXT_STEP = {
 
 
 def with_state(client: Client, request_id: str, refused: AccessError) -> AccessError:
-    """The refusal of credentials, or of a write, does not say why: the request's status does."""
+    """Explain a refusal by the status of the access request."""
     request = client.access_request(request_id)
     since = f" since {request.updated_at:%Y-%m-%d %H:%M} UTC" if request.updated_at else ""
     return AccessError(
@@ -206,7 +208,7 @@ def wait_for_decision(
     timeout_s: float,
     poll_s: float = 5,
 ) -> AccessRequest:
-    """Ask again and again until the user has decided.
+    """Poll an access request until the user has decided.
 
     Parameters
     ----------
@@ -250,6 +252,6 @@ def wait_for_decision(
 
 
 def check_wait(name: str, seconds: float, *, least: float) -> None:
-    """Refuse seconds that cannot be waited."""
+    """Refuse seconds that are too few, or not a number."""
     if not seconds >= least:  # and not "<", which NaN would pass
         raise ConfigError(f"{name}={seconds!r}: give seconds from {least:g}")

@@ -22,7 +22,7 @@ _UNSEEN = re.compile(r"[\s\\\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\
 
 
 def check_url(name: str, text: str | Secret) -> str:
-    """The address of a service in its one spelling, or an error that names the setting.
+    """Normalize the address of a service; an unsafe one is an error that names the setting.
 
     Scheme and host come out in lower case, a standard port and a trailing slash are dropped.
 
@@ -54,7 +54,7 @@ def check_url(name: str, text: str | Secret) -> str:
 
 
 def check_redirect_uri(name: str, text: str | Secret) -> str:
-    """A redirect address exactly as it was given, as the authorization server compares it letter by letter.
+    """Check a redirect address and return it unchanged, as the authorization server compares it letter by letter.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def check_redirect_uri(name: str, text: str | Secret) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, by name or by number.
+    """Return True for a host that is this machine, by name or by number.
 
     >>> [is_loopback(host) for host in ("localhost", "127.8.0.1", "::1", "127.0.0.1.example.com")]
     [True, True, True, False]
@@ -84,7 +84,7 @@ def is_loopback(host: str) -> bool:
 
 
 def same_service(one: str, other: str) -> bool:
-    """Whether two addresses, as `check_url` spells them, are of one service.
+    """Return True if two addresses, normalized by `check_url`, are of one service.
 
     On this machine the port does not count: it changes with every start, and users have ids of their own.
 

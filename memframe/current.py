@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Collection, Container, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
@@ -14,11 +14,10 @@ from msgspec import Struct
 
 from memframe.access import Access
 from memframe.change import Value
-from memframe.client.pagination import PAGE_SIZES
 from memframe.client.validation import memory_query
 from memframe.errors import NotFoundError
-from memframe.frames import mended, without_surrogates
-from memframe.listing import Listing
+from memframe.frames import to_encodable
+from memframe.listing import PAGE_SIZES, MemoryPages
 from memframe.wire import MemoryBlob
 
 N_READERS = 8
@@ -58,7 +57,7 @@ class Stored(Struct, frozen=True):
         """
         if field == "content":
             return self.content
-        value: Value = mended(getattr(self.blob, field))
+        value: Value = to_encodable(getattr(self.blob, field))
         return tuple(dict.fromkeys(value or ())) if field == "tags" else value  # type: ignore[arg-type]  # names
 
     @property
@@ -112,8 +111,8 @@ def read_stored(access: Access, ids: Iterable[str], *, n_known: int | None = Non
 
 def _pages(access: Access, wanted: Container[str] | None = None) -> Generator[list[Stored]]:
     """Page by page; with nothing but what is wanted, so that only that is opened."""
-    listing = Listing(access, "mark")
-    with closing(listing.blobs(memory_query(access.user_id))) as pages:
+    listing = MemoryPages(access, "mark")
+    with closing(listing.records(memory_query(access.user_id))) as pages:
         for blobs, is_odd in pages:
             chosen = blobs if wanted is None else [blob for blob in blobs if blob.id in wanted]
             yield _opened(listing, chosen, is_odd)
@@ -122,7 +121,7 @@ def _pages(access: Access, wanted: Container[str] | None = None) -> Generator[li
 def read_one(access: Access, memory_id: str) -> Stored | None:
     """One memory as it is now; None where the service has none of this id."""
     blob = _blob(access, memory_id)
-    return None if blob is None else _opened(Listing(access, "mark"), [blob], is_odd=True)[0]
+    return None if blob is None else _opened(MemoryPages(access, "mark"), [blob], is_odd=True)[0]
 
 
 def _read_one_by_one(access: Access, ids: Collection[str]) -> dict[str, Stored]:
@@ -131,7 +130,7 @@ def _read_one_by_one(access: Access, ids: Collection[str]) -> dict[str, Stored]:
         return {stored.id: stored for stored in found if stored}
     with ThreadPoolExecutor(N_READERS, thread_name_prefix="memframe-read") as readers:
         blobs = [blob for blob in readers.map(partial(_blob, access), ids) if blob]
-    return {stored.id: stored for stored in _opened(Listing(access, "mark"), blobs, is_odd=True)}
+    return {stored.id: stored for stored in _opened(MemoryPages(access, "mark"), blobs, is_odd=True)}
 
 
 def _blob(access: Access, memory_id: str) -> MemoryBlob | None:
@@ -141,9 +140,8 @@ def _blob(access: Access, memory_id: str) -> MemoryBlob | None:
         return None
 
 
-def _opened(listing: Listing, blobs: Sequence[MemoryBlob], is_odd: bool) -> list[Stored]:
-    columns: Mapping[str, Sequence[bytes | str | None]] = listing.columns(list(blobs))
-    columns = without_surrogates(columns) if is_odd else columns
+def _opened(listing: MemoryPages, blobs: Sequence[MemoryBlob], is_odd: bool) -> list[Stored]:
+    columns = listing.open(blobs, is_odd)
     return [
         Stored(blob, None if content is None else content.decode(), error)
         for blob, content, error in zip(blobs, columns["content"], columns["content_error"], strict=True)

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 
 class MemframeError(Exception):
-    """The root of the tree: whatever memframe raises on purpose."""
+    """Base class of all errors that memframe raises on purpose."""
 
 
 class ConfigError(MemframeError, ValueError):
@@ -109,15 +109,15 @@ class ServiceError(MemframeError, RuntimeError):
 
 
 class AuthError(ServiceError):
-    """401: the API key, client secret or token is not accepted."""
+    """401: the API key, client secret or token is refused."""
 
 
 class AccessError(ServiceError):
-    """403: this account has no access to the thing, or has it no more."""
+    """403: this account has no access, or not any more."""
 
 
 class NotFoundError(ServiceError, LookupError):
-    """404: there is no such thing, or it belongs to someone else.
+    """404: not found, or it belongs to someone else.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class NotFoundError(ServiceError, LookupError):
 
 
 class ConflictError(ServiceError):
-    """409 or 412: the thing is not in the state that the request needs."""
+    """409 or 412: the resource is not in the state that the request needs."""
 
 
 class InvalidError(ServiceError):
@@ -137,7 +137,7 @@ class InvalidError(ServiceError):
 
 
 class RateLimitError(ServiceError):
-    """429: too many requests, and waiting as asked did not help."""
+    """429: too many requests, also after waiting as asked."""
 
 
 class ProtocolError(MemframeError, RuntimeError):
@@ -145,7 +145,7 @@ class ProtocolError(MemframeError, RuntimeError):
 
 
 class AnswerTooLargeError(ProtocolError):
-    """One answer is larger than memframe takes; one with a smaller page may not be."""
+    """One response is larger than memframe accepts; a smaller page may help."""
 
 
 class SealError(MemframeError, ValueError):
@@ -157,11 +157,11 @@ class FrameError(MemframeError, ValueError):
 
 
 class PlanError(MemframeError, ValueError):
-    """A plan cannot be made of what was given, or cannot be carried out as it is."""
+    """A plan cannot be made from the input, or cannot be carried out."""
 
 
 class StalePlanError(PlanError):
-    """What the plan was made from has moved since: make a new one."""
+    """The service changed since the plan was made: make a new one."""
 
 
 class JournalError(MemframeError, OSError):
@@ -183,7 +183,7 @@ class IncompleteRunError(MemframeError, RuntimeError):
 
 
 def check_kind(name: str, value: object, *kinds: type, error: type[MemframeError] = ConfigError) -> None:
-    """Refuse an argument of another type, and say how to come by the right one.
+    """Refuse an argument of another type, and say how to get the right one.
 
     Parameters
     ----------

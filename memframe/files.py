@@ -1,9 +1,7 @@
-"""Files that only their owner can read, and that are there whole or not at all.
+"""Private files, atomic folders, a process lock.
 
-One process at a time: a lock that says who holds it, and that ends with its holder.
-
-It is a small SQLite file in which a transaction stays open. The operating system ends it with the process,
-however that ends, so that nobody has to remove a lock by hand; and others may read who holds it.
+A lock is a small SQLite file with an open transaction. The operating system ends it with the process, so that a
+lock never has to be removed by hand, and other processes can read who holds it.
 """
 
 from __future__ import annotations
@@ -21,12 +19,31 @@ from os import PathLike
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from memframe.errors import JournalError
+from memframe.errors import JournalError, MemframeError
 
 
 @contextmanager
-def writing_privately(path: Path, *, may_replace: bool = True) -> Iterator[BinaryIO]:
-    """A file to write, which takes the place of `path` when all of it has reached the disk.
+def raise_os_errors_as(kind: type[MemframeError], what: str, advice: str) -> Iterator[None]:
+    """Raise the system's errors within the block as errors of memframe, with the system's reason.
+
+    Examples
+    --------
+    >>> with raise_os_errors_as(JournalError, "the journal cannot be read", "check the path"):
+    ...     _ = Path("nowhere/run.journal").read_bytes()
+    Traceback (most recent call last):
+    memframe.errors.JournalError: the journal cannot be read (No such file or directory): check the path
+    """
+    try:
+        yield
+    except MemframeError:  # some are the system's errors, too, and explain themselves
+        raise
+    except OSError as error:
+        raise kind(f"{what} ({error.strerror or error}): {advice}") from error
+
+
+@contextmanager
+def atomic_file(path: Path, *, may_replace: bool = True) -> Iterator[BinaryIO]:
+    """Open a file that replaces `path` once all of it is on the disk.
 
     Until then, and if anything fails, what stood at `path` stays as it was. Mode 0600 from the first
     byte on, whatever the umask says. Of several processes that may not replace, one puts its file there,
@@ -35,7 +52,7 @@ def writing_privately(path: Path, *, may_replace: bool = True) -> Iterator[Binar
     Examples
     --------
     >>> folder = Path(tempfile.mkdtemp())
-    >>> with writing_privately(folder / "notes.txt") as file:
+    >>> with atomic_file(folder / "notes.txt") as file:
     ...     _ = file.write(b"for me alone")
     >>> (folder / "notes.txt").read_bytes()
     b'for me alone'
@@ -58,8 +75,8 @@ def writing_privately(path: Path, *, may_replace: bool = True) -> Iterator[Binar
 
 
 @contextmanager
-def filling_privately(path: Path) -> Iterator[Path]:
-    """A folder to fill, which takes the place of `path` when it is full. Mode 0700.
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Make a folder that replaces `path` once it is filled. Mode 0700.
 
     The two are exchanged in one step on Linux and macOS, where the file system can do so. Elsewhere the
     one that stood at `path` is out of the way for a moment, under a name that begins with a dot.
@@ -89,7 +106,7 @@ def filling_privately(path: Path) -> Iterator[Path]:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Whether the system has swapped two names in one step; Python has no call for it."""
+    """Swap two names in one step if the system can; Python has no call for it."""
     if os.name != "posix":
         return False
     system = ctypes.CDLL(None)
@@ -107,7 +124,7 @@ _AT_FDCWD, _EXCHANGE = -100, 2
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last through a power cut, where the system lets folders be opened."""
+    """Flush a folder to the disk, where the system lets folders be opened."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -117,7 +134,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def expand_path(path: str | PathLike[str]) -> Path:
-    """Return a path that the user gave, with a leading ``~`` as the home folder; an unknown ``~name`` stays as it is.
+    """Expand a leading ``~`` to the home folder; an unknown ``~name`` stays as it is.
 
     >>> expand_path("~/a.journal") == Path.home() / "a.journal"
     True
@@ -126,7 +143,7 @@ def expand_path(path: str | PathLike[str]) -> Path:
 
 
 def private_folder(path: Path) -> Path:
-    """The folder at `path`, made if it is not there, and closed to everybody else: mode 0700."""
+    """Make the folder at `path` if needed, and close it to other users: mode 0700."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     if is_open_to_others(path):
         path.chmod(0o700)
@@ -134,12 +151,12 @@ def private_folder(path: Path) -> Path:
 
 
 def is_open_to_others(path: Path) -> bool:
-    """Whether the mode bits let others than the owner in; elsewhere than on POSIX they say nothing."""
+    """Return True if the mode bits admit other users; only POSIX systems have them."""
     return os.name == "posix" and bool(path.stat().st_mode & 0o077)
 
 
-class Holder(NamedTuple):
-    """Who holds a lock."""
+class LockHolder(NamedTuple):
+    """Process that holds a lock."""
 
     pid: int
     host: str
@@ -149,14 +166,14 @@ class Holder(NamedTuple):
         return f"process {self.pid} on {self.host}, since {self.since}"
 
 
-def this_process() -> Holder:
-    """Who we are, and from now on."""
-    return Holder(os.getpid(), socket.gethostname(), f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
+def this_process() -> LockHolder:
+    """Describe this process, with the current time."""
+    return LockHolder(os.getpid(), socket.gethostname(), f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
 
 
 @contextmanager
-def holding(path: Path, *, what: str, wait_s: float = 0) -> Iterator[None]:
-    """The lock at `path`, for the length of a ``with`` block.
+def process_lock(path: Path, *, what: str, wait_s: float = 0) -> Iterator[None]:
+    """Hold the lock at `path` for the length of a ``with`` block.
 
     Parameters
     ----------
@@ -176,7 +193,7 @@ def holding(path: Path, *, what: str, wait_s: float = 0) -> Iterator[None]:
     --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "lock"
-    >>> with holding(path, what="the run"), holding(path, what="the run"):  # doctest: +ELLIPSIS
+    >>> with process_lock(path, what="the run"), process_lock(path, what="the run"):  # doctest: +ELLIPSIS
     ...     pass
     Traceback (most recent call last):
     memframe.errors.JournalError: the run is in use by process ... Wait until that is done, or end it
@@ -200,7 +217,7 @@ def _opened(path: Path, wait_s: float) -> sqlite3.Connection:
 
 
 def _take(lock: sqlite3.Connection) -> None:
-    """Write down who we are, and keep a transaction open on it; of a power cut nobody needs to know that."""
+    """Record this process and keep a transaction open; durability is not needed."""
     lock.execute("PRAGMA journal_mode = MEMORY")
     lock.execute("PRAGMA synchronous = OFF")
     lock.execute("BEGIN IMMEDIATE")
@@ -217,7 +234,7 @@ def _refusal(lock: sqlite3.Connection, what: str, path: Path, fault: sqlite3.Err
             f"the lock {path} cannot be used ({fault}): make room there, or delete it if it is none"
         )
     try:
-        holder = str(Holder(*lock.execute("SELECT pid, host, since FROM holder").fetchone()))
+        holder = str(LockHolder(*lock.execute("SELECT pid, host, since FROM holder").fetchone()))
     except (sqlite3.Error, TypeError):  # its holder has not written its name yet
         holder = f"another process, see the lock {path}"
     return JournalError(f"{what} is in use by {holder}. Wait until that is done, or end it")

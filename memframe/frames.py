@@ -1,15 +1,11 @@
-"""Columns and dtypes of the frames, and the way from records to a frame.
+"""Columns and dtypes of frames: records to a frame, and a frame's columns to arrays.
 
 A frame is built column by column from chunks, one chunk a page, so that a load of any length keeps
 no list of dicts and concatenates no frames. Text and times stay in Arrow memory until pandas takes
 them over without a copy.
 
 Decisions where the specification is silent: a missing list of tags is the empty tuple; a time
-without a zone is read as UTC; a time that no ISO 8601 reader understands becomes NaT.
-
-Columns of a frame as plain arrays, with clear words where the frame is not one of memories.
-
-The cyclic collector, paused where many fresh objects would be walked several times over for nothing.
+without a zone is read as UTC; a time that is not ISO 8601 becomes NaT.
 """
 
 from __future__ import annotations
@@ -35,14 +31,14 @@ from memframe.wire import AccessRequest, Tag
 TIME_DTYPE = "datetime64[us, UTC]"
 
 _POOL = pa.system_memory_pool()
-"""Arrow's own allocator takes memory in large fresh segments, whose first touch cost a load more than AES did."""
+"""Arrow's own allocator takes large fresh segments, whose first touch cost a load more than AES did."""
 
 _ARROW_TEXT = pa.large_string()
 _ARROW_TIME = pa.timestamp("us", tz="UTC")
 
 
 class Kind(NamedTuple):
-    """How one kind of column is built: a chunk of values at a time, then the whole."""
+    """Builder of one kind of column: values to a chunk, chunks to the column."""
 
     arrow: pa.DataType
     """Type of the column where it is kept as an Arrow table (archives)."""
@@ -61,7 +57,7 @@ def _arrow_chunk(kind: pa.DataType) -> Callable[[Sequence[Any]], pa.Array]:
 
 
 def _text_chunk(values: Sequence[str | bytes | None]) -> pa.Array:
-    """Text from ``str`` or from UTF-8 bytes, which Arrow checks far faster than Python decodes them."""
+    """Make text from ``str`` or from UTF-8 bytes, which Arrow checks faster than Python decodes them."""
     if isinstance(next((value for value in values if value is not None), None), bytes):
         return _array(values, pa.large_binary()).cast(_ARROW_TEXT, memory_pool=_POOL)
     return _array(values, _ARROW_TEXT)
@@ -137,7 +133,7 @@ REQUEST_KINDS: Mapping[str, Kind] = {
 
 
 class FrameBuilder:
-    """Columns that grow by a chunk at a time and become one frame.
+    """Collect chunks of columns and join them to one frame.
 
     Parameters
     ----------
@@ -161,21 +157,27 @@ class FrameBuilder:
         self.n_rows = 0
 
     def add(self, columns: Mapping[str, Sequence[Any]]) -> int:
-        """Append rows, given as one sequence a column, all of one length; says how many they are."""
+        """Append rows, given as one sequence a column, and return their number."""
         for name, kind in self._kinds.items():
             self._chunks[name].append(kind.chunk(columns[name]))
         n_rows = len(columns["id"])
         self.n_rows += n_rows
         return n_rows
 
-    def frame(self) -> pd.DataFrame:
-        """All rows so far, with a fresh ``RangeIndex``; with no rows the dtypes are the same."""
+    def frame(self, report: Mapping[str, Any] | None = None) -> pd.DataFrame:
+        """Join all rows so far under a fresh ``RangeIndex``; with no rows the dtypes are the same.
+
+        ``report`` becomes ``attrs["memframe"]``.
+        """
         columns = {name: kind.join(self._chunks[name]) for name, kind in self._kinds.items()}
-        return pd.DataFrame(columns, copy=False)  # each column has been joined into memory of its own
+        frame = pd.DataFrame(columns, copy=False)  # each column was joined into memory of its own
+        if report is not None:
+            frame.attrs["memframe"] = dict(report)
+        return frame
 
 
 def columns_of(records: Sequence[Struct], names: Iterable[str]) -> dict[str, Sequence[Any]]:
-    """Records as one tuple a field: ``astuple`` and ``zip`` keep the loop out of Python code.
+    """Turn records into one tuple a field; ``astuple`` and ``zip`` keep the loop out of Python code.
 
     >>> columns_of([Tag(id="t1", name="work"), Tag(id="t2", name="home")], ["id", "name"])
     {'id': ('t1', 't2'), 'name': ('work', 'home')}
@@ -188,28 +190,30 @@ def columns_of(records: Sequence[Struct], names: Iterable[str]) -> dict[str, Seq
 
 
 def tags_frame(tags: Sequence[Tag]) -> pd.DataFrame:
-    """Tags as a frame with the columns ``id name color description is_enabled created_at updated_at``."""
+    """Build a frame of tags with the columns ``id name color description is_enabled created_at updated_at``."""
     builder = FrameBuilder(TAG_KINDS)
-    builder.add(without_surrogates(columns_of(tags, TAG_KINDS)))
+    builder.add(replace_surrogates(columns_of(tags, TAG_KINDS)))
     return builder.frame()
 
 
 def requests_frame(requests: Sequence[AccessRequest]) -> pd.DataFrame:
-    """Access requests as a frame, without their memory keys."""
+    """Build a frame of access requests, without their memory keys."""
     builder = FrameBuilder(REQUEST_KINDS)
     columns = columns_of(requests, REQUEST_KINDS)
     for name in ("created_at", "updated_at"):
         columns[name] = [moment and moment.isoformat() for moment in columns[name]]
-    builder.add(without_surrogates(columns))
+    builder.add(replace_surrogates(columns))
     return builder.frame()
 
 
-def without_surrogates(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-    """Columns in which lone surrogates, which JSON may hold and Arrow cannot, became U+FFFD.
+def replace_surrogates(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    """Replace lone surrogates, which JSON may hold and Arrow cannot, by U+FFFD.
 
     Such a memory is named in ``content_error``, so that no plan writes the replacement back.
     """
-    whole: dict[str, Sequence[Any]] = {name: list(map(mended, cells)) for name, cells in columns.items()}
+    whole: dict[str, Sequence[Any]] = {
+        name: list(map(to_encodable, cells)) for name, cells in columns.items()
+    }
     if "content_error" in columns:
         whole["content_error"] = _with_surrogates_named(columns, whole)
     return whole
@@ -226,12 +230,12 @@ def _with_surrogates_named(
     return errors
 
 
-def mended(cell: Any) -> Any:
-    """The cell itself, or a copy that UTF-8 can express: half of a surrogate pair becomes U+FFFD."""
+def to_encodable(cell: Any) -> Any:
+    """Return the cell, or a copy in which lone surrogates became U+FFFD."""
     if isinstance(cell, str) and not _is_encodable(cell):
         return cell.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(cell, tuple) and not all(map(_is_encodable, cell)):
-        return tuple(map(mended, cell))
+        return tuple(map(to_encodable, cell))
     return cell
 
 
@@ -244,7 +248,7 @@ def _is_encodable(text: str) -> bool:
 
 
 def times(memories: pd.DataFrame, name: str) -> NDArray[np.datetime64]:
-    """A column of times in UTC, ``NaT`` where there is none."""
+    """Read a column of times in UTC, ``NaT`` for none."""
     column = _column(memories, name)
     try:
         moments = pd.to_datetime(column, utc=True, format="ISO8601")
@@ -254,7 +258,7 @@ def times(memories: pd.DataFrame, name: str) -> NDArray[np.datetime64]:
 
 
 def numbers(memories: pd.DataFrame, name: str) -> NDArray[np.float64]:
-    """A column of numbers, ``NaN`` where there is none."""
+    """Read a column of numbers, ``NaN`` for none."""
     column = _column(memories, name)
     try:
         return pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
@@ -263,28 +267,28 @@ def numbers(memories: pd.DataFrame, name: str) -> NDArray[np.float64]:
 
 
 def texts(memories: pd.DataFrame, name: str) -> pd.Series[str]:
-    """A column of text, missing where there is none."""
+    """Read a column of text."""
     return _column(memories, name).astype("str")
 
 
 def name_cells(memories: pd.DataFrame, name: str) -> list[Collection[str]]:
-    """A column of tuples of names, the empty tuple where there is none."""
+    """Read a column of tuples of names, the empty tuple for none."""
     return [cell if _is_names(cell) else _no_names(name, cell) for cell in _column(memories, name)]
 
 
 class Ranking(NamedTuple):
-    """The distinct values of a column, the most frequent first."""
+    """Distinct values of a column, the most frequent first."""
 
     names: list[str]
     counts: list[int]
     place: NDArray[np.int64]
-    """Of each row: which of the names it holds."""
+    """For each row, the position of its value in ``names``."""
 
 
-def ranked(column: pd.Series[str]) -> Ranking:
-    """Distinct values by count, equals by name; no value may be missing.
+def rank_values(column: pd.Series[str]) -> Ranking:
+    """Rank distinct values by count, then by name; no value may be missing.
 
-    >>> ranking = ranked(pd.Series(["chat", "mail", "mail"], dtype="str"))
+    >>> ranking = rank_values(pd.Series(["chat", "mail", "mail"], dtype="str"))
     >>> ranking.names, ranking.counts, ranking.place
     (['mail', 'chat'], [2, 1], array([1, 0, 0]))
     """
@@ -323,12 +327,12 @@ def _unreadable(name: str, expected: str) -> FrameError:
 
 
 @contextmanager
-def collector_paused() -> Iterator[None]:
-    """Without the cyclic collector, which would walk fresh objects again and again.
+def gc_paused() -> Iterator[None]:
+    """Pause the cyclic garbage collector, which would walk the fresh objects of a load again and again.
 
-    Nor is it to walk all of them at once when it comes back: they are moved to the oldest generation.
+    At the end they are moved to the oldest generation, so that it does not walk all of them at once.
 
-    >>> with collector_paused():
+    >>> with gc_paused():
     ...     gc.isenabled()
     False
     """

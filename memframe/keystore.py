@@ -1,10 +1,10 @@
-"""What memframe keeps on disk about memories, sealed with a data key of this user on this machine.
+"""Local encryption of journals and saved plans, with a data key of this user on this machine.
 
 Journals and saved plans outlive the process that wrote them, and hold what people said. Their key is not
-the memories' own, which the service can rotate and the user revoke: it lies in the keyring of the operating
-system, or, where that keeps nothing closed, in a file of mode 0600 in the user's state folder.
+the memories' own, which the service can rotate and the user revoke: it is in the keyring of the operating
+system, or, if that is not secure, in a file of mode 0600 in the user's state folder.
 
-What was sealed names its key. A vault holds every data key that it finds, and seals with the keyring's.
+Sealed data names its key. A `LocalCipher` holds every data key that it finds, and seals with the keyring's.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from memframe.errors import JournalError
-from memframe.files import holding, is_open_to_others, private_folder, writing_privately
+from memframe.files import atomic_file, is_open_to_others, private_folder, process_lock, raise_os_errors_as
 from memframe.secret import Secret
-from memframe.settings import KEYRING_SERVICE, Keyring, closed_keyring, open_system_keyring
+from memframe.settings import KEYRING_SERVICE, Keyring, open_secure_keyring, open_system_keyring
 
 MARK = b"mfv1"
 KEYRING_ENTRY = "data_key"
@@ -57,8 +57,8 @@ class DataKey:
 
 
 @dataclass(frozen=True)
-class Vault:
-    """Seals what goes to the disk, and opens it again. Made by `open_vault`.
+class LocalCipher:
+    """Encrypt what memframe keeps on disk, and decrypt it. Made by `open_local_cipher`.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Vault:
 
     Examples
     --------
-    >>> vault = Vault((DataKey(Secret("0f1e" * 16)),))
+    >>> vault = LocalCipher((DataKey(Secret("0f1e" * 16)),))
     >>> sealed = vault.seal(b"likes tea", bound_to="run 1, row 4")
     >>> vault.open(sealed, bound_to="run 1, row 4")
     b'likes tea'
@@ -82,13 +82,13 @@ class Vault:
     searched: str = field(default="the vault", repr=False)
 
     def seal(self, data: bytes, *, bound_to: str, beside: bytes = b"") -> bytes:
-        """Bytes for the disk, which open only with the same ``bound_to``, and the same bytes ``beside`` them."""
+        """Encrypt bytes, bound to the text ``bound_to`` and the bytes ``beside`` them."""
         key = self.keys[0]
         head, nonce = MARK + key.id, os.urandom(_NONCE_BYTES)
         return head + nonce + key.cipher.encrypt(nonce, data, head + bound_to.encode() + beside)
 
     def open(self, sealed: bytes, *, bound_to: str, beside: bytes = b"") -> bytes:
-        """The bytes that were sealed.
+        """Decrypt bytes.
 
         Raises
         ------
@@ -120,10 +120,10 @@ class Vault:
         )
 
 
-def open_vault(
+def open_local_cipher(
     folder: Path | None = None, *, open_keyring: Callable[[], Keyring] | None = open_system_keyring
-) -> Vault:
-    """The vault of this user on this machine; its key is made when there is none yet.
+) -> LocalCipher:
+    """Return the cipher of this user on this machine; make its key if there is none yet.
 
     Parameters
     ----------
@@ -140,7 +140,9 @@ def open_vault(
     folder = state_folder() if folder is None else folder
     found = _search(folder, open_keyring)
     if not found.keys:
-        with holding(_made(folder) / f"{KEY_FILE}.lock", what="the data key", wait_s=CREATING_S):
+        with raise_os_errors_as(JournalError, f"the folder {folder} cannot be used", "mend its permissions"):
+            private_folder(folder)
+        with process_lock(folder / f"{KEY_FILE}.lock", what="the data key", wait_s=CREATING_S):
             if not _search(folder, open_keyring).keys:
                 _create(folder, open_keyring)
         found = _search(folder, open_keyring)
@@ -148,26 +150,17 @@ def open_vault(
 
 
 def state_folder() -> Path:
-    """Where memframe keeps what is neither settings nor cache: keys of its own, and journals."""
+    """Return the folder for data keys and journals."""
     return platformdirs.user_state_path("memframe")
 
 
-def _made(folder: Path) -> Path:
-    try:
-        return private_folder(folder)
-    except OSError as fault:
-        raise JournalError(
-            f"the folder {folder} cannot be used: {fault.strerror}. Mend its permissions"
-        ) from None
-
-
-def _search(folder: Path, open_keyring: Callable[[], Keyring] | None) -> Vault:
-    """The keys that are there, the keyring's first; perhaps none."""
+def _search(folder: Path, open_keyring: Callable[[], Keyring] | None) -> LocalCipher:
+    """Find the data keys, the keyring's first; perhaps none."""
     path = folder / KEY_FILE
     stored, fault = _stored(open_keyring)
     texts = {"the OS keyring": stored, str(path): _read(path)}
     keys = tuple(_data_key(text, place) for place, text in texts.items() if text is not None)
-    return Vault(keys, f"the OS keyring{fault} and {path}" if open_keyring else str(path))
+    return LocalCipher(keys, f"the OS keyring{fault} and {path}" if open_keyring else str(path))
 
 
 def _data_key(text: Secret, place: str) -> DataKey:
@@ -181,7 +174,7 @@ def _data_key(text: Secret, place: str) -> DataKey:
 
 
 def _stored(open_keyring: Callable[[], Keyring] | None) -> tuple[Secret | None, str]:
-    """The keyring's key, and what to say of a keyring that did not open: its key may only be locked away."""
+    """Read the keyring's data key; if the keyring did not open, return a note for messages instead."""
     if open_keyring is None:
         return None, ""
     try:
@@ -208,14 +201,14 @@ def _read(path: Path) -> Secret | None:
 def _create(folder: Path, open_keyring: Callable[[], Keyring] | None) -> None:
     key = Secret(secrets.token_hex(_KEY_BYTES))
     if open_keyring is None or not _keep(key, open_keyring):
-        with writing_privately(folder / KEY_FILE) as file:
+        with atomic_file(folder / KEY_FILE) as file:
             file.write(key.reveal().encode() + b"\n")
 
 
 def _keep(key: Secret, open_keyring: Callable[[], Keyring]) -> bool:
-    """Whether the keyring has the key now: read back, as some accept and forget."""
+    """Store the key in the keyring and read it back, as some accept and forget."""
     try:
-        closed_keyring(open_keyring).set_password(KEYRING_SERVICE, KEYRING_ENTRY, key.reveal())
+        open_secure_keyring(open_keyring).set_password(KEYRING_SERVICE, KEYRING_ENTRY, key.reveal())
     except Exception:  # it keeps nothing closed, or did not open: the file does as well
         return False
     return _stored(open_keyring)[0] == key

@@ -1,40 +1,62 @@
-"""Pages to columns: checked, without repeats, opened, and counted."""
+"""Pages of memories -> records -> columns: each memory once, content opened, problems counted.
+
+The cursor of the next page is only known from this one, so pages cannot be fetched in parallel. It stands at the end
+of the JSON and is found without decoding the page: the next page is requested before this one is decoded.
+"""
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 import sys
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from functools import partial
-from itertools import starmap
 from operator import attrgetter
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, SupportsIndex, TypeGuard, get_args
+
+import msgspec
 
 from memframe.access import Access
-from memframe.client.pagination import Asked, is_count, iter_pages
-from memframe.client.responses import decoded, same_id
+from memframe.client.responses import decode, same_id
 from memframe.display import number_of
-from memframe.errors import ConfigError, ProtocolError, SealError
-from memframe.frames import MEMORY_KINDS, columns_of, without_surrogates
+from memframe.errors import AnswerTooLargeError, ConfigError, ProtocolError, SealError, ServiceError
+from memframe.frames import MEMORY_KINDS, columns_of, replace_surrogates
 from memframe.secret import SecretBytes
-from memframe.wire import LIST_MEMORIES, MemoryBlob, MemoryPage
+from memframe.wire import DEFAULT_LIMIT, LIST_MEMORIES, MemoryBlob, MemoryPage
 
 PageSize = int | Literal["auto"]
 OnUndecryptable = Literal["mark", "raise"]
 
+PAGE_SIZES = (1000, 500, 250, 100, 50, 20, 10, 5, 2, 1)
+"""What "auto" asks for, from the first, until the service accepts."""
+
 MAX_EMPTY_PAGES = 100
-"""Pages in a row without a new memory, after which a listing is taken to be endless."""
+"""Pages in a row without a new memory, after which a listing counts as endless."""
 
 _ID_OF, _OWNER_OF = attrgetter("id"), attrgetter("user_id")
 _FIELDS = tuple(name for name in MEMORY_KINDS if name != "content_error")
 
 
-class Listing:
-    """Pages to columns: checked, without repeats, opened, and counted."""
+class MemoryPages:
+    """The memories of one user, page by page.
 
-    def __init__(self, access: Access, on_undecryptable: OnUndecryptable) -> None:
+    Parameters
+    ----------
+    access : Access
+    on_undecryptable : {"mark", "raise"}
+        Whether content that cannot be opened is marked in ``content_error``, or ends the listing.
+
+    Attributes
+    ----------
+    complete : bool
+        Whether the last page was read.
+    n_rows, n_repeated, n_undecryptable, n_plain : int
+        Counts of what came so far, as in ``frame.attrs``.
+    """
+
+    def __init__(self, access: Access, on_undecryptable: OnUndecryptable = "mark") -> None:
         if on_undecryptable not in get_args(OnUndecryptable):
             raise ConfigError(f"on_undecryptable={on_undecryptable!r}: give 'mark' or 'raise'")
         self._access = access
@@ -47,7 +69,7 @@ class Listing:
         self.n_plain = 0
 
     def report(self) -> dict[str, int | bool | str]:
-        """The small dict for ``frame.attrs``."""
+        """Return the small dict for ``frame.attrs``."""
         return {
             "n_rows": self.n_rows,
             "n_undecryptable": self.n_undecryptable,
@@ -57,94 +79,86 @@ class Listing:
             "base_url": self._access.client.base_url,
         }
 
-    def pages(
-        self, query: dict[str, str], *, limit: int | None, page_size: PageSize
+    def columns(
+        self, query: Mapping[str, str], *, limit: int | None, page_size: PageSize
     ) -> Iterator[dict[str, Sequence[Any]]]:
-        """Columns of each page that brought something new, until the end or ``limit``."""
-        with closing(self.blobs(query, limit=limit, page_size=page_size)) as pages:
-            yield from starmap(self._well_formed, pages)
+        """Yield the columns of each page with new memories, until the end or ``limit``."""
+        with closing(self.records(query, limit=limit, page_size=page_size)) as pages:
+            for records, may_hold_surrogates in pages:
+                yield self.open(records, may_hold_surrogates)
 
-    def _well_formed(self, blobs: list[MemoryBlob], is_odd: bool) -> dict[str, Sequence[Any]]:
-        columns = self.columns(blobs)
-        return without_surrogates(columns) if is_odd else columns
-
-    def blobs(
-        self, query: dict[str, str], *, limit: int | None = None, page_size: PageSize = "auto"
+    def records(
+        self, query: Mapping[str, str], *, limit: int | None = None, page_size: PageSize = "auto"
     ) -> Generator[tuple[list[MemoryBlob], bool]]:
-        """The records of each such page as they came, and whether they may hold lone surrogates."""
-        left = sys.maxsize if limit is None else _checked_limit(limit)
-        ask = partial(self._ask, query)
+        """Yield the new records of each page, and whether they may hold lone surrogates."""
+        left = sys.maxsize if limit is None else _check_limit(limit)
+        request = partial(self._access.client.request_page, query)
         n_empty = 0
         is_whole = False
-        with closing(iter_pages(ask, page_size=page_size, limit=limit)) as bodies:
+        with closing(iter_pages(request, page_size=page_size, limit=limit)) as bodies:
             while left and (body := next(bodies, None)) is not None:
-                page = decoded(body, MemoryPage, what=LIST_MEMORIES)
-                fresh = self._new(page.memory_blobs)
-                blobs = fresh[:left]
-                left -= len(blobs)
-                is_whole = not page.next_cursor and len(blobs) == len(fresh)
-                n_empty = _refuse_endless(0 if blobs else n_empty + 1)
-                is_odd = _may_hold_surrogates(body)
+                page = decode(body, MemoryPage, what=LIST_MEMORIES)
+                fresh = self._require_new(page.memory_blobs)
+                records = fresh[:left]
+                left -= len(records)
+                is_whole = not page.next_cursor and len(records) == len(fresh)
+                n_empty = 0 if records else n_empty + 1
+                if n_empty > MAX_EMPTY_PAGES:
+                    raise _endless(n_empty)
+                may_hold_surrogates = b"\\" in body.reveal() and _SURROGATE.search(body.reveal()) is not None
                 del body
-                if blobs:
-                    yield blobs, is_odd
+                if records:
+                    yield records, may_hold_surrogates
                 # the next page is decoded into the memory of this one, warm in the processor's cache
-                del page, fresh, blobs
+                del page, fresh, records
         self.complete = is_whole
 
-    def _ask(self, query: dict[str, str], page_size: int, cursor: str | None) -> Asked:
-        return self._access.client.memory_page(query, limit=page_size, cursor=cursor)
-
-    def _new(self, blobs: list[MemoryBlob]) -> list[MemoryBlob]:
-        """The memories of a page that no page before had; all of this user, or the load stops."""
+    def _require_new(self, records: list[MemoryBlob]) -> list[MemoryBlob]:
+        """Return the memories of a page that no page before had; refuse those of another user."""
         mine = self._access.user_id
-        if not all(same_id(owner, mine) for owner in set(map(_OWNER_OF, blobs))):
+        if not all(same_id(owner, mine) for owner in set(map(_OWNER_OF, records))):
             raise ProtocolError(
                 f"{LIST_MEMORIES}: the service sent memories of another user than {mine}; "
                 "nothing of it was kept. Tell the operator of the service"
             )
         n_before = len(self._ids)
-        ids = list(map(_ID_OF, blobs))
-        fresh = blobs if self._ids.isdisjoint(ids) else [blob for blob in blobs if blob.id not in self._ids]
+        ids = list(map(_ID_OF, records))
+        fresh = (
+            records if self._ids.isdisjoint(ids) else [each for each in records if each.id not in self._ids]
+        )
         self._ids.update(ids)
         if len(self._ids) - n_before < len(fresh):
             first: dict[str, MemoryBlob] = {}
-            for blob in fresh:
-                first.setdefault(blob.id, blob)
+            for record in fresh:
+                first.setdefault(record.id, record)
             fresh = list(first.values())
-        self.n_repeated += len(blobs) - len(fresh)
+        self.n_repeated += len(records) - len(fresh)
         return fresh
 
-    def columns(self, blobs: list[MemoryBlob]) -> dict[str, Sequence[Any]]:
-        """Records as columns, content opened or marked; ``stored`` is the content as the service has it."""
-        columns = columns_of(blobs, _FIELDS)
-        opened = self._access.envelope.open_many(columns["content"])
+    def open(
+        self, records: Sequence[MemoryBlob], may_hold_surrogates: bool = True
+    ) -> dict[str, Sequence[Any]]:
+        """Open the content of records and return their columns; ``stored`` is the content as the service has it."""
+        columns: dict[str, Sequence[Any]] = columns_of(records, _FIELDS)
+        stored = columns["content"]
+        opened = self._access.envelope.open_many(stored)
         if opened.errors and self._raises:
             raise _undecryptable(opened.errors, columns["id"])
-        self.n_rows += len(blobs)
+        n_rows = len(records)
+        self.n_rows += n_rows
         self.n_undecryptable += len(opened.errors)
         self.n_plain += opened.n_plain
-        errors = (
-            [opened.errors.get(row) for row in range(len(blobs))] if opened.errors else [None] * len(blobs)
-        )
-        return {
-            **columns,
-            "stored": columns["content"],
-            "content": opened.plain,
-            "content_error": errors,
-        }
+        errors = list(map(opened.errors.get, range(n_rows))) if opened.errors else [None] * n_rows
+        columns |= {"stored": stored, "content": opened.plain, "content_error": errors}
+        return replace_surrogates(columns) if may_hold_surrogates else columns
 
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-
-
-def _may_hold_surrogates(body: SecretBytes) -> bool:
-    """Whether JSON escapes a surrogate; the search for a lone backslash runs at the speed of memory."""
-    return b"\\" in body.reveal() and _SURROGATE.search(body.reveal()) is not None
+"""An escaped surrogate in JSON; the search for a lone backslash before it runs at the speed of memory."""
 
 
 def _undecryptable(errors: Mapping[int, str], ids: Sequence[str]) -> SealError:
-    """One summary, not a line a row: a wrong key spoils them all in the same way."""
+    """Make one error for all rows: a wrong key affects them all alike."""
     first = next(iter(errors))
     return SealError(
         f"{len(errors):,} of {number_of(len(ids), 'memory', 'memories')} of a page cannot be opened; "
@@ -153,16 +167,166 @@ def _undecryptable(errors: Mapping[int, str], ids: Sequence[str]) -> SealError:
     )
 
 
-def _refuse_endless(n_empty: int) -> int:
-    if n_empty > MAX_EMPTY_PAGES:
+def _endless(n_empty: int) -> ProtocolError:
+    return ProtocolError(
+        f"{LIST_MEMORIES}: {n_empty} pages in a row without a new memory, each pointing to a next one; "
+        "the listing has no end"
+    )
+
+
+# -- the chain of pages
+
+_REFUSALS_OF_SIZE = {400, 413, 422}
+"""Statuses that may refuse the size of the first page; of a later page only 413 does."""
+
+
+class Page(Protocol):
+    """A requested page."""
+
+    def read(self) -> SecretBytes:
+        """Wait for its JSON."""
+        ...
+
+
+RequestPage = Callable[[int, str | None], AbstractContextManager[Page]]
+"""(page size, cursor) -> page; leaving the context gives an unread page up."""
+
+
+def iter_pages(
+    request: RequestPage, *, page_size: PageSize = "auto", limit: int | None = None
+) -> Generator[SecretBytes]:
+    """Yield the JSON of every page of a listing, in order.
+
+    Parameters
+    ----------
+    request : callable
+        Requests one page.
+    page_size : int or "auto"
+        Memories a page. "auto" asks for 1,000, and for less if the service refuses that, or if a later page is too
+        large for the service (413) or for one response. Where the service clamps, pages are simply smaller.
+    limit : int, optional
+        Memories wanted in all: pages are no larger, and none is requested ahead that may not be needed.
+
+    Raises
+    ------
+    ProtocolError
+        A cursor repeats.
+    """
+    size = PAGE_SIZES[0] if page_size == "auto" else _check_page_size(page_size)
+    size = size if limit is None else min(size, limit)
+    may_shrink = page_size == "auto"
+    body, size = _read_page(request, size, None, may_shrink)
+    n_needed = sys.maxsize if limit is None else math.ceil(limit / size)
+    cursors: set[str] = set()
+    while (cursor := cursor_of(body)) is not None:
+        is_needed = len(cursors) + 1 < n_needed
+        if not is_needed:
+            yield body
+        _refuse_repeated(cursor, cursors)
+        with request(size, cursor) as page:
+            if is_needed:
+                yield body
+            body = _NONE  # so that the next one is read into the memory of this one
+            try:
+                body = page.read()
+                continue
+            except (ServiceError, AnswerTooLargeError) as refused:
+                size = _shrink(size, refused, may_shrink, {413})
+        body, size = _read_page(request, size, cursor, may_shrink)
+    yield body
+
+
+def _read_page(
+    request: RequestPage, size: int, cursor: str | None, may_shrink: bool
+) -> tuple[SecretBytes, int]:
+    """Read a page in the largest size that is not refused, and return that size."""
+    while True:
+        try:
+            with request(size, cursor) as page:
+                return page.read(), size
+        except (ServiceError, AnswerTooLargeError) as refused:
+            size = _shrink(size, refused, may_shrink, {413} if cursor else _REFUSALS_OF_SIZE)
+
+
+def _shrink(
+    size: int, refused: ServiceError | AnswerTooLargeError, may_shrink: bool, statuses: Container[int | None]
+) -> int:
+    """Return the next smaller page size; raise the refusal if it is not about size, or there is none."""
+    smaller = None
+    if not may_shrink:
+        raise refused
+    if isinstance(refused, AnswerTooLargeError):
+        smaller = _smaller(size, None, "")
+    elif refused.status in statuses:
+        smaller = _smaller(size, refused.status, refused.detail or "")
+    if smaller is None:
+        raise refused
+    return smaller
+
+
+def _smaller(size: int, status: int | None, reason: str) -> int | None:
+    """Return the size that a refusal names ("at most 200"), else the next of `PAGE_SIZES`.
+
+    >>> _smaller(1000, 400, "limit must be between 1 and 200"), _smaller(500, 422, "too many"), _smaller(10, 400, "no")
+    (200, 250, 5)
+    >>> _smaller(1000, 400, "at most 5"), _smaller(10, 400, "at most 3")  # below 10, the default, nothing is skipped
+    (500, 3)
+    """
+    least = DEFAULT_LIMIT if size > DEFAULT_LIMIT else 1
+    numbers = {int(number) for number in re.findall(r"\b\d{1,4}\b", reason)} - {status}
+    named = [number for number in numbers if least <= number < size]
+    return max(named or [number for number in PAGE_SIZES if number < size], default=None)
+
+
+def _refuse_repeated(cursor: str, cursors: set[str]) -> None:
+    if cursor in cursors:
         raise ProtocolError(
-            f"{LIST_MEMORIES}: {n_empty} pages in a row without a new memory, each pointing to a next one; "
-            "the listing has no end"
+            f"{LIST_MEMORIES}: the cursor of page {len(cursors) + 1} repeats an earlier one, so the listing "
+            "has no end; nothing was returned, as it could not be complete. Tell the operator of the service"
         )
-    return n_empty
+    cursors.add(cursor)
 
 
-def _checked_limit(limit: object) -> int:
+class _Cursor(msgspec.Struct):
+    next_cursor: str | None = None
+
+
+_NONE = SecretBytes(b"")
+
+_CURSOR_AT_END = re.compile(rb'[,{]\s*"next_cursor"\s*:\s*(null|"(?:[^"\\]|\\.)*")\s*}\s*$')
+
+
+def cursor_of(body: SecretBytes) -> str | None:
+    """Read the next cursor of a page, without decoding its memories if it stands last; empty is none.
+
+    >>> cursor_of(SecretBytes(b'{"memoryBlobs": [], "next_cursor": "c2"}'))
+    'c2'
+    >>> cursor_of(SecretBytes(b'{"next_cursor": null, "memoryBlobs": []}')) is None
+    True
+    """
+    last = _CURSOR_AT_END.search(body.reveal(), max(0, len(body) - 4096))
+    cursor = SecretBytes(b'{"next_cursor":%b}' % last[1]) if last else body
+    return decode(cursor, _Cursor, what=LIST_MEMORIES).next_cursor or None
+
+
+def _check_page_size(page_size: object) -> int:
+    if is_count(page_size, at_least=1):
+        return operator.index(page_size)
+    raise ConfigError(f"page_size={page_size!r}: give a whole number from 1, or 'auto'")
+
+
+def _check_limit(limit: object) -> int:
     if is_count(limit, at_least=0):
         return operator.index(limit)
     raise ConfigError(f"limit={limit!r}: give a whole number from 0, or None for all memories")
+
+
+def is_count(value: object, *, at_least: int) -> TypeGuard[SupportsIndex]:
+    """Return True for a whole number, of Python or NumPy, that is large enough; True and False are none.
+
+    >>> is_count(3, at_least=1), is_count(3.0, at_least=1), is_count(True, at_least=1)
+    (True, False, False)
+    """
+    return (
+        isinstance(value, SupportsIndex) and not isinstance(value, bool) and operator.index(value) >= at_least
+    )

@@ -1,9 +1,9 @@
-"""Service to decrypted frames: the one door through which data comes in.
+"""Load memories and tags from the service into decrypted frames; nothing else turns service data into frames.
 
 A load is whole or it is an error: an interrupted chain of pages never gives a silently short frame. One
 damaged row never ends a load: it is kept, without its content, and ``content_error`` says why.
 
-``frame.attrs["memframe"]`` says what was met: ``n_rows``, ``n_undecryptable``, ``n_plain`` (stored
+``frame.attrs["memframe"]`` holds counts: ``n_rows``, ``n_undecryptable``, ``n_plain`` (stored
 unsealed), ``n_repeated`` (ids that came twice and were dropped), ``complete`` (False after ``limit``) and
 ``base_url`` (the service, which has neither user nor query in it).
 """
@@ -19,18 +19,16 @@ import pandas as pd
 
 from memframe.access import Access
 from memframe.client import Client
-from memframe.client.pagination import is_count
 from memframe.client.validation import memory_query
 from memframe.errors import ConfigError, check_kind
 from memframe.frames import (
     MEMORY_KINDS,
     FrameBuilder,
-    collector_paused,
+    gc_paused,
     requests_frame,
     tags_frame,
-    without_surrogates,
 )
-from memframe.listing import Listing, OnUndecryptable, PageSize
+from memframe.listing import MemoryPages, OnUndecryptable, PageSize, is_count
 from memframe.progress import Progress, ProgressOption
 
 
@@ -45,7 +43,7 @@ def load_memories(
     on_undecryptable: OnUndecryptable = "mark",
     progress: ProgressOption = "auto",
 ) -> pd.DataFrame:
-    """All memories of the user, or those that match, as one decrypted frame.
+    """Load all memories of the user, or those that match, as one decrypted frame.
 
     Parameters
     ----------
@@ -59,7 +57,7 @@ def load_memories(
     limit : int, optional
         Most rows to load; None loads all.
     page_size : int or "auto"
-        Memories asked for at once; see `memframe.client.pagination`.
+        Memories a request; "auto" starts at 1,000 and steps down if the service refuses.
     on_undecryptable : {"mark", "raise"}
         Whether a row that cannot be opened is marked in ``content_error``, or ends the load.
     progress : "auto", bool or callable
@@ -95,15 +93,14 @@ def load_memories(
     ['Japan in April', 'Japan trip cancelled', 'Holiday hut', 'The bench']
     """
     check_kind("access", access, Access)
-    listing = Listing(access, on_undecryptable)
+    pages = MemoryPages(access, on_undecryptable)
     query = memory_query(access.user_id, tags=tags, search=search, min_importance=min_importance)
     builder = FrameBuilder(MEMORY_KINDS)
-    with Progress(progress, text="memories") as bar, collector_paused():
-        pages = listing.pages(query, limit=limit, page_size=page_size)
-        # As a loop variable a page would stay alive while the next is decoded, which costs a tenth more time.
-        for n_rows in map(builder.add, pages):
+    with Progress(progress, text="memories") as bar, gc_paused():
+        # As a loop variable a page would stay alive while the next is decoded, which takes longer.
+        for n_rows in map(builder.add, pages.columns(query, limit=limit, page_size=page_size)):
             bar.step(n_rows)
-    frame = _reported(builder, listing)
+    frame = builder.frame(pages.report())
     access.keep_baseline(frame)
     return frame
 
@@ -120,10 +117,10 @@ def iter_memories(
     on_undecryptable: OnUndecryptable = "mark",
     progress: ProgressOption = "auto",
 ) -> Iterator[pd.DataFrame]:
-    """The same memories in frames of ``chunk_rows`` rows, for stores that are larger than memory.
+    """Load memories in frames of ``chunk_rows`` rows, for stores that are larger than memory.
 
-    Keeps no baselines: a plan for such rows compares them with the service. ``attrs`` counts what was
-    met so far, and is ``complete`` on the last frame only. The other parameters and the errors are
+    Keeps no baselines: a plan for such rows compares them with the service. ``attrs`` counts what came
+    so far, and is ``complete`` on the last frame only. The other parameters and the errors are
     those of `load_memories`; an error after some frames says that the rest is missing.
 
     Parameters
@@ -139,33 +136,34 @@ def iter_memories(
     check_kind("access", access, Access)
     if not is_count(chunk_rows, at_least=1):
         raise ConfigError(f"chunk_rows={chunk_rows!r}: give a whole number from 1")
-    listing = Listing(access, on_undecryptable)
+    pages = MemoryPages(access, on_undecryptable)
     query = memory_query(access.user_id, tags=tags, search=search, min_importance=min_importance)
-    pages = listing.pages(query, limit=limit, page_size=page_size)
-    return _chunks(listing, pages, operator.index(chunk_rows), progress)
+    return _iter_chunks(pages, query, limit, page_size, operator.index(chunk_rows), progress)
 
 
-def _chunks(
-    listing: Listing,
-    pages: Iterable[Mapping[str, Sequence[Any]]],
+def _iter_chunks(
+    pages: MemoryPages,
+    query: Mapping[str, str],
+    limit: int | None,
+    page_size: PageSize,
     chunk_rows: int,
     progress: ProgressOption,
 ) -> Iterator[pd.DataFrame]:
     builder = FrameBuilder(MEMORY_KINDS)
     with Progress(progress, text="memories") as bar:
-        for columns in pages:
+        for columns in pages.columns(query, limit=limit, page_size=page_size):
             for part in _cut(columns, chunk_rows - builder.n_rows, chunk_rows):
                 if builder.n_rows == chunk_rows:
-                    yield _reported(builder, listing)
+                    yield builder.frame(pages.report())
                     builder = FrameBuilder(MEMORY_KINDS)
                 builder.add(part)
             bar.step(len(columns["id"]))
     if builder.n_rows:
-        yield _reported(builder, listing)
+        yield builder.frame(pages.report())
 
 
 def load_memory(access: Access, memory_id: str) -> pd.DataFrame:
-    """One memory as a frame of one row, which becomes its baseline.
+    """Load one memory as a frame of one row, which becomes its baseline.
 
     Raises
     ------
@@ -179,17 +177,17 @@ def load_memory(access: Access, memory_id: str) -> pd.DataFrame:
     ['Who Ilka is']
     """
     check_kind("access", access, Access)
-    listing = Listing(access, "mark")
+    pages = MemoryPages(access)
     builder = FrameBuilder(MEMORY_KINDS)
-    builder.add(without_surrogates(listing.columns([access.client.memory_blob(access.user_id, memory_id)])))
-    listing.complete = True
-    frame = _reported(builder, listing)
+    builder.add(pages.open([access.client.memory_blob(access.user_id, memory_id)]))
+    pages.complete = True
+    frame = builder.frame(pages.report())
     access.keep_baseline(frame)
     return frame
 
 
 def load_tags(access: Access) -> pd.DataFrame:
-    """All tags of the user: columns ``id name color description is_enabled created_at updated_at``.
+    """Load all tags of the user: columns ``id name color description is_enabled created_at updated_at``.
 
     Examples
     --------
@@ -203,7 +201,7 @@ def load_tags(access: Access) -> pd.DataFrame:
 
 
 def load_tag(access: Access, tag_id: str) -> pd.DataFrame:
-    """One tag as a frame of one row.
+    """Load one tag as a frame of one row.
 
     Examples
     --------
@@ -216,8 +214,9 @@ def load_tag(access: Access, tag_id: str) -> pd.DataFrame:
 
 
 def load_access_requests(client: Client) -> pd.DataFrame:
-    """The developer's access requests, to look at: ``id status reason user_id ai_connector_id created_at updated_at``.
+    """Load the developer's access requests as a frame.
 
+    Columns are ``id status reason user_id ai_connector_id created_at updated_at``.
     Memory keys are left out; `Client.access_requests` has them.
 
     Examples
@@ -230,14 +229,8 @@ def load_access_requests(client: Client) -> pd.DataFrame:
     return requests_frame(client.access_requests())
 
 
-def _reported(builder: FrameBuilder, listing: Listing) -> pd.DataFrame:
-    frame = builder.frame()
-    frame.attrs["memframe"] = listing.report()
-    return frame
-
-
 def _cut(columns: Mapping[str, Sequence[Any]], first: int, size: int) -> Iterator[dict[str, Sequence[Any]]]:
-    """Columns cut by rows: the first part fills a chunk that was begun, the others make whole ones."""
+    """Cut columns by rows: the first part fills a chunk that was begun, the others make whole ones."""
     n_rows = len(columns["id"])
     edges = [0, *range(first or size, n_rows, size), n_rows]
     for begin, end in pairwise(edges):

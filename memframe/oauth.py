@@ -1,13 +1,8 @@
-"""The user's authorization: address, PKCE, pasted or loopback answer, code exchange.
+"""OAuth 2.0 authorization: address, PKCE, pasted or loopback callback (RFC 8252, section 7.3), code exchange.
 
-An attempt is one call of `OAuthFlow.authorization_url`: it makes a fresh ``state`` and a fresh PKCE
-verifier, and only the newest attempt can be finished, once. Where the answer comes back by hand, the
-whole redirected address is the better thing to paste, as its state proves that it belongs to this
-attempt; a bare code is accepted too and rests on PKCE.
-
-What comes back from an authorization: the redirected address with its code, or a refusal.
-
-A listener on this machine for one OAuth answer (RFC 8252, section 7.3).
+An attempt is one call of `OAuthFlow.authorization_url`: it makes a fresh ``state`` and a fresh PKCE verifier. Only the
+newest attempt can be finished, once. To finish by hand, paste the whole redirected address, as its state proves that
+it belongs to this attempt; a bare code is accepted too and is protected by PKCE alone.
 """
 
 from __future__ import annotations
@@ -29,11 +24,11 @@ from urllib.parse import parse_qs, urlencode, urlsplit, urlunsplit
 
 from memframe import wire
 from memframe.address import check_redirect_uri
-from memframe.client.responses import Answer, decoded, error_of, texts_of
+from memframe.client.responses import Response, decode, read_error_texts, to_service_error
 from memframe.client.transport import FORM_BODY, Transport
 from memframe.display import printable
 from memframe.errors import AuthError, ConfigError, MemframeError, OAuthError
-from memframe.secret import Secret, SecretBytes, as_secret, closed, hide_frames
+from memframe.secret import Secret, SecretBytes, as_secret, as_secret_if_text, hide_frames
 from memframe.settings import find_oauth_settings
 from memframe.wire import OAuthTokens
 
@@ -41,7 +36,7 @@ Origin = tuple[str, str | None, int | None]
 
 
 class Attempt(NamedTuple):
-    """What must be remembered between sending the user away and the answer."""
+    """State of one attempt, kept from the authorization URL to the callback."""
 
     state: str
     verifier: Secret | None
@@ -51,7 +46,7 @@ class Attempt(NamedTuple):
 
 
 class _Redirect(NamedTuple):
-    """The fields of a redirected address, each as often as it is there."""
+    """Parameters of a redirected address, with repetitions."""
 
     codes: list[Secret]
     states: list[str]
@@ -67,7 +62,7 @@ _DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
 def origin_of(url: str) -> Origin:
-    """Scheme, host and port, however they are spelled.
+    """Return scheme, host and port, normalized.
 
     >>> origin_of("https://Auth.example:443/tenant") == origin_of("https://auth.example")
     True
@@ -77,7 +72,7 @@ def origin_of(url: str) -> Origin:
 
 
 def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:
-    """The code of a redirected address that belongs to the attempt; a bare code is taken as it is.
+    """Read the code of a redirected address and check that it belongs to the attempt; a bare code is returned as it is.
 
     Raises
     ------
@@ -109,7 +104,7 @@ def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:
 
 
 def _parsed(pasted: Secret) -> _Redirect:
-    """Nothing is raised in here, where the code is in the open."""
+    """Parse a redirected address; nothing is raised here, where the code is in the open."""
     text = pasted.reveal().strip()
     _, mark, query = text.partition("?")
     fields = parse_qs((query if mark else text).partition("#")[0])
@@ -139,7 +134,7 @@ def _check_state(states: list[str], attempt: Attempt | None) -> None:
 
 
 def _check_issuer(issuers: list[str], attempt: Attempt | None) -> None:
-    """RFC 9207: an answer that names its server must name one that was asked."""
+    """Refuse a callback whose issuer is not the server that was asked (RFC 9207)."""
     if attempt and issuers and not _is_of(issuers[0], attempt.issuers):
         raise OAuthError(
             "the pasted address comes from another OAuth server than the one that was asked; "
@@ -162,27 +157,27 @@ _REFUSALS = {
 }
 
 
-def refusal_of(answer: Answer, *, what: str, said: Callable[[str], str]) -> MemframeError:
-    """The error that a 4xx answer of the token endpoint stands for (RFC 6749, section 5.2).
+def refusal_of(answer: Response, *, what: str, printable: Callable[[str], str]) -> MemframeError:
+    """Make the error of a 4xx response of the token endpoint (RFC 6749, section 5.2).
 
     Parameters
     ----------
-    what, said
-        As in `error_of`.
+    what, printable
+        As in `to_service_error`.
     """
-    texts = texts_of(answer.body.reveal())
+    texts = read_error_texts(answer.body.reveal())
     error = texts.get("error")
     if answer.status == 401 or error in {"invalid_client", "unauthorized_client"}:
         return AuthError(
             f"{what}: {answer.host} does not know this client: check client_id and client_secret, "
             "and that they belong to this auth_url",
             status=answer.status,
-            code=said(error or "invalid_client"),
+            code=printable(error or "invalid_client"),
             endpoint=what,
         )
     if error is None or answer.status == 429:
-        return error_of(answer, what=what, said=said)
-    return _refused(said(error), said(texts.get("error_description", "")))
+        return to_service_error(answer, what=what, printable=printable)
+    return _refused(printable(error), printable(texts.get("error_description", "")))
 
 
 def _refused(error: str, description: str) -> OAuthError:
@@ -231,7 +226,7 @@ LOOK_EVERY_S = 0.2
 
 
 class RedirectListener(HTTPServer):
-    """Takes the first GET of one path with one state and remembers its address; everything else is 404.
+    """HTTP server that accepts the first GET of one path with one state; everything else is 404.
 
     Whoever else asks for the path, such as a page that guesses, can neither answer nor spoil the attempt.
     """
@@ -254,13 +249,13 @@ class RedirectListener(HTTPServer):
         self.redirect_uri = urlunsplit(parts._replace(netloc=f"{parts.hostname}:{self.server_port}"))
 
     def accepts(self, target: str) -> bool:
-        """Whether a request's target is the answer to this attempt, and the first one."""
+        """Return True if a request is the first callback of this attempt."""
         parts = urlsplit(target)
         is_ours = parse_qs(parts.query).get("state") == [self._state]
         return self.answered is None and parts.path == self._path and is_ours
 
     def wait(self, state: str, *, is_wanted: Callable[[], bool] = lambda: True) -> str:
-        """Serve until the answer is there: the redirected address.
+        """Serve until the callback came, and return its redirected address.
 
         Parameters
         ----------
@@ -303,11 +298,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(_PAGE)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is BaseHTTPRequestHandler's
-        """Silent: the request line holds the code."""
+        """Log nothing: the request line holds the code."""
 
 
 def can_listen(redirect_uri: str, environ: Mapping[str, str]) -> bool:
-    """Whether a browser in front of this machine could bring the answer here.
+    """Guess from the environment whether a browser can reach a listener on this machine.
 
     A guess by what the environment tells: a listener that nobody reaches does no harm, as the answer can
     still be pasted.
@@ -320,7 +315,7 @@ def can_listen(redirect_uri: str, environ: Mapping[str, str]) -> bool:
 
 
 def is_port_free(redirect_uri: str) -> bool:
-    """Return whether a listener gets the port of a redirect address; without a port it takes a free one.
+    """Return True if the port of a redirect address is free; without a port a listener takes any.
 
     >>> is_port_free("http://127.0.0.1/callback")
     True
@@ -405,7 +400,7 @@ class OAuthFlow:
         ca_bundle: str | PathLike[str] | None = None,
         transport: Transport | None = None,
     ) -> None:
-        client_secret = closed(client_secret)
+        client_secret = as_secret_if_text(client_secret)
         settings = find_oauth_settings(client_id, client_secret, auth_url=auth_url, redirect_uri=redirect_uri)
         self.client_id = settings.client_id
         self.auth_url = settings.auth_url
@@ -419,7 +414,7 @@ class OAuthFlow:
         self._client_secret = settings.client_secret
         self._transport = transport or Transport(ca_bundle=ca_bundle)
         if settings.client_secret:
-            self._transport.keep_out(settings.client_secret)
+            self._transport.mask(settings.client_secret)
         self._attempt: Attempt | None = None
 
     def __repr__(self) -> str:
@@ -427,11 +422,11 @@ class OAuthFlow:
 
     @property
     def is_open(self) -> bool:
-        """Whether an attempt waits for its answer; each is used up by one exchange."""
+        """True while an attempt waits for its callback; one exchange ends it."""
         return self._attempt is not None
 
     def authorization_url(self, state: str | None = None) -> str:
-        """Begin an attempt: the address to open in the user's browser.
+        """Begin an attempt and return the address to open in the user's browser.
 
         Parameters
         ----------
@@ -480,18 +475,18 @@ class OAuthFlow:
             "client_secret": self._client_secret,
             "code_verifier": attempt and attempt.verifier,
         }
-        self._transport.keep_out(code, attempt and attempt.verifier)
+        self._transport.mask(code, attempt and attempt.verifier)
         url = self.auth_url + wire.OAUTH_TOKEN
-        answer = self._transport.exchange("POST", url, data=_encoded(form), headers=FORM_BODY)
+        answer = self._transport.send("POST", url, data=_encoded(form), headers=FORM_BODY)
         self._attempt = None  # used up, whatever the answer: a code works once
         return self._tokens(answer)
 
-    def _tokens(self, answer: Answer) -> OAuthTokens:
+    def _tokens(self, answer: Response) -> OAuthTokens:
         what = f"POST {wire.OAUTH_TOKEN}"
         if 400 <= answer.status < 500:
-            raise refusal_of(answer, what=what, said=self._transport.scrubbed)
-        tokens = decoded(self._transport.checked(answer, what), OAuthTokens, what=what)
-        self._transport.keep_out(tokens.memory_key, tokens.access_token, tokens.refresh_token)
+            raise refusal_of(answer, what=what, printable=self._transport.printable)
+        tokens = decode(self._transport.require_success(answer, what), OAuthTokens, what=what)
+        self._transport.mask(tokens.memory_key, tokens.access_token, tokens.refresh_token)
         return tokens
 
     def run_local(
@@ -502,7 +497,7 @@ class OAuthFlow:
         show: Callable[[str], object] | None = None,
         is_wanted: Callable[[], bool] = lambda: True,
     ) -> OAuthTokens:
-        """The whole flow with a listener on this machine (RFC 8252): print the address, wait, exchange.
+        """Run the whole flow with a listener on this machine (RFC 8252): print the address, wait, exchange.
 
         For a browser on the same machine as Python; on a hub or over SSH paste the address into
         `exchange` instead. Listens on 127.0.0.1 only, for one answer.
@@ -549,13 +544,13 @@ def _required(redirect_uri: str | None) -> str:
 
 @hide_frames
 def _encoded(form: Mapping[str, str | Secret | None]) -> SecretBytes:
-    """A form as it is sent, secrets in the open, without the fields that are None."""
+    """Encode a form, secrets in the open, without the fields that are None."""
     texts = {name: as_secret(value).reveal() for name, value in form.items() if value is not None}
     return SecretBytes(urlencode(texts).encode("ascii"))
 
 
 def challenge_of(verifier: Secret) -> str:
-    """The S256 challenge of RFC 7636.
+    """Compute the S256 challenge of RFC 7636.
 
     >>> challenge_of(Secret("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"))
     'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'

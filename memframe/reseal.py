@@ -111,7 +111,7 @@ class _Ring:
 
     def _under(self, number: int, version: int) -> Envelope:
         if (number, version) not in self._opened:
-            self._opened[number, version] = self._envelope.rekeyed(self._keys[number][1], version)
+            self._opened[number, version] = self._envelope.rekey(self._keys[number][1], version)
         return self._opened[number, version]
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memframe.keystore import Vault, open_vault
+from memframe.keystore import LocalCipher, open_local_cipher
 
 
 def utc_now() -> datetime:
@@ -20,7 +20,7 @@ def utc_now() -> datetime:
 
 @dataclass(frozen=True)
 class Runtime:
-    """Time, chance and places; for tests.
+    """Clock, randomness and folders, which tests replace.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Runtime:
         The time of day, in UTC.
     chance : callable
         A number from 0 to 1.
-    open_vault : callable
+    open_local_cipher : callable
         Gives the vault that seals the journal.
     folder : Path or None
         Where journals stand; None is the user's state folder.
@@ -44,6 +44,6 @@ class Runtime:
     sleep: Callable[[float], None] = time.sleep
     now: Callable[[], datetime] = utc_now
     chance: Callable[[], float] = random.random
-    open_vault: Callable[[], Vault] = open_vault
+    open_local_cipher: Callable[[], LocalCipher] = open_local_cipher
     folder: Path | None = None
     connect: Callable[..., sqlite3.Connection] = sqlite3.connect

@@ -18,7 +18,7 @@ V = TypeVar("V", str, bytes)
 
 
 class _Hidden(Generic[V]):
-    """A value that is in no ``__dict__``, and that only `reveal` shows."""
+    """Value outside of any ``__dict__``, which only `reveal` shows."""
 
     __slots__ = ("__value",)
 
@@ -26,7 +26,7 @@ class _Hidden(Generic[V]):
         self.__value: V = value
 
     def reveal(self) -> V:
-        """The value itself."""
+        """Return the value."""
         return self.__value
 
     def __bool__(self) -> bool:
@@ -100,7 +100,7 @@ class Secret(_Hidden[str]):
 
 
 class SecretBytes(_Hidden[bytes]):
-    """The body of a request or an answer, which only `reveal` shows.
+    """Body of a request or a response, which only `reveal` shows.
 
     Bodies carry keys and tokens, and a traceback with local variables would print them. No copy is made, as
     a page of memories is large.
@@ -136,7 +136,7 @@ P = ParamSpec("P")
 
 
 def hide_frames(do: Callable[P, T]) -> Callable[P, T]:
-    """Cut what breaks into a call, Ctrl-C above all, off the frames in which secrets are in the open.
+    """Strip the traceback of foreign exceptions, Ctrl-C above all, of frames that hold secrets in the open.
 
     A traceback with local variables (of rich, or of IPython after ``%xmode Verbose``) would print headers and bodies.
     Our own errors pass as they are: they are raised where no variable holds a secret.
@@ -171,8 +171,8 @@ def hide_frames(do: Callable[P, T]) -> Callable[P, T]:
     return call
 
 
-def closed(value: T) -> T | Secret:
-    """Text as `Secret`, anything else as it is: for arguments that have not been checked yet.
+def as_secret_if_text(value: T) -> T | Secret:
+    """Turn text into a `Secret` and leave anything else, for arguments that are not checked yet.
 
     Bound to the argument's own name, it leaves no text in the open for a traceback to print.
     """
@@ -180,12 +180,12 @@ def closed(value: T) -> T | Secret:
 
 
 def as_secret(value: str | Secret) -> Secret:
-    """Text or `Secret`, as `Secret`."""
+    """Turn text or a `Secret` into a `Secret`."""
     return value if isinstance(value, Secret) else Secret(value)
 
 
 def secret_from_wire(kind: type, value: Any) -> Any:
-    """msgspec ``dec_hook``: text becomes a `Secret` where a struct says so."""
+    """Decode text as a `Secret` where a struct says so (msgspec ``dec_hook``)."""
     if kind is Secret:
         if not isinstance(value, str):
             raise TypeError("Expected `str`")  # the decoder adds where
@@ -194,7 +194,7 @@ def secret_from_wire(kind: type, value: Any) -> Any:
 
 
 def secret_to_wire(value: Any) -> str:
-    """msgspec ``enc_hook``: a `Secret` goes out as its text. Only what is sent is encoded with it."""
+    """Encode a `Secret` as its text (msgspec ``enc_hook``), for request bodies only."""
     if isinstance(value, Secret):
         return value.reveal()
     raise ConfigError(

@@ -1,4 +1,4 @@
-"""Settings: arguments, environment, keyring and a file of the user's, in one order for everything.
+"""Settings: arguments, environment, keyring and the user's file, in one order for everything.
 
 A setting is looked for in
 
@@ -9,17 +9,12 @@ A setting is looked for in
 4. ``config.toml`` in the user's configuration folder, which holds no secrets. A file in the working
    directory is never read: it may have come with somebody else's project.
 
-The first source that has it decides, even if what it has is refused: an empty variable is an error and
-not a reason to look further. Sources behind the one that answers are not opened, so that a script with
-everything in its environment never waits for a keyring to be unlocked.
+The first source that has it decides, even if its value is refused: an empty variable is an error. Sources behind it
+are not opened, so that a script with everything in its environment never waits for a keyring to be unlocked.
 
-A stored secret belongs to the address that it was stored for: an ``api_key`` from the keyring goes only
-to the keyring's ``base_url``, a ``client_secret`` only to its ``auth_url`` and only for its
-``client_id``. Arguments and variables speak for one process, and are sent where that process says.
-
-Sources: the places where settings are kept, and what stands in each.
-
-The order and the meaning are told in `memframe.settings`; here is only the reading.
+A stored secret belongs to the address that it was stored for: an ``api_key`` from the keyring is sent only to the
+keyring's ``base_url``, a ``client_secret`` only to its ``auth_url`` and only for its ``client_id``. Arguments and
+variables are for one process, and are sent where that process says.
 """
 
 from __future__ import annotations
@@ -36,7 +31,7 @@ from msgspec import Struct
 
 from memframe.address import check_redirect_uri, check_url
 from memframe.errors import ConfigError
-from memframe.secret import Secret, as_secret, closed
+from memframe.secret import Secret, as_secret, as_secret_if_text
 
 Name = Literal["base_url", "auth_url", "api_key", "client_id", "client_secret", "redirect_uri"]
 
@@ -47,14 +42,14 @@ SECRETS: tuple[Name, ...] = ("api_key", "client_secret")
 
 
 class Keyring(Protocol):
-    """What is asked of a keyring: a part of ``keyring.backend.KeyringBackend``."""
+    """Keyring, as far as it is used: a part of ``keyring.backend.KeyringBackend``."""
 
     @property
     def priority(self) -> float:
-        """How far the keyring library recommends it: below 1 not at all."""
+        """Recommendation of the keyring library: below 1, do not use it."""
 
     def get_password(self, service: str, username: str, /) -> str | None:
-        """The entry, or None."""
+        """Return the entry, or None."""
 
     def set_password(self, service: str, username: str, password: str, /) -> None:
         """Store an entry."""
@@ -65,7 +60,7 @@ class Keyring(Protocol):
 
 @dataclass(frozen=True)
 class Sources:
-    """Where settings come from, beside arguments; ``Sources()`` is nowhere.
+    """Sources of settings beside arguments; ``Sources()`` has none.
 
     Attributes
     ----------
@@ -82,20 +77,20 @@ class Sources:
 
 
 def open_system_keyring() -> Keyring:
-    """The keyring of the operating system."""
+    """Return the keyring of the operating system."""
     import keyring  # noqa: PLC0415 - costs 0.2 s and looks for backends; most calls need none
 
     return keyring.get_keyring()
 
 
 def user_sources() -> Sources:
-    """The environment, the keyring and the configuration file of the user."""
+    """Return the user's environment, keyring and configuration file."""
     config = platformdirs.user_config_path("memframe") / "config.toml"
     return Sources(os.environ, open_system_keyring, config)
 
 
 class Found(NamedTuple):
-    """A setting where it was found; a `Secret` whatever it is, as an address may hold a password."""
+    """Setting with its source; every value is a `Secret`, as an address may hold a password."""
 
     name: Name
     value: Secret
@@ -103,8 +98,8 @@ class Found(NamedTuple):
     stored: bool = False
 
 
-def closed_keyring(open_keyring: Callable[[], Keyring]) -> Keyring:
-    """The keyring to store in, refused where its own library does not recommend it.
+def open_secure_keyring(open_keyring: Callable[[], Keyring]) -> Keyring:
+    """Open the keyring to store in; refuse one that its own library does not recommend.
 
     Below priority 1 are backends that fail, that forget, and that write plain files.
     """
@@ -119,7 +114,7 @@ def closed_keyring(open_keyring: Callable[[], Keyring]) -> Keyring:
 
 
 def require_setting(name: Name, argument: str | Secret | None, sources: Sources) -> Found:
-    """The setting from the first source that has it, or an error that says where to put it."""
+    """Return the setting from the first source that has it; if none has, say where to put it."""
     found = find_setting(name, argument, sources)
     if found is None:
         raise ConfigError(
@@ -130,14 +125,14 @@ def require_setting(name: Name, argument: str | Secret | None, sources: Sources)
 
 
 def _or_kept(name: Name, sources: Sources) -> str:
-    """The places where a setting can stay."""
+    """List where a setting can be kept."""
     places = ["keep it with `memframe login`"] if name in KEYRING_ENTRIES else []
     places += [f"write it in {sources.config}"] if name in FILE_ENTRIES else []
     return ", ".join([*places[:-1], f"or {places[-1]}"])
 
 
 def find_setting(name: Name, argument: str | Secret | None, sources: Sources) -> Found | None:
-    """The setting from the first source that has it."""
+    """Return the setting from the first source that has it."""
     return (
         from_argument(name, argument)
         or _from_environ(name, sources.environ)
@@ -147,12 +142,12 @@ def find_setting(name: Name, argument: str | Secret | None, sources: Sources) ->
 
 
 def variable_of(name: Name) -> str:
-    """The environment variable of a setting."""
+    """Return the environment variable of a setting."""
     return f"MEMFRAME_{name.upper()}"
 
 
 def from_argument(name: Name, argument: str | Secret | None) -> Found | None:
-    """The setting as the caller gave it."""
+    """Return the setting that the caller gave."""
     if argument is None:
         return None
     if not isinstance(argument, str | Secret):
@@ -168,7 +163,7 @@ def _from_environ(name: Name, environ: Mapping[str, str]) -> Found | None:
 
 
 def from_keyring(name: Name, sources: Sources) -> Found | None:
-    """The setting as it was stored."""
+    """Return the setting that the keyring holds."""
     if name not in KEYRING_ENTRIES or sources.open_keyring is None:
         return None
     try:
@@ -179,7 +174,7 @@ def from_keyring(name: Name, sources: Sources) -> Found | None:
 
 
 def _fault_of_keyring(name: Name, sources: Sources) -> str:
-    """What else to say of a setting that is nowhere: it may be in a keyring that did not open."""
+    """Explain a missing setting by a keyring that did not open."""
     if name not in KEYRING_ENTRIES or sources.open_keyring is None:
         return ""
     try:
@@ -249,7 +244,7 @@ _QUOTES = "\"'`“”‘’«»"
 
 
 class ClientSettings(Struct, frozen=True):
-    """What a client needs: checked, and without a trailing slash in the addresses."""
+    """Settings of a client, checked; addresses have no trailing slash."""
 
     base_url: str
     api_key: Secret
@@ -257,7 +252,7 @@ class ClientSettings(Struct, frozen=True):
 
 
 class OAuthSettings(Struct, frozen=True):
-    """What asking for a user's authorization needs; a public client has no ``client_secret``."""
+    """Settings of an OAuth application; a public client has no ``client_secret``."""
 
     auth_url: str
     client_id: str
@@ -272,7 +267,7 @@ def find_client_settings(
     auth_url: str | Secret | None = None,
     sources: Sources | None = None,
 ) -> ClientSettings:
-    """The address of the service and the developer's key, from wherever they are kept.
+    """Find the address of the service and the developer's key.
 
     Parameters
     ----------
@@ -293,7 +288,11 @@ def find_client_settings(
     >>> find_client_settings("https://api.example.com/api/v1/", sources=Sources(environ))
     ClientSettings(base_url='https://api.example.com/api/v1', api_key=Secret(••••••), auth_url=None)
     """
-    base_url, api_key, auth_url = closed(base_url), closed(api_key), closed(auth_url)
+    base_url, api_key, auth_url = (
+        as_secret_if_text(base_url),
+        as_secret_if_text(api_key),
+        as_secret_if_text(auth_url),
+    )
     sources = user_sources() if sources is None else sources
     address = require_setting("base_url", base_url, sources)
     key = require_setting("api_key", api_key, sources)
@@ -313,7 +312,7 @@ def find_oauth_settings(
     redirect_uri: str | Secret | None = None,
     sources: Sources | None = None,
 ) -> OAuthSettings:
-    """The address of the authorization server, and what the application is known by there.
+    """Find the address of the authorization server and the application's credentials.
 
     Parameters
     ----------
@@ -333,7 +332,11 @@ def find_oauth_settings(
     >>> found.auth_url, found.client_secret
     ('http://localhost:8080', None)
     """
-    client_secret, auth_url, redirect_uri = closed(client_secret), closed(auth_url), closed(redirect_uri)
+    client_secret, auth_url, redirect_uri = (
+        as_secret_if_text(client_secret),
+        as_secret_if_text(auth_url),
+        as_secret_if_text(redirect_uri),
+    )
     sources = user_sources() if sources is None else sources
     server = _check(require_setting("auth_url", auth_url, sources)).reveal()
     client = _check(require_setting("client_id", client_id, sources))
@@ -350,7 +353,7 @@ def find_oauth_settings(
 
 
 def origins_of(names: Iterable[Name], sources: Sources | None = None) -> dict[Name, str | None]:
-    """Where each setting stands, in words; None for those that stand nowhere.
+    """Name the source of each setting; None for those that are not set.
 
     Examples
     --------
@@ -371,23 +374,27 @@ def store_settings(
     client_secret: str | Secret | None = None,
     open_keyring: Callable[[], Keyring] = open_system_keyring,
 ) -> None:
-    """Keep settings in the keyring of the operating system, in place of what was there.
+    """Store settings in the keyring of the operating system, replacing what was there.
 
     All of it is replaced, as it belongs together: an entry that is not given is removed.
 
     Raises
     ------
     ConfigError
-        A value is refused, or there is no keyring that keeps secrets closed.
+        A value is refused, or there is no keyring that encrypts its secrets.
     """
-    base_url, api_key, client_secret = closed(base_url), closed(api_key), closed(client_secret)
+    base_url, api_key, client_secret = (
+        as_secret_if_text(base_url),
+        as_secret_if_text(api_key),
+        as_secret_if_text(client_secret),
+    )
     if client_secret is not None and not (auth_url and client_id):
         raise ConfigError("client_secret belongs to an auth_url and a client_id; give them with it")
     given = dict(zip(KEYRING_ENTRIES, (base_url, auth_url, api_key, client_id, client_secret), strict=True))
     found = (from_argument(name, value) for name, value in given.items())
     entries = {setting.name: _check(setting) for setting in found if setting}
     try:
-        _replace_entries(closed_keyring(open_keyring), entries)
+        _replace_entries(open_secure_keyring(open_keyring), entries)
     except ConfigError:
         raise
     except Exception as error:  # a backend raises whatever its platform does
@@ -398,7 +405,7 @@ def store_settings(
 
 
 def _replace_entries(keyring: Keyring, entries: Mapping[Name, Secret]) -> None:
-    """Secrets go first and come last: cut short anywhere, none stands beside an address not its own."""
+    """Delete secrets first and write them last: an interrupted update never pairs a secret with another address."""
     order = sorted(KEYRING_ENTRIES, key=lambda name: name not in SECRETS)
     for name in order:
         if keyring.get_password(KEYRING_SERVICE, name) is not None:
@@ -414,7 +421,7 @@ def _checked_entry(name: Name, sources: Sources) -> Secret | None:
 
 
 def _refuse_elsewhere(secret: Name, address: Name, in_force: str, sources: Sources) -> None:
-    """Stop a stored secret from travelling to an address that it was not stored for."""
+    """Refuse to send a stored secret to an address that it was not stored for."""
     home = _checked_entry(address, sources)
     if home is None:
         raise ConfigError(
@@ -432,7 +439,7 @@ def _check(found: Found) -> Secret:
 
 
 def check_secret(name: str, secret: Secret) -> Secret:
-    """A key or id as it is sent: without the line end that copying and ``echo`` leave at its end.
+    """Check a key or id, and strip the line end that copying and ``echo`` leave.
 
     >>> check_secret("api_key", Secret("mf_live_1\\n")).reveal()
     'mf_live_1'

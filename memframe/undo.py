@@ -93,7 +93,9 @@ def plan_undo(
     moment = runtime.now()
     if isinstance(journal_or_run, Run) and not len(journal_or_run):
         return plan_of(access, (), created_at=moment)  # it had nothing to do, and has no journal
-    with Journal.open(path_in(journal_or_run), runtime.open_vault(), connect=runtime.connect) as journal:
+    with Journal.open(
+        path_in(journal_or_run), runtime.open_local_cipher(), connect=runtime.connect
+    ) as journal:
         refuse_elsewhere(access, "journal", journal.header.base_url, journal.header.user_id)
         undone = _chosen(journal.operations(), rows)
         now = read_stored(access, [str(operation.id) for operation in undone])
@@ -239,7 +241,7 @@ def _earlier_creates(access: Access) -> Iterator[Operation]:
     Of no other user or service: where ids are mere numbers, one id is a memory of each.
     """
     runtime = access.client.runtime
-    vault = runtime.open_vault()
+    vault = runtime.open_local_cipher()
     for path in Shelf(runtime.folder).journals():
         try:
             with Journal.open(path, vault) as journal:

@@ -36,7 +36,7 @@ class Endpoint(NamedTuple):
     path: str
 
     def fill(self, **ids: str) -> str:
-        """The path with ids put in, each escaped so that it stays one segment.
+        """Fill ids into the path, each escaped so that it stays one segment.
 
         >>> TAG.fill(tag_id="a/../b")
         '/tags/a%2F..%2Fb'
@@ -90,7 +90,7 @@ class TokenResponse(Struct, frozen=True):
 
 
 def _to_utc(record: Struct, *names: str) -> None:
-    """Times in one zone; one without a zone is read as UTC, as in frames."""
+    """Convert times to UTC; a time without a zone is read as UTC, as in frames."""
     for name in names:
         moment = getattr(record, name)
         if moment is not None:
@@ -98,7 +98,7 @@ def _to_utc(record: Struct, *names: str) -> None:
 
 
 class OAuthTokens(Struct, frozen=True):
-    """Answer of the OAuth code exchange: the user's tokens and memory key.
+    """Response of the OAuth code exchange: the user's tokens and memory key.
 
     Attributes
     ----------
@@ -225,7 +225,7 @@ class MemoryPage(Struct, frozen=True, gc=False):
 
 
 class MemoryFields(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What create and update have in common; a field that is not set is not sent."""
+    """Fields that create and update share; a field that is not set is not sent."""
 
     user_id: str
     memory_key: Secret = field(name="memoryKey")
@@ -298,7 +298,7 @@ _encoder = msgspec.json.Encoder(enc_hook=secret_to_wire)
 
 
 def encode(body: Struct) -> SecretBytes:
-    """The JSON of a struct as it is sent, secrets in the open.
+    """Encode a struct as the JSON to send, secrets in the open.
 
     >>> encode(AccessRequestCreate(Secret("mk_1"), "weekly review")).reveal()
     b'{"memoryKey":"mk_1","reason":"weekly review"}'

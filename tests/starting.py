@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from memframe.frames import collector_paused
+from memframe.frames import gc_paused
 
 sys.modules["rfc3987_syntax"] = None
 """jsonschema, which comes with nbval, does without; it builds a grammar of addresses that no notebook holds."""
@@ -13,5 +13,5 @@ sys.modules["rfc3987_syntax"] = None
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
     """Half a million objects come, and none goes."""
-    with collector_paused():
+    with gc_paused():
         return (yield)

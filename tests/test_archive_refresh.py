@@ -316,7 +316,7 @@ def test_at_no_moment_is_there_no_archive(tmp_path, stranger, can_exchange, monk
 def test_ctrl_c_at_any_step_of_replacing_a_folder_is_heard_and_leaves_one_that_is_whole(
     tmp_path, can_exchange, was_there, monkeypatch
 ):
-    """At each line, and behind each call of the system, of `filling_privately` and the parts of Python it uses."""
+    """At each line, and behind each call of the system, of `atomic_folder` and the parts of Python it uses."""
     if not can_exchange:
         monkeypatch.setattr(files, "_exchange", lambda one, other: False)
     n_heard = 0
@@ -341,7 +341,7 @@ def test_ctrl_c_at_any_step_of_replacing_a_folder_is_heard_and_leaves_one_that_i
             return press
 
         try:
-            with files.filling_privately(path) as fresh:
+            with files.atomic_folder(path) as fresh:
                 (fresh / "rows").write_text("new")
                 sys.settrace(press)
         except KeyboardInterrupt:

@@ -186,13 +186,13 @@ ANSWERS = {
         TELL,
     ),
     "memory: another id": broken(
-        GET, answered(200, {**MEMORY, "id": "m2"}), call("memory_blob", USER_ID, "m1"), "about id m1", *OTHERS
+        GET, answered(200, {**MEMORY, "id": "m2"}), call("memory_blob", USER_ID, "m1"), "for id m1", *OTHERS
     ),
     "memory: another user": broken(
         GET,
         answered(200, {**MEMORY, "user_id": OTHER_USER}),
         lambda stranger: mf.load_memory(mf.open_access(stranger.client(), "r1"), "m1"),
-        f"about user_id {USER_ID}",
+        f"for user_id {USER_ID}",
         *OTHERS,
     ),
     "tag: another id": broken(
@@ -268,7 +268,7 @@ def test_an_answer_that_breaks_the_specification(case, stranger):
 
 
 def test_a_bomb_is_not_unpacked_beyond_the_limit(stranger, monkeypatch):
-    monkeypatch.setattr(transport, "MAX_ANSWER_BYTES", 1 << 20)
+    monkeypatch.setattr(transport, "MAX_RESPONSE_BYTES", 1 << 20)
     bomb = gzip.compress(bytes(32 << 20))
     for status in (200, 302):
         fault = replied(bomb, status, Content_Encoding="gzip", Location="https://example.com/")

@@ -84,9 +84,9 @@ class Walk:
         self.way.choose(request.id)
         self.access = self.way.open()
         self.secrets["encryption key"] = self.access.credentials.encryption_key.reveal()
-        self.secrets["token"] = self.client._tokens.bearer().token.reveal()
+        self.secrets["token"] = self.client._tokens.token().token.reveal()
         self.subjects += [request, self.way, self.access, self.client.sign_in()]
-        self.secrets["second token"] = self.client._tokens.bearer().token.reveal()
+        self.secrets["second token"] = self.client._tokens.token().token.reveal()
 
     def load(self):
         memories = mf.load_memories(self.access, page_size=5, progress=True)

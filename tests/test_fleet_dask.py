@@ -145,7 +145,7 @@ def test_a_task_that_dies_is_a_row_of_a_user_who_failed(client, dask_client, mon
 def test_a_worker_slows_down_as_long_as_it_lives(monkeypatch):
     monkeypatch.setenv("MEMFRAME_API_KEY", "mf_nobody")
     client = dask._client_of_worker("http://127.0.0.1:1/api/v1")
-    assert client._transport._gate is not None
+    assert client._transport._limiter is not None
     assert dask._client_of_worker("http://127.0.0.1:1/api/v1") is client
 
 

@@ -9,9 +9,9 @@ from memframe.frames import (
     TAG_KINDS,
     FrameBuilder,
     columns_of,
+    replace_surrogates,
     requests_frame,
     tags_frame,
-    without_surrogates,
 )
 from memframe.secret import Secret
 from memframe.wire import AccessRequest, MemoryBlob, Tag
@@ -111,7 +111,7 @@ def test_a_lone_surrogate_is_replaced_and_named_and_other_rows_stay():
         "tags": [("a",), ("b",)],
         "content_error": [None, None],
     }
-    mended = without_surrogates(columns)
+    mended = replace_surrogates(columns)
     assert mended["title"] == ["fine 😀", "bad � half"]
     assert mended["content_error"] == [None, "title holds a lone surrogate, shown as U+FFFD"]
 

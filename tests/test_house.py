@@ -166,7 +166,7 @@ DANGEROUS_CALLS = {"eval", "exec", "compile", "os.system", "os.popen"} | {
 }
 DANGEROUS_IMPORTS = {"marshal", "shelve", "dill", "yaml", "telnetlib", "xml"}
 
-DANGEROUS_ALLOWED = {"audit/second_process.py": {"pickle.load"}, "plot/axes.py": {"xml"}}
+DANGEROUS_ALLOWED = {"plot/axes.py": {"xml"}}
 """Answers of a process of our own, and pictures that matplotlib has drawn: neither comes from elsewhere."""
 
 

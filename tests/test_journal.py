@@ -23,7 +23,7 @@ import memframe as mf
 from memframe.change import Change
 from memframe.journal import Draft, Header, Journal, Operation, Shelf, Standing
 from memframe.journal.shelf import _list_runs, _purge_runs
-from memframe.keystore import DataKey, Vault
+from memframe.keystore import DataKey, LocalCipher
 from memframe.runtime import Runtime
 from memframe.secret import Secret
 from memframe.wire import MemoryBlob
@@ -33,7 +33,7 @@ from tests.simulation.world import KEYS, World
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 FORMER = Path(__file__).parent / "former.journal"
-VAULT = Vault((DataKey(Secret("3c" * 32)),))
+VAULT = LocalCipher((DataKey(Secret("3c" * 32)),))
 HEADER = Header(
     run_id="0b5e9e9c-3d1f-4c55-9a53-6f5d4a1b2c3d",
     base_url="https://memories.example.org/api/v1",

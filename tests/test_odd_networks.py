@@ -7,7 +7,7 @@ import socket
 import ssl
 import threading
 import zlib
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from itertools import takewhile
 
 import pytest
@@ -20,7 +20,7 @@ from memframe import wire
 from memframe.client import connections
 from memframe.client.auth import BearerAuth
 from memframe.client.transport import READ_ATTEMPTS, Transport
-from memframe.secret import Secret
+from memframe.secret import Secret, SecretBytes
 from tests.clear_errors import Case, assert_clear
 from tests.faults import cut
 from tests.strangers import SECRETS, TOKEN, USER_ID, client_of
@@ -94,6 +94,32 @@ def test_an_answer_that_breaks_http_is_one_that_broke_off(answer):
         attempt = tags_at(f"http://127.0.0.1:{port}/api/v1")
         assert_clear(no_answer(attempt, f"127.0.0.1:{port}", "broke off in the middle", "Try again"))
         assert len(heads) == READ_ATTEMPTS  # the call for a token writes nothing
+
+
+@pytest.mark.parametrize(
+    "head", [b"HTTP/1.1 200 OK\r\nX-Slow: ", JSON_HEAD + b"Content-Length: 100000\r\n\r\n"]
+)
+def test_an_answer_that_dribbles_is_cut_off(head, monkeypatch):
+    monkeypatch.setattr(connections, "RESPONSE_TIMEOUT_S", 0.4)
+    hung_up = threading.Event()
+
+    def dribble(connection):
+        read_request(connection)
+        with suppress(OSError):
+            connection.sendall(head)
+            while not hung_up.wait(0.02):
+                connection.sendall(b"x")
+        return connection
+
+    with raw_server(b"", dribble) as (port, _), closing(Transport()) as transport:
+        try:
+            with pytest.raises(
+                mf.NoAnswerError, match=r"took more than 0\.4 s for one answer|broke off"
+            ) as caught:
+                transport.send("POST", f"http://127.0.0.1:{port}/", data=SecretBytes(b""))
+        finally:
+            hung_up.set()
+    assert caught.value.sent
 
 
 NOTHING_THERE = b'{"items": [], "token": "t", "expires_at": "2031-01-01T00:00:00Z"}'
@@ -264,10 +290,13 @@ def test_one_that_is_passed_is_trusted_whatever_the_environment_says(tls_server,
 def test_what_is_sent_ahead_is_sent_to_nobody_who_is_not_trusted(tls_server, certificate):
     base_url, heads = tls_server
     request = {"auth": BearerAuth(Secret(SECRETS["token"])), "params": {"limit": "10"}}
-    assert Transport().start(base_url, **request) is None
+    assert Transport().send_ahead(base_url, **request) is None
     assert not any(heads)
-    with closing(Transport(ca_bundle=certificate).start(base_url, **request)) as sent:
-        assert sent.read(lambda answer: answer.status) == 200
+    with (
+        closing(Transport(ca_bundle=certificate).send_ahead(base_url, **request)) as sent,
+        sent.response() as response,
+    ):
+        assert response.status == 200
     assert heads[-1].startswith(b"GET /?limit=10 ")
 
 
@@ -275,7 +304,7 @@ def test_what_would_have_to_pass_a_proxy_first_is_not_sent_ahead(monkeypatch):
     with raw_server(b"HTTP/1.1 502 Bad Gateway\r\n\r\n") as (port, heads):
         monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
         auth = BearerAuth(Secret(SECRETS["token"]))
-        assert Transport().start("https://api.example/api/v1", auth=auth, params={}) is None
+        assert Transport().send_ahead("https://api.example/api/v1", auth=auth, params={}) is None
         assert not heads
 
 

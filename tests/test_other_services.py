@@ -113,7 +113,7 @@ def test_one_user_may_be_spelled_in_capitals_in_one_place_and_small_in_another(s
 
 def test_ids_that_are_no_uuids_are_apart_by_case(stranger):
     stranger.answer(wire.GET_MEMORY, id="M1")
-    with pytest.raises(mf.ProtocolError, match="asked about id m1"):
+    with pytest.raises(mf.ProtocolError, match="asked for id m1"):
         stranger.client().memory_blob(USER_ID, "m1")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import memframe as mf
 from memframe import wire
-from memframe.client.retry import Gate, Pace
+from memframe.client.retry import RateLimiter, SharedRateLimiter
 from memframe.errors import RateLimitError
 from tests.faults import answered
 from tests.strangers import MEMORY
@@ -32,7 +32,7 @@ class Time:
         self.now += seconds
 
     def pace(self, workers):
-        return Pace(workers, clock=lambda: self.now, sleep=self.sleep, chance=lambda: 0.5)
+        return RateLimiter(workers, clock=lambda: self.now, sleep=self.sleep, chance=lambda: 0.5)
 
 
 def test_a_pace_halves_when_it_is_too_much_and_grows_by_a_part_of_one():
@@ -67,14 +67,14 @@ def answers_of(*answers):
 
 def test_a_gate_asks_again_after_the_wait_that_was_asked_for():
     time = Time()
-    gate = Gate(time.pace(4))
-    assert gate.ask(answers_of(Answer(429, 3), Answer(429, 5)), lambda answer: answer.wait_s).status == 200
+    gate = SharedRateLimiter(time.pace(4))
+    assert gate.call(answers_of(Answer(429, 3), Answer(429, 5)), lambda answer: answer.wait_s).status == 200
     assert time.slept == [3, 5]
 
 
 def test_a_gate_gives_up_when_the_budget_is_spent_and_goes_on_after_a_success():
     time = Time()
-    gate = Gate(time.pace(4))
+    gate = SharedRateLimiter(time.pace(4))
     asked = Counter()
 
     def refused():
@@ -82,17 +82,17 @@ def test_a_gate_gives_up_when_the_budget_is_spent_and_goes_on_after_a_success():
         return Answer(429, 1)
 
     for n_times in (101, 102):  # 500 at 5 a repeat; then there is nothing left for another
-        assert gate.ask(refused, lambda answer: answer.wait_s).status == 429
+        assert gate.call(refused, lambda answer: answer.wait_s).status == 429
         assert asked["times"] == n_times
     for _ in range(5):
-        gate.ask(answers_of(), lambda answer: answer.wait_s)
+        gate.call(answers_of(), lambda answer: answer.wait_s)
     asked.clear()
-    gate.ask(refused, lambda answer: answer.wait_s)
+    gate.call(refused, lambda answer: answer.wait_s)
     assert asked["times"] == 2
 
 
 def test_no_more_are_inside_than_the_pace_allows():
-    gate = Gate(Time().pace(3))
+    gate = SharedRateLimiter(Time().pace(3))
     inside, most = [], []
     three_are_in, may_leave = threading.Barrier(4), threading.Event()
 
@@ -105,7 +105,7 @@ def test_no_more_are_inside_than_the_pace_allows():
         inside.pop()
         return Answer(200)
 
-    threads = [threading.Thread(target=gate.ask, args=(send, lambda answer: None)) for _ in range(12)]
+    threads = [threading.Thread(target=gate.call, args=(send, lambda answer: None)) for _ in range(12)]
     for thread in threads:
         thread.start()
     three_are_in.wait(10)
@@ -124,7 +124,7 @@ def test_reads_through_a_gate_are_asked_again_by_it(stranger):
     stranger.answer(wire.LIST_MEMORIES, memoryBlobs=[MEMORY])
     time = Time()
     client = stranger.client()
-    with client.paced(Gate(time.pace(4))):
+    with client.rate_limited(SharedRateLimiter(time.pace(4))):
         access = mf.open_access(client, "r1")
         assert len(mf.load_memories(access, progress=False)) == 1
     assert time.slept == [7] * 8
@@ -133,7 +133,7 @@ def test_reads_through_a_gate_are_asked_again_by_it(stranger):
 
 def test_without_a_gate_or_after_it_reads_are_asked_as_ever(stranger):
     client = stranger.client()
-    with client.paced(Gate(Time().pace(4))):
+    with client.rate_limited(SharedRateLimiter(Time().pace(4))):
         client.tags("u1")
     stranger.always(wire.LIST_TAGS, answered(429))
     with pytest.raises(RateLimitError):
@@ -144,7 +144,7 @@ def test_without_a_gate_or_after_it_reads_are_asked_as_ever(stranger):
 @pytest.mark.parametrize("first_out", ["inner", "outer"])
 def test_the_end_of_one_block_leaves_the_gate_of_another(stranger, first_out):
     client, times = stranger.client(), {"outer": Time(), "inner": Time()}
-    blocks = {name: client.paced(Gate(time.pace(4))) for name, time in times.items()}
+    blocks = {name: client.rate_limited(SharedRateLimiter(time.pace(4))) for name, time in times.items()}
     for block in blocks.values():
         block.__enter__()
     blocks.pop(first_out).__exit__(None, None, None)
@@ -163,6 +163,6 @@ def test_writes_are_left_to_whoever_knows_what_they_mean(stranger):
     client = stranger.client()
     stranger.always(wire.CREATE_MEMORY, answered(429, {}, Retry_After="7"))
     time = Time()
-    with client.paced(Gate(time.pace(4))), pytest.raises(RateLimitError):
+    with client.rate_limited(SharedRateLimiter(time.pace(4))), pytest.raises(RateLimitError):
         client.create_memory_blob("u1", memory_key="mk", content="x")
     assert time.slept == []

@@ -5,8 +5,8 @@ import threading
 import pytest
 
 import memframe as mf
-from memframe.client.responses import decoded
-from memframe.client.retry import Gate, Pace
+from memframe.client.responses import decode
+from memframe.client.retry import RateLimiter, SharedRateLimiter
 from memframe.client.validation import memory_query
 from memframe.wire import GET_REQUEST, ISSUE_TOKEN, LIST_MEMORIES, MemoryPage
 from tests.faults import answered, cut, truncated
@@ -15,7 +15,7 @@ from tests.strangers import MEMORY, USER_ID
 
 def asked(client, memory_id="m1"):
     """One page, which a stranger will answer with that memory."""
-    return client.memory_page(memory_query(USER_ID), cursor=memory_id)
+    return client.request_page(memory_query(USER_ID), cursor=memory_id)
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def client(stranger):
 
 
 def id_in(body):
-    (memory,) = decoded(body, MemoryPage, what="a page").memory_blobs
+    (memory,) = decode(body, MemoryPage, what="a page").memory_blobs
     return memory.id
 
 
@@ -53,56 +53,56 @@ def test_an_answer_that_nobody_read_is_not_taken_for_the_next(client):
     for number in range(4):
         with asked(client, f"unread {number}"):
             pass
-        with asked(client, f"read {number}") as body:
-            assert id_in(body()) == f"read {number}"
+        with asked(client, f"read {number}") as page:
+            assert id_in(page.read()) == f"read {number}"
 
 
 def test_answers_that_are_under_way_together_are_not_mixed_up(client):
     with asked(client, "one") as one, asked(client, "two") as two:
-        assert id_in(two()) == "two"
-        assert id_in(one()) == "one"
+        assert id_in(two.read()) == "two"
+        assert id_in(one.read()) == "one"
 
 
 def test_one_connection_is_used_over_and_over(client, stranger):
     for number in range(5):
-        with asked(client, f"m{number}") as body:
-            body()
+        with asked(client, f"m{number}") as page:
+            page.read()
     assert len(stranger.ports) == 1
 
 
 @pytest.mark.parametrize("fault", [cut, truncated(20), answered(401), answered(429), answered(503)])
 def test_what_goes_wrong_with_it_is_asked_again(client, stranger, fault):
     stranger.script(LIST_MEMORIES, fault)
-    with asked(client) as body:
-        assert id_in(body()) == "m1"
+    with asked(client) as page:
+        assert id_in(page.read()) == "m1"
     assert len(stranger.requests_to(LIST_MEMORIES)) == 2
 
 
 def test_a_token_that_was_renewed_meanwhile_is_not_renewed_again(client, stranger):
     stranger.script(LIST_MEMORIES, answered(401))
     stranger.script(GET_REQUEST, answered(401))
-    with asked(client) as body:
+    with asked(client) as page:
         client.access_request("r1")
-        assert id_in(body()) == "m1"
+        assert id_in(page.read()) == "m1"
     assert len(stranger.requests_to(ISSUE_TOKEN)) == 2
 
 
 def test_a_refusal_that_is_final_is_not_asked_again(client, stranger):
     stranger.script(LIST_MEMORIES, answered(403))
-    with asked(client) as body, pytest.raises(mf.AccessError):
-        body()
+    with asked(client) as page, pytest.raises(mf.AccessError):
+        page.read()
     assert len(stranger.requests_to(LIST_MEMORIES)) == 1
 
 
 def test_behind_a_gate_nothing_is_asked_ahead(client, stranger):
-    with client.paced(Gate(Pace(4))), asked(client) as body:
+    with client.rate_limited(SharedRateLimiter(RateLimiter(4))), asked(client) as page:
         client.access_request("r1")
-        body()
+        page.read()
     assert endpoints(stranger) == ["token", "r1", "memory-blobs"]
 
 
 def test_a_service_that_went_away_is_told_when_its_answer_is_wanted(client, stranger):
     client.sign_in()
     stranger.__exit__()
-    with asked(client) as body, pytest.raises(mf.NoAnswerError, match="cannot reach"):
-        body()
+    with asked(client) as page, pytest.raises(mf.NoAnswerError, match="cannot reach"):
+        page.read()

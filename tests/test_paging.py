@@ -339,10 +339,10 @@ def test_auto_asks_for_a_big_page_at_once(access, proxy):
 
 
 def test_pages_of_which_the_answer_is_too_large_are_asked_for_in_smaller_ones(access, monkeypatch):
-    monkeypatch.setattr("memframe.client.transport.MAX_ANSWER_BYTES", 6_000)
+    monkeypatch.setattr("memframe.client.transport.MAX_RESPONSE_BYTES", 6_000)
     assert list(mf.load_memories(access)["id"]) == list(mf.load_memories(access, page_size=1)["id"])
     with pytest.raises(mf.ProtocolError, match="in one answer; ask for smaller pages with page_size="):
         mf.load_memories(access, page_size=25)
-    monkeypatch.setattr("memframe.client.transport.MAX_ANSWER_BYTES", 500)
+    monkeypatch.setattr("memframe.client.transport.MAX_RESPONSE_BYTES", 500)
     with pytest.raises(mf.ProtocolError, match="in one answer"):
         mf.load_memories(access)

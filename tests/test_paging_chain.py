@@ -1,12 +1,12 @@
 """The chain of pages, on page sources written by hand; tests/test_paging.py has the real service."""
 
 from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
 
 import pytest
 
-from memframe.client.pagination import cursor_of, iter_pages
-from memframe.client.transport import AnswerTooLargeError
-from memframe.errors import ConfigError, InvalidError, ProtocolError, ServiceError
+from memframe.errors import AnswerTooLargeError, ConfigError, InvalidError, ProtocolError, ServiceError
+from memframe.listing import cursor_of, iter_pages
 from memframe.secret import SecretBytes
 
 
@@ -36,14 +36,14 @@ class Pages:
             return page(str(number + 1) if number < self.n_pages else None)
 
         try:
-            yield body
+            yield SimpleNamespace(read=body)
         finally:
             self.events.append(f"let go of {number}")
 
 
 def always(cursor):
     """Pages without end, all with one cursor."""
-    return lambda size, asked: nullcontext(lambda: page(cursor))
+    return lambda size, asked: nullcontext(SimpleNamespace(read=lambda: page(cursor)))
 
 
 @pytest.mark.parametrize("n_pages", [1, 2, 3, 7])
@@ -86,7 +86,9 @@ def test_an_error_of_the_next_page_comes_after_this_one():
     def gone():
         raise InvalidError("gone", status=400)
 
-    pages = iter_pages(lambda size, cursor: nullcontext(gone if cursor else lambda: page("2")))
+    pages = iter_pages(
+        lambda size, cursor: nullcontext(SimpleNamespace(read=gone if cursor else lambda: page("2")))
+    )
     assert cursor_of(next(pages)) == "2"
     with pytest.raises(InvalidError, match="gone"):
         next(pages)
@@ -225,7 +227,7 @@ def test_a_later_page_that_is_too_large_for_one_answer_comes_in_smaller_ones():
             return page(None if cursor else "2")
 
         asked.append((size, cursor))
-        return nullcontext(body)
+        return nullcontext(SimpleNamespace(read=body))
 
     assert len(list(iter_pages(ask))) == 2
     assert asked == [(1000, None), (1000, "2"), (500, "2"), (250, "2"), (100, "2")]

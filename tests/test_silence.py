@@ -18,7 +18,7 @@ BODY = SecretBytes(b"{}")
 
 def silent(url):
     with pytest.raises(mf.NoAnswerError) as caught:
-        Transport().exchange("POST", url, data=BODY)
+        Transport().send("POST", url, data=BODY)
     return caught.value
 
 
@@ -67,7 +67,7 @@ def test_silent_something_may_have_been_done(monkeypatch):
 def test_broken_in_the_middle_of_tls_something_may_have_been_done():
     """The handshake is one such place, but the error is the same as later on: nobody can be certain."""
     for broken in (ssl.SSLEOFError("EOF in violation of protocol"), ssl.SSLError("bad record mac")):
-        assert connections.no_answer("https://example.com/", broken, repeats=False).sent
+        assert connections.to_no_answer_error("https://example.com/", broken, is_read=False).sent
 
 
 def test_a_token_that_could_not_be_had_is_not_a_write_that_was_sent(stranger):

@@ -9,13 +9,13 @@ import threading
 import pytest
 
 import memframe as mf
-from memframe.files import holding
+from memframe.files import process_lock
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from memframe.files import holding
-with holding(Path(sys.argv[1]), what="the run"):
+from memframe.files import process_lock
+with process_lock(Path(sys.argv[1]), what="the run"):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -34,7 +34,7 @@ def held(tmp_path):
 def test_another_process_is_named_with_host_and_time(held):
     path, other = held
     words = rf"the run is in use by process {other.pid} on {os.uname().nodename}, since 2\d\d\d-.* UTC"
-    with pytest.raises(mf.JournalError, match=words), holding(path, what="the run"):
+    with pytest.raises(mf.JournalError, match=words), process_lock(path, what="the run"):
         pass
 
 
@@ -42,7 +42,7 @@ def test_the_lock_ends_with_its_holder_however_that_ends(held):
     path, other = held
     other.send_signal(signal.SIGKILL)
     other.wait()
-    with holding(path, what="the run"):
+    with process_lock(path, what="the run"):
         pass
 
 
@@ -51,12 +51,12 @@ def test_another_thread_is_kept_out_as_well(tmp_path):
 
     def attempt():
         try:
-            with holding(tmp_path / "lock", what="the run"):
+            with process_lock(tmp_path / "lock", what="the run"):
                 pass
         except mf.JournalError as error:
             refused.append(str(error))
 
-    with holding(tmp_path / "lock", what="the run"):
+    with process_lock(tmp_path / "lock", what="the run"):
         thread = threading.Thread(target=attempt)
         thread.start()
         thread.join()
@@ -68,18 +68,18 @@ def test_one_can_wait_for_the_other(tmp_path):
     path, entered = tmp_path / "lock", threading.Event()
 
     def hold():
-        with holding(path, what="the run"):
+        with process_lock(path, what="the run"):
             entered.set()
             threading.Event().wait(0.05)
 
     thread = threading.Thread(target=hold)
     thread.start()
     entered.wait()
-    with holding(path, what="the run", wait_s=20):
+    with process_lock(path, what="the run", wait_s=20):
         thread.join()
 
 
 def test_a_lock_of_something_else_is_refused_by_name(tmp_path):
     (tmp_path / "lock").write_bytes(b"nothing that SQLite knows" * 99)
-    with pytest.raises(mf.JournalError, match="lock"), holding(tmp_path / "lock", what="the run"):
+    with pytest.raises(mf.JournalError, match="lock"), process_lock(tmp_path / "lock", what="the run"):
         pass

@@ -17,7 +17,7 @@ def test_no_proxy_stands_before_this_machine(service, monkeypatch, variable):
     monkeypatch.setenv(variable, DEAD)
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
-    answer = Transport().exchange("GET", f"{service.auth_url}/schema/openapi.json")
+    answer = Transport().send("GET", f"{service.auth_url}/schema/openapi.json")
     assert answer.status == 200
 
 
@@ -45,8 +45,8 @@ def test_secrets_that_are_registered_after_others_were_forgotten_are_masked_for_
     stranger, registering
 ):
     client = stranger.client()
-    twin = client.without_repeats()
-    client.forget(client.credentials("r1"))
+    twin = client.without_retries()
+    client.unmask(client.credentials("r1"))
     {"client": client, "twin": twin}[registering].credentials("r1")
     stranger.always(wire.LIST_TAGS, answered(400, {"detail": f"no tags for {SECRETS['encryption key']}"}))
     for one in (client, twin):

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 import memframe as mf
-from memframe.keystore import KEY_FILE, KEYRING_ENTRY, DataKey, Vault, open_vault
+from memframe.keystore import KEY_FILE, KEYRING_ENTRY, DataKey, LocalCipher, open_local_cipher
 from memframe.secret import Secret
 from tests.canaries import found_in, shown_by
 from tests.keyrings import LockedKeyring, MemoryKeyring
@@ -20,9 +20,9 @@ def folder(tmp_path):
 
 
 def test_what_is_sealed_opens_again_and_differs_every_time(folder):
-    vault = open_vault(folder, open_keyring=None)
+    vault = open_local_cipher(folder, open_keyring=None)
     sealed = [vault.seal(b"Ada likes tea", bound_to=PLACE) for _ in range(2)]
-    assert [open_vault(folder, open_keyring=None).open(one, bound_to=PLACE) for one in sealed] == [
+    assert [open_local_cipher(folder, open_keyring=None).open(one, bound_to=PLACE) for one in sealed] == [
         b"Ada likes tea"
     ] * 2
     assert sealed[0] != sealed[1]
@@ -30,23 +30,23 @@ def test_what_is_sealed_opens_again_and_differs_every_time(folder):
 
 
 def test_without_a_keyring_the_key_lies_in_a_file_for_its_owner_alone(folder):
-    open_vault(folder, open_keyring=None)
+    open_local_cipher(folder, open_keyring=None)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert stat.S_IMODE((folder / KEY_FILE).stat().st_mode) == 0o600
 
 
 def test_a_folder_that_was_open_is_closed(folder):
     folder.mkdir(mode=0o755)
-    open_vault(folder, open_keyring=None)
+    open_local_cipher(folder, open_keyring=None)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
 def test_a_keyring_that_keeps_things_closed_keeps_the_key_and_no_file_does(folder):
     ring = MemoryKeyring()
-    sealed = open_vault(folder, open_keyring=lambda: ring).seal(b"tea", bound_to=PLACE)
+    sealed = open_local_cipher(folder, open_keyring=lambda: ring).seal(b"tea", bound_to=PLACE)
     assert not (folder / KEY_FILE).exists()
     assert len(ring.entries[KEYRING_ENTRY]) == 64
-    assert open_vault(folder, open_keyring=lambda: ring).open(sealed, bound_to=PLACE) == b"tea"
+    assert open_local_cipher(folder, open_keyring=lambda: ring).open(sealed, bound_to=PLACE) == b"tea"
     assert ring.log == [("set", KEYRING_ENTRY)]
 
 
@@ -61,35 +61,37 @@ class PlainKeyring(MemoryKeyring):
 
 @pytest.mark.parametrize("backend", [ForgetfulKeyring, PlainKeyring, LockedKeyring])
 def test_a_keyring_that_does_not_keep_the_key_leaves_it_to_the_file(folder, backend):
-    open_vault(folder, open_keyring=backend)
+    open_local_cipher(folder, open_keyring=backend)
     assert (folder / KEY_FILE).exists()
 
 
 def test_what_was_sealed_before_there_was_a_keyring_still_opens(folder):
-    sealed = open_vault(folder, open_keyring=None).seal(b"tea", bound_to=PLACE)
+    sealed = open_local_cipher(folder, open_keyring=None).seal(b"tea", bound_to=PLACE)
     ring = MemoryKeyring(data_key="0f" * 32)
-    vault = open_vault(folder, open_keyring=lambda: ring)
+    vault = open_local_cipher(folder, open_keyring=lambda: ring)
     assert vault.open(sealed, bound_to=PLACE) == b"tea"
     assert (
-        Vault((DataKey(Secret("0f" * 32)),)).open(vault.seal(b"new", bound_to=PLACE), bound_to=PLACE)
+        LocalCipher((DataKey(Secret("0f" * 32)),)).open(vault.seal(b"new", bound_to=PLACE), bound_to=PLACE)
         == b"new"
     )
 
 
 def test_a_key_that_is_not_here_is_named_with_what_to_do(folder):
     ring = MemoryKeyring()
-    sealed = open_vault(folder, open_keyring=lambda: ring).seal(b"tea", bound_to=PLACE)
+    sealed = open_local_cipher(folder, open_keyring=lambda: ring).seal(b"tea", bound_to=PLACE)
     key = DataKey(Secret(ring.entries[KEYRING_ENTRY]))
     with pytest.raises(
         mf.JournalError, match=f"{PLACE}: .*{key.id.hex()}.*did not open: KeyringLocked.*unlocked"
     ) as caught:
-        open_vault(folder, open_keyring=lambda: LockedKeyring(**ring.entries)).open(sealed, bound_to=PLACE)
+        open_local_cipher(folder, open_keyring=lambda: LockedKeyring(**ring.entries)).open(
+            sealed, bound_to=PLACE
+        )
     for text in shown_by(caught.value):
         assert not found_in(text, ring.entries)
 
 
 def test_every_changed_byte_is_noticed(folder):
-    vault = open_vault(folder, open_keyring=None)
+    vault = open_local_cipher(folder, open_keyring=None)
     sealed = vault.seal(b"tea", bound_to=PLACE)
     for place in range(len(sealed)):
         changed = bytearray(sealed)
@@ -102,7 +104,7 @@ def test_every_changed_byte_is_noticed(folder):
 
 
 def test_what_belongs_to_one_row_does_not_open_for_another(folder):
-    vault = open_vault(folder, open_keyring=None)
+    vault = open_local_cipher(folder, open_keyring=None)
     with pytest.raises(mf.JournalError, match="belongs elsewhere"):
         vault.open(vault.seal(b"tea", bound_to=PLACE), bound_to="run r1, row 4")
 
@@ -113,25 +115,25 @@ def test_a_damaged_key_is_refused_and_not_replaced(folder, text):
     (folder / KEY_FILE).touch(mode=0o600)
     (folder / KEY_FILE).write_text(text + "\n")
     with pytest.raises(mf.JournalError, match="damaged"):
-        open_vault(folder, open_keyring=None)
+        open_local_cipher(folder, open_keyring=None)
     assert (folder / KEY_FILE).read_text() == text + "\n"
 
 
 def test_a_key_file_that_others_can_read_is_refused(folder):
-    open_vault(folder, open_keyring=None)
+    open_local_cipher(folder, open_keyring=None)
     (folder / KEY_FILE).chmod(0o644)
     with pytest.raises(mf.JournalError, match="chmod 600"):
-        open_vault(folder, open_keyring=None)
+        open_local_cipher(folder, open_keyring=None)
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(mf.JournalError, match="file/state"):
-        open_vault(tmp_path / "file" / "state", open_keyring=None)
+        open_local_cipher(tmp_path / "file" / "state", open_keyring=None)
 
 
 def test_neither_vault_nor_key_shows_the_key(folder):
-    vault = open_vault(folder, open_keyring=None)
+    vault = open_local_cipher(folder, open_keyring=None)
     text = (folder / KEY_FILE).read_text().strip()
     assert not found_in(f"{vault!r} {vault.keys} {vars(vault)}", {"key": text})
 
@@ -144,4 +146,4 @@ def test_processes_that_begin_at_once_make_one_key(folder):
 
 
 def key_id_of(folder):
-    return open_vault(folder, open_keyring=None).keys[0].id
+    return open_local_cipher(folder, open_keyring=None).keys[0].id

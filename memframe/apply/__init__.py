@@ -122,7 +122,7 @@ def apply_plan(
     if not plan.writes:
         return Run(results=(), journal=None)
     runtime = access.client.runtime
-    shelf, vault = Shelf(runtime.folder), runtime.open_vault()
+    shelf, vault = Shelf(runtime.folder), runtime.open_local_cipher()
     with shelf.writing_to(plan.user_id):
         refuse_repeated(shelf, vault, plan)
         start = read_start(access, plan)
@@ -191,7 +191,7 @@ def resume_run(
     check_options(workers, settle_s)
     runtime = access.client.runtime
     path = path_in(journal)
-    shelf, vault = Shelf(runtime.folder), runtime.open_vault()
+    shelf, vault = Shelf(runtime.folder), runtime.open_local_cipher()
     with (
         shelf.writing_to(access.user_id),
         Journal.open(path, vault, writes=True, connect=runtime.connect) as record,
@@ -202,7 +202,7 @@ def resume_run(
             books = Books(record, record.operations(), bar)
             books.write(_in_doubt(books))
             traces = traces_of(books, record.ids_before, encrypt=header.encrypt)
-            job = Job(access.renewed(), keep, header, books, traces, workers, settle_s)
+            job = Job(access.renew(), keep, header, books, traces, workers, settle_s)
             return _carried_out(job, shelf, path)
 
 

@@ -19,7 +19,7 @@ from memframe.apply.reconcile import Traces
 from memframe.apply.sender import Found, Sender
 from memframe.apply.signs import Seen
 from memframe.apply.verdicts import Move, after_answer, after_reading
-from memframe.client.retry import Pace
+from memframe.client.retry import RateLimiter
 from memframe.errors import JournalError, MemframeError, ProtocolError
 from memframe.journal import Operation, Standing
 from memframe.wire import MemoryBlob
@@ -50,7 +50,7 @@ class Dispatch:
     traces : Traces
     groups : Groups
     sender : Sender
-    pace : Pace
+    pace : RateLimiter
     crew : Crew
     clock : callable
         Seconds that only grow.
@@ -75,7 +75,7 @@ class Dispatch:
         traces: Traces,
         groups: Groups,
         sender: Sender,
-        pace: Pace,
+        pace: RateLimiter,
         crew: Crew[Seen | Found],
         clock: Callable[[], float],
         read_at: dict[int, float],

@@ -20,7 +20,7 @@ from memframe.apply.sender import Found, Sender
 from memframe.apply.signs import Seen
 from memframe.apply.start import refuse_rekeyed
 from memframe.apply.verify import Keep, read_back
-from memframe.client.retry import Pace
+from memframe.client.retry import RateLimiter
 from memframe.errors import AccessError, AuthError, MemframeError, StalePlanError
 from memframe.journal import Header, Operation
 
@@ -82,7 +82,7 @@ class Engine:
             traces=job.traces,
             groups=self._groups,
             sender=Sender(job.access, job.header.run_id),
-            pace=Pace(job.workers, clock=clock, sleep=sleep, chance=runtime.chance),
+            pace=RateLimiter(job.workers, clock=clock, sleep=sleep, chance=runtime.chance),
             crew=self._crew,
             clock=clock,
             read_at={} if job.read_at is None else dict.fromkeys((op.n for op in job.books), job.read_at),
@@ -182,7 +182,7 @@ class Engine:
     def _watch_key(self) -> None:
         """Ask whether the key is still the one that content was sealed under; that access may be refused shows, too."""
         try:
-            renewed = self._access.renewed()
+            renewed = self._access.renew()
         except (AccessError, AuthError) as refused:
             self._stop(refused)
         except MemframeError:

@@ -16,7 +16,7 @@ from memframe.access import Access
 from memframe.apply.books import Books
 from memframe.apply.matching import Matches, Sought, match
 from memframe.apply.verdicts import after_reading
-from memframe.client.responses import decoded
+from memframe.client.responses import decode
 from memframe.current import Stored, digest_of, iter_stored, read_stored
 from memframe.errors import MemframeError
 from memframe.journal import WRITTEN, Operation, Standing
@@ -49,7 +49,7 @@ def traces_of(books: Books, before: frozenset[str], *, encrypt: bool) -> Traces:
     """The traces that the creates in the books leave at the service."""
     creates = [operation.n for operation in books if operation.action == "create"] if encrypt else []
     bodies = ((n, books.request(n)) for n in creates)
-    contents = {n: decoded(body, _Content, what="the journal").content for n, body in bodies if body}
+    contents = {n: decode(body, _Content, what="the journal").content for n, body in bodies if body}
     return Traces(before, {n: digest_of(content) for n, content in contents.items()})
 
 

@@ -46,7 +46,7 @@ class Sender:
         target = None if action == "create" else operation.id
         ids = {} if target is None else {"memory_id": target}
         try:
-            answer = client.exchange(endpoint, ids, **self._request(operation, body))
+            answer = client.send(endpoint, ids, **self._request(operation, body))
         except MemframeError as error:
             return seen_in_error(error, wrote=True)
         return seen_in(
@@ -54,7 +54,7 @@ class Sender:
             action=action,
             id=target,
             user_id=user_id,
-            error_of=lambda answer: client.error_of(answer, endpoint),
+            error_of=lambda answer: client.to_error(answer, endpoint),
         )
 
     def read(self, operation: Operation) -> Seen | Found:

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from memframe.change import Action
-from memframe.client.responses import Answer, decoded, same_id
+from memframe.client.responses import Response, decode, same_id
 from memframe.client.retry import retry_after_s
 from memframe.errors import (
     AccessError,
@@ -102,19 +102,19 @@ _SUCCESSES: Mapping[Action, frozenset[int]] = {
 
 
 def seen_in(
-    answer: Answer,
+    answer: Response,
     *,
     action: Action,
     id: str | None,  # noqa: A002 - what it is called on the wire
     user_id: str,
-    error_of: Callable[[Answer], MemframeError],
+    error_of: Callable[[Response], MemframeError],
 ) -> Seen:
     """The sign in an answer to a write of the memory `id`, None for a create.
 
     >>> from memframe.secret import SecretBytes
     >>> from urllib3 import HTTPHeaderDict
     >>> def sign(status, body):
-    ...     answer = Answer(status, HTTPHeaderDict(), SecretBytes(body), "example.org")
+    ...     answer = Response(status, HTTPHeaderDict(), SecretBytes(body), "example.org")
     ...     return seen_in(answer, action="create", id=None, user_id="u1", error_of=lambda answer: None).sign
     >>> sign(201, b'{"id": "m1", "user_id": "u1"}'), sign(201, b'{"id": "m1", "us'), sign(503, b"")
     ('done', 'unclear', 'unclear')
@@ -139,17 +139,17 @@ def _sign_of_refusal(status: int, error: MemframeError) -> Sign:
 
 
 def _read_success(
-    answer: Answer, action: Action, asked: str | None
+    answer: Response, action: Action, asked: str | None
 ) -> tuple[Sign, MemoryBlobResponse | None]:
     what = f"the {action}"
     if answer.status not in _SUCCESSES[action]:
         return "unclear", None
     if action == "delete":
-        is_done = not answer.body.reveal().strip() or decoded(answer.body, Deleted, what=what).success
+        is_done = not answer.body.reveal().strip() or decode(answer.body, Deleted, what=what).success
         return ("done" if is_done else "unclear"), None
     if action == "patch" and _says_patched(answer, str(asked)):
         return "done", None
-    written = decoded(answer.body, MemoryBlobResponse, what=what)
+    written = decode(answer.body, MemoryBlobResponse, what=what)
     return ("done", written) if written.id.strip() else ("unclear", None)
 
 
@@ -161,7 +161,7 @@ class _Part(Struct, frozen=True):
     success: bool | None = None
 
 
-def _says_patched(answer: Answer, asked: str) -> bool:
+def _says_patched(answer: Response, asked: str) -> bool:
     """Whether a patch is answered with less than the whole record, but with enough to believe it.
 
     That is no content at all, ``success``, or the id with the fields that were sent.
@@ -169,7 +169,7 @@ def _says_patched(answer: Answer, asked: str) -> bool:
     if answer.status == HTTPStatus.NO_CONTENT:
         return True
     try:
-        part = decoded(answer.body, _Part, what="the patch")
+        part = decode(answer.body, _Part, what="the patch")
     except ProtocolError:
         return False
     if part.user_id is not None or part.success is False:
@@ -177,13 +177,13 @@ def _says_patched(answer: Answer, asked: str) -> bool:
     return part.success is True if part.id is None else same_id(part.id, asked)
 
 
-def _promised(answer: Answer, action: Action) -> ProtocolError:
+def _promised(answer: Response, action: Action) -> ProtocolError:
     return ProtocolError(
         f"{answer.host} answered {answer.status}, which does not say that the {action} was done"
     )
 
 
-def _foreign(answer: Answer, action: Action, asked: str | None) -> ProtocolError:
+def _foreign(answer: Response, action: Action, asked: str | None) -> ProtocolError:
     return ProtocolError(
         f"{answer.host} answered the {action} of {asked or 'a new memory'} with the record of another memory or "
         "user, which was not kept: nothing more is sent. Ask the operator of the service to look at it"

@@ -23,7 +23,7 @@ from memframe.display import number_of
 from memframe.envelope import Envelope
 from memframe.errors import ConfigError, JournalError, PlanError, StalePlanError
 from memframe.journal import Draft, Header, Journal, Note, Shelf
-from memframe.keystore import Vault
+from memframe.keystore import LocalCipher
 from memframe.plan import Plan
 from memframe.plan.wording import counted, listed, name_of, undo_note
 
@@ -77,7 +77,7 @@ def refuse_elsewhere(access: Access, what: str, base_url: str, user_id: str) -> 
         )
 
 
-def refuse_repeated(shelf: Shelf, vault: Vault, plan: Plan) -> None:
+def refuse_repeated(shelf: Shelf, vault: LocalCipher, plan: Plan) -> None:
     """Refuse what an earlier run has begun: carried out by two, a create is there twice.
 
     Raises
@@ -123,7 +123,7 @@ def _giving_up(note: Note) -> str:
     return f"purge_runs(journals=[{str(note.place)!r}]) gives that run up"
 
 
-def _in_question(note: Note, vault: Vault, plan: Plan) -> list[Change]:
+def _in_question(note: Note, vault: LocalCipher, plan: Plan) -> list[Change]:
     """What a second run could do once more: creates that were made or may be, other writes that may be."""
     try:
         with Journal.open(note.place, vault) as journal:
@@ -201,7 +201,7 @@ def read_start(access: Access, plan: Plan) -> Start:
     AccessError
         The request is not approved any more.
     """
-    access = access.renewed()
+    access = access.renew()
     refuse_rekeyed(access, plan.key_version)
     ids = [
         memory_id

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from memframe.apply.signs import Seen, Sign
 from memframe.change import Action, Change, Value, same_value
 from memframe.current import Stored
-from memframe.frames import mended
+from memframe.frames import to_encodable
 from memframe.journal import Operation, Standing, State
 from memframe.plan import differs
 from memframe.wire import MemoryBlobResponse
@@ -119,7 +119,7 @@ def _kept(change: Change, record: MemoryBlobResponse | None) -> dict[str, Value]
 
     Null tells nothing: it may stand for a field that the answer leaves out, and all of them do that with content.
     """
-    said = {name: mended(getattr(record, name, None)) for name in change.after if name != "content"}
+    said = {name: to_encodable(getattr(record, name, None)) for name in change.after if name != "content"}
     return {
         name: value
         for name, value in said.items()

@@ -30,14 +30,14 @@ import pyarrow as pa
 
 from memframe.access import Access
 from memframe.archive import parquet, places
-from memframe.archive.places import check_target, format_of, is_folder, naming, part_name
+from memframe.archive.places import check_target, format_of, is_folder, part_name, raise_write_errors
 from memframe.archive.refresh import Changes, refresh_archive
 from memframe.archive.sealing import Key, Plain, Reader, Sealed, tables_of_access
 from memframe.archive.table import frame_of, table_of
 from memframe.errors import FrameError, check_kind
-from memframe.files import expand_path, filling_privately
+from memframe.files import atomic_folder, expand_path
 from memframe.progress import ProgressOption
-from memframe.secret import closed
+from memframe.secret import as_secret_if_text
 
 __all__ = ["Changes", "export_memories", "load_archive", "refresh_archive"]
 
@@ -49,7 +49,7 @@ def export_memories(
     sealed: bool = False,
     progress: ProgressOption = "auto",
 ) -> int:
-    """Write memories to a file or folder; decrypted, so that whoever can read it can read them, or sealed.
+    """Write memories to a file or folder, decrypted or sealed.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def export_memories(
     True
     """
     target = expand_path(path)
-    with naming(target):
+    with raise_write_errors(target):
         check_target(target)
         if sealed:
             _check_sealable(access_or_frame, target)
@@ -135,7 +135,7 @@ def load_archive(
     0  Who Ilka is   chat
     1    Home city   chat
     """
-    key = closed(key)
+    key = as_secret_if_text(key)
     _check_names(columns)
     reader = Reader(expand_path(path), key)
     if key is not None:
@@ -176,7 +176,7 @@ def _check_sealable(source: object, target: Path) -> None:
 def _tables_of(
     source: Access | pd.DataFrame, sealed: bool, progress: ProgressOption
 ) -> tuple[Plain | Sealed, Iterator[pa.Table]]:
-    """The form of the archive, and the rows in tables of it, of which there may be none."""
+    """Return the form of the archive, and its rows as tables, of which there may be none."""
     if isinstance(source, pd.DataFrame):
         table = table_of(source)
         starts = range(0, len(table), parquet.GROUP_ROWS)
@@ -187,7 +187,7 @@ def _tables_of(
 
 
 def _write_dataset(folder: Path, form: Plain | Sealed, tables: Iterable[pa.Table]) -> int:
-    with filling_privately(folder) as fresh:
+    with atomic_folder(folder) as fresh:
         parts = parquet.in_parts(form.schema, tables, places.PART_ROWS)
         n_rows = sum(form.write(fresh / part_name(number), part) for number, part in enumerate(parts))
         form.seal_folder(fresh)

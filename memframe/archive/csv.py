@@ -1,14 +1,13 @@
-"""CSV: for spreadsheets, which take a cell that begins with ``=`` for a formula and run it.
+"""CSV for spreadsheets, without live formulas.
 
-No text is left to them as such: one that begins with ``= + - @``, their full-width forms, a tab, a line
-end or NUL gets an apostrophe in front, and so does one that begins with an apostrophe, so that loading
-takes away exactly what was added. The same goes for what follows a semicolon, a tab or a line end inside a
-text: a spreadsheet that splits at semicolons heeds no quotes around cells that commas divide. Text stands in
-quotes, which also keeps empty text (``""``) apart from a missing one. Lists are JSON.
+A spreadsheet runs a cell that begins with ``=`` as a formula. Text that begins with ``= + - @``, their full-width
+forms, a tab, a line end or NUL gets an apostrophe in front, and so does text that begins with an apostrophe, so that
+loading removes exactly what was added. The same holds after a semicolon, a tab or a line end inside a text, as a
+spreadsheet that splits at semicolons ignores quotes around cells that commas divide. Text is quoted, which keeps
+empty text (``""``) apart from missing text. Lists are JSON.
 
-What `DataFrame.to_csv` wrote is read as well. It is known by the index, which stands in front under no name, or
-by lists as Python shows them: ``('a', 'b')``. Its text is taken as it is, and what is empty is missing there, as
-pandas does not tell the two apart.
+Files of `DataFrame.to_csv` are read as well. They are recognized by an unnamed first column, the index, or by lists as
+Python shows them: ``('a', 'b')``. Empty text is missing there, as pandas does not distinguish the two.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ def _restored_name(name: str) -> str:
 
 
 class _FirstRow(NamedTuple):
-    """The first row of a file, and who wrote it."""
+    """First row of a file, and the program that wrote it."""
 
     fields: list[str]
     """Names of all columns: those of an index that pandas wrote are ``__index_level_0__`` and so on."""
@@ -124,7 +123,7 @@ def _refuse_other_separator(path: Path, names: Sequence[str]) -> None:
 
 
 def _n_levels(names: Sequence[str]) -> int:
-    """Count the columns in front that are an index: without a name, or with one that stands there again."""
+    """Count the leading columns that are an index: unnamed, or with a name that occurs again."""
     n_levels = 0
     while n_levels < len(names) and (not names[n_levels] or names[n_levels] in names[n_levels + 1 :]):
         n_levels += 1
@@ -136,7 +135,7 @@ def _fields_of_index(n_levels: int) -> list[str]:
 
 
 def _has_lists_of_python(names: Sequence[str], rows: Iterable[Sequence[str]]) -> bool:
-    """Look for the first list of which it is certain how it is written; nearly always that of the first row."""
+    """Return True if lists are written as Python writes them, judged by the first list that is unambiguous."""
     places = [place for place, name in enumerate(names) if ARCHIVE_SCHEMA.get(name) == NAMES.arrow]
     some = islice(rows, _SURE_ROWS if places else 0)
     cells = (row[place].lstrip() for row in some for place in places if place < len(row))
@@ -184,7 +183,7 @@ def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
 
 
 def _block_bytes(path: Path) -> int:
-    """The file in one piece if that can be, as no row may reach over the edge of a block."""
+    """Return a block size that takes the file in one piece if possible, as no row may cross a block."""
     return min(max(path.stat().st_size, _MIN_BLOCK_BYTES), _MAX_BLOCK_BYTES)
 
 

@@ -1,4 +1,4 @@
-"""JSON Lines: one memory a line, for every tool that reads JSON."""
+"""JSON Lines: one memory a line."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _write(file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> int
 
 
 def _cells(name: str, column: pa.ChunkedArray) -> list[Any]:
-    """Python objects of a column; those of memories by the ways that are quick for their types."""
+    """Convert a column to Python objects, with fast paths for the types of memories."""
     kind = ARCHIVE_SCHEMA.get(name)
     if kind is None:
         return column.to_pylist()  # type: ignore[no-any-return]
@@ -60,12 +60,12 @@ def _refuse_infinite(table: pa.Table) -> None:
 
 
 def _names(path: Path) -> list[str]:
-    """Those of the first line, as all lines have the same; a file without lines has the columns of memories."""
+    """Read the column names of the first line; a file without lines has the columns of memories."""
     return next((list(row) for row in _rows(path)), [*ARCHIVE_SCHEMA])
 
 
 def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
-    """Chunks, of which a column beside those of memories may differ: nulls only, or whole numbers, in one."""
+    """Read tables; extra columns may differ in type between them (nulls only, or whole numbers, in one)."""
     yield pa.schema((name, ARCHIVE_SCHEMA.get(name, pa.null())) for name in columns).empty_table()
     rows = _rows(path)
     for chunk in iter(lambda: list(islice(rows, _CHUNK_LINES)), []):
@@ -73,7 +73,7 @@ def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a file; a key that the first one lacks would be lost without a word, and is refused."""
+    """Read the rows of a file; refuse a key that the first row lacks, as it would be lost."""
     known: set[str] = set()
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):

@@ -50,7 +50,7 @@ def column_names(path: Path) -> list[str]:
 
 
 def _names(path: Path) -> list[str]:
-    """Those of the file; ``user_id`` is one also where the header alone says it, as beside ``user_id=...`` folders."""
+    """List the columns of a file; ``user_id`` may stand in the header alone, as beside ``user_id=...`` folders."""
     schema = _schema(path)
     nameless = {level.field for level in _levels(schema) if level.field != level.name}
     names = [name for name in schema.names if name not in nameless]
@@ -94,7 +94,7 @@ class _Range(msgspec.Struct):
 
 
 class _Described(msgspec.Struct):
-    """pandas' description of a frame, as far as it is read here."""
+    """Description of a frame by pandas, as far as it is used."""
 
     index_columns: list[str | _Range] = []
     columns: list[_Column] = []
@@ -163,7 +163,7 @@ def write(
 
 
 def _gathered(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Tables, which may be as small as a page, as groups that are worth the name."""
+    """Combine tables, which may be as small as a page, into row groups."""
     gathered: list[pa.Table] = []
     n_rows = n_bytes = 0
     for table in tables:
@@ -178,7 +178,7 @@ def _gathered(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 def in_parts(schema: pa.Schema, tables: Iterable[pa.Table], part_rows: int) -> Iterator[Iterator[pa.Table]]:
-    """The tables of one file after the other, each to be taken whole; at least one, so that none lacks columns."""
+    """Divide tables into files; yield at least one, so that an empty archive has its columns."""
     rest = iter(tables)
     first = next(rest, schema.empty_table())
     while first is not None:

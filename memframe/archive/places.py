@@ -1,15 +1,15 @@
-"""Places of archives: what a path says by its name, what may stand there, and what may not be replaced."""
+"""Paths of archives: formats by extension, files of a dataset, and what may be replaced."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NoReturn
 
 from memframe.archive import csv, jsonl, parquet
 from memframe.archive.table import ARCHIVE_SCHEMA, ArchiveFormat
-from memframe.errors import FrameError, MemframeError
+from memframe.errors import FrameError
+from memframe.files import raise_os_errors_as
 
 FORMATS: dict[str, ArchiveFormat] = {
     ".parquet": parquet.PARQUET,
@@ -24,27 +24,19 @@ PART_ROWS = 50_000
 """Rows in one file of a Parquet dataset: what `refresh_archive` writes again when one of them has changed."""
 
 
-@contextmanager
-def naming(target: Path) -> Iterator[None]:
-    """The system's errors in words that name the path of the caller, not of a temporary file beside it."""
-    try:
-        yield
-    except MemframeError:  # some of them are the system's too, and say what they have to say
-        raise
-    except OSError as error:
-        raise FrameError(
-            f"{target} cannot be written ({error.strerror or error}): choose another path, or mend this one. "
-            "What stood there is as it was."
-        ) from error
+def raise_write_errors(target: Path) -> AbstractContextManager[None]:
+    """Raise errors of the system as `FrameError`s that name the caller's path, not that of a temporary file."""
+    advice = "choose another path, or mend this one. What stood there is as it was."
+    return raise_os_errors_as(FrameError, f"{target} cannot be written", advice)
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a path is of a Parquet dataset rather than of one file."""
+    """Return True for the path of a Parquet dataset, False for that of one file."""
     return path.is_dir() or not path.suffix
 
 
 def format_of(path: Path) -> ArchiveFormat:
-    """What a file's extension says."""
+    """Return the format of a file by its extension."""
     found = FORMATS.get(path.suffix.lower())
     if found is None:
         raise FrameError(
@@ -55,7 +47,7 @@ def format_of(path: Path) -> ArchiveFormat:
 
 
 def parts_of(path: Path) -> list[Path]:
-    """The files of an archive, in order."""
+    """List the files of an archive, in order."""
     if not path.exists():
         raise FrameError(f"There is no archive at {path}: check the path.")
     if not is_folder(path):
@@ -67,12 +59,12 @@ def parts_of(path: Path) -> list[Path]:
 
 
 def part_name(number: int) -> str:
-    """The name of a file of a dataset: in order, as `parts_of` and most readers take them."""
+    """Name a file of a dataset, so that names sort in the order of rows."""
     return f"part-{number:05}.parquet"
 
 
 def check_target(path: Path) -> None:
-    """Refuse a path at which no archive can be, or where something else is that would be lost."""
+    """Refuse a path where no archive can be written, or where another file would be lost."""
     if not is_folder(path):
         format_of(path)
     if not path.parent.is_dir():

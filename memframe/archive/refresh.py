@@ -1,18 +1,13 @@
-"""A second export of the same user: it writes only the files in which something has changed.
+"""Refresh of an archive: write only the files in which a memory changed, and say what changed.
 
-The service cannot say what changed since, so that all memories are listed; what is saved is the writing, and
-what is won is the knowledge of what was added, changed and gone. Rows stay in the file in which they were, and
-new ones join the file that they are listed after, up to `PART_ROWS`: an archive that is refreshed keeps the
-order of the service, as one that is exported anew does.
+The service cannot say what changed, so all memories are listed; what is saved is the writing. Rows stay in their
+file, and new ones join the file after which they are listed, up to `PART_ROWS`, so that a refreshed archive keeps the
+order of the service. Unchanged files are linked into a folder beside the archive, which replaces it when it is
+complete; a crash before leaves the old archive.
 
-Files that did not change are linked, not copied, into a folder beside the archive, which takes its place when
-it is whole. A crash before leaves the old archive as it was.
-
-What changed since an archive was written, and which of its files a row belongs to.
-
-Rows are known by hashes of their id and of all they say, 25 bytes a row, so that an archive of any size is
-compared in bounded memory. Python draws the key of its hashes anew for each process; that two texts share one
-of 64 bits is less likely than a broken disk, and would only spoil the counts: what is written is what came.
+Rows are compared by hashes of their id and all cells, 25 bytes a row, so that an archive of any size is compared in
+bounded memory. Python chooses the key of its hashes anew for each process, so nobody can prepare two texts that
+share one.
 """
 
 from __future__ import annotations
@@ -34,19 +29,19 @@ from numpy.typing import NDArray
 
 from memframe.access import Access
 from memframe.archive import places
-from memframe.archive.places import check_target, format_of, is_folder, naming, part_name
+from memframe.archive.places import check_target, format_of, is_folder, part_name, raise_write_errors
 from memframe.archive.sealing import IN_THE_OPEN, Plain, Reader, Sealed, tables_of_access
 from memframe.archive.table import ARCHIVE_SCHEMA, Header, tuples_of
 from memframe.client.responses import same_id
 from memframe.errors import FrameError, check_kind
-from memframe.files import expand_path, filling_privately
+from memframe.files import atomic_folder, expand_path
 from memframe.progress import ProgressOption
 
 Hashes = NDArray[np.int64]
 
 
 class Changes(Struct, frozen=True):
-    """Ids of memories that an archive did not have, had otherwise, and has no longer.
+    """Ids of memories that were added to, changed in and removed from an archive.
 
     >>> Changes(added=("m7",), changed=(), gone=("m1", "m2"))
     Changes(added=1, changed=0, gone=2)
@@ -66,7 +61,7 @@ class Changes(Struct, frozen=True):
 
 
 class Piece(NamedTuple):
-    """Rows that follow each other in one file of the refreshed archive."""
+    """Consecutive rows of one file of the refreshed archive."""
 
     file: int
     """Number of that file."""
@@ -76,12 +71,12 @@ class Piece(NamedTuple):
     prints: Hashes
 
     def after(self, n_rows: int) -> Piece:
-        """The piece without its first rows."""
+        """Return the piece without its first rows."""
         return self._replace(table=self.table.slice(n_rows), prints=self.prints[n_rows:])
 
 
 class Known:
-    """The rows of an archive as it stands.
+    """Rows of the archive before the refresh.
 
     Parameters
     ----------
@@ -105,7 +100,7 @@ class Known:
         self.is_seen = np.zeros(len(all_ids), dtype=bool)
 
     def rows_of(self, table: pa.Table) -> NDArray[np.int64]:
-        """The row of the archive that each memory was, -1 where it is new; they count as seen."""
+        """Return the archive row of each memory, -1 if it is new, and mark those rows as seen."""
         if not len(self._ids):
             return np.full(len(table), -1)
         ids = _hashes(table.select(["id"]))
@@ -115,11 +110,11 @@ class Known:
         return rows
 
     def files_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Numbers of the files in which rows stand; -1 for those that are new."""
+        """Return the file numbers of rows; -1 for new ones."""
         return np.searchsorted(self.starts, rows, side="right") - 1
 
     def prints_of(self, file: int) -> Hashes:
-        """What each row of a file says."""
+        """Return the hashes of a file's rows."""
         return self.prints[self.starts[file] : self.starts[file + 1]]
 
 
@@ -127,7 +122,7 @@ _NONE: Hashes = np.empty(0, np.int64)
 
 
 def _hashes(table: pa.Table) -> Hashes:
-    """One for each row, of all its cells."""
+    """Hash each row over all its cells."""
     cells = [_cells(column) for column in table.columns]
     return np.fromiter(map(hash, zip(*cells, strict=True)), np.int64, len(table))
 
@@ -142,7 +137,7 @@ def _cells(column: pa.ChunkedArray) -> Sequence[object]:
 
 
 class Comparison:
-    """Lays the memories of now beside an archive, and out over files.
+    """Compare current memories with an archive, and assign them to files.
 
     Parameters
     ----------
@@ -167,11 +162,11 @@ class Comparison:
         self.gone: list[str] = []
 
     def changes(self) -> Changes:
-        """What was found."""
+        """Return the changes found."""
         return Changes(tuple(self.added), tuple(self.changed), tuple(self.gone))
 
     def pieces(self, tables: Iterable[pa.Table]) -> Iterator[Piece]:
-        """The rows of tables in order, each piece for one file."""
+        """Divide the rows of tables into pieces, each for one file."""
         for table in tables:
             prints = _hashes(table.select(self._columns))
             for begin, end, old_file in _runs(self._old_files(table, prints)):
@@ -179,7 +174,7 @@ class Comparison:
                 yield Piece(self._file, self._base, table.slice(begin, end - begin), prints[begin:end])
 
     def _old_files(self, table: pa.Table, prints: Hashes) -> NDArray[np.int64]:
-        """The file of each row that stands where it stood; -1 for one that is new, or changed and elsewhere."""
+        """Return the file of each row that keeps its place; -1 for one that is new, or changed and moved."""
         known = self._known
         rows = known.rows_of(table)
         is_old = rows >= 0
@@ -192,7 +187,7 @@ class Comparison:
         return np.where(is_same | (is_old & follows), known.files_of(rows), -1)
 
     def _place(self, old_file: int, n_rows: int) -> None:
-        """Go on with the file at hand, or begin one: where the next old file begins, or this one is full."""
+        """Continue the current file, or begin the next: where an old file begins, or this one is full."""
         is_next = old_file > self._last
         if self._file < 0 or (self._begins(old_file) if is_next else self._is_full(old_file)):
             self._file += 1
@@ -202,7 +197,7 @@ class Comparison:
         self._n_rows += n_rows
 
     def _begins(self, old_file: int) -> bool:
-        """Whether an old file stays one: it is joined to new memories before it while they fit into one."""
+        """Return True if an old file stays separate; new memories before it join it while they fit."""
         together = self._n_rows + len(self._known.prints_of(old_file))
         return self._base >= 0 or together > self._part_rows
 
@@ -211,7 +206,7 @@ class Comparison:
 
 
 def _runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
-    """Begin, end and value of each run of equal values.
+    """Yield begin, end and value of each run of equal values.
 
     >>> list(_runs(np.array([3, 3, -1])))
     [(0, 2, 3), (2, 3, -1)]
@@ -224,7 +219,7 @@ def _runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
 def refresh_archive(
     access: Access, path: str | PathLike[str], *, progress: ProgressOption = "auto"
 ) -> Changes:
-    """Bring an archive up to date, and tell what has changed since it was written.
+    """Bring an archive up to date and return what changed since it was written.
 
     Only files in which something changed are written. A sealed archive stays sealed; under a new version of
     the key it is written anew, and what changed is then told by the columns in the open, as ``updated_at``.
@@ -259,7 +254,7 @@ def refresh_archive(
     """
     check_kind("access", access, Access)
     target = expand_path(path)
-    with naming(target):
+    with raise_write_errors(target):
         reader = Reader(target)
         check_target(target)
         _check_owner(reader, target, access)
@@ -293,7 +288,7 @@ def _owners(reader: Reader) -> set[str | None]:
 
 
 class _Refresh:
-    """One refresh: how the archive is sealed, what of it can be compared, and what can stay as it is."""
+    """State of one refresh: how the archive is sealed, which rows can be compared, which files can stay."""
 
     def __init__(self, access: Access, path: Path, header: Header | None) -> None:
         self._access = access
@@ -321,7 +316,7 @@ class _Refresh:
             (base, group) for (_, base), group in groupby(pieces, key=lambda piece: (piece.file, piece.base))
         )
         if in_folder:
-            with filling_privately(target) as fresh:
+            with atomic_folder(target) as fresh:
                 for number, (base, group) in enumerate(_at_least_one(files)):
                     self._write_file(fresh / part_name(number), base, group)
                 self._form.seal_folder(fresh)
@@ -331,12 +326,12 @@ class _Refresh:
         return comparison.changes()
 
     def _pieces(self, comparison: Comparison, progress: ProgressOption) -> Iterator[Piece]:
-        """All that is listed, and at its end, while the old files are still there, what of theirs is gone."""
+        """Yield all pieces, then record which rows of the old files are gone."""
         yield from comparison.pieces(tables_of_access(self._access, progress=progress))
         comparison.gone += self._gone()
 
     def _write_file(self, path: Path, base: int, pieces: Iterator[Piece]) -> None:
-        """Write a file, unless an old one says the same: then that one stays."""
+        """Write a file, or keep an old one with the same rows."""
         n_same, others = _divergence(pieces, self._prints_of(base))
         if others is not None:
             tables = chain(self._old_rows(base, n_same), (self._form.stored(piece.table) for piece in others))
@@ -348,7 +343,7 @@ class _Refresh:
         return self._known.prints_of(base) if base >= 0 else np.empty(0, np.int64)
 
     def _old_rows(self, base: int, n_rows: int) -> Iterator[pa.Table]:
-        """The first rows of an old file as they stand there: what is sealed is not sealed again."""
+        """Yield the first rows of an old file as stored, so that sealed cells are not sealed again."""
         if n_rows:
             part = self._reader.parts[base]
             for table in format_of(part).read(part, [*ARCHIVE_SCHEMA]):
@@ -368,7 +363,7 @@ _Files = Iterator[tuple[int, Iterator[Piece]]]
 
 
 def _at_least_one(files: _Files) -> _Files:
-    """Files to write; an empty one where there are no memories, so that the archive keeps its columns."""
+    """Yield the files to write; an empty one if there are no memories, so that the archive keeps its columns."""
     n_files = 0
     for n_files, file in enumerate(files, 1):  # noqa: B007 - the count is what is asked for
         yield file
@@ -377,7 +372,7 @@ def _at_least_one(files: _Files) -> _Files:
 
 
 def _divergence(pieces: Iterator[Piece], prints: Hashes) -> tuple[int, Iterable[Piece] | None]:
-    """How many rows are as they were, and the pieces from the first that is not; None where all are."""
+    """Count the rows that are unchanged, and return the pieces after them; None if all are."""
     n_same = 0
     for piece in pieces:
         n_equal = _n_equal(piece.prints, prints[n_same:])
@@ -394,7 +389,7 @@ def _n_equal(these: Hashes, those: Hashes) -> int:
 
 
 def _link(old: Path, new: Path) -> None:
-    """The same file under another name; a copy where the file system knows no links."""
+    """Link a file under another name, or copy it where the file system has no links."""
     try:
         os.link(old, new)
     except OSError:

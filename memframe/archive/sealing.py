@@ -1,25 +1,18 @@
-"""Sealed archives: what people wrote, under the user's own key; the rest in the open.
+"""Sealed archives: what people wrote is under the user's own key, the rest in the open.
 
-Sealed are ``title``, ``summary``, ``content`` and each name in ``tags``. In the open stay what an archive is
-sorted, counted and compared by, and what tells nothing that was said: ``id``, ``user_id``, ``tag_ids``,
-``importance``, ``confidence``, ``source``, ``created_at``, ``updated_at`` and ``content_error``.
+Sealed are ``title``, ``summary``, ``content`` and each name in ``tags``. In the open are the columns by which an
+archive is sorted, counted and compared: ``id``, ``user_id``, ``tag_ids``, ``importance``, ``confidence``, ``source``,
+``created_at``, ``updated_at`` and ``content_error``.
 
-Content stays as the service stores it, to the letter, where the key opens it: nothing is sealed twice.
-Content that the service stores in the open, or that did not open, is sealed as it stands, behind the mark
-`AS_STORED`; so nothing is lost which an older key may still open. All other text is in memframe's own
-layout (see `memframe.envelope.layouts.Own`), bound to user and key version.
+Content stays byte for byte as the service stores it if the key opens it: nothing is sealed twice. Content that the
+service stores in the open, or that did not open, is sealed as it is, behind the mark `AS_STORED`; so nothing is lost
+that an older key may still open. All other text is in memframe's own layout (see `memframe.envelope.layouts.Own`),
+bound to user and key version.
 
-Each file carries a message authentication code (HMAC-SHA-256 under a key derived from the user's) over its
-header and over every cell of every column, those in the open included; the folder of a dataset holds one over
-the codes of its files, in `SEAL_FILE`. Reading with the key verifies the columns that are read, so that a cell,
-row or file that was changed, moved, added or dropped is an error. Reading without the key, as other programs
-do, verifies nothing.
-
-The key to a sealed archive, in every form in which a caller may have it.
-
-Files of an archive to tables: columns checked, and opened where they are sealed.
-
-Service to archive: all memories of a user as tables of a page each, never all of them at once.
+Each file carries a message authentication code (HMAC-SHA-256 under a key derived from the user's) over its header and
+over every cell of every column; the folder of a dataset has one over the codes of its files, in `SEAL_FILE`. Reading
+with the key verifies the columns that are read, so that a cell, row or file that was changed, moved, added or dropped
+is an error. Reading without the key, as other programs do, verifies nothing.
 """
 
 from __future__ import annotations
@@ -59,9 +52,9 @@ from memframe.display import number_of
 from memframe.envelope import Codec, Envelope
 from memframe.envelope.detect import OWN
 from memframe.errors import FrameError, SealError
-from memframe.files import writing_privately
+from memframe.files import atomic_file
 from memframe.frames import NAMES, TEXT
-from memframe.listing import Listing
+from memframe.listing import MemoryPages
 from memframe.progress import Progress, ProgressOption
 from memframe.secret import Secret, as_secret
 from memframe.wire import Credentials
@@ -71,7 +64,7 @@ Key = str | Secret | Credentials | Access | Mapping[int, str | Secret]
 
 
 class Keys(NamedTuple):
-    """What a caller's key comes to for one archive.
+    """Keys for one archive, taken from the caller's ``key=``.
 
     Attributes
     ----------
@@ -89,7 +82,7 @@ class Keys(NamedTuple):
 
 
 def keys_for(where: object, header: Header, key: Key | None) -> Keys:
-    """The key that opens an archive.
+    """Choose the key that opens an archive.
 
     Raises
     ------
@@ -145,11 +138,11 @@ STORED = "stored"
 
 
 def tables_of_access(access: Access, *, progress: ProgressOption = False) -> Iterator[pa.Table]:
-    """The columns of `load_memories`, and `STORED`. Damaged rows are marked as there; no baselines are kept."""
-    listing = Listing(access, "mark")
+    """Load the columns of `load_memories` and `STORED`, page by page; no baselines are kept."""
+    pages = MemoryPages(access)
     names = [*ARCHIVE_SCHEMA, STORED]
     with Progress(progress, text="memories") as bar:
-        for columns in listing.pages(memory_query(access.user_id), limit=None, page_size="auto"):
+        for columns in pages.columns(memory_query(access.user_id), limit=None, page_size="auto"):
             yield table_of_page(columns, names)
             bar.step(len(columns["id"]))
 
@@ -184,13 +177,13 @@ class FileMac:
         self._n_rows = 0
 
     def tables(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """Pass tables on, counted in."""
+        """Pass tables on, and add them to the code."""
         for table in tables:
             self.update(table)
             yield table
 
     def update(self, table: pa.Table) -> None:
-        """Count the rows of a table in; how rows are divided into tables makes no difference."""
+        """Add the rows of a table to the code; how rows are divided into tables makes no difference."""
         self._n_rows += len(table)
         for name, column in zip(table.column_names, table.columns, strict=True):
             for chunk in filter(len, column.chunks):
@@ -261,12 +254,12 @@ class Plain:
         return cls(with_header(pa.schema(ARCHIVE_SCHEMA), Header(access.user_id)))
 
     def stored(self, table: pa.Table) -> pa.Table:
-        """The table as it is written: without its column of stored content."""
+        """Return the table to write: without its column of stored content."""
         return table.select([*ARCHIVE_SCHEMA])
 
     def write(self, path: Path, tables: Iterable[pa.Table]) -> int:
         """Write one file of the archive, and return the number of its rows."""
-        with writing_privately(path) as file:
+        with atomic_file(path) as file:
             return format_of(path).write(file, self.schema, tables)
 
     def write_to(self, file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
@@ -278,7 +271,7 @@ class Plain:
 
 
 class Sealed:
-    """What a sealed archive holds of them.
+    """Write a sealed archive, of tables of `tables_of_access`.
 
     Parameters
     ----------
@@ -300,12 +293,12 @@ class Sealed:
         self._mac_key = mac_key(keys.encryption_key, keys.user_id)
 
     def continues(self, seal: Seal) -> bool:
-        """Whether rows sealed like these and like those can stand in one archive."""
+        """Return True if rows under another seal can be in the same archive."""
         ours = (self.seal.key_version, self.seal.content_format)
         return ours == (seal.key_version, seal.content_format)
 
     def stored(self, table: pa.Table) -> pa.Table:
-        """The table as it is written: without plain text, and without its column of stored content."""
+        """Return the table to write: sealed, and without its column of stored content."""
         contents = zip(table[STORED].to_pylist(), table["content"].to_pylist(), strict=True)
         columns = {name: table[name] for name in ARCHIVE_SCHEMA}
         columns |= {name: _text(self._seal_all(table[name].to_pylist())) for name in SEALED_TEXTS}
@@ -317,7 +310,7 @@ class Sealed:
 
     def write(self, path: Path, tables: Iterable[pa.Table]) -> int:
         """Write one file of the archive with its authentication code, and return the number of its rows."""
-        with writing_privately(path) as file:
+        with atomic_file(path) as file:
             return self.write_to(file, self.schema, tables)
 
     def write_to(self, file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
@@ -332,7 +325,7 @@ class Sealed:
 
     def seal_folder(self, folder: Path) -> None:
         """Write the file with the code over all files of a dataset."""
-        with writing_privately(folder / SEAL_FILE) as file:
+        with atomic_file(folder / SEAL_FILE) as file:
             file.write(self.seal_of(self.schema, parts_of(folder)))
 
     def seal_of(self, schema: pa.Schema, parts: Iterable[Path | BinaryIO]) -> bytes:
@@ -360,7 +353,7 @@ def _format_of(envelope: Envelope) -> str | list[str]:
 
 
 class Opener:
-    """Opens tables of a sealed archive.
+    """Verify and open tables of a sealed archive.
 
     Parameters
     ----------
@@ -421,7 +414,7 @@ class Opener:
         return mac
 
     def opened(self, table: pa.Table) -> pa.Table:
-        """The table with plain text in the place of sealed."""
+        """Open the sealed columns of a table."""
         columns = {name: self._column(name, table[name]) for name in table.column_names}
         if "content" in columns:
             plain, errors = self._contents(table["content"].to_pylist())
@@ -449,7 +442,7 @@ class Opener:
         return opened.plain
 
     def _contents(self, cells: _Cells) -> tuple[list[bytes | None], dict[int, str | None]]:
-        """Content, and why some of it is missing by row: None where another version of the key has opened it."""
+        """Open content; return the reasons for missing rows, None for those that an older key opened."""
         stored = self._as_stored(cells)
         plain, missing, _ = self._content.open_many(stored)
         errors: dict[int, str | None] = {**missing}
@@ -472,7 +465,7 @@ class Opener:
 
 
 def _envelopes(where: object, header: Header, keys: Keys) -> tuple[Envelope, Envelope, list[Envelope]]:
-    """For what we sealed, for content as the service stores it, and for content under other versions of the key."""
+    """Make the envelopes: for what we sealed, for content as the service stores it, for content under other keys."""
     seal = header.seal
     assert seal is not None  # noqa: S101 - for the type checker: only sealed archives are opened
     own = Envelope(keys.key, user_id=header.user_id, key_version=seal.key_version, content_format=OWN)
@@ -507,7 +500,7 @@ def _text(cells: Sequence[str | None]) -> pa.Array:
 
 
 def _each_name(column: pa.ChunkedArray, change: Callable[[_Cells], Sequence[str | bytes | None]]) -> pa.Array:
-    """Lists of names with every name changed; all of a column at once."""
+    """Apply a function to all names of a column of lists."""
     names = chain.from_iterable(chunk.flatten().to_pylist() for chunk in column.chunks)
     lengths = pc.list_value_length(column).fill_null(0).to_pylist()
     values = TEXT.chunk(change(list(names))).cast(NAMES.arrow.value_type)
@@ -515,7 +508,7 @@ def _each_name(column: pa.ChunkedArray, change: Callable[[_Cells], Sequence[str 
 
 
 class Reader:
-    """Reads the files of one archive.
+    """Reader of the files of one archive.
 
     Parameters
     ----------
@@ -532,7 +525,7 @@ class Reader:
         self._opener: tuple[Header, Opener] | None = None
 
     def header(self) -> Header | None:
-        """Whose memories these are, and how they are sealed, as the first file says it."""
+        """Return the header of the first file."""
         return format_of(self.parts[0]).header(self.parts[0])
 
     def is_sealed(self) -> bool:
@@ -547,14 +540,14 @@ class Reader:
     def tables(
         self, columns: Sequence[str] | None = None, labels: Iterable[Level] = ()
     ) -> Iterator[pa.Table]:
-        """All rows, file after file, in tables of the columns that were asked for, or of all, and of labels."""
+        """Yield all rows, file by file, as tables of the given columns (by default all) and the labels."""
         for part in self.parts:
             yield from self.tables_of_part(part, columns, labels)
 
     def tables_of_part(
         self, part: Path, columns: Sequence[str] | None = None, labels: Iterable[Level] = ()
     ) -> Iterator[pa.Table]:
-        """The rows of one file."""
+        """Yield the rows of one file."""
         found = format_of(part)
         fields = [level.field for level in labels if level.field is not None]
         wanted = [*dict.fromkeys([*_check_columns(part, found.names(part), columns), *fields])]
@@ -570,7 +563,7 @@ class Reader:
                 yield opener.opened(table).select(wanted)
 
     def require_sealed(self) -> None:
-        """Refuse files that are not sealed: whoever has a key expects that nobody else wrote what it opens."""
+        """Refuse files that are not sealed: with a key, the caller expects authenticated rows."""
         for part in self.parts:
             header = format_of(part).header(part)
             if header is None or header.seal is None:
@@ -580,7 +573,7 @@ class Reader:
                 )
 
     def _opener_for(self, header: Header) -> Opener:
-        """One for all files that were sealed together: it learns from each how the content is stored."""
+        """Return the opener of all files that were sealed together."""
         if self._opener is None:
             opener = Opener(self._path, header, self._key)
             if is_folder(self._path):
@@ -592,12 +585,12 @@ class Reader:
 
 
 def _needed(wanted: Iterable[str]) -> list[str]:
-    """Why content is missing is found out by opening it."""
+    """List the columns that others are computed from: ``content_error`` needs the content."""
     return ["content"] if "content_error" in wanted else []
 
 
 def _check_columns(path: Path, names: Sequence[str], columns: Sequence[str] | None) -> list[str]:
-    """The columns to read; by default those of a memory, then the others of the file."""
+    """Return the columns to read; by default those of a memory, then the others of the file."""
     wanted = [*ARCHIVE_SCHEMA] if columns is None else list(columns)
     missing = [name for name in wanted if name not in names]
     if missing:

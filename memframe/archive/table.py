@@ -1,9 +1,7 @@
-"""Between frames and files: Arrow tables with the columns of memories, and any others.
+"""Arrow tables of memories and their frames, and the header of an archive's files.
 
-The header of an archive's Parquet files: whose memories they are, and under which key they are sealed.
-
-It stands in the metadata of the schema under ``memframe``, as JSON. Archives made of frames have none: such
-a frame may hold the memories of several users, or of nobody in particular.
+The header says whose memories a file holds and under which key they are sealed. It is JSON in the metadata of the
+schema, under ``memframe``. Archives made of frames have none, as a frame may hold the memories of several users.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ _MAC = b"memframe.mac"
 
 
 class Seal(Struct, frozen=True):
-    """What it takes to open an archive.
+    """Key version and content format of a sealed archive.
 
     Attributes
     ----------
@@ -45,7 +43,7 @@ class Seal(Struct, frozen=True):
 
 
 class Header(Struct, frozen=True):
-    """Whose memories a file holds; ``seal`` is None where they are plain."""
+    """Owner of the memories in a file; ``seal`` is None if they are plain."""
 
     user_id: str
     seal: Seal | None = None
@@ -77,7 +75,7 @@ def with_mac(mac: Mac) -> dict[bytes, bytes]:
 
 
 def mac_in(footer: Mapping[bytes, bytes]) -> Mac | None:
-    """Return the code in a footer; None where there is none that we understand."""
+    """Return the code in a footer; None if there is none, or it is unreadable."""
     try:
         return msgspec.json.decode(footer.get(_MAC, b""), type=Mac)
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -85,12 +83,12 @@ def mac_in(footer: Mapping[bytes, bytes]) -> Mac | None:
 
 
 def with_header(schema: pa.Schema, header: Header) -> pa.Schema:
-    """The schema of files that carry this header."""
+    """Add a header to a schema."""
     return schema.with_metadata({**(schema.metadata or {}), HEADER: msgspec.json.encode(header)})
 
 
 def header_in(schema: pa.Schema) -> Header | None:
-    """The header that a file's schema carries; None where there is none that we understand.
+    """Read the header of a schema; None if there is none, or it is unreadable.
 
     >>> schema = with_header(pa.schema({"id": pa.string()}), Header("u1"))
     >>> header_in(schema)
@@ -120,7 +118,7 @@ class Level(NamedTuple):
 
 
 class ArchiveFormat(NamedTuple):
-    """One kind of file: its functions."""
+    """Functions of one file format."""
 
     names: Callable[[Path], list[str]]
     """Path -> names of the columns, from as little of the file as can be."""
@@ -135,7 +133,7 @@ class ArchiveFormat(NamedTuple):
 
 
 def table_of(frame: pd.DataFrame) -> pa.Table:
-    """A frame of memories as a table, every column of the type it has in the archive."""
+    """Convert a frame of memories to a table with the types of the archive."""
     _check_columns(frame)
     arrays = [_array(name, frame[name]) for name in frame.columns]
     bare = frame.head(0).copy()
@@ -147,7 +145,7 @@ def table_of(frame: pd.DataFrame) -> pa.Table:
 
 
 def table_of_page(columns: Mapping[str, Sequence[Any]], names: Iterable[str]) -> pa.Table:
-    """A page of `Listing` as a table; text beside the columns of memories keeps its name."""
+    """Convert the columns of a page to a table; extra columns of text keep their names."""
     return pa.table({name: _page_array(name, columns[name]) for name in names})
 
 
@@ -182,7 +180,7 @@ def frame_of(table: pa.Table, labels: Sequence[Level] = (), columns: Collection[
 
 
 def _without_index(table: pa.Table) -> pa.Table:
-    """Leave the columns of an index where they are: `DataFrame.set_index` would take them away."""
+    """Remove pandas' index description from a table, as `set_index` would drop the columns."""
     metadata = table.schema.metadata or {}
     if PANDAS not in metadata:
         return table
@@ -206,14 +204,14 @@ def _index(frame: pd.DataFrame, levels: Sequence[Level], n_rows: int) -> pd.Inde
 
 
 def array_of(cells: Iterable[Any], kind: pa.DataType | None) -> pa.Array:
-    """Cells as an Arrow array; one name where a list of names belongs is no list of its letters."""
+    """Convert cells to an Arrow array; refuse one text in place of a list of names."""
     if kind == NAMES.arrow and any(isinstance(cell, str) for cell in cells):
         raise TypeError("text where a list of names belongs")
     return pa.array(cells, type=kind, from_pandas=True)
 
 
 def cast_column(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column as its type in the archive; one that is not of memories stays as it is."""
+    """Cast a column to its type in the archive; extra columns stay as they are."""
     kind = ARCHIVE_SCHEMA.get(name)
     if kind is None or column.type == kind:
         return column
@@ -226,7 +224,7 @@ def cast_column(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArr
 
 
 def wrong_column(path: Path, name: str, found: object) -> FrameError:
-    """The error for a column that is not what its name says."""
+    """Make the error for a column of a wrong type."""
     return FrameError(
         f"The column {name} of {path} holds {found} where {ARCHIVE_SCHEMA[name]} belongs: "
         "it was changed by another program, or is no archive of memories."
@@ -262,7 +260,7 @@ def _array(name: str, column: pd.Series[Any]) -> pa.Array:
 
 
 def tuples_of(column: pa.ChunkedArray) -> list[tuple[str, ...]]:
-    """Cells of a list column; all names at once, as Arrow makes a Python object of each cell slowly."""
+    """Convert a list column to tuples; all names at once, as Arrow converts cell by cell slowly."""
     names = iter(pc.list_flatten(column).to_numpy().tolist())
     lengths = pc.list_value_length(column).fill_null(0).to_pylist()
     return [tuple(islice(names, length)) for length in lengths]

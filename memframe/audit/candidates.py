@@ -20,7 +20,7 @@ from memframe.audit.keeper import age_order
 from memframe.audit.language.cues import cue_in
 from memframe.audit.language.statements import TOPICS
 from memframe.audit.language.words import Words, words_of
-from memframe.audit.texts import text_column, without_long_contents
+from memframe.audit.text import text_column, without_long_contents
 from memframe.errors import ConfigError
 
 N_OLDER = 5

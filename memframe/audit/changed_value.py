@@ -18,7 +18,7 @@ from memframe.audit.language.words import without_accents
 from memframe.audit.likeness.clusters import Clusters
 from memframe.audit.likeness.pairs import Pair
 from memframe.audit.likeness.similar import SimilarPairs, similar_pairs
-from memframe.audit.texts import text_column
+from memframe.audit.text import text_column
 
 _RAW_WORD = re.compile(r"[^\W_]+(?:[.,:]\d+)*")
 

@@ -92,8 +92,6 @@ class ChatJudge:
         Confirms that masked texts of memories may be sent to another machine.
     timeout_s : float
         For the whole answer to one batch of questions.
-    runtime : Runtime, optional
-        Time; for tests.
 
     Raises
     ------
@@ -119,7 +117,6 @@ class ChatJudge:
         api_key: str | Secret | None = None,
         send: bool = False,
         timeout_s: float = 120.0,
-        runtime: Runtime | None = None,
     ) -> None:
         self.base_url = check_url("base_url of the judge", base_url)
         self.model, self.prompt, self.problems = model, PROMPT, list[str]()
@@ -131,7 +128,7 @@ class ChatJudge:
             )
         if not 0 < timeout_s < float("inf"):
             raise ConfigError(f"timeout_s={timeout_s!r}: give a number of seconds above 0")
-        self._timeout_s, self._runtime = timeout_s, runtime or Runtime()
+        self._timeout_s, self._runtime = timeout_s, Runtime()
         self._session = requests.Session()
         self._session.trust_env = not is_here  # no proxy stands between this machine and itself
         self._auth = BearerAuth(as_secret(api_key)) if api_key is not None else _no_auth

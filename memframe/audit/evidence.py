@@ -1,12 +1,22 @@
-"""Evidence for people: words of memories, of which none may give a secret away."""
+"""Evidence for people: words of memories, none of which may give a secret away."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from memframe.audit.findings import Check
+from memframe.audit.personal_data import find_personal_data
+from memframe.audit.secrets import find_secrets
+from memframe.audit.text import masked
 
 _SECRET = re.compile(
     r"pass ?(?:word|code|phrase|wort)|kennwort|contrase|mot de passe|wachtwoord|\bpin\b|\bpins\b|secret|token|api.?key|"
@@ -19,7 +29,7 @@ _SECRET = re.compile(
 _SIEVE = "(?i)" + _SECRET.pattern.replace("i", r"[i\x{130}\x{131}]")
 """The same for RE2, which takes a hundredth of the time; an i may be a Turkish one, which Python alone knows."""
 
-_TELLING = re.compile(r"\d{6}|(?=.*\d)(?=.*[^\W\d]).{8}|@|.{25}")
+_TELLING = re.compile(r"\d{6}|(?=.{0,40}\d)(?=.{0,40}[^\W\d]).{8}|@|.{25}")
 
 
 def is_delicate(text: str) -> bool:
@@ -56,3 +66,147 @@ def shown(words: Iterable[str], *, delicate: bool) -> str:
 
 def _masked(word: str) -> str:
     return f"{word[0]}… ({len(word)})"
+
+
+MASKED: frozenset[str] = frozenset({"secret", "personal_data", "missing", "scores", "tags", "sealed"})
+"""Checks whose evidence holds no words of memories; that of all others, somebody's own included, may."""
+
+LOOKING: Mapping[Check, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "secret": find_secrets,
+    "personal_data": find_personal_data,
+}
+"""Checks that say what must not be shown."""
+
+WITHHELD = "withheld, as it would show a secret or personal data"
+
+NOT_SHOWN = "(not shown, as it speaks of a secret)"
+
+_LABEL_LETTERS = 72
+"""Characters of a title, or of the first words, by which one knows a memory again."""
+
+_OPEN_KINDS = frozenset({"url", "name", "address"})
+"""Personal data that evidence may show: it is what memories are about."""
+
+_N_LETTERS = 4
+"""Characters in a row that are too much of a secret to show."""
+
+
+def withhold(
+    findings: pd.DataFrame, memories: pd.DataFrame, *, known: Collection[Check] = ()
+) -> pd.DataFrame:
+    """Findings whose evidence shows nothing of the secrets and personal data in the memories concerned.
+
+    Parameters
+    ----------
+    findings : DataFrame
+    memories : DataFrame
+        That were audited.
+    known : collection of str
+        Which of `LOOKING` have had their say among the findings; the others are asked here.
+    """
+    findings = _with_names_masked(findings)
+    rows = findings.index[~findings["check"].isin(MASKED) & findings["evidence"].notna()]
+    quoting = findings.loc[rows]
+    ids, related_ids = (_ids(quoting[name]) for name in ("id", "related_id"))
+    concerned = memories[_are_among(memories["id"], {*ids, *related_ids})]
+    spans = [
+        findings[findings["check"] == check] if check in known else find(concerned)
+        for check, find in LOOKING.items()
+    ]
+    hidden = _hidden_in(concerned, pd.concat(spans))
+    if not hidden:
+        return findings
+    evidence = {
+        row: _without(text, {*hidden.get(one, ()), *hidden.get(other, ())}) if one is not None else WITHHELD
+        for row, one, other, text in zip(rows, ids, related_ids, quoting["evidence"].tolist(), strict=True)
+        if one is None or one in hidden or other in hidden
+    }  # of memories without ids nobody can say which of them holds what is hidden
+    return _with_evidence(findings, pd.Index(list(evidence), dtype="int64"), list(evidence.values()))
+
+
+def labels_of(memories: pd.DataFrame, ids: Container[str | None]) -> dict[str, str]:
+    """Return what chosen memories are called in a report: the title, or the first words, secrets masked.
+
+    A text that speaks of secrets while none was found in it is not shown at all: any of its words may be one.
+
+    >>> memories = pd.DataFrame({"id": ["m1", "m2", "m3"], "title": ["Tea", None, None], "content": [
+    ...     "Likes tea", "Door code: 2580#", "The padlock opens with the usual combination"]})
+    >>> labels_of(memories, ["m1", "m2", "m3"])
+    {'m1': 'Tea', 'm2': 'Door code: (5 characters)', 'm3': '(not shown, as it speaks of a secret)'}
+    """
+    concerned = memories[_are_among(memories["id"], ids)].drop_duplicates("id")
+    secrets, personal = (find(concerned) for find in (find_secrets, find_personal_data))
+    hidden, with_secret = _hidden_in(concerned, pd.concat([secrets, personal])), set(_ids(secrets["id"]))
+    names = [name for name in ("title", "summary", "content") if name in concerned.columns]
+    labels = {}
+    for memory_id, *texts in zip(concerned["id"], *(concerned[name] for name in names), strict=True):
+        text = next((" ".join(text.split()) for text in texts if isinstance(text, str) and text.strip()), "")
+        if is_delicate(text) and memory_id not in with_secret:
+            labels[memory_id] = NOT_SHOWN
+        else:
+            text = _without(text, {" ".join(some.split()) for some in hidden.get(memory_id, ())})
+            text = NOT_SHOWN if text == WITHHELD else text
+            labels[memory_id] = (
+                text if len(text) <= _LABEL_LETTERS else f"{text[: _LABEL_LETTERS - 1].rstrip()}…"
+            )
+    return labels
+
+
+def _ids(column: pd.Series[Any]) -> list[str | None]:
+    return [memory_id if isinstance(memory_id, str) else None for memory_id in column.tolist()]
+
+
+def _are_among(column: pd.Series[Any], wanted: Container[str | None]) -> NDArray[np.bool_]:
+    """Which ids are some of these; `Series.isin` takes twenty times as long for many."""
+    return np.array([memory_id in wanted for memory_id in _ids(column)], bool)
+
+
+def _with_names_masked(findings: pd.DataFrame) -> pd.DataFrame:
+    """Findings whose evidence names tags without a secret in any of the names."""
+    rows = findings.index[(findings["check"] == "tags") & findings["evidence"].notna()]
+    said = findings.loc[rows, "evidence"]
+    names = pd.DataFrame({"id": said.unique(), "content": said.unique()})
+    hidden = _hidden_in(names, pd.concat([find(names) for find in LOOKING.values()]))
+    if not hidden:
+        return findings
+    return _with_evidence(findings, rows, [_without(text, hidden.get(text, ())) for text in said])
+
+
+def _with_evidence(findings: pd.DataFrame, rows: pd.Index[Any], evidence: list[str]) -> pd.DataFrame:
+    result = findings.copy()
+    result.loc[rows, "evidence"] = evidence
+    return result
+
+
+def _hidden_in(memories: pd.DataFrame, spans: pd.DataFrame) -> dict[str | None, set[str]]:
+    """Texts that nobody shall see, by the id of the memory; of several with one id, those of all."""
+    spans = spans[~spans["kind"].isin(_OPEN_KINDS)]
+    spans = spans[_are_among(spans["id"], set(_ids(memories["id"])))]
+    columns = {name: memories[name].tolist() for name in spans["field"].unique()}
+    found = list(zip(_ids(spans["id"]), *(spans[name] for name in ("field", "start", "end")), strict=True))
+    places: dict[str | None, list[int]] = {memory_id: [] for memory_id, *_ in found}
+    for row, memory_id in enumerate(_ids(memories["id"])):
+        if memory_id is not None and memory_id in places:
+            places[memory_id].append(row)
+    hidden: defaultdict[str | None, set[str]] = defaultdict(set)
+    for memory_id, field, start, end in found:
+        texts = (columns[field][row] for row in places[memory_id])
+        hidden[memory_id].update(
+            text[start:end] for text in texts if isinstance(text, str) and text[start:end]
+        )
+    return hidden
+
+
+def _without(evidence: str, hidden: Iterable[str]) -> str:
+    """Evidence with what is hidden masked; nothing of it where a part would still be seen."""
+    for text in sorted(hidden, key=len, reverse=True):
+        evidence = evidence.replace(text, masked(text))
+    shown = evidence.casefold()
+    return WITHHELD if any(_is_seen(text.casefold(), shown) for text in hidden) else evidence
+
+
+def _is_seen(text: str, shown: str) -> bool:
+    """Whether more than a mask leaves of a text is to be seen."""
+    return any(
+        text[start : start + _N_LETTERS] in shown for start in range(1, len(text) - _N_LETTERS + 1)
+    ) or (len(text) < _N_LETTERS and text in shown)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from memframe.audit.findings import Proposal, findings_frame
 from memframe.audit.keeper import FILLED, precedence
-from memframe.audit.texts import text_column
+from memframe.audit.text import text_column
 
 
 def find_exact_duplicates(memories: pd.DataFrame) -> pd.DataFrame:

@@ -45,7 +45,10 @@ JUDGED = "judged_"
 _MAX_OLDER = 5
 _MAX_REASON = 300
 _MAX_FAILURES = 3
-_WITH_CUE, _BY_RULE = 2.0, 3.0
+_PROMISE = {"superseded": 3.0, "changed_value": 3.0, "near_duplicate": 1.0}
+"""How early a pair is asked about that a rule has named, added to its score from 0 to 1."""
+
+_WITH_CUE = 2.0
 _COLUMNS = {
     **dict.fromkeys(("question", "newer", "older", "verdict", "reason"), "str"),
     "confidence": "float64",
@@ -276,10 +279,12 @@ def _drafts(memories: pd.DataFrame, findings: pd.DataFrame, candidates: pd.DataF
         findings["check"].isin(["superseded", "changed_value"])
         | ((findings["check"] == "near_duplicate") & (findings["action"] == "merge"))
     ]
-    for one, other, score in zip(related["id"], related["related_id"], related["score"], strict=True):
+    columns = (related[name] for name in ("id", "related_id", "score", "check"))
+    for one, other, score, check in zip(*columns, strict=True):
         if one in age and other in age and one != other:
             older, newer = sorted((one, other), key=age.__getitem__)
-            groups[newer][older] = _BY_RULE + (0.0 if pd.isna(score) else score)
+            promise = _PROMISE[check] + (0.0 if pd.isna(score) else score)
+            groups[newer][older] = max(promise, groups[newer].get(older, 0.0))
     columns = (candidates[name] for name in ("newer", "older", "score", "cue"))
     for newer, older, score, cue in zip(*columns, strict=True):
         if isinstance(newer, str) and isinstance(older, str):

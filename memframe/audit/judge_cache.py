@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Self
 import msgspec
 
 from memframe.errors import JournalError
-from memframe.files import private_folder, writing_privately
-from memframe.keystore import Vault, open_vault, state_folder
+from memframe.files import atomic_file, private_folder
+from memframe.keystore import LocalCipher, open_local_cipher, state_folder
 
 if TYPE_CHECKING:
     from memframe.audit.judge import Answer, Question
@@ -29,15 +29,15 @@ class Cache:
     guessed, so that they are not written in the open either.
     """
 
-    def __init__(self, path: Path, vault: Vault) -> None:
-        self._path, self._vault = path, vault
+    def __init__(self, path: Path, cipher: LocalCipher) -> None:
+        self._path, self._cipher = path, cipher
         self._answers = self._read()
 
     @classmethod
     def of(cls, model: str, prompt: str) -> Self:
         """Open the cache of a model with a prompt, in the user's state folder."""
         name = hashlib.sha256(msgspec.json.encode([model, prompt])).hexdigest()[:32]
-        return cls(private_folder(state_folder() / "judge") / f"{name}.sealed", open_vault())
+        return cls(private_folder(state_folder() / "judge") / f"{name}.sealed", open_local_cipher())
 
     def get(self, question: Question) -> dict[int, Said] | None:
         """Return the answers to a question by place, if there are any."""
@@ -53,8 +53,8 @@ class Cache:
             for question, answers in answered.items()
         }
         kept = dict(list(self._answers.items())[-_MAX_QUESTIONS:])
-        sealed = self._vault.seal(msgspec.msgpack.encode(kept), bound_to=self._bound_to)
-        with writing_privately(self._path) as file:
+        sealed = self._cipher.seal(msgspec.msgpack.encode(kept), bound_to=self._bound_to)
+        with atomic_file(self._path) as file:
             file.write(sealed)
 
     @property
@@ -63,7 +63,7 @@ class Cache:
 
     def _read(self) -> dict[bytes, dict[int, Said]]:
         try:
-            opened = self._vault.open(self._path.read_bytes(), bound_to=self._bound_to)
+            opened = self._cipher.open(self._path.read_bytes(), bound_to=self._bound_to)
             return msgspec.msgpack.decode(opened, type=dict[bytes, dict[int, Said]])
         except FileNotFoundError:
             return {}

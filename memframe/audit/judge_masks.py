@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import pandas as pd
 
 from memframe.audit.evidence import is_delicate
-from memframe.audit.masks import redacted
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secrets import find_secrets
+from memframe.audit.text import redacted
 
 _MAX_CHARACTERS = 2_000
 _LEAST_ELSEWHERE = 6
@@ -19,8 +19,12 @@ _LEAST_ELSEWHERE = 6
 
 _MARK = re.compile(r"\[redacted: ([a-z ]{1,30}?)( \d+)?\]")
 _WORD = re.compile(r"[^\s\"'«»“”()\[\]<>,;]+")
-_LIKE_A_SECRET = re.compile(r"\d{6}|(?=[!-~]*\d)(?=[!-~]*[A-Za-z])[!-~]{8}|@|[!-~]{25}")
-"""Words that are masked although no check knows what they are: long numbers, letters mixed with digits, addresses."""
+_LIKE_A_SECRET = re.compile(
+    r"(?<![\d.:/-])(?!(?:19|20[0-4])\d\d(?!\d))\d{4}"
+    r"|(?=[!-~]{0,40}\d)(?=[!-~]{0,40}[A-Za-z])[!-~]{6}|(?=[!-~]{0,40}[A-Za-z])(?=[!-~]{0,40}[$#*%^&!+=~])[!-~]{6}|@|[!-~]{25}"
+)
+"""Words that are masked although no check knows what they are: numbers that are no years, letters mixed with digits or
+signs, addresses, and whatever is very long."""
 
 
 class Masks:

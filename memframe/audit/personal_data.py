@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import pandas as pd
 
 from memframe.audit.rules import load_rules
-from memframe.audit.spans import Pass, Span, Verdict, span_findings, spans_found
+from memframe.audit.text import Pass, Span, Verdict, span_findings, spans_found
 
 __all__ = ["find_ibans", "find_personal_data", "presidio_names"]
 

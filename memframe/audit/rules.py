@@ -108,6 +108,16 @@ class RuleTable:
         """Add up the weights of the rules that apply to a text, each once."""
         return sum(rule.weight for rule in self.rules if rule.regex.search(text))
 
+    def weigh_all(self, texts: pa.Array) -> list[float]:
+        """Weigh each text of a column, with each rule's own prefilter where texts are many."""
+        weights = [0.0] * len(texts)
+        for rule in self.rules:
+            places = matching_places(texts, [rule.regex])
+            for place, text in zip(places.to_pylist(), texts.take(places).to_pylist(), strict=True):
+                if rule.regex.search(text):
+                    weights[place] += rule.weight
+        return weights
+
     def search(self, texts: pa.Array) -> Iterator[tuple[int, list[Match]]]:
         """Yield the place of each text of a column to which rules apply, with what `find` finds in it."""
         for place, rules in self.candidates(texts):

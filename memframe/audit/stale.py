@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from memframe.audit.findings import findings_frame, joined
 from memframe.audit.language.timewords import RULES, Expiry, Rule, expiries
-from memframe.audit.texts import first_characters, text_column
+from memframe.audit.text import first_characters, text_column
 
 
 def find_stale(memories: pd.DataFrame, *, now: pd.Timestamp, old_after_days: float = 730.0) -> pd.DataFrame:

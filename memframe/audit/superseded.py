@@ -24,7 +24,7 @@ from memframe.audit.language.words import Words
 from memframe.audit.likeness.older import Older, Search
 from memframe.audit.likeness.similar import Relations, SimilarPairs, similar_pairs
 from memframe.audit.succession import Asked, Judge, Succession, Weights
-from memframe.audit.texts import text_column
+from memframe.audit.text import text_column
 
 Rows = NDArray[np.int64]
 

@@ -8,13 +8,10 @@ import pandas as pd
 
 from memframe.access import Access
 from memframe.audit import Audit
-from memframe.cleanup.asked import MAX_SHARE, Actions, asked_for, check_share
-from memframe.cleanup.changes import Writer
-from memframe.cleanup.drafting import draft_of
-from memframe.cleanup.renewal import audit_again
-from memframe.cleanup.rows import Rows
+from memframe.cleanup.plan import Rows, Writer, draft_of
+from memframe.cleanup.proposals import MAX_SHARE, Actions, audit_again, check_share, read_actions
 from memframe.errors import ConfigError, PlanError, check_kind
-from memframe.frames import collector_paused
+from memframe.frames import gc_paused
 from memframe.plan import Plan, plan_of
 from memframe.plan.conflicts import Conflicts, OnConflict
 
@@ -96,7 +93,7 @@ def plan_cleanup(
     """
     check_kind("access", access, Access)
     check_kind("audit", audit, Audit, str, PathLike, error=PlanError)
-    asked, conflicts = asked_for(actions), _settling(on_conflict)
+    asked, conflicts = read_actions(actions), _settling(on_conflict)
     if not 0 <= max_share <= 1:
         raise ConfigError(f"max_share={max_share!r}: a share is a number from 0 to 1, such as 0.31")
     moment = access.client.runtime.now()
@@ -106,7 +103,7 @@ def plan_cleanup(
     related = findings["related_id"].dropna()
     named = rows.read({*findings["id"], *related})
     apart = _changed_pairs(audit.findings)
-    with collector_paused():
+    with gc_paused():
         draft = draft_of(findings, named, rows.memories, taken=asked.taken, apart=apart)
     check_share(findings, draft.deletes, len(rows), max_share)
     writer = Writer(draft, findings)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 import pandas as pd
@@ -20,7 +20,6 @@ from memframe.access import Access
 from memframe.archive import export_memories, load_archive, refresh_archive
 from memframe.archive.sealing import Reader
 from memframe.audit import CHECKS, SEVERITIES, Audit, ChatJudge, audit_memories
-from memframe.audit.checks import Workers
 from memframe.audit.findings import Check, Severity
 from memframe.audit.judge import JUDGE_LIMIT, JUDGED
 from memframe.cli.options import LocalPath, as_json, keys_in, on_request, opened, request_option
@@ -58,12 +57,6 @@ def on_memories(command: Command) -> Command:
         help="Look for this alone; may be given several times.",
     )
     @click.option(
-        "--workers",
-        type=click.Choice(["auto", "1", "2"]),
-        default="auto",
-        help="Processes; by default two, where memories are many and there are processors for it.",
-    )
-    @click.option(
         "--judge",
         "judge_url",
         metavar="URL",
@@ -91,7 +84,6 @@ def on_memories(command: Command) -> Command:
         archive: Path | None,
         key_file: Path | None,
         checks: tuple[Check, ...],
-        workers: str,
         judge_url: str | None,
         model: str | None,
         judge_limit: int,
@@ -108,7 +100,6 @@ def on_memories(command: Command) -> Command:
             judge=_judge(judge_url, model, judge_key_file, send=send),
             judge_limit=judge_limit,
             checks=checks or None,
-            workers=cast("Workers", "auto" if workers == "auto" else int(workers)),
         )
         command(audit=_audit(request_id, archive, key_file, run), **others)
 

@@ -24,7 +24,7 @@ from memframe.archive import is_sealed, load_archive
 from memframe.archive.places import FORMATS, format_of, parts_of
 from memframe.archive.table import ARCHIVE_SCHEMA
 from memframe.cleanup import audit_again, plan_cleanup
-from memframe.cleanup.asked import MAX_SHARE, Actions, asked_for
+from memframe.cleanup.proposals import MAX_SHARE, Actions, read_actions
 from memframe.cli.options import (
     LocalPath,
     as_json,
@@ -201,7 +201,7 @@ def _planned(
 def _cleanup(
     access: Access, audit: Path, actions: Actions, on_conflict: OnConflict, max_share: float
 ) -> Plan:
-    asked_for(actions)  # before anything is read
+    read_actions(actions)  # before anything is read
     renewal = audit_again(access, audit)
     if renewal.n_left_out:
         told = number_of(renewal.n_left_out, "finding is", "findings are")

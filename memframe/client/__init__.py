@@ -1,13 +1,10 @@
-"""One method for each call of the API, for one developer account.
-
-Arguments and settings to a client: where the service is, with which key, and whom to trust on the way.
-"""
+"""`Client`: one method for each call of the API, for one developer account; `connect` makes it from the settings."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from copy import copy
 from os import PathLike
 from typing import Any, Self, TypeVar, Unpack
@@ -15,15 +12,15 @@ from typing import Any, Self, TypeVar, Unpack
 from msgspec import UNSET, Struct, UnsetType
 
 from memframe import wire
-from memframe.client.auth import Tokens
-from memframe.client.responses import Answer, about, decoded
-from memframe.client.retry import Gate
+from memframe.client.auth import TokenProvider
+from memframe.client.responses import Response, decode, require_same_id
+from memframe.client.retry import SharedRateLimiter
 from memframe.client.transport import JSON_BODY, Transport
-from memframe.client.validation import checked_id, memory_query, of_user, refuse_unsendable
+from memframe.client.validation import check_id, memory_query, of_user, refuse_unsendable
 from memframe.display import card
 from memframe.errors import MemframeError, NotFoundError, ProtocolError
 from memframe.runtime import Runtime
-from memframe.secret import Secret, SecretBytes, as_secret, closed
+from memframe.secret import Secret, SecretBytes, as_secret, as_secret_if_text
 from memframe.settings import find_client_settings
 from memframe.wire import AccessRequest, Credentials, MemoryBlob, MemoryBlobResponse
 
@@ -77,8 +74,8 @@ class Client:
         self.base_url = base_url
         self.auth_url = auth_url
         self._transport = transport or Transport()
-        self._transport.keep_out(api_key)
-        self._tokens = Tokens(base_url, api_key, token_lifetime_s, self._transport)
+        self._transport.mask(api_key)
+        self._tokens = TokenProvider(base_url, api_key, token_lifetime_s, self._transport)
         self.restore_days = 0
         self.runtime = Runtime()
 
@@ -98,20 +95,20 @@ class Client:
         """Close the connections; the client can be used again and opens new ones."""
         self._transport.close()
 
-    def paced(self, gate: Gate) -> AbstractContextManager[None]:
-        """Within the block all reads of this client go through a gate, whoever makes them."""
-        return self._transport.paced(gate)
+    def rate_limited(self, limiter: SharedRateLimiter) -> AbstractContextManager[None]:
+        """Send all reads of the block through a rate limiter, in every thread."""
+        return self._transport.rate_limited(limiter)
 
-    def without_repeats(self) -> Client:
-        """This client, token included, for callers that ask again themselves: no refusal is waited out."""
+    def without_retries(self) -> Client:
+        """Return this client, token included, without retries of refused reads."""
         twin = copy(self)
-        twin._transport = self._transport.without_repeats()  # noqa: SLF001 - of the same class
+        twin._transport = self._transport.without_retries()  # noqa: SLF001 - of the same class
         return twin
 
     def sign_in(self) -> wire.TokenResponse:
         """Exchange the API key for a fresh token, which all further calls use.
 
-        Nobody needs to call this: the first call does. It is there to find out whether the key is good.
+        Calling it is optional, as the first call does it; it checks the key.
 
         Returns
         -------
@@ -125,17 +122,17 @@ class Client:
         """
         return self._tokens.issue()
 
-    def exchange(self, endpoint: wire.Endpoint, ids: Mapping[str, str], **request: Any) -> Answer:
-        """One call and its answer, whatever its status; a 401 renews the token and sends it once more.
+    def send(self, endpoint: wire.Endpoint, ids: Mapping[str, str], **parts: Any) -> Response:
+        """Make one call and return its response, whatever its status; a 401 renews the token and sends it again.
 
-        `apply` writes with it, as an answer that is an error to everybody else is news to a run.
+        `apply` writes with it, as it decides by the status.
         """
-        url = self.base_url + endpoint.fill(**{name: checked_id(name, value) for name, value in ids.items()})
-        return self._tokens.exchange(endpoint.method, url, transport=self._transport, **request)
+        url = self.base_url + endpoint.fill(**{name: check_id(name, value) for name, value in ids.items()})
+        return self._tokens.send(endpoint.method, url, transport=self._transport, **parts)
 
-    def error_of(self, answer: Answer, endpoint: wire.Endpoint) -> MemframeError:
-        """The error that an answer outside 2xx stands for."""
-        return self._transport.error_of(answer, endpoint)
+    def to_error(self, response: Response, endpoint: wire.Endpoint) -> MemframeError:
+        """Make the error of a response outside 2xx."""
+        return self._transport.to_error(response, endpoint)
 
     def _call(
         self,
@@ -147,16 +144,15 @@ class Client:
         **ids: str,
     ) -> T:
         request = {"params": params} if body is None else {"data": wire.encode(body), "headers": JSON_BODY}
-        answer = self.exchange(endpoint, ids, **request)
-        return decoded(
-            self._transport.checked(answer, endpoint, call=_named(endpoint, ids)), kind, what=endpoint
-        )
+        response = self.send(endpoint, ids, **request)
+        content = self._transport.require_success(response, endpoint, call=_name_call(endpoint, ids))
+        return decode(content, kind, what=endpoint)
 
-    def _checked(self, memory_key: Secret, **fields: Any) -> dict[str, Any]:
-        """Fields of a body that may be sent; the key among them is kept out of messages."""
+    def _body_fields(self, memory_key: Secret, **fields: Any) -> dict[str, Any]:
+        """Check the fields of a body, and mask the memory key in messages."""
         fields["memory_key"] = memory_key
         refuse_unsendable(fields)
-        self._transport.keep_out(memory_key)
+        self._transport.mask(memory_key)
         return fields
 
     # -- access requests
@@ -172,7 +168,7 @@ class Client:
             What the user reads before deciding.
         """
         memory_key = as_secret(memory_key)
-        body = wire.AccessRequestCreate(**self._checked(memory_key, reason=reason))
+        body = wire.AccessRequestCreate(**self._body_fields(memory_key, reason=reason))
         return self._call(wire.CREATE_REQUEST, AccessRequest, body=body)
 
     def access_requests(self) -> list[AccessRequest]:
@@ -189,12 +185,12 @@ class Client:
         return found
 
     def access_request(self, request_id: str) -> AccessRequest:
-        """One access request, with its status of this moment."""
+        """Fetch one access request, with its current status."""
         request = self._call(wire.GET_REQUEST, AccessRequest, request_id=request_id)
-        return about(request, what=wire.GET_REQUEST, id=request_id)
+        return require_same_id(request, what=wire.GET_REQUEST, id=request_id)
 
     def credentials(self, request_id: str) -> Credentials:
-        """The keys to the memories of an approved request.
+        """Fetch the keys to the memories of an approved request.
 
         Raises
         ------
@@ -202,16 +198,17 @@ class Client:
             The request is not approved, or belongs to another developer.
         """
         ids = {"request_id": request_id}
-        answer = self.exchange(wire.GET_CREDENTIALS, ids)
-        body = self._transport.checked(answer, wire.GET_CREDENTIALS, call=_named(wire.GET_CREDENTIALS, ids))
-        keys = decoded(body, Credentials, what=wire.GET_CREDENTIALS)
-        self.restore_days = _restore_days(answer)
-        self._transport.hold(keys.memory_key, keys.encryption_key)
+        endpoint = wire.GET_CREDENTIALS
+        response = self.send(endpoint, ids)
+        body = self._transport.require_success(response, endpoint, call=_name_call(endpoint, ids))
+        keys = decode(body, Credentials, what=endpoint)
+        self.restore_days = _restore_days(response)
+        self._transport.mask_until_unmasked(keys.memory_key, keys.encryption_key)
         return keys
 
-    def forget(self, keys: Credentials) -> None:
-        """Stop keeping the keys of one call of `credentials` out of messages; those of its other calls are kept out."""
-        self._transport.forget(keys.memory_key, keys.encryption_key)
+    def unmask(self, keys: Credentials) -> None:
+        """Stop masking the keys of one call of `credentials` in messages; those of its other calls stay masked."""
+        self._transport.unmask(keys.memory_key, keys.encryption_key)
 
     # -- memories
 
@@ -225,43 +222,38 @@ class Client:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> wire.MemoryPage:
-        """One page of a user's memories, content sealed.
+        """Fetch one page of a user's memories, content sealed.
 
         The filters are those of `load_memories`. ``limit`` is how many memories the page shall have, 10 where
         nothing is said; ``cursor`` is ``next_cursor`` of the page before.
         """
         query = memory_query(user_id, tags=tags, search=search, min_importance=min_importance)
-        with self.memory_page(query, limit=limit, cursor=cursor) as body:
-            return decoded(body(), wire.MemoryPage, what=wire.LIST_MEMORIES)
+        with self.request_page(query, limit, cursor) as page:
+            return decode(page.read(), wire.MemoryPage, what=wire.LIST_MEMORIES)
 
-    @contextmanager
-    def memory_page(
-        self, query: Mapping[str, str], *, limit: int | None = None, cursor: str | None = None
-    ) -> Iterator[Callable[[], SecretBytes]]:
-        """Ask for a page, whose JSON is what the callable gives; `memory_query` makes the query.
-
-        The request leaves when the block begins and its answer is read when it is called for, so that the loaders
-        decode one page while the next is under way.
-        """
+    def request_page(
+        self, query: Mapping[str, str], limit: int | None = None, cursor: str | None = None
+    ) -> PendingPage:
+        """Request a page of memories without waiting for it; `memory_query` makes the query."""
         paging = {"limit": None if limit is None else str(limit), "cursor": cursor}
         params = {**query, **{name: value for name, value in paging.items() if value is not None}}
-        url = self.base_url + wire.LIST_MEMORIES.path
-        with self._tokens.asked(url, transport=self._transport, params=params) as answer:
-            yield lambda: self._transport.checked(answer(), wire.LIST_MEMORIES)
+        return PendingPage(self.base_url + wire.LIST_MEMORIES.path, params, self._tokens, self._transport)
 
     def memory_blob(self, user_id: str, memory_id: str) -> MemoryBlob:
-        """One memory, content sealed."""
+        """Fetch one memory, content sealed."""
         blob = self._call(wire.GET_MEMORY, MemoryBlob, params=of_user(user_id), memory_id=memory_id)
-        return about(blob, what=wire.GET_MEMORY, id=memory_id, user_id=user_id)
+        return require_same_id(blob, what=wire.GET_MEMORY, id=memory_id, user_id=user_id)
 
     def create_memory_blob(
         self, user_id: str, *, memory_key: Secret | str, content: str, **fields: Unpack[wire.MemoryEdits]
     ) -> MemoryBlobResponse:
-        """Create one memory; ``content`` is sent as it is, as this call does not seal."""
+        """Create one memory; ``content`` is sent as it is, not sealed."""
         memory_key = as_secret(memory_key)
-        body = wire.MemoryCreate(**of_user(user_id), **self._checked(memory_key, content=content, **fields))
+        body = wire.MemoryCreate(
+            **of_user(user_id), **self._body_fields(memory_key, content=content, **fields)
+        )
         created = self._call(wire.CREATE_MEMORY, MemoryBlobResponse, body=body)
-        return about(created, what=wire.CREATE_MEMORY, user_id=user_id)
+        return require_same_id(created, what=wire.CREATE_MEMORY, user_id=user_id)
 
     def update_memory_blob(
         self,
@@ -272,43 +264,84 @@ class Client:
         content: str | UnsetType = UNSET,
         **fields: Unpack[wire.MemoryEdits],
     ) -> MemoryBlobResponse:
-        """Change the fields that are given, and no other; None clears one. ``tags`` replaces the whole list."""
+        """Change the given fields only; None clears one. ``tags`` replaces the whole list."""
         memory_key = as_secret(memory_key)
-        body = wire.MemoryPatch(**of_user(user_id), **self._checked(memory_key, content=content, **fields))
+        body = wire.MemoryPatch(
+            **of_user(user_id), **self._body_fields(memory_key, content=content, **fields)
+        )
         changed = self._call(wire.UPDATE_MEMORY, MemoryBlobResponse, body=body, memory_id=memory_id)
-        return about(changed, what=wire.UPDATE_MEMORY, id=memory_id, user_id=user_id)
+        return require_same_id(changed, what=wire.UPDATE_MEMORY, id=memory_id, user_id=user_id)
 
     def delete_memory_blob(self, user_id: str, memory_id: str) -> None:
         """Delete one memory for good."""
         endpoint = wire.DELETE_MEMORY
         ids = {"memory_id": memory_id}
-        answer = self.exchange(endpoint, ids, params=of_user(user_id))
-        body = self._transport.checked(answer, endpoint, call=_named(endpoint, ids))
-        if body.reveal().strip() and not decoded(body, wire.Deleted, what=endpoint).success:
+        response = self.send(endpoint, ids, params=of_user(user_id))
+        body = self._transport.require_success(response, endpoint, call=_name_call(endpoint, ids))
+        if body.reveal().strip() and not decode(body, wire.Deleted, what=endpoint).success:
             raise ProtocolError(
-                f"{endpoint}: answered {answer.status} but not success; read the memory again"
+                f"{endpoint}: answered {response.status} but not success; read the memory again"
             )
 
     # -- tags
 
     def tags(self, user_id: str) -> list[wire.Tag]:
-        """All tags of a user."""
+        """Fetch all tags of a user."""
         return self._call(wire.LIST_TAGS, wire.TagList, params=of_user(user_id)).items
 
     def tag(self, user_id: str, tag_id: str) -> wire.Tag:
-        """One tag of a user."""
+        """Fetch one tag of a user."""
         tag = self._call(wire.TAG, wire.Tag, params=of_user(user_id), tag_id=tag_id)
-        return about(tag, what=wire.TAG, id=tag_id)
+        return require_same_id(tag, what=wire.TAG, id=tag_id)
 
 
-def _named(endpoint: wire.Endpoint, ids: Mapping[str, str]) -> str:
-    """Return a call as messages name it: with the ids that were asked for, as one of them may be wrong."""
+class PendingPage:
+    """A page of memories that was requested; `read` waits for it. Used as a context manager.
+
+    The loaders decode one page while the service prepares the next.
+    """
+
+    def __init__(
+        self, url: str, params: Mapping[str, str], tokens: TokenProvider, transport: Transport
+    ) -> None:
+        self._url, self._params, self._tokens, self._transport = url, params, tokens, transport
+        self._bearer = tokens.token()
+        self._pending = transport.send_ahead(url, auth=self._bearer, params=params)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._pending:
+            self._pending.close()
+
+    def read(self) -> SecretBytes:
+        """Return the JSON of the page; once.
+
+        Raises
+        ------
+        ServiceError, NoAnswerError, ProtocolError
+            As `Client.memory_blobs`.
+        """
+        response = self._tokens.send(
+            "GET",
+            self._url,
+            transport=self._transport,
+            bearer=self._bearer,
+            pending=self._pending,
+            params=self._params,
+        )
+        return self._transport.require_success(response, wire.LIST_MEMORIES)
+
+
+def _name_call(endpoint: wire.Endpoint, ids: Mapping[str, str]) -> str:
+    """Name a call for messages with the ids that were asked for, as one of them may be wrong."""
     return f"{endpoint.method} {endpoint.fill(**ids)}"
 
 
-def _restore_days(answer: Answer) -> int:
-    said = answer.headers.get(wire.RESTORE_DAYS, "")
-    return int(said) if re.fullmatch(r"[0-9]{1,4}", said) else 0
+def _restore_days(response: Response) -> int:
+    days = response.headers.get(wire.RESTORE_DAYS, "")
+    return int(days) if re.fullmatch(r"[0-9]{1,4}", days) else 0
 
 
 def connect(
@@ -319,7 +352,7 @@ def connect(
     token_lifetime_s: int | None = None,
     ca_bundle: str | PathLike[str] | None = None,
 ) -> Client:
-    """A client for one developer account.
+    """Make a client for one developer account.
 
     What is not given comes from ``MEMFRAME_BASE_URL``, ``MEMFRAME_API_KEY`` and ``MEMFRAME_AUTH_URL``,
     then from the OS keyring, then (addresses only) from the user's config file. Nothing is sent yet.
@@ -349,7 +382,7 @@ def connect(
     >>> connect("http://127.0.0.1:8000/api/v1/", api_key="mf_key_of_this_example")
     <memframe.Client http://127.0.0.1:8000/api/v1>
     """
-    api_key = closed(api_key)
+    api_key = as_secret_if_text(api_key)
     settings = find_client_settings(base_url=base_url, api_key=api_key, auth_url=auth_url)
     return Client(
         settings.base_url,
@@ -373,7 +406,7 @@ def connect_and_sign_in(
     ConfigError, AuthError, NoAnswerError
         As in `connect` and `Client.sign_in`.
     """
-    api_key = closed(api_key)
+    api_key = as_secret_if_text(api_key)
     client = connect(base_url, api_key=api_key, auth_url=auth_url)
     try:
         client.sign_in()

@@ -1,23 +1,25 @@
-"""The way to a service: through which proxies, whose certificates are trusted, and the connections that are kept.
+"""Connection pool: proxies, trusted certificates, open connections, and network errors in words.
 
-`requests` finds the way and keeps the connections; from there on urllib3, on which it stands, takes the request.
-A Session's own `send` would look after redirects, cookies, hooks and histories, none of which memframe has, at
-each request anew: for a chain of pages that was a twentieth of its time.
-
-No answer: what broke on the way, in words, and whether anything had been sent by then.
+`requests` chooses proxy and certificates and holds the pools; urllib3 sends the request. `requests.Session.send` is
+left out, as it spends time on redirects, cookies and hooks, which memframe does not use.
 """
 
 from __future__ import annotations
 
 import functools
+import os
+import socket
 import ssl
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse, parse_headers
 from os import PathLike
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
 import requests
 from requests.adapters import HTTPAdapter
@@ -30,33 +32,37 @@ from memframe.files import expand_path
 
 CONNECT_TIMEOUT_S = 5.0
 READ_TIMEOUT_S = 60.0
+"""Silence within a response; each byte begins it anew."""
+
+RESPONSE_TIMEOUT_S = 300.0
+"""A whole response, from the end of the request to its last byte."""
 
 _BEFORE_SENDING = (
     ConnectTimeoutError,  # among them NewConnectionError: refused, or no such host
     ProxyError,  # the proxy itself, or the tunnel through it
     ssl.SSLCertVerificationError,
 )
-"""What ends an exchange before a byte of the request has left. Of anything else that is not certain: a TLS
-error, say, can also come in the middle of an answer."""
+"""Errors that come before a byte of the request was sent. Others may come later: a TLS error, for one, can come in
+the middle of a response."""
 
 _ADVICE = {
     True: "Try again later",
     False: "Try again later; a write may have been carried out, so read before you repeat one",
 }
-"""After an answer that did not come: by whether the request may be sent again."""
+"""Next step after a missing response, by whether the request is a read."""
 
 
-def no_answer(url: str, broken: Exception, *, repeats: bool) -> NoAnswerError:
-    """What broke, in words: the texts of urllib3 hold the address, with search text and ids.
+def to_no_answer_error(url: str, broken: Exception, *, is_read: bool) -> NoAnswerError:
+    """Say what broke without urllib3's own text, which holds the URL with search text and ids.
 
-    ``repeats`` says whether the request may be sent again, as it writes nothing.
+    ``is_read`` says that the request writes nothing, so that it may be sent again.
     """
-    is_certain = any(isinstance(cause, _BEFORE_SENDING) for cause in _causes(broken))
-    return NoAnswerError(_told(urlsplit(url).netloc, broken, _ADVICE[repeats]), sent=not is_certain)
+    unsent = any(isinstance(cause, _BEFORE_SENDING) for cause in _causes(broken))
+    return NoAnswerError(_message(urlsplit(url).netloc, broken, _ADVICE[is_read]), sent=not unsent)
 
 
 def _causes(broken: BaseException | None) -> Iterator[BaseException]:
-    """An error and what it was made of: urllib3 wraps what it caught, in ``reason`` or in ``args``."""
+    """Give an error and its causes: urllib3 keeps what it caught in ``reason`` or in ``args``."""
     while broken is not None:
         yield broken
         inner = (getattr(broken, "reason", None), *broken.args, broken.__cause__, broken.__context__)
@@ -67,7 +73,7 @@ def _is_distrusted(broken: Exception) -> bool:
     return any(isinstance(cause, ssl.SSLCertVerificationError) for cause in _causes(broken))
 
 
-def _told(host: str, broken: Exception, advice: str) -> str:
+def _message(host: str, broken: Exception, advice: str) -> str:
     cause = getattr(broken, "reason", broken)
     if isinstance(cause, SSLError) and not _is_distrusted(broken):
         return (
@@ -89,79 +95,157 @@ def _told(host: str, broken: Exception, advice: str) -> str:
     if isinstance(cause, ConnectTimeoutError):
         return f"cannot reach {host}: no connection within {CONNECT_TIMEOUT_S:g} s. Check address and network"
     if isinstance(cause, exceptions.TimeoutError):
-        return f"{host} went silent for {READ_TIMEOUT_S:g} s. {advice}"
+        return (
+            f"{host} went silent for {READ_TIMEOUT_S:g} s, or took more than {RESPONSE_TIMEOUT_S:g} s for one answer. "
+            f"{advice}"
+        )
     return f"{host} broke off in the middle of an answer ({type(cause).__name__}). {advice}"
 
 
-A = TypeVar("A")
-
 MAX_CONNECTIONS = 64
-"""Kept open to one service; they are opened as they are needed."""
+"""Open connections to one service."""
 
 
-class Sent:
-    """A request that was sent on a connection, which is its own until it is closed.
+class PendingRequest:
+    """A request that was sent ahead of reading its response; it owns its connection until `close`.
 
-    urllib3's pools send and receive in one go. To do something between the two, the connection is taken from
-    the pool and given back by hand, by the methods which the pool itself uses, and which have been the same since
-    its first version.
+    urllib3 has no public way to send now and read later, so this class takes a connection from the pool and
+    returns it with two of the pool's private methods. This is the only place that calls them;
+    `test_a_request_is_sent_ahead_of_its_response` fails if urllib3 changes them.
     """
 
-    def __init__(self, pool: HTTPConnectionPool, connection: HTTPConnection) -> None:
-        self._pool, self._connection = pool, connection
-        self._is_under_way = True
+    def __init__(self, pool: HTTPConnectionPool) -> None:
+        self._pool = pool
+        self._connection = cast("HTTPConnection", pool._get_conn())  # noqa: SLF001 - as the class says
+        self._is_unread = True
 
-    def read(self, whole: Callable[[BaseHTTPResponse], A]) -> A:
-        """What ``whole`` makes of the answer, which it reads to its end; once.
+    @property
+    def needs_proxy(self) -> bool:
+        """True if a proxy has to open a tunnel before anything is sent."""
+        return bool(self._connection.is_closed and self._pool.proxy)
+
+    def send(self, request: requests.PreparedRequest, target: str) -> None:
+        """Send the request, which has no body."""
+        connection = self._connection
+        connection.timeout = CONNECT_TIMEOUT_S if connection.is_closed else READ_TIMEOUT_S
+        with _raise_as_urllib3():
+            connection.request(str(request.method), target, headers=request.headers, preload_content=False)
+        connection.timeout = READ_TIMEOUT_S
+
+    @contextmanager
+    def response(self) -> Iterator[BaseHTTPResponse]:
+        """Give the response, once; the block reads it to its end.
 
         Raises
         ------
         urllib3.exceptions.HTTPError
-            No answer came, or not all of it.
+            No response, or a part of one.
         """
-        with _broken_alike(), self._connection.getresponse() as response:
-            answer = whole(response)
-        self._is_under_way = False
-        return answer
+        with _raise_as_urllib3(), self._connection.getresponse() as response:
+            yield response
+        self._is_unread = False
 
     def close(self) -> None:
-        """Give the connection back, once; what is still to come on it is nobody's answer, so it is cut."""
-        if self._is_under_way:
+        """Return the connection to its pool, once; an unread response is cut off."""
+        if self._is_unread:
             self._connection.close()
         self._pool._put_conn(self._connection)  # noqa: SLF001 - as the class says
 
 
-class FinalAnswer(HTTPResponse):
-    """An answer of http.client that passes over those before it: of these (RFC 9110, 15.2) it knows 100 alone.
+class _Watchdog:
+    """Cut off responses that take longer than `RESPONSE_TIMEOUT_S`, which a timeout of the socket cannot see.
 
-    Header lines that are none are passed over, too: urllib3 would warn of them with the whole address, and with it
-    the user's id and search text.
+    One thread for all connections, which looks now and then and ends when nothing is under way: a timer a response
+    would cost more than the rest of a small read.
     """
 
+    def __init__(self) -> None:
+        self._due_at: WeakKeyDictionary[FinalResponse, float] = WeakKeyDictionary()
+        self._mutex = threading.Lock()
+        self._is_running = False
+
+    def watch(self, response: FinalResponse) -> None:
+        """Start the time of a response; it ends when the response is read, closed or dropped."""
+        with self._mutex:
+            self._due_at[response] = time.monotonic() + RESPONSE_TIMEOUT_S
+            if not self._is_running:
+                self._is_running = True
+                threading.Thread(target=self._run, name="memframe-watchdog", daemon=True).start()
+
+    def _run(self) -> None:
+        while self._is_running:
+            time.sleep(RESPONSE_TIMEOUT_S / 20)
+            with self._mutex:
+                now = time.monotonic()
+                for response, due_at in [*self._due_at.items()]:
+                    if due_at < now and not response.isclosed():
+                        response.cut_off()
+                    if due_at < now or response.isclosed():
+                        del self._due_at[response]
+                self._is_running = bool(self._due_at)
+
+
+_watchdog_of = functools.cache(lambda _process: _Watchdog())
+"""One for each process, as threads do not survive a fork."""
+
+
+class FinalResponse(HTTPResponse):
+    """Response of http.client with an overall timeout, without interim responses and malformed header lines.
+
+    Of interim responses (RFC 9110, 15.2) http.client skips status 100 only. urllib3 logs malformed header lines
+    together with the whole URL, which holds the user's id and search text.
+    """
+
+    def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        self._sock = sock
+        self._is_overdue = False
+
+    def cut_off(self) -> None:
+        """End the response from another thread."""
+        self._is_overdue = True
+        with suppress(OSError):  # it is complete, and its connection closed
+            socket.socket.shutdown(self._sock, socket.SHUT_RDWR)  # that of SSLSocket is for its own thread
+
+    def read(self, amt: int | None = None) -> bytes:
+        with self._raise_if_overdue():
+            return super().read(amt)
+
+    @contextmanager
+    def _raise_if_overdue(self) -> Iterator[None]:
+        """Raise `TimeoutError` for whatever the end of the connection looks like, an end of the response among it."""
+        try:
+            yield
+        finally:
+            if self._is_overdue:
+                raise TimeoutError("the response took too long")
+
     def begin(self) -> None:
-        super().begin()
+        _watchdog_of(os.getpid()).watch(self)
+        with self._raise_if_overdue():
+            super().begin()
         self.msg.defects.clear()
         self.msg.set_payload("")
 
     def _read_status(self) -> tuple[str, int, str]:
         while True:
-            told: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]  # the stubs leave it out
-            if not HTTPStatus.SWITCHING_PROTOCOLS < told[1] < HTTPStatus.OK:
-                return told
+            line: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]  # the stubs leave it out
+            if not HTTPStatus.SWITCHING_PROTOCOLS < line[1] < HTTPStatus.OK:
+                return line
             parse_headers(self.fp)
 
 
 @contextmanager
-def _broken_alike() -> Iterator[None]:
-    """What breaks on a connection, as the error that a pool makes of it."""
+def _raise_as_urllib3() -> Iterator[None]:
+    """Raise errors of a connection as `urllib3.HTTPConnectionPool.urlopen` does."""
     try:
         yield
     except (OSError, HTTPException) as broken:
         raise ProtocolError("Connection aborted.", broken) from broken
 
 
-class Way(HTTPAdapter):
-    """The ways to all services that a client speaks to, each looked for once.
+class ConnectionPool(HTTPAdapter):
+    """Connections to all services that a client speaks to, by origin.
 
     Parameters
     ----------
@@ -173,18 +257,18 @@ class Way(HTTPAdapter):
 
     def __init__(self, *, trust_env: bool, ca_bundle: str | None) -> None:
         super().__init__(pool_maxsize=MAX_CONNECTIONS)
-        self._options_to = functools.partial(options_of, trust_env=trust_env, ca_bundle=ca_bundle)
+        self._options_to = functools.partial(connection_options, trust_env=trust_env, ca_bundle=ca_bundle)
         self._pool_to = functools.cache(self._pool)
 
-    def go(self, request: requests.PreparedRequest, *, retries: Retry) -> BaseHTTPResponse:
-        """Send a request whose address and headers are fit to travel; the body of the answer is still to be read.
+    def request(self, request: requests.PreparedRequest, *, retries: Retry) -> BaseHTTPResponse:
+        """Send a request whose URL and headers are encoded; the body of the response is still to be read.
 
         Raises
         ------
         urllib3.exceptions.HTTPError
-            No answer came.
+            No response.
         """
-        pool, target = self._found(request)
+        pool, target = self._route(request)
         return pool.urlopen(
             str(request.method),
             target,
@@ -197,39 +281,33 @@ class Way(HTTPAdapter):
             preload_content=False,
         )
 
-    def start(self, request: requests.PreparedRequest) -> Sent | None:
-        """Send a request without a body, whose answer is read later; None where a proxy has to be asked first.
+    def send_ahead(self, request: requests.PreparedRequest) -> PendingRequest | None:
+        """Send a request without a body, whose response is read later; None if a proxy has to be asked first.
 
         Raises
         ------
         urllib3.exceptions.HTTPError
             It could not be sent.
         """
-        pool, target = self._found(request)
-        connection = cast("HTTPConnection", pool._get_conn())  # noqa: SLF001 - see Sent
-        sent = Sent(pool, connection)
-        if connection.is_closed and pool.proxy:
-            sent.close()
+        pool, target = self._route(request)
+        pending = PendingRequest(pool)
+        if pending.needs_proxy:
+            pending.close()
             return None
-        connection.timeout = CONNECT_TIMEOUT_S if connection.is_closed else READ_TIMEOUT_S
         try:
-            with _broken_alike():
-                connection.request(
-                    str(request.method), target, headers=request.headers, preload_content=False
-                )
+            pending.send(request, target)
         except BaseException:  # Ctrl-C as well: the pool gets its connection back
-            sent.close()
+            pending.close()
             raise
-        connection.timeout = READ_TIMEOUT_S
-        return sent
+        return pending
 
     def close(self) -> None:
         """Close the connections; the next request opens new ones."""
         self._pool_to.cache_clear()
         super().close()
 
-    def _found(self, request: requests.PreparedRequest) -> tuple[HTTPConnectionPool, str]:
-        """The connections to where a request goes, and what it asks there."""
+    def _route(self, request: requests.PreparedRequest) -> tuple[HTTPConnectionPool, str]:
+        """Return the pool of a request's origin, and its path with the query."""
         parts = urlsplit(str(request.url))
         origin, path = f"{parts.scheme}://{parts.netloc}", parts.path or "/"
         return self._pool_to(origin), f"{path}?{parts.query}" if parts.query else path
@@ -242,20 +320,19 @@ class Way(HTTPAdapter):
         found = self.get_connection_with_tls_context(request, verify, proxies=options["proxies"], cert=cert)
         pool = cast("HTTPConnectionPool", found)
         self.cert_verify(pool, origin, verify, cert)  # type: ignore[no-untyped-call]  # the stubs forgot it
-        pool.ConnectionCls = _waiting_for_the_end(pool.ConnectionCls)
+        pool.ConnectionCls = _with_final_responses(pool.ConnectionCls)
         return pool
 
 
 @functools.cache
-def _waiting_for_the_end(kind: type[HTTPConnection]) -> type[HTTPConnection]:
-    return type(kind.__name__, (kind,), {"response_class": FinalAnswer})
+def _with_final_responses(kind: type[HTTPConnection]) -> type[HTTPConnection]:
+    return type(kind.__name__, (kind,), {"response_class": FinalResponse})
 
 
-def options_of(origin: str, *, trust_env: bool, ca_bundle: str | None) -> dict[str, Any]:
-    """Options of `requests` for an origin: what was given, else what the environment says.
+def connection_options(origin: str, *, trust_env: bool, ca_bundle: str | None) -> dict[str, Any]:
+    """Choose proxy and certificates for an origin: from the arguments, else from the environment.
 
-    The environment does not count for plain http, which is spoken to this machine only; passwords of a netrc file
-    are no part of it.
+    The environment does not count for plain http, which is spoken to this machine only. A netrc file never counts.
 
     Raises
     ------
@@ -264,19 +341,19 @@ def options_of(origin: str, *, trust_env: bool, ca_bundle: str | None) -> dict[s
 
     Examples
     --------
-    >>> options_of("https://m.example", trust_env=False, ca_bundle="root.pem")
+    >>> connection_options("https://m.example", trust_env=False, ca_bundle="root.pem")
     {'proxies': {}, 'verify': 'root.pem', 'cert': None}
     """
     if not trust_env or origin.startswith("http://"):
         return {"proxies": {}, "verify": ca_bundle or True, "cert": None}
     found = requests.Session().merge_environment_settings(origin, {}, None, ca_bundle, None)
     if isinstance(found["verify"], str):
-        checked_bundle("REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE", found["verify"])
+        check_ca_bundle("REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE", found["verify"])
     return {name: found[name] for name in ("proxies", "verify", "cert")}
 
 
-def checked_bundle(name: str, ca_bundle: str | PathLike[str]) -> str:
-    """The path of root certificates, which must be there; ``name`` is where it was said.
+def check_ca_bundle(name: str, ca_bundle: str | PathLike[str]) -> str:
+    """Return the path of root certificates, which must exist; ``name`` is the setting for the error message.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What an answer of the service means: a struct of the wire, or an error of the tree."""
+"""Responses of the service: structs of `memframe.wire`, or errors."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ _NEXT_STEP: Mapping[int, str] = {
 _TRY_LATER = "Try again later; if it stays so, tell the operator of the service."
 
 
-class Answer(NamedTuple):
-    """An HTTP answer, read to its end."""
+class Response(NamedTuple):
+    """An HTTP response, read to its end."""
 
     status: int
     headers: HTTPHeaderDict
@@ -64,50 +64,53 @@ class Answer(NamedTuple):
     host: str
 
     def __repr__(self) -> str:
-        return f"<Answer {self.status} of {self.host}>"  # a hostile service may echo secrets in its headers
+        return f"<Response {self.status} of {self.host}>"  # a hostile service may echo secrets in its headers
 
 
-def error_of(
-    answer: Answer, *, what: object, said: Callable[[str], str], call: str | None = None
+def to_service_error(
+    response: Response, *, what: object, printable: Callable[[str], str], call: str | None = None
 ) -> ServiceError:
-    """The error that an answer outside 2xx stands for.
+    """Make the error of a response outside 2xx.
 
     Parameters
     ----------
     what : object
-        What was asked, for the message: an `Endpoint`.
-    said : callable
-        Makes the service's own words fit to print.
+        The endpoint, for the message.
+    printable : callable
+        Makes the service's own words safe to print.
     call : str, optional
         The call in the message, with its ids; by default `what`.
     """
-    texts = texts_of(answer.body.reveal())
-    reason = said(next((texts[name] for name in _REASONS if name in texts), "no reason given"))
-    next_step = _NEXT_STEP.get(answer.status, _TRY_LATER)
-    if answer.status == 404 and "{" in str(what):  # an endpoint of one thing, which has an id
+    texts = read_error_texts(response.body.reveal())
+    reason = printable(next((texts[name] for name in _REASONS if name in texts), "no reason given"))
+    next_step = _NEXT_STEP.get(response.status, _TRY_LATER)
+    if response.status == 404 and "{" in str(what):  # an endpoint of one thing, which has an id
         next_step = "Check the id, which is needed whole. " + next_step
-    if answer.status == 403 and (str(what) == str(CREATE_REQUEST) or texts.get("code") == "wrong_memory_key"):
+    if response.status == 403 and (
+        str(what) == str(CREATE_REQUEST) or texts.get("code") == "wrong_memory_key"
+    ):
         next_step = "The memory key is not accepted: let the user connect again, and use the new one."
-    return _ERROR_OF_STATUS.get(answer.status, ServiceError)(
-        f"{said(call or str(what))}: {answer.host} answered {answer.status}: {reason.rstrip(' .')}. {next_step}",
-        status=answer.status,
-        code=said(texts["code"]) if "code" in texts else None,
+    refused = f"{printable(call or str(what))}: {response.host} answered {response.status}"
+    return _ERROR_OF_STATUS.get(response.status, ServiceError)(
+        f"{refused}: {reason.rstrip(' .')}. {next_step}",
+        status=response.status,
+        code=printable(texts["code"]) if "code" in texts else None,
         endpoint=str(what),
         detail=reason,
-        retry_after_s=retry_after_s(answer.headers),
+        retry_after_s=retry_after_s(response.headers),
     )
 
 
 _REASONS = ("detail", "message", "msg", "error_description", "error", "title")
-"""Where services give their reason, as the specification does not say: RFC 9457, RFC 6749 and custom."""
+"""Fields in which services give their reason, as the specification names none: RFC 9457, RFC 6749 and custom."""
 
 
-def texts_of(body: bytes) -> dict[str, str]:
-    """The texts in an error answer's JSON object, and in an ``error`` object or list of errors within it.
+def read_error_texts(body: bytes) -> dict[str, str]:
+    """Read the texts of an error's JSON object, and of an ``error`` object or a list of errors in it.
 
-    >>> texts_of(b'{"error": {"code": "gone", "message": "no such thing"}, "status": 404}')
+    >>> read_error_texts(b'{"error": {"code": "gone", "message": "no such thing"}, "status": 404}')
     {'code': 'gone', 'message': 'no such thing'}
-    >>> texts_of(b'{"detail": [{"loc": ["query", "limit"], "msg": "at most 100"}, {"msg": "another"}]}')
+    >>> read_error_texts(b'{"detail": [{"loc": ["query", "limit"], "msg": "at most 100"}, {"msg": "another"}]}')
     {'msg': 'limit: at most 100'}
     """
     try:
@@ -122,7 +125,7 @@ def texts_of(body: bytes) -> dict[str, str]:
 
 
 def _first_listed(document: Mapping[str, Any]) -> dict[str, str]:
-    """The first of several errors, as web frameworks list them in ``detail`` or ``errors``, and what it is about."""
+    """Return the first of several errors that a web framework lists in ``detail`` or ``errors``, with its field."""
     lists = (document.get(name) for name in ("detail", "errors"))
     first = next((errors[0] for errors in lists if isinstance(errors, list) and errors), None)
     if not isinstance(first, dict):
@@ -134,8 +137,8 @@ def _first_listed(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 @hide_frames
-def decoded(body: SecretBytes, kind: type[T], *, what: object) -> T:
-    """The body as a struct of `memframe.wire`.
+def decode(body: SecretBytes, kind: type[T], *, what: object) -> T:
+    """Decode a body as a struct of `memframe.wire`.
 
     Raises
     ------
@@ -143,7 +146,7 @@ def decoded(body: SecretBytes, kind: type[T], *, what: object) -> T:
         Not JSON, or not of that form; the message says where, and quotes no value.
     """
     try:
-        return _decoded(body, kind)
+        return _decode(body, kind)
     except msgspec.ValidationError as wrong:
         fault = f"breaks the specification: {_where(wrong)}. {_CHECK_SERVICE}"
     except (ValueError, RecursionError):
@@ -151,23 +154,23 @@ def decoded(body: SecretBytes, kind: type[T], *, what: object) -> T:
     raise ProtocolError(f"{what}: the answer {fault}")  # out here it carries no cause that quotes the body
 
 
-def _decoded(body: SecretBytes, kind: type[T]) -> T:
+def _decode(body: SecretBytes, kind: type[T]) -> T:
     decoder: msgspec.json.Decoder[T] = _decoder(kind)  # type: ignore[arg-type]  # mypy: a type is hashable
     try:
         return decoder.decode(body.reveal())
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:
-        return _decoded_leniently(body, kind)
+        return _decode_leniently(body, kind)
 
 
 def _where(wrong: msgspec.ValidationError) -> str:
-    """What msgspec found, without the text that was found: it alone of its messages quotes it for enums."""
+    """Return msgspec's message without the value, which it quotes for enums."""
     return re.sub(r"enum value .*(?= - at `)", "enum value", str(wrong), flags=re.DOTALL)
 
 
-def _decoded_leniently(body: SecretBytes, kind: type[T]) -> T:
-    """Python's own reader: it takes a lone surrogate, which JSON allows and msgspec refuses."""
+def _decode_leniently(body: SecretBytes, kind: type[T]) -> T:
+    """Decode with Python's reader, which accepts lone surrogates: JSON allows them, msgspec refuses them."""
     return msgspec.convert(json.loads(body.reveal(), parse_constant=_refuse), kind, dec_hook=secret_from_wire)
 
 
@@ -196,25 +199,25 @@ def _looks_like(body: bytes) -> str:
     return f"{len(body):,} bytes of something else, or cut short"
 
 
-def about(record: T, *, what: object, **asked: str) -> T:
-    """The record, if it is about the ids that were asked for; another may be another person's data.
+def require_same_id(record: T, *, what: object, **asked: str) -> T:
+    """Return the record if it has the ids that were asked for; another may be another person's data.
 
     Raises
     ------
     ProtocolError
-        It is about something else.
+        It has others.
     """
     for name, value in asked.items():
         if not same_id(getattr(record, name), value):
             raise ProtocolError(
-                f"{what}: asked about {name} {value}, answered about another one, which was not kept. Do not "
+                f"{what}: asked for {name} {value}, answered with another one, which was not kept. Do not "
                 "use this service before its operator has looked at it"
             )
     return record
 
 
 def same_id(one: str, other: str) -> bool:
-    """Whether two ids are the same text, or one UUID in two spellings.
+    """Return True for the same text, and for one UUID in two spellings.
 
     >>> same_id("5F0C9B1E-93F3-4B6C-8C0A-0A4C6B8D2E11", "5f0c9b1e-93f3-4b6c-8c0a-0a4c6b8d2e11")
     True

@@ -1,12 +1,8 @@
-"""Repeats of reads: which refusals are asked again, how often, and after what wait.
+"""Retries of reads, and the rate limiter of runs.
 
-How fast a service is asked: how many requests at a time, when the next one may leave, and when to give up.
-
-On a 429 the number of requests in flight is halved, and with every success it grows by a part of one, until
-all workers are busy again. Waiting is as the service asks, else longer each time, with full jitter.
-
-Repeats are paid from a budget, which only success fills again: a service that is down costs some 35 repeats
-in all, not four a row.
+On a 429 the limiter halves the number of requests in flight; every success raises it by a fraction, up to the number
+of workers. It waits as long as the service asks, else longer each time, with full jitter. Retries are paid from a
+budget that only success refills: a service that is down costs some 35 retries in all, not four a row.
 """
 
 from __future__ import annotations
@@ -16,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import count
 from typing import Protocol, TypeVar
 
 from urllib3 import HTTPHeaderDict, HTTPResponse
@@ -27,14 +22,14 @@ MAX_RETRY_AFTER_S = 300
 
 
 class ReadRetry(Retry):
-    """urllib3's policy, but garbage in Retry-After counts as nothing said instead of ending the read."""
+    """urllib3's policy, but ignore a malformed Retry-After instead of raising."""
 
     def is_retry(self, method: str, status_code: int, has_retry_after: bool = False) -> bool:
-        """Whether it is for us: urllib3 would also repeat what asks for it and is not on our list."""
+        """Retry listed statuses only: urllib3 retries others, too, if they send Retry-After."""
         return status_code in self.status_forcelist and super().is_retry(method, status_code, has_retry_after)
 
-    def waited(self, headers: HTTPHeaderDict) -> ReadRetry:
-        """The policy for what is left to try after a refusal, whose wait is over."""
+    def after_waiting(self, headers: HTTPHeaderDict) -> ReadRetry:
+        """Wait as a refusal asks, and return the policy for the attempts that are left."""
         refusal = HTTPResponse(headers=headers)
         left = self.increment("GET", response=refusal)
         left.sleep(refusal)
@@ -46,7 +41,7 @@ class ReadRetry(Retry):
 
 
 def read_retry() -> ReadRetry:
-    """The policy for refusals: at most 5 repeats of a GET, from 0.3 s doubling to 20 s, or as Retry-After says."""
+    """Make the policy for refused reads: at most 5 retries, after 0.3 s doubling to 20 s, or as Retry-After says."""
     return ReadRetry(
         total=5,
         connect=0,
@@ -64,7 +59,7 @@ def read_retry() -> ReadRetry:
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """How long an answer asks to be left alone, from 0 to `MAX_RETRY_AFTER_S`; None where it says nothing.
+    """Return the seconds of a Retry-After header, from 0 to `MAX_RETRY_AFTER_S`; None without a valid one.
 
     >>> [retry_after_s({"Retry-After": text}) for text in ("7", "86400", "soon")]
     [7.0, 300.0, None]
@@ -83,17 +78,17 @@ BUDGET = 500.0
 COST_OF_TROUBLE = 14.0
 COST_OF_THROTTLING = 5.0
 GAIN = 1.0
-"""What the success of a first attempt brings; that of a later one gives back what its repeats took."""
+"""What success at the first attempt adds to the budget; success after retries pays these back."""
 
 TROUBLE_S = 0.2, 5.0
 THROTTLING_S = 1.0, 20.0
-"""The first wait that a service does not ask for itself, and the longest."""
+"""First and longest wait, in seconds, if the service asks for none."""
 
 TOO_MANY = 429
 
 
-class Pace:
-    """The pace of one run; for one thread at a time.
+class RateLimiter:
+    """The rate of one run: requests in flight, waits, and the budget of retries; for one thread at a time.
 
     Parameters
     ----------
@@ -104,10 +99,10 @@ class Pace:
 
     Examples
     --------
-    >>> pace = Pace(8, clock=lambda: 0.0)
-    >>> pace.throttled(wait_s=2)
+    >>> limiter = RateLimiter(8, clock=lambda: 0.0)
+    >>> limiter.throttled(wait_s=2)
     True
-    >>> pace.limit, pace.hold_s
+    >>> limiter.limit, limiter.hold_s
     (4, 2.0)
     """
 
@@ -143,17 +138,17 @@ class Pace:
             self._free_at = self._clock()  # whatever a clock makes of fractions
 
     def throttled(self, wait_s: float | None) -> bool:
-        """Slow down; whether the budget has a repeat left."""
+        """Slow down after a 429; return False once the budget is spent."""
         if not self.hold_s:  # those in flight at the same time say the same thing
             self._limit = max(1.0, self._limit / 2)
         return self._trouble(wait_s, THROTTLING_S, COST_OF_THROTTLING)
 
     def failed(self, wait_s: float | None) -> bool:
-        """Leave the service alone for a moment; whether the budget has a repeat left."""
+        """Wait before the next request; return False once the budget is spent."""
         return self._trouble(wait_s, TROUBLE_S, COST_OF_TROUBLE)
 
     def succeeded(self, n_throttled: int = 0, n_failed: int = 0) -> None:
-        """A request is through, after so many repeats."""
+        """Speed up after a success, which came after so many retries."""
         self._n_failures = 0
         self._limit = min(float(self._workers), self._limit + 1 / self._limit)
         paid = n_throttled * COST_OF_THROTTLING + n_failed * COST_OF_TROUBLE
@@ -171,61 +166,62 @@ class Pace:
         return True
 
 
-class Answered(Protocol):
-    """As much of an answer as pacing looks at."""
+class HasStatus(Protocol):
+    """A response, as far as the rate limiter reads it."""
 
     @property
     def status(self) -> int: ...
 
 
-A = TypeVar("A", bound=Answered)
+R = TypeVar("R", bound=HasStatus)
 
 
-class Gate:
-    """Lets the threads of one run ask one service, as many at a time as its pace allows.
+class SharedRateLimiter:
+    """A rate limiter for the threads of one run.
 
     Parameters
     ----------
-    pace : Pace
-        Which nobody else uses.
+    limiter : RateLimiter
+        Used by nothing else.
     """
 
-    def __init__(self, pace: Pace) -> None:
-        self._pace = pace
+    def __init__(self, limiter: RateLimiter) -> None:
+        self._limiter = limiter
         self._changed = threading.Condition()
         self._n_inside = 0
 
-    def ask(self, send: Callable[[], A], wait_s: Callable[[A], float | None]) -> A:
-        """The answer to a request, which is sent again while it is 429 and the budget lasts.
+    def call(self, send: Callable[[], R], wait_s: Callable[[R], float | None]) -> R:
+        """Call `send` until its response is not a 429 or the budget is spent, and return the response.
 
         Parameters
         ----------
         send : callable
             Sends the request once.
         wait_s : callable
-            How long an answer asks to be left alone; None where it does not say.
+            Response -> seconds that it asks to wait; None if it does not say.
         """
-        for n_throttled in count():
-            with self._inside():
-                answer = send()
+        n_throttled = 0
+        while True:
+            with self._slot():
+                response = send()
             with self._changed:
-                if answer.status != TOO_MANY:
-                    self._pace.succeeded(n_throttled)
-                elif self._pace.throttled(wait_s(answer)):
+                if response.status != TOO_MANY:
+                    self._limiter.succeeded(n_throttled)
+                elif self._limiter.throttled(wait_s(response)):
+                    n_throttled += 1
                     continue
                 self._changed.notify_all()
-                return answer
-        raise AssertionError("counting has an end")
+                return response
 
     @contextmanager
-    def _inside(self) -> Iterator[None]:
+    def _slot(self) -> Iterator[None]:
         with self._changed:
-            while self._n_inside >= self._pace.limit:
+            while self._n_inside >= self._limiter.limit:
                 self._changed.wait()
             self._n_inside += 1
         try:
-            while hold_s := self._pace.hold_s:  # which others may have made longer meanwhile
-                self._pace.sleep(hold_s)
+            while hold_s := self._limiter.hold_s:  # which others may have made longer meanwhile
+                self._limiter.sleep(hold_s)
             yield
         finally:
             with self._changed:

@@ -1,12 +1,10 @@
-"""One HTTP exchange: send, read whole, and turn every failure into an error of the tree.
+"""One HTTP exchange: send a request, read the whole response, raise failures as errors of `memframe.errors`.
 
-Sits under `client` and `oauth`, which differ in what they say and not in how it travels: never a
-redirect followed, never a cookie kept, finite timeouts, reads tried again (the call for a token is one
-of them) and writes never, an answer of a bounded size, and no secret or query text in any message.
+Redirects are not followed, cookies not kept; timeouts are finite and the size of a response is bounded. Reads are
+retried (the call for a token counts as one), writes never. No message holds a secret or query text.
 
-What the connection does is tried again here, and refusals by status in urllib3, which waits as the
-service asks. It could do both, but warns of each broken connection with the whole address, and with it
-the user's id and search text in every notebook.
+Broken connections are retried here and refusals by status in urllib3, which waits as the service asks. urllib3 could
+do both, but it logs each broken connection with the whole URL, which holds the user's id and search text.
 """
 
 from __future__ import annotations
@@ -27,9 +25,9 @@ from requests.structures import CaseInsensitiveDict
 from urllib3 import BaseHTTPResponse
 from urllib3.exceptions import HTTPError
 
-from memframe.client.connections import Sent, Way, checked_bundle, no_answer
-from memframe.client.responses import Answer, error_of
-from memframe.client.retry import TOO_MANY, Gate, ReadRetry, read_retry, retry_after_s
+from memframe.client.connections import ConnectionPool, PendingRequest, check_ca_bundle, to_no_answer_error
+from memframe.client.responses import Response, to_service_error
+from memframe.client.retry import TOO_MANY, ReadRetry, SharedRateLimiter, read_retry, retry_after_s
 from memframe.display import printable
 from memframe.errors import AnswerTooLargeError, ConfigError, MemframeError, ProtocolError
 from memframe.secret import Secret, SecretBytes, hide_frames
@@ -37,15 +35,15 @@ from memframe.secret import Secret, SecretBytes, hide_frames
 JSON_BODY = {"Content-Type": "application/json"}
 FORM_BODY = {"Content-Type": "application/x-www-form-urlencoded"}
 
-MAX_ANSWER_BYTES = 256 * 1024 * 1024
+MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 
 
 READ_ATTEMPTS = 3
-"""How often a read is asked whose answer does not come or breaks off."""
+"""Attempts of a read whose response is missing or cut off."""
 
 
 class Transport:
-    """Exchanges by the rules of this module.
+    """HTTP by the rules of this module.
 
     Parameters
     ----------
@@ -71,65 +69,67 @@ class Transport:
     ) -> None:
         self._secrets: list[Secret] = []
         self._mutex = threading.Lock()
-        trusted = None if ca_bundle is None else checked_bundle("ca_bundle", ca_bundle)
+        trusted = None if ca_bundle is None else check_ca_bundle("ca_bundle", ca_bundle)
         self._headers = {
             "User-Agent": f"memframe/{version('memframe')}",
             "Accept": "application/json",
             "Accept-Encoding": "gzip, deflate",
         }
         self._retry = retry or read_retry()
-        self._paced_retry = self._retry.new(status_forcelist={*self._retry.status_forcelist} - {TOO_MANY})
-        self._gates: list[Gate] = []
-        self._way_of = functools.cache(lambda _process: Way(trust_env=trust_env, ca_bundle=trusted))
+        self._retry_but_429 = self._retry.new(status_forcelist={*self._retry.status_forcelist} - {TOO_MANY})
+        self._limiters: list[SharedRateLimiter] = []
+        self._pool_of = functools.cache(
+            lambda _process: ConnectionPool(trust_env=trust_env, ca_bundle=trusted)
+        )
 
-    def _way(self) -> Way:
-        """One for each process: two that share a connection after a fork would read each other's answers."""
-        return self._way_of(os.getpid())
+    def _pool(self) -> ConnectionPool:
+        """Return the pool of this process: two that share a connection after a fork would mix up responses."""
+        return self._pool_of(os.getpid())
 
     @contextmanager
-    def paced(self, gate: Gate) -> Iterator[None]:
-        """Within the block all reads go through a gate, which also repeats those that are refused with 429.
+    def rate_limited(self, limiter: SharedRateLimiter) -> Iterator[None]:
+        """Send all reads of the block through a rate limiter, which also repeats those refused with 429.
 
-        Of several blocks the one that was begun last counts, in whichever order they end.
+        Of several blocks the one that began last counts, in whichever order they end.
         """
         with self._mutex:
-            self._gates.append(gate)
+            self._limiters.append(limiter)
         try:
             yield
         finally:
             with self._mutex:
-                self._gates.remove(gate)
+                self._limiters.remove(limiter)
 
     @property
-    def _gate(self) -> Gate | None:
-        return next(reversed([*self._gates]), None)
+    def _limiter(self) -> SharedRateLimiter | None:
+        return next(reversed([*self._limiters]), None)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
             "open connections, and the keys beside them, are not pickled: connect() in each process"
         )
 
-    def without_repeats(self) -> Transport:
-        """The same rules for callers that ask again by themselves: a refusal by status is raised at once."""
+    def without_retries(self) -> Transport:
+        """Return a transport on the same connections that does not retry refusals by status."""
         twin = Transport(retry=self._retry.new(total=0))
-        twin._way_of, twin._secrets, twin._mutex = self._way_of, self._secrets, self._mutex
+        twin._pool_of, twin._secrets, twin._mutex = self._pool_of, self._secrets, self._mutex
         return twin
 
     @hide_frames
-    def keep_out(self, *secrets: Secret | None) -> None:
-        """Never repeat these in a message, should the service echo one."""
+    def mask(self, *secrets: Secret | None) -> None:
+        """Mask these in messages from now on, should the service echo one."""
         with self._mutex:
             self._secrets += [secret for secret in secrets if secret and secret not in self._secrets]
 
     @hide_frames
-    def hold(self, *secrets: Secret) -> None:
-        """Keep these out of messages until `forget` was called as often as this."""
+    def mask_until_unmasked(self, *secrets: Secret) -> None:
+        """Mask these in messages until `unmask` was called as often as this."""
         with self._mutex:
             self._secrets += secrets
 
     @hide_frames
-    def forget(self, *secrets: Secret) -> None:
-        """Undo one `hold`: of a million users, only the keys at hand are looked for in messages."""
+    def unmask(self, *secrets: Secret) -> None:
+        """Undo one `mask_until_unmasked`: of a million users, only the keys in use are searched for in messages."""
         with self._mutex:
             for secret in secrets:
                 if secret in self._secrets:
@@ -137,10 +137,88 @@ class Transport:
 
     def close(self) -> None:
         """Close all connections."""
-        self._way().close()
+        self._pool().close()
 
     @hide_frames
-    def exchange(
+    def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        is_read: bool | None = None,
+        pending: PendingRequest | None = None,
+        **parts: Any,
+    ) -> Response:
+        """Send one request and read the whole response, whatever its status.
+
+        Parameters
+        ----------
+        method, url : str
+        is_read : bool, optional
+            Whether the request writes nothing, so that it may be sent again; by default for GET only.
+        pending : PendingRequest, optional
+            What `send_ahead` has sent; it is read as the first attempt, and closed by the caller.
+        **parts
+            ``auth``, ``params``, ``data`` and ``headers``, as in `requests`.
+
+        Raises
+        ------
+        NoAnswerError
+            Not reached, cut off or silent; for a read, after `READ_ATTEMPTS`.
+        ProtocolError
+            The response is larger than `MAX_RESPONSE_BYTES`.
+        ConfigError
+            The request cannot be encoded.
+        """
+        failure: MemframeError
+        is_read = method == "GET" if is_read is None else is_read
+        limiter = self._limiter if method == "GET" else None
+        policy = self._policy(method, is_read)
+        for _ in range(READ_ATTEMPTS if is_read else 1):
+            attempt = functools.partial(self._attempt, method, url, policy, pending, parts)
+            try:
+                return limiter.call(attempt, _retry_after_s) if limiter else attempt()
+            except HTTPError as broken:
+                failure = to_no_answer_error(url, broken, is_read=is_read)
+            except (requests.RequestException, UnicodeError) as unfit:
+                failure = _unencodable(url, unfit)
+                break
+            pending = None
+        raise failure  # outside of except: the cause holds the URL, the token and the body
+
+    @hide_frames
+    def send_ahead(self, url: str, **parts: Any) -> PendingRequest | None:
+        """Send a GET whose response `send` reads later, so that the service prepares it meanwhile.
+
+        No thread waits for it: one that did would compete for the interpreter's lock in the middle of other work.
+        None if it could not be sent, as `send` then tries again and says why; and behind a rate limiter, which
+        counts requests under way.
+        """
+        if self._limiter:
+            return None
+        try:
+            return self._pool().send_ahead(self._prepare("GET", url, **parts))
+        except (HTTPError, requests.RequestException, UnicodeError):
+            return None
+
+    def _attempt(
+        self,
+        method: str,
+        url: str,
+        policy: ReadRetry,
+        pending: PendingRequest | None,
+        parts: Mapping[str, Any],
+    ) -> Response:
+        if pending:
+            with pending.response() as raw:
+                response = _read(raw, _host(url))
+            if not (policy.total and policy.is_retry(method, response.status)):
+                return response
+            policy = policy.after_waiting(response.headers)
+        with self._pool().request(self._prepare(method, url, **parts), retries=policy) as raw:
+            return _read(raw, _host(url))
+
+    def _prepare(
         self,
         method: str,
         url: str,
@@ -149,113 +227,38 @@ class Transport:
         params: Mapping[str, str] | None = None,
         data: SecretBytes | None = None,
         headers: Mapping[str, str] | None = None,
-        repeats: bool | None = None,
-        under_way: Sent | None = None,
-    ) -> Answer:
-        """Send one request and read the whole answer, whatever its status.
-
-        ``repeats`` says whether the request may be sent again, as it writes nothing; None, if it is a GET. What `start`
-        has sent is the first attempt, and still to be closed.
-
-        Raises
-        ------
-        NoAnswerError
-            Not reached, cut off or silent. What may be sent again has been before.
-        ProtocolError
-            The answer is larger than `MAX_ANSWER_BYTES`.
-        ConfigError
-            The request cannot be made of what was given.
-        """
-        failure: MemframeError
-        repeats = method == "GET" if repeats is None else repeats
-        n_attempts = READ_ATTEMPTS if repeats else 1
-        for sent in [under_way, *[None] * (n_attempts - 1)]:
-            try:
-                answer = self._sent(
-                    method, url, repeats, sent, auth=auth, params=params, data=data, headers=headers
-                )
-            except HTTPError as broken:
-                failure = no_answer(url, broken, repeats=repeats)
-            except (requests.RequestException, UnicodeError) as unfit:
-                failure = _not_sent(url, unfit)
-                break
-            else:
-                return answer
-        raise failure  # out here, as what it came from holds the address, the token and the body
-
-    @hide_frames
-    def start(self, url: str, *, auth: AuthBase, params: Mapping[str, str]) -> Sent | None:
-        """Send a GET, whose answer `exchange` reads later; until then the service works and the socket takes it in.
-
-        No thread waits for it. One that did would wake in the middle of other work and fight for the interpreter's
-        lock: loads of many pages took half as long again. None where it could not be sent, which `exchange` then
-        tries again and tells; and behind a gate, which counts what is in flight.
-        """
-        if self._gate:
-            return None
-        try:
-            request = self._prepared("GET", url, auth=auth, params=params, data=None, headers=None)
-            return self._way().start(request)
-        except (HTTPError, requests.RequestException, UnicodeError):
-            return None
-
-    def _sent(self, method: str, url: str, repeats: bool, under_way: Sent | None, **request: Any) -> Answer:
-        send = functools.partial(self._once, method, url, self._policy(method, repeats), under_way, **request)
-        gate = self._gate if method == "GET" else None
-        return gate.ask(send, _asked_wait_s) if gate else send()
-
-    def _once(self, method: str, url: str, policy: ReadRetry, under_way: Sent | None, **parts: Any) -> Answer:
-        whole = functools.partial(_whole, host=_host(url))
-        if under_way:
-            answer = under_way.read(whole)
-            if not (policy.total and policy.is_retry(method, answer.status)):
-                return answer
-            policy = policy.waited(answer.headers)
-        request = self._prepared(method, url, **parts)
-        with self._way().go(request, retries=policy) as response:
-            return whole(response)
-
-    def _prepared(
-        self,
-        method: str,
-        url: str,
-        *,
-        auth: AuthBase | None,
-        params: Mapping[str, str] | None,
-        data: SecretBytes | None,
-        headers: Mapping[str, str] | None,
     ) -> requests.PreparedRequest:
-        """By hand, as all parts are fit already: requests takes as long to look at them as urllib3 to send them."""
+        """Build the request without the checks of `requests`, which take as long as urllib3 takes to send it."""
         request = requests.PreparedRequest()
         request.method, request.body = method, None if data is None else data.reveal()
         request.url = f"{url}?{urlencode(params)}" if params else url
         request.headers = CaseInsensitiveDict({**self._headers, **(headers or {})})
         return auth(request) if auth else request
 
-    def _policy(self, method: str, repeats: bool) -> ReadRetry:
-        """What is asked again by urllib3: a gate has a policy of its own for 429, and so has whoever signs in."""
-        if repeats and method != "GET":
-            return self._paced_retry.new(allowed_methods={method})
-        return self._retry if self._gate is None else self._paced_retry
+    def _policy(self, method: str, is_read: bool) -> ReadRetry:
+        """Return the retry policy of a request; 429 is left to the rate limiter and to the call for a token."""
+        if is_read and method != "GET":
+            return self._retry_but_429.new(allowed_methods={method})
+        return self._retry_but_429 if self._limiter else self._retry
 
-    def checked(self, answer: Answer, what: object, *, call: str | None = None) -> SecretBytes:
-        """The body of a 2xx answer to ``what``; any other status is raised as its error, which names the ``call``."""
-        if 200 <= answer.status < 300:
-            return answer.body
-        raise self.error_of(answer, what, call=call)
+    def require_success(self, response: Response, what: object, *, call: str | None = None) -> SecretBytes:
+        """Return the body of a 2xx response to ``what``; raise the error of any other, which names the ``call``."""
+        if 200 <= response.status < 300:
+            return response.body
+        raise self.to_error(response, what, call=call)
 
-    def error_of(self, answer: Answer, what: object, *, call: str | None = None) -> MemframeError:
-        """The error that an answer outside 2xx to ``what`` stands for."""
-        if 300 <= answer.status < 400:
-            target = self.scrubbed(_target_of(answer))
+    def to_error(self, response: Response, what: object, *, call: str | None = None) -> MemframeError:
+        """Make the error of a response outside 2xx to ``what``."""
+        if 300 <= response.status < 400:
+            target = self.printable(_redirect_host(response))
             return ProtocolError(
-                f"{answer.host} answered {answer.status}, a redirect to {target}. memframe follows none, as a "
+                f"{response.host} answered {response.status}, a redirect to {target}. memframe follows none, as a "
                 "write would be lost and a key could go astray; use the final address as base_url or auth_url"
             )
-        return error_of(answer, what=what, said=self.scrubbed, call=call)
+        return to_service_error(response, what=what, printable=self.printable, call=call)
 
-    def scrubbed(self, text: str) -> str:
-        """Text of the service made fit to print, with our secrets masked."""
+    def printable(self, text: str) -> str:
+        """Make text of the service safe to print, with our secrets masked."""
         with self._mutex:
             secrets = [*self._secrets]
         for secret in secrets:
@@ -263,40 +266,36 @@ class Transport:
         return printable(text)
 
 
-def _asked_wait_s(answer: Answer) -> float | None:
-    return retry_after_s(answer.headers)
+def _retry_after_s(response: Response) -> float | None:
+    return retry_after_s(response.headers)
 
 
-def _whole(response: BaseHTTPResponse, host: str) -> Answer:
-    return Answer(response.status, response.headers, _body_of(response, host), host)
+def _read(response: BaseHTTPResponse, host: str) -> Response:
+    """Read a response to its end, but never much more than `MAX_RESPONSE_BYTES`.
 
-
-def _body_of(answer: BaseHTTPResponse, host: str) -> SecretBytes:
-    """The whole body, never much more than `MAX_ANSWER_BYTES` of it.
-
-    In one piece where its length is declared and not that of something compressed.
+    In one piece if its length is declared and it is not compressed.
     """
-    declared = None if "Content-Encoding" in answer.headers else answer.length_remaining
-    if declared is not None and declared <= MAX_ANSWER_BYTES:
-        return SecretBytes(answer.read())
-    is_known = declared is not None
-    body = SecretBytes(b"" if is_known else answer.read(MAX_ANSWER_BYTES + 1))
-    if is_known or len(body) > MAX_ANSWER_BYTES:
+    declared = None if "Content-Encoding" in response.headers else response.length_remaining
+    if declared is None:
+        body = SecretBytes(response.read(MAX_RESPONSE_BYTES + 1))
+    elif declared <= MAX_RESPONSE_BYTES:
+        body = SecretBytes(response.read())
+    if (len(body) if declared is None else declared) > MAX_RESPONSE_BYTES:
         raise AnswerTooLargeError(
-            f"{host} sends more than {MAX_ANSWER_BYTES >> 20} MiB in one answer; "
+            f"{host} sends more than {MAX_RESPONSE_BYTES >> 20} MiB in one answer; "
             "ask for smaller pages with page_size="
         )
-    return body
+    return Response(response.status, response.headers, body, host)
 
 
-def _target_of(redirect: Answer) -> str:
+def _redirect_host(redirect: Response) -> str:
     try:
         return urlsplit(redirect.headers.get("Location", "")).hostname or "another place on the same host"
     except ValueError:
         return "a malformed address"
 
 
-def _not_sent(url: str, unfit: Exception) -> ConfigError:
+def _unencodable(url: str, unfit: Exception) -> ConfigError:
     return ConfigError(
         f"a request to {_host(url)} could not be made ({type(unfit).__name__}): an address, an id or a text "
         "that was passed cannot travel over HTTP. Check them for broken characters"

@@ -1,4 +1,4 @@
-"""Filters, ids and values of calls, checked before they travel."""
+"""Checks of filters, ids and values before they are sent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def memory_query(
     search: str | None = None,
     min_importance: float | None = None,
 ) -> dict[str, str]:
-    """The filters of a list call as query parameters.
+    """Make the query parameters of a list call.
 
     Raises
     ------
@@ -34,21 +34,21 @@ def memory_query(
     if tags is not None:
         query["tags"] = ",".join(_tag_names(tags))
     if search is not None:
-        query["searchQuery"] = _checked_text("search", search)
+        query["searchQuery"] = _check_text("search", search)
     if min_importance is not None:
-        query["importance"] = str(_checked_share("min_importance", min_importance))
+        query["importance"] = str(_check_share("min_importance", min_importance))
     return query
 
 
 def of_user(user_id: str) -> dict[str, Any]:
-    """The part of a query or body that says whose memories."""
-    return {"user_id": checked_id("user_id", user_id)}
+    """Return the field of a query or body that names the user."""
+    return {"user_id": check_id("user_id", user_id)}
 
 
-def checked_id(name: str, value: object) -> str:
-    """An id that names one thing: in the path of a call an empty one would mean all, and dots another call.
+def check_id(name: str, value: object) -> str:
+    """Refuse an id that would change the path of a call: an empty one would mean all, and dots another endpoint.
 
-    >>> checked_id("memory_id", "..")
+    >>> check_id("memory_id", "..")
     Traceback (most recent call last):
     memframe.errors.ConfigError: memory_id='..' is not the id of anything: pass the id as the service gave it
     """
@@ -56,11 +56,11 @@ def checked_id(name: str, value: object) -> str:
         raise ConfigError(f"{name} is text, not {type(value).__name__}: pass the id as the service gave it")
     if not value.strip() or value in {".", ".."}:
         raise ConfigError(f"{name}={value!r} is not the id of anything: pass the id as the service gave it")
-    return _checked_text(name, value)
+    return _check_text(name, value)
 
 
 def refuse_unsendable(fields: Mapping[str, object]) -> None:
-    """Refuse fields that JSON has no form for, or would change: NaN would become null, which clears a field.
+    """Refuse fields that JSON cannot express, or would change: NaN would become null, which clears a field.
 
     Raises
     ------
@@ -78,10 +78,10 @@ def refuse_unsendable(fields: Mapping[str, object]) -> None:
             raise ConfigError(f"{name} is empty or not Unicode: pass it as the service gave it")
         for text in value if isinstance(value, list | tuple) else [value]:
             if isinstance(text, str):
-                _checked_text(name, text)
+                _check_text(name, text)
 
 
-def _checked_text(name: str, text: object) -> str:
+def _check_text(name: str, text: object) -> str:
     if not isinstance(text, str):
         raise ConfigError(f"{name} is text, not {type(text).__name__}: pass a str")
     if not _is_unicode(text):
@@ -93,7 +93,7 @@ def _is_unicode(text: str) -> bool:
     return text.encode("utf-8", "replace").decode() == text  # of half a surrogate pair it makes "?"
 
 
-def _checked_share(name: str, value: object) -> float:
+def _check_share(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, SupportsFloat) or not 0 <= float(value) <= 1:
         raise ConfigError(
             f"{name}={value!r} is outside 0 to 1, the range of this filter: pass a number in it"
@@ -106,7 +106,7 @@ def _tag_names(tags: Iterable[str]) -> list[str]:
     if not names:
         raise ConfigError("tags is empty, which no memory matches: name at least one tag, or leave tags out")
     for name in names:
-        if not _checked_text("a tag name", name).strip() or "," in name:
+        if not _check_text("a tag name", name).strip() or "," in name:
             raise ConfigError(
                 f"tags={names!r}: {name!r} cannot be filtered by, as names travel separated by commas: leave it "
                 "out, and filter the frame"

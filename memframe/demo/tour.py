@@ -22,7 +22,7 @@ import memframe as mf
 from memframe.archive import load_archive
 from memframe.change import FIELDS, Change, masked
 from memframe.errors import ConfigError, FrameError
-from memframe.keystore import open_vault
+from memframe.keystore import open_local_cipher
 from memframe.plan.wording import counted, undo_note
 from memframe.progress import ProgressOption
 from memframe.runtime import Runtime
@@ -226,7 +226,7 @@ def clean_up(access: mf.Access, audit: mf.Audit, telling: Telling, progress: Pro
     with TemporaryDirectory(prefix="memframe-") as scratch:
         here = Path(scratch)
         access.client.runtime = Runtime(
-            folder=here / "runs", open_vault=partial(open_vault, here, open_keyring=None)
+            folder=here / "runs", open_local_cipher=partial(open_local_cipher, here, open_keyring=None)
         )
         carry_out = partial(mf.apply_plan, access, progress=progress)
         telling.step("It is carried out, and what it did is on record before it does it")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from memframe.envelope.alphabets import is_utf8, utf8_of
 from memframe.envelope.detect import (
     LAYOUTS,
     OWN,
@@ -18,7 +19,7 @@ from memframe.envelope.detect import (
     read_format,
     reason_for,
 )
-from memframe.envelope.layouts import Authenticated, Layout, check_key, is_fit, is_utf8, utf8_of
+from memframe.envelope.layouts import Authenticated, Layout, check_key, is_fit
 from memframe.errors import ConfigError, SealError
 from memframe.secret import Secret
 
@@ -28,7 +29,7 @@ _NOT_TEXT = "opened, but not UTF-8 text: the content of a program that does not 
 
 
 class Opened(NamedTuple):
-    """What `Envelope.open_many` made of a column.
+    """Result of `Envelope.open_many` for a column.
 
     Attributes
     ----------
@@ -46,14 +47,14 @@ class Opened(NamedTuple):
 
 
 class _Hot(NamedTuple):
-    """The layout that opened last, and a text in the spelling to expect."""
+    """Layout that opened the last text, and that text as a model of the spelling."""
 
     layout: Layout
     like: str
 
 
 class Envelope:
-    """Seals and opens the content of one user under one key.
+    """Seal and open the content of one user under one key.
 
     Layouts with a mark (ours, JWE, Fernet, JSON) are known by it. Among the others ``"auto"`` takes
     the first that authenticates and stays with it: content in another one is an error which names
@@ -144,8 +145,8 @@ class Envelope:
     def __repr__(self) -> str:
         return f"<Envelope of user {self._user_id}, key_version {self._key_version}>"
 
-    def rekeyed(self, key: Secret, key_version: int) -> Envelope:
-        """One for the same user that reads the same formats under another key."""
+    def rekey(self, key: Secret, key_version: int) -> Envelope:
+        """Return an envelope for the same user and formats under another key."""
         return Envelope(
             key, user_id=self._user_id, key_version=key_version, content_format=self.content_format
         )
@@ -162,7 +163,7 @@ class Envelope:
         return self._write_layout().name
 
     def seal(self, text: str) -> str:
-        """Text as it is sent to the service.
+        """Seal text for the service.
 
         Raises
         ------
@@ -178,7 +179,7 @@ class Envelope:
         return layout.seal(plain, self._likes.get(layout.name))
 
     def open(self, sealed: str) -> str:
-        """Text as people read it.
+        """Open sealed text.
 
         Raises
         ------
@@ -191,7 +192,7 @@ class Envelope:
         return plain[0].decode()
 
     def open_many(self, texts: Sequence[str | None]) -> Opened:
-        """A column of texts at once; what cannot be opened is an entry in ``errors``, never an exception."""
+        """Open a column of texts; what cannot be opened is an entry in ``errors``, never an exception."""
         opened = self._open_all(texts)
         if None not in opened and all(map(bytes.isascii, opened)):  # type: ignore[arg-type]  # the usual column
             return Opened(opened, {}, 0)
@@ -238,7 +239,7 @@ class Envelope:
         return marked or ([self._locked] if self._locked else self._unmarked)
 
     def _accept(self, layout: Layout, text: str, plain: bytes) -> bool:
-        """Take note of a layout that opened a text; False where another thread locked a different one."""
+        """Record the layout that opened a text; return False if another thread locked a different one."""
         if not plain:  # without a ciphertext two layouts can be the same bytes: nothing is learned
             return True
         with self._mutex:

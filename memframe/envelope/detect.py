@@ -1,7 +1,4 @@
-"""Judging content that no layout opened: is it plain text, and if not, what is wrong with it.
-
-The names of ``content_format`` and what each is made of: the one table of layouts.
-"""
+"""Content formats by name, and why no layout opened a content: plain text, wrong key, layout, damage."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 
+from memframe.envelope.alphabets import utf8_of
 from memframe.envelope.layouts import (
     DERIVATIONS,
     Aead,
@@ -24,7 +22,6 @@ from memframe.envelope.layouts import (
     Layout,
     OpenSsl,
     Own,
-    utf8_of,
 )
 from memframe.errors import ConfigError, SealError
 from memframe.secret import Secret
@@ -45,7 +42,7 @@ _JSON_FIELD = re.compile(r'"(iv|nonce|tag|authTag|auth_tag)"\s*:\s*"[A-Za-z0-9+/
 
 
 def looks_sealed(text: str, *, among_sealed: bool) -> bool:
-    """Whether anything about a text looks sealed, so that it must not pass as plain.
+    """Return True if a text looks sealed, so that it must not pass as plain.
 
     It looks sealed if
 
@@ -85,7 +82,7 @@ def _is_sealed_json(text: str) -> bool:
 
 
 def _is_mixed(text: str) -> bool:
-    """Whether the characters of a text are spread as in base64, or nearly all hexadecimal."""
+    """Return True if the characters of a text are spread as in base64, or nearly all hexadecimal."""
     n_upper, n_lower = (sum(map(test, text)) for test in (str.isupper, str.islower))
     has_digits = any(map(str.isdigit, text))
     is_base64 = n_upper and n_lower and (has_digits or 5 * n_upper > len(text))
@@ -93,7 +90,7 @@ def _is_mixed(text: str) -> bool:
 
 
 def reason_for(text: str, *, readers: Sequence[Layout], known: Iterable[Layout]) -> str:
-    """Why a text could not be opened, in words that name its key, its layout or damage.
+    """Explain why a text could not be opened: wrong key, another layout, or damage.
 
     Parameters
     ----------
@@ -135,7 +132,7 @@ def _unopened(text: str, readers: Sequence[Layout], others: Sequence[Layout]) ->
 
 
 def _order(layout: Layout) -> int:
-    """Marks first, as they leave no doubt; the sort keeps what was tried before what was not."""
+    """Order layouts for a diagnosis: marked ones first, then those that were tried."""
     return 0 if layout.marked else 1
 
 
@@ -160,7 +157,7 @@ PLAIN = "plain"
 
 
 class Seat(NamedTuple):
-    """What a layout is bound to: the key in text, in bytes and in AES-GCM, the user, the key version."""
+    """Key and identity that a layout is bound to: key text, key bytes, AES-GCM, user, key version."""
 
     key_text: str
     key: bytes
@@ -194,7 +191,7 @@ UNDERIVED = {OWN, PLAIN, "openssl-salted"}
 
 
 def bind(name: str, key: Secret, user_id: str, key_version: int) -> Layout:
-    """The layout of that name under a key; ``name@derivation`` takes the key's bytes in another way.
+    """Make the layout of that name under a key; ``name@derivation`` derives the key's bytes in another way.
 
     Raises
     ------
@@ -214,7 +211,7 @@ def bind(name: str, key: Secret, user_id: str, key_version: int) -> Layout:
 
 
 class Codec(Protocol):
-    """A way of your own to seal and open content."""
+    """User-defined sealing and opening of content."""
 
     def seal(self, text: str) -> str: ...
 
@@ -222,7 +219,7 @@ class Codec(Protocol):
 
 
 class CodecLayout(Authenticated):
-    """A `Codec` in the place of a layout; that it notices changes is its author's word.
+    """A `Codec` used as a layout; that it detects changes is its author's promise.
 
     What it raises is named by its type alone, as a message may hold content.
     """
@@ -263,7 +260,7 @@ def _answer(outcome: object) -> str:
 
 
 class Reading(NamedTuple):
-    """What a ``content_format`` asks for."""
+    """Parsed ``content_format``."""
 
     auto: bool
     plain: PlainRule
@@ -271,7 +268,7 @@ class Reading(NamedTuple):
 
 
 def every_layout() -> list[str]:
-    """Each layout under each derivation of the key, the usual one first."""
+    """List each layout under each derivation of the key, the usual one first."""
     return [
         f"{name}@{derivation}" if derivation else name
         for derivation in DERIVATIONS
@@ -281,7 +278,7 @@ def every_layout() -> list[str]:
 
 
 def read_format(content_format: str | Sequence[str] | Codec) -> Reading:
-    """Take a ``content_format`` apart.
+    """Parse a ``content_format``.
 
     >>> read_format(["gcm-iv:tag:ct", "plain"])
     Reading(auto=False, plain='unless sealed', layouts=['gcm-iv:tag:ct'])

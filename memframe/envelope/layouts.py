@@ -1,23 +1,12 @@
-"""What a layout of sealed content is, our own, and the plainest of the others: one joined run of bytes.
+"""Layouts of sealed content: ours, joined bytes, parts between colons or in JSON, compact JWE, Fernet, and two without
+authentication.
 
 A layout is bound to a key when it is made. It never raises for content: what it cannot open is None,
-as a page with one damaged row is the common case and the reason is worked out apart.
+as a page with one damaged row is the common case, and the reason is worked out in `memframe.envelope.detect`.
 
-Layouts that write nonce, ciphertext and tag apart: between colons, or as the fields of a JSON object.
-
-Layouts that follow a standard of their own: compact JWE and Fernet.
-
-Layouts in which a change goes unnoticed: read when the caller names them, never written.
-
-Whoever can write to the store can change single characters of such content without the key. What
-guards against a wrong key is chance alone: the padding must be right and the result UTF-8.
-
-Bytes as text: hexadecimal and base64 in strict spellings, one text for one sequence of bytes; and UTF-8.
-
-Lenient decoders skip foreign characters, ignore the unused bits of a last base64 character and take
-both cases of a hexadecimal digit. Then a changed text still opens, which a seal must not allow.
-
-From the key as the service hands it out, hexadecimal text, to the bytes of a cipher.
+Layouts without authentication (AES-CBC, OpenSSL) are read only by name and never written: anybody who can write to
+the store can change single characters of such content without the key, and a wrong key is noticed by chance alone
+(the padding must be right and the result UTF-8).
 """
 
 from __future__ import annotations
@@ -27,8 +16,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from base64 import urlsafe_b64encode
-from binascii import hexlify, unhexlify
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import product
 from typing import NamedTuple, Protocol
@@ -40,142 +28,21 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CBC
 from cryptography.hazmat.primitives.padding import PKCS7
-from pybase64 import b64decode, b64encode_as_string
 
+from memframe.envelope.alphabets import (
+    BASE64,
+    BASE64URL,
+    BASE64URL_BARE,
+    HEX,
+    HEX_UPPER,
+    Alphabet,
+    decode_base64,
+    decode_base64_all,
+    spelling,
+    spellings,
+)
 from memframe.errors import SealError
 from memframe.secret import Secret
-
-
-class Alphabet(NamedTuple):
-    """One spelling of bytes as text; ``decode`` raises ValueError for any other spelling."""
-
-    name: str
-    encode: Callable[[bytes], str]
-    decode: Callable[[str], bytes]
-
-
-_WHOLE_TWO = frozenset(f"{last}=" for last in "AEIMQUYcgkosw048")
-_WHOLE_THREE = frozenset(f"{last}==" for last in "AQgw")
-"""How padded base64 ends when the bits that no byte needs are zero."""
-
-
-def _check_tail(text: str) -> None:
-    if text[-1:] == "=" and text[-2:] not in _WHOLE_TWO and text[-3:] not in _WHOLE_THREE:
-        raise ValueError("unused bits of the last base64 character are set")
-
-
-def decode_base64_all(texts: Sequence[str]) -> list[bytes]:
-    """What `decode_base64` makes of each text, in one loop without calls of ours."""
-    raws = [b64decode(text, None, True) for text in texts]
-    for tail in {text[-3:] for text in texts if text[-1:] == "="}:
-        _check_tail(tail)
-    return raws
-
-
-def decode_base64(text: str) -> bytes:
-    """Bytes of padded base64 in the standard alphabet.
-
-    >>> decode_base64("aGk=")
-    b'hi'
-    >>> decode_base64("aGl=")
-    Traceback (most recent call last):
-    ValueError: unused bits of the last base64 character are set
-    """
-    raw = b64decode(text, validate=True)
-    _check_tail(text)
-    return raw
-
-
-def _decode_url(text: str) -> bytes:
-    if "+" in text or "/" in text:  # the decoder would take both spellings of the last two digits
-        raise ValueError("a character of the other base64 alphabet")
-    raw = b64decode(text, altchars=b"-_", validate=True)
-    _check_tail(text)
-    return raw
-
-
-def _encode_url(raw: bytes) -> str:
-    return b64encode_as_string(raw, altchars=b"-_")
-
-
-def _decode_bare(text: str) -> bytes:
-    if text.endswith("="):
-        raise ValueError("padding where there is none")
-    return _decode_url(text + "=" * (-len(text) % 4))
-
-
-def _decode_lower(text: str) -> bytes:
-    if text != text.lower():
-        raise ValueError("capitals among small hexadecimal digits")
-    return unhexlify(text)
-
-
-def _decode_upper(text: str) -> bytes:
-    if text != text.upper():
-        raise ValueError("small letters among capital hexadecimal digits")
-    return unhexlify(text)
-
-
-HEX = Alphabet("hex", lambda raw: hexlify(raw).decode(), _decode_lower)
-HEX_UPPER = Alphabet("HEX", lambda raw: hexlify(raw).decode().upper(), _decode_upper)
-BASE64 = Alphabet("base64", b64encode_as_string, decode_base64)
-BASE64URL = Alphabet("base64url", _encode_url, _decode_url)
-BASE64URL_BARE = Alphabet("base64url without padding", lambda raw: _encode_url(raw).rstrip("="), _decode_bare)
-
-ALPHABETS = (HEX, HEX_UPPER, BASE64, BASE64URL, BASE64URL_BARE)
-"""In the order in which a text is tried: no sealed content is base64 and by chance all hexadecimal."""
-
-
-class Spelled(NamedTuple):
-    """Bytes and the alphabet that they were written in."""
-
-    alphabet: Alphabet
-    raw: bytes
-
-
-def spellings(text: str) -> Iterator[Spelled]:
-    """Every reading of a text, the likeliest first; none where it is in no strict alphabet.
-
-    >>> [(alphabet.name, raw) for alphabet, raw in spellings("QUI=")]
-    [('base64', b'AB'), ('base64url', b'AB')]
-    >>> list(spellings("no, thanks"))
-    []
-    """
-    if " " in text:  # prose, told at a glance
-        return
-    for alphabet in ALPHABETS:
-        try:
-            raw = alphabet.decode(text)
-        except ValueError:
-            continue
-        yield Spelled(alphabet, raw)
-
-
-def spelling(text: str) -> Spelled | None:
-    """The likeliest reading of a text that is long enough to leave no doubt."""
-    return next(spellings(text), None)
-
-
-def utf8_of(text: str) -> bytes | None:
-    """UTF-8 of a text, or None where it holds half a surrogate pair."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return None
-
-
-def is_utf8(plain: bytes) -> bool:
-    """Whether bytes are text.
-
-    >>> is_utf8(b"tea"), is_utf8(b"\\xff")
-    (True, False)
-    """
-    try:
-        plain.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
 
 IV_BYTES = 12
 TAG_BYTES = 16
@@ -210,21 +77,21 @@ class Layout(ABC):
 
     @abstractmethod
     def fits(self, text: str, /) -> bool:
-        """Whether the text could be in this layout, judged without the key."""
+        """Return True if the text could be in this layout, judged without the key."""
 
     @abstractmethod
     def open(self, text: str, /) -> bytes | None:
-        """What was sealed, or None where it is not in this layout or did not authenticate."""
+        """Open a text; None if it is not in this layout or does not authenticate."""
 
     def open_all(self, texts: Sequence[str | None], _like: str, /) -> list[bytes | None]:
-        """`open` for many; the second argument is a text that did open.
+        """Open many texts; the second argument is a text that did open.
 
         May leave out rows spelled in another way.
         """
         return [None if text is None else self.open(text) for text in texts]
 
     def objection(self, _text: str, /) -> str | None:
-        """What the layout itself can say about a text that it did not open."""
+        """Explain, as far as this layout can, why it did not open a text."""
         return None
 
 
@@ -233,11 +100,11 @@ class Authenticated(Layout):
 
     @abstractmethod
     def seal(self, plain: bytes, like: str | None, /) -> str:
-        """Seal under a fresh nonce, spelled like another sealed text where one is given."""
+        """Seal under a fresh nonce, spelled like a given sealed text."""
 
 
 def decrypt(cipher: Aead, iv: bytes, sealed: bytes, bound: bytes | None = None) -> bytes | None:
-    """What the cipher vouches for, or None."""
+    """Decrypt and authenticate; None if that fails."""
     try:
         return cipher.decrypt(iv, sealed, bound)
     except InvalidTag:
@@ -245,7 +112,7 @@ def decrypt(cipher: Aead, iv: bytes, sealed: bytes, bound: bytes | None = None) 
 
 
 def associated_data(user_id: str, key_version: int) -> bytes:
-    """What our own layout binds to the content without storing it: the mark, the user, the key version."""
+    """Return what our own layout binds to the content without storing it: mark, user, key version."""
     fields = (b"mf1", user_id.lower().encode(), str(key_version).encode())
     return b"".join(len(field).to_bytes(4, "big") + field for field in fields)
 
@@ -341,7 +208,7 @@ class Joined(Authenticated):
         return decrypt(self._cipher, iv, sealed)
 
     def _form_of(self, text: str) -> tuple[Alphabet, int]:
-        """Alphabet and nonce size of a text that this layout opens."""
+        """Return alphabet and nonce size of a text that this layout opens."""
         read = spelling(text)
         if read is None:
             return BASE64, self._iv_sizes[0]
@@ -371,7 +238,7 @@ class Joined(Authenticated):
         return opened
 
     def _open_column(self, texts: Sequence[str], size: int) -> list[bytes | None]:
-        """All of a column that is as it should be; the first text that is not raises."""
+        """Open a well-formed column; the first text that is malformed raises."""
         unseal = self._cipher.decrypt
         return [unseal(raw[:size], raw[size:], None) for raw in decode_base64_all(texts)]
 
@@ -400,7 +267,7 @@ Alphabets = tuple[Alphabet, Alphabet, Alphabet]
 
 
 class Form(NamedTuple):
-    """What stood in a text, and how it was spelled."""
+    """Parsed text: parts, and how they were spelled."""
 
     plain: bytes
     iv_size: int
@@ -416,11 +283,11 @@ class Parted(Authenticated):
 
     @abstractmethod
     def _split(self, text: str) -> Parts | None:
-        """The three parts, or None where the text is not built like that."""
+        """Split a text into its three parts; None if it has another form."""
 
     @abstractmethod
     def _join(self, parts: Parts, like: str | None, /) -> str:
-        """The text of three parts."""
+        """Join three parts to a text."""
 
     def fits(self, text: str, /) -> bool:
         parts = self._split(text)
@@ -464,7 +331,7 @@ class Parted(Authenticated):
 
 
 def _readings(parts: Parts) -> list[tuple[Alphabets, tuple[bytes, bytes, bytes]]]:
-    """Alphabets and bytes of the parts in every way that gives nonce and tag their sizes.
+    """List alphabets and bytes of the parts for every reading in which nonce and tag have their sizes.
 
     A short part may be base64 and hexadecimal at once, and only the tag can tell. Parts in one alphabet
     come first: most writers use one, and so does what is written after them.
@@ -477,7 +344,7 @@ def _readings(parts: Parts) -> list[tuple[Alphabets, tuple[bytes, bytes, bytes]]
 
 
 def _agree(alphabets: Alphabets) -> bool:
-    """Whether one writer can have used these together: one case of digits, padding everywhere or nowhere.
+    """Return True if one writer can have used these together: one case of digits, padding in all or none.
 
     Otherwise a capital made small, or padding cut off, would open just the same.
     """
@@ -537,7 +404,7 @@ class Json(Parted):
 
 
 def _fields_of(text: str) -> dict[str, str]:
-    """Keys and texts of a JSON object; none where it is something else."""
+    """Read the texts of a JSON object; empty for anything else."""
     if not (text.startswith("{") and text.endswith("}")) or "\r" in text:
         return {}
     try:
@@ -595,7 +462,7 @@ def _header_of(text: str) -> str:
 
 @lru_cache(maxsize=16)  # a writer has one header for all its content
 def _fault_of(encoded: str) -> str | None:
-    """What keeps a compact JWE with this header from being read here."""
+    """Explain why a compact JWE with this header cannot be read."""
     try:
         header = msgspec.json.decode(_decode(encoded), type=dict[str, object])
     except (ValueError, msgspec.DecodeError):
@@ -648,7 +515,7 @@ class CbcColon(Layout):
 
 
 def _cbc_readings(text: str) -> list[tuple[bytes, bytes]]:
-    """Nonce and ciphertext in every alphabet that makes whole blocks of both."""
+    """List nonce and ciphertext for every alphabet in which both are whole blocks."""
     iv_text, colon, data_text = text.partition(":")
     ivs = {raw for _, raw in spellings(iv_text) if colon and len(raw) == _BLOCK_BYTES}
     bodies = {raw for _, raw in spellings(data_text) if raw and len(raw) % _BLOCK_BYTES == 0}
@@ -693,7 +560,7 @@ class OpenSsl(Layout):
         return _decrypt_cbc(AES(derived[:32]), derived[32:], data)
 
     def _derive(self, salt: bytes) -> bytes:
-        """EVP_BytesToKey: each digest takes the one before it, until 32 + 16 bytes are there."""
+        """Derive key and nonce by EVP_BytesToKey: chained digests, until there are 32 + 16 bytes."""
         digests = [b""]
         for _ in range(3):
             material = digests[-1] + self._passphrase + salt
@@ -740,7 +607,7 @@ def check_key(key: Secret) -> None:
 
 
 def is_fit(key: Secret) -> bool:
-    """Whether `check_key` has nothing against it."""
+    """Return True for a key that `check_key` accepts."""
     return _fault(key.reveal()) is None
 
 

@@ -30,7 +30,7 @@ class _Turn(NamedTuple):
 
 
 class Rekeying:
-    """Carries one user's sealed content from a version of the key to the next.
+    """Reseal one user's content from one key version to the next.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Rekeying:
         ]
 
     def reseal(self, sealed: str) -> str | None:
-        """The same content under the new key; None where the old one does not open it."""
+        """Seal content under the new key; None if the old one does not open it."""
         for opener, sealer in self._pairs:
             plain = opener.open(sealed)
             if plain is not None:

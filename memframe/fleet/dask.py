@@ -35,7 +35,7 @@ from distributed import Client as DaskClient
 from distributed import Future, get_worker
 
 from memframe.client import Client, connect
-from memframe.client.retry import Gate, Pace
+from memframe.client.retry import RateLimiter, SharedRateLimiter
 from memframe.errors import ConfigError, MemframeError, NoAnswerError
 from memframe.fleet.work import Haul, Member, Work, carry_out, packed, unpacked
 
@@ -218,7 +218,7 @@ def _pack_of(member: Member, base_url: str, work: Work, address: bytes | None) -
 def _client_of_worker(base_url: str) -> Client:
     """One for all tasks of a worker, with the key of its environment, and slowing down for itself."""
     client = connect(base_url)
-    _FOR_GOOD.enter_context(client.paced(Gate(Pace(MAX_IN_FLIGHT))))
+    _FOR_GOOD.enter_context(client.rate_limited(SharedRateLimiter(RateLimiter(MAX_IN_FLIGHT))))
     return client
 
 

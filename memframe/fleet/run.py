@@ -35,14 +35,13 @@ import pandas as pd
 import pyarrow.parquet as pq
 from msgspec.structs import replace
 
-from memframe.archive.places import naming
+from memframe.archive.places import raise_write_errors
 from memframe.archive.sealing import Reader
 from memframe.audit.findings import findings_frame
 from memframe.client import Client
-from memframe.client.pagination import is_count
-from memframe.client.retry import Gate, Pace
+from memframe.client.retry import RateLimiter, SharedRateLimiter
 from memframe.errors import ConfigError, FrameError, check_kind
-from memframe.files import expand_path, filling_privately, writing_privately
+from memframe.files import atomic_file, atomic_folder, expand_path
 from memframe.fleet.work import (
     DTYPES,
     FINDINGS,
@@ -60,6 +59,7 @@ from memframe.fleet.work import (
     outcomes_frame,
     revoked,
 )
+from memframe.listing import is_count
 from memframe.progress import Progress, ProgressOption
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 def in_threads(client: Client, members: Iterable[Member], work: Work, *, workers: int) -> Iterator[Haul]:
     """Hauls as they come in, in any order. What is under way when the caller leaves is finished, no more begun."""
-    with client.paced(Gate(Pace(workers))), _pool(workers) as pool:
+    with client.rate_limited(SharedRateLimiter(RateLimiter(workers))), _pool(workers) as pool:
         rest = iter(members)
         under_way: set[Future[Haul]] = set()
         while True:
@@ -94,7 +94,7 @@ _OUTCOMES = "outcomes.parquet"
 _PREFIX = "user_id="
 
 _MAX_NAME = 230
-"""Of 255 bytes in a file's name: there are the prefix, and 17 of `filling_privately`."""
+"""Of 255 bytes in a file's name: there are the prefix, and 17 of `atomic_folder`."""
 
 
 class FleetFolder:
@@ -197,14 +197,14 @@ class FleetFolder:
             files = _files_of(kind, haul.files)
             if files and user_id is not None:
                 (self.path / kind).mkdir(mode=0o700, exist_ok=True)
-                with filling_privately(self._place(kind, user_id)) as fresh:
+                with atomic_folder(self._place(kind, user_id)) as fresh:
                     for name, data in files.items():
-                        with writing_privately(fresh / name) as file:
+                        with atomic_file(fresh / name) as file:
                             file.write(data)
 
     def keep_outcomes(self, outcomes: pd.DataFrame) -> None:
         """Replace the table of outcomes."""
-        with writing_privately(self.path / _OUTCOMES) as file:
+        with atomic_file(self.path / _OUTCOMES) as file:
             outcomes.to_parquet(file, index=False)
 
     def _haul_of(self, member: Member, row: Any) -> Haul:
@@ -266,7 +266,7 @@ def filled(client: Client, path: str | PathLike[str], work: Work, **how: Unpack[
     """A folder in which everything that was missing of the work is there, or why it is not."""
     check_kind("client", client, Client)
     folder = FleetFolder(expand_path(path))
-    with naming(folder.path):
+    with raise_write_errors(folder.path):
         folder.prepare(work)
         approved, gone = approved_and_revoked(client.access_requests())
         there = folder.done(approved, work.kinds)

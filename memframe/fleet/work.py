@@ -203,7 +203,7 @@ def attempted(client: Client, member: Member, do: Callable[[Access], Haul]) -> H
         try:
             return do(access)
         finally:
-            client.forget(access.credentials)
+            client.unmask(access.credentials)
     except AccessError as refused:
         return Haul(member, _state_of(client, member), error=str(refused))
     except MemframeError as error:

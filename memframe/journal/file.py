@@ -19,7 +19,7 @@ from typing import Any, Self, TypeVar
 import msgspec
 
 from memframe.change import Change
-from memframe.client.responses import decoded
+from memframe.client.responses import decode
 from memframe.errors import JournalError, ProtocolError
 from memframe.journal.disk import (
     TABLES,
@@ -34,7 +34,7 @@ from memframe.journal.disk import (
     told,
 )
 from memframe.journal.records import Draft, Header, Operation, Standing, State
-from memframe.keystore import Vault
+from memframe.keystore import LocalCipher
 from memframe.secret import SecretBytes
 from memframe.wire import MemoryBlob
 
@@ -55,7 +55,7 @@ class Journal:
     """
 
     def __init__(
-        self, path: Path, header: Header, vault: Vault, database: sqlite3.Connection, text: bytes | None
+        self, path: Path, header: Header, vault: LocalCipher, database: sqlite3.Connection, text: bytes | None
     ) -> None:
         self.path, self.header = path, header
         self._vault, self._database, self._process = vault, database, os.getpid()
@@ -70,7 +70,7 @@ class Journal:
         path: Path,
         header: Header,
         drafts: Iterable[Draft],
-        vault: Vault,
+        vault: LocalCipher,
         *,
         ids_before: Iterable[str] = (),
         connect: Connect = sqlite3.connect,
@@ -98,7 +98,7 @@ class Journal:
 
     @classmethod
     def open(
-        cls, path: Path, vault: Vault, *, writes: bool = False, connect: Connect = sqlite3.connect
+        cls, path: Path, vault: LocalCipher, *, writes: bool = False, connect: Connect = sqlite3.connect
     ) -> Self:
         """A journal that is there; with a vault that has no keys only what is not sealed can be read.
 
@@ -265,7 +265,7 @@ class Journal:
 
     def _unsealed(self, sealed: bytes, kind: type[T], what: str, n: int | None = None) -> T:
         try:
-            return decoded(self._opened(sealed, what, n), kind, what=what)
+            return decode(self._opened(sealed, what, n), kind, what=what)
         except ProtocolError:
             fault = f"its {what} is of another form"
         raise damaged(self.path, fault)

@@ -27,12 +27,12 @@ import pandas as pd
 
 from memframe.client.responses import same_id
 from memframe.errors import ConfigError, JournalError
-from memframe.files import holding, private_folder, writing_privately
+from memframe.files import atomic_file, private_folder, process_lock
 from memframe.frames import TIME_DTYPE
 from memframe.journal.disk import remove
 from memframe.journal.file import Journal
 from memframe.journal.records import SETTLED, STATUSES, Header
-from memframe.keystore import Vault, state_folder
+from memframe.keystore import LocalCipher, state_folder
 
 ENDING = ".journal"
 KEPT_DAYS = 30
@@ -116,7 +116,7 @@ class Shelf:
     def writing_to(self, user_id: str) -> AbstractContextManager[None]:
         """The right to write one user's memories, which one process of this machine has at a time."""
         digest = hashlib.sha256(user_id.encode()).hexdigest()
-        return holding(
+        return process_lock(
             self.folder / f"{digest[:16]}.lock", what=f"the right to write the memories of user {user_id}"
         )
 
@@ -204,7 +204,7 @@ class Shelf:
 
     def _write(self, file: Path, told: dict[str, Any]) -> None:
         try:
-            with writing_privately(file) as note:
+            with atomic_file(file) as note:
                 note.write(json.dumps(told).encode())
         except OSError as fault:
             raise JournalError(
@@ -393,7 +393,7 @@ def _entries(shelf: Shelf) -> list[dict[str, Any]]:
 def _entry(path: Path, note: Note | None) -> dict[str, Any] | None:
     """Return one row of `list_runs`; None, where neither journal nor note is there. Nothing sealed is opened for it."""
     try:
-        with Journal.open(path, Vault(())) as journal:
+        with Journal.open(path, LocalCipher(())) as journal:
             counts, header = journal.counts(), journal.header
     except JournalError as fault:
         return _closed_entry(path, note, is_running=fault.errno == errno.EBUSY)

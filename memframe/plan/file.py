@@ -13,8 +13,8 @@ from typing import TypeVar
 import msgspec
 
 from memframe.errors import PlanError
-from memframe.files import writing_privately
-from memframe.keystore import Vault
+from memframe.files import atomic_file
+from memframe.keystore import LocalCipher
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ MARK = BEGINNING + b"1\n"
 BOUND_TO = "the saved plan"
 
 
-def save_sealed(path: str | PathLike[str], plan: msgspec.Struct, vault: Vault) -> None:
+def save_sealed(path: str | PathLike[str], plan: msgspec.Struct, vault: LocalCipher) -> None:
     """Write a plan to a file of mode 0600; it replaces another plan, and nothing else.
 
     Raises
@@ -36,13 +36,13 @@ def save_sealed(path: str | PathLike[str], plan: msgspec.Struct, vault: Vault) -
         if target.exists() and not _is_plan(target):
             raise PlanError(f"{target} is not replaced, as it is no plan: choose another path")
         sealed = vault.seal(msgspec.json.encode(plan), bound_to=BOUND_TO)
-        with writing_privately(target) as file:
+        with atomic_file(target) as file:
             file.write(MARK + sealed)
     except OSError as fault:
         raise PlanError(f"the plan cannot be written to {target}: {fault.strerror}") from None
 
 
-def load_sealed(path: str | PathLike[str], kind: type[T], vault: Vault) -> T:
+def load_sealed(path: str | PathLike[str], kind: type[T], vault: LocalCipher) -> T:
     """Read back what was saved.
 
     Raises

@@ -19,7 +19,7 @@ from memframe.access import Access
 from memframe.change import FIELDS, WRITES, Action, Change, masked
 from memframe.current import Stored
 from memframe.errors import PlanError
-from memframe.keystore import open_vault
+from memframe.keystore import open_local_cipher
 from memframe.plan.file import load_sealed, save_sealed
 from memframe.plan.staleness import refuse_stale
 from memframe.plan.table import html_of
@@ -211,7 +211,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         PlanError
             The file cannot be written, or is something else.
         """
-        save_sealed(path, self, open_vault())
+        save_sealed(path, self, open_local_cipher())
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Plan:
@@ -224,7 +224,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         JournalError
             It was changed, or saved by another user or on another machine.
         """
-        return load_sealed(path, Plan, open_vault())
+        return load_sealed(path, Plan, open_local_cipher())
 
     def refuse_stale(self, current: Mapping[str, Stored]) -> None:
         """Refuse to go on if what the plan was made from has moved.

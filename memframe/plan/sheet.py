@@ -17,7 +17,7 @@ from rapidfuzz.distance import OSA
 from memframe.access import Access
 from memframe.change import FIELDS, Label
 from memframe.client.responses import same_id
-from memframe.client.validation import checked_id
+from memframe.client.validation import check_id
 from memframe.errors import ConfigError, PlanError, check_kind
 from memframe.frames import MEMORY_KINDS
 from memframe.plan.cells import LIST_TYPES, Cell, cells_of, read_cell
@@ -113,7 +113,7 @@ def _fault_of_id(memory_id: object) -> str | None:
     if isinstance(memory_id, str) and _USUAL_ID.fullmatch(memory_id):
         return None
     try:
-        checked_id("id", memory_id)
+        check_id("id", memory_id)
     except ConfigError as refused:
         return f"{refused}; or leave it missing for a new memory"
     return "id holds the character NUL" if "\0" in str(memory_id) else None

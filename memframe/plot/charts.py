@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from memframe.display import number_of
 from memframe.errors import FrameError, check_kind
-from memframe.frames import name_cells, numbers, ranked, texts, times
+from memframe.frames import name_cells, numbers, rank_values, texts, times
 from memframe.plot.axes import (
     BLUE,
     FIRST,
@@ -216,7 +216,7 @@ def sources(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     >>> ax.get_title(loc="left")
     'Memories per source, n = 3'
     """
-    ranking = ranked(texts(memories, "source").fillna(_NO_SOURCE))
+    ranking = rank_values(texts(memories, "source").fillna(_NO_SOURCE))
     if not ranking.names:
         return blank(ax, "Sources", nothing(memories, ""))
     ax = prepare(ax, f"Memories per source, n = {len(memories):,}")
@@ -233,7 +233,7 @@ def _by_count(counts: Counter[str]) -> list[tuple[str, int]]:
 
 def _series_of(source: pd.Series[str]) -> tuple[list[str], NDArray[np.int64]]:
     """Names of the series, largest first and what is too much for the palette together; each row's series."""
-    ranking = ranked(source.fillna(_NO_SOURCE))
+    ranking = rank_values(source.fillna(_NO_SOURCE))
     n_names = len(ranking.names)
     n_shown = n_names if n_names <= len(SERIES) else len(SERIES) - 1
     rest = [f"{n_names - n_shown} others"] if n_shown < n_names else []
@@ -494,7 +494,7 @@ def _name_high(ax: Axes, source: pd.Series[str]) -> None:
     if source.empty:
         return
     ax.axvline(1, color=GREY, linewidth=1, linestyle="--")
-    names = [label(name, 14) for name in ranked(source.fillna("no source")).names]
+    names = [label(name, 14) for name in rank_values(source.fillna("no source")).names]
     words = f" {len(source):,} above 1: {', '.join(names[:2])}{', …' if len(names) > 2 else ''}"
     ax.text(1, 1.12, words, va="center", in_layout=False, fontsize=SMALL, color=VERMILION, **plain_text())
     ax.set_ylim(top=1.2)

@@ -39,7 +39,7 @@ class SampleTag(Struct, frozen=True, kw_only=True):
 
 
 def load_sample() -> list[SampleMemory]:
-    """The memories, oldest first.
+    """Return the memories, oldest first.
 
     >>> memories = load_sample()
     >>> len(memories), memories[0].title, memories[0].tags
@@ -49,7 +49,7 @@ def load_sample() -> list[SampleMemory]:
 
 
 def load_sample_tags() -> list[SampleTag]:
-    """The tags, in the order in which they came into use.
+    """Return the tags, in the order of first use.
 
     >>> [tag.name for tag in load_sample_tags() if not tag.is_enabled]
     ['stamps']

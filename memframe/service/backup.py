@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 from memframe.errors import ConfigError
-from memframe.files import filling_privately
+from memframe.files import atomic_folder
 from memframe.service.deployment import DATABASE_FILE, Deployment
 from memframe.service.keys import KEY_FILE
 
@@ -43,7 +43,7 @@ def back_up(deployment: Deployment, folder: Path, *, with_key: bool = True) -> l
     if folder.exists():
         raise ConfigError(f"{folder} is there already; name a new folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with filling_privately(folder) as filling:
+    with atomic_folder(folder) as filling:
         _copy_database(source, filling / DATABASE_FILE)
         if with_key:
             deployment.master_key.save(filling / KEY_FILE)

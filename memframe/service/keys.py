@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from memframe.errors import ConfigError
-from memframe.files import writing_privately
+from memframe.files import atomic_file
 from memframe.secret import Secret
 
 KEY_FILE = "master.key"
@@ -105,7 +105,7 @@ class MasterKey:
         _next_to(path).unlink(missing_ok=True)
 
     def _write(self, path: Path, *, may_replace: bool) -> None:
-        with writing_privately(path, may_replace=may_replace) as file:
+        with atomic_file(path, may_replace=may_replace) as file:
             file.write(self._text.reveal().encode() + b"\n")
 
     def derive(self, *purpose: str, n_bytes: int = _KEY_BYTES) -> bytes:

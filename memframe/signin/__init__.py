@@ -32,7 +32,7 @@ from memframe.client import Client, connect_and_sign_in
 from memframe.oauth import OAuthFlow
 from memframe.progress import ProgressOption
 from memframe.runtime import Runtime
-from memframe.secret import Secret, closed
+from memframe.secret import Secret, as_secret_if_text
 from memframe.signin import state
 from memframe.signin.state import DUE, Stand, State, Step, Trouble, Turns
 from memframe.wire import AccessRequest, OAuthTokens
@@ -163,7 +163,7 @@ class SignIn:
         base_url, auth_url : str, optional
             As in `connect`; a client has its own.
         """
-        key = closed(key)
+        key = as_secret_if_text(key)
 
         def signed_in(_: Stand) -> Stand:
             if isinstance(key, Client):
@@ -205,7 +205,7 @@ class SignIn:
 
         The parameters are those of `OAuthFlow`, which is made once and kept; giving any makes another.
         """
-        client_secret = closed(client_secret)
+        client_secret = as_secret_if_text(client_secret)
 
         def authorizing(stand: Stand) -> Stand:
             flow = state.flow_of(
@@ -229,7 +229,7 @@ class SignIn:
         Meanwhile ``stand.address`` is what the user opens. See `OAuthFlow.run_local`; the other parameters are
         those of `authorize`.
         """
-        client_secret = closed(client_secret)
+        client_secret = as_secret_if_text(client_secret)
 
         def received(stand: Stand) -> Stand:
             flow = state.flow_of(
@@ -249,7 +249,7 @@ class SignIn:
 
     def finish(self, code_or_redirected_url: str | Secret) -> None:
         """Take the address that the user was sent back to, and exchange its code."""
-        code_or_redirected_url = closed(code_or_redirected_url)
+        code_or_redirected_url = as_secret_if_text(code_or_redirected_url)
         self._turns.take("finish", lambda stand: state.exchanged(stand, code_or_redirected_url))
 
     def ask(self, reason: str) -> None:

@@ -393,7 +393,7 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 def signed_in(stand: Stand, client: Client) -> Stand:
     """The key is good: it gave a token."""
-    return Stand(state="signed_in", flow=stand.flow, client=client, lookout=client.without_repeats())
+    return Stand(state="signed_in", flow=stand.flow, client=client, lookout=client.without_retries())
 
 
 def back(stand: Stand) -> Stand:

@@ -104,7 +104,7 @@ def live(place, plan, journal):
 def is_journal(journal):
     """Whether an earlier life came so far as to write all of its journal; before that, nothing was sent."""
     try:
-        mf.journal.Journal.open(journal, mf.keystore.open_vault()).close()
+        mf.journal.Journal.open(journal, mf.keystore.open_local_cipher()).close()
     except mf.JournalError:
         return False
     return True

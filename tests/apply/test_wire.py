@@ -234,7 +234,7 @@ def test_ctrl_c_waits_for_what_is_in_flight_and_the_run_can_be_resumed(access, u
     assert process.returncode != 0
     assert "KeyboardInterrupt" in errors
     assert f"resume_run(access, '{journal}')" in errors
-    with mf.journal.Journal.open(journal, mf.keystore.open_vault()) as record:
+    with mf.journal.Journal.open(journal, mf.keystore.open_local_cipher()) as record:
         counts = record.counts()
     assert counts.keys() == {"done", "planned"}
     assert counts["done"] >= 11

@@ -4,9 +4,8 @@
 of the detectors, the others before a round in which nothing was changed for them. Each was measured once at first
 sight, and the detectors learned from it afterwards: what they give now is a guard, not a promise.
 
-A heading ``## junk task`` opens a list, one text a line. What is to be found is marked: ``⟦value⟧`` in a list of
-secrets, ``⟦kind|value⟧`` in one of personal data. ``*8`` at the end of a line stands for that many memories of the same
-text.
+A heading ``## told`` opens a list, one text a line. What is to be found is marked: ``⟦value⟧`` in a list of secrets,
+``⟦kind|value⟧`` in one of personal data.
 """
 
 import re
@@ -16,7 +15,6 @@ from typing import NamedTuple
 FOLDER = Path(__file__).with_name("batches")
 NAMES = ("one", "two", "three", "four", "five")
 MARK = re.compile(r"⟦(?:(\w+)\|)?([^⟦⟧]+)⟧")
-TIMES = re.compile(r"\*(\d+)$")
 
 
 class Text(NamedTuple):
@@ -27,22 +25,16 @@ class Text(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Its lists: told secrets and near-misses, junk by class and good memories, personal data and near-misses."""
+    """Its lists: told secrets and near-misses, personal data and near-misses."""
 
     told: list
     clean: list
-    junk: dict
-    good: list
     personal: list
     nothing: list
 
     def secrets(self):
         """(text, whether it holds a secret)."""
         return labelled((text.text for text in self.told), self.clean)
-
-    def store(self):
-        """(text, whether it is junk), as one store."""
-        return labelled((text for texts in self.junk.values() for text in texts), self.good)
 
 
 def labelled(positive, negative):
@@ -54,8 +46,6 @@ def read_batch(name):
     return Batch(
         told=[marked(line) for line in lists["told"]],
         clean=lists["clean"],
-        junk={name.removeprefix("junk "): repeated(lines) for name, lines in lists.items() if "junk" in name},
-        good=lists["good"],
         personal=[marked(line) for line in lists["personal"]],
         nothing=[Text(line, ()) for line in lists["nothing"]],
     )
@@ -78,8 +68,3 @@ def marked(line):
         spans.append((mark[1] or "", len(text), len(text) + len(mark[2])))
         text, end = text + mark[2], mark.end()
     return Text(text + line[end:], tuple(spans))
-
-
-def repeated(lines):
-    times = [(TIMES.sub("", line), TIMES.search(line)) for line in lines]
-    return [text for text, mark in times for _ in range(int(mark[1]) if mark else 1)]

@@ -27,7 +27,7 @@ from memframe.audit import (
     find_tags,
 )
 from memframe.audit.findings import DTYPES
-from memframe.audit.spans import Span
+from memframe.audit.text import Span
 from memframe.cli import main
 from memframe.errors import ConfigError, FrameError
 from memframe.frames import MEMORY_KINDS, TAG_KINDS, FrameBuilder
@@ -137,6 +137,52 @@ def test_what_is_no_frame_of_memories_is_refused(frame):
 def test_checks_that_are_none_are_refused(checks):
     with pytest.raises(ConfigError):
         mf.audit_memories(rows("Likes tea"), checks=checks)
+
+
+def shouting(memories):
+    found = memories[memories["content"].str.isupper()]
+    return pd.DataFrame({"id": found["id"], "evidence": found["content"]})
+
+
+def test_a_check_of_ones_own_has_its_place_in_every_output(tmp_path):
+    memories = rows("LIKES TEA", "likes milk", "THE PIN OF THE CARD IS 4711")
+    audit = mf.audit_memories(memories, checks=["secret", shouting])
+    found = audit.findings[audit.findings["check"] == "shouting"]
+    assert found[["id", "kind", "severity", "action"]].values.tolist() == [
+        ["m0", "shouting", "low", "review"],
+        ["m2", "shouting", "low", "review"],
+    ]
+    assert audit.rows("shouting")["id"].tolist() == ["m0", "m2"]
+    assert audit.summary["check"].tolist() == ["secret", "shouting"]
+    assert not found["evidence"].str.contains("4711").any()
+    audit.to_html(tmp_path / "audit.html")
+    audit.to_json(tmp_path / "audit.json")
+    assert "Shouting" in (tmp_path / "audit.html").read_text("utf-8")
+    assert audit.compare(tmp_path / "audit.json").new.empty
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (None, "a frame with a column 'id'"),
+        (pd.DataFrame({"kind": ["x"]}), "a frame with a column 'id'"),
+        (pd.DataFrame({"id": ["m9"]}), "an id that no memory has"),
+        (pd.DataFrame({"id": ["m0"], "remark": ["x"]}), "the column 'remark'"),
+        (pd.DataFrame({"id": ["m0"], "severity": ["awful"]}), "severity='awful'"),
+        (pd.DataFrame({"id": ["m0"], "action": ["delete"]}), "action='delete'"),
+    ],
+)
+def test_a_check_of_ones_own_that_returns_no_findings_is_refused(found, message):
+    def own(_):
+        return found
+
+    with pytest.raises(ConfigError, match=f"'own'.*{message}"):
+        mf.audit_memories(rows("Likes tea"), checks=[own])
+
+
+def test_a_function_without_a_name_of_its_own_is_no_check():
+    with pytest.raises(ConfigError, match="needs a name"):
+        mf.audit_memories(rows("Likes tea"), checks=[lambda memories: memories])
 
 
 def test_what_was_not_looked_for_is_said():

@@ -6,7 +6,7 @@ import pytest
 import memframe as mf
 from memframe.audit.candidates import find_candidates, nearest_older
 from memframe.audit.language.words import words_of
-from memframe.audit.texts import text_column
+from memframe.audit.text import text_column
 from tests.pairs.corpus import frame_of
 from tests.pairs.updates import updates
 

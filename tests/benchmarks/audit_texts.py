@@ -98,11 +98,7 @@ def secret_corpora():
 
 def junk_corpora():
     """Stores in which some memories are junk; the last one as users found theirs, nearly nothing but junk."""
-    for name, module in {"made with": junk_corpus, **SENTENCES}.items():
-        yield name, labelled((text for texts in module.JUNK.values() for text in texts), module.GOOD)
-    texts = [text for name, lines in LISTS.items() if name.startswith("junk_") for text in lines]
-    yield "adversarial", labelled(texts, LISTS["good"])
-    yield from ((f"batch {name}", batches.read_batch(name).store()) for name in batches.NAMES)
+    yield from junk_corpus.stores().items()
     yield "a store of 10,134", junk_corpus.overrun_store(seed=1)
 
 

@@ -22,7 +22,7 @@ TELL = """
 tokens = panel.way.tokens
 secrets = {name: getattr(tokens, name).reveal() for name in ("access_token", "refresh_token", "memory_key")}
 secrets["encryption key"] = panel.access.credentials.encryption_key.reveal()
-secrets["token"] = panel.way.client._tokens.bearer().token.reveal()
+secrets["token"] = panel.way.client._tokens.token().token.reveal()
 _ = Path("secrets.json").write_text(json.dumps(secrets))
 """
 """Written to a file by the kernel, as a test knows only the secrets that it has brought itself."""

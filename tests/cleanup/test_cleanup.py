@@ -419,6 +419,31 @@ def test_an_empty_store_needs_nothing(store):
     assert store.plan().counts == {}
 
 
+# -- what a judge has said
+
+
+def test_what_only_a_judge_has_found_is_planned_by_no_decision(store):
+    memories = store.fill("Ada lives in Leeds.", "Ada bought a house by the sea.")
+    found = findings_frame(
+        id=memories.id.tolist(), check=["superseded", "near_duplicate"], kind=["judged_replaced", "judged_same"],
+        related_id=memories.id.tolist()[::-1], severity="low", score=1.0, evidence="-", action="review",
+    )  # fmt: skip
+    audit = dataclasses.replace(store.audit(), findings=found)
+    actions = {"superseded": "delete", "near_duplicate": "merge"}
+    assert len(store.plan(audit, actions=actions, max_share=1)) == 0
+    told = dataclasses.replace(audit, findings=found.assign(kind="uncued"))
+    assert len(store.plan(told, actions=actions, max_share=1)) == 1
+
+
+def test_a_merge_that_a_judge_objected_to_is_none_when_the_audit_is_made_again(store, tmp_path):
+    store.fill(TEA, "Note: ada has drunk green tea every morning since 2019")
+    audit = store.audit()
+    for action, n_changes in (("merge", 1), ("review", 0)):
+        findings = audit.findings.assign(action=audit.findings.action.replace("merge", action))
+        dataclasses.replace(audit, findings=findings).to_json(tmp_path / action)
+        assert store.plan(tmp_path / action).counts.get("delete", 0) == n_changes
+
+
 # -- whose memories, and which state
 
 

@@ -2,6 +2,7 @@
 
 import random
 import re
+import time
 from importlib.resources import files
 
 import pandas as pd
@@ -11,13 +12,11 @@ from hypothesis import strategies as st
 
 from memframe.audit import find_secrets
 from memframe.audit.exact_duplicate import find_exact_duplicates
-from memframe.audit.masks import redacted
 from memframe.audit.near_duplicate import find_near_duplicates
+from memframe.audit.text import redacted
 from memframe.change import FIELDS
-from memframe.cleanup.cutting import Stretch, cut
-from memframe.cleanup.merging import Copy, Merging
-from memframe.cleanup.redaction import redact
-from memframe.cleanup.values import Store, Texts, lost
+from memframe.cleanup.merge import Copy, Merging, Store, Texts, lost
+from memframe.cleanup.redact import Stretch, cut, redact_memories
 from tests.audit import secret_corpus
 from tests.pairs.corpus import corpus
 from tests.rows import memories_of
@@ -64,7 +63,7 @@ def test_no_secret_of_the_corpus_is_found_again():
     memories = memories_of([{"id": f"m{n}", "content": text} for n, text in enumerate(texts)])
     findings = find_secrets(memories)
     values = {row.id: dict.fromkeys(FIELDS) | {"content": row.content} for row in memories.itertuples()}
-    new = redact(findings, values)
+    new = redact_memories(findings, values)
     assert set(new) == set(findings.id)
     after = memories.assign(content=[new[i].values["content"] if i in new else c
                                      for i, c in zip(memories.id, memories.content, strict=True)])  # fmt: skip
@@ -74,7 +73,9 @@ def test_no_secret_of_the_corpus_is_found_again():
 def redacted_text(text, chosen=lambda finding: True):
     findings = find_secrets(memories_of([{"id": "m1", "content": text}]))
     findings = findings[[chosen(finding) for finding in findings.itertuples()]]
-    return redact(findings, {"m1": dict.fromkeys(FIELDS) | {"content": text}})["m1"].values["content"]
+    return redact_memories(findings, {"m1": dict.fromkeys(FIELDS) | {"content": text}})["m1"].values[
+        "content"
+    ]
 
 
 def test_a_secret_that_another_one_had_covered_goes_too():
@@ -239,3 +240,27 @@ def test_half_a_word_at_the_end_of_a_text_that_broke_off_is_no_loss():
     doomed, kept = texts.said("doomed"), texts.said("kept")
     assert lost(doomed, kept, store) == ["peni"]
     assert lost(doomed, kept, store, breaks_off=True) == []
+
+
+HOSTILE = {
+    "other words": lambda n: (" ".join(f"w{i}x" for i in range(n)), " ".join(f"v{i}y" for i in range(n))),
+    "slips": lambda n: tuple(
+        " ".join(f"{'abcdefghij'[i % 10]}{i}{word}" for i in range(n)) for word in ("den", "don")
+    ),
+    "one long word": lambda n: (" ".join(["a"] * n) + " x", "a" * n + "b"),
+    "capitals": lambda n: (" ".join(f"A{'bcdefg'[i % 6]}{'hijkl' * (i % 9)}" for i in range(n)), '"' * n),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_a_merge_would_lose_takes_time_in_proportion_to_the_texts(name):
+    def seconds(n):
+        doomed, kept = HOSTILE[name](n)
+        texts, store = Texts({1: doomed, 2: kept}), Store(pd.DataFrame({"content": [doomed, kept]}))
+        said = texts.said(1), texts.said(2), store.n_times, store.common
+        start = time.process_time()
+        lost(*said[:2], store, breaks_off=True)
+        return time.process_time() - start
+
+    seconds(500)
+    assert min(seconds(16_000) for _ in range(3)) < 4 * 8 * (min(seconds(2_000) for _ in range(3)) + 0.002)

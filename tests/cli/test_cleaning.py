@@ -6,6 +6,8 @@ import pandas as pd
 import pytest
 
 import memframe as mf
+from tests.audit.test_judge import knowing
+from tests.chat_stub import ChatStub, said
 
 TEA = "Ada has drunk green tea every morning since 2019."
 WIFI = "The wifi password is Tr0ub4dor&3x."
@@ -63,7 +65,7 @@ def test_an_audit_is_kept_planned_applied_and_taken_back(call, access, request_o
 
 
 def test_json_of_an_audit_is_as_good_and_fails_as_it_should(call, access, request_of, tmp_path):
-    audited = call("audit", *request_of, "--json", "--workers", "2", "--fail-on", "medium")
+    audited = call("audit", *request_of, "--json", "--fail-on", "medium")
     assert audited.exit_code == 6
     (tmp_path / "audit.json").write_bytes(audited.stdout_bytes)
     assert json.loads(audited.stdout)["n_memories"] == 5
@@ -88,7 +90,7 @@ def test_only_what_is_asked_for(call, request_of, actions, counts):
 
 
 def test_deleting_on_wording_alone_needs_the_share_as_its_confirmation(call, access, request_of):
-    noise = {"content": ["Memory updated successfully.", "Build finished, all tests are green, pushing now."]}
+    noise = {"content": ["Memory updated successfully.", "Cron job nightly-sync completed successfully."]}
     mf.create_memories(access, pd.DataFrame(noise), progress=False)
     call("audit", *request_of, "--out", "audit.json")
     plan = ("plan", "--from-audit", "audit.json", *request_of, "--json")
@@ -175,3 +177,45 @@ def test_what_cannot_be_is_said(call, request_of, tmp_path):
     most = call("plan", "--from-audit", "audit.json", *request_of, "--max-changes", "1")
     assert most.exit_code == 1
     assert "--max-changes 1:" in most.output
+
+
+def test_a_judge_is_asked_and_counts_only_where_it_is_told_to(call, request_of, access, tmp_path):
+    steak = ["Bo eats steak every Friday.", "Bo has never in his life had a steak."]
+    mf.create_memories(access, pd.DataFrame({"content": steak, "source": "chat"}), progress=False)
+    key = tmp_path / "key"
+    key.write_text("sesame-9f8e7d6c5b4a\n")
+    key.chmod(0o600)
+
+    def verdict_of(newer, older):
+        return "contradicts" if older and "Bo eats" in older else knowing(newer, older)
+
+    with ChatStub(otherwise=said(verdict_of)) as stub:
+        judge = "--judge", stub.base_url, "--model", "m", "--judge-key-file", str(key)
+        audit = call(
+            "audit", *request_of, *judge, "--check", "superseded", "--fail-on", "low", "--html", "a.html"
+        )
+        assert audit.exit_code == 0, audit.output
+        assert "it answered 20 of 20 questions right" in audit.output
+        assert "it answered 20 of 20 questions right" in (tmp_path / "a.html").read_text()
+        assert stub.requests[0][1]["Authorization"] == "Bearer sesame-9f8e7d6c5b4a"
+        counted = call(
+            "audit",
+            *request_of,
+            *judge,
+            "--check",
+            "superseded",
+            "--fail-on",
+            "low",
+            "--count-judged",
+            "--json",
+        )
+        assert counted.exit_code == 6, counted.output
+        assert {"contradicts"} <= {one["verdict"] for one in json.loads(counted.stdout)["judged"]}
+    for wrong, words in (
+        (("--judge", "http://127.0.0.1:9/v1"), "--model"),
+        (("--send",), "--judge"),
+        (("--judge", "https://example.com/v1", "--model", "m"), "--send"),
+    ):
+        refused = call("audit", *request_of, *wrong)
+        assert refused.exit_code in (1, 2)
+        assert words in refused.output

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memframe.envelope import LAYOUTS, Envelope
-from memframe.envelope.layouts import BASE64URL_BARE
+from memframe.envelope.alphabets import BASE64URL_BARE
 from memframe.errors import SealError
 from memframe.secret import Secret
 

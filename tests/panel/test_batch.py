@@ -51,7 +51,7 @@ print(len(panel.memories))""",
 secrets = {name: getattr(panel.way.tokens, name).reveal() for name in ("access_token", "refresh_token", "memory_key")}
 secrets["code"] = redirected.partition("code=")[2].partition("&")[0]
 secrets["encryption key"] = panel.access.credentials.encryption_key.reveal()
-secrets["token"] = panel.way.client._tokens.bearer().token.reveal()
+secrets["token"] = panel.way.client._tokens.token().token.reveal()
 _ = Path("secrets.json").write_text(json.dumps(secrets))
 panel.close()""",
 }

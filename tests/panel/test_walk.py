@@ -286,7 +286,7 @@ def test_no_secret_stays_in_a_widget_at_any_moment(bare, user, show):
     seen.until("approved")
     seen.click("Load the memories")
     secrets["encryption key"] = seen.panel.access.credentials.encryption_key.reveal()
-    secrets["token"] = seen.panel.way.client._tokens.bearer().token.reveal()
+    secrets["token"] = seen.panel.way.client._tokens.token().token.reveal()
     moments["loaded"] = everything_kept(seen.panel)
     seen.panel.close()
     moments["closed"] = everything_kept(seen.panel)

@@ -66,7 +66,7 @@ class Writers:
             encryption_key=Secret("0f1e" * 16),
             key_version=self.access.credentials.key_version + 1,
         )
-        envelope = self.access.envelope.rekeyed(keys.encryption_key, keys.key_version)
+        envelope = self.access.envelope.rekey(keys.encryption_key, keys.key_version)
         return mf.Access(self.access.client, self.access.request_id, keys, envelope)
 
     def plan(self, edited, **options):

@@ -14,7 +14,7 @@ import memframe as mf
 from memframe.change import ACTIONS, FIELDS, Change
 from memframe.current import Stored, read_stored
 from memframe.errors import JournalError, PlanError, StalePlanError
-from memframe.keystore import DataKey, Vault
+from memframe.keystore import DataKey, LocalCipher
 from memframe.plan import Plan, differs, plan_of
 from memframe.plan.file import load_sealed, save_sealed
 from memframe.runtime import Runtime
@@ -49,7 +49,7 @@ def plan_with(*records, **fields):
 
 
 def vault_of(key="0f1e" * 16):
-    return Vault((DataKey(Secret(key)),))
+    return LocalCipher((DataKey(Secret(key)),))
 
 
 def stored(**fields):

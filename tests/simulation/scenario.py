@@ -20,7 +20,7 @@ from memframe.apply import Run, apply_plan, resume_run
 from memframe.change import Change
 from memframe.envelope import Envelope
 from memframe.journal import Shelf
-from memframe.keystore import DataKey, Vault
+from memframe.keystore import DataKey, LocalCipher
 from memframe.plan import Plan
 from memframe.runtime import Runtime
 from memframe.secret import Secret
@@ -63,7 +63,7 @@ class Stage:
         self.home = tempfile.TemporaryDirectory(prefix="memframe-simulation-", dir=place)
         self.folder = Path(self.home.name) / "runs"
         self.journal = Path(self.home.name) / "run.journal"
-        self.vault = Vault((DataKey(Secret("5a" * 32)),))
+        self.vault = LocalCipher((DataKey(Secret("5a" * 32)),))
         self.envelopes = {version: envelope_of(version) for version in KEYS}
 
     def clear(self):
@@ -82,7 +82,7 @@ class Stage:
             sleep=world.sleep,
             now=lambda: NOW,
             chance=lambda: 0.5,
-            open_vault=lambda: self.vault,
+            open_local_cipher=lambda: self.vault,
             folder=self.folder,
             connect=partial(sqlite3.connect, factory=Database),
         )

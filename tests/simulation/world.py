@@ -19,7 +19,7 @@ import urllib3
 from urllib3.exceptions import MaxRetryError, NewConnectionError, ProtocolError
 
 from memframe.client import Client
-from memframe.client.connections import Way
+from memframe.client.connections import ConnectionPool
 from memframe.client.transport import Transport, read_retry
 from memframe.secret import Secret
 
@@ -312,7 +312,7 @@ FAULTS = (
 # The client's side
 
 
-class Wire(Way):
+class Wire(ConnectionPool):
     """Carries the requests of a client into the world of the moment."""
 
     world: World
@@ -320,7 +320,7 @@ class Wire(Way):
     def __init__(self):
         super().__init__(trust_env=False, ca_bundle=None)
 
-    def go(self, request, **options):
+    def request(self, request, **options):
         answer = self.world.answer(request)
         if isinstance(answer, Exception):
             raise answer
@@ -350,5 +350,5 @@ def client_of():
     """A client on a wire, and the wire."""
     transport = Transport(retry=read_retry().new(backoff_factor=0, backoff_jitter=0), trust_env=False)
     wire = Wire()
-    transport._way_of = lambda process: wire
+    transport._pool_of = lambda process: wire
     return Client(BASE_URL, Secret("mf_key_of_the_simulation"), transport=transport), wire

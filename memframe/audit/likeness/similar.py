@@ -21,8 +21,8 @@ from memframe.audit.likeness.pairs import Pair, Pairs, compared
 from memframe.audit.likeness.promising import promising_pairs
 from memframe.audit.likeness.reader import Reader
 from memframe.audit.likeness.templates import changed_pairs
-from memframe.audit.texts import text_column, without_long_contents
-from memframe.frames import collector_paused
+from memframe.audit.text import text_column, without_long_contents
+from memframe.frames import gc_paused
 
 _TEXTS_AT_ONCE = 50_000
 
@@ -81,7 +81,7 @@ def similar_pairs(memories: pd.DataFrame) -> SimilarPairs:
     order = np.lexsort((_hashes(column, rows), owners))
     rows, owners = rows[order], owners[order]
     texts = column.take(pa.array(rows))
-    with collector_paused():
+    with gc_paused():
         words = words_of(texts)
         reader = Reader(words, texts)
         pairs = compared(reader, *promising_pairs(words, Candidates(words, owners)))

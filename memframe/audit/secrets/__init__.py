@@ -9,8 +9,7 @@ import pandas as pd
 
 from memframe.audit.rules import prefilter_of
 from memframe.audit.secrets import keys, prose
-from memframe.audit.spans import Pass, Span, Verdict, span_findings, spans_found
-from memframe.audit.texts import Text, texts_with
+from memframe.audit.text import Pass, Span, Text, Verdict, span_findings, spans_found, texts_with
 
 _REDACT = Verdict("high", "redact")
 _VERDICTS = {

@@ -22,7 +22,7 @@ from memframe.audit.secrets.values import (
     is_strong,
     is_token,
 )
-from memframe.audit.spans import Span
+from memframe.audit.text import Span
 
 # ---- issued tokens and private keys
 

@@ -29,7 +29,7 @@ from memframe.audit.secrets.values import (
     is_strong,
     may_be_password,
 )
-from memframe.audit.spans import Span
+from memframe.audit.text import Span
 
 _RULES = load_rules("secret_prose")
 KEYWORDS = {rule.group: rule for rule in _RULES.rules if "read" in rule.options}

@@ -5,21 +5,222 @@ What one memory cannot hold stays in two: a second source, a word of a title, a 
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from msgspec import Struct
+from rapidfuzz.distance import OSA
 
 from memframe.audit.keeper import precedence
+from memframe.audit.language.lexicon import CALENDAR, CLASSES, LIGHT
 from memframe.audit.language.plainness import oddness
+from memframe.audit.language.resemblance import class_of, is_number
+from memframe.audit.language.slips import is_slip
+from memframe.audit.language.words import without_accents, words_of
 from memframe.audit.likeness.clusters import Clusters
+from memframe.audit.text import text_column
 from memframe.change import Value, same_value
-from memframe.cleanup.values import Said, Store, Texts, lost
 from memframe.frames import MEMORY_KINDS
 from memframe.plan.cells import sendable
+
+Key = Hashable
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+_CAPITALISED = re.compile(r"(?<![^\W\d_])[^\W\d_a-z][^\W\d_]*")
+"""Words of letters that do not begin with one of the small ones that are most frequent."""
+_STARTS_SENTENCE = re.compile(r"(?:^|[.!?:;\n\u2026\u2013\u2014-]\s*|[\"'\u201c\u00ab(\[*#>]\s*)$")
+
+_MAX_SLIPS = 30
+"""Words of a text that may be slips, halves, or written apart: with more of them it is another text."""
+
+_MAX_RUN = 8
+"""Words that may be written together as one."""
+
+_NAMES_TOO = frozenset({"will", "ella", "elle", "per", "das", "ai", "dal", "my"})
+"""Words that mostly carry no value, and are names of people besides."""
+
+
+class Said(NamedTuple):
+    """What a text says, or some texts taken together."""
+
+    words: tuple[str, ...]
+    """In their order, without case and accents."""
+    classes: frozenset[str]
+    """Of the words that carry a value."""
+    written: frozenset[str]
+    """Words of letters alone, as they are written but for case and accents."""
+    names: frozenset[str]
+    """Those that are written like names."""
+    first: frozenset[str]
+    """Those with a capital that a sentence begins with, so that they may be names."""
+    signs: frozenset[str]
+    """Pictures and signs of mathematics."""
+    last: frozenset[str]
+    """The last word of each text."""
+
+    @classmethod
+    def of(cls, texts: Iterable[Said]) -> Said:
+        """What some texts say, taken together."""
+        texts = [said for said in texts if said.words or said.signs]
+        if len(texts) == 1:
+            return texts[0]
+        words = tuple(word for said in texts for word in said.words)
+        sets = (frozenset().union(*(said[place] for said in texts)) for place in range(1, len(cls._fields)))
+        return cls(words, *sets)
+
+
+class Store:
+    """How often words stand in all memories, and which ones are written in lower case; looked up when needed."""
+
+    def __init__(self, memories: pd.DataFrame) -> None:
+        self._memories = memories
+
+    @cached_property
+    def n_times(self) -> dict[str, int]:
+        """How often each word stands in the contents."""
+        words = words_of(text_column(self._memories, "content"))
+        counts = np.bincount(words.tokens, minlength=len(words.vocabulary)).tolist()
+        return dict(zip(words.vocabulary, counts, strict=True))
+
+    @cached_property
+    def common(self) -> frozenset[str]:
+        """Words that some memory writes in lower case within a sentence, and that are therefore no names."""
+        words = set(_LETTERS.findall("\n".join(self._memories["content"].dropna())))
+        return frozenset(_plain(word) for word in words if word[0].islower())
+
+
+class Texts:
+    """What texts say, by keys of one's own; each is looked at closely only when it is asked for."""
+
+    def __init__(self, texts: Mapping[Key, str]) -> None:
+        self._texts = texts
+        self._place = {key: place for place, key in enumerate(texts)}
+        self._words = words_of(pa.array(list(texts.values()), pa.large_string()))
+        self._n_heavy = self._words.n_of(self._words.heavy_classes())
+        self._said: dict[Key, Said] = {}
+
+    def n_values(self, key: Key) -> int:
+        """How many words of a text carry a value."""
+        return int(self._n_heavy[self._place[key]])
+
+    def said(self, key: Key) -> Said:
+        """What a text says."""
+        if key not in self._said:
+            self._said[key] = _said(self._texts[key], self._words.of(self._place[key]))
+        return self._said[key]
+
+
+def _said(text: str, words: Sequence[str]) -> Said:
+    names: set[str] = set()
+    first: set[str] = set()
+    known = set(words)  # what wraps a text, such as "User said that", is not known
+    for match in _CAPITALISED.finditer(text):
+        word = _plain(match[0])
+        if match[0][0].isupper() and word in known:
+            is_first = _STARTS_SENTENCE.search(text[max(0, match.start() - 4) : match.start()])
+            (first if is_first else names).add(word)
+    letters = [_plain(word) for word in _LETTERS.findall(text)]
+    return Said(
+        words=tuple(words),
+        classes=frozenset([class_of(word) for word in known - LIGHT]),
+        written=frozenset(known.union(letters)),
+        names=frozenset([name for name in names if len(name) > 1 and name not in CLASSES]),
+        first=frozenset([name for name in first if name not in CLASSES and name not in LIGHT - _NAMES_TOO]),
+        signs=frozenset() if text.isascii() else frozenset(filter(_is_sign, text)),
+        last=frozenset(letters[-1:]),
+    )
+
+
+def _is_sign(character: str) -> bool:
+    return character > "\x7f" and unicodedata.category(character) in {"So", "Sm"}
+
+
+@lru_cache(maxsize=1 << 16)
+def _plain(word: str) -> str:
+    return without_accents(unicodedata.normalize("NFKC", word).lower())
+
+
+def lost(doomed: Said, kept: Said, store: Store, *, breaks_off: bool = False) -> list[str]:
+    """What one memory says that the others would not hold; for no eyes, as it may be a secret.
+
+    Parameters
+    ----------
+    doomed, kept : Said
+    store : Store
+    breaks_off : bool
+        Whether the doomed text is the beginning of one that is kept, so that its last word may be half a word.
+
+    Examples
+    --------
+    >>> texts = Texts({"m1": "Ada likes tea", "m2": "Ada from Leeds has liked tea since 2019."})
+    >>> tea, more = texts.said("m1"), texts.said("m2")
+    >>> store = Store(pd.DataFrame({"content": ["Ada likes tea", "Ada from Leeds likes tea"]}))
+    >>> lost(tea, more, store), lost(more, tea, store)
+    ([], ['leeds', '2019'])
+    """
+    capitals = (doomed.names | doomed.first) - kept.written
+    values = [word for word in doomed.words if word not in LIGHT and class_of(word) not in kept.classes]
+    signs = doomed.signs - kept.signs if kept.signs - doomed.signs else frozenset[str]()
+    if not (capitals or values or signs):
+        return []
+    if len(values) > _MAX_SLIPS:
+        return values  # so many words are no slips, and comparing each with each would take long
+    held = _joined(doomed.words, kept.words) | (_halves(doomed, kept) if breaks_off else set())
+    names = (word for word in capitals - held if word in doomed.names or _may_be_name(word, store))
+    others = dict.fromkeys(kept.words).keys() - doomed.words
+    words = (word for word in values if word not in held and not _is_slip(word, others, store))
+    return list(dict.fromkeys([*sorted(names), *words, *sorted(signs)]))
+
+
+def _may_be_name(word: str, store: Store) -> bool:
+    """Whether a word that begins a sentence may be a name: hardly if it stands in lower case elsewhere."""
+    return word in _NAMES_TOO or word not in store.common
+
+
+def _halves(doomed: Said, kept: Said) -> set[str]:
+    """Last words that break off in the middle of one that is kept."""
+    return {word for word in doomed.last if any(whole.startswith(word) for whole in kept.written)}
+
+
+def _is_slip(word: str, others: Iterable[str], store: Store) -> bool:
+    """Whether a word is one of others with a typing error; a number never is."""
+    if is_number(word) or word in CALENDAR:
+        return False
+    near = (other for other in others if OSA.distance(word, other, score_cutoff=2) <= 2)
+    return any(
+        is_slip(word, store.n_times.get(word, 1), other, store.n_times.get(other, 1)) for other in near
+    )
+
+
+def _joined(doomed: Sequence[str], kept: Sequence[str]) -> set[str]:
+    """Return words that are written as several there, and words of which several are written as one there.
+
+    >>> sorted(_joined(["iban", "de89", "3704", "overnight"], ["iban", "de893704", "over", "night"]))
+    ['3704', 'de89', 'overnight']
+    """
+    own, others = set(doomed) - set(kept), set(kept) - set(doomed)
+    parts = _runs(doomed, others).values()
+    return {*_runs(kept, own), *(part for run in parts for part in run)}
+
+
+def _runs(words: Sequence[str], wholes: Collection[str]) -> dict[str, Sequence[str]]:
+    """Return consecutive words that are one of the wholes once they are written together."""
+    found = {}
+    for start in range(len(words)):
+        whole = words[start]
+        for end in range(start + 1, min(start + _MAX_RUN, len(words))):
+            whole += words[end]
+            if whole in wholes:
+                found[whole] = words[start : end + 1]
+    return found
+
 
 _TEXTS = ("title", "summary", "content")
 _FILLED = ("title", "summary", "source", "importance", "confidence")

@@ -1,52 +1,49 @@
-"""Running the checks: which there are, in which order, and what became of each."""
+"""Run the checks: which there are, in which order, and what becomes of their findings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache, partial
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-from memframe.audit.audited import Audit
 from memframe.audit.candidates import Embed, find_candidates
 from memframe.audit.changed_value import find_changed_values
-from memframe.audit.completed import with_all_columns
+from memframe.audit.evidence import LOOKING, withhold
 from memframe.audit.exact_duplicate import find_exact_duplicates
-from memframe.audit.findings import CHECKS, SEVERITIES, Check, joined, split_figures
+from memframe.audit.fields import find_missing, find_scores, find_sealed, find_tags
+from memframe.audit.findings import CHECKS, DTYPES, SEVERITIES, Check, findings_frame, joined, split_figures
 from memframe.audit.judge import JUDGE_LIMIT, JudgeFunction, apply_judgement, ask_judge, no_judgement
 from memframe.audit.junk import find_junk
-from memframe.audit.likeness.similar import Relations, similar_pairs
-from memframe.audit.missing import find_missing
+from memframe.audit.likeness.similar import similar_pairs
 from memframe.audit.near_duplicate import find_near_duplicates
 from memframe.audit.personal_data import find_personal_data
-from memframe.audit.scores import find_scores
-from memframe.audit.sealed import find_sealed
-from memframe.audit.second_process import CheckFunction, is_worthwhile
+from memframe.audit.result import Audit
 from memframe.audit.secrets import find_secrets
-from memframe.audit.sharing import Related, made, made_by_two
 from memframe.audit.stale import find_stale
 from memframe.audit.superseded import superseded_among
-from memframe.audit.tags import find_tags
-from memframe.audit.texts import MAX_CHARACTERS, TEXT_FIELDS, are_too_long
-from memframe.audit.withholding import LOOKING, withhold
+from memframe.audit.text import MAX_CHARACTERS, TEXT_FIELDS, are_too_long, with_all_columns
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError, check_kind
-from memframe.frames import collector_paused
+from memframe.frames import gc_paused
 
-Workers = Literal["auto", 1, 2]
-"""In how many processes an audit runs."""
+OwnCheck = Callable[[pd.DataFrame], pd.DataFrame]
+"""Memories to rows of which each names a memory by its ``id``."""
+
+CheckFunction = Callable[[pd.DataFrame], pd.DataFrame]
+"""Memories to findings."""
+
+Checks = Iterable[Check | OwnCheck] | Mapping[Check, CheckFunction] | None
 
 
 def audit_memories(
     memories: pd.DataFrame,
     *,
     tags: pd.DataFrame | None = None,
-    checks: Iterable[Check] | Mapping[Check, CheckFunction] | None = None,
+    checks: Checks = None,
     now: datetime | None = None,
-    workers: Workers = "auto",
     judge: JudgeFunction | None = None,
     judge_limit: int = JUDGE_LIMIT,
     embed: Embed | None = None,
@@ -59,16 +56,13 @@ def audit_memories(
         As `memframe.load_memories` or `memframe.load_archive` return them.
     tags : DataFrame, optional
         The user's tags, of `memframe.load_tags`: unknown, disabled and unused ones are found by them.
-    checks : iterable of str, optional
-        Names out of `memframe.audit.CHECKS`; by default all. A mapping of names to functions runs those functions,
-        for checks with options: ``{"personal_data": partial(find_personal_data, names=...)}``.
+    checks : iterable of str or callable, optional
+        Names out of `memframe.audit.CHECKS`; by default all. A function of your own is a check of its name: it gets the
+        memories and returns a frame with ``id`` and any other columns of findings, for review. A mapping of names to
+        functions runs those functions, for checks with options:
+        ``{"personal_data": partial(find_personal_data, names=...)}``.
     now : datetime, optional
         What "past" means for `stale`; by default the present.
-    workers : {"auto", 1, 2}
-        Processes. With two, checks that look at each text by itself run in a second one beside the search for similar
-        pairs, and what is left then is shared; what is found is the same. "auto" takes two from 5,000 memories on,
-        where there are two processors and this is no daemonic process. Functions of your own always run here. Memories
-        travel through a pipe, and are never written to a disk.
     judge : callable, optional
         Is asked what rules cannot know: a function from a list of `memframe.audit.judge.Question` to a list of
         `memframe.audit.judge.Answer`, or a `memframe.ChatJudge`. Texts are masked before. It deletes nothing.
@@ -86,7 +80,7 @@ def audit_memories(
     FrameError
         This is no frame of memories.
     ConfigError
-        There is no such check, or no such number of workers.
+        There is no such check, or one of your own returned no findings.
 
     Examples
     --------
@@ -98,15 +92,9 @@ def audit_memories(
     _check_frame(memories)
     moment = now or datetime.now(UTC)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    own = all_checks(memories, tags=tags, now=moment)
-    functions = _chosen(own, checks)
-    with collector_paused():
-        parts = (
-            made_by_two(functions, own, memories)
-            if _are_two(workers, len(memories))
-            else made(functions, memories)
-        )
-    known = [check for check, find in LOOKING.items() if functions.get(check) is find]
+    functions = _chosen(memories, checks, tags=tags, now=moment)
+    with gc_paused():
+        parts = {check: find(memories) for check, find in functions.items()}
     findings = _without_closed(joined(parts.values()), memories)
     judgement = no_judgement()
     if judge is not None:
@@ -114,8 +102,8 @@ def audit_memories(
         candidates = find_candidates(whole, embed=embed)
         judgement = ask_judge(judge, whole, findings, candidates, limit=judge_limit)
         findings = apply_judgement(findings, judgement)
-    findings = withhold(findings, memories, known=known)
-    findings, counted = split_figures(findings, len(memories))
+    known = [check for check, find in LOOKING.items() if functions.get(check) is find]
+    findings, counted = split_figures(withhold(findings, memories, known=known), len(memories))
     return Audit(
         memories=memories,
         findings=_worst_first(findings),
@@ -130,21 +118,30 @@ def audit_memories(
 
 def all_checks(
     memories: pd.DataFrame, *, tags: pd.DataFrame | None = None, now: datetime | None = None
-) -> dict[Check, CheckFunction]:
-    """Every check with its function; those that relate memories share one search for similar pairs."""
+) -> dict[str, CheckFunction]:
+    """Return every check with its function; those that relate memories share one search for similar pairs.
+
+    What junk proposes to delete is not related to anything: a store may hold thousands of heartbeats.
+    """
     moment = pd.Timestamp(now or datetime.now(UTC))
     whole = with_all_columns(memories)
-    pairs = cache(partial(similar_pairs, whole))
-    superseded = partial(_superseded, now=moment)
+    junk = cache(lambda: find_junk(memories))
+
+    @cache
+    def related() -> pd.DataFrame:
+        deleted = junk()["id"][junk()["action"] == "delete"]
+        return whole[~whole["id"].isin(deleted)] if len(deleted) else whole
+
+    pairs = cache(lambda: similar_pairs(related()))
     return {
         "exact_duplicate": lambda _: find_exact_duplicates(whole),
-        "near_duplicate": lambda _: find_near_duplicates(whole, pairs=pairs()),
-        "changed_value": lambda _: find_changed_values(whole, pairs=pairs()),
-        "superseded": Related(superseded, relations=lambda: pairs().relations),
-        "stale": partial(_stale, now=moment),
+        "near_duplicate": lambda _: find_near_duplicates(related(), pairs=pairs()),
+        "changed_value": lambda _: find_changed_values(related(), pairs=pairs()),
+        "superseded": lambda _: superseded_among(related(), relations=pairs().relations, now=moment),
+        "stale": lambda _: find_stale(whole, now=moment),
         "secret": find_secrets,
         "personal_data": find_personal_data,
-        "junk": find_junk,
+        "junk": lambda _: junk(),
         "missing": find_missing,
         "scores": find_scores,
         "tags": partial(find_tags, tags=tags),
@@ -152,32 +149,54 @@ def all_checks(
     }
 
 
-def _superseded(memories: pd.DataFrame, *, relations: Relations, now: pd.Timestamp) -> pd.DataFrame:
-    return superseded_among(with_all_columns(memories), relations=relations, now=now)
-
-
-def _stale(memories: pd.DataFrame, *, now: pd.Timestamp) -> pd.DataFrame:
-    return find_stale(with_all_columns(memories), now=now)
-
-
-def _are_two(workers: object, n_rows: int) -> bool:
-    if workers not in ("auto", 1, 2):
-        raise ConfigError(f"workers={workers!r}: there is 'auto', 1 and 2")
-    return workers == 2 or (workers == "auto" and is_worthwhile(n_rows))
-
-
 def _chosen(
-    functions: dict[Check, CheckFunction], checks: Iterable[Check] | Mapping[Check, CheckFunction] | None
-) -> dict[Check, CheckFunction]:
+    memories: pd.DataFrame, checks: Checks, *, tags: pd.DataFrame | None, now: datetime
+) -> dict[str, CheckFunction]:
+    """Return the checks to run by name, those of this package first, in their order."""
     if isinstance(checks, str):
         raise ConfigError(f"checks={checks!r} is one text: pass a list of names, [{checks!r}]")
+    functions = all_checks(memories, tags=tags, now=now)
     wanted = list(functions if checks is None else checks)
-    unknown = [check for check in wanted if check not in functions]
+    unknown = [check for check in wanted if not callable(check) and check not in functions]
     if unknown:
-        raise ConfigError(f"checks={unknown[0]!r}: there is {', '.join(CHECKS)}")
+        raise ConfigError(f"checks={unknown[0]!r}: there is {', '.join(CHECKS)}, or a function of yours")
     if isinstance(checks, Mapping):
         return dict(checks)
-    return {check: functions[check] for check in functions if check in wanted}
+    own = {_name_of(check): partial(_findings_of, check) for check in wanted if callable(check)}
+    return {check: find for check, find in functions.items() if check in wanted} | own
+
+
+def _name_of(check: OwnCheck) -> str:
+    name = str(getattr(check, "__name__", ""))
+    if not name.isidentifier() or name in CHECKS:
+        raise ConfigError(f"checks: {check!r} needs a name of its own; pass a function made by `def`")
+    return name
+
+
+def _findings_of(check: OwnCheck, memories: pd.DataFrame) -> pd.DataFrame:
+    """Run somebody's own check, and complete what it returns to findings."""
+    name = _name_of(check)
+    found: object = check(memories)
+    if not isinstance(found, pd.DataFrame) or "id" not in found.columns:
+        raise ConfigError(f"the check {name!r} has to return a frame with a column 'id', one row a finding")
+    unknown = set(found.columns) - DTYPES.keys()
+    if unknown:
+        raise ConfigError(
+            f"the check {name!r} returned the column {min(unknown)!r}; there is {', '.join(DTYPES)}"
+        )
+    if not set(found["id"].dropna()) <= set(memories["id"]):
+        raise ConfigError(f"the check {name!r} returned an id that no memory has")
+    usual = {"kind": name, "severity": "low", "action": "review"}
+    findings = found.assign(
+        **{column: usual[column] for column in usual.keys() - set(found.columns)}, check=name
+    )
+    for column, allowed in (("severity", SEVERITIES), ("action", ("review", "none"))):
+        other = findings[column][~findings[column].isin(allowed)]
+        if len(other):
+            raise ConfigError(
+                f"the check {name!r} returned {column}={other.iloc[0]!r}; there is {', '.join(allowed)}"
+            )
+    return findings_frame(**{column: findings[column].tolist() for column in DTYPES if column in findings})
 
 
 def _check_frame(memories: pd.DataFrame) -> None:
@@ -202,17 +221,14 @@ def _without_closed(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataFr
 
 def _worst_first(findings: pd.DataFrame) -> pd.DataFrame:
     rank = {name: place for place, name in enumerate(reversed(SEVERITIES))}
-    order = np.lexsort(
-        (
-            findings["check"].map({name: place for place, name in enumerate(CHECKS)}),
-            findings["severity"].map(rank),
-        )
-    )
+    places = {name: place for place, name in enumerate(CHECKS)}
+    by_check = findings["check"].map(places).fillna(len(places))
+    order = np.lexsort((by_check, findings["severity"].map(rank)))
     return findings.iloc[order].reset_index(drop=True)
 
 
-def _not_checked(memories: pd.DataFrame, parts: Mapping[Check, pd.DataFrame]) -> Iterator[str]:
-    """What was not looked for, in sentences: silence must not be read as clean."""
+def _not_checked(memories: pd.DataFrame, parts: Mapping[str, pd.DataFrame]) -> Iterator[str]:
+    """Say what was not looked for: silence must not be read as clean."""
     left_out = [check for check in CHECKS if check not in parts]
     if left_out:
         yield f"Checks that were not run: {', '.join(left_out)}."

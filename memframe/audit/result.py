@@ -1,27 +1,146 @@
-"""An audit that was made: what was found, in which memories, and what was not looked for."""
+"""The result of an audit: what was found, in which memories, and what was not looked for; compared and saved."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
 from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 import numpy as np
 import pandas as pd
+from msgspec import Struct
 
 from memframe.audit.candidates import Embed, find_candidates
-from memframe.audit.comparison import Comparison, compare_findings
-from memframe.audit.completed import with_all_columns
-from memframe.audit.findings import CHECKS, SEVERITIES, Check, are_figures, findings_frame, joined
+from memframe.audit.evidence import labels_of
+from memframe.audit.findings import CHECKS, DTYPES, SEVERITIES, are_figures, findings_frame, joined
 from memframe.audit.judge import Judgement, no_judgement
-from memframe.audit.saved import SavedAudit, read_findings, records_of, writing
-from memframe.audit.withholding import labels_of
+from memframe.audit.text import with_all_columns
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError, check_kind
-from memframe.files import expand_path
+from memframe.files import atomic_file, expand_path
 from memframe.report.summary import Count, brief_html, counts_of, details, headline, proposals, worst_of
+
+_SAME = ["check", "kind", "id", "field", "related_id", "evidence"]
+"""Columns by which a finding is known again: places move when a text is edited, scores with every change around, and
+so do the numbers in the evidence of a figure."""
+
+
+class Comparison(NamedTuple):
+    """Findings of two audits.
+
+    Attributes
+    ----------
+    new : DataFrame
+        Findings of the later audit that the earlier one did not have.
+    gone : DataFrame
+        Findings of the earlier audit that the later one does not have.
+    stayed : DataFrame
+        Findings of the later audit that both have.
+    """
+
+    new: pd.DataFrame
+    gone: pd.DataFrame
+    stayed: pd.DataFrame
+
+    def __repr__(self) -> str:
+        return f"<Comparison: {len(self.new):,} new, {len(self.gone):,} gone, {len(self.stayed):,} stayed>"
+
+
+def compare_findings(later: pd.DataFrame, earlier: pd.DataFrame) -> Comparison:
+    """Which findings are new, gone and still there; equal ones are counted one by one."""
+    keys, earlier_keys = _keys(later), _keys(earlier)
+    is_old = keys.isin(earlier_keys).to_numpy()
+    is_gone = ~earlier_keys.isin(keys).to_numpy()
+    return Comparison(
+        new=joined([later[~is_old]]), gone=joined([earlier[is_gone]]), stayed=joined([later[is_old]])
+    )
+
+
+def _keys(findings: pd.DataFrame) -> pd.Series[Any]:
+    """One key a finding; the second of two equal ones has another than the first."""
+    same = findings[_SAME].assign(evidence=findings["evidence"].mask(are_figures(findings)))
+    plain = same.astype(object).where(same.notna(), None)
+    keys = pd.Series(list(plain.itertuples(index=False, name=None)), index=findings.index, dtype=object)
+    return pd.Series(
+        list(zip(keys, keys.groupby(keys).cumcount(), strict=True)), index=findings.index, dtype=object
+    )
+
+
+FORMAT = "memframe-audit/1"
+
+
+class SavedAudit(Struct, kw_only=True):
+    """What is written: everything but the memories."""
+
+    format: str = FORMAT
+    n_memories: int
+    checks: list[str]
+    not_checked: list[str]
+    summary: list[dict[str, Any]]
+    findings: list[dict[str, Any]]
+    by_judge: list[str] = []
+    judged: list[dict[str, Any]] = []
+
+
+def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as dicts of plain values, None where there is nothing."""
+    plain = frame.astype(object).where(frame.notna(), None)
+    return plain.to_dict("records")  # type: ignore[return-value]  # names of columns are text
+
+
+def read_findings(path: Path) -> pd.DataFrame:
+    """The findings of an audit that was saved.
+
+    Raises
+    ------
+    FrameError
+        The file cannot be read, or is no saved audit.
+    """
+    return findings_of(read_audit(path))
+
+
+def findings_of(saved: SavedAudit) -> pd.DataFrame:
+    """The findings of a saved audit as a frame."""
+    columns = {name: [finding.get(name) for finding in saved.findings] for name in DTYPES}
+    return findings_frame(**columns)
+
+
+def read_audit(path: Path) -> SavedAudit:
+    """An audit that was saved.
+
+    Raises
+    ------
+    FrameError
+        The file cannot be read, or is no saved audit.
+    """
+    try:
+        saved = msgspec.json.decode(path.read_bytes(), type=SavedAudit)
+    except OSError as error:
+        raise FrameError(f"{path} cannot be read ({error.strerror}): check the path.") from error
+    except msgspec.DecodeError as error:
+        raise FrameError(f"{path} is no audit that to_json() wrote: {error}") from None
+    if saved.format != FORMAT:
+        raise FrameError(f"{path} is a {saved.format}; this version reads {FORMAT}: audit again.")
+    return saved
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """A file of an audit to write, mode 0600; what keeps it from being written is named."""
+    try:
+        with atomic_file(path) as file:
+            yield file
+    except OSError as error:
+        raise FrameError(
+            f"{path} cannot be written ({error.strerror or error}): choose another path, or mend this one."
+        ) from error
+
 
 MAX_SHOWN = 20
 """Findings of a check that a report lists; the others it counts."""
@@ -68,7 +187,7 @@ class Audit:
 
     memories: pd.DataFrame
     findings: pd.DataFrame
-    checks: tuple[Check, ...]
+    checks: tuple[str, ...]
     not_checked: tuple[str, ...]
     counted: pd.DataFrame = field(default_factory=partial(findings_frame, id=[]))
     made_at: datetime | None = None
@@ -135,7 +254,7 @@ class Audit:
         """
         n_findings = self.findings.groupby(["severity", "check"]).size()
         by_severity = {count.check: count.by_severity for count in self.counts}
-        order = [(severity, check) for severity in reversed(SEVERITIES) for check in CHECKS]
+        order = [(severity, check) for severity in reversed(SEVERITIES) for check in self._names]
         rows = [
             (check, severity, n_findings[severity, check], by_severity[check].get(severity, 0))
             for severity, check in order
@@ -147,7 +266,7 @@ class Audit:
         )
         return counted.assign(share=counted["n_memories"] / max(1, len(self.memories)))
 
-    def groups(self, check: Check) -> pd.DataFrame:
+    def groups(self, check: str) -> pd.DataFrame:
         """Clusters of a check, the largest first: memories that belong together.
 
         Columns ``group n_memories ids related_id score evidence``: the ids as a tuple, the memory that the others
@@ -164,11 +283,10 @@ class Audit:
         clusters.insert(0, "n_memories", clusters["ids"].map(len).astype("int64"))
         return clusters.sort_values("n_memories", ascending=False, kind="stable").reset_index()
 
-    def rows(self, check: Check) -> pd.DataFrame:
+    def rows(self, check: str) -> pd.DataFrame:
         """The memories that a check found something in, as they were audited and in their order."""
-        _refuse_unknown(check)
         found = self.by_memory
-        return self.memories[self.memories["id"].isin(found["id"][found["check"] == check])]
+        return self.memories[self.memories["id"].isin(found["id"][found["check"] == self._known(check)])]
 
     def compare(self, previous: Audit | str | PathLike[str]) -> Comparison:
         """What is new, gone and still there since another audit, which may be a file of `to_json`.
@@ -228,11 +346,15 @@ class Audit:
     def _repr_html_(self) -> str:
         return brief_html(self)
 
-    def _of(self, check: Check) -> pd.DataFrame:
-        _refuse_unknown(check)
-        return self.findings[self.findings["check"] == check]
+    @property
+    def _names(self) -> list[str]:
+        """Names of checks: all that there are, and somebody's own that were run."""
+        return list(dict.fromkeys([*CHECKS, *self.checks]))
 
+    def _known(self, check: str) -> str:
+        if check not in self._names:
+            raise ConfigError(f"check={check!r}: there is {', '.join(self._names)}")
+        return check
 
-def _refuse_unknown(check: Check) -> None:
-    if check not in CHECKS:
-        raise ConfigError(f"check={check!r}: there is {', '.join(CHECKS)}")
+    def _of(self, check: str) -> pd.DataFrame:
+        return self.findings[self.findings["check"] == self._known(check)]

@@ -1,17 +1,27 @@
-"""What is asked for: the proposals of an audit that shall be planned, as they are or as somebody has decided."""
+"""Proposals: which findings of an audit something is planned for, as it proposes or as somebody has decided."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from os import PathLike
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
+from memframe.access import Access
+from memframe.audit import Audit, audit_memories
+from memframe.audit.fields import names_in
 from memframe.audit.findings import CHECKS, PROPOSALS, Check, Proposal
+from memframe.audit.judge import JUDGED
 from memframe.audit.junk import ACTIONS
+from memframe.audit.result import findings_of, read_audit
 from memframe.display import number_of
 from memframe.errors import ConfigError, PlanError
+from memframe.files import expand_path
+from memframe.load import load_memories, load_tags
 
 Actions = Iterable[str] | Mapping[str, str] | None
 
@@ -36,6 +46,8 @@ POSSIBLE: Mapping[Check, tuple[Proposal, ...]] = MappingProxyType(
 )
 """What can be planned for the findings of each check."""
 
+COPYING = frozenset({"exact_duplicate", "near_duplicate"})
+"""Checks that relate a memory to one that says the same."""
 
 MAX_SHARE = 0.05
 """Largest share of a user's memories that is deleted on wording alone without a confirmation."""
@@ -52,22 +64,23 @@ class Asked(NamedTuple):
     """By check, instead of what it proposes."""
 
     def of(self, findings: pd.DataFrame) -> pd.DataFrame:
-        """The findings about memories for which something is to be planned, each with what that is.
+        """Return the findings about memories for which something is to be planned, each with what that is.
 
-        A copy that is asked to be deleted is taken, too, where merges are: it is one if it holds something that
-        its keeper lacks.
+        A copy that is asked to be deleted is taken, too, where merges are: it is one if it holds something that its
+        keeper lacks. What a judge alone has found stays for review, whatever is decided about its check.
         """
         action = findings["action"]
+        is_judged = findings["kind"].str.startswith(JUDGED).fillna(False).astype(bool)
         for check, decision in self.decided.items():
-            is_proposed = (findings["check"] == check) & (findings["action"] != "none")
+            is_proposed = (findings["check"] == check) & (findings["action"] != "none") & ~is_judged
             action = action.mask(is_proposed, decision)
         is_copy = (findings["check"] == "exact_duplicate") & action.isin(["delete", "merge"])
         is_taken = action.isin(self.taken & set(PLANNED)) | (is_copy & bool(self.taken & {"delete", "merge"}))
         return findings.assign(action=action)[is_taken & findings["id"].notna()]
 
 
-def asked_for(actions: Actions) -> Asked:
-    """What `plan_cleanup` was asked for.
+def read_actions(actions: Actions) -> Asked:
+    """Read what `plan_cleanup` was asked for.
 
     Raises
     ------
@@ -76,9 +89,9 @@ def asked_for(actions: Actions) -> Asked:
 
     Examples
     --------
-    >>> sorted(asked_for(["delete", "merge"]).taken)
+    >>> sorted(read_actions(["delete", "merge"]).taken)
     ['delete', 'merge']
-    >>> asked_for({"near_duplicate": "delete"})
+    >>> read_actions({"near_duplicate": "delete"})
     Traceback (most recent call last):
     memframe.errors.ConfigError: actions: near_duplicate cannot be 'delete'; there is merge, review, none
     """
@@ -92,11 +105,10 @@ def asked_for(actions: Actions) -> Asked:
             "{'personal_data': 'redact'}"
         )
     taken = list(actions)
-    unknown = [name for name in taken if name not in PROPOSALS]
-    if unknown:
-        name = unknown[0]
-        way = f"; {name} is a check: pass {{{name!r}: 'delete'}} or the like" if name in CHECKS else ""
-        raise ConfigError(f"actions: there is no {name!r}; there is {', '.join(PLANNED)}{way}")
+    for name in taken:
+        if name not in PROPOSALS:
+            way = f"; {name} is a check: pass {{{name!r}: 'delete'}} or the like" if name in CHECKS else ""
+            raise ConfigError(f"actions: there is no {name!r}; there is {', '.join(PLANNED)}{way}")
     return Asked(frozenset(taken), {})
 
 
@@ -140,3 +152,57 @@ def check_share(findings: pd.DataFrame, deletes: Iterable[str], n_memories: int,
         f"{part} would be deleted on wording alone ({checks}), and there may be facts among them: look at these "
         f"findings and leave out what is to stay, then confirm with max_share={confirmed:g} (now it is {max_share:g})"
     )
+
+
+class Renewal(NamedTuple):
+    """A saved audit, made anew."""
+
+    audit: Audit
+    n_left_out: int
+    """Findings that proposed something and are not to be found any more, or otherwise."""
+
+
+def audit_again(access: Access, path: str | PathLike[str]) -> Renewal:
+    """Load the memories, look for the same once more, and keep what the saved audit had found.
+
+    A saved audit holds no texts, and its offsets are those of the texts as they were. So nothing is taken from it but
+    which findings somebody has seen: what is found no more, or otherwise, is left out, and so is what is new. What it
+    had for review alone, as a judge objected to a proposal, stays so.
+
+    Parameters
+    ----------
+    access : Access
+    path : str or path
+        Of a file of `Audit.to_json`, or of ``memframe audit --json``.
+
+    Raises
+    ------
+    FrameError
+        The file is no saved audit.
+    """
+    saved = read_audit(expand_path(path))
+    seen = findings_of(saved)
+    memories = load_memories(access, progress=False)
+    checks = [check for check in CHECKS if check in saved.checks]
+    again = audit_memories(memories, tags=load_tags(access), checks=checks)
+    left: dict[tuple[Any, ...], list[str]] = {}
+    for key, action in zip(_keys(seen), seen["action"], strict=True):
+        left.setdefault(key, []).append(action)
+    keys = zip(_keys(again.findings), again.findings["action"], strict=True)
+    actions = [_milder(left[key].pop(0), action) if left.get(key) else None for key, action in keys]
+    n_gone = sum((Counter(some)[name] for some in left.values() for name in PLANNED), 0)
+    findings = again.findings.assign(action=pd.array(actions, dtype="str")).dropna(subset=["action"])
+    return Renewal(dataclasses.replace(again, findings=findings.reset_index(drop=True)), n_gone)
+
+
+def _milder(saved: str, action: str) -> str:
+    return saved if saved in ("review", "none") else action
+
+
+def _keys(findings: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+    """Return what makes two findings one: their places move when a text is edited."""
+    names = ("check", "kind", "id", "field", "related_id", "evidence")
+    plain = findings[list(names)].astype(object).where(findings[list(names)].notna(), None)
+    for check, kind, memory_id, field, related, evidence in plain.itertuples(index=False, name=None):
+        said = None if check in COPYING else names_in(evidence) if check == "tags" else evidence
+        yield check, kind, memory_id, field, related, said

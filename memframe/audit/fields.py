@@ -1,0 +1,532 @@
+"""Fields: what is missing, scores on several scales, tags that mean the same, content that could not be opened."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from ast import literal_eval
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain, permutations
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from memframe.audit.findings import Proposal, Severity, findings_frame, joined
+from memframe.audit.text import masked, texts_with
+from memframe.display import number_of
+from memframe.envelope.detect import looks_sealed
+from memframe.frames import name_cells, numbers, texts
+
+_SEVERITIES: dict[str, Severity] = {
+    "content": "medium",
+    "title": "low",
+    "tags": "low",
+    "source": "low",
+    "summary": "info",
+}
+"""What may be missing, and how bad that is; a short memory needs no summary."""
+
+
+def find_missing(memories: pd.DataFrame) -> pd.DataFrame:
+    """Fields that are empty: nothing, or white space alone.
+
+    Content that could not be opened is not missing; `find_sealed` tells of it. A column that the frame does not
+    have is not missing from its memories either.
+
+    Parameters
+    ----------
+    memories : DataFrame
+        Needs ``id``.
+
+    Returns
+    -------
+    DataFrame
+        Findings, one a memory and field; ``kind`` and ``field`` are the name of the field. An audit counts them,
+        and has one for each field.
+
+    Examples
+    --------
+    >>> memories = pd.DataFrame({"id": ["m1", "m2"], "title": ["Tea", None], "tags": [(), ("home",)]})
+    >>> find_missing(memories)[["kind", "id", "severity"]]
+        kind  id severity
+    0  title  m2      low
+    1   tags  m1      low
+    """
+    return joined(_missing(memories, field) for field in _SEVERITIES if field in memories.columns)
+
+
+def _missing(memories: pd.DataFrame, field: str) -> pd.DataFrame:
+    ids = memories["id"][_is_empty(memories, field)]
+    return findings_frame(
+        check="missing",
+        kind=field,
+        severity=_SEVERITIES[field],
+        id=ids.tolist(),
+        field=field,
+        score=1.0,
+        evidence=f"no {field}",
+        action="review" if field == "content" else "none",
+    )
+
+
+def _is_empty(memories: pd.DataFrame, field: str) -> NDArray[np.bool_]:
+    if field == "tags":
+        return np.array([len(cell) == 0 for cell in name_cells(memories, field)], dtype=bool)
+    column = texts(memories, field)
+    empty = (column.isna() | (column.str.strip() == "")).to_numpy(dtype=bool)
+    if field == "content" and "content_error" in memories.columns:
+        return empty & memories["content_error"].isna().to_numpy()
+    return empty
+
+
+HIGHEST = 5.0
+"""Of the scale from 1 to 5 that the specification allows beside that from 0 to 1."""
+
+MIN_ROWS = 10
+"""Memories of a source from which on one and the same confidence is no accident."""
+
+_NO_SOURCE = "(no source)"
+
+
+def find_scores(memories: pd.DataFrame) -> pd.DataFrame:
+    """Importance above 1 among importance of 0 to 1, scores that cannot be, and confidence that never changes.
+
+    Whether an importance of exactly 1 is the most of the one scale or the least of the other nobody can tell; it
+    is named for review where its source scored from 1 to 5 just before and just after. In a store that holds
+    nothing below 1 and something above, importance is on one scale, of which 1 is the least; that is said once for
+    each memory as information.
+
+    Parameters
+    ----------
+    memories : DataFrame
+        Needs ``id``; looks at ``importance`` and ``confidence``, by ``source`` and ``created_at``.
+
+    Returns
+    -------
+    DataFrame
+        Findings of the kinds ``mixed_scale`` and ``scale_1_to_5`` (rescale to `rescaled`), ``ambiguous_scale``,
+        ``out_of_range`` and ``constant_confidence`` (a ``group`` for each source).
+
+    Examples
+    --------
+    >>> memories = pd.DataFrame({"id": ["m1", "m2", "m3"], "importance": [0.4, 4.0, 7.0]})
+    >>> find_scores(memories)[["kind", "id", "evidence", "action"]]
+               kind  id                                         evidence   action
+    0  out_of_range  m3             importance is 7, beyond both scales   review
+    1   mixed_scale  m2  importance is 4, where others are at most 1: 0.8  rescale
+    """
+    return joined(_score_parts(memories))
+
+
+def rescaled(importance: float) -> float:
+    """Importance of the scale up to 5 on that from 0 to 1.
+
+    >>> rescaled(4.0)
+    0.8
+    """
+    return round(importance / HIGHEST, 4)
+
+
+def _score_parts(memories: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    if "importance" in memories.columns:
+        importance = numbers(memories, "importance")
+        yield _out_of_range(memories, "importance", importance, HIGHEST)
+        yield _other_scale(memories, importance)
+        yield _ambiguous(memories, importance)
+    if "confidence" in memories.columns:
+        confidence = numbers(memories, "confidence")
+        yield _out_of_range(memories, "confidence", confidence, 1.0)
+        yield _constant(memories, confidence)
+
+
+def _out_of_range(
+    memories: pd.DataFrame, field: str, values: NDArray[np.float64], highest: float
+) -> pd.DataFrame:
+    rows = np.flatnonzero((values < 0) | (values > highest))
+    words = "beyond both scales" if highest > 1 else "not within 0 to 1"
+    return findings_frame(
+        check="scores",
+        kind="out_of_range",
+        severity="medium",
+        id=memories["id"].iloc[rows].tolist(),
+        field=field,
+        score=1.0,
+        evidence=[f"{field} is {value:g}, {words}" for value in values[rows]],
+        action="review",
+    )
+
+
+def _other_scale(memories: pd.DataFrame, importance: NDArray[np.float64]) -> pd.DataFrame:
+    is_above = (importance > 1) & (importance <= HIGHEST)
+    is_mixed = bool((importance < 1).any())
+    is_least = (importance == 1) & (not is_mixed and bool(is_above.any()))
+    rows = np.flatnonzero(is_above | is_least)
+    where = "where others are at most 1" if is_mixed else "as all of them are from 1 up"
+    return findings_frame(
+        check="scores",
+        kind="mixed_scale" if is_mixed else "scale_1_to_5",
+        severity="medium" if is_mixed else "info",
+        id=memories["id"].iloc[rows].tolist(),
+        field="importance",
+        score=1.0,
+        evidence=[f"importance is {value:g}, {where}: {rescaled(value):g}" for value in importance[rows]],
+        action="rescale",
+    )
+
+
+def _ambiguous(memories: pd.DataFrame, importance: NDArray[np.float64]) -> pd.DataFrame:
+    """Importance of 1 between two neighbours of the same source, by time, that are both above 1."""
+    if not {"source", "created_at"} <= set(memories.columns) or not (importance < 1).any():
+        return findings_frame(id=[])
+    scored = pd.DataFrame(
+        {
+            "source": texts(memories, "source").fillna(_NO_SOURCE).to_numpy(),
+            "created_at": memories["created_at"].to_numpy(),
+            "importance": importance,
+        }
+    ).dropna(subset=["importance"])
+    by_source = scored.sort_values("created_at", kind="stable").groupby("source")["importance"]
+    before, after = by_source.shift(1).reindex(scored.index), by_source.shift(-1).reindex(scored.index)
+    rows = scored.index[(scored["importance"] == 1) & (before > 1) & (after > 1)]
+    return findings_frame(
+        check="scores",
+        kind="ambiguous_scale",
+        severity="low",
+        id=memories["id"].iloc[rows].tolist(),
+        field="importance",
+        score=0.5,
+        evidence="importance is 1 between scores of 1 to 5: the least of one scale, or the most of the other",
+        action="review",
+    )
+
+
+def _constant(memories: pd.DataFrame, confidence: NDArray[np.float64]) -> pd.DataFrame:
+    """Memories of sources whose confidence tells nothing, as it is always the same."""
+    source = (
+        texts(memories, "source").fillna(_NO_SOURCE).to_numpy()
+        if "source" in memories.columns
+        else np.full(len(memories), _NO_SOURCE)
+    )
+    scored = pd.DataFrame({"source": source, "confidence": confidence}).dropna()
+    by_source = scored.groupby("source")["confidence"].agg(["nunique", "size", "first"])
+    constant = by_source[(by_source["nunique"] == 1) & (by_source["size"] >= MIN_ROWS)]
+    group = pd.Series(range(len(constant)), index=constant.index)
+    rows = scored.index[scored["source"].isin(constant.index)]
+    words = {
+        name: f"confidence is {row['first']:g} in all {row['size']:,.0f} memories of this source"
+        for name, row in constant.iterrows()
+    }
+    return findings_frame(
+        check="scores",
+        kind="constant_confidence",
+        severity="info",
+        id=memories["id"].iloc[rows].tolist(),
+        field="confidence",
+        group=group.reindex(source[rows]).tolist(),
+        score=1.0,
+        evidence=[words[name] for name in source[rows]],
+        action="none",
+    )
+
+
+_CAUSES = (
+    ("key_version", re.compile(r"key_version")),
+    ("surrogate", re.compile(r"lone surrogate")),
+    ("layout", re.compile(r"^sealed as|does not show changes|in no known layout|not UTF-8")),
+)
+"""Kinds of finding, and what ``content_error`` says of them; everything else is ``undecryptable``."""
+
+_DENSE = r"^\s*(?:\S{38}|\{)"
+"""How content that looks sealed begins, as a pattern of RE2: without a space, or as JSON."""
+
+
+def find_sealed(memories: pd.DataFrame) -> pd.DataFrame:
+    """Content that is not in the open where it should be, or in the open where it should not.
+
+    Parameters
+    ----------
+    memories : DataFrame
+        Needs ``id``; looks at ``content_error``, ``content`` and ``attrs["memframe"]`` of the load.
+
+    Returns
+    -------
+    DataFrame
+        Findings of the kinds ``key_version`` (sealed with another version of the key), ``layout`` (sealed in a
+        way that is not read), ``undecryptable`` (wrong key or damage), ``surrogate`` (text that had to be mended),
+        ``ciphertext`` (what was read as plain text looks sealed), and ``plain`` (some content of the load was
+        stored unsealed among sealed; a load counts such memories and does not name them, so there is no ``id``).
+
+    Examples
+    --------
+    >>> error = "sealed with key_version 1, these credentials hold 2"
+    >>> memories = pd.DataFrame({"id": ["m1", "m2"], "content": [None, "tea"], "content_error": [error, None]})
+    >>> find_sealed(memories)[["kind", "id", "severity", "action"]]
+              kind  id severity  action
+    0  key_version  m1     high  review
+    """
+    return joined(_sealed_parts(memories))
+
+
+def _sealed_parts(memories: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    if "content_error" in memories.columns:
+        yield _marked(memories)
+    if "content" in memories.columns:
+        yield _ciphertext(memories)
+    yield _plain(memories)
+
+
+def _marked(memories: pd.DataFrame) -> pd.DataFrame:
+    errors = texts(memories, "content_error")
+    rows = np.flatnonzero(errors.notna())
+    kinds = [_cause(error) for error in errors.iloc[rows]]
+    return findings_frame(
+        check="sealed",
+        kind=kinds,
+        severity=["low" if kind == "surrogate" else "high" for kind in kinds],
+        id=memories["id"].iloc[rows].tolist(),
+        field="content",
+        score=1.0,
+        evidence=errors.iloc[rows].tolist(),
+        action="review",
+    )
+
+
+def _cause(error: str) -> str:
+    return next((kind for kind, words in _CAUSES if words.search(error)), "undecryptable")
+
+
+def _ciphertext(memories: pd.DataFrame) -> pd.DataFrame:
+    dense = texts_with(memories, _DENSE, fields=["content"])
+    sealed = [text for text in dense if looks_sealed(text.text, among_sealed=False)]
+    ids = memories["id"].tolist()
+    return findings_frame(
+        check="sealed",
+        kind="ciphertext",
+        severity="medium",
+        id=[ids[text.row] for text in sealed],
+        field="content",
+        score=0.8,
+        evidence=[f"looks sealed: {masked(text.text)}" for text in sealed],
+        action="review",
+    )
+
+
+def _plain(memories: pd.DataFrame) -> pd.DataFrame:
+    """What the load counted: memories that were stored unsealed beside others that were sealed."""
+    report = memories.attrs.get("memframe", {})
+    n_plain, n_rows = report.get("n_plain", 0), report.get("n_rows", 0)
+    is_mixed = 0 < n_plain < n_rows
+    return findings_frame(
+        check="sealed",
+        kind="plain",
+        severity="medium",
+        id=[None] * is_mixed,
+        field="content",
+        score=1.0,
+        evidence=f"{n_plain:,} of {n_rows:,} memories stored unsealed among sealed ones",
+        action="review",
+    )
+
+
+MIN_LETTERS = 6
+"""Of names in which one letter more, less or other may be a slip; in shorter ones it makes another word."""
+
+MAX_SHARE = 0.25
+"""Of the frequent name's memories that a slip may have at most."""
+
+_SEPARATORS = re.compile(r"[\W_]+")
+
+_QUOTED = r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+_EVIDENCE = re.compile(rf"{_QUOTED}(?: \([\d,]+ memor(?:y|ies)\) and {_QUOTED})?")
+"""How the evidence of a finding names one tag, or two of which the second is proposed for the first."""
+
+_SINGULAR = (
+    ("ies", "y"),
+    ("sses", "ss"),
+    ("xes", "x"),
+    ("ches", "ch"),
+    ("shes", "sh"),
+    ("ss", "ss"),
+    ("us", "us"),
+)
+"""Ends of words, and what they are of one alone; where none of these fits an "s" is dropped."""
+
+
+def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Names of tags that mean the same; with the user's tags given, also disabled, unknown and unused ones.
+
+    Names mean the same if they differ in case, accents, signs or a plural, and may do if they differ in one
+    letter and one is far rarer; the more frequent one is proposed. Names with different digits never do. Words that
+    mean the same but are spelled differently ("car", "automobile") are not told.
+
+    Parameters
+    ----------
+    memories : DataFrame
+        Needs ``id``; looks at ``tags``, and says nothing where there is no such column.
+    tags : DataFrame, optional
+        As `memframe.load_tags` returns them.
+
+    Returns
+    -------
+    DataFrame
+        Findings of the kinds ``near_identical``, ``disabled`` and ``unknown``, one for each memory with the tag, and
+        ``unused``, which has no ``id``. The names are in ``evidence``.
+
+    Examples
+    --------
+    >>> memories = pd.DataFrame({"id": ["m1", "m2", "m3"], "tags": [("recipe",), ("recipe",), ("Recipes",)]})
+    >>> find_tags(memories)[["kind", "id", "evidence", "action"]]
+                 kind  id                                         evidence action
+    0  near_identical  m3  'Recipes' (1 memory) and 'recipe' (2 memories)  retag
+    """
+    if "tags" not in memories.columns:
+        return findings_frame(id=[])
+    cells = [tuple(dict.fromkeys(cell)) for cell in name_cells(memories, "tags")]
+    users = _Users(memories["id"].tolist(), cells)
+    disabled = [] if tags is None else tags["name"][~tags["is_enabled"].astype(bool)].tolist()
+    found = [*_near_identical(users, disabled)]
+    if tags is not None:
+        found += _against_list(users, tags)
+    findings = joined(found)
+    if tags is None:
+        findings.attrs["not_checked"] = (
+            "Disabled, unknown and unused tags: they need the user's list of tags, which was not given.",
+        )
+    return findings
+
+
+@lru_cache(maxsize=1 << 12)
+def names_in(evidence: str) -> tuple[str, ...]:
+    """The tag that a finding about a memory is about and, where names mean the same, the one that is proposed for it.
+
+    >>> names_in("'Recipes' (1 memory) and 'recipe' (2 memories)"), names_in("'stamps' is disabled")
+    (('Recipes', 'recipe'), ('stamps',))
+    """
+    quoted = _EVIDENCE.match(evidence)
+    return tuple(literal_eval(name) for name in quoted.groups() if name) if quoted else ()
+
+
+class _Users(NamedTuple):
+    """Memories, and the tags that they carry."""
+
+    ids: Sequence[str]
+    cells: Sequence[tuple[str, ...]]
+
+    def counts(self) -> Counter[str]:
+        """How many memories carry each tag."""
+        return Counter(chain.from_iterable(self.cells))
+
+    def findings(
+        self, said: Mapping[str, tuple[float, str]], *, kind: str, severity: Severity, action: Proposal
+    ) -> pd.DataFrame:
+        """One finding for each memory with one of these names; what is said of a name is its score and evidence."""
+        rows = [(row, name) for row, cell in enumerate(self.cells) for name in cell if name in said]
+        return findings_frame(
+            check="tags",
+            kind=kind,
+            severity=severity,
+            id=[self.ids[row] for row, _ in rows],
+            field="tags",
+            score=[said[name][0] for _, name in rows],
+            evidence=[said[name][1] for _, name in rows],
+            action=action,
+        )
+
+
+def _near_identical(users: _Users, disabled: Collection[str]) -> Iterator[pd.DataFrame]:
+    """Find names that mean the same; a spelling that is itself disabled is not proposed for another."""
+    counts = users.counts()
+    better = {name: (other, score) for name, other, score in chain(_same_forms(counts), _slips(counts))}
+    said: dict[Proposal, dict[str, tuple[float, str]]] = {"retag": {}, "review": {}}
+    for name, (other, score) in better.items():
+        action: Proposal = "review" if other in disabled and name not in disabled else "retag"
+        said[action][name] = score, f"{_counted(name, counts)} and {_counted(other, counts)}"
+    for action, names in said.items():
+        yield users.findings(names, kind="near_identical", severity="low", action=action)
+
+
+def _against_list(users: _Users, tags: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """What only the user's own list of tags can tell."""
+    counts = users.counts()
+    listed = tags["name"].tolist()
+    disabled = tags["name"][~tags["is_enabled"].astype(bool)].tolist()
+    said = {
+        name: (1.0, f"{name!r} is disabled, and still on {_n_memories(counts[name])}") for name in disabled
+    }
+    yield users.findings(said, kind="disabled", severity="low", action="retag")
+    unknown = {name: (1.0, f"{name!r} is not among the user's tags") for name in counts.keys() - set(listed)}
+    yield users.findings(unknown, kind="unknown", severity="medium", action="review")
+    unused = [name for name in listed if name not in counts]
+    yield findings_frame(
+        check="tags",
+        kind="unused",
+        severity="info",
+        id=[None] * len(unused),
+        field="tags",
+        score=1.0,
+        evidence=[f"no memory carries {name!r}" for name in unused],
+        action="none",
+    )
+
+
+def _same_forms(counts: Counter[str]) -> Iterator[tuple[str, str, float]]:
+    """Names that become equal without case, accents, signs and plural; each with the most frequent of them."""
+    forms = defaultdict(list)
+    for name in counts:
+        forms[_form(name)].append(name)
+    for names in forms.values():
+        best = max(names, key=lambda name: (counts[name], -len(name), name))
+        yield from ((name, best, 0.95) for name in names if name != best)
+
+
+def _slips(counts: Counter[str]) -> Iterator[tuple[str, str, float]]:
+    """Rare names that are one letter away from a frequent one.
+
+    Names with a letter in common places meet under the forms that each has without one of its letters.
+    """
+    meeting = defaultdict(set)
+    for name in counts:
+        form = _form(name)
+        if len(form) >= MIN_LETTERS:
+            for place in range(len(form)):
+                meeting[form[:place] + form[place + 1 :]].add(name)
+            meeting[form].add(name)
+    for names in meeting.values():
+        for rare, other in permutations(sorted(names), 2):
+            if counts[rare] <= MAX_SHARE * counts[other] and _is_slip(_form(rare), _form(other)):
+                yield rare, other, 0.6
+
+
+def _is_slip(form: str, other: str) -> bool:
+    digits = [[letter for letter in text if letter.isdecimal()] for text in (form, other)]
+    return form != other and digits[0] == digits[1] and abs(len(form) - len(other)) <= 1
+
+
+def _form(name: str) -> str:
+    """A name without case, accents, signs and plural.
+
+    >>> _form("Side-Projects"), _form("side project"), _form("Galerías")
+    ('sideproject', 'sideproject', 'galeria')
+    """
+    bare = "".join(
+        letter
+        for letter in unicodedata.normalize("NFKD", name.casefold())
+        if not unicodedata.combining(letter)
+    )
+    bare = _SEPARATORS.sub("", bare) or bare
+    for end, one in _SINGULAR:
+        if bare.endswith(end) and len(bare) > len(end) + 2:
+            return bare.removesuffix(end) + one
+    return bare[:-1] if bare.endswith("s") and len(bare) > 3 else bare
+
+
+def _counted(name: str, counts: Counter[str]) -> str:
+    return f"{name!r} ({_n_memories(counts[name])})"
+
+
+def _n_memories(n: int) -> str:
+    return number_of(n, "memory", "memories")

@@ -1,0 +1,319 @@
+"""Texts of memories: those worth a closer look, spans that are found in them, and masks over what must not be shown.
+
+A closer look costs tens of microseconds a text; most memories deserve none. Which do is asked of Arrow, whose regular
+expressions (RE2) run over a whole column in linear time.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from memframe.audit.findings import Proposal, Severity, findings_frame
+from memframe.errors import FrameError
+from memframe.frames import MEMORY_KINDS, FrameBuilder, replace_surrogates, times
+
+TEXT_FIELDS = ("title", "summary", "content")
+"""Columns of a frame of memories in which people write; a frame may have fewer of them."""
+
+FEW = 1_000
+"""Memories whose texts are searched all at once."""
+
+MAX_CHARACTERS = 100_000
+"""Characters of a field that a check reads; whoever writes a memory does not decide how long an audit takes."""
+
+MANY = 100
+"""Texts that are worth a sieve: making one ready takes as long as looking at some dozens."""
+
+
+class Text(NamedTuple):
+    """One text of a frame, and where it stands."""
+
+    row: int
+    """Position in the frame."""
+    field: str
+    text: str
+
+
+def text_column(memories: pd.DataFrame, name: str) -> pa.Array:
+    """A column as Arrow text, null where there is none; lone surrogates become U+FFFD, which keeps offsets."""
+    if name not in memories.columns:
+        raise FrameError(
+            f"the frame has no column {name!r}, which is needed here; "
+            "pass memories as load_memories returns them, with that column kept"
+        )
+    column = memories[name]
+    try:
+        return _arrow(column)
+    except UnicodeEncodeError:
+        return _arrow(pd.Series(replace_surrogates({name: column.tolist()})[name], dtype=object))
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise FrameError(
+            f"column {name!r} does not hold text; pass memories as load_memories or load_archive returns them"
+        ) from error
+
+
+def first_characters(texts: pa.Array) -> pa.Array:
+    """Cut texts of a column off behind the characters that a check reads; offsets stay what they are.
+
+    >>> len(first_characters(pa.array(["a" * 300_000]))[0].as_py())
+    100000
+    """
+    if not (pc.max(pc.binary_length(texts)).as_py() or 0) > MAX_CHARACTERS:  # bytes are at least as many
+        return texts
+    return pc.utf8_slice_codeunits(texts, 0, MAX_CHARACTERS)
+
+
+def are_too_long(memories: pd.DataFrame, name: str = "content") -> NDArray[np.bool_]:
+    """Return by row whether a field is longer than what a check reads."""
+    lengths = pc.fill_null(pc.utf8_length(text_column(memories, name)), 0)
+    return np.asarray(lengths.to_numpy(zero_copy_only=False) > MAX_CHARACTERS, bool)
+
+
+def without_long_contents(memories: pd.DataFrame) -> pd.DataFrame:
+    """Return the memories with contents emptied that are too long for a verdict about the whole text.
+
+    What is said of a memory by its beginning alone could cost the rest: a long content is neither a copy nor junk.
+    """
+    too_long = are_too_long(memories)
+    return memories.assign(content=memories["content"].mask(too_long)) if too_long.any() else memories
+
+
+def texts_with(
+    memories: pd.DataFrame, pattern: str, *sieves: str, fields: Iterable[str] = TEXT_FIELDS
+) -> Iterator[Text]:
+    """Texts of the frame in which a pattern of RE2 occurs; where they are many, those that pass some sieves as well.
+
+    Of a long text only the beginning is searched and returned (`MAX_CHARACTERS`).
+
+    >>> frame = pd.DataFrame({"title": ["Tea", None], "content": ["likes it green", "the PIN is 4711"]})
+    >>> list(texts_with(frame, r"[0-9]{4}"))
+    [Text(row=1, field='content', text='the PIN is 4711')]
+    """
+    columns = {
+        name: first_characters(text_column(memories, name)) for name in fields if name in memories.columns
+    }
+    for names, texts in _together(columns, len(memories)):
+        places = pc.indices_nonzero(pc.match_substring_regex(texts, pattern))
+        found = texts.take(places)
+        for sieve in sieves:
+            if len(found) > MANY:
+                passed = pc.match_substring_regex(found, sieve)
+                places, found = places.filter(passed), found.filter(passed)
+        for place, text in zip(places.to_pylist(), found.to_pylist(), strict=True):
+            which, row = divmod(place, len(memories))
+            yield Text(row, names[which], text)
+
+
+def _together(columns: Mapping[str, pa.Array], n_rows: int) -> list[tuple[list[str], pa.Array]]:
+    """Columns to search, with their names; few texts one after the other, as making a pattern ready costs more."""
+    if columns and n_rows <= FEW:
+        return [([*columns], pa.concat_arrays(columns.values()))]
+    return [([name], texts) for name, texts in columns.items()]
+
+
+def _arrow(column: pd.Series[Any]) -> pa.Array:
+    if not column.notna().any():
+        return pa.nulls(len(column), pa.large_string())  # whatever the dtype of nothing is
+    array = pa.array(column, type=pa.large_string(), from_pandas=True)
+    if isinstance(array, pa.ChunkedArray):
+        return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+    return array
+
+
+_SHOWN = ((24, 4), (12, 2))
+"""From how many characters on, how many are shown; what is shorter could be guessed from any."""
+
+
+def masked(text: str) -> str:
+    """The first characters of a long text and its length; of a short one the length alone.
+
+    >>> masked("sk-live-0123456789abcdefghijklm"), masked("4821")
+    ('sk-l… (31 characters)', '(4 characters)')
+    """
+    n_shown = next((n_shown for at_least, n_shown in _SHOWN if len(text) >= at_least), 0)
+    shown = "".join(letter if letter.isprintable() else "·" for letter in text[:n_shown])
+    return f"{shown}… ({len(text):,} characters)" if shown else f"({len(text):,} characters)"
+
+
+_REDACTED = re.compile(r"\[redacted: (?P<kind>[a-z ]{1,30})(?: \d+)?\]")
+_STAND_INS = {"pin": "4829", "access code": "2580#", "one time code": "482913"}
+_STAND_IN = "Zx9!kQ7v"
+
+
+def redacted(kind: str) -> str:
+    """What stands in a text where a secret was.
+
+    >>> redacted("recovery_code")
+    '[redacted: recovery code]'
+    """
+    return f"[redacted: {kind.replace('_', ' ')}]"
+
+
+def with_stand_ins(text: str) -> str:
+    """The text as long as it is, with something like a secret where there was one: it is read as it was.
+
+    >>> with_stand_ins("the pin is [redacted: pin].")
+    'the pin is 4829           .'
+    """
+    if "[redacted: " not in text:
+        return text
+    return _REDACTED.sub(lambda mark: _STAND_INS.get(mark["kind"], _STAND_IN).ljust(len(mark[0])), text)
+
+
+def redacted_places(text: str) -> list[tuple[int, int]]:
+    """Where secrets were."""
+    return [mark.span() for mark in _REDACTED.finditer(text)] if "[redacted: " in text else []
+
+
+class Span(NamedTuple):
+    """A stretch of a text, from `start` up to and without `end`, and what it is."""
+
+    kind: str
+    start: int
+    end: int
+    score: float
+    label: str = ""
+    """What stands before the mask in the evidence: the maker of a token, the country of a number."""
+
+
+class Verdict(NamedTuple):
+    """What one kind of span means for the memory that it stands in."""
+
+    severity: Severity
+    action: Proposal
+
+
+def without_overlaps(spans: Iterable[Span]) -> list[Span]:
+    """Of spans that share characters the surest, and of equally sure ones the longest; in order of place.
+
+    >>> without_overlaps([Span("phone", 4, 16, 0.5), Span("card", 0, 16, 0.9), Span("ip", 20, 27, 0.5)])
+    [Span(kind='card', start=0, end=16, score=0.9, label=''), Span(kind='ip', start=20, end=27, score=0.5, label='')]
+    """
+    kept: list[Span] = []  # by place, and disjoint: only two neighbours can be in the way
+    for span in sorted(spans, key=lambda span: (-span.score, span.start - span.end, span.start)):
+        place = bisect_left(kept, span.start, key=attrgetter("start"))
+        before, after = kept[max(0, place - 1) : place], kept[place : place + 1]
+        if all(other.end <= span.start for other in before) and all(
+            span.end <= other.start for other in after
+        ):
+            kept.insert(place, span)
+    return kept
+
+
+class Pass(NamedTuple):
+    """One way of looking at texts."""
+
+    marks: str
+    """A pattern of RE2 that every text with such spans matches: the others are not looked at."""
+    find: Callable[[str], Iterable[Span]]
+    sieve: str = ""
+    """Another one, for many texts."""
+
+
+def spans_found(
+    memories: pd.DataFrame, passes: Iterable[Pass], *, also: Iterable[tuple[Text, Span]] = ()
+) -> list[tuple[Text, Span]]:
+    """What several passes find in the texts of a frame, without overlaps, by row, field and place.
+
+    A mark that a redaction has left is read as the secret that it stands for, and is none.
+    """
+    found: defaultdict[Text, list[Span]] = defaultdict(list)
+    for text, span in also:
+        found[text].append(span)
+    for marks, find, sieve in passes:
+        for text in texts_with(memories, marks, *filter(None, [sieve])):
+            found[text].extend(find(with_stand_ins(text.text)))
+    return [
+        (text, span)
+        for text in sorted(found)
+        for span in without_overlaps(_outside(redacted_places(text.text), found[text]))
+    ]
+
+
+def _outside(places: Sequence[tuple[int, int]], spans: Iterable[Span]) -> Iterator[Span]:
+    """What of spans lies before or behind the marks of what was redacted before."""
+    for span in spans:
+        rest = span
+        for start, end in places:
+            if rest.start < end and start < rest.end:
+                behind = rest._replace(start=end)
+                rest = behind if start <= rest.start else rest._replace(end=start)
+        if rest.start < rest.end:
+            yield rest
+
+
+def span_findings(
+    found: Sequence[tuple[Text, Span]], *, check: str, ids: Sequence[str], verdicts: Mapping[str, Verdict]
+) -> pd.DataFrame:
+    """Findings of one check, one a span, with evidence that shows no more than a mask.
+
+    Parameters
+    ----------
+    found : sequence of (Text, Span)
+    check : str
+    ids : sequence of str
+        Of the memories, by row.
+    verdicts : mapping of str to Verdict
+        For each kind of span.
+    """
+    return findings_frame(
+        check=check,
+        kind=[span.kind for _, span in found],
+        severity=[verdicts[span.kind].severity for _, span in found],
+        id=[ids[text.row] for text, _ in found],
+        field=[text.field for text, _ in found],
+        start=[span.start for _, span in found],
+        end=[span.end for _, span in found],
+        score=[span.score for _, span in found],
+        evidence=[_evidence(text.text, span) for text, span in found],
+        action=[verdicts[span.kind].action for _, span in found],
+    )
+
+
+def _evidence(text: str, span: Span) -> str:
+    shown = masked(text[span.start : span.end])
+    return f"{span.label}: {shown}" if span.label else shown
+
+
+# ---- columns
+
+_TIMES, _NAMES = ("created_at", "updated_at"), ("tags", "tag_ids")
+
+
+def with_all_columns(memories: pd.DataFrame) -> pd.DataFrame:
+    """The same rows with every column of memories; times that are text are read.
+
+    >>> with_all_columns(pd.DataFrame({"id": ["m1"], "content": ["Likes tea"]})).isna().sum(axis=1).item()
+    9
+    """
+    nothing = FrameBuilder(MEMORY_KINDS).frame().reindex(range(len(memories))).set_axis(memories.index)
+    absent = {name: nothing[name] for name in nothing.columns if name not in memories.columns}
+    absent |= {
+        name: pd.Series([()] * len(memories), memories.index, object) for name in _NAMES if name in absent
+    }
+    text = {
+        name: _read(memories, name)
+        for name in _TIMES
+        if name in memories.columns and _is_text(memories, name)
+    }
+    return memories.assign(**absent, **text) if absent or text else memories
+
+
+def _is_text(memories: pd.DataFrame, name: str) -> bool:
+    return not isinstance(memories[name].dtype, pd.DatetimeTZDtype)
+
+
+def _read(memories: pd.DataFrame, name: str) -> pd.Series[Any]:
+    moments = pd.DatetimeIndex(times(memories, name), tz="UTC")
+    return pd.Series(moments, memories.index)

@@ -1,0 +1,467 @@
+"""From findings to what each memory is going to be, and to the changes of a plan, each with its reason."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from msgspec import Struct
+from msgspec.structs import replace
+
+from memframe.access import Access
+from memframe.audit.fields import names_in, rescaled
+from memframe.change import FIELDS, Change, Label, Value, same_value
+from memframe.cleanup.merge import Copy, Merge, Merging
+from memframe.cleanup.proposals import COPYING, PLANNED
+from memframe.cleanup.redact import Redacted, Search, redact_memories, searched_in
+from memframe.client.responses import same_id
+from memframe.current import Stored, read_stored
+from memframe.display import number_of
+from memframe.errors import PlanError
+from memframe.plan.cells import cells_of, read_cell, sendable
+from memframe.plan.deletes import delete_of
+from memframe.plan.sheet import label_of
+from memframe.plan.wording import listed, name_of
+
+Values = Mapping[str, Value]
+
+
+class Row(Struct, frozen=True, kw_only=True, dict=True):
+    """One audited memory beside what the service holds now."""
+
+    id: str
+    place: int
+    """In the audited frame."""
+    label: Label
+    seen: dict[str, Value]
+    """What was audited: the fields that the frame has."""
+    stored: Stored | None
+    """None where it is gone."""
+    is_closed: bool
+    """Its content could not be read, by the audit or now."""
+
+    @cached_property
+    def now(self) -> dict[str, Value]:
+        """All fields as the service holds them."""
+        return {name: self.stored.value(name) for name in FIELDS} if self.stored else {}
+
+    def moved(self, fields: Iterable[str]) -> tuple[str, ...]:
+        """Those of some fields that the service holds otherwise than the audit saw them."""
+        now = self.now
+        return tuple(
+            name
+            for name in FIELDS
+            if name in set(fields) & self.seen.keys() and not same_value(name, self.seen[name], now.get(name))
+        )
+
+
+class Rows:
+    """The memories of one user in an audited frame, each once.
+
+    Raises
+    ------
+    PlanError
+        The frame holds other users' memories alone, or one memory in two states.
+    """
+
+    def __init__(self, access: Access, memories: pd.DataFrame) -> None:
+        self._frame = _once_each(_of_user(access, memories))
+        self._access = access
+        ids = self._frame["id"].tolist()
+        self._place = {memory_id: place for place, memory_id in enumerate(ids)}
+
+    def __len__(self) -> int:
+        return len(self._frame)
+
+    def __contains__(self, memory_id: object) -> bool:
+        return memory_id in self._place
+
+    @property
+    def memories(self) -> pd.DataFrame:
+        """The rows of this user."""
+        return self._frame
+
+    def read(self, ids: Collection[str]) -> dict[str, Row]:
+        """Chosen memories beside what the service holds now, in the order of the frame."""
+        ids = sorted(ids, key=self._place.__getitem__)
+        frame = self._frame.iloc[[self._place[memory_id] for memory_id in ids]]
+        stored = read_stored(self._access, ids, n_known=len(self)) if ids else {}
+        names = [name for name in FIELDS if name in frame.columns]
+        columns = [[read_cell(name, cell).value for cell in cells_of(frame[name])] for name in names]
+        has_error = frame.get("content_error", pd.Series(None, index=frame.index, dtype="str")).notna()
+        rows = {}
+        for number, (memory_id, closed) in enumerate(zip(ids, has_error, strict=True)):
+            now = stored.get(memory_id)
+            rows[memory_id] = Row(
+                id=memory_id,
+                place=self._place[memory_id],
+                label=label_of(frame.index[number]),
+                seen={name: column[number] for name, column in zip(names, columns, strict=True)},
+                stored=now,
+                is_closed=bool(closed) or (now is not None and now.error is not None),
+            )
+        return rows
+
+
+def _of_user(access: Access, memories: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the user of an access; rows that name no user count as theirs."""
+    if "user_id" not in memories.columns:
+        return memories
+    users = memories["user_id"].dropna().unique()
+    foreign = [user for user in users if not same_id(str(user), access.user_id)]
+    own = memories[~memories["user_id"].isin(foreign)]
+    if foreign and own.empty:
+        raise PlanError(
+            f"the audit is of memories of user {listed([str(user) for user in foreign])}, the access is to "
+            f"{access.user_id}: open that user's access"
+        )
+    return own
+
+
+def _once_each(memories: pd.DataFrame) -> pd.DataFrame:
+    """The first of rows that repeat a memory; such as disagree leave open what was judged."""
+    memories = memories[memories["id"].notna()]
+    repeated = memories[memories["id"].duplicated(keep=False)]
+    names = [name for name in FIELDS if name in memories.columns]
+    states = repeated[["id", *names]].astype(str).drop_duplicates()
+    odd = states["id"][states["id"].duplicated()].unique().tolist()
+    if odd:
+        raise PlanError(
+            f"the audited frame holds memories in more than one state ({listed(odd)}): "
+            "keep the newest row of each, and audit again"
+        )
+    return memories.drop_duplicates("id")
+
+
+def retaggings(findings: pd.DataFrame) -> dict[str, dict[str, str | None]]:
+    """Return for each memory its tags and what they become; None for one that comes off.
+
+    A name stays as it is where the other spelling is one that comes off.
+    """
+    said = list(zip(findings["id"], map(names_in, findings["evidence"]), strict=True))
+    dropped = {names[0] for _, names in said if len(names) == 1}
+    becomes = {names[0]: names[1] for _, names in said if len(names) == 2}
+    changes: defaultdict[str, dict[str, str | None]] = defaultdict(dict)
+    for memory_id, names in said:
+        if len(names) == 1:
+            changes[memory_id].setdefault(names[0], None)
+        elif len(names) == 2 and (new := _last_spelling(names[0], becomes)) not in dropped:
+            changes[memory_id][names[0]] = new
+    return dict(changes)
+
+
+def _last_spelling(name: str, becomes: Mapping[str, str]) -> str:
+    """Return where a chain of spellings ends; of a ring of them the first in the alphabet."""
+    passed = [name]
+    while (name := becomes.get(name, name)) not in passed:
+        passed.append(name)
+    return passed[-1] if name == passed[-1] else min(passed[passed.index(name) :])
+
+
+def retagged(tags: Iterable[str], changes: Mapping[str, str | None]) -> tuple[str, ...]:
+    """Return the names of one memory after their changes, each once.
+
+    >>> retagged(("Recipes", "stamps", "recipe"), {"Recipes": "recipe", "stamps": None})
+    ('recipe',)
+    """
+    new = (changes.get(name, name) for name in tags)
+    return tuple(dict.fromkeys(name for name in new if name is not None))
+
+
+HOLDING = ("title", "summary", "content", "tags", "source")
+"""Fields in which a memory holds what it says; scores are not among them."""
+
+
+class Draft(Struct, frozen=True, kw_only=True):
+    """What becomes of each memory that a cleanup is about, by id."""
+
+    rows: Mapping[str, Row]
+    values: dict[str, dict[str, Value]]
+    """All fields of the memories that stay, as they are going to be."""
+    deletes: dict[str, str | None]
+    """Memories that go by themselves, and the one that stays and says the same, if there is one."""
+    merges: tuple[Merge, ...]
+    conflicts: dict[str, tuple[str, ...]]
+    """Memories that have changed since the audit, and in which fields; none of them where it is gone."""
+    hidden: dict[str, frozenset[str]]
+    """What nobody shall see of each memory."""
+
+
+def draft_of(
+    findings: pd.DataFrame,
+    rows: Mapping[str, Row],
+    memories: pd.DataFrame,
+    *,
+    taken: Iterable[str],
+    apart: Iterable[frozenset[str]],
+) -> Draft:
+    """Decide what becomes of each memory that findings name.
+
+    Parameters
+    ----------
+    findings : DataFrame
+        Those that something is planned for, by their ``action``.
+    rows : mapping of str to Row
+        The memories that they name.
+    memories : DataFrame
+        All memories of the user that were audited.
+    taken : iterable of str
+        Actions that are asked for at all.
+    apart : iterable of set of str
+        Pairs of memories that differ in a value.
+    """
+    may_touch = [
+        _may_touch(rows[i], check) for i, check in zip(findings["id"], findings["check"], strict=True)
+    ]
+    findings = findings[np.array(may_touch, bool)]
+    conflicts = _conflicts(findings, rows)
+    findings = findings[~findings["id"].isin(conflicts.keys())]
+    open_rows = {i: row for i, row in rows.items() if not row.is_closed and i not in conflicts}
+    before = {i: row.now for i, row in open_rows.items()}
+    apart = frozenset(apart)
+    now = {i: row.now for i, row in rows.items() if row.stored is not None}
+    searched = searched_in(now)
+    search = Search()
+    redacted = redact_memories(
+        findings[(findings["action"] == "redact") & findings["id"].isin(before.keys())],
+        before,
+        apart=apart,
+        searched=searched,
+        search=search,
+    )
+    values = _edited(findings[findings["id"].isin(before.keys())], before, redacted)
+    deletes = _deletes(findings, open_rows)
+    staying = {i: some for i, some in values.items() if i not in deletes}
+    merging = Merging(memories, staying, taken=frozenset(taken), apart=apart)
+    merges = tuple(merging.merges(_copies(findings)))
+    for merge in merges:
+        staying[merge.keeper] = merge.values
+    gone = {copy for merge in merges for copy in merge.copies}
+    # what no display may show, whatever is planned: secrets, and numbers like those of cards and identities
+    shown = searched[(searched["action"] == "redact") | (searched["severity"] == "high")]
+    hidden = redact_memories(shown, now, searched=searched, search=search)
+    return Draft(
+        rows=rows,
+        values={i: some for i, some in staying.items() if i not in gone},
+        deletes=deletes,
+        merges=merges,
+        conflicts=conflicts,
+        hidden={
+            i: frozenset().union(*(some[i].secrets for some in (hidden, redacted) if i in some)) for i in rows
+        },
+    )
+
+
+def _may_touch(row: Row, check: str) -> bool:
+    """Whether a finding may change a memory: one whose content nobody can read is deleted for that alone."""
+    if check == "sealed":
+        return row.is_closed and (row.stored is None or row.stored.content is None)
+    return not row.is_closed
+
+
+def _conflicts(findings: pd.DataFrame, rows: Mapping[str, Row]) -> dict[str, tuple[str, ...]]:
+    """Memories of which something moved that the findings have looked at, or that would be lost."""
+    looked_at: defaultdict[str, set[str]] = defaultdict(set)
+    columns = (findings[name] for name in ("id", "field", "action", "related_id"))
+    for memory_id, field, action, related in zip(*columns, strict=True):
+        is_last = action in {"delete", "merge"}
+        looked_at[memory_id].update(FIELDS if is_last else [field])
+        if is_last and related in rows:
+            looked_at[related].update(HOLDING)
+    moved = {i: rows[i].moved(fields) for i, fields in looked_at.items() if rows[i].stored is not None}
+    gone = {i: () for i in looked_at if rows[i].stored is None}
+    return {i: fields for i, fields in moved.items() if fields} | gone
+
+
+def _edited(
+    findings: pd.DataFrame, before: Mapping[str, dict[str, Value]], redacted: Mapping[str, Redacted]
+) -> dict[str, dict[str, Value]]:
+    """Return memories without their secrets, with the tags and on the scale that the audit proposes."""
+    values = {i: dict(some) for i, some in before.items()}
+    for memory_id, found in redacted.items():
+        values[memory_id] |= {
+            name: value for name, value in found.values.items() if _is_sendable(name, value)
+        }
+    for memory_id, names in retaggings(findings[findings["action"] == "retag"]).items():
+        tags = retagged(values[memory_id]["tags"] or (), names)  # type: ignore[arg-type]  # names
+        if _is_sendable("tags", tags):
+            values[memory_id]["tags"] = tags
+    for memory_id in findings["id"][(findings["action"] == "rescale") & (findings["field"] == "importance")]:
+        importance = before[memory_id]["importance"]
+        if isinstance(importance, float):
+            values[memory_id]["importance"] = rescaled(importance)
+    return values
+
+
+def _is_sendable(name: str, value: Value) -> bool:
+    return sendable(name, value).fault is None
+
+
+def _deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[str, str | None]:
+    """Memories that go by themselves; one that goes because another says the same stays, unless that one does."""
+    own = findings[(findings["action"] == "delete") & ~findings["check"].isin(COPYING)]
+    related = own["related_id"].astype(object).where(own["related_id"].notna(), None)
+    wanted = dict(zip(own["id"], related, strict=True))
+    return {
+        memory_id: other
+        for memory_id, other in wanted.items()
+        if other is None or (other in may_stay and other not in wanted)
+    }
+
+
+def _copies(findings: pd.DataFrame) -> list[Copy]:
+    """What the findings say of memories that another one says, too."""
+    is_copy = (findings["action"] == "merge") | findings["check"].isin(COPYING)
+    found = findings[is_copy & findings["related_id"].notna()]
+    columns = ("id", "related_id", "check", "kind", "action")
+    return [Copy(*some) for some in zip(*(found[name] for name in columns), strict=True)]
+
+
+_ENDING = frozenset({"delete", "merge"})
+
+
+class Writer:
+    """Writes a draft, and the findings that it was made from, as changes of a plan."""
+
+    def __init__(self, draft: Draft, findings: pd.DataFrame) -> None:
+        self._draft = draft
+        self._actions = {str(i): {*some} for i, some in findings.groupby("id")["action"]}
+        self._copies = {*findings["id"][findings["check"].isin(COPYING)]}
+        is_ending = findings["action"].isin(_ENDING)
+        self._why_patched, self._why_deleted = _reasons(findings[~is_ending]), _reasons(findings[is_ending])
+        self._merged_into = {copy: merge.keeper for merge in draft.merges for copy in merge.copies}
+        self._held_by = self._merged_into | {
+            memory_id: self._merged_into.get(other, other)
+            for memory_id, other in draft.deletes.items()
+            if other is not None
+        }
+        self._held: defaultdict[str, list[str]] = defaultdict(list)
+        for memory_id, keeper in self._held_by.items():
+            self._held[keeper].append(memory_id)
+        self._group_of = {keeper: n for n, keeper in enumerate(sorted(self._held, key=self._place_of))}
+        self._after = {i: after for i in draft.values if (after := self._changed(i))}
+
+    def changes(self) -> list[Change]:
+        """What is to be written, in the order of the audited frame."""
+        made = [self._patch(i) for i in self._after]
+        made += [self._delete(i) for i in (*self._draft.deletes, *self._merged_into)]
+        return sorted(made, key=lambda change: self._place_of(str(change.id)))
+
+    def conflicts(self) -> Iterator[Change]:
+        """What cannot be planned, as it was changed or deleted since the audit."""
+        for memory_id, fields in self._draft.conflicts.items():
+            row = self._draft.rows[memory_id]
+            moved = f"{', '.join(fields)} changed" if fields else "it was deleted"
+            yield Change(
+                action="conflict",
+                row=row.label,
+                id=memory_id,
+                before={name: row.now[name] for name in fields},
+                reason=f"{moved} at the service since it was audited",
+                hidden=self._hidden(memory_id),
+            )
+
+    def notes(self, findings: pd.DataFrame) -> Iterator[str]:
+        """Say how many of the memories that an audit proposes to change are changed, and why the others are not.
+
+        Nothing is said where each of them is changed, and no other memory.
+
+        Parameters
+        ----------
+        findings : DataFrame
+            Of the audit, about memories of this user, whatever was asked for.
+        """
+        changed = {*self._after, *self._draft.deletes, *self._merged_into}
+        wanted = {*findings["id"][findings["action"].isin(PLANNED)], *self._actions}
+        left, besides = wanted - changed, changed - wanted
+        if not left and not besides:
+            return
+        n_done = len(wanted & changed)
+        proposals = number_of(len(wanted), "proposal", "proposals")
+        said = f"In memories: of {proposals} {n_done:,} {_are(n_done)} carried out"
+        if left:
+            counts = Counter(sorted(map(self._why_left, left)))
+            reasons = "; ".join(f"{n:,} {why}" for why, n in counts.most_common())
+            said += f"; {len(left):,} {_are(len(left))} left for you: {reasons}"
+        if besides:
+            said += f". {number_of(len(besides), 'other memory takes', 'other memories take')} in what copies held"
+        yield f"{said}."
+
+    def _why_left(self, memory_id: str) -> str:
+        """Say why a memory stays as it is, after a number of such memories."""
+        actions = self._actions.get(memory_id)
+        if not actions:
+            return "not asked for in actions="
+        if memory_id in self._draft.conflicts:
+            return "changed or deleted at the service since the audit"
+        if self._draft.rows[memory_id].is_closed:
+            return "with content that cannot be opened"
+        if memory_id in self._copies or "merge" in actions:
+            return "whose merge would lose a value (a name, a number, a date, a source, a title)"
+        if "delete" in actions:
+            return "kept, as the memory that says the same is deleted or may be"
+        return "in which nothing is left to change"
+
+    def _place_of(self, memory_id: str) -> int:
+        return self._draft.rows[memory_id].place
+
+    def _changed(self, memory_id: str) -> dict[str, Value]:
+        now, wanted = self._draft.rows[memory_id].now, self._draft.values[memory_id]
+        return {name: wanted[name] for name in FIELDS if not same_value(name, wanted[name], now[name])}
+
+    def _patch(self, memory_id: str) -> Change:
+        row, after = self._draft.rows[memory_id], self._after[memory_id]
+        held = self._held.get(memory_id, [])
+        merged = [copy for copy in held if copy in self._merged_into]
+        takes_in = [f"takes in {self._named(merged)}"] if merged else []
+        why = [*map(self._why_deleted.get, merged), self._why_patched.get(memory_id)]
+        return Change(
+            action="patch",
+            row=row.label,
+            id=memory_id,
+            before={name: row.now[name] for name in after},
+            after=after,
+            reason="; ".join([*takes_in, *dict.fromkeys(filter(None, why))]),
+            group=self._group_of.get(memory_id),
+            hidden=self._hidden(memory_id, *held),
+        )
+
+    def _delete(self, memory_id: str) -> Change:
+        row, keeper = self._draft.rows[memory_id], self._held_by.get(memory_id)
+        whole = delete_of(row.label, row.stored) if row.stored else Change(action="delete", id=memory_id)
+        kept = None if keeper is None else f"{self._named([keeper])} keeps what it says"
+        why = self._why_deleted.get(memory_id) or "the same text as others that are merged"
+        return replace(
+            whole,
+            reason="; ".join(filter(None, [kept, why])),
+            group=None if keeper is None else self._group_of[keeper],
+            hidden=self._hidden(memory_id, *filter(None, [keeper])),
+            relies_on={} if keeper is None else {keeper: self._unpatched(keeper)},
+        )
+
+    def _unpatched(self, keeper: str) -> dict[str, Value]:
+        """What of a keeper holds what others said, and stays as it is: the rest is what its patch compares."""
+        now, after = self._draft.rows[keeper].now, self._after.get(keeper, {})
+        return {name: now[name] for name in HOLDING if name not in after}
+
+    def _named(self, ids: Sequence[str]) -> str:
+        return listed([name_of(Change(action="patch", id=i, row=self._draft.rows[i].label)) for i in ids])
+
+    def _hidden(self, *ids: str) -> tuple[str, ...]:
+        return tuple(sorted(frozenset().union(*(self._draft.hidden[i] for i in ids))))
+
+
+def _are(n: int) -> str:
+    return "is" if n == 1 else "are"
+
+
+def _reasons(findings: pd.DataFrame) -> dict[str, str]:
+    """The findings of each memory in words, evidence masked as the audit has it."""
+    said: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    columns = (findings[name] for name in ("id", "check", "kind", "evidence"))
+    for memory_id, check, kind, evidence in zip(*columns, strict=True):
+        said[memory_id][f"{check} ({kind}): {evidence}"] = None
+    return {memory_id: listed(list(parts), "; ") for memory_id, parts in said.items()}

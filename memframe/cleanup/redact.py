@@ -1,0 +1,282 @@
+"""Redaction: secrets cut out of texts where they stand, with a short mark left in their place.
+
+Offsets are of Python's characters, in the text that was audited. What the audit found of one memory goes from all of
+its fields: a password in the content stands in the title, or as a tag, as often as not.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import pandas as pd
+
+from memframe.audit.findings import findings_frame, joined
+from memframe.audit.likeness.clusters import Clusters
+from memframe.audit.personal_data import find_personal_data
+from memframe.audit.secrets import find_secrets
+from memframe.audit.text import redacted
+from memframe.change import Value
+
+_FINDERS: Mapping[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "secret": find_secrets,
+    "personal_data": find_personal_data,
+}
+_TEXTS = ("title", "summary", "content")
+"""Fields that are searched; what is found there is cut out of all."""
+
+_FIELDS = (*_TEXTS, "source", "tags")
+"""Fields in which a secret may stand."""
+
+_MIN_ALONE = 4
+"""Characters from which on a secret without a digit is looked for in the rest of its memory, too."""
+
+_MAX_ROUNDS = 5
+
+Values = Mapping[str, Value]
+Memories = Mapping[str, Values]
+"""The fields of memories, by id."""
+
+
+class Stretch(NamedTuple):
+    """Part of a text that is to go, up to and without ``end``."""
+
+    start: int
+    end: int
+    kind: str
+    score: float = 1.0
+
+
+Found = Mapping[str, Sequence[Stretch]]
+"""What was found in a memory, by field."""
+
+
+class Redacted(NamedTuple):
+    """The fields of a memory that have changed, and what was cut out of it."""
+
+    values: dict[str, Value]
+    secrets: frozenset[str]
+
+
+def redact_memories(
+    findings: pd.DataFrame,
+    memories: Memories,
+    *,
+    apart: Iterable[frozenset[str]] = (),
+    searched: pd.DataFrame | None = None,
+    search: Search | None = None,
+) -> dict[str, Redacted]:
+    """Cut out what was found, and return the memories that change.
+
+    Once cut, the texts are searched again: of two findings that shared characters an audit names but one, and the
+    rest of the other must not stay. What the same search finds in the text as it was, and nobody asked for, stays.
+
+    Texts that were different stay so: where nothing but the secrets told them apart, their marks are numbered.
+
+    Parameters
+    ----------
+    findings : DataFrame
+        With ``check kind id field start end score``; of one check, or of several.
+    memories : mapping
+        The fields of each memory, by its id.
+    apart : iterable of set of str
+        Pairs of memories that are known to differ in a value.
+    searched : DataFrame, optional
+        What `searched_in` has found in these memories, and maybe others.
+    search : Search, optional
+        That has looked at some of what becomes of them before.
+    """
+    cuttings = {i: _Cutting(memories[i], by_field) for i, by_field in _stretches(findings, memories).items()}
+    checks = [check for check in _FINDERS if (findings["check"] == check).any()]
+    known = searched_in({i: memories[i] for i in cuttings}, checks) if searched is None else searched
+    known = known[known["check"].isin(checks) & known["id"].isin(cuttings)]
+    spared = {i: _secrets_in(by_field, memories[i]) for i, by_field in _open(known, memories).items()}
+    for alike in _alike(cuttings, apart):
+        _number(alike)  # before the next rounds, whose places are those behind these marks
+    search, left = search or Search(), set(cuttings)
+    for _ in range(_MAX_ROUNDS):
+        values = {i: cuttings[i].values() for i in sorted(left)}
+        found = search.open_in(values, checks)
+        new = {i: some for i in found if (some := _without(found[i], values[i], spared.get(i, {})))}
+        for i, some in new.items():
+            cuttings[i].add(some)
+        left = set(new)  # the others are done
+    done = {i: cutting.redacted() for i, cutting in cuttings.items()}
+    return {i: some for i, some in done.items() if some.values}
+
+
+class Search:
+    """Looks for what should not be seen in the open; in the same texts once."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[Value, ...], Found] = {}
+
+    def open_in(self, memories: Memories, checks: Iterable[str]) -> dict[str, Found]:
+        """Return what stands in the open in each of some memories, in which there is any."""
+        found: defaultdict[str, dict[str, list[Stretch]]] = defaultdict(dict)
+        for check in checks:
+            keys = {i: (check, *map(memory.get, _TEXTS)) for i, memory in memories.items()}
+            new = {i: memories[i] for i, key in keys.items() if key not in self._found}
+            opened = _open(searched_in(new, [check]), new)
+            self._found |= {keys[i]: opened.get(i, {}) for i in new}
+            for i, key in keys.items():
+                for field, stretches in self._found[key].items():
+                    found[i].setdefault(field, []).extend(stretches)
+        return dict(found)
+
+
+def searched_in(memories: Memories, checks: Iterable[str] = tuple(_FINDERS)) -> pd.DataFrame:
+    """Return what an audit finds in titles, summaries and contents that may have to be cut out."""
+    if not memories:
+        return findings_frame(id=[])
+    texts = {name: [memory.get(name) for memory in memories.values()] for name in _TEXTS}
+    frame = pd.DataFrame({"id": list(memories), **texts}, dtype="str")
+    return joined(_FINDERS[check](frame) for check in checks)
+
+
+def cut(text: str, stretches: Iterable[Stretch]) -> str:
+    """Return the text with a mark in the place of each stretch; such as share characters become one.
+
+    >>> cut("pin 4711, or 4711#", [Stretch(4, 8, "pin"), Stretch(13, 17, "pin"), Stretch(13, 18, "access_code", 0.5)])
+    'pin [redacted: pin], or [redacted: pin]'
+    """
+    apart: list[Stretch] = []
+    for stretch in sorted(stretches):
+        end = stretch.end
+        while end < len(text) and (unicodedata.category(text[end])[0] == "M" or text[end] == "\u200d"):
+            end += 1  # accents and variants belong to the last character
+        one = stretch._replace(end=end)
+        if apart and one.start < apart[-1].end:
+            other = apart.pop()
+            surest = max(other, one, key=lambda some: (some.score, some.end - some.start))
+            one = surest._replace(start=other.start, end=max(other.end, end))
+        apart.append(one)
+    done, place = [], 0
+    for one in apart:
+        done += [text[place : one.start], redacted(one.kind)]
+        place = one.end
+    return "".join([*done, text[place:]])
+
+
+class _Cutting:
+    """A memory that loses its secrets in rounds: what was found, and what the mark of each text is called."""
+
+    def __init__(self, memory: Values, found: Found) -> None:
+        self.memory = memory
+        self.rounds = [(found, _secrets_in(found, memory))]
+        self._values: dict[str, Value] | None = None
+
+    def values(self) -> Values:
+        """Return all fields, without what was found in them, and without the same wherever else it stands."""
+        if self._values is None:
+            self._values = dict(self.memory)
+            for found, names in self.rounds:
+                self._values = _cut_all(self._values, found, names)
+        return self._values
+
+    def add(self, found: Found) -> None:
+        """Cut out what was found in the values as they are."""
+        self.rounds.append((found, _secrets_in(found, self.values())))
+        self._values = None
+
+    def redacted(self) -> Redacted:
+        changed = {name: value for name, value in self.values().items() if value != self.memory[name]}
+        return Redacted(changed, frozenset(secret for _, names in self.rounds for secret in names))
+
+    def number(self, numbers: Mapping[str, Mapping[str, int]]) -> None:
+        """Number the marks of kinds of which there are several secrets."""
+        for _, names in self.rounds:
+            names |= {s: f"{kind} {numbers[kind][s]}" for s, kind in names.items() if len(numbers[kind]) > 1}
+        self._values = None
+
+
+def _secrets_in(found: Found, memory: Values) -> dict[str, str]:
+    """Return the texts that are to go, and of which kind each is."""
+    stretches = [(stretch, str(memory[field])) for field, some in found.items() for stretch in some]
+    return {
+        text[stretch.start : stretch.end]: stretch.kind
+        for stretch, text in sorted(stretches, key=lambda pair: pair[0].score)
+    }
+
+
+def _cut_all(memory: Values, found: Found, names: Mapping[str, str]) -> dict[str, Value]:
+    new: dict[str, Value] = dict(memory)
+    for field in _FIELDS:
+        value = memory.get(field)
+        if isinstance(value, str):
+            here = [one._replace(kind=names[value[one.start : one.end]]) for one in found.get(field, ())]
+            new[field] = cut(value, [*here, *_again(value, names)])
+        elif isinstance(value, tuple):
+            new[field] = tuple(dict.fromkeys(cut(tag, _again(tag, names)) for tag in value))
+    return new
+
+
+def _again(text: str, secrets: Mapping[str, str]) -> Iterator[Stretch]:
+    """Find secrets that stand by themselves: touching no letter, digit or underscore.
+
+    >>> [stretch.start for stretch in _again("4711, 47110, «4711»", {"4711": "pin"})]
+    [0, 14]
+    """
+    for secret, kind in secrets.items():
+        bare = secret.strip()
+        if len(bare) < _MIN_ALONE and not any(map(str.isdecimal, bare)):
+            continue
+        start = text.find(bare)
+        while start >= 0:
+            end = start + len(bare)
+            beside = (*text[max(0, start - 1) : start], *text[end : end + 1])
+            is_alone = not any(sign.isalnum() or sign == "_" for sign in beside)
+            if is_alone:
+                yield Stretch(start, end, kind)
+            start = text.find(bare, end if is_alone else start + 1)
+
+
+def _without(found: Found, memory: Values, spared: Container[str]) -> dict[str, list[Stretch]]:
+    """Return what was found but for some texts."""
+    new = {
+        field: [one for one in stretches if str(memory[field])[one.start : one.end] not in spared]
+        for field, stretches in found.items()
+    }
+    return {field: stretches for field, stretches in new.items() if stretches}
+
+
+def _alike(cuttings: Mapping[str, _Cutting], apart: Iterable[frozenset[str]]) -> list[list[_Cutting]]:
+    """Group memories that nothing may tell apart any more, or that are known to differ in a value."""
+    ids = list(cuttings)
+    place = {memory_id: number for number, memory_id in enumerate(ids)}
+    clusters, first_with = Clusters(len(ids)), dict[Value, int]()
+    for number, memory_id in enumerate(ids):
+        clusters.join(first_with.setdefault(cuttings[memory_id].values()["content"], number), number)
+    for pair in apart:
+        if pair <= place.keys():
+            clusters.join(*(place[memory_id] for memory_id in pair))
+    return [[cuttings[ids[member]] for member in sorted(group)] for group in clusters.groups()]
+
+
+def _number(alike: Sequence[_Cutting]) -> None:
+    """Give different secrets of one kind different names."""
+    numbers: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for names in (names for cutting in alike for _, names in cutting.rounds):
+        for secret, kind in names.items():
+            numbers[kind].setdefault(secret, len(numbers[kind]) + 1)
+    for cutting in alike:
+        cutting.number(numbers)
+
+
+def _stretches(findings: pd.DataFrame, memories: Memories) -> dict[str, dict[str, list[Stretch]]]:
+    """Return what was found by memory and field, as far as it lies within a text."""
+    found: defaultdict[str, dict[str, list[Stretch]]] = defaultdict(dict)
+    spans = findings.dropna(subset=["start", "end"])
+    columns = (spans[name] for name in ("id", "field", "start", "end", "kind", "score"))
+    for memory_id, field, start, end, kind, score in zip(*columns, strict=True):
+        text = memories[memory_id].get(field)
+        if isinstance(text, str) and 0 <= start < end <= len(text):
+            found[memory_id].setdefault(field, []).append(Stretch(int(start), int(end), kind, score))
+    return dict(found)
+
+
+def _open(found: pd.DataFrame, memories: Memories) -> dict[str, dict[str, list[Stretch]]]:
+    """Return what should not be seen in the open, by memory and field."""
+    return _stretches(found[found["action"] != "none"], memories)

@@ -1,0 +1,144 @@
+"""Bytes as text in strict spellings, hexadecimal and base64, and UTF-8.
+
+Lenient decoders skip foreign characters, ignore the unused bits of a last base64 character and take both cases of
+a hexadecimal digit. Then a changed text still opens, which a seal must not allow.
+"""
+
+from __future__ import annotations
+
+from binascii import hexlify, unhexlify
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from pybase64 import b64decode, b64encode_as_string
+
+
+class Alphabet(NamedTuple):
+    """One spelling of bytes as text; ``decode`` raises ValueError for any other spelling."""
+
+    name: str
+    encode: Callable[[bytes], str]
+    decode: Callable[[str], bytes]
+
+
+_WHOLE_TWO = frozenset(f"{last}=" for last in "AEIMQUYcgkosw048")
+_WHOLE_THREE = frozenset(f"{last}==" for last in "AQgw")
+"""How padded base64 ends when the bits that no byte needs are zero."""
+
+
+def _check_tail(text: str) -> None:
+    if text[-1:] == "=" and text[-2:] not in _WHOLE_TWO and text[-3:] not in _WHOLE_THREE:
+        raise ValueError("unused bits of the last base64 character are set")
+
+
+def decode_base64_all(texts: Sequence[str]) -> list[bytes]:
+    """Decode many texts as `decode_base64` does, in one loop without Python calls."""
+    raws = [b64decode(text, None, True) for text in texts]
+    for tail in {text[-3:] for text in texts if text[-1:] == "="}:
+        _check_tail(tail)
+    return raws
+
+
+def decode_base64(text: str) -> bytes:
+    """Decode padded base64 in the standard alphabet.
+
+    >>> decode_base64("aGk=")
+    b'hi'
+    >>> decode_base64("aGl=")
+    Traceback (most recent call last):
+    ValueError: unused bits of the last base64 character are set
+    """
+    raw = b64decode(text, validate=True)
+    _check_tail(text)
+    return raw
+
+
+def _decode_url(text: str) -> bytes:
+    if "+" in text or "/" in text:  # the decoder would take both spellings of the last two digits
+        raise ValueError("a character of the other base64 alphabet")
+    raw = b64decode(text, altchars=b"-_", validate=True)
+    _check_tail(text)
+    return raw
+
+
+def _encode_url(raw: bytes) -> str:
+    return b64encode_as_string(raw, altchars=b"-_")
+
+
+def _decode_bare(text: str) -> bytes:
+    if text.endswith("="):
+        raise ValueError("padding where there is none")
+    return _decode_url(text + "=" * (-len(text) % 4))
+
+
+def _decode_lower(text: str) -> bytes:
+    if text != text.lower():
+        raise ValueError("capitals among small hexadecimal digits")
+    return unhexlify(text)
+
+
+def _decode_upper(text: str) -> bytes:
+    if text != text.upper():
+        raise ValueError("small letters among capital hexadecimal digits")
+    return unhexlify(text)
+
+
+HEX = Alphabet("hex", lambda raw: hexlify(raw).decode(), _decode_lower)
+HEX_UPPER = Alphabet("HEX", lambda raw: hexlify(raw).decode().upper(), _decode_upper)
+BASE64 = Alphabet("base64", b64encode_as_string, decode_base64)
+BASE64URL = Alphabet("base64url", _encode_url, _decode_url)
+BASE64URL_BARE = Alphabet("base64url without padding", lambda raw: _encode_url(raw).rstrip("="), _decode_bare)
+
+ALPHABETS = (HEX, HEX_UPPER, BASE64, BASE64URL, BASE64URL_BARE)
+"""In the order in which a text is tried: no sealed content is base64 and by chance all hexadecimal."""
+
+
+class Spelled(NamedTuple):
+    """Bytes and the alphabet that they were written in."""
+
+    alphabet: Alphabet
+    raw: bytes
+
+
+def spellings(text: str) -> Iterator[Spelled]:
+    """List the readings of a text in strict alphabets, the likeliest first.
+
+    >>> [(alphabet.name, raw) for alphabet, raw in spellings("QUI=")]
+    [('base64', b'AB'), ('base64url', b'AB')]
+    >>> list(spellings("no, thanks"))
+    []
+    """
+    if " " in text:  # prose, told at a glance
+        return
+    for alphabet in ALPHABETS:
+        try:
+            raw = alphabet.decode(text)
+        except ValueError:
+            continue
+        yield Spelled(alphabet, raw)
+
+
+def spelling(text: str) -> Spelled | None:
+    """Return the likeliest reading of a text that is long enough to be certain."""
+    return next(spellings(text), None)
+
+
+def utf8_of(text: str) -> bytes | None:
+    """Encode a text as UTF-8; None if it holds half a surrogate pair."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return None
+
+
+def is_utf8(plain: bytes) -> bool:
+    """Return True for bytes that are UTF-8.
+
+    >>> is_utf8(b"tea"), is_utf8(b"\\xff")
+    (True, False)
+    """
+    try:
+        plain.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
