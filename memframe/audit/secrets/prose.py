@@ -336,8 +336,7 @@ def _read_password(value: Value) -> Found:
     if is_mixed(text):
         return 0, len(text), 0.95
     is_word = len(text) <= _LONGEST_WORD and _WORD.fullmatch(text) and _CLOSED.match(value.rest[len(text) :])
-    is_second = value.link == "beside" and _PATTERN["first_half"].search(value.before) is not None
-    return (0, len(text), 0.75) if is_word and (is_second or not is_loose) else None
+    return (0, len(text), 0.75) if is_word and not is_loose else None
 
 
 def _read_loose(value: Value) -> Found:
@@ -547,7 +546,7 @@ _NO_SECRET_WORD = re.compile(
     r"\A(?:[\w.+-]{1,64}@(?:[\w-]{1,60}\.\w.*)?|[a-z][a-z0-9+.-]{1,30}://.*|www\..*|[0-9.,:/-]+|[0-9].{0,3}"
     r"|[0-9]+(?:[.,x][0-9]+)?[a-zA-Z%€$°]{0,5}(?:/[a-z]+)?|[0-9]+\.[0-9]+[a-z]*-.*|[A-Za-z]+[0-9]?(?:[+→/|][A-Za-z]+[0-9]?)+"
     r"|(?:sha|md|wpa|aes|rsa|bcrypt|pbkdf|argon|base|http|ipv|oauth|web|utf|mp|usb|win|office|windows|python)-?[0-9]+\w*"
-    r"|[0-9]?1?password|fritz!box\w*|[\w.-]+\.[a-z]{2,5}|.*→.*"
+    r"|[0-9]?1?password|fritz!box\w*|[\w.-]+\.[a-z]{2,6}|.*→.*"
     r"|.*[\[({].*|\$.*|[\w.-]+[=:].*|--.*|.*[\],].*|(?-i:[.~]{0,2}/?(?:[a-z]{2}[\w.@-]*/){2}\S*)"
     r"|[\w.@~/-]+/[\w@-]+\.[a-z]{1,5}(?::[0-9]+)*|[\w.-]*[a-z]_v[0-9]{1,2}|[\w'’]+-(?:free|based|time|only|step|factor|digit)"
     r"|(?-i:[A-Z]{1,6}-?[0-9]{1,6}[A-Z+]{0,3}|[A-Z_]+)|[a-z]+[0-9]{0,2}(?:_[a-z]+[0-9]{0,2})*_(?:id|at|url|key|name|token|type|path|file))",
@@ -557,16 +556,13 @@ _NO_SECRET_WORD = re.compile(
 
 _SIGN = re.compile(r"[!@#$%^&*+=~|<>?]")
 
-_OF_DIGITS = frozenset(
-    {"pin", "unlock", "once", "lock", "lock_code", "code", "compound_code", "recovery", "license", "sent"}
-)
-_OF_WORDS = frozenset(
-    {"password", "foreign", "loose", "compound_password", "login", "address", "network", "recovery", "unlock"}
-)
+_OF_DIGITS = frozenset({"pin", "unlock", "once", "lock", "lock_code", "code", "compound_code", "recovery"})
+_OF_WORDS = frozenset({"password", "foreign", "loose", "login", "address", "network", "recovery", "unlock"})
 """Groups of keywords that announce digits, and words with digits and signs."""
 
-_ENOUGH, _DOUBT = 5, 3
-"""What a secret, its keyword and what stands between come to; and what a word takes away that speaks against one."""
+_ENOUGH, _DOUBT, _STRONG = 5, 3, 3
+"""What a secret, its keyword and what stands between come to; what a word takes away that speaks against one; and what
+a strong word weighs."""
 
 _LED, _CLOSE, _APART = 2, 1, -1
 """What a link weighs that says what the secret is; words about its purpose alone; and anything else between."""
@@ -639,14 +635,13 @@ def _weigh(word: Keyword, keywords: list[Keyword], small: str, place: _Place) ->
     is_lone_lock = word.group == "lock" and not is_supported
     does = _PATTERN["deed"].search(place.before[-60:]) is not None
     if word.end > place.start:
-        link = _LED if does or _PATTERN["opens" if is_lone_lock else "behind"].match(between) else _APART
+        link = _LED if does or (not is_lone_lock and _PATTERN["behind"].match(between)) else _APART
     elif is_lone_lock:
         link = _LED if does else _APART
     elif does or _PATTERN["lead"].search(place.before[-60:]) or _PATTERN["beside"].match(between):
         link = _LED
     else:
-        is_purpose = place.shape != "word" and _PATTERN["meant_for"].match(between)
-        link = _CLOSE if is_purpose or _PATTERN["named_for"].match(between) else _APART
+        link = _CLOSE if _PATTERN["named_for"].match(between) else _APART
     if "@" in small[word.start : word.end] and link < _LED:
         return -_ENOUGH
     weight = KEYWORDS[word.group].weight
@@ -657,7 +652,9 @@ def _weigh(word: Keyword, keywords: list[Keyword], small: str, place: _Place) ->
 
 def _may_announce(word: Keyword, place: _Place, small: str) -> bool:
     """Tell whether such a value is announced by such a keyword; one that lies in the keyword itself is not."""
-    if word.start < place.end and place.start < word.end:
+    if (word.start < place.end and place.start < word.end) or (
+        word.group == "loose" and place.weight < _STRONG
+    ):
         return False
     n = place.end - place.start
     is_long_number = place.shape == "digits" and n >= _LONG_NUMBER and word.end <= place.start
@@ -671,7 +668,7 @@ def _may_announce(word: Keyword, place: _Place, small: str) -> bool:
         word.group in ("password", "foreign", "loose", "recovery") and is_long_number
     ):
         return word.group in _OF_WORDS
-    if word.group in ("recovery", "license"):
+    if word.group == "recovery":
         return place.shape == "blocks"
     is_postal = n == _POSTAL_DIGITS and re.match(r"pin[ -]?code", small[word.start : word.end])
     return word.group in _OF_DIGITS and not is_postal
