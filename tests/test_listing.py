@@ -1,5 +1,7 @@
-"""Every way in which a listing can go wrong between a real service and the loaders."""
+"""Listings page by page: between a real service and the loaders, on scripted pages, and sent ahead."""
 
+import threading
+from contextlib import contextmanager
 from types import SimpleNamespace
 from uuid import uuid4
 
@@ -8,12 +10,15 @@ import urllib3.util.retry
 
 import memframe as mf
 from memframe.client import Client
-from memframe.client.retry import MAX_RETRY_AFTER_S, read_retry
+from memframe.client.responses import decode
+from memframe.client.retry import MAX_RETRY_AFTER_S, RateLimiter, SharedRateLimiter, read_retry
 from memframe.client.transport import READ_ATTEMPTS, Transport
-from memframe.listing import MAX_EMPTY_PAGES
+from memframe.client.validation import memory_query
+from memframe.errors import AnswerTooLargeError, ConfigError, InvalidError, ServiceError
+from memframe.listing import MAX_EMPTY_PAGES, cursor_of, iter_pages
 from memframe.sample import load_sample
-from memframe.secret import Secret
-from memframe.wire import ISSUE_TOKEN, LIST_MEMORIES
+from memframe.secret import Secret, SecretBytes
+from memframe.wire import GET_REQUEST, ISSUE_TOKEN, LIST_MEMORIES, MemoryPage
 from tests.faults import (
     FaultProxy,
     answered,
@@ -27,6 +32,7 @@ from tests.faults import (
     truncated,
     without_field,
 )
+from tests.strangers import MEMORY, USER_ID
 
 
 @pytest.fixture
@@ -317,25 +323,11 @@ def test_auto_takes_the_size_that_the_refusal_names(access, proxy, status):
     assert sizes == [1000, 20, 20]  # the refusal names its limit
 
 
-@pytest.mark.parametrize("status", [400, 422])
-def test_auto_goes_below_the_default_where_the_service_does_not_say_its_limit(access, proxy, status):
-    def above_seven(request, forward):
-        return (answered(status) if int(request.query["limit"]) > 7 else passed)(request, forward)
-
-    proxy.always(LIST_MEMORIES, above_seven)
-    assert_whole(mf.load_memories(access, progress=False))
-
-
 def test_a_page_size_that_is_too_large_is_an_error_that_says_what_to_do(access, proxy):
     proxy.always(LIST_MEMORIES, refused_above(5, 413))
     with pytest.raises(mf.ServiceError, match=r"answered 413: .* ask for smaller pages with page_size="):
         load(access)
     assert pages_asked(proxy) == 1
-
-
-def test_auto_asks_for_a_big_page_at_once(access, proxy):
-    assert_whole(mf.load_memories(access, progress=False))
-    assert [request.query["limit"] for request in proxy.requests_to(LIST_MEMORIES)] == ["1000"]
 
 
 def test_pages_of_which_the_answer_is_too_large_are_asked_for_in_smaller_ones(access, monkeypatch):
@@ -346,3 +338,254 @@ def test_pages_of_which_the_answer_is_too_large_are_asked_for_in_smaller_ones(ac
     monkeypatch.setattr("memframe.client.transport.MAX_RESPONSE_BYTES", 500)
     with pytest.raises(mf.ProtocolError, match="in one answer"):
         mf.load_memories(access)
+
+
+# The chain, on scripted pages
+
+
+class Pages:
+    """Pages 1 to n; remembers what it was asked, read, and let go of."""
+
+    def __init__(self, n_pages, largest=10_000, error=None):
+        self.n_pages, self.largest = n_pages, largest
+        self.error = error or InvalidError("refused", status=400)
+        self.asked, self.events = [], []
+
+    @contextmanager
+    def __call__(self, size, cursor):
+        self.asked.append((size, cursor))
+        number = int(cursor or 1)
+        self.events.append(f"ask {number}")
+
+        def read():
+            self.events.append(f"read {number}")
+            if size > self.largest:
+                raise self.error
+            following = f'"{number + 1}"' if number < self.n_pages else "null"
+            return SecretBytes(b'{"memoryBlobs": [], "next_cursor": %s}' % following.encode())
+
+        try:
+            yield SimpleNamespace(read=read)
+        finally:
+            self.events.append(f"let go of {number}")
+
+    @property
+    def sizes(self):
+        return [size for size, _ in self.asked]
+
+
+NAMED = InvalidError("refused", status=400, detail="limit must be between 1 and 200")
+TINY = InvalidError("refused", status=400, detail="limit must be at most 5")
+LARGE = ServiceError("refused", status=413, detail="413 Content Too Large")
+ONE_ANSWER = AnswerTooLargeError("too large")
+
+
+@pytest.mark.parametrize("n_pages", [1, 2, 3, 7])
+def test_every_page_comes_once_and_in_order(n_pages):
+    pages = Pages(n_pages)
+    bodies = list(iter_pages(pages))
+    assert [cursor_of(body) for body in bodies] == [*map(str, range(2, n_pages + 1)), None]
+    assert pages.asked == [(1000, None), *((1000, str(number)) for number in range(2, n_pages + 1))]
+
+
+def test_the_next_page_is_under_way_while_one_is_worked_on():
+    pages = Pages(3)
+    for number, _ in enumerate(iter_pages(pages), 1):
+        pages.events.append(f"work on {number}")
+    assert pages.events == [
+        *("ask 1", "read 1", "let go of 1"),
+        *("ask 2", "work on 1", "read 2", "let go of 2"),
+        *("ask 3", "work on 2", "read 3", "let go of 3"),
+        "work on 3",
+    ]
+
+
+def test_no_page_but_the_next_is_asked_for_ahead_and_who_leaves_early_lets_go_of_it():
+    pages = Pages(9)
+    bodies = iter_pages(pages)
+    for n_taken in range(1, 5):
+        next(bodies)
+        assert len(pages.asked) == n_taken + 1
+    bodies.close()
+    assert pages.events[-2:] == ["ask 5", "let go of 5"]
+
+
+@pytest.mark.parametrize(
+    ("pages", "sizes"),
+    [
+        (Pages(3, 200), [1000, 500, 250, 100, 100, 100]),
+        (Pages(2, 200, NAMED), [1000, 200, 200]),
+        (Pages(2, 5, TINY), [1000, 500, 250, 100, 50, 20, 10, 5, 5]),
+        (Pages(2, 7), [1000, 500, 250, 100, 50, 20, 10, 5, 5]),
+        (Pages(3, 200, LARGE), [1000, 500, 250, 100, 100, 100]),
+        (Pages(1, 1, LARGE), [1000, 500, 250, 100, 50, 20, 10, 5, 2, 1]),
+        (Pages(2, 100, ONE_ANSWER), [1000, 500, 250, 100, 100]),
+    ],
+)
+def test_the_size_steps_down_until_the_service_agrees_and_stays(pages, sizes):
+    assert len(list(iter_pages(pages))) == pages.n_pages
+    assert pages.sizes == sizes
+
+
+@pytest.mark.parametrize("error", [LARGE, ONE_ANSWER])
+def test_a_later_page_may_be_too_large_and_comes_smaller(error):
+    pages = Pages(5, 1000, error)
+    chain = iter_pages(pages)
+    first = [next(chain), next(chain)]  # the third is under way
+    pages.largest = 300
+    assert [cursor_of(body) for body in first + list(chain)] == ["2", "3", "4", "5", None]
+    assert pages.asked[2:] == [(1000, "3"), (500, "3"), (250, "3"), (250, "4"), (250, "5")]
+
+
+def test_a_later_page_that_is_refused_otherwise_ends_the_chain_after_the_page_before():
+    pages = Pages(5)
+    chain = iter_pages(pages)
+    assert cursor_of(next(chain)) == "2"
+    pages.largest = 300
+    with pytest.raises(InvalidError):
+        next(chain)
+    assert pages.asked == [(1000, None), (1000, "2")]
+
+
+@pytest.mark.parametrize(
+    ("pages", "page_size"),
+    [
+        (Pages(3, 0, LARGE), 500),
+        (Pages(3, 300, LARGE), 500),
+        (Pages(3, 200), 500),
+        (Pages(3, 0, LARGE), "auto"),
+    ],
+)
+def test_a_size_that_was_given_is_not_stepped_down_nor_is_the_smallest(pages, page_size):
+    with pytest.raises(ServiceError):
+        list(iter_pages(pages, page_size=page_size))
+    assert len(set(pages.sizes)) == (1 if page_size == 500 else 10)
+
+
+@pytest.mark.parametrize(("limit", "n_asked"), [(5, 1), (10, 1), (11, 2), (20, 2)])
+def test_no_page_is_asked_for_ahead_that_the_limit_does_not_need(limit, n_asked):
+    pages = Pages(9)
+    bodies = iter_pages(pages, page_size=10, limit=limit)
+    for _ in range(n_asked):
+        next(bodies)
+    bodies.close()
+    assert len(pages.asked) == n_asked
+    assert len(list(iter_pages(Pages(5), limit=30))) == 5  # smaller pages than asked for go on
+
+
+@pytest.mark.parametrize("page_size", [0, -1, 1.5, "all", True, None])
+def test_a_page_size_that_is_none_is_named(page_size):
+    with pytest.raises(ConfigError, match="page_size"):
+        list(iter_pages(Pages(1), page_size=page_size))
+
+
+@pytest.mark.parametrize(
+    ("body", "cursor"),
+    [
+        (b'{"memoryBlobs":[],"next_cursor":"c"}', "c"),
+        (b'{"memoryBlobs":[],"next_cursor":"c"}\n', "c"),
+        (b'{"next_cursor":"c","memoryBlobs":[]}', "c"),
+        (b'{"memoryBlobs":[],"next_cursor":"a\\"b"}', 'a"b'),
+        (b'{"memoryBlobs":[],"next_cursor":null}', None),
+        (b'{"memoryBlobs":[]}', None),
+        (b'{"next_cursor":"c","memoryBlobs":[{"id":"x","next_cursor":"evil"}]}', "c"),
+        (b'{"next_cursor":"c","memoryBlobs":[],"more":{"next_cursor":"evil"}}', "c"),
+        (b'{"next_cursor":"c","memoryBlobs":[],"title":", \\"next_cursor\\":\\"evil\\"}"}', "c"),
+    ],
+)
+def test_the_cursor_is_the_pages_own(body, cursor):
+    assert cursor_of(SecretBytes(body)) == cursor
+
+
+# Pages sent ahead, over real connections
+
+
+def requested(client, memory_id="m1"):
+    """One page, which the stranger will answer with that memory."""
+    return client.request_page(memory_query(USER_ID), cursor=memory_id)
+
+
+@pytest.fixture
+def client(stranger):
+    """Of a service whose page holds the one memory that is named by the cursor."""
+
+    def page(request, forward):
+        memories = [MEMORY | {"id": request.query["cursor"]}]
+        return answered(200, {"memoryBlobs": memories, "next_cursor": None})(request, forward)
+
+    stranger.always(LIST_MEMORIES, page)
+    with stranger.client() as client:
+        yield client
+
+
+def id_on(page):
+    (memory,) = decode(page.read(), MemoryPage, what="a page").memory_blobs
+    return memory.id
+
+
+def test_a_request_is_sent_ahead_of_its_response(client, stranger):
+    arrived = threading.Event()
+    stranger.script(
+        LIST_MEMORIES, lambda request, forward: arrived.set() or answered(200, {})(request, forward)
+    )
+    with requested(client):
+        assert arrived.wait(10)
+
+
+def test_responses_under_way_are_not_mixed_up_and_an_unread_one_is_not_taken_for_the_next(client):
+    for number in range(4):
+        with requested(client, f"unread {number}"):
+            pass
+        with requested(client, f"read {number}") as page:
+            assert id_on(page) == f"read {number}"
+    with requested(client, "one") as one, requested(client, "two") as two:
+        assert (id_on(two), id_on(one)) == ("two", "one")
+
+
+def test_one_connection_is_used_over_and_over(client, stranger):
+    for number in range(5):
+        with requested(client, f"m{number}") as page:
+            page.read()
+    assert len(stranger.ports) == 1
+
+
+@pytest.mark.parametrize("fault", [cut, truncated(20), answered(401), answered(429), answered(503)])
+def test_what_goes_wrong_with_it_is_asked_again(client, stranger, fault):
+    stranger.script(LIST_MEMORIES, fault)
+    with requested(client) as page:
+        assert id_on(page) == "m1"
+    assert len(stranger.requests_to(LIST_MEMORIES)) == 2
+
+
+def test_a_token_that_was_renewed_meanwhile_is_not_renewed_again(client, stranger):
+    stranger.script(LIST_MEMORIES, answered(401))
+    stranger.script(GET_REQUEST, answered(401))
+    with requested(client) as page:
+        client.access_request("r1")
+        assert id_on(page) == "m1"
+    assert len(stranger.requests_to(ISSUE_TOKEN)) == 2
+
+
+def test_a_refusal_that_is_final_is_not_asked_again(client, stranger):
+    stranger.script(LIST_MEMORIES, answered(403))
+    with requested(client) as page, pytest.raises(mf.AccessError):
+        page.read()
+    assert len(stranger.requests_to(LIST_MEMORIES)) == 1
+
+
+def test_behind_a_rate_limiter_nothing_is_sent_ahead(client, stranger):
+    with client.rate_limited(SharedRateLimiter(RateLimiter(4))), requested(client) as page:
+        client.access_request("r1")
+        page.read()
+    assert [request.path.rsplit("/", 1)[-1] for request in stranger.requests] == [
+        "token",
+        "r1",
+        "memory-blobs",
+    ]
+
+
+def test_a_service_that_went_away_is_told_when_its_answer_is_wanted(client, stranger):
+    client.sign_in()
+    stranger.__exit__()
+    with requested(client) as page, pytest.raises(mf.NoAnswerError, match="cannot reach"):
+        page.read()
