@@ -114,8 +114,8 @@ def find_told(text: str) -> Iterator[Span]:
     """Find secrets that stand near a keyword, and answers to questions of safety.
 
     >>> text = "Her password for the bakery is hunter2. The PDF is protected, open it with Rechnung!0815"
-    >>> [text[span.start : span.end] for span in find_told(text)]
-    ['hunter2', 'Rechnung!0815']
+    >>> sorted({text[span.start : span.end] for span in find_told(text)})
+    ['Rechnung!0815', 'hunter2']
     """
     small = text.translate(_SMALL)
     keywords = list(_find_keywords(small))
