@@ -15,7 +15,7 @@ from memframe.audit.junk import find_junk
 from memframe.audit.personal_data import find_personal_data, presidio_names
 from memframe.audit.result import Audit, Comparison
 from memframe.audit.run import audit_memories
-from memframe.audit.secret import find_secrets
+from memframe.audit.secrets import find_secrets
 
 __all__ = [
     "CHECKS",

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memframe.audit.findings import Check
 from memframe.audit.personal_data import find_personal_data
-from memframe.audit.secret import find_secrets
+from memframe.audit.secrets import find_secrets
 from memframe.audit.text import masked
 
 _SECRET = re.compile(

@@ -10,7 +10,7 @@ import pandas as pd
 
 from memframe.audit.evidence import is_delicate
 from memframe.audit.personal_data import find_personal_data
-from memframe.audit.secret import find_secrets
+from memframe.audit.secrets import find_secrets
 from memframe.audit.text import redacted
 
 _MAX_CHARACTERS = 2_000

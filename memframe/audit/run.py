@@ -18,7 +18,7 @@ from memframe.audit.judge import JUDGE_LIMIT, JudgeFunction, apply_judgement, as
 from memframe.audit.junk import find_junk
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.result import Audit
-from memframe.audit.secret import find_secrets
+from memframe.audit.secrets import find_secrets
 from memframe.audit.similarity.cluster import similar_pairs
 from memframe.audit.stale import find_stale
 from memframe.audit.superseded import find_superseded

@@ -32,9 +32,6 @@ FEW = 1_000
 MAX_CHARACTERS = 100_000
 """Characters of a field that a check reads; whoever writes a memory does not decide how long an audit takes."""
 
-MANY = 100
-"""Texts that are worth a sieve: making one ready takes as long as looking at some dozens."""
-
 
 class Text(NamedTuple):
     """One text of a frame, and where it stands."""
@@ -90,9 +87,9 @@ def without_long_contents(memories: pd.DataFrame) -> pd.DataFrame:
 
 
 def texts_with(
-    memories: pd.DataFrame, pattern: str, *sieves: str, fields: Iterable[str] = TEXT_FIELDS
+    memories: pd.DataFrame, pattern: str, *, fields: Iterable[str] = TEXT_FIELDS
 ) -> Iterator[Text]:
-    """Texts of the frame in which a pattern of RE2 occurs; where they are many, those that pass some sieves as well.
+    """Yield texts of the frame in which a pattern of RE2 occurs.
 
     Of a long text only the beginning is searched and returned (`MAX_CHARACTERS`).
 
@@ -106,10 +103,6 @@ def texts_with(
     for names, texts in _together(columns, len(memories)):
         places = pc.indices_nonzero(pc.match_substring_regex(texts, pattern))
         found = texts.take(places)
-        for sieve in sieves:
-            if len(found) > MANY:
-                passed = pc.match_substring_regex(found, sieve)
-                places, found = places.filter(passed), found.filter(passed)
         for place, text in zip(places.to_pylist(), found.to_pylist(), strict=True):
             which, row = divmod(place, len(memories))
             yield Text(row, names[which], text)
@@ -217,8 +210,6 @@ class Pass(NamedTuple):
     marks: str
     """A pattern of RE2 that every text with such spans matches: the others are not looked at."""
     find: Callable[[str], Iterable[Span]]
-    sieve: str = ""
-    """Another one, for many texts."""
 
 
 def spans_found(
@@ -231,8 +222,8 @@ def spans_found(
     found: defaultdict[Text, list[Span]] = defaultdict(list)
     for text, span in also:
         found[text].append(span)
-    for marks, find, sieve in passes:
-        for text in texts_with(memories, marks, *filter(None, [sieve])):
+    for marks, find in passes:
+        for text in texts_with(memories, marks):
             found[text].extend(find(with_stand_ins(text.text)))
     return [
         (text, span)

@@ -15,7 +15,7 @@ import pandas as pd
 
 from memframe.audit.findings import findings_frame, joined
 from memframe.audit.personal_data import find_personal_data
-from memframe.audit.secret import find_secrets
+from memframe.audit.secrets import find_secrets
 from memframe.audit.similarity.cluster import Clusters
 from memframe.audit.text import redacted
 from memframe.plan.change import Value

@@ -3,24 +3,10 @@
 import pytest
 
 from memframe.audit import find_secrets
+from memframe.audit.secrets.keys import COMMANDS, PAIRS, PLACES
 from tests.audit.batches import marked
 from tests.audit.figures import frame_of
 
-COMMANDS = """
-docker login -u bot -p ⟦plum-tree⟧ registry.example.org
-podman login quay.io -p⟦Otter11⟧
-mysqldump -uadmin -p⟦kX9!pqw⟧ --all-databases > all.sql
-smbclient //nas/share -U tom%⟦Heron2024⟧
-openssl enc -aes-256-cbc -k ⟦NorthWind⟧ -in a -out b
-openssl pkcs12 -in a.p12 -passin pass:⟦crane⟧
-htpasswd -cb .htpasswd nina ⟦ponyhof⟧
-7z x -p⟦gherkin⟧ archive.7z
-sqlcmd -S db1 -U sa -P ⟦Str0ng!One⟧
-http -a tim:⟦tulips⟧ GET https://intra.example.org/report
-gpg --batch --passphrase ⟦cobaltSwan⟧ -d backup.gpg
-net use Z: \\\\nas\\media ⟦cherry⟧ /user:tom
-echo "tom:⟦Zebra4711⟧" | sudo chpasswd
-"""
 BEHIND = r"""
 PGPASSWORD=⟦hunter2x⟧ psql -h db
 export X_TOKEN=⟦ghx8Kd92mLq0PzR4⟧ && deploy.sh
@@ -57,35 +43,13 @@ APP_PASSWORD=⟦abcd efgh ijkl mnop⟧
 her password is ⟦Tr0ub;dor&3x⟧
 my wifi password: ⟦fi&sh!92⟧
 """
-NO_COMMANDS = r"""
+NO_PLACES = r"""
 docker login -u bot -p "$(pass show registry)"
-mysql -u root -p shop
-ssh -p 2222 tom@nas
 gpg --pinentry-mode loopback --passphrase "$P" x
-gpg --passphrase-file ~/.pw -d a.gpg
 use the --password flag or --password-file
-net use Z: \\nas\media /persistent:yes
-redis-cli -h cache -p 6380 ping
-unzip -p photos.zip a.txt
 sshpass -p "$SSHPASS" ssh pi@nas
-"""
-RECORDS = """
-db.example.org:5432:shop:app:⟦q8zr⟧
-nina:⟦$apr1$x8Kq2ZfL$0dQmVbG3iYHw2cKpRk1T10⟧
-tom:⟦{SHA}VBPuJHI7uixaa6LQGx4s+5GKNrI=⟧
-WIFI:T:WPA;S:Heron;P:⟦tiger\\;lily⟧;;
-otpauth://totp/x?issuer=y&secret=⟦JBSWY3DPEHPK3PXP⟧
-Set-Cookie: PHPSESSID=⟦r2t5ts4n5o8hd1q6k7v9b3c0m2⟧; path=/
-PresharedKey = ⟦FpCyhws9cxwWoV4xELtfJvjJN+zQVRPISllRWgeopVE=⟧
-"""
-NO_RECORDS = """
 WIFI:T:WPA;S:<ssid>;P:<password>;;
-WIFI:T:nopass;S:Cafe;;
-otpauth://totp/LABEL?secret=SECRET&issuer=ISSUER
-Cookie: consent=yes; theme=dark
 session_id=8f21ac turn=14
-bcrypt hash:$2b$12$C6UzMDM.H6dfI/f/IKcEeO7ZjXvYbR1vQ0nO2l3hQ0pTq7sYk1u2a
-image: registry.example.org:5000:app:v2
 Meeting 10:30:45:00 in room B
 """
 SPELLED = """
@@ -110,11 +74,37 @@ disarm code is known to Dana
 """
 
 
+NOTES = """
+src/router/index.ts calls createRouter(routes_v2)
+Login flow: app/(auth)/login/page.tsx, see useSession2()
+Always pass `viewer_role` to sanitize2()
+The wifi roaming file is wpa2-fast_roam.pcapng
+SSID = Guest_Wireless4 on VLAN 30
+**NOTE2:** Password rotation is due
+Sign in with the SSO button → Settings2 → Security
+Live token 7YttLkHDoNj9wyDur5pM1ejNaAvT9X4eqaYcHQqtj2G5 on devnet
+Router key is route_id#2 since 4.0
+Connected account: `ac_x9Kd7QmZb2Lr`
+a simple password (e.g., `Heron2024`)
+password: z.string().min(8).max(72)
+{ password: { current: "oldpass", new: "newpass123" } }
+"""
+
+
 def lines(text):
     return text.strip().splitlines()
 
 
-@pytest.mark.parametrize("line", lines(COMMANDS) + lines(BEHIND) + lines(RECORDS) + lines(SPELLED))
+EXAMPLES = [(rule, text) for rule in (*PLACES, *PAIRS, *COMMANDS) for text in rule.finds]
+
+
+@pytest.mark.parametrize(("rule", "text"), EXAMPLES, ids=lambda value: getattr(value, "group", None))
+def test_what_stands_in_a_place_is_found(rule, text):
+    found = find_secrets(frame_of([text]))
+    assert rule.regex.search(text).span("word") in {*zip(found["start"], found["end"], strict=True)}
+
+
+@pytest.mark.parametrize("line", lines(BEHIND) + lines(SPELLED))
 def test_the_whole_secret_is_found(line):
     text, ((_, start, end),) = marked(line)
     found = find_secrets(frame_of([text]))
@@ -122,6 +112,7 @@ def test_the_whole_secret_is_found(line):
 
 
 def test_nothing_else_is():
-    texts = lines(NO_COMMANDS) + lines(NO_RECORDS) + lines(NOT_SPELLED)
+    texts = lines(NO_PLACES) + lines(NOT_SPELLED) + lines(NOTES)
+    texts += [text for rule in (*PLACES, *PAIRS, *COMMANDS) for text in rule.misses]
     found = find_secrets(frame_of(texts))
     assert [texts[int(number)] for number in found["id"]] == []

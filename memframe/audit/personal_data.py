@@ -1,0 +1,458 @@
+"""Personal data: how people are reached and numbered, with its place in the text.
+
+Check digits and plans of numbers are those of the libraries `phonenumbers` and `python-stdnum`; what the words around a
+number say is a table (`rules/personal_data.toml`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from importlib import import_module
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Any, Protocol
+
+import pandas as pd
+
+from memframe.audit.rules import load_rules
+from memframe.audit.text import Pass, Span, Verdict, span_findings, spans_found
+
+__all__ = ["find_ibans", "find_personal_data", "presidio_names"]
+
+_VERDICTS = {
+    "card": Verdict("high", "review"),
+    "ssn": Verdict("high", "review"),
+    "url_credentials": Verdict("high", "review"),
+    "national_id": Verdict("high", "review"),
+    "iban": Verdict("medium", "review"),
+    "phone": Verdict("low", "review"),
+    "email": Verdict("low", "review"),
+    "ip": Verdict("low", "review"),
+    "mac": Verdict("low", "review"),
+    "address": Verdict("low", "review"),
+    "name": Verdict("info", "none"),
+    "url": Verdict("info", "none"),
+}
+_ANY_TEXT = "."
+_WITHOUT_NAMES = (
+    "Names and postal addresses of people: they need a language model, and none was used to look for them."
+)
+_RULES = load_rules("personal_data")
+_AROUND = {rule.group: rule.regex for rule in _RULES.rules if rule.group != "national_id"}
+"""What stands before or after a number, by what it says of it."""
+
+_BEHIND, _AHEAD = 48, 32
+"""Characters before and after a number that are looked at."""
+
+NameFinder = Callable[[str], Iterable[Span]]
+"""Finds spans of the kinds ``name`` and ``address`` in a text."""
+
+
+def find_personal_data(memories: pd.DataFrame, *, names: NameFinder | None = None) -> pd.DataFrame:
+    """Find personal data in titles, summaries and contents, one finding each, with its place.
+
+    Finds addresses of mail and web, telephone numbers as they are written in some thirty countries, payment cards
+    (Luhn), bank accounts (IBAN, modulo 97), national numbers of people of some twenty countries, addresses of networks
+    (IP, MAC), and addresses with a password in them. International telephone numbers are checked against the plans of
+    their countries. Addresses within private networks and of public name servers are listed without a proposal.
+
+    Cannot tell names and postal addresses without a language model (see `names`), nor a telephone number without
+    grouping, country or any word that says so. How right it is, `tests/benchmarks/audit_real.py` measures on real
+    memories.
+
+    Parameters
+    ----------
+    memories : DataFrame
+        Needs ``id``, and of ``title``, ``summary`` and ``content`` those in which to look.
+    names : callable, optional
+        Finds names and addresses in a text, such as `presidio_names` makes.
+
+    Returns
+    -------
+    DataFrame
+        Findings with ``field``, ``start`` and ``end``; ``kind`` is one of ``email phone card iban ssn national_id ip
+        mac url url_credentials name address``. ``evidence`` shows the first characters at most.
+        ``attrs["not_checked"]`` says in sentences what was not looked for.
+
+    Examples
+    --------
+    >>> memories = pd.DataFrame({"id": ["m1"], "content": ["Dr. Kroll, 030 23125 066, desk@vet.example.com"]})
+    >>> find_personal_data(memories)[["kind", "start", "end", "evidence"]]
+        kind  start  end              evidence
+    0  phone     11   24  03… (13 characters)
+    1  email     26   46  de… (20 characters)
+    """
+    passes = (*_PASSES, Pass(_ANY_TEXT, names)) if names else _PASSES
+    found = spans_found(memories, passes)
+    findings = span_findings(found, check="personal_data", ids=memories["id"].tolist(), verdicts=_VERDICTS)
+    is_of_nobody = pd.Series([span.label == _OF_NOBODY for _, span in found], dtype=bool)
+    findings = findings.assign(
+        severity=findings["severity"].mask(is_of_nobody, "info"),
+        action=findings["action"].mask(is_of_nobody, "none"),
+    )
+    if names is None:
+        findings.attrs["not_checked"] = (_WITHOUT_NAMES,)
+    return findings
+
+
+class _Analyzer(Protocol):
+    def analyze(self, *, text: str, language: str, entities: list[str]) -> list[Any]: ...
+
+
+def presidio_names(analyzer: _Analyzer, *, language: str = "en", min_score: float = 0.5) -> NameFinder:
+    """Make a finder of names and addresses of an analyzer of presidio.
+
+    memframe brings no language model. An ``AnalyzerEngine`` of `presidio-analyzer` with a model of your own does::
+
+        from functools import partial
+        from presidio_analyzer import AnalyzerEngine
+
+        find = partial(find_personal_data, names=presidio_names(AnalyzerEngine()))
+        audit = memframe.audit_memories(memories, checks={"personal_data": find})
+
+    Parameters
+    ----------
+    analyzer : presidio_analyzer.AnalyzerEngine
+        With a model for the language.
+    language : str
+        As the analyzer calls it.
+    min_score : float
+        Least certainty, from 0 to 1.
+    """
+    kinds = {"PERSON": "name", "LOCATION": "address"}
+
+    def find(text: str) -> Iterator[Span]:
+        for found in analyzer.analyze(text=text, language=language, entities=[*kinds]):
+            if found.score >= min_score:
+                yield Span(kinds[found.entity_type], found.start, found.end, float(found.score))
+
+    return find
+
+
+# ---- runs of digits: cards, social security numbers, telephones
+
+_RUN = re.compile(
+    r"(?:(?<![\w#$€£%])|(?<=[A-Za-z]#))(?<![A-Za-z][-./_])(?<![0-9][.,:/-])"
+    r"(?:\(?\+[ (]?)?\(?[0-9](?:[ \u00a0().\-–/]{0,3}[0-9]){6,30}+(?![%€£]|[.,:/-]?[0-9])"
+)
+_EXTENSION = re.compile(r"\s?(?:x|ext\.?|extension|durchwahl|dw\.?)\s?[0-9]{1,6}(?!\w)", re.IGNORECASE)
+_GAP = re.compile(r"(?: ?[-–/] |  +| (?=[(+]| ?[0-9]{12,19}(?![0-9]))|(?<=[0-9]{12}) )")
+_SSN = re.compile(r"(?!000|666|9)[0-9]{3}(?P<sign>[- ]?)(?!00)[0-9]{2}(?P=sign)(?!0000)[0-9]{4}")
+_GOES_ON = re.compile(r"-\w")
+_RUN_PREFILTER = r"[0-9](?:[ \x{a0}().\-–/]{0,3}[0-9]){6}"
+
+
+def _find_numbers(text: str) -> Iterator[Span]:
+    """Find cards, telephone numbers and social security numbers.
+
+    >>> text = "Card 4111 1111 1111 1111, SSN 219-09-9999, call +49 30 23125 417; built in 2019-2020."
+    >>> [(span.kind, text[span.start : span.end]) for span in _find_numbers(text)]
+    [('card', '4111 1111 1111 1111'), ('ssn', '219-09-9999'), ('phone', '+49 30 23125 417')]
+    """
+    for match in _RUN.finditer(text):
+        is_open = match[0].count("(") > match[0].count(")")
+        found = _read_number(text, match.start() + is_open, match.end())
+        if found:
+            yield found
+        else:
+            yield from filter(None, (_read_number(text, *part) for part in _split_run(match)))
+
+
+def _read_number(text: str, start: int, end: int) -> Span | None:
+    number, after = text[start:end], text[end : end + _AHEAD]
+    before = text[max(0, start - _BEHIND) : start]
+    is_of_a_thing = _AROUND["thing_before"].search(before) is not None
+    is_said_card = _AROUND["card_before"].search(before) is not None
+    if not is_of_a_thing and _is_card(number, is_said=is_said_card):
+        return Span("card", start, end, 0.95)
+    is_said_ssn = _AROUND["ssn_before"].search(before) is not None
+    may_be_ssn = "-" in number and not is_of_a_thing and not _GOES_ON.match(after)
+    if _SSN.fullmatch(number) and (is_said_ssn or may_be_ssn):
+        return Span("ssn", start, end, 0.9)
+    extension = _EXTENSION.match(text, end)
+    after = "" if extension else after
+    score = _score_phone(number, before, after)
+    country = _country_of(number) if number.lstrip("(").startswith("+") else ""
+    if score is None or (country is None and not _is_said_phone(before, after)):
+        return None
+    return Span("phone", start, extension.end() if extension else end, score, country or "")
+
+
+def _split_run(run: re.Match[str]) -> Iterator[tuple[int, int]]:
+    """Split a run of digits that is nothing as a whole where it may be two numbers side by side."""
+    start = run.start()
+    for gap in (*_GAP.finditer(run[0]), None):
+        end = run.start() + gap.start() if gap else run.end()
+        if gap or start > run.start():
+            yield start, end
+        start = run.start() + gap.end() if gap else end
+
+
+_ISSUERS = re.compile(
+    r"4(?:[0-9]{12}|[0-9]{15}|[0-9]{18})"  # Visa
+    r"|(?:5[1-5][0-9]{2}|222[1-9]|22[3-9][0-9]|2[3-6][0-9]{2}|27[01][0-9]|2720)[0-9]{12}"  # Mastercard
+    r"|3[47][0-9]{13}"  # American Express
+    r"|3(?:0[0-59]|[689][0-9])[0-9]{11,16}"  # Diners Club
+    r"|(?:6011|64[4-9][0-9]|65[0-9]{2})[0-9]{12,15}"  # Discover
+    r"|35(?:2[89]|[3-8][0-9])[0-9]{12,15}|(?:2131|1800)[0-9]{11}"  # JCB
+    r"|62[0-9]{14,17}|81[0-9]{14,17}"  # UnionPay
+    r"|220[0-4][0-9]{12,15}"  # Mir
+    r"|(?:50|5[6-9]|67)[0-9]{10,17}|(?:6304|6390)[0-9]{8,15}"  # Maestro, of 12 to 19 digits
+    r"|60[0-9]{14}"  # RuPay
+)
+_CARD_GROUPS = re.compile(
+    r"[0-9]{12,19}|[0-9]{4}(?:([ .-])[0-9]{4}){2}\1[0-9]{1,4}(?:\1[0-9]{1,3})?|[0-9]{4}([ .-])[0-9]{6}\2[0-9]{4,5}"
+)
+
+
+_SHORTEST_UNSAID = 13
+"""Digits from which on a number shows by itself that it is a card's."""
+
+
+def _is_card(text: str, *, is_said: bool) -> bool:
+    """Tell whether a text is the number of a card, in one piece or in the usual groups.
+
+    Where the text around says that it is one, the check digit is enough: the list of issuers grows. Where nothing does,
+    twelve digits are a number like any other.
+    """
+    if not _CARD_GROUPS.fullmatch(text):
+        return False
+    digits = re.sub("[ .-]", "", text)
+    has_issuer = len(digits) >= _SHORTEST_UNSAID and _ISSUERS.fullmatch(digits) is not None
+    return (is_said or has_issuer) and bool(_stdnum("luhn").is_valid(digits))
+
+
+# ---- telephones: what begins with + or is grouped as in some country speaks for itself, others need a word
+
+_MIN_DIGITS, _MAX_DIGITS = 7, 15
+"""Of a number that can be called (E.164 for the upper bound)."""
+
+_SURE, _LIKELY, _SAID = 0.95, 0.8, 0.7
+"""Scores: written internationally, in the manner of some country, or only said to be a telephone number."""
+
+_INTERNATIONAL = re.compile(r"\(?\+[ (]?[1-9][0-9 ().\-–/\u00a0]*")
+_PREFIXED = re.compile(r"00[1-9][0-9]{0,2}[ ().-][0-9 ().\-–/\u00a0]*")
+_SHORTEST_PREFIXED = 11
+_NATIONAL = re.compile(
+    r"(?:1[ .-])?(?:\([0-9]{3}\)[ .-]?|[2-9][0-9]{2}(?P<sign>[ .-]))[0-9]{3}(?(sign)(?P=sign)|[ .-])[0-9]{4}"
+    r"|[2-9][0-9]{2}/[0-9]{3}-[0-9]{4}"  # North America
+    r"|(?=.{10})\(?0[1-9][0-9]{0,4}\)?(?:[ ./–-]{1,3}[0-9]{2,8}){1,5}|0[1-9][0-9]{8,9}"  # with a trunk prefix
+    r"|[1-9][0-9] 9?[0-9]{4}-[0-9]{4}"  # Brazil
+    r"|8[ -]?\(?[0-9]{3}\)?[ -]?[0-9]{3}[ -][0-9]{2}[ -]?[0-9]{2}"  # Russia
+    r"|\(?[0-9]{2}\)?(?:[0-9]{2})?[/ -][0-9]{3}[/-][0-9]{4}|[0-9]{2}-[0-9]/[0-9]{3}[ -][0-9]{4}"  # Hungary
+)
+_BRACKETED = re.compile(r"\([0-9]{2,5}\) ?[0-9]{2,4}[ -]?[0-9]{2,5}(?:[ -][0-9]{2,5})?")
+_GROUPED = re.compile(r"\(?[0-9]{2,5}\)?(?:[ .-][0-9]{2,8}){1,4}|[0-9]{7,12}|\([0-9]{2,5}\)[ -]?[0-9]{4,8}")
+_NO_PHONE = re.compile(
+    r"[0-9]{5}-[0-9]{4}|\+[0-9]{1,2}\.[0-9]+|0[1-9](?: [0-9]{2}){5,}"  # American postal code, decimal, a row of numbers
+    r"|(?:19|20)[0-9]{2}[-./ ](?:0?[1-9]|1[0-2])[-./ ](?:0?[1-9]|[12][0-9]|3[01])(?:[ -].*)?"
+    r"|(?:0?[1-9]|[12][0-9]|3[01])[-./ ](?:0?[1-9]|[12][0-9]|3[01])[-./ ](?:19|20)[0-9]{2}(?:[ -].*)?"
+    r"|(?:19|20)[0-9]{2}(?:[ –/-]{1,3}(?:19|20)[0-9]{2})+"
+)
+_LINE_BEFORE = re.compile(r"[^\W\d_][^\n]{0,48}\n[ \t]{0,8}\Z")
+_LINE_AFTER = re.compile(r"[ \t]{0,8}(?:\n|\Z)")
+"""A number alone on a line under others, as below a letter."""
+
+
+def _is_said_phone(before: str, after: str) -> bool:
+    """Tell whether the text around a number says that it is a telephone's, or puts it where one stands.
+
+    >>> _is_said_phone("call me on ", ""), _is_said_phone("", " is my number"), _is_said_phone("order ", "")
+    (True, True, False)
+    """
+    is_line = _LINE_BEFORE.search(before) is not None and _LINE_AFTER.match(after) is not None
+    is_said = _AROUND["phone_before"].search(before) or _AROUND["phone_after"].match(after)
+    return is_line or is_said is not None
+
+
+def _score_phone(number: str, before: str, after: str) -> float | None:
+    """Return how sure it is that a number can be called; None where it cannot, or nothing says so.
+
+    >>> _score_phone("+49 30 23125 417", "", ""), _score_phone("030 23125 417", "", "")
+    (0.95, 0.8)
+    >>> _score_phone("9472 7916", "call me on ", ""), _score_phone("9472 7916", "order ", "")
+    (0.7, None)
+    """
+    n_digits = sum(map(str.isdecimal, number))
+    is_prefixed = _PREFIXED.fullmatch(number) is not None
+    is_sum = number.startswith("+ ") and before.rstrip()[-1:].isdecimal()
+    if is_sum or _NO_PHONE.fullmatch(number) or (is_prefixed and n_digits < _SHORTEST_PREFIXED):
+        return None
+    if _INTERNATIONAL.fullmatch(number):
+        return _SURE if _MIN_DIGITS < n_digits <= _MAX_DIGITS + 1 else None
+    if not _MIN_DIGITS <= n_digits <= _MAX_DIGITS + 1:
+        return None
+    is_said = _is_said_phone(before, after)
+    if not is_said and _AROUND["no_phone_before"].search(before):
+        return None
+    is_said = is_said or _AROUND["phone_number_before"].search(before) is not None
+    if is_prefixed or _NATIONAL.fullmatch(number):
+        return _LIKELY
+    if _BRACKETED.fullmatch(number) and n_digits > _MIN_DIGITS:
+        return _LIKELY
+    return _SAID if is_said and _GROUPED.fullmatch(number) else None
+
+
+def _country_of(number: str) -> str | None:
+    """Return the code of the country of a number that begins with +; None if there can be no such number."""
+    book = _phonenumbers()
+    try:
+        parsed = book.parse(number, None)
+    except book.NumberParseException:
+        return None
+    if not book.is_possible_number(parsed):
+        return None
+    region: str = book.region_code_for_country_code(parsed.country_code)
+    return region
+
+
+@cache
+def _phonenumbers() -> Any:
+    """Import the library when the first number is met: it takes a tenth of a second."""
+    return import_module("phonenumbers")
+
+
+@cache
+def _stdnum(module: str) -> Any:
+    return import_module(f"stdnum.{module}")
+
+
+# ---- bank accounts, and national numbers of people
+
+_IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}[0-9]{2}(?:[ \u00a0-]?[A-Za-z0-9]){10,36}")
+_IBAN_PREFILTER = r"(?i)\b[a-z]{2}[0-9]{2}[ \x{a0}-]?[a-z0-9]{2}"
+_SHORTEST_IBAN, _LONGEST_IBAN = 15, 34
+
+
+def find_ibans(text: str) -> Iterator[Span]:
+    """Find international account numbers, in one piece or in groups.
+
+    >>> text = "IBAN DE89 3704 0044 0532 0130 00 or so"
+    >>> [text[span.start : span.end] for span in find_ibans(text)]
+    ['DE89 3704 0044 0532 0130 00']
+    """
+    for match in _IBAN.finditer(text):
+        places = [place for place, letter in enumerate(match[0]) if letter.isalnum()]
+        for n in range(min(len(places), _LONGEST_IBAN), _SHORTEST_IBAN - 1, -1):
+            end = places[n - 1] + 1
+            number = "".join(match[0][place] for place in places[:n]).upper()
+            if not match[0][end : end + 1].isalnum() and _stdnum("iban").is_valid(
+                number, check_country=False
+            ):
+                yield Span("iban", match.start(), match.start() + end, 1.0)
+                break
+
+
+_SCHEMES = _RULES.only("national_id").rules
+_NATIONAL_ID = re.compile(
+    rf"(?<![A-Za-z0-9.-])(?:{'|'.join(scheme.regex.pattern for scheme in _SCHEMES)})(?![A-Za-z0-9]|[.-][0-9])"
+)
+_NATIONAL_ID_PREFILTER = (
+    r"[0-9]{6}|[0-9]{3}[ .-][0-9]{3}|[0-9]{4}[ .-][0-9]{4}|[0-9]{2}[ .][0-9]{2}|[A-Z]{4}[0-9]{2}"
+)
+
+
+def _find_national_ids(text: str) -> Iterator[Span]:
+    """Find national numbers of people by the first scheme that knows them, with the country as label."""
+    for match in _NATIONAL_ID.finditer(text):
+        before = text[max(0, match.start() - _BEHIND) : match.start()].lower()
+        for scheme in _SCHEMES:
+            is_named = re.search(str(scheme.options.get("name", "")), before) is not None
+            if (
+                is_named
+                and scheme.regex.fullmatch(match[0])
+                and _stdnum(str(scheme.options["module"])).is_valid(match[0])
+            ):
+                yield Span("national_id", match.start(), match.end(), 0.9, scheme.kind)
+                break
+
+
+# ---- addresses of networks: mail, web, IP, and the hardware of a network card
+
+_MAIL = re.compile(
+    r"(?<![\w.+%'@-])[\w.+%'-]{1,64}@(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}(?:[^\W\d_]{2,24}"
+    r"|xn--[a-z0-9-]{2,59})(?![\w-])"
+)
+_REPOSITORY = re.compile(r"git@[\w.-]+:")
+_URL = re.compile(
+    r"(?<![\w@.-])(?:(?:https?|ftps?|sftp|wss?)://|www\.(?=[\w-]{1,63}\.))[^\s<>\"'`|\\^{}]{2,2000}",
+    re.IGNORECASE,
+)
+_URL_CREDENTIALS = re.compile(r"\A[a-z]{1,10}://[^\s/:@]{1,100}:[^\s/@]{1,200}@", re.IGNORECASE)
+_STOPS, _BRACKETS = ".,;:!?*_~", {")": "(", "]": "["}
+_IPV4 = re.compile(r"(?<![\w.-])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?![\w-]|\.[0-9])")
+_IPV6 = re.compile(
+    r"(?<![\w:.])(?=[0-9A-Fa-f]{0,4}:)[0-9A-Fa-f:]{6,39}(?:(?<=:)[0-9]{1,3}(?:\.[0-9]{1,3}){3})?(?![\w:]|\.[0-9])"
+)
+_SMALL_PARTS = re.compile(r"(?!10\.)(?:1?[0-9]\.){3}1?[0-9]")
+_WELL_KNOWN = frozenset({"8.8.8.8", "8.8.4.4", "1.1.1.1", "9.9.9.9"})
+_MAC = re.compile(r"(?<![\w:-])[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![\w:-])")
+_OF_NOBODY = "private or public service"
+"""Label of an address that says nothing of a person: within a private network, or of a public name server."""
+
+_NO_HARDWARE = frozenset({"0" * 12, "f" * 12})
+_NETWORK_PREFILTER = (
+    r"@[\pL\pN]|://|(?i:www\.)|[0-9]\.[0-9]{1,3}\.[0-9]|[0-9A-Fa-f]:[0-9A-Fa-f]{0,4}:|::[0-9A-Fa-f]"
+    r"|[0-9A-Fa-f]{2}-[0-9A-Fa-f]{2}-[0-9A-Fa-f]{2}-"
+)
+
+
+def _find_network_addresses(text: str) -> Iterator[Span]:
+    """Find addresses of mail, web and machines; an address of the web with a password is a kind of its own.
+
+    >>> text = "see www.example.org/a_(b), or ftp://me:secret@example.org; ask ada@example.com"
+    >>> [span.kind for span in _find_network_addresses(text)]
+    ['email', 'email', 'url', 'url_credentials']
+    """
+    for match in _MAIL.finditer(text) if "@" in text else ():
+        start = match.start() + len(match[0]) - len(match[0].lstrip(".'%+-"))
+        is_login = _AROUND["shell_before"].search(text[max(0, start - _BEHIND) : start])
+        if not is_login and not _REPOSITORY.match(text, start):
+            yield Span("email", start, match.end(), 1.0)
+    for match in _URL.finditer(text) if "://" in text or "www." in text.lower() else ():
+        url = _trim_url(match[0])
+        kind = "url_credentials" if _URL_CREDENTIALS.match(url) else "url"
+        yield Span(kind, match.start(), match.start() + len(url), 1.0)
+    for match in (*_IPV4.finditer(text), *_IPV6.finditer(text)):
+        if _is_machine(match[0], text[max(0, match.start() - _AHEAD) : match.start()]):
+            label = "" if ip_address(match[0]).is_global and match[0] not in _WELL_KNOWN else _OF_NOBODY
+            yield Span("ip", match.start(), match.end(), 0.9, label)
+    for match in _MAC.finditer(text):
+        digits = match[0].replace(match[1], "").lower()
+        if digits not in _NO_HARDWARE and (match[1] == ":" or not digits.isdecimal()):
+            yield Span("mac", match.start(), match.end(), 0.9)
+
+
+def _trim_url(url: str) -> str:
+    """Cut off the punctuation of the sentence around an address."""
+    url = url.rstrip(_STOPS)
+    while url[-1:] in _BRACKETS and url.count(url[-1]) > url.count(_BRACKETS[url[-1]]):
+        url = url[:-1].rstrip(_STOPS)
+    return url
+
+
+def _is_machine(text: str, before: str) -> bool:
+    """Tell whether an address belongs to some machine: no version, neither of this machine nor of many at once.
+
+    Four small numbers are a version unless the text speaks of a machine.
+    """
+    is_small = _SMALL_PARTS.fullmatch(text) is not None and text not in _WELL_KNOWN
+    if _AROUND["version_before"].search(before) or (is_small and not _AROUND["host_before"].search(before)):
+        return False
+    try:
+        address: IPv4Address | IPv6Address = ip_address(text)
+    except ValueError:
+        return False
+    if address.version == 6 and not any(map(str.isdecimal, text)):
+        return False  # words, of which some languages join two by colons
+    is_of_nobody = address.is_loopback or address.is_unspecified or address.is_multicast
+    return not is_of_nobody and not text.startswith("255.")
+
+
+_PASSES = (
+    Pass(_RUN_PREFILTER, _find_numbers),
+    Pass(_IBAN_PREFILTER, find_ibans),
+    Pass(_NETWORK_PREFILTER, _find_network_addresses),
+    Pass(_NATIONAL_ID_PREFILTER, _find_national_ids),
+)

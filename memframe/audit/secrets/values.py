@@ -1,0 +1,173 @@
+"""Tell from characters alone whether a value may be a secret: drawn at random, strong as a password, a plain word."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from math import log2
+
+from memframe.audit.rules import load_words
+
+_WORDS = load_words("secrets")
+_FUNCTION_WORDS = _WORDS["function"] | _WORDS["elsewhere"]
+_PLAIN_WORDS = frozenset().union(*(words for name, words in _WORDS.items() if name != "placeholders"))
+_PLAIN_ENDING = re.compile(
+    r"(?:[^\W\d_]|['’-]){2,60}(?:ed|ing|able|ible|less|ful|ive|ous|ly|ised|ized|ary|ory|ical|proof|bound|based|only|free"
+    r"|iert|lich)"
+)
+
+_PLACEHOLDER = re.compile(
+    r"example|placeholder|redacted|change_?me|your[_ -]|xxxx|\*\*\*|\.\.\.|…|•••|fixme|goes[_ -]here"
+    r"|(?<![^\W_])(?:insert|replace|removed|dummy|sample|todo|foobar|foo)(?![^\W_])"
+    r"|\A(?:new|old|my|test|user|some|wrong)_?(?:pass|password|secret)[0-9]{0,4}!?\Z"
+)
+_PUBLIC_KEY = re.compile(r"pk_(?:live|test|prod)_|pk\.eyj|ssh-(?:rsa|ed25519)")
+_PLACEHOLDER_OPENINGS = ("<", "{", "[", "${", "$(", "%(", "@{")
+_IN_ORDER = ("0123456789abcdef", "1234567890abcdef", "abcdefghijklmnopqrstuvwxyz", "12345678901234567890")
+_SHORTEST_ORDER = 8
+_HIDDEN = frozenset("*•·.xX-_?")
+_NO_VALUE = re.compile(
+    r"[a-z][a-z0-9+.-]{1,30}://|www\.|mailto:|!(?:vault|ref|secret|env\w*|sub|getatt)$|enc\[|[~.]{0,2}/"
+    r"|\w:\\|[\w.+-]{1,64}@[\w-]{1,60}\.\w|\w{1,60}(?:\.\w{1,60}){0,4}\([^)]{0,80}\)?|\$[A-Z_]+$"
+    r"|(?:os|process|var|local|data|env|self|config|settings|secrets|args)\.[A-Za-z_]",
+    re.IGNORECASE,
+)
+"""Addresses, paths, calls and variables."""
+
+_AMOUNT = re.compile(
+    r"\A(?:[0-9]{1,3}(?:st|nd|rd|th|x|h|am|pm|%|k|\+)?(?:-\w+)?|\(?(?:19|20)[0-9]{2}\)?"
+    r"|[0-9.,]+(?:chf|eur|usd|gbp|km|kg|mm|cm|mb|gb|min|sek|hz|px|bits?|mbit))",
+    re.IGNORECASE,
+)
+_SIGN = re.compile(r"[!@#$%^&*+=~?|\\_]")
+_IDENTIFIER = re.compile(r"\A_{0,2}[A-Za-z]+(?:[0-9]?(?:\?\.|::|->|[._/+→:])[A-Za-z]*[0-9]?|-[A-Za-z]+)+")
+_SHORTEST_MIXED, _SHORTEST_STRONG = 4, 6
+
+_SEGMENT = re.compile(r"[A-Za-z0-9]{5,}")
+_CHANGE = re.compile(r"[a-z](?=[A-Z0-9])|[A-Z](?=[0-9])|[0-9](?=[A-Za-z])")
+_RARE_SIGNS = frozenset("!@#$%^&*()+=~?|")
+_MIN_MIXED = 0.6
+"""Share of characters in stretches of letters with digits; names of things have words of their own between signs."""
+
+_MIN_CHANGES, _MIN_CHANGES_OF_LONG = 0.15, 0.25
+"""Changes a character between small letters, capitals and digits: 0.3 to 0.5 in random text, less than 0.1 in words."""
+
+_LONG = 20
+_MIN_ENTROPY_OF_TOKEN = 2.8
+
+
+def is_placeholder(value: str) -> bool:
+    """Tell whether a value stands where a secret should be and is none.
+
+    >>> is_placeholder("<your-api-key>"), is_placeholder("AKIAIOSFODNN7EXAMPLE"), is_placeholder("q7Rk0pVw")
+    (True, True, False)
+    """
+    small = value.lower()
+    return (
+        small.startswith(_PLACEHOLDER_OPENINGS)
+        or small in _WORDS["placeholders"]
+        or _PLACEHOLDER.search(small) is not None
+        or _PUBLIC_KEY.match(small) is not None
+        or any(small in order for order in _IN_ORDER if len(small) >= _SHORTEST_ORDER)
+    )
+
+
+def is_function_word(word: str) -> bool:
+    """Tell whether a word only holds a sentence together.
+
+    >>> is_function_word("every"), is_function_word("horse")
+    (True, False)
+    """
+    return word.lower() in _FUNCTION_WORDS
+
+
+def is_plain(word: str) -> bool:
+    """Tell whether a word describes passwords rather than being one: a closed class, most with an ending of their own.
+
+    >>> [is_plain(word) for word in ("expired", "on", "top-secret", "Bitwarden", "swordfish", "x7!king")]
+    [True, True, True, True, False, False]
+    """
+    word = word.lower()
+    return (
+        word in _PLAIN_WORDS
+        or word.rpartition("-")[2] in _PLAIN_WORDS
+        or _PLAIN_ENDING.fullmatch(word) is not None
+    )
+
+
+def may_be_password(value: str) -> bool:
+    """Tell whether nothing speaks against a value: no placeholder, plain word, address, path or variable."""
+    return not (
+        _HIDDEN.issuperset(value) or is_placeholder(value) or is_plain(value) or _NO_VALUE.match(value)
+    )
+
+
+def is_mixed(value: str) -> bool:
+    """Tell whether letters come with digits or signs, and are no amount."""
+    if len(value) < _SHORTEST_MIXED or _AMOUNT.fullmatch(value) or not any(map(str.isalpha, value)):
+        return False
+    return any(map(str.isdecimal, value)) or _SIGN.search(value.strip("*_~").rstrip("!?*_~).:")) is not None
+
+
+def is_strong(value: str) -> bool:
+    """Tell whether a value can hardly be anything but a password: letters with digits or signs, six and more.
+
+    >>> is_strong("hunter2"), is_strong("Rechnung!0815"), is_strong("hunter"), is_strong("12th")
+    (True, True, False, False)
+    """
+    return len(value) >= _SHORTEST_STRONG and is_mixed(value) and may_be_password(value)
+
+
+def is_identifier(value: str) -> bool:
+    """Tell whether a value looks like a name of a program: words joined by dots, low lines, hyphens or slashes.
+
+    >>> is_identifier("state.server?.settings"), is_identifier("Corporate_Wireless"), is_identifier("plumTree_77")
+    (True, True, False)
+    """
+    return _IDENTIFIER.fullmatch(value) is not None
+
+
+def is_token(value: str) -> bool:
+    """Tell whether a token with a maker's beginning goes on as drawn ones do, and not in words.
+
+    >>> is_token("sk-proj-your-project-key"), is_token("sk-proj-4Jt0wZkQ9aB2x7")
+    (False, True)
+    """
+    segments = re.split(r"[^A-Za-z0-9]+", value)
+    n_in_words = sum(len(segment) for segment in segments if segment.islower() and segment.isalpha())
+    return (
+        n_in_words <= len(value) / 2 and entropy(value) >= _MIN_ENTROPY_OF_TOKEN and not is_placeholder(value)
+    )
+
+
+def is_random(value: str, *, min_entropy: float = 3.0) -> bool:
+    """Tell whether the characters of a value look drawn at random: varied, mixed, and with digits among them.
+
+    Parameters
+    ----------
+    value : str
+        Of any length; below ten characters nothing looks random for sure.
+    min_entropy : float
+        Bits a character.
+
+    >>> is_random("tG7kQ2xVb9LmZ4pR"), is_random("timetable-diff-2021"), is_random("getUserProfileById")
+    (True, False, False)
+    """
+    n = len(value)
+    mixed = [part for part in _SEGMENT.findall(value) if not part.isalpha() and not part.isdecimal()]
+    n_changes = sum(len(_CHANGE.findall(part)) for part in mixed)
+    is_even = sum(map(len, mixed)) >= _MIN_MIXED * n and n_changes >= _MIN_CHANGES * n
+    has_all = all(any(map(kind, value)) for kind in (str.islower, str.isupper, str.isdecimal))
+    is_restless = has_all and n >= _LONG and len(_CHANGE.findall(value)) >= _MIN_CHANGES_OF_LONG * n
+    is_strewn = n >= 16 and len(set(value) & _RARE_SIGNS) >= 3 and any(map(str.isdecimal, value))
+    return (is_even or is_restless or is_strewn) and entropy(value) >= min_entropy
+
+
+def entropy(value: str) -> float:
+    """Count bits a character, by how often each occurs.
+
+    >>> entropy("aaaa"), entropy("abcd")
+    (0.0, 2.0)
+    """
+    n = len(value)
+    return sum(count / n * log2(n / count) for count in Counter(value).values())
