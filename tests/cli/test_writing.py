@@ -180,8 +180,8 @@ def test_deletes_take_beginnings_of_ids(call, access, memories, folder):
 def test_what_an_undo_brings_back_is_told_before_the_delete_and_after_it(call, access, memories):
     request = ("--request", access.request_id)
     planned = call("plan", "-", "--delete", *request, "--out", "deletes.plan", input=memories.id[0])
-    assert planned.stdout.endswith(
-        "\nAn undo within 30 days brings deleted memories back with their ids and dates.\n"
+    assert planned.stdout.startswith(
+        "# An undo within 30 days brings deleted memories back with their ids and dates.\n"
     )
     assert "An undo within 30 days" in call("apply", "deletes.plan", *request).output
     call("apply", "deletes.plan", "--confirm", "1", *request, "--journal", "deletes.journal")
