@@ -268,7 +268,7 @@ def test_fenced_json_is_read_and_a_missing_number_is_unanswered():
     fenced = '```json\n{"answers": [{"number": 2, "reason": "r\\u001b[2J", "verdict": "same", "confidence": 1}]}\n```'
     with ChatStub(otherwise=completion(fenced)) as stub:
         answers = chat(stub)([Question("relation", "Tea.", ("Green tea.", "Teas."))])
-    assert answers == [Answer(2, "same", "r [2J", 1.0)]
+        assert answers == [Answer(2, "same", r"r\x1b[2J", 1.0)]
 
 
 @pytest.mark.parametrize(
