@@ -17,7 +17,6 @@ from memframe.audit.evidence import Delicate, shown
 from memframe.audit.findings import Proposal, findings_frame
 from memframe.audit.keeper import FILLED, age_order, copies_of, oddness, precedence
 from memframe.audit.lexicon import CALENDAR, DECIMAL, MINUTES, MONTHS, is_common, is_name, without_accents
-from memframe.audit.rules import load_rules
 from memframe.audit.similarity.cluster import Clusters, Pair, SimilarPairs, similar_pairs
 from memframe.audit.similarity.compare import Difference
 from memframe.audit.text import text_column
@@ -350,9 +349,8 @@ class _Written:
         self._is_shouted = any(text.isupper() or text.istitle() for text in (left, right))
 
     def is_statement(self) -> bool:
-        """Tell whether both texts state what is or will be: no request, no event of the past, and no entry of a log."""
-        past = load_rules("stale").only("past").rules[0].regex
-        if any(_REQUEST.match(text) or past.search(text) for text in self._texts):
+        """Tell whether both texts state something: no request, and no entry of a log."""
+        if any(map(_REQUEST.match, self._texts)):
             return False
         return not any(side and _TIMESTAMP.search(side[0].string, 0, side[0].start()) for side in self._found)
 
