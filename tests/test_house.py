@@ -316,3 +316,23 @@ def completions(completer, text):
 
 def is_error(value):
     return isinstance(value, type) and issubclass(value, memframe.MemframeError)
+
+
+def test_docstrings_begin_with_what_is_done_or_with_a_thing():
+    def relative(path):
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
+                first = (ast.get_docstring(node) or "").split(" ")[0]
+                if first in {"What", "Whether", "Who", "Whoever", "Whose", "How", "Where", "Why"}:
+                    yield getattr(node, "name", "the module")
+
+    assert breaches(relative) == {}
+
+
+def test_the_name_of_a_class_has_one_meaning():
+    places = {}
+    for path in MODULES:
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name.lstrip("_"), []).append(name_of(path))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}

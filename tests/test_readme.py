@@ -3,12 +3,15 @@
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import memframe
 from memframe.cli import COMMANDS, main
 from memframe.cli.options import MAX_SENTENCE
 from memframe.sample import load_sample
+from tests.audit.test_judge import knowing
+from tests.chat_stub import ChatStub, said
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
@@ -65,10 +68,23 @@ def test_auditing_and_cleaning_up(environment, tmp_path, monkeypatch):
     assert names["run"].counts["done"] == len(names["plan"]) > 0
 
 
+def test_asking_a_model():
+    names = {
+        "mf": memframe,
+        "memories": pd.DataFrame(
+            {"id": ["a", "b"], "content": ["Bo eats steak.", "Bo has never had a steak."]}
+        ),
+    }
+    with ChatStub(otherwise=said(knowing)) as stub:
+        exec(BLOCKS[3].replace("http://127.0.0.1:11434/v1", stub.base_url), names)  # noqa: S102 - the README's own code
+    assert stub.requests
+    assert {"question", "newer", "older", "verdict"} <= {*names["audit"].judged.columns}
+
+
 def test_asking_a_user(environment):
     names = Asking(environment)
     exec("import memframe as mf\nclient = mf.connect()", names)  # noqa: S102 - what the block before has
-    block = BLOCKS[3].replace("timeout_s=600", "timeout_s=0")
+    block = BLOCKS[4].replace("timeout_s=600", "timeout_s=0")
     with pytest.raises(TimeoutError):
         exec(block, names)  # noqa: S102 - the README's own code
     environment.service.decide(names["request"].id, "approved")
@@ -80,7 +96,7 @@ def test_in_a_notebook(environment):
     shown = []
     names = {"display": shown.append}
     exec("import memframe as mf", names)  # noqa: S102 - what the blocks before have
-    exec(BLOCKS[4], names)  # noqa: S102 - the README's own code
+    exec(BLOCKS[5], names)  # noqa: S102 - the README's own code
     assert shown == [names["panel"]]
     assert names["panel"].wait(20)
     assert names["panel"].sign_in.client.base_url == environment.service.base_url
@@ -94,4 +110,4 @@ def test_the_table_of_commands_shows_each_with_the_first_line_of_its_help():
 
 
 def test_there_are_no_other_blocks():
-    assert len(BLOCKS) == 5
+    assert len(BLOCKS) == 6

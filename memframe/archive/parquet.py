@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from memframe.archive.table import HEADER, PANDAS, ArchiveFormat, Header, Level, cast_column, header_in
+from memframe.archive.table import HEADER, PANDAS, ArchiveFormat, ArchiveHeader, Level, cast_column, header_in
 from memframe.errors import FrameError, MemframeError
 
 GROUP_ROWS = 10_000
@@ -100,7 +100,7 @@ class _Described(msgspec.Struct):
     columns: list[_Column] = []
 
 
-def _header(path: Path) -> Header | None:
+def _header(path: Path) -> ArchiveHeader | None:
     return header_in(_schema(path))
 
 

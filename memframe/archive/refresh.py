@@ -31,7 +31,7 @@ from memframe.access import Access
 from memframe.archive import places
 from memframe.archive.places import check_target, format_of, is_folder, part_name, raise_write_errors
 from memframe.archive.sealing import IN_THE_OPEN, Plain, Reader, Sealed, tables_of_access
-from memframe.archive.table import ARCHIVE_SCHEMA, Header, tuples_of
+from memframe.archive.table import ARCHIVE_SCHEMA, ArchiveHeader, tuples_of
 from memframe.client.responses import same_id
 from memframe.errors import FrameError, check_kind
 from memframe.files import atomic_folder, expand_path
@@ -136,7 +136,7 @@ def _cells(column: pa.ChunkedArray) -> Sequence[object]:
     return cells
 
 
-class Comparison:
+class RowComparison:
     """Compare current memories with an archive, and assign them to files.
 
     Parameters
@@ -290,7 +290,7 @@ def _owners(reader: Reader) -> set[str | None]:
 class _Refresh:
     """State of one refresh: how the archive is sealed, which rows can be compared, which files can stay."""
 
-    def __init__(self, access: Access, path: Path, header: Header | None) -> None:
+    def __init__(self, access: Access, path: Path, header: ArchiveHeader | None) -> None:
         self._access = access
         seal = header.seal if header else None
         self._form: Plain | Sealed = Sealed(access) if seal else Plain.of(access)
@@ -305,7 +305,7 @@ class _Refresh:
 
     def carry_out(self, target: Path, progress: ProgressOption) -> Changes:
         in_folder = is_folder(target)
-        comparison = Comparison(
+        comparison = RowComparison(
             self._known,
             self._columns,
             part_rows=places.PART_ROWS if in_folder else inf,
@@ -325,7 +325,7 @@ class _Refresh:
                 self._write_file(target, base, group)
         return comparison.changes()
 
-    def _pieces(self, comparison: Comparison, progress: ProgressOption) -> Iterator[Piece]:
+    def _pieces(self, comparison: RowComparison, progress: ProgressOption) -> Iterator[Piece]:
         """Yield all pieces, then record which rows of the old files are gone."""
         yield from comparison.pieces(tables_of_access(self._access, progress=progress))
         comparison.gone += self._gone()

@@ -37,7 +37,7 @@ from memframe.archive.places import SEAL_FILE, format_of, is_folder, parts_of
 from memframe.archive.table import (
     ARCHIVE_SCHEMA,
     HEADER,
-    Header,
+    ArchiveHeader,
     Level,
     Mac,
     Seal,
@@ -81,7 +81,7 @@ class Keys(NamedTuple):
     codec: Codec | None = None
 
 
-def keys_for(where: object, header: Header, key: Key | None) -> Keys:
+def keys_for(where: object, header: ArchiveHeader, key: Key | None) -> Keys:
     """Choose the key that opens an archive.
 
     Raises
@@ -110,11 +110,11 @@ def keys_for(where: object, header: Header, key: Key | None) -> Keys:
     return Keys(as_secret(key))
 
 
-def _described(where: object, header: Header, seal: Seal) -> str:
+def _described(where: object, header: ArchiveHeader, seal: Seal) -> str:
     return f"{where} is sealed with key_version {seal.key_version} of user {header.user_id}"
 
 
-def _check_key(where: object, header: Header, seal: Seal, credentials: Credentials) -> Secret:
+def _check_key(where: object, header: ArchiveHeader, seal: Seal, credentials: Credentials) -> Secret:
     if not same_id(credentials.user_id, header.user_id):
         raise SealError(
             f"{_described(where, header, seal)}, and this is a key of user {credentials.user_id}: pass one of theirs."
@@ -130,7 +130,7 @@ def _check_key(where: object, header: Header, seal: Seal, credentials: Credentia
     return credentials.encryption_key
 
 
-def _among(where: object, header: Header, seal: Seal, keys: Mapping[int, str | Secret]) -> Keys:
+def _among(where: object, header: ArchiveHeader, seal: Seal, keys: Mapping[int, str | Secret]) -> Keys:
     closed = {version: as_secret(key) for version, key in sorted(keys.items(), reverse=True)}
     if seal.key_version not in closed:
         held = ", ".join(map(str, closed)) or "none"
@@ -258,7 +258,7 @@ class Plain:
     @classmethod
     def of(cls, access: Access) -> Plain:
         """Return the form of an archive of all memories of one user."""
-        return cls(with_header(pa.schema(ARCHIVE_SCHEMA), Header(access.user_id)))
+        return cls(with_header(pa.schema(ARCHIVE_SCHEMA), ArchiveHeader(access.user_id)))
 
     def stored(self, table: pa.Table) -> pa.Table:
         """Return the table to write: without its column of stored content."""
@@ -284,11 +284,11 @@ class Sealed:
     ----------
     access : Access
         Whose key seals.
-    header : Header, optional
+    header : ArchiveHeader, optional
         Of an archive that is to be continued under the same key.
     """
 
-    def __init__(self, access: Access, header: Header | None = None) -> None:
+    def __init__(self, access: Access, header: ArchiveHeader | None = None) -> None:
         keys = access.credentials
         self._own = Envelope(
             keys.encryption_key, user_id=keys.user_id, key_version=keys.key_version, content_format=OWN
@@ -296,7 +296,7 @@ class Sealed:
         self.seal = (header and header.seal) or Seal(
             keys.key_version, _format_of(access.envelope), check=self._own.seal(keys.user_id)
         )
-        self.schema = with_header(pa.schema(ARCHIVE_SCHEMA), Header(keys.user_id, self.seal))
+        self.schema = with_header(pa.schema(ARCHIVE_SCHEMA), ArchiveHeader(keys.user_id, self.seal))
         self._mac_key = mac_key(keys.encryption_key, keys.user_id)
 
     def continues(self, seal: Seal) -> bool:
@@ -366,7 +366,7 @@ class Opener:
     ----------
     where : object
         What the archive is called in messages: its path.
-    header : Header
+    header : ArchiveHeader
         Of a sealed archive.
     key : Key or None
         As in `load_archive`.
@@ -377,7 +377,7 @@ class Opener:
         There is no key, or it is not the one.
     """
 
-    def __init__(self, where: object, header: Header, key: Key | None) -> None:
+    def __init__(self, where: object, header: ArchiveHeader, key: Key | None) -> None:
         self._where = where
         keys = keys_for(where, header, key)
         self._own, self._content, self._older = _envelopes(where, header, keys)
@@ -471,7 +471,7 @@ class Opener:
         return stored
 
 
-def _envelopes(where: object, header: Header, keys: Keys) -> tuple[Envelope, Envelope, list[Envelope]]:
+def _envelopes(where: object, header: ArchiveHeader, keys: Keys) -> tuple[Envelope, Envelope, list[Envelope]]:
     """Make the envelopes: for what we sealed, for content as the service stores it, for content under other keys."""
     seal = header.seal
     assert seal is not None  # noqa: S101 - for the type checker: only sealed archives are opened
@@ -535,9 +535,9 @@ class Reader:
         self.parts = parts_of(path)
         self._path = path
         self._key = key
-        self._opener: tuple[Header, Opener] | None = None
+        self._opener: tuple[ArchiveHeader, Opener] | None = None
 
-    def header(self) -> Header | None:
+    def header(self) -> ArchiveHeader | None:
         """Return the header of the first file."""
         return format_of(self.parts[0]).header(self.parts[0])
 
@@ -585,7 +585,7 @@ class Reader:
                     "should be sealed; then somebody has exchanged it."
                 )
 
-    def _opener_for(self, header: Header) -> Opener:
+    def _opener_for(self, header: ArchiveHeader) -> Opener:
         """Return the opener of all files that were sealed together."""
         if self._opener is None:
             opener = Opener(self._path, header, self._key)

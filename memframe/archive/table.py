@@ -42,7 +42,7 @@ class Seal(Struct, frozen=True):
     check: str
 
 
-class Header(Struct, frozen=True):
+class ArchiveHeader(Struct, frozen=True):
     """Owner of the memories in a file; ``seal`` is None if they are plain."""
 
     user_id: str
@@ -82,21 +82,21 @@ def mac_in(footer: Mapping[bytes, bytes]) -> Mac | None:
         return None
 
 
-def with_header(schema: pa.Schema, header: Header) -> pa.Schema:
+def with_header(schema: pa.Schema, header: ArchiveHeader) -> pa.Schema:
     """Add a header to a schema."""
     return schema.with_metadata({**(schema.metadata or {}), HEADER: msgspec.json.encode(header)})
 
 
-def header_in(schema: pa.Schema) -> Header | None:
+def header_in(schema: pa.Schema) -> ArchiveHeader | None:
     """Read the header of a schema; None if there is none, or it is unreadable.
 
-    >>> schema = with_header(pa.schema({"id": pa.string()}), Header("u1"))
+    >>> schema = with_header(pa.schema({"id": pa.string()}), ArchiveHeader("u1"))
     >>> header_in(schema)
-    Header(user_id='u1', seal=None)
+    ArchiveHeader(user_id='u1', seal=None)
     """
     found = (schema.metadata or {}).get(HEADER)
     try:
-        return found and msgspec.json.decode(found, type=Header)
+        return found and msgspec.json.decode(found, type=ArchiveHeader)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
 
@@ -126,7 +126,7 @@ class ArchiveFormat(NamedTuple):
     """Path, columns -> one table or more; columns of memories have the types of `ARCHIVE_SCHEMA`."""
     write: Callable[[BinaryIO, pa.Schema, Iterable[pa.Table]], int]
     """File, schema, tables -> number of rows."""
-    header: Callable[[Path], Header | None] = lambda _path: None
+    header: Callable[[Path], ArchiveHeader | None] = lambda _path: None
     """Path -> header, where such files have one."""
     labels: Callable[[Path], Sequence[Level]] = lambda _path: ()
     """Path -> the index of the frame, where the file keeps it beside the columns."""

@@ -18,7 +18,7 @@ _MAX_CHARACTERS = 2_000
 
 
 class Cue(NamedTuple):
-    """How a memory says that something has changed."""
+    """Phrase by which a memory says that something has changed."""
 
     kind: str
     strength: float

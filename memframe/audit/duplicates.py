@@ -231,7 +231,7 @@ _REQUEST = re.compile(r"\A\W{0,5}(?:please|can you|could you|would you|bitte|por
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[ T]*$")
 
 
-class _Change(NamedTuple):
+class _ValueChange(NamedTuple):
     """An older and a newer text, and where and how the older one was written otherwise."""
 
     older: int
@@ -294,7 +294,7 @@ def find_changed_values(memories: pd.DataFrame, *, pairs: SimilarPairs | None = 
     )
 
 
-def _changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Change]:
+def _changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_ValueChange]:
     chosen = memories.iloc[pairs.rows]
     contents, age = chosen["content"].tolist(), age_order(chosen)
     found = [
@@ -319,7 +319,9 @@ def _changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_Change]:
         if kind == "polarity":
             values = f" ({before or '-'} → {after or '-'})" if before or after else ""
             evidence = f"one says the opposite of the other{values}"
-        yield _Change(older, newer, number[left], kind, difference.score, written.span(is_newer), evidence)
+        yield _ValueChange(
+            older, newer, number[left], kind, difference.score, written.span(is_newer), evidence
+        )
 
 
 def _group_numbers(found: Sequence[Pair], ids: Sequence[str]) -> dict[int, int]:

@@ -33,7 +33,7 @@ _TELLING = re.compile(r"\d{6}|(?=.{0,40}\d)(?=.{0,40}[^\W\d]).{8}|@|.{25}")
 
 
 def is_delicate(text: str) -> bool:
-    """Whether a text speaks of secrets, so that none of its words may be shown.
+    """True for a text that speaks of secrets, so that none of its words may be shown.
 
     >>> is_delicate("The padlock opens with the PIN 4071."), is_delicate("The rent is 640 pounds.")
     (True, False)
@@ -206,7 +206,7 @@ def _without(evidence: str, hidden: Iterable[str]) -> str:
 
 
 def _is_seen(text: str, shown: str) -> bool:
-    """Whether more than a mask leaves of a text is to be seen."""
+    """True if more of a text is visible than a mask leaves."""
     return any(
         text[start : start + _N_LETTERS] in shown for start in range(1, len(text) - _N_LETTERS + 1)
     ) or (len(text) < _N_LETTERS and text in shown)

@@ -316,7 +316,7 @@ def _ciphertext(memories: pd.DataFrame) -> pd.DataFrame:
 
 
 def _plain(memories: pd.DataFrame) -> pd.DataFrame:
-    """What the load counted: memories that were stored unsealed beside others that were sealed."""
+    """Report what the load counted: memories that were stored unsealed beside others that were sealed."""
     report = memories.attrs.get("memframe", {})
     n_plain, n_rows = report.get("n_plain", 0), report.get("n_rows", 0)
     is_mixed = 0 < n_plain < n_rows
@@ -417,7 +417,7 @@ class _Users(NamedTuple):
     cells: Sequence[tuple[str, ...]]
 
     def counts(self) -> Counter[str]:
-        """How many memories carry each tag."""
+        """Count the memories of each tag."""
         return Counter(chain.from_iterable(self.cells))
 
     def findings(
@@ -450,7 +450,7 @@ def _near_identical(users: _Users, disabled: Collection[str]) -> Iterator[pd.Dat
 
 
 def _against_list(users: _Users, tags: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """What only the user's own list of tags can tell."""
+    """Compare the tags of memories with the user's own list."""
     counts = users.counts()
     listed = tags["name"].tolist()
     disabled = tags["name"][~tags["is_enabled"].astype(bool)].tolist()

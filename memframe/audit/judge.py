@@ -114,7 +114,7 @@ JudgeFunction = Callable[[list[Question]], list[Answer]]
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What became of the questions to a judge.
+    """Outcome of the questions to a judge.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class Judgement:
 
     @property
     def is_used(self) -> bool:
-        """Whether the control questions were answered well enough for the verdicts to count."""
+        """True if enough control questions were answered right for the verdicts to count."""
         return self.n_right >= LEAST_RIGHT
 
     def sentences(self) -> Iterator[str]:
@@ -196,7 +196,7 @@ def control_questions() -> list[Control]:
 
 
 @dataclass(eq=False)
-class _Asked:
+class _AskedQuestion:
     """A question, what it is about, and the answers to it by place."""
 
     question: Question
@@ -208,7 +208,7 @@ class _Asked:
     was_sent: bool = False
 
 
-class _Draft(NamedTuple):
+class _OpenQuestion(NamedTuple):
     """A question before masking: the ids that it is about, and how promising it is."""
 
     kind: Kind
@@ -253,7 +253,7 @@ def ask_judge(
         return Judgement(
             _judged_frame([]), model, n_not_asked=len(drafts) - len(chosen), n_withheld=masks.n_withheld
         )
-    control = [_Asked(one.question, control=one) for one in control_questions()]
+    control = [_AskedQuestion(one.question, control=one) for one in control_questions()]
     cache = Cache.of(model, str(judge.prompt)) if hasattr(judge, "prompt") else None
     n_skipped = _ask_all(judge, asked, control, cache)
     made = [one for one in asked if one.was_sent or one.is_cached]
@@ -271,7 +271,7 @@ def ask_judge(
     )
 
 
-def _drafts(memories: pd.DataFrame, findings: pd.DataFrame, candidates: pd.DataFrame) -> list[_Draft]:
+def _drafts(memories: pd.DataFrame, findings: pd.DataFrame, candidates: pd.DataFrame) -> list[_OpenQuestion]:
     """Gather what could be asked, the most promising first: what rules have found, then what has a cue."""
     age = {name: place for place, name in enumerate(memories.sort_values("created_at", kind="stable")["id"])}
     groups: defaultdict[str, dict[str, float]] = defaultdict(dict)
@@ -292,16 +292,16 @@ def _drafts(memories: pd.DataFrame, findings: pd.DataFrame, candidates: pd.DataF
     drafts = []
     for newer, promises in groups.items():
         best = sorted(promises, key=lambda older: -promises[older])[:_MAX_OLDER]
-        drafts.append(_Draft("relation", newer, tuple(best), promises[best[0]]))
+        drafts.append(_OpenQuestion("relation", newer, tuple(best), promises[best[0]]))
     told = findings[
         (findings["check"] == "junk") & (findings["action"] == "review") & findings["id"].isin(age.keys())
     ]
     worth = told.groupby("id", sort=False)["score"].max().fillna(0.0)
-    drafts += [_Draft("worth", str(name), (), _WITH_CUE + score) for name, score in worth.items()]
+    drafts += [_OpenQuestion("worth", str(name), (), _WITH_CUE + score) for name, score in worth.items()]
     return sorted(drafts, key=lambda draft: -draft.promise)
 
 
-def _masked(draft: _Draft, masks: Masks) -> _Asked | None:
+def _masked(draft: _OpenQuestion, masks: Masks) -> _AskedQuestion | None:
     newer, *rest = masks.of((draft.newer, *draft.older))
     older = [(name, text) for name, text in zip(draft.older, rest, strict=True) if text is not None]
     if newer is None or (draft.kind == "relation" and not older):
@@ -309,10 +309,12 @@ def _masked(draft: _Draft, masks: Masks) -> _Asked | None:
     names = tuple(name for name, _ in older)
     days = tuple(masks.day_of(name) for name in (draft.newer, *names))
     question = Question(draft.kind, newer, tuple(text for _, text in older), days)
-    return _Asked(question, draft.newer, names)
+    return _AskedQuestion(question, draft.newer, names)
 
 
-def _ask_all(judge: JudgeFunction, asked: list[_Asked], control: list[_Asked], cache: Cache | None) -> int:
+def _ask_all(
+    judge: JudgeFunction, asked: list[_AskedQuestion], control: list[_AskedQuestion], cache: Cache | None
+) -> int:
     """Ask in batches of one kind, control questions among the others; return how many were not asked at all."""
     for one in chain(asked, control):
         known = cache.get(one.question) if cache else None
@@ -335,7 +337,7 @@ def _ask_all(judge: JudgeFunction, asked: list[_Asked], control: list[_Asked], c
     return n_skipped
 
 
-def _batches(asked: list[_Asked], control: list[_Asked]) -> Iterator[list[_Asked]]:
+def _batches(asked: list[_AskedQuestion], control: list[_AskedQuestion]) -> Iterator[list[_AskedQuestion]]:
     """Spread control questions evenly over the others of their kind."""
     for kind in VERDICTS:
         some, known = ([one for one in part if one.question.kind == kind] for part in (asked, control))
@@ -346,8 +348,8 @@ def _batches(asked: list[_Asked], control: list[_Asked]) -> Iterator[list[_Asked
         yield from (mixed[start : start + BATCH] for start in range(0, len(mixed), BATCH))
 
 
-def _ask_batch(judge: JudgeFunction, batch: list[_Asked]) -> None:
-    place_of: dict[int, tuple[_Asked, int]] = {}
+def _ask_batch(judge: JudgeFunction, batch: list[_AskedQuestion]) -> None:
+    place_of: dict[int, tuple[_AskedQuestion, int]] = {}
     questions: list[Question] = []
     number = 1
     for one in batch:
@@ -378,7 +380,7 @@ def _is_valid(answer: Any, kind: Kind) -> bool:
     return answer.verdict in VERDICTS[kind] and isinstance(answer.reason, str) and is_sure
 
 
-def _rows(one: _Asked, model: str) -> Iterator[tuple[Any, ...]]:
+def _rows(one: _AskedQuestion, model: str) -> Iterator[tuple[Any, ...]]:
     for place, older in enumerate(one.older or (None,)):
         answer = one.answers.get(place)
         said = (

@@ -1,4 +1,4 @@
-"""What may be sent to a judge of a memory: its text with secrets and personal data masked, or nothing."""
+"""Masking of memories for a judge: a text without secrets and personal data, or nothing."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _LOW = {"empty", "near_empty", "template", "session_noise"}
 
 
 class Sign(NamedTuple):
-    """What a text shows of being junk."""
+    """Evidence that a text is junk."""
 
     kind: str
     score: float
@@ -69,7 +69,7 @@ def find_junk(memories: pd.DataFrame) -> pd.DataFrame:
     0      heartbeat  m1  delete
     1  feedback_loop  m3  review
     """
-    store = _Store.of(without_long_contents(memories))
+    store = _DistinctTexts.of(without_long_contents(memories))
     found = _repeats(store)
     for number, sign in _judge(store.distinct).items():
         found.update((row, sign) for row in store.rows_of[number])
@@ -93,7 +93,7 @@ def find_junk(memories: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-class _Store(NamedTuple):
+class _DistinctTexts(NamedTuple):
     """Contents of a frame, each text once."""
 
     distinct: list[str]
@@ -104,7 +104,7 @@ class _Store(NamedTuple):
     owners: list[str]
 
     @classmethod
-    def of(cls, memories: pd.DataFrame) -> _Store:
+    def of(cls, memories: pd.DataFrame) -> _DistinctTexts:
         encoded = pc.dictionary_encode(text_column(memories, "content"))
         numbers = encoded.indices.to_pylist()
         ages = memories["created_at"] if "created_at" in memories.columns else pd.Series(range(len(memories)))
@@ -166,7 +166,7 @@ _N_FIRST = 4
 """Words at the beginning by which variants find each other."""
 
 
-def _repeats(store: _Store) -> dict[int, Sign]:
+def _repeats(store: _DistinctTexts) -> dict[int, Sign]:
     """Find texts of one person that came back unusually often, and their variants; the first of each is for review."""
     rows_of: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     lower = pc.utf8_lower(pa.array(store.distinct, pa.large_string()))
@@ -198,7 +198,7 @@ def _repeats(store: _Store) -> dict[int, Sign]:
     return found
 
 
-def _repeat(store: _Store, row: int, first: int, n_copies: int, group: int, is_exact: bool) -> Sign:
+def _repeat(store: _DistinctTexts, row: int, first: int, n_copies: int, group: int, is_exact: bool) -> Sign:
     how = "one of" if is_exact else "much like"
     words = f"{how} {n_copies:,} equal memories: {_quote(store.text_of(row))}"
     kind, score = ("repeated", 0.9) if is_exact else ("near_repeat", 0.7)
@@ -539,7 +539,7 @@ def _unwrap(text: str) -> tuple[str, int] | None:
     return "" if _NO_FACT.fullmatch(inner) else inner, depth + max(0, n_said - 1)
 
 
-def _tool_words(store: _Store) -> Iterator[tuple[int, Sign]]:
+def _tool_words(store: _DistinctTexts) -> Iterator[tuple[int, Sign]]:
     """Find wrappings: around nothing, around a fact that another memory tells, or one around the other."""
     column = pa.array(store.distinct, pa.large_string())
     numbers = matching_places(column, (_WRAPPING.regex, _AGAIN.regex)).to_pylist()
@@ -570,7 +570,9 @@ def _content_words(text: str) -> frozenset[str]:
     return frozenset(word.removesuffix("s") for word in words) - {""}
 
 
-def _tellers(store: _Store, told: Mapping[int, frozenset[str]], without: Mapping[int, Any]) -> dict[int, int]:
+def _tellers(
+    store: _DistinctTexts, told: Mapping[int, frozenset[str]], without: Mapping[int, Any]
+) -> dict[int, int]:
     """Return, for rows with words to tell, the oldest other memory of the same person that tells all of them."""
     wanted = frozenset[str]().union(*told.values())
     holders: defaultdict[str, list[int]] = defaultdict(list)

@@ -76,7 +76,7 @@ FORMAT = "memframe-audit/1"
 
 
 class SavedAudit(Struct, kw_only=True):
-    """What is written: everything but the memories."""
+    """Saved form of an audit: everything but the memories."""
 
     format: str = FORMAT
     n_memories: int
@@ -149,7 +149,7 @@ MAX_SHOWN = 20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit:
-    """What `audit_memories` found: to look at, to compare, and to plan a cleanup from.
+    """Result of `audit_memories`: to look at, to compare, and to plan a cleanup from.
 
     Attributes
     ----------
@@ -232,7 +232,7 @@ class Audit:
 
     @property
     def counts(self) -> list[Count]:
-        """How many memories each check concerns, by the worst severity that it gives each."""
+        """Count the memories of each check, by the worst severity that it gives each."""
         return counts_of(self.findings, self.by_memory)
 
     @property
@@ -242,7 +242,7 @@ class Audit:
 
     @property
     def verdict(self) -> list[str]:
-        """What it comes to, in sentences, the worst first; without any text of a memory."""
+        """Summarize the audit in sentences, the worst first; without any text of a memory."""
         counts, n = self.counts, len(self.memories)
         return [headline(counts, n), *details(counts, n)]
 
@@ -290,7 +290,7 @@ class Audit:
         return self.memories[self.memories["id"].isin(found["id"][found["check"] == self._known(check)])]
 
     def compare(self, previous: Audit | str | PathLike[str]) -> Comparison:
-        """What is new, gone and still there since another audit, which may be a file of `to_json`.
+        """Compare with another audit, which may be a file of `to_json`: new, gone and remaining findings.
 
         Raises
         ------

@@ -47,7 +47,7 @@ _OPEN = re.compile(
 """What tells of a wish, a rule or a possibility, and of no change."""
 
 
-class _Change(NamedTuple):
+class _Replacement(NamedTuple):
     """An older and a newer text, and why the newer one replaces the older."""
 
     older: int
@@ -58,7 +58,7 @@ class _Change(NamedTuple):
 
 
 class _Claim(NamedTuple):
-    """What a newer text says has changed: the words, by class, of before and now, and of the sentence that says so."""
+    """Change that a newer text states: the words, by class, of before and now, and of the sentence that says so."""
 
     newer: int
     cue: Cue
@@ -71,7 +71,7 @@ class _Claim(NamedTuple):
 
 
 class _Weights:
-    """How much words tell: the less, the more memories have them."""
+    """Weights of words: the more memories have a word, the less it weighs."""
 
     def __init__(self, words: Words) -> None:
         n_classes, n_texts = len(words.classes), max(1, len(words))
@@ -149,7 +149,7 @@ def find_superseded(
     )
 
 
-def _evidence(change: _Change, texts: pa.Array, delicate: Delicate) -> str:
+def _evidence(change: _Replacement, texts: pa.Array, delicate: Delicate) -> str:
     if delicate.any_of(change.older, change.newer):
         return "the newer one says that something has changed"
     words = dict.fromkeys(SPLIT_WORD.findall(texts[change.older].as_py()))
@@ -157,9 +157,9 @@ def _evidence(change: _Change, texts: pa.Array, delicate: Delicate) -> str:
     return f"the newer one says «{change.cue.quote}»; both speak of {shown(both, delicate=False)}"
 
 
-def _best_of_each(found: Iterator[_Change], age: Rows) -> list[_Change]:
+def _best_of_each(found: Iterator[_Replacement], age: Rows) -> list[_Replacement]:
     """Keep of each newer memory, and for each older one, the best change; of two as good the earlier."""
-    kept: list[_Change] = []
+    kept: list[_Replacement] = []
     taken: set[tuple[str, int]] = set()
     for change in sorted(found, key=lambda one: (-one.score, age[one.newer], age[one.older])):
         ends = {("older", change.older), ("newer", change.newer)}
@@ -169,7 +169,7 @@ def _best_of_each(found: Iterator[_Change], age: Rows) -> list[_Change]:
     return kept
 
 
-def _changes(texts: pa.Array, age: Rows, pairs: SimilarPairs) -> Iterator[_Change]:
+def _changes(texts: pa.Array, age: Rows, pairs: SimilarPairs) -> Iterator[_Replacement]:
     words, contents, oldest = pairs.comparer.words, texts.to_pylist(), _oldest_alike(pairs, age)
     cues = {
         row: strong
@@ -232,7 +232,7 @@ def _sentence_of(cue: Cue, text: str) -> str:
     return next((part for part in _SENTENCE.split(text) if cue.quote in part), text)
 
 
-def _decide(claim: _Claim, older: int, said: frozenset[str], weights: _Weights) -> _Change | None:
+def _decide(claim: _Claim, older: int, said: frozenset[str], weights: _Weights) -> _Replacement | None:
     """Decide whether a claim is about an older text, given the words of that."""
     shared = said & (claim.old | claim.about)
     covered = weights.share(said, shared)
@@ -250,7 +250,7 @@ def _decide(claim: _Claim, older: int, said: frozenset[str], weights: _Weights) 
         if not is_all and (len(shared) < 2 or covered < _MIN_CORRECTED or len(others) > _MAX_OTHERS):
             return None
         score = 0.5 + 0.5 * covered
-    return _Change(older, claim.newer, claim.cue, score, shared) if score >= _MIN_SCORE else None
+    return _Replacement(older, claim.newer, claim.cue, score, shared) if score >= _MIN_SCORE else None
 
 
 def _heavy(words: Words, row: int) -> frozenset[str]:

@@ -145,7 +145,7 @@ _STAND_IN = "Zx9!kQ7v"
 
 
 def redacted(kind: str) -> str:
-    """What stands in a text where a secret was.
+    """Return the marks that replace redacted secrets.
 
     >>> redacted("recovery_code")
     '[redacted: recovery code]'
@@ -165,7 +165,7 @@ def with_stand_ins(text: str) -> str:
 
 
 def redacted_places(text: str) -> list[tuple[int, int]]:
-    """Where secrets were."""
+    """Find the places of redacted secrets."""
     return [mark.span() for mark in _REDACTED.finditer(text)] if "[redacted: " in text else []
 
 
@@ -181,7 +181,7 @@ class Span(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What one kind of span means for the memory that it stands in."""
+    """Meaning of one kind of span for its memory."""
 
     severity: Severity
     action: Proposal
@@ -215,7 +215,7 @@ class Pass(NamedTuple):
 def spans_found(
     memories: pd.DataFrame, passes: Iterable[Pass], *, also: Iterable[tuple[Text, Span]] = ()
 ) -> list[tuple[Text, Span]]:
-    """What several passes find in the texts of a frame, without overlaps, by row, field and place.
+    """Find the spans of several passes in the texts of a frame, without overlaps, by row, field and place.
 
     A mark that a redaction has left is read as the secret that it stands for, and is none.
     """
@@ -233,7 +233,7 @@ def spans_found(
 
 
 def _outside(places: Sequence[tuple[int, int]], spans: Iterable[Span]) -> Iterator[Span]:
-    """What of spans lies before or behind the marks of what was redacted before."""
+    """Cut spans so that they leave out the marks of earlier redactions."""
     for span in spans:
         rest = span
         for start, end in places:

@@ -45,7 +45,7 @@ _NAMES_TOO = frozenset({"will", "ella", "elle", "per", "das", "ai", "dal", "my"}
 
 
 class Said(NamedTuple):
-    """What a text says, or some texts taken together."""
+    """Statements of a text, or of some texts taken together."""
 
     words: tuple[str, ...]
     """In their order, without case and accents."""
@@ -64,7 +64,7 @@ class Said(NamedTuple):
 
     @classmethod
     def of(cls, texts: Iterable[Said]) -> Said:
-        """What some texts say, taken together."""
+        """Join the statements of some texts."""
         texts = [said for said in texts if said.words or said.signs]
         if len(texts) == 1:
             return texts[0]
@@ -73,15 +73,15 @@ class Said(NamedTuple):
         return cls(words, *sets)
 
 
-class Store:
-    """How often words stand in all memories, and which ones are written in lower case; looked up when needed."""
+class WordCounts:
+    """Counts of words in all memories, and which ones occur in lower case; computed when needed."""
 
     def __init__(self, memories: pd.DataFrame) -> None:
         self._memories = memories
 
     @cached_property
     def n_times(self) -> dict[str, int]:
-        """How often each word stands in the contents."""
+        """Count each word in the contents."""
         words = words_of(text_column(self._memories, "content"))
         counts = np.bincount(words.tokens, minlength=len(words.vocabulary)).tolist()
         return dict(zip(words.vocabulary, counts, strict=True))
@@ -93,8 +93,8 @@ class Store:
         return frozenset(_plain(word) for word in words if word[0].islower())
 
 
-class Texts:
-    """What texts say, by keys of one's own; each is looked at closely only when it is asked for."""
+class StatementsByKey:
+    """Statements of texts by key; each is computed only when it is asked for."""
 
     def __init__(self, texts: Mapping[Key, str]) -> None:
         self._texts = texts
@@ -104,11 +104,11 @@ class Texts:
         self._said: dict[Key, Said] = {}
 
     def n_values(self, key: Key) -> int:
-        """How many words of a text carry a value."""
+        """Count the words of a text that carry a value."""
         return int(self._n_heavy[self._place[key]])
 
     def said(self, key: Key) -> Said:
-        """What a text says."""
+        """Return the statements of a text."""
         if key not in self._said:
             self._said[key] = _said(self._texts[key], self._words.of(self._place[key]))
         return self._said[key]
@@ -144,21 +144,21 @@ def _plain(word: str) -> str:
     return without_accents(unicodedata.normalize("NFKC", word).lower())
 
 
-def lost(doomed: Said, kept: Said, store: Store, *, breaks_off: bool = False) -> list[str]:
-    """What one memory says that the others would not hold; for no eyes, as it may be a secret.
+def lost(doomed: Said, kept: Said, store: WordCounts, *, breaks_off: bool = False) -> list[str]:
+    """Find what one memory says that the others would not hold; not for display, as it may be a secret.
 
     Parameters
     ----------
     doomed, kept : Said
-    store : Store
+    store : WordCounts
     breaks_off : bool
         Whether the doomed text is the beginning of one that is kept, so that its last word may be half a word.
 
     Examples
     --------
-    >>> texts = Texts({"m1": "Ada likes tea", "m2": "Ada from Leeds likes tea since 2019."})
+    >>> texts = StatementsByKey({"m1": "Ada likes tea", "m2": "Ada from Leeds likes tea since 2019."})
     >>> tea, more = texts.said("m1"), texts.said("m2")
-    >>> store = Store(pd.DataFrame({"content": ["Ada likes tea", "Ada from Leeds likes tea"]}))
+    >>> store = WordCounts(pd.DataFrame({"content": ["Ada likes tea", "Ada from Leeds likes tea"]}))
     >>> lost(tea, more, store), lost(more, tea, store)
     ([], ['leeds', '2019'])
     """
@@ -176,8 +176,8 @@ def lost(doomed: Said, kept: Said, store: Store, *, breaks_off: bool = False) ->
     return list(dict.fromkeys([*sorted(names), *words, *sorted(signs)]))
 
 
-def _may_be_name(word: str, store: Store) -> bool:
-    """Whether a word that begins a sentence may be a name: hardly if it stands in lower case elsewhere."""
+def _may_be_name(word: str, store: WordCounts) -> bool:
+    """True if a word that begins a sentence may be a name: hardly if it occurs in lower case elsewhere."""
     return word in _NAMES_TOO or word not in store.common
 
 
@@ -186,8 +186,8 @@ def _halves(doomed: Said, kept: Said) -> set[str]:
     return {word for word in doomed.last if any(whole.startswith(word) for whole in kept.written)}
 
 
-def _is_slip(word: str, others: Iterable[str], store: Store) -> bool:
-    """Whether a word is one of others with a typing error; a number never is."""
+def _is_slip(word: str, others: Iterable[str], store: WordCounts) -> bool:
+    """True if a word is one of others with a typing error; a number never is."""
     if is_number(word) or word in CALENDAR:
         return False
     near = (other for other in others if OSA.distance(word, other, score_cutoff=2) <= 2)
@@ -232,7 +232,7 @@ Values = Mapping[str, Value]
 
 
 class Copy(NamedTuple):
-    """What an audit said of one memory that another one says, too."""
+    """Finding that another memory says the same."""
 
     id: str
     keeper: str
@@ -287,17 +287,17 @@ class Merging:
         for one, other in map(sorted, apart):
             self._apart_from[one].add(other)
             self._apart_from[other].add(one)
-        self._store = Store(memories)
+        self._store = WordCounts(memories)
         self._copies: dict[str, Copy] = {}
-        self._texts = Texts({})
+        self._texts = StatementsByKey({})
 
     def merges(self, copies: Iterable[Copy]) -> Iterator[Merge]:
-        """What becomes of memories that say the same; those that have to stay are in none of the merges."""
+        """Plan the merges of memories that say the same; those that have to stay are in none."""
         found = sorted({copy for copy in copies if copy.id != copy.keeper}, key=_rank_of, reverse=True)
         self._copies = {copy.id: copy for copy in found}  # of several the one that compares most
         clusters = [[i for i in cluster if i in self._values] for cluster in _clusters(found)]
         members = [member for cluster in clusters for member in cluster]
-        self._texts = Texts(
+        self._texts = StatementsByKey(
             {(i, name): str(self._values[i].get(name) or "") for i in members for name in _TEXTS}
         )
         order = self._order(members, found)
@@ -305,7 +305,7 @@ class Merging:
             yield from self._of_cluster(sorted(cluster, key=order.__getitem__))
 
     def _order(self, members: Sequence[str], copies: Sequence[Copy]) -> dict[str, tuple[int, int]]:
-        """Who is kept rather than whom: what the checks chose, then whoever says most."""
+        """Order candidates for keeper: what the checks chose, then the memory that says most."""
         chosen = {(copy.keeper, copy.check) for copy in copies} - {(copy.id, copy.check) for copy in copies}
         rank: dict[str, int] = {}
         for keeper, check in chosen:
@@ -338,7 +338,7 @@ class Merging:
                     self._take_in(member, holder)
 
     def _may_go(self, member: str, holder: _Holder) -> bool:
-        """Whether that is asked for, and no value known in which the two differ."""
+        """True if the merge is asked for, and no value is known in which the two differ."""
         values, copy = self._values[member], self._copies.get(member)
         is_plain = values["content"] == holder.values["content"] and not holder.gains(values)
         is_asked = "merge" in self._taken and (not is_plain or (copy is not None and copy.action == "merge"))
@@ -360,12 +360,12 @@ class Merging:
         holder.take(member, gains, written)
 
     def _said(self, written: Mapping[str, str]) -> Said:
-        """What three texts say together, each given by the memory whose it is."""
+        """Join the statements of three texts, each given by its memory."""
         return Said.of(self._texts.said((written[name], name)) for name in _TEXTS)
 
 
 def _can_hold(grown: Values, other: Values, gains: Values) -> bool:
-    """Whether there is one source for both, and a service takes what is taken over."""
+    """True if both have one source, and the service accepts what is taken over."""
     is_sendable = all(normalize(name, value) == (value, None, False) for name, value in gains.items())
     return is_sendable and (_is_empty(other.get("source")) or other.get("source") == grown["source"])
 
@@ -381,7 +381,7 @@ class _Holder:
         """Of which memory each field is."""
 
     def gains(self, other: Values) -> dict[str, Value]:
-        """What it would take over from another one."""
+        """Return what it would take over from another one."""
         gains = {name: other.get(name) for name in _FILLED if _is_empty(self.values.get(name))}
         gains = {name: value for name, value in gains.items() if not _is_empty(value)}
         tags = tuple(dict.fromkeys([*_tags(self.values), *_tags(other)]))

@@ -28,7 +28,7 @@ from memframe.plan.edited_frame import label_of
 Values = Mapping[str, Value]
 
 
-class Row(Struct, frozen=True, kw_only=True, dict=True):
+class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
     """One audited memory beside what the service holds now."""
 
     id: str
@@ -83,7 +83,7 @@ class Rows:
         """The rows of this user."""
         return self._frame
 
-    def read(self, ids: Collection[str]) -> dict[str, Row]:
+    def read(self, ids: Collection[str]) -> dict[str, DraftRow]:
         """Chosen memories beside what the service holds now, in the order of the frame."""
         ids = sorted(ids, key=self._place.__getitem__)
         frame = self._frame.iloc[[self._place[memory_id] for memory_id in ids]]
@@ -94,7 +94,7 @@ class Rows:
         rows = {}
         for number, (memory_id, closed) in enumerate(zip(ids, has_error, strict=True)):
             now = stored.get(memory_id)
-            rows[memory_id] = Row(
+            rows[memory_id] = DraftRow(
                 id=memory_id,
                 place=self._place[memory_id],
                 label=label_of(frame.index[number]),
@@ -175,9 +175,9 @@ HOLDING = ("title", "summary", "content", "tags", "source")
 
 
 class Draft(Struct, frozen=True, kw_only=True):
-    """What becomes of each memory that a cleanup is about, by id."""
+    """Planned state of each memory of a cleanup, by id."""
 
-    rows: Mapping[str, Row]
+    rows: Mapping[str, DraftRow]
     values: dict[str, dict[str, Value]]
     """All fields of the memories that stay, as they are going to be."""
     deletes: dict[str, str | None]
@@ -191,7 +191,7 @@ class Draft(Struct, frozen=True, kw_only=True):
 
 def draft_of(
     findings: pd.DataFrame,
-    rows: Mapping[str, Row],
+    rows: Mapping[str, DraftRow],
     memories: pd.DataFrame,
     *,
     taken: Iterable[str],
@@ -203,7 +203,7 @@ def draft_of(
     ----------
     findings : DataFrame
         Those that something is planned for, by their ``action``.
-    rows : mapping of str to Row
+    rows : mapping of str to DraftRow
         The memories that they name.
     memories : DataFrame
         All memories of the user that were audited.
@@ -254,14 +254,14 @@ def draft_of(
     )
 
 
-def _may_touch(row: Row, check: str) -> bool:
-    """Whether a finding may change a memory: one whose content nobody can read is deleted for that alone."""
+def _may_touch(row: DraftRow, check: str) -> bool:
+    """True if a finding may change a memory; unreadable content is deleted for that alone."""
     if check == "sealed":
         return row.is_closed and (row.stored is None or row.stored.content is None)
     return not row.is_closed
 
 
-def _conflicts(findings: pd.DataFrame, rows: Mapping[str, Row]) -> dict[str, tuple[str, ...]]:
+def _conflicts(findings: pd.DataFrame, rows: Mapping[str, DraftRow]) -> dict[str, tuple[str, ...]]:
     """Memories of which something moved that the findings have looked at, or that would be lost."""
     looked_at: defaultdict[str, set[str]] = defaultdict(set)
     columns = (findings[name] for name in ("id", "field", "action", "related_id"))
@@ -312,7 +312,7 @@ def _deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[str, str
 
 
 def _copies(findings: pd.DataFrame) -> list[Copy]:
-    """What the findings say of memories that another one says, too."""
+    """Collect the findings of memories that repeat another one."""
     is_copy = (findings["action"] == "merge") | findings["check"].isin(COPYING)
     found = findings[is_copy & findings["related_id"].notna()]
     columns = ("id", "related_id", "check", "kind", "action")
@@ -344,13 +344,13 @@ class Writer:
         self._after = {i: after for i in draft.values if (after := self._changed(i))}
 
     def changes(self) -> list[Change]:
-        """What is to be written, in the order of the audited frame."""
+        """Return the changes, in the order of the audited frame."""
         made = [self._patch(i) for i in self._after]
         made += [self._delete(i) for i in (*self._draft.deletes, *self._merged_into)]
         return sorted(made, key=lambda change: self._place_of(str(change.id)))
 
     def conflicts(self) -> Iterator[Change]:
-        """What cannot be planned, as it was changed or deleted since the audit."""
+        """Return the changes that cannot be planned, as the memory was changed or deleted since the audit."""
         for memory_id, fields in self._draft.conflicts.items():
             row = self._draft.rows[memory_id]
             moved = f"{', '.join(fields)} changed" if fields else "it was deleted"
@@ -442,7 +442,7 @@ class Writer:
         )
 
     def _unpatched(self, keeper: str) -> dict[str, Value]:
-        """What of a keeper holds what others said, and stays as it is: the rest is what its patch compares."""
+        """Return the fields of a keeper that hold what others said and stay; its patch compares the rest."""
         now, after = self._draft.rows[keeper].now, self._after.get(keeper, {})
         return {name: now[name] for name in HOLDING if name not in after}
 

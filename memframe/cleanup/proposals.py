@@ -56,7 +56,7 @@ _SEEN: tuple[Check, ...] = ("exact_duplicate", "sealed")
 """Checks that tell what they find without any understanding of a text."""
 
 
-class Asked(NamedTuple):
+class ChosenActions(NamedTuple):
     """Which proposals to plan."""
 
     taken: frozenset[str]
@@ -79,7 +79,7 @@ class Asked(NamedTuple):
         return findings.assign(action=action)[is_taken & findings["id"].notna()]
 
 
-def read_actions(actions: Actions) -> Asked:
+def read_actions(actions: Actions) -> ChosenActions:
     """Read what `plan_cleanup` was asked for.
 
     Raises
@@ -96,9 +96,11 @@ def read_actions(actions: Actions) -> Asked:
     memframe.errors.ConfigError: actions: near_duplicate cannot be 'delete'; there is merge, review, none
     """
     if actions is None:
-        return Asked(frozenset(PLANNED), {})
+        return ChosenActions(frozenset(PLANNED), {})
     if isinstance(actions, Mapping):
-        return Asked(frozenset(PLANNED), {str(check): _decision(check, actions[check]) for check in actions})
+        return ChosenActions(
+            frozenset(PLANNED), {str(check): _decision(check, actions[check]) for check in actions}
+        )
     if isinstance(actions, str) or not isinstance(actions, Iterable):
         raise ConfigError(
             f"actions={actions!r}: pass a list such as ['delete', 'merge'], or a mapping such as "
@@ -109,7 +111,7 @@ def read_actions(actions: Actions) -> Asked:
         if name not in PROPOSALS:
             way = f"; {name} is a check: pass {{{name!r}: 'delete'}} or the like" if name in CHECKS else ""
             raise ConfigError(f"actions: there is no {name!r}; there is {', '.join(PLANNED)}{way}")
-    return Asked(frozenset(taken), {})
+    return ChosenActions(frozenset(taken), {})
 
 
 def _decision(check: object, action: str) -> str:

@@ -79,7 +79,7 @@ class Failed(click.ClickException):
 
 
 def _without_extra(name: str, missing: str) -> click.Command:
-    """What stands in for a command whose libraries are not installed."""
+    """Make the stand-in of a command whose libraries are not installed."""
 
     def refuse() -> None:
         raise ConfigError(f"`memframe {name}` needs the library {missing}: pip install 'memframe[service]'")

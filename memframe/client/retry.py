@@ -123,7 +123,7 @@ class RateLimiter:
 
     @property
     def limit(self) -> int:
-        """How many requests may be in flight."""
+        """Most requests in flight."""
         return int(self._limit)
 
     @property

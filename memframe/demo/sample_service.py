@@ -34,7 +34,7 @@ class Button(Struct, frozen=True):
     value: str = ""
 
 
-class Form(Struct):
+class HtmlForm(Struct):
     """A form of a page: where it goes, and what it says before anybody types."""
 
     action: str
@@ -43,7 +43,7 @@ class Form(Struct):
     buttons: list[Button] = field(default_factory=list)
 
 
-def forms_of(html: str) -> list[Form]:
+def forms_of(html: str) -> list[HtmlForm]:
     """The forms of a page, in their order.
 
     >>> page = '<form method="post" action="/login"><input name="email"><button>Sign in</button></form>'
@@ -61,15 +61,15 @@ class _Forms(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.forms: list[Form] = []
-        self._open: Form | None = None
+        self.forms: list[HtmlForm] = []
+        self._open: HtmlForm | None = None
         self._button: dict[str, str] | None = None
         self._label = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         said = {name: value or "" for name, value in attrs}
         if tag == "form":
-            self._open = Form(said.get("action", ""), said.get("method", "get").upper())
+            self._open = HtmlForm(said.get("action", ""), said.get("method", "get").upper())
             self.forms.append(self._open)
         elif tag == "input" and self._open:
             self._open.fields[said["name"]] = said.get("value", "")

@@ -209,7 +209,7 @@ class FleetFolder:
             outcomes.to_parquet(file, index=False)
 
     def _result_before(self, user: FleetUser, row: Any) -> UserResult:
-        """What an earlier run said of a user; one that was killed said nothing."""
+        """Return the result of a user in an earlier run; a killed run has none."""
         if row is None:
             return UserResult(user, "done", self._n_rows_of(user.user_id or ""))
         return UserResult(user, "done", row.n_rows, error=row.error if isinstance(row.error, str) else None)

@@ -196,7 +196,7 @@ class PanelController:
         if self.sign_in.state == "approved":
             self.sign_in.open()
         self._n_loaded = 0
-        self.sign_in.load(progress=_Count(self._count, self.sign_in, self._clock))
+        self.sign_in.load(progress=_LoadProgress(self._count, self.sign_in, self._clock))
 
     def _count(self, n_loaded: int) -> None:
         self._n_loaded = n_loaded
@@ -244,7 +244,7 @@ class PanelController:
         self.sign_in.sign_out()
 
 
-class _Count:
+class _LoadProgress:
     """Throttled progress callback; raises once another step has replaced the load."""
 
     def __init__(self, show: Callable[[int], object], sign_in: SignIn, clock: Callable[[], float]) -> None:

@@ -231,7 +231,7 @@ class RequestList:
 
     def __init__(self, controller: PanelController) -> None:
         self._controller = controller
-        self._rows: list[_Row] = []
+        self._rows: list[RequestRow] = []
         self._n_shown = N_SHOWN
         self._more = button(controller, "Show more", self._more_clicked, "quiet")
         self.box = VBox([self._more])
@@ -241,7 +241,7 @@ class RequestList:
         """Show requests."""
         shown = sorted(requests, key=lambda request: _ORDER[request.status])[: self._n_shown]
         while len(self._rows) < len(shown):
-            self._rows.append(_Row(self._controller))
+            self._rows.append(RequestRow(self._controller))
             self.box.children = [*(row.box for row in self._rows), self._more]
         live = [request.memory_key for request in requests if request.status in _LIVE]
         for row, request in zip(self._rows, [*shown, *[None] * len(self._rows)], strict=False):
@@ -257,7 +257,7 @@ class RequestList:
         self._controller.redraw()
 
 
-class _Row:
+class RequestRow:
     """Show one request."""
 
     def __init__(self, controller: PanelController) -> None:

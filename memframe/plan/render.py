@@ -40,14 +40,14 @@ _COLORS = {"head": "1", "note": "33", "hunk": "36", "-": "31", "+": "32", " ": "
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
 
-class Span(NamedTuple):
+class DiffSpan(NamedTuple):
     """A stretch of text, and whether the other side has something else in its place."""
 
     text: str
     is_changed: bool = False
 
 
-Sides = tuple[list[Span], list[Span]]
+Sides = tuple[list[DiffSpan], list[DiffSpan]]
 
 
 def spans_of(before: Value, after: Value) -> Sides:
@@ -56,8 +56,8 @@ def spans_of(before: Value, after: Value) -> Sides:
     >>> was, becomes = spans_of("Ada likes tea", "Ada loves tea")
     >>> [span.text for span in was if span.is_changed], [span.text for span in becomes if span.is_changed]
     (['likes'], ['loves'])
-    >>> spans_of(("tea", "home"), ("home",))[0]
-    [Span(text='tea', is_changed=True), Span(text=', ', is_changed=False), Span(text='home', is_changed=False)]
+    >>> spans_of(("tea", "home"), ("home",))[0][0]
+    DiffSpan(text='tea', is_changed=True)
     """
     if isinstance(before, tuple) and isinstance(after, tuple):
         return _name_spans(before, after), _name_spans(after, before)
@@ -77,12 +77,12 @@ def text_of(value: Value) -> str:
     return ", ".join(value) if isinstance(value, tuple) else value or ""
 
 
-def _whole(value: Value) -> list[Span]:
-    return [] if value is None else [Span(text_of(value), True)]
+def _whole(value: Value) -> list[DiffSpan]:
+    return [] if value is None else [DiffSpan(text_of(value), True)]
 
 
-def _name_spans(names: Sequence[str], others: Sequence[str]) -> list[Span]:
-    pairs = ((Span(", "), Span(name, name not in others)) for name in names)
+def _name_spans(names: Sequence[str], others: Sequence[str]) -> list[DiffSpan]:
+    pairs = ((DiffSpan(", "), DiffSpan(name, name not in others)) for name in names)
     return [span for pair in pairs for span in pair][1:]
 
 
@@ -122,20 +122,20 @@ def _cuts(was: Sequence[str], becomes: Sequence[str]) -> Iterator[tuple[int, int
         yield end - begin, other_end - other_begin, not is_same
 
 
-def _spans(words: Sequence[str], cuts: Iterable[tuple[int, bool]]) -> list[Span]:
+def _spans(words: Sequence[str], cuts: Iterable[tuple[int, bool]]) -> list[DiffSpan]:
     spans, begin = [], 0
     for is_changed, stretch in groupby(cuts, key=itemgetter(1)):
         end = begin + sum(n_words for n_words, _ in stretch)
         if end > begin:
-            spans.append(Span("".join(words[begin:end]), is_changed))
+            spans.append(DiffSpan("".join(words[begin:end]), is_changed))
         begin = end
     return spans
 
 
-def shorten(spans: Sequence[Span]) -> list[Span]:
+def shorten(spans: Sequence[DiffSpan]) -> list[DiffSpan]:
     """Long stretches cut: of what is the same, all but the ends beside a difference; of what differs, the middle.
 
-    >>> [span.text for span in shorten([Span("so " * 40), Span("tea", True)])]
+    >>> [span.text for span in shorten([DiffSpan("so " * 40), DiffSpan("tea", True)])]
     ['… so so so so so so so so so so so so so so so so so so so ', 'tea']
     """
     last = len(spans) - 1
@@ -177,7 +177,7 @@ class DiffLine(NamedTuple):
     """One line of a diff: its kind, and its text in spans."""
 
     kind: str
-    spans: Sequence[Span]
+    spans: Sequence[DiffSpan]
 
 
 def wants_color() -> bool:
@@ -193,7 +193,7 @@ def render_diff(
     shown = records
     if limit is not None and len(records) > limit:
         shown = sorted(records, key=lambda change: change.action in WRITES)[:limit]
-    head = "\n".join(show(DiffLine("note", [Span(f"# {note}")])) for note in notes)
+    head = "\n".join(show(DiffLine("note", [DiffSpan(f"# {note}")])) for note in notes)
     parts = ["\n".join(map(show, _diff_lines(mask(change)))) for change in shown]
     more = f"and {len(records) - len(shown):,} more" if len(shown) < len(records) else ""
     return "\n\n".join(filter(None, [head, *parts, more, format_counts(count_actions(records))]))
@@ -207,14 +207,14 @@ def count_actions(records: Iterable[Change]) -> dict[str, int]:
 def _diff_lines(change: Change) -> Iterator[DiffLine]:
     memory = f"memory {change.id}" if change.id else "a new memory"
     row = "" if change.row is None else f" (row {change.row})"
-    yield DiffLine("head", [Span(f"{change.action} {memory}{row}")])
+    yield DiffLine("head", [DiffSpan(f"{change.action} {memory}{row}")])
     if change.reason:
-        yield DiffLine("note", [Span(f"# {change.reason}")])
+        yield DiffLine("note", [DiffSpan(f"# {change.reason}")])
     for name in FIELDS:
         if name in change.before or name in change.after:
             field = list(_field_lines(change.before.get(name), change.after.get(name)))
             if field:
-                yield DiffLine("hunk", [Span(f"@@ {name} @@")])
+                yield DiffLine("hunk", [DiffSpan(f"@@ {name} @@")])
                 yield from field
 
 
@@ -228,12 +228,12 @@ def _field_lines(before: Value, after: Value) -> Iterator[DiffLine]:
         for tag, begin, end, new_begin, new_end in group:
             removed, added = old[begin:end], new[new_begin:new_end]
             if tag == "equal":
-                yield from (DiffLine(" ", shorten([Span(text)])) for text in removed)
+                yield from (DiffLine(" ", shorten([DiffSpan(text)])) for text in removed)
             elif len(removed) == len(added):  # compared line by line
                 yield from _replaced_lines([spans_of(*pair) for pair in zip(removed, added, strict=True)])
             else:
-                yield from _replaced_lines([([Span(text)], []) for text in removed])
-                yield from _replaced_lines([([], [Span(text)]) for text in added])
+                yield from _replaced_lines([([DiffSpan(text)], []) for text in removed])
+                yield from _replaced_lines([([], [DiffSpan(text)]) for text in added])
 
 
 def _replaced_lines(pairs: Sequence[Sides]) -> Iterator[DiffLine]:
@@ -347,7 +347,7 @@ def _change_rows(change: Change) -> Iterator[str]:
     lines = [f"<td colspan='3' class='quiet'>{_escape(change.reason)}</td>"] if change.reason else []
     for name in _shown_fields(change):
         before, after = change.before.get(name), change.after.get(name)
-        sides: Sides = [Span(text_of(before))], [Span(text_of(after))]
+        sides: Sides = [DiffSpan(text_of(before))], [DiffSpan(text_of(after))]
         if change.action in ("patch", "conflict"):  # others come or go as a whole
             sides = spans_of(before, after)
         old, new = (_marked(side, mark) for side, mark in zip(sides, ("del", "ins"), strict=True))
@@ -372,7 +372,7 @@ def _shown_fields(change: Change) -> Sequence[str]:
     return [name for name in FIELDS if name in given]
 
 
-def _marked(spans: Sequence[Span], tag: str) -> str:
+def _marked(spans: Sequence[DiffSpan], tag: str) -> str:
     parts = (
         f"<{tag}>{_escape(span.text)}</{tag}>" if span.is_changed else _escape(span.text) for span in spans
     )

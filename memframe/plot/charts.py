@@ -268,7 +268,7 @@ _FEWEST_BARS = 4
 
 
 @runtime_checkable
-class Audited(Protocol):
+class DrawnAudit(Protocol):
     """The parts of a `memframe.audit.Audit` that are drawn."""
 
     @property
@@ -277,7 +277,7 @@ class Audited(Protocol):
     def by_memory(self) -> pd.DataFrame: ...
 
 
-def findings(audit: Audited | pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+def findings(audit: DrawnAudit | pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """Draw the number of memories with findings of each check, by their worst severity.
 
     Parameters
@@ -298,7 +298,7 @@ def findings(audit: Audited | pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     >>> findings(found).get_title(loc="left")
     'Memories by check'
     """
-    check_kind("audit", audit, Audited, pd.DataFrame, error=FrameError)
+    check_kind("audit", audit, DrawnAudit, pd.DataFrame, error=FrameError)
     frame = _checked(audit if isinstance(audit, pd.DataFrame) else audit.by_memory)
     frame = frame[frame["id"].notna()]
     title = "Memories by check"
@@ -332,7 +332,7 @@ def findings(audit: Audited | pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def duplicates(audit: Audited | pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+def duplicates(audit: DrawnAudit | pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """Draw clusters of duplicates by their size.
 
     Parameters
@@ -346,7 +346,7 @@ def duplicates(audit: Audited | pd.DataFrame, *, ax: Axes | None = None) -> Axes
     -------
     Axes
     """
-    check_kind("audit", audit, Audited, pd.DataFrame, error=FrameError)
+    check_kind("audit", audit, DrawnAudit, pd.DataFrame, error=FrameError)
     frame = _checked(audit if isinstance(audit, pd.DataFrame) else audit.findings)
     title = "Clusters of duplicates by size"
     frame = frame[frame["check"].isin(list(_DUPLICATES)) & frame["group"].notna()]

@@ -16,8 +16,8 @@ from memframe.plot.axes import inline_svg
 from memframe.report.summary import (
     PROPOSALS,
     SEVERITIES,
-    Audited,
     Count,
+    ReportedAudit,
     details,
     figures_table,
     headline,
@@ -44,12 +44,12 @@ class _Labels(NamedTuple):
         return join([words, " ", tag("code", memory_id)])
 
 
-def page_html(audit: Audited, shown: pd.DataFrame, *, labels: Mapping[str, str]) -> str:
+def page_html(audit: ReportedAudit, shown: pd.DataFrame, *, labels: Mapping[str, str]) -> str:
     """Return the report of an audit.
 
     Parameters
     ----------
-    audit : Audited
+    audit : ReportedAudit
         With masked evidence.
     shown : DataFrame
         The findings that are listed; the others are counted.
@@ -93,7 +93,7 @@ def _document(title: str, body: Sequence[Markup | None]) -> str:
     return f"<!DOCTYPE html>\n{tag('html', head, tag('body', *body), lang='en')}\n"
 
 
-def _head(audit: Audited, counts: Sequence[Count]) -> Iterator[Markup]:
+def _head(audit: ReportedAudit, counts: Sequence[Count]) -> Iterator[Markup]:
     n = len(audit.memories)
     yield tag("h1", f"Audit of {memories(n)}")
     days = _days(audit.memories).values()
@@ -136,7 +136,7 @@ def _contents(counts: Sequence[Count], n_memories: int, checks: Sequence[str]) -
         yield tag("p", f"Looked for, and none found: {clean}.", class_="soft")
 
 
-def _pictures(audit: Audited) -> Markup:
+def _pictures(audit: ReportedAudit) -> Markup:
     """Draw the findings, and the store over time, in the ink of the page."""
     audited = audit.memories
     drawn = [

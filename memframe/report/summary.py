@@ -11,7 +11,7 @@ import pandas as pd
 from memframe.display import Markup, format_time, notebook_html, number_of, table, tag
 
 
-class Words(NamedTuple):
+class CheckWords(NamedTuple):
     """Words for a check."""
 
     title: str
@@ -24,73 +24,73 @@ class Words(NamedTuple):
 
 
 CHECKS = {
-    "secret": Words(
+    "secret": CheckWords(
         "Secrets",
         "Keys and tokens of machines, and passwords, PINs, codes and security answers of people.",
         "holds a secret in the open",
         "hold a secret in the open",
     ),
-    "personal_data": Words(
+    "personal_data": CheckWords(
         "Personal data",
         "E-mail addresses, telephone numbers, cards, bank accounts, national numbers and network addresses.",
         "holds personal data",
         "hold personal data",
     ),
-    "sealed": Words(
+    "sealed": CheckWords(
         "Sealed content",
         "Content that could not be opened, or is sealed differently from the rest.",
         "could not be opened, or is sealed differently from the rest",
         "could not be opened, or are sealed differently from the rest",
     ),
-    "junk": Words(
+    "junk": CheckWords(
         "Junk",
         "Restated prompts, reports of machines, the memory tool's own words, states of a task, repeats, empty rows.",
         "may say nothing about the user",
         "may say nothing about the user",
     ),
-    "exact_duplicate": Words(
+    "exact_duplicate": CheckWords(
         "Exact duplicates",
         "Memories with the same text.",
         "has the same text as another",
         "have the same text as another",
     ),
-    "near_duplicate": Words(
+    "near_duplicate": CheckWords(
         "Near duplicates",
         "Memories that say the same in nearly the same words.",
         "says nearly the same as another",
         "say nearly the same as another",
     ),
-    "changed_value": Words(
+    "changed_value": CheckWords(
         "Changed values",
         "The same sentence with another number, date, name or a “not”; never to be merged.",
         "differs from another in one value",
         "differ from another in one value",
     ),
-    "superseded": Words(
+    "superseded": CheckWords(
         "Superseded facts",
         "Older facts that a newer one seems to replace.",
         "seems to be replaced by a newer one",
         "seem to be replaced by newer ones",
     ),
-    "stale": Words(
+    "stale": CheckWords(
         "Stale memories",
         "Announcements whose date has passed, and memories that have not been updated for long.",
         "may be out of date",
         "may be out of date",
     ),
-    "scores": Words(
+    "scores": CheckWords(
         "Scores",
         "Importance on two scales, scores out of range, confidence that is the same everywhere.",
         "has a score that cannot be compared",
         "have scores that cannot be compared",
     ),
-    "tags": Words(
+    "tags": CheckWords(
         "Tags",
         "Names that mean the same, and tags that are disabled, unknown or without a memory.",
         "carries a tag that duplicates another",
         "carry tags that duplicate others",
     ),
-    "missing": Words(
+    "missing": CheckWords(
         "Missing fields",
         "Memories without a title, a summary, a tag, a source or content.",
         "lacks a field",
@@ -112,11 +112,11 @@ PROPOSALS = {
 """Actions in words."""
 
 
-def words_of(check: str) -> Words:
+def words_of(check: str) -> CheckWords:
     """Return the words for a check; an unknown one is called by its name."""
     name = check.replace("_", " ")
     return CHECKS.get(
-        check, Words(name.capitalize(), "", f"has a finding of {name}", f"have findings of {name}")
+        check, CheckWords(name.capitalize(), "", f"has a finding of {name}", f"have findings of {name}")
     )
 
 
@@ -148,7 +148,7 @@ _COUNTED = ("exact_duplicate", "near_duplicate", "junk")
 """Checks whose findings weigh by their number, whatever the severity of each."""
 
 
-class Audited(Protocol):
+class ReportedAudit(Protocol):
     """The parts of a `memframe.audit.Audit` that are shown."""
 
     @property
@@ -230,7 +230,7 @@ def proposals(by_memory: pd.DataFrame) -> list[str]:
     ]
 
 
-def subject_of(audit: Audited) -> str:
+def subject_of(audit: ReportedAudit) -> str:
     """Name the user, the service and the time of an audit, as far as the frame has them.
 
     >>> from datetime import UTC
@@ -285,7 +285,7 @@ def _count(check: str, findings: pd.DataFrame, by_memory: pd.DataFrame) -> Count
     return Count(check, worst, sum(by_severity.values()), by_severity)
 
 
-def brief_html(audit: Audited) -> str:
+def brief_html(audit: ReportedAudit) -> str:
     """Return an audit for a notebook: the verdict, the figures, and what was not looked for."""
     counts, n = audit.counts, len(audit.memories)
     proposed, clean = ", ".join(audit.proposals), none_found(counts, audit.checks)

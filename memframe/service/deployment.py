@@ -43,7 +43,7 @@ TOKEN_CALLS_PER_MINUTE = 60
 
 
 class ServiceConfig(NamedTuple):
-    """Where a service keeps its data: database and master key are in the folder unless they are given."""
+    """Configuration of a service: database and master key are in the folder unless they are given."""
 
     folder: Path
     database: str | None = None

@@ -74,7 +74,7 @@ ACCOUNTS_PER_ADDRESS = 10
 """Token calls of an address are limited to so many times those of one account."""
 
 
-class Count(Struct, frozen=True):
+class AttemptCount(Struct, frozen=True):
     """Attempts under one key."""
 
     key_hash: str
@@ -92,9 +92,9 @@ class Count(Struct, frozen=True):
         """Return 0 where another attempt may be made, else after how many seconds.
 
         >>> noon = datetime(2026, 3, 1, 12)
-        >>> Count("", 60, noon, noon).seconds_to_wait(Limit(60), noon + timedelta(seconds=20))
+        >>> AttemptCount("", 60, noon, noon).seconds_to_wait(Limit(60), noon + timedelta(seconds=20))
         40
-        >>> Count("", 22, noon, noon).seconds_to_wait(PER_ADDRESS_AND_EMAIL, noon)
+        >>> AttemptCount("", 22, noon, noon).seconds_to_wait(PER_ADDRESS_AND_EMAIL, noon)
         240
         """
         return 0 if self.is_over(limit, now) else self._wait_s(limit, now)
@@ -160,7 +160,7 @@ class Throttle:
             others = attempts.c.key_hash.in_(self._hash(take_back))
             connection.execute(update(attempts).where(others, attempts.c.n > 0).values(n=attempts.c.n - 1))
 
-    def _check(self, counts: list[Count], limits: dict[str, Limit]) -> None:
+    def _check(self, counts: list[AttemptCount], limits: dict[str, Limit]) -> None:
         now = self._now()
         wait_s = max([count.seconds_to_wait(limits[count.key_hash], now) for count in counts], default=0)
         if wait_s:
@@ -173,9 +173,9 @@ class Throttle:
         return dict(sorted(limits.items()))
 
 
-def _read(connection: Connection, key_hashes: Iterable[str], *, lock: bool = False) -> list[Count]:
+def _read(connection: Connection, key_hashes: Iterable[str], *, lock: bool = False) -> list[AttemptCount]:
     query = select(attempts).where(attempts.c.key_hash.in_(list(key_hashes))).order_by(attempts.c.key_hash)
-    return fetch_all(connection, Count, query.with_for_update() if lock else query)
+    return fetch_all(connection, AttemptCount, query.with_for_update() if lock else query)
 
 
 def _add_missing(connection: Connection, key_hashes: Iterable[str], now: datetime) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memframe.audit import find_secrets
 from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
 from memframe.audit.text import redacted
-from memframe.cleanup.merge import Copy, Merging, Store, Texts, lost
+from memframe.cleanup.merge import Copy, Merging, StatementsByKey, WordCounts, lost
 from memframe.cleanup.redact import Stretch, cut, redact_memories
 from memframe.plan.change import FIELDS
 from tests.audit import secret_corpus
@@ -228,14 +228,14 @@ def test_on_a_labelled_store_duplicates_go_and_no_changed_value_does(seed):
     ],
 )
 def test_what_would_be_lost(doomed, kept, missing):
-    texts = Texts({"doomed": doomed, "kept": kept})
-    store = Store(pd.DataFrame({"content": [doomed, kept]}))
+    texts = StatementsByKey({"doomed": doomed, "kept": kept})
+    store = WordCounts(pd.DataFrame({"content": [doomed, kept]}))
     assert lost(texts.said("doomed"), texts.said("kept"), store) == missing
 
 
 def test_half_a_word_at_the_end_of_a_text_that_broke_off_is_no_loss():
-    texts = Texts({"doomed": "Ada is allergic to peni", "kept": "Ada is allergic to penicillin."})
-    store = Store(pd.DataFrame({"content": ["Ada is allergic to penicillin."]}))
+    texts = StatementsByKey({"doomed": "Ada is allergic to peni", "kept": "Ada is allergic to penicillin."})
+    store = WordCounts(pd.DataFrame({"content": ["Ada is allergic to penicillin."]}))
     doomed, kept = texts.said("doomed"), texts.said("kept")
     assert lost(doomed, kept, store) == ["peni"]
     assert lost(doomed, kept, store, breaks_off=True) == []
@@ -255,7 +255,10 @@ HOSTILE = {
 def test_what_a_merge_would_lose_takes_time_in_proportion_to_the_texts(name):
     def seconds(n):
         doomed, kept = HOSTILE[name](n)
-        texts, store = Texts({1: doomed, 2: kept}), Store(pd.DataFrame({"content": [doomed, kept]}))
+        texts, store = (
+            StatementsByKey({1: doomed, 2: kept}),
+            WordCounts(pd.DataFrame({"content": [doomed, kept]})),
+        )
         said = texts.said(1), texts.said(2), store.n_times, store.common
         start = time.process_time()
         lost(*said[:2], store, breaks_off=True)

@@ -172,7 +172,7 @@ _REVERSIBLE = frozenset({"password", "pin", "code", "lock_code"})
 
 
 class Value(NamedTuple):
-    """What may be a secret, in its surroundings."""
+    """Candidate of a secret, with its surroundings."""
 
     rest: str
     """Text from the value on."""
@@ -572,7 +572,7 @@ _FAR, _LONG_NUMBER, _SCORE = 60, 6, 0.7
 
 
 class _Place(NamedTuple):
-    """Where a value stands that has the shape of a secret."""
+    """Place of a value that has the shape of a secret."""
 
     shape: str
     weight: int

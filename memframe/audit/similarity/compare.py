@@ -58,7 +58,7 @@ _BROKEN_OFF, _BEGINNING, _MOST = 0.2, 0.4, 0.6
 
 
 class Difference(NamedTuple):
-    """What two texts are to each other."""
+    """Relation of two texts."""
 
     verdict: Verdict
     kind: str = ""
@@ -103,8 +103,10 @@ class Comparer:
         a, b = self._letters.of(row), self._letters.of(other)
         if a == b:
             return Difference("near", "spelling", 1.0)
-        layout = _Layout(a, b, self.words.tokens_of(row), self.words.tokens_of(other), self.words.vocabulary)
-        comparison = _Comparison(layout, self._weights[row], self.n_times)
+        layout = TextLayout(
+            a, b, self.words.tokens_of(row), self.words.tokens_of(other), self.words.vocabulary
+        )
+        comparison = _TextComparison(layout, self._weights[row], self.n_times)
         if not comparison.is_promising():
             return APART
         difference = comparison.decide()
@@ -135,7 +137,7 @@ class Comparer:
 # ---- laying two texts side by side
 
 
-class _Layout:
+class TextLayout:
     """Two different texts side by side: where they differ, and which words of each found no equal in the other."""
 
     def __init__(
@@ -323,10 +325,10 @@ def _numbers_turned(words: Sequence[str], others: Sequence[str]) -> bool:
 # ---- verdicts
 
 
-class _Comparison:
+class _TextComparison:
     """Two texts laid side by side, on the way to a verdict."""
 
-    def __init__(self, layout: _Layout, weight: float, n_times: Mapping[str, int]) -> None:
+    def __init__(self, layout: TextLayout, weight: float, n_times: Mapping[str, int]) -> None:
         self._layout, self._n_times = layout, n_times
         self._left, self._right = layout.left, layout.right
         self._shared = weight - weigh(layout.left)
