@@ -10,7 +10,7 @@ import pytest
 import requests
 from argon2 import PasswordHasher
 
-from memframe.demo.sample_service import Form
+from memframe.demo.sample_service import HtmlForm
 from memframe.secret import Secret
 from memframe.service import run_local
 from memframe.service.deployment import Addresses
@@ -156,9 +156,11 @@ def test_nobody_disconnects_for_another(service, reader, new_browser, new_email,
     service.add_user(other := new_email(), "correct horse battery")
     stranger = new_browser(service)
     stranger.sign_in(other)
-    forged = Form(form.action, form.method, stranger.form("/logout").fields, form.buttons)
+    forged = HtmlForm(form.action, form.method, stranger.form("/logout").fields, form.buttons)
     assert stranger.send(forged).status_code == 404
-    assert reader.send(Form(form.action, form.method, {"csrf_token": "x"}, form.buttons)).status_code == 403
+    assert (
+        reader.send(HtmlForm(form.action, form.method, {"csrf_token": "x"}, form.buttons)).status_code == 403
+    )
     assert status_of(request_id) == "pending"
 
 
