@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from functools import partial
+from itertools import starmap
 from operator import attrgetter
 from typing import Any, Literal, Protocol, SupportsIndex, TypeGuard, get_args
 
@@ -84,8 +85,9 @@ class MemoryPages:
     ) -> Iterator[dict[str, Sequence[Any]]]:
         """Yield the columns of each page with new memories, until the end or ``limit``."""
         with closing(self.records(query, limit=limit, page_size=page_size)) as pages:
-            for records, may_hold_surrogates in pages:
-                yield self.open(records, may_hold_surrogates)
+            yield from starmap(
+                self.open, pages
+            )  # as a loop variable a page would outlive the next one's decoding
 
     def records(
         self, query: Mapping[str, str], *, limit: int | None = None, page_size: PageSize = "auto"
