@@ -280,7 +280,7 @@ _WANTED = {
     "Plan": ("a Plan", "plan_changes(access, edited) makes one"),
     "Run": ("a Run, or the path of its journal", "apply_plan(access, plan) gives one"),
     "Audit": ("an Audit, or the path of one", "audit_memories(memories) makes one"),
-    "Audited": ("an Audit", "audit_memories(memories) makes one"),
+    "DrawnAudit": ("an Audit", "audit_memories(memories) makes one"),
     "AccessRequest": ("an AccessRequest or its id", "load_access_requests(client) lists them"),
 }
 """Types of arguments in words, and the usual way to come by one."""

@@ -341,7 +341,7 @@ MAX_SHARE = 0.25
 _SEPARATORS = re.compile(r"[\W_]+")
 
 _QUOTED = r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
-_EVIDENCE = re.compile(rf"{_QUOTED}(?: \([\d,]+ memor(?:y|ies)\) and {_QUOTED})?")
+_EVIDENCE = re.compile(rf"\A{_QUOTED}(?: \([\d,]+ memor(?:y|ies)\) and {_QUOTED})?")
 """How the evidence of a finding names one tag, or two of which the second is proposed for the first."""
 
 _SINGULAR = (
