@@ -92,9 +92,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             if path.exists():
                 path.rename(before)
             fresh.rename(path)
-    except (
-        BaseException
-    ):  # Ctrl-C as well, at any step: nothing half made stays behind, and one of the two stands
+    except BaseException:  # Ctrl-C as well: one of the two folders stays, and no half of one
         if before.exists() and not path.exists():
             before.rename(path)
         for left in (fresh, before):

@@ -65,7 +65,7 @@ class WorkerPool(Generic[T]):
         if self._workers == 1:
             try:
                 future.set_result(task())
-            except BaseException:
+            except BaseException:  # Ctrl-C as well: the operation has no result to be taken
                 del self._futures[n]
                 raise
             self._results.put(n)

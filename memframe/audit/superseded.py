@@ -13,8 +13,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from memframe.audit.candidates import Nearest, nearest_older
-from memframe.audit.cues import Cue, find_cues
+from memframe.audit.candidates import Cue, Nearest, find_cues, nearest_older
 from memframe.audit.evidence import Delicate, shown
 from memframe.audit.findings import findings_frame
 from memframe.audit.keeper import age_order

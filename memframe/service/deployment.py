@@ -292,7 +292,7 @@ def open_deployment(
             password_hasher=password_hasher,
             token_calls_per_minute=token_calls_per_minute,
         )
-    except BaseException:
+    except BaseException:  # Ctrl-C as well: nobody else could close the database
         store.close()
         raise
 
