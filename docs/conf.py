@@ -35,6 +35,7 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_custom_sections = [("State left behind", "notes_style")]
 
+smartquotes = False  # "--option" is no dash
 html_theme = "furo"
 html_title = "memframe"
 html_static_path = ["_static"]
