@@ -70,6 +70,7 @@ class Names(dict):
             service.decide(request.id, "approved")
 
 
+@pytest.mark.filterwarnings("default:.*Left out:UserWarning")
 @pytest.mark.parametrize("page", with_blocks("python"))
 def test_python_runs(page, asked):
     names = Names(asked)
