@@ -36,6 +36,9 @@ from memframe.journal import Header, Operation
 from memframe.plan.current import CurrentMemory
 from memframe.wire import MemoryBlob
 
+AHEAD = 4
+"""Operations for each worker whose intents are on the disk at a time: more of them, fewer commits."""
+
 MAX_ATTEMPTS = 4
 """Requests for one operation in one run, those that were throttled apart."""
 
@@ -233,7 +236,7 @@ class Engine:
         if self._workers == 1 or self._pace.limit < self._workers:
             return self._pace.limit - self._pool.n_busy
         is_low = self._pool.n_busy <= self._workers + self._workers // 4
-        return 2 * self._workers - self._pool.n_busy if is_low else 0
+        return AHEAD * self._workers - self._pool.n_busy if is_low else 0
 
     def _is_fresh(self, n: int) -> bool:
         """Tell whether the memory is known as it is: a create has none, and after a doubt it is not known."""

@@ -13,7 +13,7 @@ import functools
 import os
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib.metadata import version
 from os import PathLike
 from typing import Any, NoReturn
@@ -21,7 +21,6 @@ from urllib.parse import urlencode, urlsplit
 
 import requests
 from requests.auth import AuthBase
-from requests.structures import CaseInsensitiveDict
 from urllib3 import BaseHTTPResponse
 from urllib3.exceptions import HTTPError
 
@@ -215,7 +214,12 @@ class Transport:
             if not (policy.total and policy.is_retry(method, response.status)):
                 return response
             policy = policy.after_waiting(response.headers)
-        with self._pool().request(self._prepare(method, url, **parts), retries=policy) as raw:
+        pool, request = self._pool(), self._prepare(method, url, **parts)
+        is_sent_once = method not in (policy.allowed_methods or ())
+        if is_sent_once and (pending := pool.send_ahead(request, connects=False)):
+            with closing(pending), pending.response() as raw:
+                return _read(raw, _host(url))
+        with pool.request(request, retries=policy) as raw:
             return _read(raw, _host(url))
 
     def _prepare(
@@ -232,7 +236,7 @@ class Transport:
         request = requests.PreparedRequest()
         request.method, request.body = method, None if data is None else data.reveal()
         request.url = f"{url}?{urlencode(params)}" if params else url
-        request.headers = CaseInsensitiveDict({**self._headers, **(headers or {})})
+        request.headers = {**self._headers, **(headers or {})}
         return auth(request) if auth else request
 
     def _policy(self, method: str, is_read: bool) -> ReadRetry:
