@@ -14,7 +14,6 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from importlib.metadata import version
 from os import PathLike
 from typing import Any, NoReturn
 from urllib.parse import urlencode, urlsplit
@@ -29,6 +28,7 @@ from memframe.client.responses import Response, to_service_error
 from memframe.client.retry import TOO_MANY, ReadRetry, SharedRateLimiter, read_retry, retry_after_s
 from memframe.display import printable
 from memframe.errors import AnswerTooLargeError, ConfigError, MemframeError, ProtocolError
+from memframe.runtime import package_version
 from memframe.secret import Secret, SecretBytes, hide_frames
 
 JSON_BODY = {"Content-Type": "application/json"}
@@ -70,7 +70,7 @@ class Transport:
         self._mutex = threading.Lock()
         trusted = None if ca_bundle is None else check_ca_bundle("ca_bundle", ca_bundle)
         self._headers = {
-            "User-Agent": f"memframe/{version('memframe')}",
+            "User-Agent": f"memframe/{package_version()}",
             "Accept": "application/json",
             "Accept-Encoding": "gzip, deflate",
         }
@@ -236,7 +236,7 @@ class Transport:
         request = requests.PreparedRequest()
         request.method, request.body = method, None if data is None else data.reveal()
         request.url = f"{url}?{urlencode(params)}" if params else url
-        request.headers = {**self._headers, **(headers or {})}
+        request.headers = {**self._headers, **(headers or {})}  # type: ignore[assignment]  # any mapping does
         return auth(request) if auth else request
 
     def _policy(self, method: str, is_read: bool) -> ReadRetry:
