@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from memframe.oauth import OAuthFlow
     from memframe.panel import Panel
     from memframe.plan import NULL, Plan, plan_changes, plan_deletes
+    from memframe.restore import plan_restore
     from memframe.signin import SignIn
     from memframe.undo import plan_reseal, plan_undo
     from memframe.wire import AccessRequest, Credentials, OAuthTokens
@@ -101,6 +102,7 @@ _ROOMS = {
     "panel": ("Panel",),
     "plan": ("NULL", "Plan", "plan_changes", "plan_deletes"),
     "signin": ("SignIn",),
+    "restore": ("plan_restore",),
     "undo": ("plan_reseal", "plan_undo"),
     "wire": ("AccessRequest", "Credentials", "OAuthTokens"),
 }
@@ -166,6 +168,7 @@ __all__ = [
     "plan_cleanup",
     "plan_deletes",
     "plan_reseal",
+    "plan_restore",
     "plan_undo",
     "plot",
     "purge_runs",

@@ -441,7 +441,7 @@ def test_two_processes_that_list_and_purge_do_not_disturb_each_other(directory):
     command = [sys.executable, "-c", PURGING, str(directory.folder)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as other:
         try:
-            for number in range(60):
+            for number in range(20):
                 header = replace(HEADER, run_id=f"{number:08}", created_at=datetime(2020, 1, 1, tzinfo=UTC))
                 path = directory.path_of(header)
                 Journal.create(path, header, ENTRIES, VAULT).close()
