@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from memframe.oauth import OAuthFlow
     from memframe.panel import Panel
     from memframe.plan import NULL, Plan, plan_changes, plan_deletes
+    from memframe.readers import read_memories
     from memframe.restore import plan_restore
     from memframe.signin import SignIn
     from memframe.undo import plan_reseal, plan_undo
@@ -101,8 +102,9 @@ _ROOMS = {
     "oauth": ("OAuthFlow",),
     "panel": ("Panel",),
     "plan": ("NULL", "Plan", "plan_changes", "plan_deletes"),
-    "signin": ("SignIn",),
+    "readers": ("read_memories",),
     "restore": ("plan_restore",),
+    "signin": ("SignIn",),
     "undo": ("plan_reseal", "plan_undo"),
     "wire": ("AccessRequest", "Credentials", "OAuthTokens"),
 }
@@ -173,6 +175,7 @@ __all__ = [
     "plot",
     "purge_runs",
     "push_memories",
+    "read_memories",
     "refresh_archive",
     "resume_run",
     "service",

@@ -109,7 +109,7 @@ class ArchivedMemory(Struct, frozen=True, kw_only=True):
     row : str, int, float or None
         Its label.
     id : str or None
-        None where the row is of another account.
+        None where the row has none, or is of another account.
     cells : dict of str to Cell
         Its fields, without content that could not be opened when it was archived.
     created_at, updated_at : datetime64
@@ -193,7 +193,7 @@ def _memories_of(access: Access, frame: EditedFrame) -> list[ArchivedMemory]:
     return found
 
 
-class _Matches(NamedTuple):
+class _ArchiveMatch(NamedTuple):
     """An archive against what the service lists."""
 
     gone: list[ArchivedMemory]
@@ -205,7 +205,7 @@ class _Matches(NamedTuple):
     """Memories that are no row's."""
 
 
-def _match(access: Access, archived: Sequence[ArchivedMemory], fields: Sequence[str]) -> _Matches:
+def _match(access: Access, archived: Sequence[ArchivedMemory], fields: Sequence[str]) -> _ArchiveMatch:
     """Match rows with memories: by id, then by all fields, and those of another account by content alone."""
     left = {memory.id: memory for memory in archived if memory.id is not None}
     differing, n_same, n_others = [], 0, 0
@@ -230,7 +230,7 @@ def _match(access: Access, archived: Sequence[ArchivedMemory], fields: Sequence[
     n_renamed = len(renamed) + sum(not memory.unlike(there) for memory, there in pairs)
     n_found = len(renamed) + len(pairs)
     gone = _without(rest, [memory for memory, _ in pairs])
-    return _Matches(gone, differing, n_same, n_renamed, n_others - n_found)
+    return _ArchiveMatch(gone, differing, n_same, n_renamed, n_others - n_found)
 
 
 def _without(memories: Iterable[ArchivedMemory], others: Iterable[ArchivedMemory]) -> list[ArchivedMemory]:
@@ -302,7 +302,9 @@ def _create(memory: ArchivedMemory) -> Change:
         return Change(action="invalid", row=memory.row, id=memory.id, after=values, reason="; ".join(errors))
     created = f", created {_date(memory.created_at)}"
     if memory.id is None:
-        return Change(action="create", row=memory.row, after=values, reason=f"of another account{created}")
+        return Change(
+            action="create", row=memory.row, after=values, reason=f"has no id of this account{created}"
+        )
     reason = f"brings back memory {memory.id}{created}"
     return Change(action="create", row=memory.row, after=values, reason=reason, restores=memory.id)
 
@@ -348,7 +350,7 @@ def _notes(access: Access, changes: Iterable[Change], unknown: Sequence[str]) ->
             else "Memories come back with new ids and the date of the run: this service does not restore them."
         )
     if not all(change.restores for change in creates):
-        yield "Memories of another account get new ids and the date of the run."
+        yield "Memories without an id of this account get new ids and the date of the run."
     if unknown:
         yield f"Not written, as a memory has no such columns: {list_some(unknown)}"
 
