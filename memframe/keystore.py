@@ -70,10 +70,10 @@ class LocalCipher:
     Examples
     --------
     >>> vault = LocalCipher((DataKey(Secret("0f1e" * 16)),))
-    >>> sealed = vault.seal(b"likes tea", bound_to="run 1, row 4")
-    >>> vault.open(sealed, bound_to="run 1, row 4")
+    >>> sealed = vault.seal(b"likes tea", associated_data="run 1, row 4")
+    >>> vault.open(sealed, associated_data="run 1, row 4")
     b'likes tea'
-    >>> vault.open(sealed, bound_to="run 1, row 5")
+    >>> vault.open(sealed, associated_data="run 1, row 5")
     Traceback (most recent call last):
     memframe.errors.JournalError: run 1, row 5: what is stored was changed, or belongs elsewhere; ...
     """
@@ -81,13 +81,13 @@ class LocalCipher:
     keys: tuple[DataKey, ...]
     searched: str = field(default="the vault", repr=False)
 
-    def seal(self, data: bytes, *, bound_to: str, beside: bytes = b"") -> bytes:
-        """Encrypt bytes, bound to the text ``bound_to`` and the bytes ``beside`` them."""
+    def seal(self, data: bytes, *, associated_data: str, beside: bytes = b"") -> bytes:
+        """Encrypt bytes, bound to the text ``associated_data`` and the bytes ``beside`` them."""
         key = self.keys[0]
         head, nonce = MARK + key.id, os.urandom(_NONCE_BYTES)
-        return head + nonce + key.cipher.encrypt(nonce, data, head + bound_to.encode() + beside)
+        return head + nonce + key.cipher.encrypt(nonce, data, head + associated_data.encode() + beside)
 
-    def open(self, sealed: bytes, *, bound_to: str, beside: bytes = b"") -> bytes:
+    def open(self, sealed: bytes, *, associated_data: str, beside: bytes = b"") -> bytes:
         """Decrypt bytes.
 
         Raises
@@ -98,25 +98,25 @@ class LocalCipher:
         head, nonce = sealed[:_HEAD_BYTES], sealed[_HEAD_BYTES : _HEAD_BYTES + _NONCE_BYTES]
         if not head.startswith(MARK):
             raise JournalError(
-                f"{bound_to}: what is stored is not of memframe, or damaged; restore a copy of it"
+                f"{associated_data}: what is stored is not of memframe, or damaged; restore a copy of it"
             )
-        key = self._key(head.removeprefix(MARK), bound_to)
+        key = self._key(head.removeprefix(MARK), associated_data)
         try:
             return key.cipher.decrypt(
-                nonce, sealed[_HEAD_BYTES + _NONCE_BYTES :], head + bound_to.encode() + beside
+                nonce, sealed[_HEAD_BYTES + _NONCE_BYTES :], head + associated_data.encode() + beside
             )
         except (InvalidTag, ValueError):
             raise JournalError(
-                f"{bound_to}: what is stored was changed, or belongs elsewhere; restore a copy of it"
+                f"{associated_data}: what is stored was changed, or belongs elsewhere; restore a copy of it"
             ) from None
 
-    def _key(self, key_id: bytes, bound_to: str) -> DataKey:
+    def _key(self, key_id: bytes, associated_data: str) -> DataKey:
         for key in self.keys:
             if key.id == key_id:
                 return key
         raise JournalError(
-            f"{bound_to}: sealed with the data key {key_id.hex()}, which is not here (looked in {self.searched}). "
-            "Open it as the user and on the machine that wrote it, with the same keyring unlocked"
+            f"{associated_data}: sealed with the data key {key_id.hex()}, which is not here (looked in "
+            f"{self.searched}). Open it as the user and on the machine that wrote it, with the same keyring unlocked"
         )
 
 

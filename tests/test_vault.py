@@ -21,10 +21,10 @@ def folder(tmp_path):
 
 def test_what_is_sealed_opens_again_and_differs_every_time(folder):
     vault = open_local_cipher(folder, open_keyring=None)
-    sealed = [vault.seal(b"Ada likes tea", bound_to=PLACE) for _ in range(2)]
-    assert [open_local_cipher(folder, open_keyring=None).open(one, bound_to=PLACE) for one in sealed] == [
-        b"Ada likes tea"
-    ] * 2
+    sealed = [vault.seal(b"Ada likes tea", associated_data=PLACE) for _ in range(2)]
+    assert [
+        open_local_cipher(folder, open_keyring=None).open(one, associated_data=PLACE) for one in sealed
+    ] == [b"Ada likes tea"] * 2
     assert sealed[0] != sealed[1]
     assert b"Ada" not in sealed[0]
 
@@ -43,10 +43,10 @@ def test_a_folder_that_was_open_is_closed(folder):
 
 def test_a_keyring_that_keeps_things_closed_keeps_the_key_and_no_file_does(folder):
     ring = MemoryKeyring()
-    sealed = open_local_cipher(folder, open_keyring=lambda: ring).seal(b"tea", bound_to=PLACE)
+    sealed = open_local_cipher(folder, open_keyring=lambda: ring).seal(b"tea", associated_data=PLACE)
     assert not (folder / KEY_FILE).exists()
     assert len(ring.entries[KEYRING_ENTRY]) == 64
-    assert open_local_cipher(folder, open_keyring=lambda: ring).open(sealed, bound_to=PLACE) == b"tea"
+    assert open_local_cipher(folder, open_keyring=lambda: ring).open(sealed, associated_data=PLACE) == b"tea"
     assert ring.log == [("set", KEYRING_ENTRY)]
 
 
@@ -66,25 +66,23 @@ def test_a_keyring_that_does_not_keep_the_key_leaves_it_to_the_file(folder, back
 
 
 def test_what_was_sealed_before_there_was_a_keyring_still_opens(folder):
-    sealed = open_local_cipher(folder, open_keyring=None).seal(b"tea", bound_to=PLACE)
+    sealed = open_local_cipher(folder, open_keyring=None).seal(b"tea", associated_data=PLACE)
     ring = MemoryKeyring(data_key="0f" * 32)
     vault = open_local_cipher(folder, open_keyring=lambda: ring)
-    assert vault.open(sealed, bound_to=PLACE) == b"tea"
-    assert (
-        LocalCipher((DataKey(Secret("0f" * 32)),)).open(vault.seal(b"new", bound_to=PLACE), bound_to=PLACE)
-        == b"new"
-    )
+    assert vault.open(sealed, associated_data=PLACE) == b"tea"
+    sealed = vault.seal(b"new", associated_data=PLACE)
+    assert LocalCipher((DataKey(Secret("0f" * 32)),)).open(sealed, associated_data=PLACE) == b"new"
 
 
 def test_a_key_that_is_not_here_is_named_with_what_to_do(folder):
     ring = MemoryKeyring()
-    sealed = open_local_cipher(folder, open_keyring=lambda: ring).seal(b"tea", bound_to=PLACE)
+    sealed = open_local_cipher(folder, open_keyring=lambda: ring).seal(b"tea", associated_data=PLACE)
     key = DataKey(Secret(ring.entries[KEYRING_ENTRY]))
     with pytest.raises(
         mf.JournalError, match=f"{PLACE}: .*{key.id.hex()}.*did not open: KeyringLocked.*unlocked"
     ) as caught:
         open_local_cipher(folder, open_keyring=lambda: LockedKeyring(**ring.entries)).open(
-            sealed, bound_to=PLACE
+            sealed, associated_data=PLACE
         )
     for text in shown_by(caught.value):
         assert not found_in(text, ring.entries)
@@ -92,21 +90,21 @@ def test_a_key_that_is_not_here_is_named_with_what_to_do(folder):
 
 def test_every_changed_byte_is_noticed(folder):
     vault = open_local_cipher(folder, open_keyring=None)
-    sealed = vault.seal(b"tea", bound_to=PLACE)
+    sealed = vault.seal(b"tea", associated_data=PLACE)
     for place in range(len(sealed)):
         changed = bytearray(sealed)
         changed[place] ^= 1
         with pytest.raises(mf.JournalError):
-            vault.open(bytes(changed), bound_to=PLACE)
+            vault.open(bytes(changed), associated_data=PLACE)
     for length in range(len(sealed)):
         with pytest.raises(mf.JournalError):
-            vault.open(sealed[:length], bound_to=PLACE)
+            vault.open(sealed[:length], associated_data=PLACE)
 
 
 def test_what_belongs_to_one_row_does_not_open_for_another(folder):
     vault = open_local_cipher(folder, open_keyring=None)
     with pytest.raises(mf.JournalError, match="belongs elsewhere"):
-        vault.open(vault.seal(b"tea", bound_to=PLACE), bound_to="run r1, row 4")
+        vault.open(vault.seal(b"tea", associated_data=PLACE), associated_data="run r1, row 4")
 
 
 @pytest.mark.parametrize("text", ["", "0f" * 31, "not hexadecimal"])

@@ -7,8 +7,6 @@ import math
 import shlex
 import warnings
 from collections.abc import Iterator
-from functools import cache
-from importlib.metadata import version
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -26,6 +24,7 @@ from memframe.keystore import LocalCipher
 from memframe.plan import Plan
 from memframe.plan.change import Change, format_counts, list_some
 from memframe.plan.current import CurrentMemory, iter_current, read_current
+from memframe.runtime import package_version
 
 MAX_WORKERS = 16
 
@@ -196,7 +195,7 @@ class ServiceState(NamedTuple):
     access : Access
         With the credentials of this moment.
     current : dict of str to CurrentMemory
-        The memories of the plan's patches and deletes, and those that it relies on, as the service holds them.
+        The memories of the plan's patches and deletes, and those that it depends on, as the service holds them.
     ids_before : frozenset of str
         Ids of all memories, where the plan creates some.
     """
@@ -221,7 +220,7 @@ def read_service_state(access: Access, plan: Plan) -> ServiceState:
     ids = [
         memory_id
         for change in plan.writes
-        for memory_id in (change.id, *change.relies_on)
+        for memory_id in (change.id, *change.depends_on)
         if memory_id is not None
     ]
     if not plan.counts.get("create"):
@@ -296,12 +295,7 @@ def header_of(access: Access, plan: Plan, *, encrypt: bool) -> Header:
         key_version=plan.key_version,
         plan_id=plan.id,
         created_at=access.client.runtime.now(),
-        memframe=_version(),
+        memframe=package_version(),
         n_changes=len(plan.writes),
         encrypt=encrypt,
     )
-
-
-@cache
-def _version() -> str:
-    return version("memframe")

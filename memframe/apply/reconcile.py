@@ -58,8 +58,8 @@ class _Content(msgspec.Struct):
 def read_fingerprints(log: OperationLog, before: frozenset[str], *, encrypt: bool) -> CreateFingerprints:
     """Compute the fingerprints of the creates in a log, from the bytes that were frozen."""
     creates = [op.n for op in log if op.action == "create"] if encrypt else []
-    bodies = ((n, log.request(n)) for n in creates)
-    contents = {n: decode(body, _Content, what="the journal").content for n, body in bodies if body}
+    bodies = log.requests(creates)
+    contents = {n: decode(bodies.pop(n), _Content, what="the journal").content for n in creates}
     return CreateFingerprints(before, {n: digest_of(content) for n, content in contents.items()})
 
 

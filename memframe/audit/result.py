@@ -23,7 +23,7 @@ from memframe.audit.judge import Judgement, no_judgement
 from memframe.audit.text import with_all_columns
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError, Hint, check_kind
-from memframe.files import atomic_file, expand_path
+from memframe.files import atomic_file, expand_path, raise_os_errors_as
 from memframe.report.summary import Count, brief_html, counts_of, details, headline, proposals, worst_of
 
 _SAME = ["check", "kind", "id", "field", "related_id", "evidence"]
@@ -119,10 +119,10 @@ def read_audit(path: Path) -> SavedAudit:
     FrameError
         The file cannot be read, or is no saved audit.
     """
+    with raise_os_errors_as(FrameError, f"{path} cannot be read", "check the path"):
+        stored = path.read_bytes()
     try:
-        saved = msgspec.json.decode(path.read_bytes(), type=SavedAudit)
-    except OSError as error:
-        raise FrameError(f"{path} cannot be read ({error.strerror}): check the path.") from error
+        saved = msgspec.json.decode(stored, type=SavedAudit)
     except msgspec.DecodeError as error:
         written = Hint("Audit.to_json() writes one", "memframe audit --out writes one")
         raise FrameError(f"{path} is no audit ({error})", hint=written) from None
@@ -134,13 +134,12 @@ def read_audit(path: Path) -> SavedAudit:
 @contextmanager
 def writing(path: Path) -> Iterator[BinaryIO]:
     """A file of an audit to write, mode 0600; what keeps it from being written is named."""
-    try:
-        with atomic_file(path) as file:
-            yield file
-    except OSError as error:
-        raise FrameError(
-            f"{path} cannot be written ({error.strerror or error}): choose another path, or mend this one."
-        ) from error
+    what = f"{path} cannot be written"
+    with (
+        raise_os_errors_as(FrameError, what, "choose another path, or mend this one"),
+        atomic_file(path) as file,
+    ):
+        yield file
 
 
 MAX_SHOWN = 20

@@ -20,6 +20,7 @@ COMMANDS = {
     "login": "memframe.cli.connect:login_command",
     "request": "memframe.cli.connect:request_group",
     "export": "memframe.cli.read:export_command",
+    "restore": "memframe.cli.write:restore_command",
     "plan": "memframe.cli.write:plan_command",
     "apply": "memframe.cli.write:apply_command",
     "resume": "memframe.cli.write:resume_command",

@@ -38,7 +38,9 @@ from memframe.errors import AccessError, AuthError, ConfigError
 from memframe.journal import STATUSES, list_runs, purge_runs
 from memframe.load import iter_memories
 from memframe.plan import Plan, plan_changes, plan_deletes
+from memframe.plan.change import format_counts
 from memframe.plan.changes import OnConflict, OnNull, check_size
+from memframe.restore import check_archive, plan_restore
 from memframe.secret import Secret
 from memframe.undo import plan_reseal, plan_undo
 
@@ -170,6 +172,70 @@ def undo_command(journal: Path, request_id: str, out: Path | None, full: bool, a
         sys.exit(CONFLICTS)
 
 
+@click.command("restore")
+@click.argument("archive", type=LocalPath(exists=True))
+@request_required
+@key_file_option
+@click.option(
+    "--on-conflict",
+    type=click.Choice(get_args(OnConflict)),
+    default="raise",
+    show_default=True,
+    help="Memories that are there and differ from the archive: mine is the archive's state, theirs the service's; "
+    '"raise" shows them and keeps no plan, "mark" keeps one without them.',
+)
+@click.option("--max-changes", type=click.IntRange(min=0), help="Refuse to plan more.")
+@click.option(
+    "--check", is_flag=True, help="Compare the archive with all that the service lists; plan nothing."
+)
+@to_file
+@full_option
+@as_json
+def restore_command(
+    archive: Path,
+    request_id: str,
+    key_file: Path | None,
+    on_conflict: OnConflict,
+    max_changes: int | None,
+    check: bool,
+    out: Path | None,
+    full: bool,
+    as_json: bool,
+) -> None:
+    """Plan to bring back what ARCHIVE holds and the service does not; or prove by --check that it holds everything.
+
+    ARCHIVE is what `memframe export` wrote, sealed or not, also of another account, whose memories get new ids.
+    Nothing is written. What is there already is left alone. A deleted memory has its id and dates again if the service
+    restores it; otherwise it has a new id and the date of the run.
+
+    Ends with 3 if there are conflicts or memories that cannot be created; with --check, if a memory that the service
+    lists is missing in the archive, or differs.
+
+    \b
+    Example:
+        memframe restore backup.parquet --request 7c9e6679 --check
+        memframe restore backup.parquet --request 7c9e6679 --out restore.plan
+        memframe apply restore.plan --request 7c9e6679
+    """
+    key = None if key_file is None else read_key(key_file)
+    with open_request(request_id) as access:
+        if check:
+            found = check_archive(access, archive, key=key)
+            click.echo(msgspec.json.encode(found) if as_json else found)
+            sys.exit(0 if found.is_whole else CONFLICTS)
+        choice = "mark" if on_conflict == "raise" else on_conflict
+        plan = plan_restore(access, archive, key=key, on_conflict=choice)
+    check_size(plan.records, max_changes)
+    _show(plan, full=full, as_json=as_json)
+    n_conflicts = plan.counts.get("conflict", 0)
+    if n_conflicts and on_conflict == "raise":
+        _explain_conflicts(n_conflicts, out)
+    elif out is not None:
+        save_plan(plan, out, request_id)
+    if n_conflicts or "invalid" in plan.counts:
+        sys.exit(CONFLICTS)
+
+
 def _make_plan(
     access: Access,
     *,
@@ -263,8 +329,8 @@ def _explain_conflicts(n_conflicts: int, out: Path | None) -> None:
 
 def save_plan(plan: Plan, path: Path, request_id: str) -> None:
     """Save the writes of a plan, and print the command that applies them."""
-    writable = plan.without("conflict")
-    left_out = number_of(plan.counts.get("conflict", 0), "conflict", "conflicts")
+    writable = plan.without("conflict", "invalid")
+    left_out = format_counts({name: plan.counts.get(name, 0) for name in ("conflict", "invalid")})
     if plan and not writable:
         click.echo(f"{left_out}, and nothing else to do, so {path} was not written.", err=True)
         return
