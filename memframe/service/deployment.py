@@ -19,9 +19,17 @@ from memframe.errors import ConfigError, NotFoundError
 from memframe.secret import Secret
 from memframe.service import validation
 from memframe.service.clock import Clock, utc_now
+from memframe.service.keys import (
+    KEY_FILE,
+    MAX_UNWRAPPED,
+    KeyUnwrapper,
+    MasterKey,
+    UserKeyring,
+    is_open_to_others,
+    load_next_key,
+)
 from memframe.service.listing import CURSOR_KEY_BYTES, CursorCipher
 from memframe.service.logs import log_event
-from memframe.service.master_key import KEY_FILE, MasterKey, is_open_to_others, load_next_key
 from memframe.service.store import Developer, Memories, Store, User, sqlite_url
 from memframe.service.throttle import ACCOUNTS_PER_ADDRESS, Limit, Throttle
 from memframe.service.tokens import (
@@ -33,7 +41,6 @@ from memframe.service.tokens import (
     new_secret,
     secret_hash,
 )
-from memframe.service.user_keyring import MAX_UNWRAPPED, KeyUnwrapper, UserKeyring
 
 API_PREFIX = "/api/v1"
 DATABASE_FILE = "memframe.db"

@@ -13,15 +13,17 @@ from argon2 import PasswordHasher
 from memframe.demo.sample_service import HtmlForm
 from memframe.secret import Secret
 from memframe.service import run_local
+from memframe.service.app import create_app
 from memframe.service.deployment import Addresses
-from memframe.service.pages import Site, Visitor, harmless
+from memframe.service.local import serving_in_thread
+from memframe.service.pages import harmless
+from memframe.service.server import listen, make_server, url_of
 from memframe.service.store import Developer, User
 from tests.conftest import CHEAP_HASHER
 from tests.pages.conftest import PASSWORD, call_token_endpoint, question_of
 from tests.service.conftest import Caller, assert_problem
 
 LINK = re.compile(r'href="([^"#]*)')
-SIGN_IN = {"next": "/dashboard", "client_name": None, "entered_email": "", "refusal": None}
 
 
 @pytest.fixture
@@ -727,10 +729,16 @@ def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(stranger):
 
 @pytest.mark.asvs("3.3.1", "3.3.3")
 def test_over_https_the_cookie_belongs_to_the_host(service):
-    site = Site(service._deployment, Addresses("https://memories.example"))
-    page = site.page("sign_in.html", Visitor(Secret("x" * 43), is_new=True), **SIGN_IN)
-    (cookie,) = page.cookies
-    assert (cookie.key, cookie.secure, cookie.path, cookie.domain) == ("__Host-memframe", True, "/", None)
+    address = "https://memories.example"
+    app = create_app(service._deployment, Addresses(address))
+    # the deployment is closed with the service of this fixture, not with this server
+    app._app.on_shutdown.remove(service._deployment.close)
+    with listen("127.0.0.1", 0) as listening, serving_in_thread(make_server(app, address), listening):
+        answer = requests.get(f"{url_of(listening)}/login", timeout=20)
+    cookie = answer.headers["Set-Cookie"]
+    assert cookie.startswith("__Host-memframe=")
+    assert {"Secure", "Path=/", "HttpOnly", "SameSite=lax"} <= set(cookie.split("; "))
+    assert "Domain" not in cookie
 
 
 @pytest.mark.asvs("3.7.1", "14.2.3", "14.3.3")

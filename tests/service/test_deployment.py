@@ -21,9 +21,9 @@ from memframe.errors import ConfigError, ConflictError, NotFoundError
 from memframe.secret import Secret
 from memframe.service import run_local
 from memframe.service.deployment import DATABASE_FILE, Deployment, open_deployment
+from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
 from memframe.service.local import serving_in_thread
 from memframe.service.logs import JsonLines
-from memframe.service.master_key import KEY_FILE, MasterKey, is_open_to_others
 from memframe.service.server import listen
 from memframe.service.store import Store, sqlite_url
 from memframe.service.store.engine import writing

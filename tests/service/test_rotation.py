@@ -21,8 +21,8 @@ from memframe.errors import ConfigError, NotFoundError
 from memframe.secret import Secret
 from memframe.service import run_local
 from memframe.service.deployment import open_deployment
+from memframe.service.keys import MasterKey
 from memframe.service.maintenance import rotate_key
-from memframe.service.master_key import MasterKey
 from memframe.service.store.engine import writing
 from memframe.service.store.memories import MemoryFilter
 from memframe.service.store.schema import memories

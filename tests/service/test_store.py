@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from memframe.errors import ConfigError, ConflictError, NotFoundError
 from memframe.secret import Secret
 from memframe.service.deployment import open_deployment
-from memframe.service.master_key import KEY_FILE, MasterKey
+from memframe.service.keys import KEY_FILE, MasterKey
 from memframe.service.store import Store, UserToken, migrations, sqlite_url
 from memframe.service.store.memories import MemoryFilter
 from memframe.service.store.schema import REVISION, metadata

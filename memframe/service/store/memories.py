@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 from sqlalchemy import (
     JSON,
     BigInteger,
@@ -76,7 +76,8 @@ _SMALL_PAGE = 16  # fetched without asking for sizes first
 Columns = tuple[str, ...]
 Page = tuple[list[tuple[int, MemoryBlob]], bool]
 
-_STORED = (*MemoryBlobResponse.__struct_fields__, "content")
+_ANSWERED = MemoryBlobResponse.__struct_fields__
+_STORED = (*_ANSWERED, "content")
 _TEXTS = ("title", "summary", "source", "content")
 _SEARCHED = ("title", "summary", "content")
 
@@ -166,7 +167,7 @@ class Memories:
         self._user_id = user_id
         self._developer_id = developer_id
         self._now = format_instant(now)
-        self._restorable_after = format_instant(now - RESTORABLE)
+        self._began_at = now
         self.tags = Tags(queries, user_id, now=self._now)
         self.keys = UserKeys(queries, user_id, present=key_version, now=now)
         self.idempotency = IdempotencyKeys(queries, developer_id, now=now)
@@ -236,7 +237,8 @@ class Memories:
         tag_ids = None if tag_names is None else self.tags.ensure(tag_names)
         new = {**fields, **({} if tag_ids is None else _tag_columns(tag_ids))}
         if not new:
-            return _without_content(self.get(memory_id))
+            found = structs.asdict(self.get(memory_id))
+            return MemoryBlobResponse(**{name: found[name] for name in _ANSWERED})
         new["updated_at"] = self._now
         parameters = {f"new_{name}": value for name, value in new.items()}
         this = {"user_id": self._user_id, "memory_id": memory_id}
@@ -246,7 +248,7 @@ class Memories:
         if tag_ids is not None:
             self._queries.run(_UNLINK, seq=row[0])
             self._queries.run(_LINK, seq=row[0], tag_ids=new["tag_ids"])
-        return _without_content(as_memory(row[1:]))
+        return _as_answered(row[1:])
 
     def delete(self, memory_id: str) -> MemoryBlob:
         """Delete a memory and return it; `NotFoundError` where the user has none with this id."""
@@ -277,13 +279,16 @@ class Memories:
             raise ConflictError(message, status=409, code="memory_exists")
         row = self._queries.row(_TAKE_TOMBSTONE, **this, developer_id=self._developer_id)
         tombstone = Tombstone(*row) if row else None
-        return tombstone if tombstone and tombstone.deleted_at > self._restorable_after else None
+        return tombstone if tombstone and tombstone.deleted_at > self._restorable_after() else None
+
+    def _restorable_after(self) -> str:
+        return format_instant(self._began_at - RESTORABLE)
 
     def _delete_old_tombstones(self) -> None:
         """Delete outdated tombstones of all users, once a transaction."""
         self._queries.cached(
             ("old tombstones",),
-            lambda: self._queries.run(_DELETE_OLD_TOMBSTONES, until=self._restorable_after),
+            lambda: self._queries.run(_DELETE_OLD_TOMBSTONES, until=self._restorable_after()),
         )
 
     def contents(self, *, batch_size: int) -> Iterator[list[Row]]:
@@ -373,14 +378,14 @@ def _tag_columns(tag_ids: Mapping[str, str]) -> dict[str, str]:
 
 
 def _as_added(new: Mapping[str, Any], tag_ids: Mapping[str, str]) -> MemoryBlobResponse:
-    shown: dict[str, Any] = {name: new.get(name) for name in MemoryBlobResponse.__struct_fields__}
+    shown: dict[str, Any] = {name: new.get(name) for name in _ANSWERED}
     return MemoryBlobResponse(**shown | {"tags": tuple(tag_ids), "tag_ids": tuple(tag_ids.values())})
 
 
-def _without_content(memory: MemoryBlob) -> MemoryBlobResponse:
-    return MemoryBlobResponse(
-        **{name: getattr(memory, name) for name in MemoryBlobResponse.__struct_fields__}
-    )
+def _as_answered(row: Row) -> MemoryBlobResponse:
+    """Convert a row of `_ANSWERED`."""
+    fields = dict(zip(_ANSWERED, row, strict=True))
+    return MemoryBlobResponse(**fields | {name: _texts(fields[name]) for name in ("tags", "tag_ids")})
 
 
 def _no_memory() -> NotFoundError:
@@ -390,7 +395,8 @@ def _no_memory() -> NotFoundError:
 @cache  # of the sets of fields that a write can change
 def _update_of(names: frozenset[str]) -> SqlStatement:
     values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in sorted(names)}
-    return SqlStatement(update(memories).where(_THIS).values(values).returning(memories.c.seq, *_COLUMNS))
+    answered = [memories.c[name] for name in _ANSWERED]
+    return SqlStatement(update(memories).where(_THIS).values(values).returning(memories.c.seq, *answered))
 
 
 # Deleting what is outdated, and tombstones
