@@ -142,7 +142,7 @@ def _begin_immediate(connection: Connection) -> None:
     driver: Any = connection.connection.driver_connection
     driver.execute(f"PRAGMA busy_timeout={BUSY_POLL_MS}")
     try:
-        for left in reversed(range(BUSY_TIMEOUT_MS // BUSY_POLL_MS)):
+        for left in range(BUSY_TIMEOUT_MS // BUSY_POLL_MS, -1, -1):
             try:
                 driver.execute("BEGIN IMMEDIATE")
                 return
