@@ -38,6 +38,7 @@ from memframe.service.keys import UserKeyring
 from memframe.service.listing import search_page
 from memframe.service.logs import log_event
 from memframe.service.store import RESTORABLE, Memories, StoredRequest
+from memframe.service.store.activity import Action
 from memframe.service.store.memories import IdempotentRequest, MemoryFilter, still_in_flight
 from memframe.service.throttle import SearchPool, address_of
 from memframe.service.tokens import Bearer, BearerTokens, bad_token, secret_hash
@@ -274,9 +275,12 @@ async def get_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[
     if lookups := deployment_of(request).store.lookups:
         found = await wrap_future(lookups.submit(memory_id, **bearer._asdict(), user_id=user_id))
         if found:
+            _count(request, bearer, user_id, "reads")
             return answer(found)
     # from SQLite; or from PostgreSQL, to find out why there was none
-    return await quick_read(_get)(request=request, grant=(memory_id, bearer, user_id))
+    read = await quick_read(_get)(request=request, grant=(memory_id, bearer, user_id))
+    _count(request, bearer, user_id, "reads")
+    return read
 
 
 @post(route_of(wire.CREATE_MEMORY))
@@ -292,11 +296,12 @@ async def create_memory(request: ApiRequest, body: RawBody) -> Response[bytes]:
     attempt, restores = _idempotent_request(request, body), request.headers.get(wire.RESTORES)
     check_text(new.user_id, "user_id")
 
-    def create(memories: Memories) -> wire.MemoryBlobResponse:
+    def create(memories: Memories) -> tuple[wire.MemoryBlobResponse, bool]:
         _check_memory_key(deployment, bearer.developer_id, new, memories.key_generation)
         before = memories.idempotency.find(attempt) if attempt else None
         if before:
-            return memories.repeat_added(before, fields, tag_names, was_restored=before == restores)
+            was_restored = before == restores
+            return memories.repeat_added(before, fields, tag_names, was_restored=was_restored), False
         keyring = deployment.keyring(new.user_id, memories)
         columns = {**fields, "content": keyring.seal(content)}
         tombstone = memories.take_tombstone(restores) if restores else None
@@ -307,11 +312,12 @@ async def create_memory(request: ApiRequest, body: RawBody) -> Response[bytes]:
         created = memories.add(columns, tag_names)
         if attempt:
             memories.idempotency.add(attempt, created.id)
-        return created
+        return created, True
 
     in_flight: InFlightKeys = request.app.state.in_flight
     with in_flight.hold(bearer.developer_id, attempt):
-        created = await write(request, create, bearer, new.user_id)
+        created, is_new = await write(request, create, bearer, new.user_id)
+    _count(request, bearer, new.user_id, "creates", int(is_new))
     return answer(created, status=201)
 
 
@@ -332,7 +338,9 @@ async def update_memory(request: ApiRequest, memory_id: FromPath[str], body: Raw
         sealed = deployment.keyring(sent.user_id, memories).seal(content)
         return memories.change(memory_id, {**fields, "content": sealed}, tag_names)
 
-    return answer(await write(request, change, bearer, sent.user_id))
+    changed = await write(request, change, bearer, sent.user_id)
+    _count(request, bearer, sent.user_id, "patches")
+    return answer(changed)
 
 
 @delete(route_of(wire.DELETE_MEMORY), status_code=200)
@@ -348,6 +356,7 @@ async def delete_memory(request: ApiRequest, memory_id: FromPath[str]) -> Respon
         memories.add_tombstone(deleted, _digest(deployment, keyring, memory_id, structs.asdict(deleted)))
 
     await write(request, remove, bearer, user_id)
+    _count(request, bearer, user_id, "deletes")
     return answer(wire.Deleted(success=True))
 
 
@@ -365,6 +374,10 @@ def get_tag(request: ApiRequest, tag_id: FromPath[str]) -> Response[bytes]:
     """Read one tag."""
     memories = deployment_of(request).store.granted(bearer_of(request), required_query(request, "user_id"))
     return answer(memories.tags.get(check_text(tag_id, "the tag id")))
+
+
+def _count(request: ApiRequest, bearer: Bearer, user_id: str, action: Action, n: int = 1) -> None:
+    deployment_of(request).store.activity.count(user_id, bearer.developer_id, action, n)
 
 
 def _get(request: ApiRequest, grant: tuple[Any, ...]) -> Response[bytes]:
@@ -390,6 +403,7 @@ def _list(request: ApiRequest) -> Response[bytes]:
         memories = deployment.store.granted(bearer, chosen.user_id)
         after = deployment.cursors.open(cursor, chosen) if cursor else 0
         page, has_more = memories.page(chosen, after=after, limit=limit)
+    _count(request, bearer, chosen.user_id, "reads", len(page))
     further = deployment.cursors.seal(page[-1][0], chosen) if has_more else None
     return answer(wire.MemoryPage([memory for _, memory in page], further))
 

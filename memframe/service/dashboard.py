@@ -36,6 +36,7 @@ from memframe.service.pages import (
     own_address,
     refusal_page,
 )
+from memframe.service.person_pages import PERSON_ROUTES
 from memframe.service.throttle import TooManyCallsError, address_of
 from memframe.service.validation import check_new_password, check_text, invalid
 from memframe.wire import OAUTH_AUTHORIZE, OAUTH_TOKEN, Status
@@ -322,6 +323,7 @@ def make_site_router() -> Router:
         take_consent,
         exchange_code,
         describe_server,
+        *PERSON_ROUTES,
     ]
     return Router(
         "/",

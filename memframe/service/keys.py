@@ -217,6 +217,10 @@ class KeyUnwrapper:
     def _unwrap(self, user_id: str, version: int, keys: UserKeys) -> UserKey:
         return self.unwrap_new(user_id, version, keys.wrapped(version))
 
+    def forget(self) -> None:
+        """Drop the keys in memory."""
+        self.unwrap.cache_clear()
+
     def unwrap_new(self, user_id: str, version: int, wrapped: bytes) -> UserKey:
         """Unwrap a key without keeping it: its transaction may be rolled back."""
         raw = self.master_key.unwrap(wrapped, user_id=user_id, version=version)

@@ -29,6 +29,7 @@ from markupsafe import Markup
 
 from memframe.errors import AccessError, ServiceError
 from memframe.secret import Secret
+from memframe.service.clock import parse_instant
 from memframe.service.deployment import Addresses, Deployment
 from memframe.service.http_errors import complete_allow
 from memframe.service.oauth import AuthorizationServer, read_form
@@ -46,6 +47,9 @@ from memframe.service.tokens import new_secret, secret_hash
 from memframe.wire import OAUTH_AUTHORIZE, OAUTH_TOKEN
 
 DASHBOARD, PASSWORD = "/dashboard", "/dashboard/password"
+MEMORIES, TAGS, ACTIVITY, ACCOUNT = (
+    f"{DASHBOARD}/{name}" for name in ("memories", "tags", "activity", "account")
+)
 
 PASSWORD_CHECKS_AT_ONCE, PASSWORD_CHECKS_WAITING = 2, 50
 """Each takes the memory and the time that argon2id is meant to take."""
@@ -56,7 +60,9 @@ WebRequest = Request[Any, Any, State]
 
 _COOKIE_VALUE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 _KNOWN_BROWSER = re.compile(r"([A-Za-z0-9_-]{43})\.([0-9a-f]{64})", re.ASCII)
-_OWN_ADDRESS = re.compile(rf"{DASHBOARD}|{OAUTH_AUTHORIZE}\?[!-~]*", re.ASCII)
+_OWN_ADDRESS = re.compile(
+    rf"{DASHBOARD}(?:/memories|/tags|/activity|/account)?|{OAUTH_AUTHORIZE}\?[!-~]*", re.ASCII
+)
 
 _PAGE_PATHS = ("/login", "/logout", DASHBOARD, "/static", OAUTH_AUTHORIZE)
 _PROGRAM_PATHS = ("/api/", "/schema/", "/.well-known/", OAUTH_TOKEN)
@@ -66,7 +72,7 @@ _HEADINGS = {
     403: "This form is out of date",
     404: "There is nothing here",
     405: "There is nothing here",
-    409: "This was decided meanwhile",
+    409: "This was changed meanwhile",
     429: "Too many attempts",
 }
 
@@ -88,13 +94,13 @@ def harmless(text: str) -> str:
     )
 
 
-def format_time(at: datetime) -> Markup:
-    """Format a time for people and programs, in UTC.
+def format_time(at: datetime | str) -> Markup:
+    """Format a time, or the text of one as it is stored, for people and programs, in UTC.
 
     >>> print(format_time(datetime(2026, 3, 9, 14, 5, tzinfo=UTC)))
     <time datetime="2026-03-09T14:05:00Z">9 March 2026, 14:05 UTC</time>
     """
-    utc = at.astimezone(UTC)
+    utc = (parse_instant(at) if isinstance(at, str) else at).astimezone(UTC)
     words = f"{utc.day} {utc:%B %Y, %H:%M} UTC"
     return Markup('<time datetime="{}">{}</time>').format(f"{utc:%Y-%m-%dT%H:%M:%SZ}", words)
 
