@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from memframe.oauth import OAuthFlow
     from memframe.panel import Panel
     from memframe.plan import NULL, Plan, plan_changes, plan_deletes
+    from memframe.readers import read_memories
     from memframe.signin import SignIn
     from memframe.undo import plan_reseal, plan_undo
     from memframe.wire import AccessRequest, Credentials, OAuthTokens
@@ -100,6 +101,7 @@ _ROOMS = {
     "oauth": ("OAuthFlow",),
     "panel": ("Panel",),
     "plan": ("NULL", "Plan", "plan_changes", "plan_deletes"),
+    "readers": ("read_memories",),
     "signin": ("SignIn",),
     "undo": ("plan_reseal", "plan_undo"),
     "wire": ("AccessRequest", "Credentials", "OAuthTokens"),
@@ -170,6 +172,7 @@ __all__ = [
     "plot",
     "purge_runs",
     "push_memories",
+    "read_memories",
     "refresh_archive",
     "resume_run",
     "service",
