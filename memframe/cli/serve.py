@@ -20,12 +20,14 @@ from memframe.address import is_loopback
 from memframe.cli.options import Group, LocalPath, full_id
 from memframe.display import number_of, printable
 from memframe.errors import ConfigError, ConflictError, NotFoundError
+from memframe.files import atomic_file, raise_os_errors_as
 from memframe.secret import Secret
 from memframe.service.app import AppFactory
 from memframe.service.clock import format_instant
 from memframe.service.deployment import FIRST_DEVELOPER, Addresses, Deployment, NewDeveloper, ServiceConfig
 from memframe.service.logs import log_as_json
 from memframe.service.maintenance import back_up, rotate_key, rotate_master_key
+from memframe.service.person import EXPORTS, count_memories
 from memframe.service.server import CONNECTIONS_PER_ADDRESS, listen, serve_with, url_of
 from memframe.service.store import User
 from memframe.service.validation import check_public_url
@@ -458,6 +460,73 @@ def back_up_service(destination: Path, without_key: bool, place: ServiceConfig, 
     values = {"folder": str(destination), "files": {file.name: file.stat().st_size for file in files}}
     names = " and ".join(file.name for file in files)
     show(values, f"{names} in {destination}, readable by you alone", as_json=as_json)
+
+
+user_option = click.option(
+    "--user", "email", metavar="E-MAIL", required=True, help="E-mail address or id of the person."
+)
+
+
+@service.command("export-user")
+@click.argument("destination", metavar="PATH", type=LocalPath(dir_okay=False))
+@user_option
+@data_options
+@as_json
+def export_user(destination: Path, email: str, place: ServiceConfig, as_json: bool) -> None:
+    """Write all memories of a person to PATH, a new file ending in .json or .md, in plain text.
+
+    It is what the person can download from the dashboard. The file is readable by you alone.
+
+    \b
+    Example:
+        memframe service export-user ada.json --user ada@example.org
+    """
+    export = EXPORTS.get(destination.suffix.lower())
+    if export is None:
+        raise ConfigError(f"{destination} ends neither in .json nor in .md; name a file that does")
+    with open_service(place) as deployment:
+        user = _find_user(deployment, email)
+        said = f"the file {destination} cannot be written", "name a new file in a folder that is there"
+        with raise_os_errors_as(ConfigError, *said), atomic_file(destination, may_replace=False) as file:
+            file.writelines(export(deployment, user))
+    size = destination.stat().st_size
+    shown = {"path": str(destination), "user_id": user.id, "bytes": size}
+    show(shown, f"{destination}: {size:,} bytes, readable by you alone", as_json=as_json)
+
+
+@service.command("erase-user")
+@user_option
+@click.option("--confirm", metavar="N", type=click.IntRange(min=0), help="How many memories the person has.")
+@data_options
+@as_json
+def erase_user(email: str, confirm: int | None, place: ServiceConfig, as_json: bool) -> None:
+    """Delete a person's account with all memories, tags, keys, access and records, for good.
+
+    Prints a receipt. The service keeps of the account a keyed digest of its id, which is in the receipt, and the time.
+    Backups are not reached: after one was put back, erase the account there once more.
+
+    \b
+    Example:
+        memframe service erase-user --user ada@example.org --confirm 128
+    """
+    with open_service(place) as deployment:
+        user = _find_user(deployment, email)
+        if confirm is None:
+            number = count_memories(deployment, user.id)
+            raise ConfigError(
+                f"{printable(user.email)} has {number_of(number, 'memory', 'memories')}, which would be deleted for "
+                f"good with the account; give --confirm {number} to go on"
+            )
+        receipt = asdict(deployment.erase_user(user.id, expected=confirm))
+    words = "\n".join(f"{name.replace('_', ' '):<16} {value}" for name, value in receipt.items())
+    show(receipt, words, as_json=as_json)
+
+
+def _find_user(deployment: Deployment, named: str) -> User:
+    found = deployment.account(_full_account(deployment, named))
+    if not isinstance(found, User):
+        raise ConfigError(f"{printable(named)} is an application; name a person by e-mail address or id")
+    return found
 
 
 @service.command("list")

@@ -20,9 +20,7 @@ from msgspec import Struct
 from memframe import wire
 from memframe.secret import Secret
 from memframe.service import validation
-from memframe.service.api.accounts import ACCOUNT_ROUTES
-from memframe.service.api.exchange import ApiRequest, route_of
-from memframe.service.api.memories import MEMORY_ROUTES
+from memframe.service.api import API_ROUTES, ApiRequest, route_of
 from memframe.service.http_errors import PROBLEM_TYPE
 from memframe.service.store import RESTORABLE
 
@@ -265,9 +263,7 @@ def _describe(operation: ApiOperation) -> dict[str, Any]:
 def _handler_of(endpoint: wire.Endpoint) -> HTTPRouteHandler:
     path = route_of(endpoint)
     return next(
-        handler
-        for handler in [*ACCOUNT_ROUTES, *MEMORY_ROUTES]
-        if path in handler.paths and endpoint.method in handler.http_methods
+        handler for handler in API_ROUTES if path in handler.paths and endpoint.method in handler.http_methods
     )
 
 

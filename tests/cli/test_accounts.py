@@ -14,7 +14,7 @@ from memframe.errors import ConfigError
 from memframe.secret import Secret
 from memframe.service import run_local
 from memframe.service.deployment import open_deployment
-from memframe.service.master_key import MasterKey
+from memframe.service.keys import MasterKey
 from tests.conftest import CHEAP_HASHER
 from tests.pages.conftest import Browser
 from tests.service.conftest import Caller, Grant

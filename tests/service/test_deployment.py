@@ -18,12 +18,11 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.exc import DBAPIError
 
 from memframe.errors import ConfigError, ConflictError, NotFoundError
-from memframe.secret import Secret
 from memframe.service import run_local
 from memframe.service.deployment import DATABASE_FILE, Deployment, open_deployment
+from memframe.service.keys import KEY_FILE, MasterKey, is_open_to_others
 from memframe.service.local import serving_in_thread
 from memframe.service.logs import JsonLines
-from memframe.service.master_key import KEY_FILE, MasterKey, is_open_to_others
 from memframe.service.server import listen
 from memframe.service.store import Store, sqlite_url
 from memframe.service.store.engine import writing
@@ -120,14 +119,6 @@ def test_of_many_who_start_at_the_same_moment_all_have_one_key(tmp_path):
     assert {file.name for file in tmp_path.iterdir()} == {KEY_FILE, DATABASE_FILE}
 
 
-def test_a_master_key_file_is_written_once(tmp_path):
-    MasterKey.generate().save(tmp_path / KEY_FILE)
-    before = (tmp_path / KEY_FILE).read_bytes()
-    with pytest.raises(FileExistsError):
-        MasterKey.generate().save(tmp_path / KEY_FILE)
-    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == {KEY_FILE: before}
-
-
 def test_a_master_key_file_that_is_not_whole_is_not_there(tmp_path, monkeypatch):
     def fail(_):
         raise OSError(28, "No space left on device")
@@ -177,13 +168,6 @@ def test_postgresql_is_known_by_each_of_its_schemes(tmp_path, scheme):
         ConfigError, match=r"the database postgresql\+psycopg://me@/x\?host=.* cannot be opened"
     ):
         open_deployment(tmp_path, database_url=f"{scheme}://me@/x?host={tmp_path}")
-
-
-def test_a_database_password_is_not_repeated(tmp_path):
-    url = "postgresql+psycopg://me:hunter2@127.0.0.1:1/x"
-    with pytest.raises(ConfigError, match=r"cannot be opened|needs the library psycopg") as refusal:
-        open_deployment(tmp_path, database_url=url)
-    assert "hunter2" not in str(refusal.value)
 
 
 def test_users_and_memories_outlive_a_restart(backend, tmp_path, new_caller, new_grant):
@@ -362,22 +346,6 @@ def test_reads_answer_while_a_write_waits_for_another_process(backend, service, 
 
 def grant_engine(service):
     return service._deployment.store.engine
-
-
-def test_a_user_has_a_sensible_email_and_password(service):
-    for email, password in (("nobody", "a long password"), ("a@b.example", "short")):
-        with pytest.raises(ConfigError):
-            service.add_user(email, password)
-    assert service._deployment.store.accounts.user_by_email("a@b.example") is None
-
-
-def test_a_developer_is_found_by_what_was_given_out(service):
-    deployment = service._deployment
-    developer = deployment.add_developer("Notes", "https://notes.example.org/cb")
-    stored = deployment.store.accounts.developer_by_client_id(developer.client_id)
-    assert stored.id == developer.id
-    assert stored.redirect_uris == ("https://notes.example.org/cb",)
-    assert isinstance(developer.api_key, Secret)
 
 
 def test_an_application_may_have_several_addresses(service):

@@ -389,7 +389,7 @@ def test_no_answer_may_be_taken_for_anything_else(service, method, path):
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
 
 
-@pytest.mark.asvs("3.4.1", "3.4.3")
+@pytest.mark.asvs("3.3.1", "3.3.3", "3.4.1", "3.4.3")
 @pytest.mark.parametrize("public_url", ["https://memories.example", "http://127.0.0.1:1"])
 def test_behind_tls_every_answer_tells_browsers_to_insist_on_it(tmp_path, public_url):
     app = create_app(open_deployment(tmp_path), Addresses(public_url))
@@ -404,6 +404,11 @@ def test_behind_tls_every_answer_tells_browsers_to_insist_on_it(tmp_path, public
             insisted = answer.headers.get("strict-transport-security")
             assert insisted == ("max-age=31536000" if public_url.startswith("https:") else None)
             assert answer.headers["content-security-policy"].startswith("default-src 'none'; ")
+            if insisted and answer.cookies:
+                cookie = answer.headers["set-cookie"]
+                assert cookie.startswith("__Host-memframe=")
+                assert {"Secure", "Path=/", "HttpOnly"} <= set(cookie.split("; "))
+                assert "Domain" not in cookie
 
 
 @pytest.mark.asvs("3.4.2")

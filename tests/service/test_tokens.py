@@ -9,7 +9,7 @@ from joserfc.jwk import OctKey
 
 from memframe.errors import AuthError, ConfigError
 from memframe.secret import Secret
-from memframe.service.master_key import MasterKey
+from memframe.service.keys import MasterKey
 from memframe.service.tokens import Bearer, BearerTokens, Passwords, is_secret_of, new_secret, secret_hash
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from litestar import Request
 
-from memframe.errors import ConfigError, InvalidError, MemframeError
+from memframe.errors import ConfigError, MemframeError
 from memframe.service import throttle, validation
 from memframe.service.deployment import TOKEN_CALLS_PER_MINUTE
 from memframe.service.throttle import ConcurrencyLimiter, TooManyCallsError, address_of
@@ -64,12 +64,6 @@ def test_passwords_have_a_sensible_length_and_are_not_repeated_to_anybody(passwo
 def test_a_developer_has_a_name_of_sensible_length(name):
     with pytest.raises(ConfigError, match="developer's name"):
         validation.check_developer_name(name)
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.01, 5.01])
-def test_scores_are_finite_and_within_their_scale(value):
-    with pytest.raises(InvalidError, match="importance must be a number from 0 to 5"):
-        validation.check_score(value, "importance")
 
 
 @pytest.mark.parametrize(
