@@ -18,6 +18,7 @@ from memframe.audit.secrets.values import (
     entropy,
     is_placeholder,
     is_plain,
+    is_public_address,
     is_random,
     is_strong,
     is_token,
@@ -113,7 +114,7 @@ def _end_of_quoted(text: str, start: int, end: int) -> int:
 
 
 def _is_password(word: str) -> bool:
-    return not is_placeholder(word) and not is_plain(word) and word[0] not in "$-<%@"
+    return not (is_placeholder(word) or is_plain(word) or word[0] in "$-<%@" or is_public_address(word))
 
 
 def _is_evident(word: str) -> bool:
@@ -186,7 +187,7 @@ def _kind_of_assigned(name: str, value: str, *, is_quoted: bool) -> str | None:
 
 def is_key(value: str) -> bool:
     """Tell whether a value is long and drawn at random; thirty letters without a sign are no name of anything."""
-    if len(value) < _SHORTEST_KEY or " " in value:
+    if len(value) < _SHORTEST_KEY or " " in value or is_public_address(value):
         return False
     is_long = len(value) >= 30 and value.isalnum() and entropy(value) >= 3.5
     return _UUID.fullmatch(value) is not None or is_random(value, min_entropy=_MIN_ENTROPY) or is_long
