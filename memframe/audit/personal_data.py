@@ -55,8 +55,8 @@ def find_personal_data(memories: pd.DataFrame, *, names: NameFinder | None = Non
     Finds addresses of mail and web, telephone numbers as they are written in some thirty countries, payment cards
     (Luhn), bank accounts (IBAN, modulo 97), national numbers of people of some twenty countries, addresses of networks
     (IP, MAC), and addresses with a password in them. International telephone numbers are checked against the plans of
-    their countries. Addresses of private and whole networks, of public name servers and of strangers on a list to keep
-    out or let in are listed without a proposal.
+    their countries. Addresses of networks, public services, programs and examples, and of strangers to be kept out,
+    are listed without a proposal.
 
     Cannot tell names and postal addresses without a language model (see `names`), nor a telephone number without
     grouping, country or any word that says so. How right it is, `tests/benchmarks/audit_real.py` measures on real
@@ -400,8 +400,7 @@ _WELL_KNOWN = frozenset({"8.8.8.8", "8.8.4.4", "1.1.1.1", "9.9.9.9"})
 _MAC = re.compile(r"(?<![\w:-])[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![\w:-])")
 _MASK = re.compile(r"/[0-9]{1,2}\b")
 _OF_NOBODY = "private or public service"
-"""Label of an address that says nothing of a person the memory is about: of a private or a whole network, of a public
-name server, of a stranger who is kept out."""
+"""Label of an address that says nothing of a person: of a network, a public service, a program, or in an example."""
 
 _NO_HARDWARE = frozenset({"0" * 12, "f" * 12})
 _NETWORK_PREFILTER = (
@@ -421,7 +420,8 @@ def _find_network_addresses(text: str) -> Iterator[Span]:
         start = match.start() + len(match[0]) - len(match[0].lstrip(".'%+-"))
         is_login = _AROUND["shell_before"].search(text[max(0, start - _BEHIND) : start])
         if not is_login and not _REPOSITORY.match(text, start):
-            yield Span("email", start, match.end(), 1.0)
+            is_of_nobody = _AROUND["no_mail"].search(text[start : match.end()])
+            yield Span("email", start, match.end(), 1.0, _OF_NOBODY if is_of_nobody else "")
     for match in _URL.finditer(text) if "://" in text or "www." in text.lower() else ():
         url = _trim_url(match[0])
         kind = "url_credentials" if _URL_CREDENTIALS.match(url) else "url"

@@ -42,6 +42,9 @@ def _token_shapes() -> Iterator[_Shape]:
             yield _Shape(maker.replace("_", " "), mark, rest[1:] if rest.startswith("=") else mark + rest)
 
 
+_ELIDED = ("...", "…")
+"""What follows a token of which only the beginning is shown."""
+
 _SHAPES = tuple(_token_shapes())
 TOKEN = re.compile(
     rf"(?<![A-Za-z0-9_-])(?=[\w.~:/@+=-]{{16}})(?:{'|'.join(f'({shape.pattern})' for shape in _SHAPES)})(?![A-Za-z0-9])"
@@ -60,7 +63,7 @@ def find_tokens(text: str) -> Iterator[Span]:
     [Span(kind='token', start=4, end=44, score=1.0, label='GitHub')]
     """
     for match in TOKEN.finditer(text):
-        if is_token(match[0]):
+        if is_token(match[0]) and not text.startswith(_ELIDED, match.end()):
             yield Span("token", match.start(), match.end(), 1.0, _SHAPES[(match.lastindex or 1) - 1].maker)
 
 

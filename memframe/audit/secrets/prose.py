@@ -171,6 +171,7 @@ _BESIDE = re.compile(
 )
 _QUOTED = re.compile(r"[\"“„«`‘'](?P<quoted>[^\"“”„«»`\n]{1,120}?)[\"”“»`’'](?!\w)")
 _NAMED = re.compile(r"(?:\s{1,3}[\w'’~/-]{1,30}(?:\.[\w'’/-]{1,30}){0,3}){1,3}")
+_ELIDED = ("...", "…", "`...", "`…")
 _EXAMPLE = re.compile(r"\b(?:e\.g\.|for example|such as)[\s,:]{0,3}[(\"'`]{0,2}\Z")
 _REVERSIBLE = frozenset({"password", "pin", "code", "lock_code"})
 
@@ -283,6 +284,8 @@ def _read(text: str, small: str, keyword: Keyword, begin: int, link: Link, purpo
     )
     read = _READERS.get(str(rule.options["read"]))
     found = read(value) if read else None
+    if found and value.rest[found[1] :].startswith(_ELIDED):
+        return None
     return Span(rule.kind, begin + found[0], begin + found[1], found[2]) if found else None
 
 
@@ -345,8 +348,8 @@ def _read_password(value: Value) -> Found:
 def _read_loose(value: Value) -> Found:
     """Read a password after a word that means other things as well: mixed characters, or four digits and more."""
     text = _trim(_bare(value) if value.quoted is None else value.quoted)
-    is_no_word = value.quoted is not None and (not is_mixed(text) or _NO_SECRET_WORD.fullmatch(text))
-    if is_identifier(text) or is_no_word:
+    is_bare_word = value.quoted is not None and not is_mixed(text)
+    if is_identifier(text) or is_bare_word or (not text.isdecimal() and _NO_SECRET_WORD.fullmatch(text)):
         return None
     if value.link in ("is", "colon") and text.isdecimal() and len(text) >= _MIN_DIGITS:
         return None if _is_amount(value, len(text)) else (0, len(text), 0.8)
@@ -632,7 +635,7 @@ def _weigh_shape(shape: str, value: str) -> int:
         if is_identifier(value):
             return 1
         return 3 + (_SIGN.search(value) is not None and any(map(str.isdecimal, value)))
-    if value[0] in "#*" or value[-1] in "#*":
+    if value[0] == "*" or value[-1] in "#*":
         return 3
     return 1 if _YEAR.fullmatch(value) else _WEIGHTS[shape]
 
