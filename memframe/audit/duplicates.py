@@ -227,8 +227,26 @@ def _best_links(pairs: SimilarPairs) -> dict[int, Difference]:
 
 # ---- the same text with another value
 
-_REQUEST = re.compile(r"\A\W{0,5}(?:please|can you|could you|would you|bitte|por favor)\b", re.IGNORECASE)
-_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[ T]*$")
+_NO_STATEMENT = re.compile(
+    r"\A\W{0,5}(?:please|can you|could you|would you|bitte|por favor)\b|[{}<>\\|`]|;\s*$|\$[A-Za-z{(]|\(\)|://|\s--?\w|\w=\S|:\s*\Z"
+    r"|(?:/[\w.-]+){2}|\dT\d\d:|\w\.(?:md|py|sh|[jt]sx?|json|ya?ml|toml|txt|docx?|pdf)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Requests, code, commands, addresses, names of files, headings, rows of tables."""
+
+_NAMED_BY_NUMBER = re.compile(
+    r"(?:\d{4}-\d\d-\d\d[ T]*|\A\W*|[#v@]|\b(?:line|part|phase|step|version|sprint|session|round|no\.?|nr\.?|pr|issue"
+    r"|ticket|task|test|page|section|chapter|search|query|run|day|week|attempt|batch|iteration|option|level|item|row"
+    r"|release|build|copyright(?: \(c\))?)\W{0,2})\Z",
+    re.IGNORECASE,
+)
+"""Text before a number that is the name of one of several things, or the time in a log."""
+
+_LONGEST_VALUE = 6
+"""Digits of a number that is a value; what is longer identifies something."""
+_BEGUN_DATE = re.compile(rf"(?:\d{{4}}-(?:\d\d-)?|\b(?:{'|'.join(MONTHS)})\.? )\Z", re.IGNORECASE)
+_SET_APART = re.compile(r"(?:\A\W*|[—–(:,-]\s*)\Z")
+"""Text before a date that dates a report, an entry or a heading, and is no part of what a sentence says."""
 
 
 class _ValueChange(NamedTuple):
@@ -301,8 +319,8 @@ def _changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_ValueChan
         (pair, written)
         for pair in pairs.changed
         for written in (_Written(contents[pair.left], contents[pair.right], pair.difference),)
-        if pair.difference.kind == "polarity"
-        or (written.is_statement() and (pair.difference.kind != "word" or written.are_names()))
+        if written.is_statement(pair.difference.kind)
+        and (pair.difference.kind != "word" or written.are_names())
     ]
     delicate = Delicate(text_column(chosen, "content"))
     number = _group_numbers([pair for pair, _ in found], chosen["id"].astype(str).tolist())
@@ -350,11 +368,23 @@ class _Written:
         self._texts = left, right
         self._is_shouted = any(text.isupper() or text.istitle() for text in (left, right))
 
-    def is_statement(self) -> bool:
-        """Tell whether both texts state something: no request, and no entry of a log."""
-        if any(map(_REQUEST.match, self._texts)):
+    def is_statement(self, kind: str) -> bool:
+        """Tell whether both texts state something that may change: no request, code, part of a list or event."""
+        if any(map(_NO_STATEMENT.search, self._texts)):
             return False
-        return not any(side and _TIMESTAMP.search(side[0].string, 0, side[0].start()) for side in self._found)
+        if kind == "polarity":
+            return True
+        return all(map(self._may_change, self._found))
+
+    def _may_change(self, found: Sequence[re.Match[str]]) -> bool:
+        if not found or sum(map(str.isdecimal, found[0][0])) == 0:
+            return True
+        before = found[0].string[: found[0].start()]
+        return not (
+            any(sum(map(str.isdecimal, one[0])) > _LONGEST_VALUE for one in found)
+            or _NAMED_BY_NUMBER.search(before[-40:])
+            or (_BEGUN_DATE.search(before) and _SET_APART.search(_BEGUN_DATE.sub("", before)))
+        )
 
     def is_of_month(self) -> bool:
         """Tell whether a month stands beside what was exchanged: «3 May»."""

@@ -55,7 +55,8 @@ def find_personal_data(memories: pd.DataFrame, *, names: NameFinder | None = Non
     Finds addresses of mail and web, telephone numbers as they are written in some thirty countries, payment cards
     (Luhn), bank accounts (IBAN, modulo 97), national numbers of people of some twenty countries, addresses of networks
     (IP, MAC), and addresses with a password in them. International telephone numbers are checked against the plans of
-    their countries. Addresses within private networks and of public name servers are listed without a proposal.
+    their countries. Addresses of networks, public services, programs and examples, and of strangers to be kept out,
+    are listed without a proposal.
 
     Cannot tell names and postal addresses without a language model (see `names`), nor a telephone number without
     grouping, country or any word that says so. How right it is, `tests/benchmarks/audit_real.py` measures on real
@@ -174,7 +175,7 @@ def _read_number(text: str, start: int, end: int) -> Span | None:
     after = "" if extension else after
     score = _score_phone(number, before, after)
     country = _country_of(number) if number.lstrip("(").startswith("+") else ""
-    if score is None or (country is None and not _is_said_phone(before, after)):
+    if score is None or (country is None and not _is_said_phone(number, before, after)):
         return None
     return Span("phone", start, extension.end() if extension else end, score, country or "")
 
@@ -246,7 +247,10 @@ _BRACKETED = re.compile(r"\([0-9]{2,5}\) ?[0-9]{2,4}[ -]?[0-9]{2,5}(?:[ -][0-9]{
 _GROUPED = re.compile(r"\(?[0-9]{2,5}\)?(?:[ .-][0-9]{2,8}){1,4}|[0-9]{7,12}|\([0-9]{2,5}\)[ -]?[0-9]{4,8}")
 _NO_PHONE = re.compile(
     r"[0-9]{5}-[0-9]{4}|\+[0-9]{1,2}\.[0-9]+|0[1-9](?: [0-9]{2}){5,}"  # American postal code, decimal, a row of numbers
-    r"|(?:19|20)[0-9]{2}[-./ ](?:0?[1-9]|1[0-2])[-./ ](?:0?[1-9]|[12][0-9]|3[01])(?:[ -].*)?"
+    r"|(?:\+ ?)?(?:19|20)[0-9]{2}[-./ ](?:0?[1-9]|1[0-2])[-./ ](?:0?[1-9]|[12][0-9]|3[01])(?:[ -].*)?"
+    r"|(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])"
+    r"|[0-9]{1,2}\.[0-9]{1,2}\.?(?:[0-9]{2,4})? ?[-–] ?(?:[0-9]{1,2}\.){2}[0-9]{0,4}"
+    r"|[0-2][0-9][0-5][0-9](?:/[0-2][0-9][0-5][0-9])+|\+?[0-9]{1,3}(?:\.[0-9]{3})+(?:[-–][0-9]{1,3}(?:\.[0-9]{3})+)?"
     r"|(?:0?[1-9]|[12][0-9]|3[01])[-./ ](?:0?[1-9]|[12][0-9]|3[01])[-./ ](?:19|20)[0-9]{2}(?:[ -].*)?"
     r"|(?:19|20)[0-9]{2}(?:[ –/-]{1,3}(?:19|20)[0-9]{2})+"
 )
@@ -255,15 +259,18 @@ _LINE_AFTER = re.compile(r"[ \t]{0,8}(?:\n|\Z)")
 """A number alone on a line under others, as below a letter."""
 
 
-def _is_said_phone(before: str, after: str) -> bool:
+def _is_said_phone(number: str, before: str, after: str) -> bool:
     """Tell whether the text around a number says that it is a telephone's, or puts it where one stands.
 
-    >>> _is_said_phone("call me on ", ""), _is_said_phone("", " is my number"), _is_said_phone("order ", "")
-    (True, True, False)
+    >>> _is_said_phone("9472 7916", "call me on ", ""), _is_said_phone("9472 7916", "order ", " (home)")
+    (True, False)
     """
+    if _AROUND["phone_before"].search(before):
+        return True
+    if _AROUND["no_phone_before"].search(before):
+        return False
     is_line = _LINE_BEFORE.search(before) is not None and _LINE_AFTER.match(after) is not None
-    is_said = _AROUND["phone_before"].search(before) or _AROUND["phone_after"].match(after)
-    return is_line or is_said is not None
+    return (is_line and not number.isdecimal()) or _AROUND["phone_after"].match(after) is not None
 
 
 def _score_phone(number: str, before: str, after: str) -> float | None:
@@ -283,7 +290,10 @@ def _score_phone(number: str, before: str, after: str) -> float | None:
         return _SURE if _MIN_DIGITS < n_digits <= _MAX_DIGITS + 1 else None
     if not _MIN_DIGITS <= n_digits <= _MAX_DIGITS + 1:
         return None
-    is_said = _is_said_phone(before, after)
+    is_other = number.isdecimal() and _AROUND["account_before"].search(before)
+    if is_other or _AROUND["no_phone_after"].match(after):
+        return None
+    is_said = _is_said_phone(number, before, after)
     if not is_said and _AROUND["no_phone_before"].search(before):
         return None
     is_said = is_said or _AROUND["phone_number_before"].search(before) is not None
@@ -388,8 +398,9 @@ _IPV6 = re.compile(
 _SMALL_PARTS = re.compile(r"(?!10\.)(?:1?[0-9]\.){3}1?[0-9]")
 _WELL_KNOWN = frozenset({"8.8.8.8", "8.8.4.4", "1.1.1.1", "9.9.9.9"})
 _MAC = re.compile(r"(?<![\w:-])[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![\w:-])")
+_MASK = re.compile(r"/[0-9]{1,2}\b")
 _OF_NOBODY = "private or public service"
-"""Label of an address that says nothing of a person: within a private network, or of a public name server."""
+"""Label of an address that says nothing of a person: of a network, a public service, a program, or in an example."""
 
 _NO_HARDWARE = frozenset({"0" * 12, "f" * 12})
 _NETWORK_PREFILTER = (
@@ -409,14 +420,22 @@ def _find_network_addresses(text: str) -> Iterator[Span]:
         start = match.start() + len(match[0]) - len(match[0].lstrip(".'%+-"))
         is_login = _AROUND["shell_before"].search(text[max(0, start - _BEHIND) : start])
         if not is_login and not _REPOSITORY.match(text, start):
-            yield Span("email", start, match.end(), 1.0)
+            is_of_nobody = _AROUND["no_mail"].search(text[start : match.end()])
+            yield Span("email", start, match.end(), 1.0, _OF_NOBODY if is_of_nobody else "")
     for match in _URL.finditer(text) if "://" in text or "www." in text.lower() else ():
         url = _trim_url(match[0])
         kind = "url_credentials" if _URL_CREDENTIALS.match(url) else "url"
         yield Span(kind, match.start(), match.start() + len(url), 1.0)
     for match in (*_IPV4.finditer(text), *_IPV6.finditer(text)):
         if _is_machine(match[0], text[max(0, match.start() - _AHEAD) : match.start()]):
-            label = "" if ip_address(match[0]).is_global and match[0] not in _WELL_KNOWN else _OF_NOBODY
+            around = text[max(0, match.start() - _BEHIND) : match.start()]
+            is_of_somebody = (
+                ip_address(match[0]).is_global
+                and match[0] not in _WELL_KNOWN
+                and not _MASK.match(text, match.end())
+                and not _AROUND["stranger_before"].search(around)
+            )
+            label = "" if is_of_somebody else _OF_NOBODY
             yield Span("ip", match.start(), match.end(), 0.9, label)
     for match in _MAC.finditer(text):
         digits = match[0].replace(match[1], "").lower()

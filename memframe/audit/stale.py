@@ -38,8 +38,9 @@ def find_stale(memories: pd.DataFrame, *, now: pd.Timestamp, old_after_days: flo
     ``evidence`` which day it meant. Dates that begin something («from 1 May»), recur («every Friday», birthdays) or are
     told of as past are left alone. Expressions are understood in English, weekdays, months, «tomorrow» and a few
     others also in German, French and Spanish; of «5/6/2024» the later one of the two days counts. Titles and sayings
-    between quotation marks are left alone. The time of day and the zone in which somebody said «today» are not known:
-    it counts in UTC. It does not see that an event without any date is over.
+    between quotation marks are left alone, and so is what a note of many statements says in passing: the rest of it
+    may hold. The time of day and the zone in which somebody said «today» are not known: it counts in UTC. It does not
+    see that an event without any date is over.
 
     Kind ``never_updated``: older than ``old_after_days`` and as it was written. That is no fault, and proposes nothing:
     an audit has their number alone.
@@ -84,7 +85,11 @@ def _expired(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
     found: list[tuple[int, str, Expiry]] = []
     for place, rules in load_rules("stale").only("time").candidates(texts):
         text = texts[place].as_py()
-        passed = [expiry for expiry in _expiries(text, written[place], rules) if expiry.until < today]
+        passed = [
+            expiry
+            for expiry in _expiries(text, written[place], rules)
+            if expiry.until < today and _is_subject(text, expiry)
+        ]
         if passed:
             best = max(passed, key=lambda expiry: (expiry.score, -expiry.start, expiry.end))
             found.append((int(dated[place]), text, best))
@@ -238,6 +243,20 @@ def _is_quoted(before: str) -> bool:
     """Tell whether what follows is part of a title or a saying, between quotation marks after other words."""
     opened = before.rfind('"') if before.count('"') % 2 else max(map(before.rfind, _OPENING_MARKS))
     return opened > 0 and not any(mark in before[opened + 1 :] for mark in _CLOSING_MARKS)
+
+
+_MAX_STATEMENTS, _SHORTEST_STATEMENT = 6, 8
+_STATEMENT_END = re.compile(r"\n|[.!?;](?= )")
+
+
+def _is_subject(text: str, expiry: Expiry) -> bool:
+    """Tell whether a text is about what passed: it says little else, or says that first, as in a heading."""
+    ends = [match.start() for match in _STATEMENT_END.finditer(text.rstrip())]
+    n_statements = sum(
+        end - start > _SHORTEST_STATEMENT
+        for start, end in zip([0, *ends], [*ends, len(text.rstrip())], strict=True)
+    )
+    return n_statements <= _MAX_STATEMENTS or expiry.end <= min(ends)
 
 
 def _sentence(before: str, found: str, after: str) -> str:

@@ -18,6 +18,7 @@ from memframe.audit.secrets.values import (
     entropy,
     is_placeholder,
     is_plain,
+    is_public_address,
     is_random,
     is_strong,
     is_token,
@@ -41,6 +42,9 @@ def _token_shapes() -> Iterator[_Shape]:
             yield _Shape(maker.replace("_", " "), mark, rest[1:] if rest.startswith("=") else mark + rest)
 
 
+_ELIDED = ("...", "…")
+"""What follows a token of which only the beginning is shown."""
+
 _SHAPES = tuple(_token_shapes())
 TOKEN = re.compile(
     rf"(?<![A-Za-z0-9_-])(?=[\w.~:/@+=-]{{16}})(?:{'|'.join(f'({shape.pattern})' for shape in _SHAPES)})(?![A-Za-z0-9])"
@@ -59,7 +63,7 @@ def find_tokens(text: str) -> Iterator[Span]:
     [Span(kind='token', start=4, end=44, score=1.0, label='GitHub')]
     """
     for match in TOKEN.finditer(text):
-        if is_token(match[0]):
+        if is_token(match[0]) and not text.startswith(_ELIDED, match.end()):
             yield Span("token", match.start(), match.end(), 1.0, _SHAPES[(match.lastindex or 1) - 1].maker)
 
 
@@ -113,7 +117,7 @@ def _end_of_quoted(text: str, start: int, end: int) -> int:
 
 
 def _is_password(word: str) -> bool:
-    return not is_placeholder(word) and not is_plain(word) and word[0] not in "$-<%@"
+    return not (is_placeholder(word) or is_plain(word) or word[0] in "$-<%@" or is_public_address(word))
 
 
 def _is_evident(word: str) -> bool:
@@ -186,7 +190,7 @@ def _kind_of_assigned(name: str, value: str, *, is_quoted: bool) -> str | None:
 
 def is_key(value: str) -> bool:
     """Tell whether a value is long and drawn at random; thirty letters without a sign are no name of anything."""
-    if len(value) < _SHORTEST_KEY or " " in value:
+    if len(value) < _SHORTEST_KEY or " " in value or is_public_address(value):
         return False
     is_long = len(value) >= 30 and value.isalnum() and entropy(value) >= 3.5
     return _UUID.fullmatch(value) is not None or is_random(value, min_entropy=_MIN_ENTROPY) or is_long

@@ -13,18 +13,20 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Literal, NamedTuple
 
 from memframe.audit.personal_data import find_ibans
 from memframe.audit.rules import load_rules, prefilter_of
 from memframe.audit.secrets.values import (
+    is_amount,
     is_function_word,
     is_identifier,
     is_mixed,
     is_placeholder,
     is_plain,
+    is_public_address,
     is_random,
     is_strong,
     may_be_password,
@@ -119,9 +121,11 @@ def find_told(text: str) -> Iterator[Span]:
     """
     small = text.translate(_SMALL)
     keywords = list(_find_keywords(small))
+    told: dict[Keyword, int] = {}
     for keyword in keywords:
-        yield from _find_behind(text, small, keyword)
-        yield from _find_before(text, small, keyword)
+        for span in (*_find_behind(text, small, keyword), *_find_before(text, small, keyword)):
+            told.setdefault(keyword, span.start)
+            yield span
     first = 0
     for sentence in _SENTENCE.finditer(small) if keywords else ():
         end = min(sentence.end(), sentence.start() + _LONGEST_SENTENCE)
@@ -129,7 +133,7 @@ def find_told(text: str) -> Iterator[Span]:
             first += 1
         some = [word for word in islice(keywords, first, first + _MAX_KEYWORDS) if word.end <= end]
         if some:
-            yield from _find_within(text, small, sentence.start(), end, some)
+            yield from _find_within(text, small, sentence.start(), end, some, told)
 
 
 def _find_keywords(small: str) -> Iterator[Keyword]:
@@ -167,6 +171,7 @@ _BESIDE = re.compile(
 )
 _QUOTED = re.compile(r"[\"“„«`‘'](?P<quoted>[^\"“”„«»`\n]{1,120}?)[\"”“»`’'](?!\w)")
 _NAMED = re.compile(r"(?:\s{1,3}[\w'’~/-]{1,30}(?:\.[\w'’/-]{1,30}){0,3}){1,3}")
+_ELIDED = ("...", "…", "`...", "`…")
 _EXAMPLE = re.compile(r"\b(?:e\.g\.|for example|such as)[\s,:]{0,3}[(\"'`]{0,2}\Z")
 _REVERSIBLE = frozenset({"password", "pin", "code", "lock_code"})
 
@@ -266,6 +271,8 @@ def _read(text: str, small: str, keyword: Keyword, begin: int, link: Link, purpo
     if _EXAMPLE.search(small[max(0, begin - 16) : begin]):
         return None
     quoted = _QUOTED.match(text, begin)
+    if quoted and text[begin] == "`" and text.count("`", text.rfind("\n", 0, begin) + 1, begin) % 2:
+        return None  # the mark ends a piece of code
     begin += quoted is not None
     value = Value(
         rest=text[begin : begin + _AHEAD],
@@ -277,6 +284,8 @@ def _read(text: str, small: str, keyword: Keyword, begin: int, link: Link, purpo
     )
     read = _READERS.get(str(rule.options["read"]))
     found = read(value) if read else None
+    if found and value.rest[found[1] :].startswith(_ELIDED):
+        return None
     return Span(rule.kind, begin + found[0], begin + found[1], found[2]) if found else None
 
 
@@ -300,9 +309,6 @@ _GLUED_PAIR = re.compile(r"(?P<user>[A-Za-z][\w.@+-]{1,63})[/:](?P<word>[^\s\"'`
 _NO_USER = frozenset({"user", "username", "email", "name", "login", "and"})
 _NETWORK_KEY = re.compile(r"[0-9]{4}(?: [0-9]{4}){2,5}(?!\w)")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_PUBLIC_ADDRESS = re.compile(r"\A(?:0x[0-9a-fA-F]{40}|(?![0-9a-f]{1,44}\Z)[1-9A-HJ-NP-Za-km-z]{43,44})")
-"""Of an account or a contract on a blockchain."""
-
 _SHORT_KEYWORD = re.compile(r"keys?|schlüssel|cl[ée]|chiave|chave")
 _FOREIGN_TAIL = re.compile(r"(?<=[!-~])[\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7af]{1,12}\Z")
 """The rest of a sentence of a language that sets no spaces, after a password of ASCII."""
@@ -342,7 +348,8 @@ def _read_password(value: Value) -> Found:
 def _read_loose(value: Value) -> Found:
     """Read a password after a word that means other things as well: mixed characters, or four digits and more."""
     text = _trim(_bare(value) if value.quoted is None else value.quoted)
-    if is_identifier(text) or (value.quoted is not None and not is_mixed(text)):
+    is_bare_word = value.quoted is not None and not is_mixed(text)
+    if is_identifier(text) or is_bare_word or (not text.isdecimal() and _NO_SECRET_WORD.fullmatch(text)):
         return None
     if value.link in ("is", "colon") and text.isdecimal() and len(text) >= _MIN_DIGITS:
         return None if _is_amount(value, len(text)) else (0, len(text), 0.8)
@@ -374,7 +381,7 @@ def _read_key(value: Value) -> Found:
     text = _bare(value).rstrip(_STOPS + ")]}") if value.quoted is None else value.quoted
     is_named = _UUID.fullmatch(text) is not None and not _SHORT_KEYWORD.fullmatch(value.keyword)
     is_drawn = len(text) >= _SHORTEST_KEY and is_random(text, min_entropy=_KEY_ENTROPY)
-    if not (is_drawn or is_named) or not may_be_password(text) or _PUBLIC_ADDRESS.fullmatch(text):
+    if not (is_drawn or is_named) or not may_be_password(text) or is_public_address(text):
         return None
     is_other = _PATTERN["no_key"].search(value.before[-20:]) or _PATTERN["not_the_key"].search(value.purpose)
     return None if is_other else (0, len(text), 0.9)
@@ -547,13 +554,15 @@ _NO_SECRET_WORD = re.compile(
     r"|[0-9]+(?:[.,x][0-9]+)?[a-zA-Z%€$°]{0,5}(?:/[a-z]+)?|[0-9]+\.[0-9]+[a-z]*-.*|[A-Za-z]+[0-9]?(?:[+→/|][A-Za-z]+[0-9]?)+"
     r"|(?:sha|md|wpa|aes|rsa|bcrypt|pbkdf|argon|base|http|ipv|oauth|web|utf|mp|usb|win|office|windows|python)-?[0-9]+\w*"
     r"|[0-9]?1?password|fritz!box\w*|[\w.-]+\.[a-z]{2,6}|.*→.*"
-    r"|.*[\[({].*|\$.*|[\w.-]+[=:].*|--.*|.*[\],].*|(?-i:[.~]{0,2}/?(?:[a-z]{2}[\w.@-]*/){2}\S*)"
+    r"|.*[\[({}].*|\$.*|@[\w/-]*|[0-9]+\W?[0-9]*(?:px|ms|pt)\**|pp\.[0-9–-]*"
+    r"|(?-i:[0-9a-f]{7,8}|[0-9a-f]{40}|[a-z]+(?:_[a-z]+)+(?:_[0-9]{1,4})?)|[\w.-]+[=:].*|--.*|.*[\],].*|(?-i:[.~]{0,2}/?(?:[a-z]{2}[\w.@-]*/){2}\S*)"
     r"|[\w.@~/-]+/[\w@-]+\.[a-z]{1,5}(?::[0-9]+)*|[\w.-]*[a-z]_v[0-9]{1,2}|[\w'’]+-(?:free|based|time|only|step|factor|digit)"
     r"|(?-i:[A-Z]{1,6}-?[0-9]{1,6}[A-Z+]{0,3}|[A-Z_]+)|[a-z]+[0-9]{0,2}(?:_[a-z]+[0-9]{0,2})*_(?:id|at|url|key|name|token|type|path|file))",
     re.IGNORECASE,
 )
 """What holds a digit or a sign and is no password: addresses, amounts, names of standards, models, files and fields."""
 
+_TICKET = re.compile(r"(?:[A-Z]{2,12}-){1,4}[0-9]{1,4}")
 _SIGN = re.compile(r"[!@#$%^&*+=~|<>?]")
 
 _OF_DIGITS = frozenset({"pin", "unlock", "once", "lock", "lock_code", "code", "compound_code", "recovery"})
@@ -582,13 +591,21 @@ class _Place(NamedTuple):
     end: int
 
 
-def _find_within(text: str, small: str, begin: int, end: int, keywords: list[Keyword]) -> Iterator[Span]:
+def _find_within(
+    text: str, small: str, begin: int, end: int, keywords: list[Keyword], told: Mapping[Keyword, int]
+) -> Iterator[Span]:
+    """Find secrets of a sentence; what stands before the secret of a keyword is the name of its user."""
     places = list(_find_places(text, small, begin, end))
     doubt = _DOUBT if places and _PATTERN["doubt"].search(small, begin, end) else 0
     for place in places:
         weight, kind = max(
-            ((_weigh(word, keywords, small, place), KEYWORDS[word.group].kind) for word in keywords),
+            (
+                (_weigh(word, keywords, small, place), KEYWORDS[word.group].kind)
+                for word in keywords
+                if told.get(word, 0) <= place.start
+            ),
             key=lambda pair: pair[0],
+            default=(-_ENOUGH, ""),
         )
         if place.weight + weight - doubt >= _ENOUGH:
             yield Span(kind, place.start, place.end, _SCORE)
@@ -610,7 +627,7 @@ def _find_places(text: str, small: str, begin: int, end: int) -> Iterator[_Place
 
 def _weigh_shape(shape: str, value: str) -> int:
     """Weigh how much something looks like a secret; 0 where it is none."""
-    if is_placeholder(value):
+    if is_placeholder(value) or (shape == "short" and is_amount(value)) or _TICKET.fullmatch(value):
         return 0
     if shape == "word":
         if not is_strong(value) or _NO_SECRET_WORD.fullmatch(value) or any(find_ibans(value)):
@@ -618,7 +635,7 @@ def _weigh_shape(shape: str, value: str) -> int:
         if is_identifier(value):
             return 1
         return 3 + (_SIGN.search(value) is not None and any(map(str.isdecimal, value)))
-    if value[0] in "#*" or value[-1] in "#*":
+    if value[0] == "*" or value[-1] in "#*":
         return 3
     return 1 if _YEAR.fullmatch(value) else _WEIGHTS[shape]
 

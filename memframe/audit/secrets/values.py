@@ -28,11 +28,16 @@ _SHORTEST_ORDER = 8
 _HIDDEN = frozenset("*•·.xX-_?")
 _NO_VALUE = re.compile(
     r"[a-z][a-z0-9+.-]{1,30}://|www\.|mailto:|!(?:vault|ref|secret|env\w*|sub|getatt)$|enc\[|[~.]{0,2}/"
-    r"|\w:\\|[\w.+-]{1,64}@[\w-]{1,60}\.\w|\w{1,60}(?:\.\w{1,60}){0,4}\([^)]{0,80}\)?|\$[A-Z_]+$"
+    r"|\w:\\|[\w.@~-]{1,60}(?:/[\w.@~-]{1,60}){0,8}\.(?:md|txt|py|sh|[jt]sx?|json|ya?ml|toml|html|css|pdf)$"
+    r"|--?[a-z][\w-]*$|#[0-9a-f]{6}$|(?-i:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:PASS|PWD|PASSWORD|SECRET|TOKEN|KEY|USER))$"
+    r"|[0-9]{1,3}(?:\.[0-9]{1,3}){2}\.[0-9x]|802\.11|[\w.+-]{1,64}@[\w-]{1,60}\.\w|\w{1,60}(?:\.\w{1,60}){0,4}\([^)]{0,80}\)?|\$[A-Z_]+$"
     r"|(?:os|process|var|local|data|env|self|config|settings|secrets|args)\.[A-Za-z_]",
     re.IGNORECASE,
 )
-"""Addresses, paths, calls and variables."""
+"""Addresses, paths, files, calls, options, variables, colours, and standards of networks."""
+_PUBLIC_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}|(?![0-9a-f]{1,44}\Z)[1-9A-HJ-NP-Za-km-z]{43,44}")
+"""Of an account or a contract on a blockchain."""
+
 
 _AMOUNT = re.compile(
     r"\A(?:[0-9]{1,3}(?:st|nd|rd|th|x|h|am|pm|%|k|\+)?(?:-\w+)?|\(?(?:19|20)[0-9]{2}\)?"
@@ -40,7 +45,9 @@ _AMOUNT = re.compile(
     re.IGNORECASE,
 )
 _SIGN = re.compile(r"[!@#$%^&*+=~?|\\_]")
-_IDENTIFIER = re.compile(r"\A_{0,2}[A-Za-z]+(?:[0-9]?(?:\?\.|::|->|[._/+→:])[A-Za-z]*[0-9]?|-[A-Za-z]+)+")
+_IDENTIFIER = re.compile(
+    r"\A_{0,2}[A-Za-z]+(?:[0-9]?(?:\?\.|::|->|[._/+→:])(?:[A-Za-z]+[0-9]{0,2}|[0-9]?)|-[A-Za-z]+)+"
+)
 _SHORTEST_MIXED, _SHORTEST_STRONG = 4, 6
 
 _SEGMENT = re.compile(r"[A-Za-z0-9]{5,}")
@@ -102,9 +109,27 @@ def may_be_password(value: str) -> bool:
     )
 
 
+def is_public_address(value: str) -> bool:
+    """Tell whether a value is the address of an account on a blockchain, which everybody may know.
+
+    >>> is_public_address("7xKXtg2CW87d97TXJSDpbD5jBkheTqA83TZRuJosgAsU"), is_public_address("tG7kQ2xVb9LmZ4pR")
+    (True, False)
+    """
+    return _PUBLIC_ADDRESS.fullmatch(value) is not None
+
+
+def is_amount(value: str) -> bool:
+    """Tell whether a value is a number of something: "128GB", "12th".
+
+    >>> is_amount("128GB"), is_amount("R2D2")
+    (True, False)
+    """
+    return _AMOUNT.fullmatch(value) is not None
+
+
 def is_mixed(value: str) -> bool:
     """Tell whether letters come with digits or signs, and are no amount."""
-    if len(value) < _SHORTEST_MIXED or _AMOUNT.fullmatch(value) or not any(map(str.isalpha, value)):
+    if len(value) < _SHORTEST_MIXED or is_amount(value) or not any(map(str.isalpha, value)):
         return False
     return any(map(str.isdecimal, value)) or _SIGN.search(value.strip("*_~").rstrip("!?*_~).:")) is not None
 
