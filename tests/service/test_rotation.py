@@ -90,7 +90,7 @@ def test_a_new_master_key_changes_nothing_that_applications_hold(backend, tmp_pa
 KILLED_AT = """
 import os, sys
 from memframe.cli import main
-import memframe.cli.serve  # which the command would import each time
+import memframe.cli.service  # which the command would import each time
 folder, seen = sys.argv[1], 0
 def rotate(number):
     def count(event, arguments):
