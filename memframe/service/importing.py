@@ -62,24 +62,10 @@ class ForeignTag(Struct, frozen=True, kw_only=True):
 def import_memories(
     deployment: Deployment, user_id: str, memories: Iterable[object], tags: Iterable[object] = ()
 ) -> None:
-    """Import memories and tags of a user, all or none.
+    """Import memories and tags of a user, all or none: see `LocalService.import_memories`.
 
-    Parameters
-    ----------
-    deployment : Deployment
-    user_id : str
-        Their new owner.
-    memories, tags : DataFrame, or iterable of object
-        Rows such as `memframe.load_memories` and `memframe.load_tags` give, the same as
-        ``frame.to_dict("records")``, or objects with attributes. They are named like the fields of `ForeignMemory` and
-        `ForeignTag`; others are ignored, as are ``id`` and ``user_id``: the memories get new ids, and become this
-        user's. Times are aware datetimes, or ISO 8601 text with a zone; none is now. What is missing in a frame (None,
-        NaN, NaT, NA) is missing.
-
-    Raises
-    ------
-    InvalidError
-        A record is not of that form: the message says which, and what is wrong with it.
+    Fields that `ForeignMemory` and `ForeignTag` have not are ignored, as are ``id`` and ``user_id``. A time that is
+    missing is now; what is missing in a frame (None, NaN, NaT, NA) is missing.
     """
     with deployment.store.owned(user_id) as mine:
         envelope = deployment.keyring(user_id, mine).present.envelope
@@ -169,9 +155,9 @@ def _import_batch(
 ) -> int:
     """Create memories; return the number of those that no other process has imported meanwhile."""
     envelope = deployment.keyring(user_id, mine).present.envelope
-    known, number = mine.imports.digests(), 0
+    number = 0
     for row in batch:
-        if row.digest not in known:
+        if not mine.imports.knows(row.digest):
             created = mine.add({**row.columns, "content": envelope.seal(row.content)}, row.tags)
             mine.imports.add(import_id, ImportedRow(row.digest, created.id, str(created.updated_at)))
             number += 1

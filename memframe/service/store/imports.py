@@ -25,6 +25,9 @@ _ROWS = SqlStatement(
         _OF_USER, _OF_RUN
     )
 )
+_KNOWN = SqlStatement(
+    select(imported_memories.c.import_id).where(_OF_USER, imported_memories.c.digest == bindparam("digest"))
+)
 _ADD = SqlStatement(insert(imported_memories))
 _FORGET = SqlStatement(
     delete(imported_memories).where(_OF_USER, imported_memories.c.digest == bindparam("digest"))
@@ -84,6 +87,10 @@ class Imports:
     def digests(self) -> set[str]:
         """Return the digests of all rows that were imported."""
         return {digest for (digest,) in self._queries.rows(_DIGESTS, user_id=self._user_id)}
+
+    def knows(self, digest: str) -> bool:
+        """Return True where a row with this digest was imported."""
+        return self._queries.row(_KNOWN, user_id=self._user_id, digest=digest) is not None
 
     def begin(self, file_digest: str) -> str:
         """Return the id of an import of a file: of the one that was broken off, or a new one."""
