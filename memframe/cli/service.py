@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 from msgspec.structs import asdict
@@ -172,13 +172,7 @@ def rotate_api_key(developer: str, place: ServiceConfig, as_json: bool) -> None:
     Example:
         memframe service rotate-api-key mfc_0123456789abcdef0123456789abcdef
     """
-    with open_service(place) as deployment:
-        values = {
-            "api_key": deployment.rotate_api_key(
-                deployment.developer(_full_account(deployment, developer)).id
-            ).reveal()
-        }
-    show_secrets(values, as_json=as_json)
+    _rotate_secret(place, developer, "api_key", as_json=as_json)
 
 
 @service_group.command("rotate-client-secret")
@@ -194,13 +188,16 @@ def rotate_client_secret(developer: str, place: ServiceConfig, as_json: bool) ->
     Example:
         memframe service rotate-client-secret mfc_0123456789abcdef0123456789abcdef
     """
+    _rotate_secret(place, developer, "client_secret", as_json=as_json)
+
+
+def _rotate_secret(
+    place: ServiceConfig, named: str, kind: Literal["api_key", "client_secret"], *, as_json: bool
+) -> None:
     with open_service(place) as deployment:
-        values = {
-            "client_secret": deployment.rotate_client_secret(
-                deployment.developer(_full_account(deployment, developer)).id
-            ).reveal()
-        }
-    show_secrets(values, as_json=as_json)
+        developer = deployment.developer(_full_account(deployment, named))
+        secret = deployment.rotate_secret(developer.id, kind)
+    show_secrets({kind: secret.reveal()}, as_json=as_json)
 
 
 @service_group.command("disable")

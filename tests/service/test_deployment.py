@@ -168,11 +168,11 @@ def test_postgresql_is_known_by_each_of_its_schemes(tmp_path, scheme):
 
 def test_users_and_memories_outlive_a_restart(backend, tmp_path, new_caller, new_grant):
     database = backend.new_database()
-    with run_local(tmp_path, database=database) as local:
+    with run_local(tmp_path, database=database, password_hasher=CHEAP_HASHER) as local:
         grant = new_grant(local, new_caller(local.base_url, local.api_key))
         memory = grant.create("Likes tea", tags=["drinks"])
         first_key = local.api_key
-    with run_local(tmp_path, database=database) as local:
+    with run_local(tmp_path, database=database, password_hasher=CHEAP_HASHER) as local:
         assert local.api_key != first_key
         grant.call = new_caller(local.base_url, first_key)
         assert grant.ids(searchQuery="tea") == [memory["id"]]
@@ -237,7 +237,7 @@ def spellings(secret):
 def test_no_secret_and_no_plaintext_is_in_the_data_or_the_logs(tmp_path, new_caller, new_grant, caplog):
     caplog.set_level(logging.DEBUG)
     password, content = "correct horse battery", "Her cat is called Schroedinger, and lives"
-    with run_local(tmp_path) as local:
+    with run_local(tmp_path, password_hasher=CHEAP_HASHER) as local:
         caller = new_caller(local.base_url, local.api_key)
         grant = new_grant(local, caller)
         local.add_user("eve@example.org", password)
