@@ -334,7 +334,7 @@ def _find_user(deployment: Deployment, named: str) -> User:
 
 
 @service_group.command("import")
-@click.argument("source", metavar="FILE", type=LocalPath(exists=True))
+@click.argument("source", metavar="FILE", type=LocalPath())
 @user_option
 @click.option(
     "--format", "form", default="auto", show_default=True, help="Format of FILE, where several fit."
