@@ -31,7 +31,7 @@ COMMANDS = {
     "audit": "memframe.cli.read:audit_command",
     "report": "memframe.cli.read:report_command",
     "serve": "memframe.cli.serve:serve_command",
-    "service": "memframe.cli.serve:service",
+    "service": "memframe.cli.service:service_group",
 }
 """Each command, and the module and name that are loaded once it is asked for."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from uuid import uuid4
 
 from argon2 import PasswordHasher
@@ -206,18 +206,13 @@ class Deployment:
         log_event("developer added", developer_id=developer.id)
         return NewDeveloper(developer.id, api_key, developer.client_id, client_secret)
 
-    def rotate_api_key(self, developer_id: str) -> Secret:
-        """Replace an application's API key; return the new one."""
-        api_key = new_secret(API_KEY_PREFIX)
-        self.store.accounts.set_developer_secret(developer_id, api_key_hash=secret_hash(api_key))
-        log_event("API key rotated", developer_id=developer_id)
-        return api_key
-
-    def rotate_client_secret(self, developer_id: str) -> Secret:
-        """Replace an application's client secret; return the new one."""
-        secret = new_secret(CLIENT_SECRET_PREFIX)
-        self.store.accounts.set_developer_secret(developer_id, client_secret_hash=secret_hash(secret))
-        log_event("client secret rotated", developer_id=developer_id)
+    def rotate_secret(self, developer_id: str, name: Literal["api_key", "client_secret"]) -> Secret:
+        """Replace an application's API key or client secret; return the new one."""
+        secret = new_secret(API_KEY_PREFIX if name == "api_key" else CLIENT_SECRET_PREFIX)
+        self.store.accounts.set_developer_secret(developer_id, **{f"{name}_hash": secret_hash(secret)})
+        log_event(
+            "API key rotated" if name == "api_key" else "client secret rotated", developer_id=developer_id
+        )
         return secret
 
     def add_user(self, email: str, password: Secret, *, must_change_password: bool = False) -> str:

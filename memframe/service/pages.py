@@ -72,7 +72,7 @@ _HEADINGS = {
     403: "This form is out of date",
     404: "There is nothing here",
     405: "There is nothing here",
-    409: "This was changed meanwhile",
+    409: "This was decided meanwhile",
     429: "Too many attempts",
 }
 

@@ -1,4 +1,4 @@
-"""What a person can do with the own memories: look through them, take them along, delete them.
+"""List, search, export and delete a person's own memories.
 
 It needs no grant: it is for the signed-in user, and for the operator on the user's behalf. What the user deletes leaves
 no tombstone, so that no application restores it under its id.

@@ -118,7 +118,7 @@ def test_an_error_of_the_system_is_a_message(data, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("memframe.cli.serve._accounts", full)
+    monkeypatch.setattr("memframe.cli.service._accounts", full)
     answer = run("service", "list", "--data", data)
     assert (answer.exit_code, "No space left" in answer.stderr) == (1, True)
 

@@ -283,7 +283,7 @@ def left_of(local, user_id):
     return {name: number for name, number in left.items() if number}
 
 
-@pytest.mark.asvs("7.4.2", "14.2.7")
+@pytest.mark.asvs("7.4.2")
 def test_an_account_is_deleted_with_everything_in_it_and_leaves_a_receipt(backend, tmp_path):
     database = backend.new_database()
     with run_local(tmp_path, database=database, password_hasher=CHEAP_HASHER) as local:

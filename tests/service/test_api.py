@@ -51,18 +51,13 @@ def test_credentials_follow_the_state_of_the_request(service, call, grant, refus
     assert credentials["memory_key"] == grant.memory_key
     assert len(bytes.fromhex(credentials["encryption_key"])) == 32
     assert credentials["key_version"] == 1
-    service.decide(grant.request_id, "revoked")
-    refused(call.get(path), 403, "not_approved")
-
-
-@pytest.mark.parametrize("status", ["pending", "rejected"])
-def test_no_credentials_before_or_without_approval(service, call, grant, refused, status):
-    asked = call.post("/access-requests", {"memoryKey": grant.memory_key, "reason": ""}).json()
-    if status != "pending":
-        service.decide(asked["id"], status)
-    answer = call.get(f"/access-requests/{asked['id']}/credentials")
-    refused(answer, 403, "not_approved")
-    assert status in answer.json()["detail"]
+    for steps in ([], ["rejected"], ["approved", "revoked"]):
+        asked = call.post("/access-requests", {"memoryKey": grant.memory_key, "reason": ""}).json()["id"]
+        for status in steps:
+            service.decide(asked, status)
+        answer = call.get(f"/access-requests/{asked}/credentials")
+        refused(answer, 403, "not_approved")
+        assert (steps or ["pending"])[-1] in answer.json()["detail"]
 
 
 def test_a_decision_moves_updated_at(service, call, grant):
@@ -125,7 +120,9 @@ def test_content_sealed_with_another_key_is_only_text(grant):
 
 
 def test_patch_changes_what_is_sent_and_nothing_else(grant):
-    created = grant.create(title="Tea", summary="Drinks", tags=["a", "b"], importance=1, source="chat")
+    created = grant.create(title="Tea", summary="Drinks", tags=["a", "b", " a "], importance=1, source="chat")
+    assert created["tags"] == ["a", "b"]
+    assert grant.patch(created["id"]).json() == created
     before = grant.list().json()["memoryBlobs"][0]
     changed = grant.patch(created["id"], title="Green tea", tags=["b", "c"]).json()
     assert changed["title"] == "Green tea"
@@ -142,11 +139,6 @@ def test_patch_with_null_clears(grant):
     cleared = dict.fromkeys(("title", "summary", "tags", "importance", "confidence", "source"))
     changed = grant.patch(created["id"], **cleared).json()
     assert {name: changed[name] for name in cleared} == {**cleared, "tags": []}
-
-
-def test_patch_without_fields_changes_nothing(grant):
-    created = grant.create(title="Tea")
-    assert grant.patch(created["id"]).json() == created
 
 
 def test_patch_of_content_seals_it_anew(grant):
@@ -193,10 +185,6 @@ def test_tags_come_in_one_order_whatever_the_database(grant):
     grant.create(tags=names)
     tags = grant.call.get("/tags", user_id=grant.user_id).json()["items"]
     assert [tag["name"] for tag in tags] == sorted(names)
-
-
-def test_repeated_tags_collapse_in_their_first_order(grant):
-    assert grant.create(tags=["b", "a", " b "])["tags"] == ["b", "a"]
 
 
 def test_filters_choose(grant):
@@ -295,12 +283,12 @@ def walk(grant, **asked):
 
 
 def test_a_page_of_large_memories_ends_at_some_sixteen_megabytes(grant):
-    made = [grant.create("x" * 900_000, title=str(n))["id"] for n in range(30)]
+    made = [grant.create("x" * 900_000, title=str(n))["id"] for n in range(20)]
     answer = grant.list(limit=1000)
     assert 16 * 2**20 <= len(answer.content) < 18 * 2**20
     pages = walk(grant, limit=1000)
     assert [memory["id"] for page in pages for memory in page] == made
-    assert len(pages) == 3
+    assert len(pages) == 2
 
 
 @pytest.fixture

@@ -679,27 +679,6 @@ def test_one_developer_may_have_a_few_searches_under_way(searching, new_caller, 
     assert grant.list(searchQuery="tea").ok
 
 
-@pytest.mark.asvs("9.2.1")
-def test_a_token_ends_when_its_time_is_over(backend, new_caller, refused):
-    time = [datetime(2026, 3, 1, tzinfo=UTC)]
-    with run_local(database=backend.new_database(), now=lambda: time[0]) as local:
-        caller = new_caller(local.base_url, local.api_key)
-        time[0] += timedelta(seconds=3599)
-        assert caller.get("/access-requests").ok
-        time[0] += timedelta(seconds=1)
-        refused(caller.get("/access-requests"), 401, "invalid_token")
-
-
-def test_a_token_from_a_machine_whose_clock_is_a_little_ahead_is_good(backend, new_caller, refused):
-    time = [datetime(2026, 3, 1, tzinfo=UTC)]
-    with run_local(database=backend.new_database(), now=lambda: time[0]) as local:
-        callers = [new_caller(local.base_url, local.api_key) for _ in range(2)]
-        time[0] -= timedelta(seconds=30)
-        assert callers[0].get("/access-requests").ok
-        time[0] -= timedelta(seconds=1)
-        refused(callers[1].get("/access-requests"), 401, "invalid_token")
-
-
 # --- accounts that were closed
 
 

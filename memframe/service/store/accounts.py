@@ -27,7 +27,14 @@ from sqlalchemy.exc import IntegrityError
 from memframe.errors import ConflictError, NotFoundError
 from memframe.service.clock import Clock, format_instant
 from memframe.service.logs import log_event
-from memframe.service.store.engine import columns_of, fetch_all, fetch_one, lock_schema, writing
+from memframe.service.store.engine import (
+    columns_of,
+    empty_write_ahead_log,
+    fetch_all,
+    fetch_one,
+    lock_schema,
+    writing,
+)
 from memframe.service.store.schema import (
     access_requests,
     authorization_codes,
@@ -210,8 +217,8 @@ class Accounts:
         """Delete everything of a user in one transaction, and keep a digest; return the number of rows by table.
 
         `ConflictError`, with nothing deleted, where the user has not as many memories as expected.
-        Every table with a ``user_id`` is emptied of the user. Of a SQLite database the write-ahead log is emptied, too;
-        what PostgreSQL has deleted stays on its disk until it vacuums.
+        Every table with a ``user_id`` is emptied of the user. What PostgreSQL has deleted stays on its disk until it
+        vacuums.
         """
         with writing(self._engine) as connection:
             lock = select(users.c.id).where(users.c.id == user_id).with_for_update()
@@ -232,10 +239,7 @@ class Accounts:
                 raise ConflictError(message, status=409, code="other_number")
             connection.execute(delete(users).where(users.c.id == user_id))
             connection.execute(insert(erasures).values(digest=digest, erased_at=self._now()))
-        if self._engine.dialect.name == "sqlite":
-            with self._engine.connect() as connection:
-                driver: Any = connection.connection.driver_connection
-                driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        empty_write_ahead_log(self._engine)
         log_event("account erased", receipt=digest)
         return erased
 

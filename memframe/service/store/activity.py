@@ -6,7 +6,7 @@ killed loses those of its last `FLUSH_EVERY_S`; one that is stopped, or whose da
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from datetime import date
 from threading import Event, Lock, Thread
 from typing import Any, Literal
 
@@ -24,8 +24,8 @@ FLUSH_EVERY_S = 5.0
 Action = Literal["reads", "creates", "patches", "deletes"]
 ACTIONS: tuple[Action, ...] = ("reads", "creates", "patches", "deletes")
 
-Key = tuple[str, str, str]
-"""User, day and developer."""
+Key = tuple[str, int, str]
+"""User, ordinal of the day (UTC) and developer."""
 
 
 class DayOfAccess(Struct, frozen=True):
@@ -52,7 +52,7 @@ class ActivityLog:
     def __init__(self, engine: Engine, *, now: Clock) -> None:
         self._engine = engine
         self._now = now
-        self._counts: defaultdict[Key, Counter[Action]] = defaultdict(Counter)
+        self._counts: dict[Key, dict[Action, int]] = {}
         self._lock = Lock()
         self._flush_lock = Lock()
         self._closing = Event()
@@ -62,9 +62,12 @@ class ActivityLog:
         """Count memories that a developer has read or changed."""
         if not n:
             return
-        day = self._now().strftime("%Y-%m-%d")
+        key = (user_id, self._now().toordinal(), developer_id)
         with self._lock:
-            self._counts[user_id, day, developer_id][action] += n
+            counted = self._counts.get(key)
+            if counted is None:
+                counted = self._counts[key] = dict.fromkeys(ACTIONS, 0)
+            counted[action] += n
             if self._thread is None:
                 self._thread = Thread(target=self._flush_at_times, name="memframe-activity", daemon=True)
                 self._thread.start()
@@ -73,12 +76,16 @@ class ActivityLog:
         """Add what was counted to the database; on an error it stays counted."""
         with self._flush_lock:
             with self._lock:
-                counts, self._counts = self._counts, defaultdict(Counter)
+                counts, self._counts = self._counts, {}
             if not counts:
                 return
             rows = [
-                {"user_id": user_id, "day": day, "developer_id": developer_id}
-                | {action: counted[action] for action in ACTIONS}
+                {
+                    "user_id": user_id,
+                    "day": date.fromordinal(day).isoformat(),
+                    "developer_id": developer_id,
+                    **counted,
+                }
                 for (user_id, day, developer_id), counted in sorted(counts.items())
             ]
             try:
@@ -87,7 +94,8 @@ class ActivityLog:
             except BaseException:
                 with self._lock:
                     for key, counted in counts.items():
-                        self._counts[key] += counted
+                        since = self._counts.get(key, {})
+                        self._counts[key] = {name: n + since.get(name, 0) for name, n in counted.items()}
                 raise
 
     def of_user(self, user_id: str, *, offset: int, limit: int) -> tuple[list[DayOfAccess], bool]:

@@ -222,6 +222,16 @@ def writing(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
+def empty_write_ahead_log(engine: Engine) -> None:
+    """Move what is in SQLite's write-ahead log into the database, unless somebody reads from it; nothing waits."""
+    if engine.dialect.name == "sqlite":
+        with engine.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            driver.execute("PRAGMA busy_timeout=0")
+            driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            driver.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
+
+
 @contextmanager
 def writing_alone(engine: Engine) -> Iterator[Connection]:
     """Run a write transaction during which no other process is connected; `ConfigError` where one is."""

@@ -54,6 +54,7 @@ from memframe.errors import ConflictError, InvalidError, NotFoundError
 from memframe.service.clock import format_instant
 from memframe.service.store.access import GRANT, grant_of
 from memframe.service.store.accounts import UserKeys
+from memframe.service.store.imports import Imports
 from memframe.service.store.schema import idempotency_keys, memories, memory_tags, tags, tombstones, users
 from memframe.service.store.statements import Queries, Row, SqlStatement
 from memframe.service.validation import MAX_USER_TAGS
@@ -87,6 +88,7 @@ _OF_USER = memories.c.user_id == bindparam("user_id")
 _THIS = _OF_USER & (memories.c.id == bindparam("memory_id"))
 _COLUMNS = [memories.c[name] for name in _STORED]
 _ONE = SqlStatement(select(*_COLUMNS).where(_THIS))
+_UPDATED_AT = SqlStatement(select(memories.c.updated_at).where(_THIS))
 _AT = SqlStatement(select(*_COLUMNS).where(_OF_USER, memories.c.seq == bindparam("seq")))
 _GRANTED_ONE = SqlStatement(
     GRANT.add_columns(*_COLUMNS).outerjoin(
@@ -159,6 +161,7 @@ class Memories:
     ----------
     tags : Tags
     keys : UserKeys
+    imports : Imports
     idempotency : IdempotencyKeys
         Of the developer.
     key_generation : int
@@ -183,6 +186,7 @@ class Memories:
         self._began_at = now
         self.tags = Tags(queries, user_id, now=self._now)
         self.keys = UserKeys(queries, user_id, present=key_version, now=now)
+        self.imports = Imports(queries, user_id, now=now)
         self.idempotency = IdempotencyKeys(queries, developer_id, now=now)
 
     def page(self, chosen: MemoryFilter, *, after: int, limit: int) -> Page:
@@ -262,6 +266,11 @@ class Memories:
             self._queries.run(_UNLINK, seq=row[0])
             self._queries.run(_LINK, seq=row[0], tag_ids=new["tag_ids"])
         return _as_answered(row[1:])
+
+    def updated_at(self, memory_id: str) -> str | None:
+        """Return when a memory was changed last; None where the user has none with this id."""
+        row = self._queries.row(_UPDATED_AT, user_id=self._user_id, memory_id=memory_id)
+        return None if row is None else str(row[0])
 
     def delete(self, memory_id: str) -> MemoryBlob:
         """Delete a memory and return it; `NotFoundError` where the user has none with this id."""

@@ -225,6 +225,26 @@ access_counts = Table(
     Column("deletes", Integer, nullable=False),
 )
 
+imports = Table(
+    "imports",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("file_digest", Hash, nullable=False),  # keyed
+    Column("started_at", Time, nullable=False),
+    Column("finished_at", Time),  # NULL: it was broken off, and goes on under the same id
+)
+
+imported_memories = Table(
+    "imported_memories",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True),
+    Column("digest", Hash, primary_key=True),  # keyed: of origin and text
+    Column("import_id", Id, ForeignKey("imports.id"), nullable=False, index=True),
+    Column("memory_id", Id, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+)
+
 erasures = Table(
     "erasures",
     metadata,
