@@ -90,10 +90,10 @@ def plan_restore(
     differing = [_reconcile(archived, memory, conflicts) for archived, memory in found.differing]
     conflicts.raise_if_any()
     n_left = {
-        "as they are in the archive": found.n_same,
-        "that came back before under another id": found.n_renamed + len(asked) - len(changes),
-        "that differ from the archive": differing.count(None),
-        "that are not in the archive": found.n_others,
+        "as archived": found.n_same,
+        "under another id": found.n_renamed + len(asked) - len(changes),
+        "otherwise than archived": differing.count(None),
+        "not in the archive": found.n_others,
     }
     left = [f"{number_of(n, 'memory', 'memories')} {what}" for what, n in n_left.items() if n]
     notes = [*_notes(access, changes, frame.unknown), *([f"Left alone: {', '.join(left)}."] if left else [])]
@@ -318,8 +318,8 @@ def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, conflicts: Confl
     before = in_order({name: memory.value(name) for name in names})
     (service_at,) = parse_times([memory.blob.updated_at])
     reason = (
-        f"{', '.join(names)} not as archived: the archive's state is of {_date(archived.updated_at)}, the service's "
-        f"of {_date(service_at)}"
+        f"{', '.join(names)} not as archived; the archive's state was written {_date(archived.updated_at)}, the "
+        f"service's {_date(service_at)}"
     )
     change = Change(
         action="conflict", row=archived.row, id=memory.id, before=before, after=values, reason=reason
@@ -336,7 +336,7 @@ def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, conflicts: Confl
 
 
 def _date(at: np.datetime64) -> str:
-    return "an unknown time" if np.isnat(at) else pd.Timestamp(at).strftime(UTC_MINUTE)
+    return "at an unknown time" if np.isnat(at) else pd.Timestamp(at).strftime(UTC_MINUTE)
 
 
 def _notes(access: Access, changes: Iterable[Change], unknown: Sequence[str]) -> Iterator[str]:
