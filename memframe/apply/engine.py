@@ -2,8 +2,8 @@
 
 What follows from each response is in the tables of `memframe.apply.decisions`. The thread that called decides and
 writes the journal; workers only exchange. One commit holds what came back and the intents of what leaves next. Those
-of as many operations as there are workers are committed ahead, so that no worker waits for the disk; what was not
-sent after all, because the run stops or slows down, is taken back.
+of `AHEAD` operations for each worker are committed together, so that no worker waits for the disk; what was not sent
+after all, because the run stops or slows down, is taken back.
 """
 
 from __future__ import annotations
@@ -63,20 +63,7 @@ Result = WriteResponse | ReadResponse | None
 
 
 class Engine:
-    """Carries out one run.
-
-    Parameters
-    ----------
-    access : Access
-        With the credentials of this moment.
-    header : Header
-    log : OperationLog
-    fingerprints : CreateFingerprints
-    workers : int
-    settle_s : float
-    read_at : float or None
-        When all memories of the plan were read; None where that is long ago.
-    """
+    """Carries out one run; `read_at` is when all memories of its plan were read, None where that is long ago."""
 
     def __init__(
         self,
