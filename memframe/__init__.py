@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from memframe.restore import plan_restore
     from memframe.signin import SignIn
     from memframe.undo import plan_reseal, plan_undo
+    from memframe.versions import show_versions
     from memframe.wire import AccessRequest, Credentials, OAuthTokens
 
 _ROOMS = {
@@ -106,6 +107,7 @@ _ROOMS = {
     "restore": ("plan_restore",),
     "signin": ("SignIn",),
     "undo": ("plan_reseal", "plan_undo"),
+    "versions": ("show_versions",),
     "wire": ("AccessRequest", "Credentials", "OAuthTokens"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
@@ -179,6 +181,7 @@ __all__ = [
     "refresh_archive",
     "resume_run",
     "service",
+    "show_versions",
     "update_memories",
     "wait_for_decision",
 ]

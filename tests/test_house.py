@@ -41,7 +41,7 @@ LAYERS = """
     settings
     wire progress sample
     address display
-    secret
+    secret versions
     files
     errors
 """
