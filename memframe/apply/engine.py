@@ -185,11 +185,11 @@ class Engine:
         is_fresh = {n: self._is_fresh(n) for n in leaving}
         if leaving or not n_taken or not self._pool.n_busy:
             self._commit([n for n in leaving if is_fresh[n]])
-        bodies = self.log.requests(n for n in leaving if is_fresh[n])
+        bodies = self.log.requests(leaving) if leaving else {}
         for n in leaving:
-            operation, body = self.log[n], bodies.get(n)
-            read = partial(self._sender.read, operation)
-            self._pool.submit(n, partial(self._send_if_fresh, operation, body) if is_fresh[n] else read)
+            operation = self.log[n]
+            send = partial(self._send_if_fresh, operation, bodies.get(n))
+            self._pool.submit(n, send if is_fresh[n] else partial(self._sender.read, operation))
 
     def _patience(self) -> float:
         """Return how long to wait for results: no longer than until something else may leave, or be written."""
