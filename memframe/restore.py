@@ -90,10 +90,10 @@ def plan_restore(
     differing = [_reconcile(archived, memory, conflicts) for archived, memory in found.differing]
     conflicts.raise_if_any()
     n_left = {
-        "as they are in the archive": found.n_same,
-        "that came back before under another id": found.n_renamed + len(asked) - len(changes),
-        "that differ from the archive": differing.count(None),
-        "that are not in the archive": found.n_others,
+        "as archived": found.n_same,
+        "under another id": found.n_renamed + len(asked) - len(changes),
+        "otherwise than archived": differing.count(None),
+        "not in the archive": found.n_others,
     }
     left = [f"{number_of(n, 'memory', 'memories')} {what}" for what, n in n_left.items() if n]
     notes = [*_notes(access, changes, frame.unknown), *([f"Left alone: {', '.join(left)}."] if left else [])]
@@ -127,11 +127,6 @@ class ArchivedMemory(Struct, frozen=True, kw_only=True):
     tag_ids: frozenset[str] | None = None
     error: str | None = None
 
-    @property
-    def label(self) -> str:
-        """Name the row in messages."""
-        return f"row {self.row}"
-
     def unlike(self, memory: CurrentMemory) -> tuple[str, ...]:
         """Find the fields that the service holds otherwise."""
         return tuple(name for name, cell in self.cells.items() if not is_held(name, cell, memory.value(name)))
@@ -163,13 +158,13 @@ def _memories_of(access: Access, frame: EditedFrame) -> list[ArchivedMemory]:
     rows, errors = np.arange(len(frame.ids)), RowErrors()
     is_own = frame.is_own(access)
     frame.check_ids(errors, of=is_own)
-    cells = {name: frame.cells(name, rows) for name in (*frame.fields, *frame.read_only[1:])}
-    times = {
-        name: column_times(frame.column(name, rows))
-        if name in frame
-        else np.full(len(rows), np.datetime64("NaT"))
+    read_only = [name for name in frame.read_only if name != "created_at"]
+    cells = {name: frame.cells(name, rows) for name in (*frame.fields, *read_only)}
+    unknown = np.full(len(rows), np.datetime64("NaT"))
+    created_at, updated_at = (
+        column_times(frame.column(name, rows)) if name in frame else unknown
         for name in ("created_at", "updated_at")
-    }
+    )
     found = []
     for row in rows.tolist():
         of_row = {name: column[row] for name, column in cells.items()}
@@ -184,7 +179,8 @@ def _memories_of(access: Access, frame: EditedFrame) -> list[ArchivedMemory]:
                 row=frame.name(row),
                 id=frame.ids[row] if is_own[row] else None,
                 cells=of_row,
-                **{name: column[row] for name, column in times.items()},
+                created_at=created_at[row],
+                updated_at=updated_at[row],
                 tag_ids=None if tag_ids is None else frozenset(tag_ids.value or ()),  # type: ignore[arg-type]  # names
                 error=None if error is None else str(error),
             )
@@ -260,9 +256,7 @@ class _FreeMemories:
 
     def take_by_content(self, cells: Mapping[str, Cell]) -> str | None:
         """Return the id of a memory with the same content."""
-        return self._pop(
-            self._of_content, {name: cells[name].value for name in ("content",) if name in cells}
-        )
+        return self._pop(self._of_content, {"content": cells["content"].value} if "content" in cells else {})
 
     def _pop(self, ids_of: Mapping[bytes, list[str]], values: Mapping[str, Value]) -> str | None:
         if values.get("content") is None:
@@ -295,7 +289,7 @@ def _create(memory: ArchivedMemory) -> Change:
     given = [name for name, cell in memory.cells.items() if cell.value not in (None, ())]
     values, errors = memory.values(given)
     if memory.error is not None:
-        errors.append(f"its content could not be opened when it was archived: {memory.error}")
+        errors.append(f"the archive has no content that opens: {memory.error}")
     elif "content" not in values:
         errors.append("it has no content, without which a memory cannot be made")
     if errors:
@@ -318,8 +312,8 @@ def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, conflicts: Confl
     before = in_order({name: memory.value(name) for name in names})
     (service_at,) = parse_times([memory.blob.updated_at])
     reason = (
-        f"{', '.join(names)} not as archived: the archive's state is of {_date(archived.updated_at)}, the service's "
-        f"of {_date(service_at)}"
+        f"{', '.join(names)} not as archived; the archive's state was written {_date(archived.updated_at)}, the "
+        f"service's {_date(service_at)}"
     )
     change = Change(
         action="conflict", row=archived.row, id=memory.id, before=before, after=values, reason=reason
@@ -336,7 +330,7 @@ def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, conflicts: Confl
 
 
 def _date(at: np.datetime64) -> str:
-    return "an unknown time" if np.isnat(at) else pd.Timestamp(at).strftime(UTC_MINUTE)
+    return "at an unknown time" if np.isnat(at) else pd.Timestamp(at).strftime(UTC_MINUTE)
 
 
 def _notes(access: Access, changes: Iterable[Change], unknown: Sequence[str]) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 What follows from each response is in the tables of `memframe.apply.decisions`. The thread that called decides and
 writes the journal; workers only exchange. One commit holds what came back and the intents of what leaves next. Those
-of as many operations as there are workers are committed ahead, so that no worker waits for the disk; what was not
-sent after all, because the run stops or slows down, is taken back.
+of `AHEAD` operations for each worker are committed together, so that no worker waits for the disk; what was not sent
+after all, because the run stops or slows down, is taken back.
 """
 
 from __future__ import annotations
@@ -63,20 +63,7 @@ Result = WriteResponse | ReadResponse | None
 
 
 class Engine:
-    """Carries out one run.
-
-    Parameters
-    ----------
-    access : Access
-        With the credentials of this moment.
-    header : Header
-    log : OperationLog
-    fingerprints : CreateFingerprints
-    workers : int
-    settle_s : float
-    read_at : float or None
-        When all memories of the plan were read; None where that is long ago.
-    """
+    """Carries out one run; `read_at` is when all memories of its plan were read, None where that is long ago."""
 
     def __init__(
         self,
@@ -198,11 +185,11 @@ class Engine:
         is_fresh = {n: self._is_fresh(n) for n in leaving}
         if leaving or not n_taken or not self._pool.n_busy:
             self._commit([n for n in leaving if is_fresh[n]])
-        bodies = self.log.requests(n for n in leaving if is_fresh[n])
+        bodies = self.log.requests(leaving) if leaving else {}
         for n in leaving:
-            operation, body = self.log[n], bodies.get(n)
-            read = partial(self._sender.read, operation)
-            self._pool.submit(n, partial(self._send_if_fresh, operation, body) if is_fresh[n] else read)
+            operation = self.log[n]
+            send = partial(self._send_if_fresh, operation, bodies.get(n))
+            self._pool.submit(n, send if is_fresh[n] else partial(self._sender.read, operation))
 
     def _patience(self) -> float:
         """Return how long to wait for results: no longer than until something else may leave, or be written."""

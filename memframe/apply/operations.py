@@ -18,16 +18,7 @@ from memframe.wire import MemoryBlob
 
 
 class OperationLog:
-    """The operations of one run, each state first in the journal and then here.
-
-    Parameters
-    ----------
-    journal : Journal
-    operations : iterable of Operation
-        As the journal has them.
-    bar : Progress
-        Shows how many are settled, and how.
-    """
+    """The operations of one run, each state first in the journal and then here."""
 
     def __init__(self, journal: Journal, operations: Iterable[Operation], bar: Progress) -> None:
         self._journal, self._bar = journal, bar
@@ -91,10 +82,6 @@ class Groups:
 
     The deletes of a group wait until everything else of it is done and was read again as it was written, and what they
     depend on as it has to be. As soon as one member cannot be done, those that have not been sent stay planned.
-
-    Parameters
-    ----------
-    log : OperationLog
     """
 
     def __init__(self, log: OperationLog) -> None:

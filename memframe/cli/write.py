@@ -178,11 +178,11 @@ def undo_command(journal: Path, request_id: str, out: Path | None, full: bool, a
 @key_file_option
 @click.option(
     "--on-conflict",
-    type=click.Choice(get_args(OnConflict)),
-    default="raise",
+    type=click.Choice([choice for choice in get_args(OnConflict) if choice != "raise"]),
+    default="mark",
     show_default=True,
-    help="Memories that are there and differ from the archive: mine is the archive's state, theirs the service's; "
-    '"raise" shows them and keeps no plan, "mark" keeps one without them.',
+    help='Memories that are there and differ: "mark" shows them and leaves them out of the saved plan, "mine" sets '
+    'them as the archive has them, "theirs" leaves them as the service has them.',
 )
 @click.option("--max-changes", type=click.IntRange(min=0), help="Refuse to plan more.")
 @click.option(
@@ -205,7 +205,8 @@ def restore_command(
     """Plan to bring back what ARCHIVE holds and the service does not; or prove by --check that it holds everything.
 
     ARCHIVE is what `memframe export` wrote, sealed or not, also of another account, whose memories get new ids.
-    Nothing is written. What is there already is left alone. A deleted memory has its id and dates again if the service
+    Nothing is written. What is there already is left alone; what is there and differs is a conflict, which is printed
+    and left out of the saved plan. A deleted memory has its id and dates again if the service
     restores it; otherwise it has a new id and the date of the run.
 
     Ends with 3 if there are conflicts or memories that cannot be created; with --check, if a memory that the service
@@ -223,16 +224,12 @@ def restore_command(
             found = check_archive(access, archive, key=key)
             click.echo(msgspec.json.encode(found) if as_json else found)
             sys.exit(0 if found.is_whole else CONFLICTS)
-        choice = "mark" if on_conflict == "raise" else on_conflict
-        plan = plan_restore(access, archive, key=key, on_conflict=choice)
+        plan = plan_restore(access, archive, key=key, on_conflict=on_conflict)
     check_size(plan.records, max_changes)
     _show(plan, full=full, as_json=as_json)
-    n_conflicts = plan.counts.get("conflict", 0)
-    if n_conflicts and on_conflict == "raise":
-        _explain_conflicts(n_conflicts, out)
-    elif out is not None:
+    if out is not None:
         save_plan(plan, out, request_id)
-    if n_conflicts or "invalid" in plan.counts:
+    if {"conflict", "invalid"} & plan.counts.keys():
         sys.exit(CONFLICTS)
 
 

@@ -81,13 +81,7 @@ class _Standing(
 
 
 class Journal:
-    """The journal of one run, open. Made by `create` and `open`; used by one thread.
-
-    Attributes
-    ----------
-    path : Path
-    header : Header
-    """
+    """The journal of one run, open. Made by `create` and `open`; used by one thread."""
 
     def __init__(
         self,

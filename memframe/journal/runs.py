@@ -77,11 +77,6 @@ class RunNote(NamedTuple):
 class RunDirectory:
     """The journals of this user on this machine, and the notes on them.
 
-    Parameters
-    ----------
-    folder : Path, optional
-        In the place of ``runs`` in the user's state folder.
-
     Raises
     ------
     JournalError

@@ -178,16 +178,7 @@ class Merged(NamedTuple):
 
 
 def three_way(mine: Fields, base: Fields | None, theirs: Fields) -> Merged:
-    """Decide field by field, by the table of this module.
-
-    Parameters
-    ----------
-    mine : mapping
-        The fields as they were edited.
-    base : mapping or None
-        The same fields as they were before; None where that is not known, so that whatever differs is a conflict.
-    theirs : mapping
-        The same fields as the service holds them now.
+    """Decide field by field, by the table of this module; without a base whatever differs is a conflict.
 
     Examples
     --------

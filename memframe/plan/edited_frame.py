@@ -285,13 +285,7 @@ class BaselineRows(NamedTuple):
 def find_edits(frame: EditedFrame, states: pd.DataFrame, errors: RowErrors) -> list[Edit]:
     """Find the rows with an id that differ from what was loaded, or are of a state that was not.
 
-    Parameters
-    ----------
-    frame : EditedFrame
-    states : DataFrame
-        Everything that was loaded, as `Access.states` has it.
-    errors : RowErrors
-        Receives what can be no edit: read-only cells that changed, cells of another type.
+    What can be no edit is added to the errors: read-only cells that changed, cells of another type.
     """
     newest = states.drop_duplicates("id", keep="last")
     superseded = states.drop(newest.index) if len(newest) < len(states) else newest.head(0)

@@ -252,11 +252,6 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
     def refuse_stale(self, current: Mapping[str, CurrentMemory]) -> None:
         """Refuse to go on if what the plan was made from has moved.
 
-        Parameters
-        ----------
-        current : mapping of str to CurrentMemory
-            The memories of the plan as they are, by id; one that is missing is gone.
-
         Raises
         ------
         StalePlanError
@@ -280,17 +275,7 @@ def plan_of(
     notes: Iterable[str] = (),
     created_at: datetime | None = None,
 ) -> Plan:
-    """Make a plan for the user of an access.
-
-    Parameters
-    ----------
-    access : Access
-    records : iterable of Change
-    notes : iterable of str
-        As `Plan.notes`.
-    created_at : datetime, optional
-        By default this moment.
-    """
+    """Make a plan for the user of an access."""
     records = tuple(records)
     if any(change.action == "delete" for change in records):
         notes = [*notes, undo_note(access.client.restore_days)]
@@ -327,16 +312,7 @@ GONE = ("id",)
 def differs(change: Change, memory: CurrentMemory | None) -> tuple[str, ...]:
     """Find the fields of a change of which the service holds another state than it was made from.
 
-    Parameters
-    ----------
-    change : Change
-    memory : CurrentMemory or None
-        As it is now; None where it is gone.
-
-    Returns
-    -------
-    tuple of str
-        Names of fields; ``("id",)`` where the memory is gone, nothing for a create.
+    ``("id",)`` stands for a memory that is gone; a create has none.
 
     Examples
     --------

@@ -256,15 +256,7 @@ def _sign(line: DiffLine) -> str:
 
 
 def render_plan_html(records: Sequence[Change], notes: Iterable[str], made: str) -> str:
-    """Render changes for a notebook; beyond `MAX_SHOWN` they are counted.
-
-    Parameters
-    ----------
-    records : sequence of Change
-    notes : iterable of str
-    made : str
-        For whom and when.
-    """
+    """Render changes for a notebook; beyond `MAX_SHOWN` they are counted."""
     shown = sorted(records, key=lambda change: change.action in WRITES)[:MAX_SHOWN]
     rows = [row for change in shown for row in _change_rows(mask(change))]
     return notebook_html(
