@@ -363,7 +363,7 @@ class _TextComparison:
         valued = [(_values(before), _values(after)) for before, after in places]
         valued = [place for place in valued if place != ([], [])]
         if not valued:
-            if self._score() < _MIN_SCORE and not self._is_cut:
+            if self._score() <= _MIN_SCORE and not self._is_cut:
                 return APART
             kind = "typing" if self._n_slips else "order" if self._layout.n_moved else "spelling"
             return Difference("near", "truncated" if self._is_cut else kind, self._score())
