@@ -56,7 +56,7 @@ def find_exact_duplicates(memories: pd.DataFrame) -> pd.DataFrame:
     n_copies = np.bincount(keepers, minlength=len(memories))
     rows, keepers = rows[n_copies[keepers] > 1], keepers[n_copies[keepers] > 1]
     ids = memories["id"].to_numpy(object)
-    order = np.lexsort((ids[rows].astype(str), rows != keepers, ids[keepers].astype(str)))
+    order = np.lexsort((rows, rows != keepers, keepers))
     rows, keepers = rows[order], keepers[order]
     kept = rows == keepers
     return findings_frame(
@@ -158,10 +158,10 @@ def find_near_duplicates(memories: pd.DataFrame, *, pairs: SimilarPairs | None =
     1  typing  m2         m1  merge
     """
     pairs = similar_pairs(memories) if pairs is None else pairs
-    ids = memories["id"].iloc[pairs.rows].tolist()
+    ids, rows = memories["id"].iloc[pairs.rows].tolist(), pairs.rows.tolist()
     members = sorted(
         _members(memories, pairs),
-        key=lambda one: (str(ids[one.keeper]), one.kind != "keeper", -one.score, str(ids[one.place])),
+        key=lambda one: (rows[one.keeper], one.kind != "keeper", -one.score, rows[one.place]),
     )
     kinds = [member.kind for member in members]
     return findings_frame(
@@ -293,8 +293,8 @@ def find_changed_values(memories: pd.DataFrame, *, pairs: SimilarPairs | None = 
     """
     pairs = similar_pairs(memories) if pairs is None else pairs
     changes = list(_changes(memories, pairs))
-    ids = memories["id"].iloc[pairs.rows].tolist()
-    changes.sort(key=lambda one: (one.group, -one.score, str(ids[one.older]), str(ids[one.newer])))
+    ids, rows = memories["id"].iloc[pairs.rows].tolist(), pairs.rows.tolist()
+    changes.sort(key=lambda one: (one.group, -one.score, rows[one.older], rows[one.newer]))
     spans = [change.span for change in changes]
     return findings_frame(
         check="changed_value",
@@ -323,7 +323,7 @@ def _changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_ValueChan
         and (pair.difference.kind != "word" or written.are_names())
     ]
     delicate = Delicate(text_column(chosen, "content"))
-    number = _group_numbers([pair for pair, _ in found], chosen["id"].astype(str).tolist())
+    number = _group_numbers([pair for pair, _ in found], pairs.rows.tolist())
     for (left, right, difference), written in found:
         is_newer = bool(age[left] > age[right])
         older, newer = (right, left) if is_newer else (left, right)
@@ -342,13 +342,13 @@ def _changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_ValueChan
         )
 
 
-def _group_numbers(found: Sequence[Pair], ids: Sequence[str]) -> dict[int, int]:
-    """Number the groups of texts that are linked by changes, in the order of their least ids."""
-    groups = Clusters(len(ids))
+def _group_numbers(found: Sequence[Pair], rows: Sequence[int]) -> dict[int, int]:
+    """Number the groups of texts that are linked by changes, in the order of their first rows."""
+    groups = Clusters(len(rows))
     for left, right, _ in found:
         groups.join(left, right)
     places = {place for left, right, _ in found for place in (left, right)}
-    least = {groups.of(place): min(ids[member] for member in groups.members(place)) for place in places}
+    least = {groups.of(place): min(rows[member] for member in groups.members(place)) for place in places}
     number = {group: n for n, group in enumerate(sorted(least, key=least.__getitem__))}
     return {place: number[groups.of(place)] for place in places}
 

@@ -133,7 +133,8 @@ def find_superseded(
         known = (chosen["created_at"].isna() | (chosen["created_at"] <= now)).to_numpy()
         found = [change for change in found if known[change.newer]]
     ids, delicate = chosen["id"].tolist(), Delicate(texts)
-    found.sort(key=lambda change: (str(ids[change.newer]), -change.score, str(ids[change.older])))
+    rows = pairs.rows
+    found.sort(key=lambda change: (rows[change.newer], -change.score, rows[change.older]))
     return findings_frame(
         check="superseded",
         kind=[change.cue.kind for change in found],

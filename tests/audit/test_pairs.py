@@ -353,3 +353,19 @@ def test_twice_as_many_repeated_words_take_about_twice_the_time(find):
 
     cpu_seconds(10)  # patterns are made ready
     assert min(cpu_seconds(80_000) for _ in range(2)) <= 3 * min(cpu_seconds(40_000) for _ in range(2)) + 0.05
+
+
+@pytest.mark.parametrize("find", [find_exact_duplicates, find_near_duplicates, find_changed_values])
+@pytest.mark.parametrize("ids", ["0123456789abcdef", "fedcba9876543210", "8192a3b4c5d6e7f0"])
+def test_findings_of_equal_rank_come_in_the_order_of_the_rows(find, ids):
+    facts = [
+        ("The rent of the flat in Graz is {} euros a month", 640, 665),
+        ("The dog of the neighbours weighs {} kilos since spring", 12, 14),
+        ("The train to Leeds leaves from platform {} each morning", 3, 5),
+    ]
+    texts = [fact.format(value) for fact, *values in facts for value in values]
+    texts = [copy for text in texts for copy in (text, text)] + [f"Note: {text}" for text in texts[:4]]
+    found = find(frame_of(texts).assign(id=pd.array(list(ids), "str")))
+    first = found.groupby("group")["id"].agg(lambda some: min(map(ids.index, some)))
+    assert len(first) > 1
+    assert first.is_monotonic_increasing

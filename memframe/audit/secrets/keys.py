@@ -167,6 +167,8 @@ def find_assigned(text: str) -> Iterator[Span]:
     ['hunter2boat']
     """
     for match in ASSIGNED.finditer(text):
+        if text[max(0, match.start() - 7) : match.start()].lower() == "public ":
+            continue
         group = "quoted" if match["quoted"] else "bare"
         value = match[group] if group == "quoted" else match[group].rstrip(".,;:!?")
         kind = _kind_of_assigned(match["name"], value, is_quoted=group == "quoted")

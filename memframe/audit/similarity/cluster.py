@@ -290,7 +290,7 @@ def _changed_pairs(words: Words, owners: Rows, pairs: Pairs, clusters: Clusters)
     kept = []
     for pair in sorted(closest.each(), key=lambda pair: (-pair.difference.score, pair.left, pair.right)):
         if max(taken[pair.left], taken[pair.right]) < _MOST_PARTNERS and (
-            pair.difference.kind == "polarity" or templates.n_filling(pair) <= _MOST_FILLING
+            pair.difference.kind == "polarity" or not templates.is_filled(pair)
         ):
             taken.update(pair[:2])
             kept.append(pair)
@@ -321,21 +321,27 @@ class _Templates:
         days = frozenset(map(class_of, CALENDAR))
         self._are_values = np.array([name[0].isdigit() or name in days for name in words.classes], bool)
 
-    def n_filling(self, pair: Pair) -> int:
-        """Count the clusters of the user's texts that have all the words that both have, but for numbers and days.
+        self._filled: set[tuple[int, bytes]] = set()
+        """Owners with the words of templates that were found to be filled."""
 
-        Counted no further than it matters.
-        """
+    def is_filled(self, pair: Pair) -> bool:
+        """Tell whether many clusters of the user's texts have all words that both have, but for numbers and days."""
         shared = self._shared(pair)
+        template = int(self._owners[pair.left]), shared.tobytes()
+        if template in self._filled:
+            return True
         clusters = {self._clusters.of(row) for row in pair[:2]}
         rows = self._having(shared[0]) if len(shared) else np.zeros(0, np.int64)
         for start, end in pairwise((*_LOOKS, len(rows))):
             filling = self._with_all(rows[start:end], shared[1:])
             own = filling[self._owners[filling] == self._owners[pair.left]]
             clusters.update(map(self._clusters.of, own.tolist()))
-            if len(clusters) > _MOST_FILLING or end >= len(rows):
+            if len(clusters) > _MOST_FILLING:
+                self._filled.add(template)
+                return True
+            if end >= len(rows):
                 break
-        return len(clusters)
+        return False
 
     def _with_all(self, rows: Rows, names: Rows) -> Rows:
         """Choose those of the rows that have all of these words."""

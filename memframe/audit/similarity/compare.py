@@ -153,6 +153,8 @@ class TextLayout:
         right = "".join(b[run[2] : run[3]] for run in runs)
         self.left, self.right = _loose(before, left, right, after), _loose(after, right, left, before)
         """The words of each that found no equal, in their order."""
+        self.n_placed = len(before), len(after)
+        """How many words of each stand in the places."""
         self.n_moved = len(before) - len(self.left)
         """How many words of the one stand somewhere else in the other."""
         self.n_words = len(a), len(b)
@@ -338,13 +340,15 @@ class _TextComparison:
     def is_promising(self) -> bool:
         """Tell whether the texts differ in few enough words to be compared, and not in numbers of several places."""
         n_left, n_right = (sum(word not in LIGHT for word in side) for side in (self._left, self._right))
-        numbers = [{word for word in side if is_digits(word)} for side in (self._left, self._right)]
-        if all(numbers) and sum(not numbers[0].isdisjoint(before) for before, _ in self._layout.places) > 1:
+        if (
+            min(n_left, n_right) > _MAX_SLIPS + self._shared / 4
+            or len(self._left) * len(self._right) > _MAX_LOOSE_PAIRS
+        ):
             return False
-        return (
-            min(n_left, n_right) <= _MAX_SLIPS + self._shared / 4
-            and len(self._left) * len(self._right) <= _MAX_LOOSE_PAIRS
-        )
+        if len(self._layout.places) == 1 or not any(map(is_digits, self._right)):
+            return True
+        numbers = {word for word in self._left if is_digits(word)}
+        return sum(not numbers.isdisjoint(before) for before, _ in self._layout.places) <= 1
 
     def decide(self) -> Difference | None:
         """Decide by the words alone; None where one text may be the beginning of the other one."""
@@ -359,7 +363,7 @@ class _TextComparison:
         valued = [(_values(before), _values(after)) for before, after in places]
         valued = [place for place in valued if place != ([], [])]
         if not valued:
-            if self._score() < _MIN_SCORE and not self._is_cut:
+            if self._score() <= _MIN_SCORE and not self._is_cut:
                 return APART
             kind = "typing" if self._n_slips else "order" if self._layout.n_moved else "spelling"
             return Difference("near", "truncated" if self._is_cut else kind, self._score())
@@ -433,6 +437,8 @@ class _TextComparison:
 
     def _loose_places(self) -> Places:
         """Return the places with those of their words alone that found no equal."""
+        if (len(self._left), len(self._right)) == self._layout.n_placed:
+            return self._layout.places
         left, right = Counter(self._left), Counter(self._right)
         return [(_take(left, before), _take(right, after)) for before, after in self._layout.places]
 
