@@ -1,4 +1,4 @@
-"""Two steps at once: the later one counts, and looks are in nobody's way."""
+"""Two steps at once: the later one counts, and polls give way to steps."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
@@ -17,44 +17,42 @@ def background():
         yield background
 
 
-def test_whoever_signs_out_meanwhile_hears_nothing_more(far_way, user, proxy, held, background):
-    far_way.finish(user.person.authorize(far_way.authorize()))
-    proxy.script(CREATE_REQUEST, held)
-    asking = background.submit(far_way.ask, "a test")
+STEPS = {
+    "ask": (CREATE_REQUEST, lambda way, user: way.ask("a test")),
+    "choose": (GET_REQUEST, lambda way, user: way.choose(user.ask().id)),
+    "check": (GET_REQUEST, lambda way, user: way.check()),
+}
+
+
+@pytest.mark.parametrize(
+    ("step", "meanwhile", "state"),
+    [
+        ("ask", mf.SignIn.sign_out, "signed_out"),
+        ("choose", mf.SignIn.cancel, "signed_in"),
+        ("check", mf.SignIn.go_back, "signed_in"),
+    ],
+)
+def test_a_later_step_drops_the_result_of_an_earlier_one(
+    far_way, user, proxy, held, background, step, meanwhile, state
+):
+    if step == "ask":
+        far_way.finish(user.person.authorize(far_way.authorize()))
+    if step == "check":
+        pending(far_way, user)
+    endpoint, take = STEPS[step]
+    proxy.script(endpoint, held)
+    taken = background.submit(take, far_way, user)
     assert held.came.wait(20)
-    assert far_way.snapshot.doing == "ask"
-    far_way.sign_out()
+    assert far_way.snapshot.doing == step
+    meanwhile(far_way)
+    assert (far_way.state, far_way.snapshot.doing) == (state, None)
     held.release.set()
     with pytest.raises(mf.ConfigError, match="overtaken"):
-        asking.result(20)
-    assert (far_way.state, far_way.request, far_way.snapshot.doing) == ("signed_out", None, None)
+        taken.result(20)
+    assert (far_way.state, far_way.request, far_way.snapshot.doing) == (state, None, None)
 
 
-def test_a_step_that_is_cancelled_leaves_one_where_one_was(far_way, user, proxy, held, background):
-    proxy.script(GET_REQUEST, held)
-    choosing = background.submit(far_way.choose, user.ask().id)
-    assert held.came.wait(20)
-    far_way.cancel()
-    assert (far_way.state, far_way.snapshot.doing) == ("signed_in", None)
-    held.release.set()
-    with pytest.raises(mf.ConfigError, match="overtaken"):
-        choosing.result(20)
-    assert far_way.state == "signed_in"
-
-
-def test_a_step_overtakes_a_look(far_way, user, proxy, held, background):
-    pending(far_way, user)
-    proxy.script(GET_REQUEST, held)
-    looking = background.submit(far_way.check)
-    assert held.came.wait(20)
-    far_way.go_back()
-    held.release.set()
-    with pytest.raises(mf.ConfigError, match="overtaken"):
-        looking.result(20)
-    assert (far_way.state, far_way.request) == ("signed_in", None)
-
-
-def test_a_look_gives_way_to_a_step(far_way, user, proxy, held, background):
+def test_a_poll_gives_way_to_a_step(far_way, user, proxy, held, background):
     far_way.finish(user.person.authorize(far_way.authorize()))
     proxy.script(CREATE_REQUEST, held)
     asking = background.submit(far_way.ask, "a test")
@@ -66,7 +64,7 @@ def test_a_look_gives_way_to_a_step(far_way, user, proxy, held, background):
     assert far_way.state == "pending"
 
 
-def test_a_look_keeps_the_trouble_of_a_step_before_the_eyes(way):
+def test_a_poll_keeps_the_error_of_a_step_in_view(way):
     with pytest.raises(mf.NotFoundError):
         way.choose("nobody")
     way.refresh()
@@ -102,28 +100,19 @@ def test_a_step_that_is_interrupted_is_not_under_way_any_more(way, user):
     assert (way.state, way.snapshot.doing, way.trouble) == ("ready", None, None)
 
 
-@pytest.fixture
-def receiving(way, background):
-    """A listener that waits for an answer: what will become of it, and the address that the user opens."""
+@pytest.mark.parametrize("is_pasted", [False, True])
+def test_a_listener_receives_the_answer_unless_it_is_pasted_meanwhile(way, user, background, is_pasted):
     shown = Event()
     way.subscribe(lambda: way.snapshot.address and shown.set())
-    future = background.submit(way.receive, 20)
+    received = background.submit(way.receive, 20)
     assert shown.wait(20)
-    return future, way.snapshot.address
-
-
-def test_a_listener_receives_the_answer(way, user, receiving):
-    received, address = receiving
-    assert requests.get(user.person.authorize(address), timeout=5).ok
-    received.result(20)
-    assert way.state == "authorized"
-
-
-def test_an_answer_may_be_pasted_while_a_listener_waits(way, user, receiving):
-    received, address = receiving
-    way.finish(user.person.authorize(address))
-    assert way.state == "authorized"
-    with pytest.raises(mf.OAuthError):
+    answer = user.person.authorize(way.snapshot.address)
+    if is_pasted:
+        way.finish(answer)
+        with pytest.raises(mf.OAuthError):
+            received.result(20)
+    else:
+        assert requests.get(answer, timeout=5).ok
         received.result(20)
     assert way.state == "authorized"
 

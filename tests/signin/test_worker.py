@@ -1,9 +1,8 @@
-"""The worker beside the notebook: what it looks after by itself, when it stops, and that it leaves nothing behind."""
+"""The poller beside the notebook: what it does by itself, when it stops, and that it leaves nothing behind."""
 
 import logging
 import threading
 from datetime import UTC, datetime, timedelta
-from threading import Event
 
 import pytest
 
@@ -18,7 +17,7 @@ SOON_S = 20
 
 
 class Watched:
-    """A worker on a way, and a way to wait until something is so."""
+    """A poller on a sign-in, and a way to wait until something is so."""
 
     def __init__(self, way, **options):
         self.way = way
@@ -37,9 +36,18 @@ class Watched:
     def until_state(self, state):
         self.until(lambda: self.way.state == state)
 
-    def do(self, errand):
-        self.poller.start(errand)
+    def until_it_rests(self):
+        self.until(lambda: not self.poller.is_watching)
+        assert self.poller.next_check_at is None
+        assert all_gone()
+
+    def do(self, task):
+        self.poller.start(task)
         assert self.poller.idle.wait(SOON_S)
+
+
+def now():
+    return datetime.now(UTC)
 
 
 def threads():
@@ -54,7 +62,7 @@ def all_gone():
 
 @pytest.fixture
 def watch():
-    """Make workers, which end with the test."""
+    """Make pollers, which end with the test."""
     made = []
 
     def make(way, **options):
@@ -67,135 +75,90 @@ def watch():
     assert all_gone()
 
 
-def test_an_errand_is_taken_elsewhere(user, watch):
-    done_in = []
-    watched = watch(mf.SignIn(flow=user.flow()))
-    watched.do(lambda: (done_in.append(threading.current_thread()), watched.way.sign_in(user.client)))
-    assert watched.way.state == "signed_in"
+def test_a_task_runs_elsewhere_and_what_others_do_is_followed(user, watch):
+    done_in, way = [], mf.SignIn(flow=user.flow())
+    watched = watch(way)
+    assert (threads(), watched.poller.is_watching) == ([], False)
+    watched.do(lambda: (done_in.append(threading.current_thread()), way.sign_in(user.client)))
+    assert way.state == "signed_in"
     assert done_in[0] is not threading.current_thread()
     assert done_in[0].daemon
-
-
-def test_a_decision_is_noticed_without_anybody_asking(way, user, watch):
-    watched = watch(way)
-    watched.do(lambda: pending(way, user))
+    watched.poller.stop()
+    pending(way, user)
+    assert not watched.poller.is_watching  # whoever stops it is not overruled by a change
+    assert all_gone()
+    watched.do(way.check)
     user.service.decide(way.request.id, "approved")
     watched.until_state("approved")
-    assert watched.poller.is_watching
 
 
-@pytest.mark.parametrize("decision", ["rejected", "revoked"])
-def test_after_the_end_nobody_looks_any_more(way, user, watch, decision):
+@pytest.mark.parametrize("decision", ["approved", "rejected", "revoked"])
+def test_a_decision_is_noticed_and_the_end_of_all_ends_the_polls(way, user, watch, decision):
     watched = watch(way)
-    watched.do(lambda: pending(way, user))
+    pending(way, user)  # taken by a script: it is looked after all the same
     if decision == "revoked":
         user.service.decide(way.request.id, "approved")
     user.service.decide(way.request.id, decision)
-    watched.until(lambda: not watched.poller.is_watching)
-    assert way.state == decision
-    assert watched.poller.next_check_at is None
-    assert all_gone()
+    watched.until_state(decision)
+    if decision == "approved":
+        assert watched.poller.is_watching
+    else:
+        watched.until_it_rests()
 
 
-def test_a_step_that_somebody_else_takes_is_looked_after(way, user, watch):
-    watched = watch(way)
-    assert not watched.poller.is_watching
-    pending(way, user)
-    user.service.decide(way.request.id, "approved")
-    watched.until_state("approved")
-
-
-def test_a_service_that_is_away_for_a_while_is_asked_again(far_way, user, proxy, watch):
+def test_a_service_that_is_away_for_a_while_is_asked_again_when_it_wants_to_be(far_way, user, proxy, watch):
     watched = watch(far_way)
     proxy.script(GET_REQUEST, *[cut] * 3, answered(502, Retry_After="0"))
     watched.do(lambda: pending(far_way, user))
-    watched.until(lambda: far_way.trouble and far_way.trouble.kind == "unreachable")
-    watched.until(lambda: far_way.trouble and far_way.trouble.kind == "busy")
+    for kind in ("unreachable", "busy"):
+        watched.until(lambda kind=kind: far_way.trouble and far_way.trouble.kind == kind)
     user.service.decide(far_way.request.id, "approved")
     watched.until_state("approved")
     assert far_way.trouble is None
-
-
-def test_a_busy_service_is_asked_when_it_wants_to_be(far_way, user, proxy, watch):
-    watched = watch(far_way)
     proxy.script(GET_REQUEST, answered(429, Retry_After="120"))
-    watched.do(lambda: pending(far_way, user))
-    watched.until(lambda: far_way.trouble and watched.poller.next_check_at)
-    watched.until(lambda: watched.poller.next_check_at > datetime.now(UTC) + timedelta(seconds=100))
+    watched.do(lambda: None)
+    watched.until(lambda: (watched.poller.next_check_at or now()) > now() + timedelta(seconds=100))
 
 
-def test_a_key_that_is_withdrawn_ends_the_looking(far_way, user, proxy, watch):
+def test_a_key_that_is_withdrawn_ends_the_polls(far_way, user, proxy, watch):
     watched = watch(far_way)
     watched.do(lambda: pending(far_way, user))
     proxy.always(GET_REQUEST, answered(401))
     proxy.always(ISSUE_TOKEN, answered(401))
-    watched.until(lambda: not watched.poller.is_watching)
+    watched.until_it_rests()
     assert far_way.trouble.kind == "refused_token"
-    assert all_gone()
 
 
-def test_a_new_errand_lets_go_of_the_one_before(far_way, user, proxy, held, watch):
+@pytest.mark.parametrize("endpoint", [CREATE_REQUEST, GET_REQUEST])
+def test_whatever_is_under_way_is_dropped_by_the_sign_out(far_way, user, proxy, held, watch, endpoint):
     watched = watch(far_way)
-    far_way.finish(user.person.authorize(far_way.authorize()))
-    proxy.script(CREATE_REQUEST, held)
-    watched.poller.start(lambda: far_way.ask("a test"))
+    proxy.script(endpoint, held)
+    watched.poller.start(lambda: pending(far_way, user))
     assert held.came.wait(SOON_S)
     watched.do(far_way.sign_out)
-    assert far_way.state == "signed_out"
-    held.release.set()
-    assert all_gone()
-    assert far_way.state == "signed_out"
-
-
-def test_a_look_under_way_is_let_go_of_by_the_sign_out(far_way, user, proxy, held, watch):
-    watched = watch(far_way)
-    proxy.script(GET_REQUEST, held)
-    watched.do(lambda: pending(far_way, user))
-    assert held.came.wait(SOON_S)
-    watched.poller.stop()
-    far_way.sign_out()
     held.release.set()
     assert all_gone()
     assert (far_way.state, far_way.request) == ("signed_out", None)
 
 
-def test_looking_ends_with_the_time_that_was_given_and_can_be_asked_for(way, user, watch):
+def test_polls_end_with_the_time_that_was_given_and_can_be_asked_for(way, user, watch):
     watched = watch(way, watch_s=0)
     watched.do(lambda: pending(way, user))
-    watched.until(lambda: not watched.poller.is_watching)
-    assert all_gone()
+    watched.until_it_rests()
     user.service.decide(way.request.id, "approved")
     watched.do(way.check)
     assert way.state == "approved"
 
 
-def test_whoever_stops_it_is_not_overruled_by_a_change(way, user, watch):
-    watched = watch(way)
-    watched.poller.stop()
-    pending(way, user)
-    assert not watched.poller.is_watching
-    assert threads() == []
-
-
-def test_what_goes_wrong_in_an_unforeseen_way_stops_nothing_and_is_logged(way, user, watch, caplog):
+def test_an_error_stops_nothing_and_is_logged(way, user, watch, caplog):
     caplog.set_level(logging.DEBUG, "memframe")
     watched = watch(way)
     watched.do(lambda: {}["nothing"])
     assert "KeyError" in caplog.text
+    watched.do(lambda: way.sign_in(mf.connect(user.service.base_url, api_key="mf_wrong")))
+    assert way.trouble.kind == "refused_key"
     watched.do(lambda: approved(way, user))
     assert way.state == "approved"
-
-
-def test_a_step_that_fails_is_the_trouble_of_the_stand(user, watch):
-    watched = watch(mf.SignIn())
-    watched.do(lambda: watched.way.sign_in(mf.connect(user.service.base_url, api_key="mf_wrong")))
-    assert watched.way.trouble.kind == "refused_key"
-
-
-def test_nothing_runs_before_it_is_asked_to(user):
-    changed = Event()
-    Poller(mf.SignIn(), changed.set)
-    assert threads() == []
 
 
 @pytest.mark.parametrize("poll_s", [0, -1, float("nan"), 0.01])
@@ -204,22 +167,15 @@ def test_nobody_polls_too_fast(poll_s):
         Poller(mf.SignIn(), print, poll_s=poll_s)
 
 
-def test_looks_come_ever_more_slowly_up_to_half_a_minute():
-    backoff = Backoff.of(5)
-    waits = []
+def test_polls_come_ever_more_slowly_and_as_the_service_asks():
+    backoff, waits = Backoff.of(5), []
     for _ in range(8):
         waits.append(backoff.wait_s)
         backoff = backoff.slower()
     assert waits == sorted(waits)
     assert waits[-1] == MAX_WAIT_S
     assert Backoff.of(60).slower().wait_s == 60
-
-
-@pytest.mark.parametrize(("retry_after_s", "wait_s"), [(120, 120), (1, 7.5), (None, 10)])
-def test_a_service_that_wants_to_be_left_alone_is(retry_after_s, wait_s):
-    error = mf.RateLimitError("slow down", status=429, retry_after_s=retry_after_s)
-    assert Backoff.of(5).slower(trouble_of("check", error)).wait_s == wait_s
-
-
-def test_waits_vary_by_a_tenth():
     assert [Backoff.of(10).jittered(lambda value=value: value) for value in (0, 0.5, 1)] == [9, 10, 11]
+    for retry_after_s, wait_s in ((120, 120), (1, 7.5), (None, 10)):
+        error = mf.RateLimitError("slow down", status=429, retry_after_s=retry_after_s)
+        assert Backoff.of(5).slower(trouble_of("check", error)).wait_s == wait_s
