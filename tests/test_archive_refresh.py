@@ -311,12 +311,11 @@ def test_at_no_moment_is_there_no_archive(tmp_path, stranger, can_exchange, monk
     assert os.listdir(tmp_path) == ["memories"]  # noqa: PTH208 - hidden files too
 
 
-@pytest.mark.parametrize("can_exchange", [True, False])
-@pytest.mark.parametrize("was_there", [True, False])
+@pytest.mark.parametrize(("can_exchange", "was_there"), [(True, True), (False, True), (True, False)])
 def test_ctrl_c_at_any_step_of_replacing_a_folder_is_heard_and_leaves_one_that_is_whole(
     tmp_path, can_exchange, was_there, monkeypatch
 ):
-    """At each line, and behind each call of the system, of `atomic_folder` and the parts of Python it uses."""
+    """At each line, and behind each call, of `atomic_folder` and the parts of Python that it uses."""
     if not can_exchange:
         monkeypatch.setattr(files, "_exchange", lambda one, other: False)
     n_heard = 0
@@ -331,7 +330,7 @@ def test_ctrl_c_at_any_step_of_replacing_a_folder_is_heard_and_leaves_one_that_i
 
         def press(frame, event, argument):
             nonlocal left
-            if Path(frame.f_code.co_filename).name not in {"private_file.py", "pathlib.py", "_local.py"}:
+            if Path(frame.f_code.co_filename).name not in {"files.py", "pathlib.py", "_local.py"}:
                 return None
             left -= event in {"line", "return"}
             if left == 0:

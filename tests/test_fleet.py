@@ -10,7 +10,7 @@ import pytest
 import memframe as mf
 from memframe import wire
 from memframe.envelope import Envelope
-from memframe.errors import AuthError, ConfigError, FrameError
+from memframe.errors import ConfigError, FrameError
 from memframe.fleet.work import approved_and_revoked
 from memframe.sample import load_sample
 from memframe.secret import Secret
@@ -133,14 +133,6 @@ def test_a_user_whom_only_the_credentials_name_is_loaded_once_too(stranger):
     assert fleet.outcomes.status.tolist() == ["done"]
 
 
-def test_a_fleet_of_nobody_has_the_columns_of_one(stranger, tmp_path):
-    stranger.answer(wire.LIST_REQUESTS, items=[])
-    fleet = load(stranger.client())
-    assert list(fleet.outcomes) == ["user_id", "request_id", "status", "n_rows", "error"]
-    assert (len(fleet.memories), fleet.memories.created_at.dtype) == (0, "datetime64[us, UTC]")
-    assert len(export(stranger.client(), tmp_path / "fleet").outcomes) == 0
-
-
 # Trouble
 
 
@@ -174,12 +166,6 @@ def test_trouble_with_one_user_is_a_row_and_no_loss_to_others(proxied, approved)
     assert {*fleet.memories.user_id} == {approved[2]}
 
 
-def test_access_that_is_taken_back_in_the_middle_of_a_listing_is_a_row(proxied, approved):
-    proxied.proxy.script(wire.LIST_MEMORIES, answered(403, {"title": "not approved"}))
-    outcomes = by_user(load(proxied, workers=1).outcomes)
-    assert outcomes.loc[approved, "status"].tolist() == ["failed", "done", "done"]  # it is approved by now
-
-
 def test_memories_that_cannot_be_opened_are_told_and_told_again(tmp_path, proxied, approved):
     requests = by_user(load(proxied).outcomes).request_id
     credentials = wire.Endpoint("GET", f"/access-requests/{requests[approved[0]]}/credentials")
@@ -202,11 +188,6 @@ def test_a_fault_of_our_own_is_a_row_without_a_word_of_the_memory(client, approv
     error = by_user(load(client).outcomes).loc[approved[0], "error"]
     assert error.startswith("ValueError at test_fleet.py:")
     assert "hunter2" not in error
-
-
-def test_a_key_that_is_refused_ends_the_run_before_it_begins(village):
-    with pytest.raises(AuthError):
-        load(mf.connect(village.base_url, api_key="mf_of_somebody_else"))
 
 
 def test_keys_of_users_who_are_done_are_not_kept(client):

@@ -1,6 +1,5 @@
 """Frames: columns and dtypes that never depend on the data, and rows that survive odd text."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -95,14 +94,6 @@ def test_chunks_make_the_same_frame_as_one_page():
         columns = columns_of(part, [name for name in MEMORY_KINDS if name != "content_error"])
         builder.add({**columns, "content_error": [None] * len(part)})
     pd.testing.assert_frame_equal(builder.frame(), frame_of(*blobs))
-
-
-def test_cells_can_be_edited():
-    frame = frame_of(blob(title="old", importance=1))
-    frame.loc[0, "title"] = "new"
-    frame.at[0, "tags"] = ("x",)
-    frame.loc[0, "importance"] = np.nan
-    assert frame.loc[0, ["title", "tags"]].tolist() == ["new", ("x",)]
 
 
 def test_a_lone_surrogate_is_replaced_and_named_and_other_rows_stay():

@@ -1,6 +1,5 @@
 """Loading over real HTTP from the real service: what comes back is what was stored, typed and counted."""
 
-import gc
 import json
 import re
 from contextlib import closing
@@ -61,13 +60,6 @@ def test_the_sample_comes_back_as_it_was_stored(filled):
 def test_no_page_size_changes_the_frame(filled, page_size):
     whole = mf.load_memories(filled, progress=False)
     pd.testing.assert_frame_equal(mf.load_memories(filled, page_size=page_size, progress=False), whole)
-
-
-def test_pages_of_one_memory_do_not_change_the_frame(filled):
-    whole = mf.load_memories(filled, tags=["boat"], progress=False)
-    assert 10 < len(whole) < 100
-    single = mf.load_memories(filled, tags=["boat"], page_size=1, progress=False)
-    pd.testing.assert_frame_equal(single, whole)
 
 
 def test_the_filters_of_the_service_are_sent(filled):
@@ -185,13 +177,6 @@ def test_with_a_wrong_key_every_row_is_marked_or_one_error_says_so(proxied):
     assert str(caught.value).count(memories.content_error[0]) == 1
 
 
-def test_what_the_service_cannot_open_is_text_to_it_and_comes_back_as_such(access):
-    damaged = flipped(access.envelope.seal("text"))
-    memory_key = access.credentials.memory_key
-    access.client.create_memory_blob(access.user_id, memory_key=memory_key, content=damaged)
-    assert mf.load_memories(access, progress=False).content.tolist() == [damaged]
-
-
 def test_odd_but_legal_text_survives(access):
     texts = [
         "",
@@ -231,18 +216,6 @@ def test_of_two_loads_the_newer_counts(access):
     assert access.baseline().title.to_dict() == {created.id: "new"}
 
 
-def test_the_collector_runs_again_afterwards(filled):
-    assert gc.isenabled()
-    mf.load_memories(filled, progress=False)
-    assert gc.isenabled()
-
-
-def test_progress_is_told(filled):
-    told = []
-    mf.load_memories(filled, page_size=100, progress=lambda done, total, text: told.append(done))
-    assert told[-1] == 389
-
-
 @pytest.mark.parametrize(
     ("options", "named"),
     [
@@ -259,13 +232,6 @@ def test_progress_is_told(filled):
 def test_an_option_that_makes_no_sense_is_named(access, options, named):
     with pytest.raises(ConfigError, match=named):
         mf.load_memories(access, **{"progress": False} | options)
-
-
-def test_a_revoked_access_ends_the_next_load(user):
-    access = user.access()
-    user.service.decide(access.request_id, "revoked")
-    with pytest.raises(mf.AccessError):
-        mf.load_memories(access, progress=False)
 
 
 @pytest.mark.data

@@ -10,11 +10,9 @@ import pytest
 from playwright.sync_api import expect
 
 from memframe.sample import load_sample, load_sample_tags
-from memframe.wire import GET_REQUEST
 from tests.browser.looks import faint, too_wide
 from tests.browser.shown import BARE, KNOWN, Shown, ask
 from tests.canaries import found_in
-from tests.faults import FaultProxy, answered
 
 pytestmark = pytest.mark.browser
 
@@ -185,15 +183,6 @@ def test_enter_submits_what_was_typed(open_panel, developer, user):
     expect(shown.box.get_by_role("alert")).to_have_count(0)
 
 
-def test_enter_in_a_field_that_was_left_before_submits_it(open_panel, developer):
-    shown = open_panel(BARE)
-    shown.paste("Address of the API", developer.base_url)
-    shown.paste("API key", developer.api_key)
-    expect(shown.field("API key")).to_have_value("")
-    shown.field("API key").press("Enter")
-    shown.field("Client id").wait_for()
-
-
 def focused(page):
     """The name of what has the focus."""
     own = page.evaluate_handle("document.activeElement").as_element()
@@ -260,20 +249,6 @@ def test_what_goes_wrong_is_told_and_there_is_a_way_out(open_panel, developer, u
     person.decide(developer.dashboard_url, "Revoke access")
     shown.click("Load again")
     fails("The user took the approval back", "revoked")
-
-
-def test_a_busy_service_is_shown_calmly_until_it_has_time(open_panel, developer, user, settings, shoot):
-    with FaultProxy(developer.base_url) as proxy:
-        told = json.loads(settings.read_text())
-        settings.write_text(json.dumps(told | {"base_url": proxy.base_url}))
-        shown = open_panel(KNOWN)
-        proxy.script(GET_REQUEST, answered(429, Retry_After="60"))
-        ask(shown, user)
-        shown.says("The service is busy. Next check")
-        shoot(shown.box, "side-busy")
-        expect(shown.box.get_by_role("alert")).to_have_count(0)
-        shown.click("Check now")
-        expect(shown.box).not_to_contain_text("busy")
 
 
 def test_a_busy_kernel_hides_no_news(notebook, known, developer, user, lab):
