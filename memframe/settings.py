@@ -118,12 +118,12 @@ def require_setting(name: Name, argument: str | Secret | None, sources: Sources)
     found = find_setting(name, argument, sources)
     if found is None:
         others = f"set the variable {variable_of(name)} in the environment, "
-        others += f"{_or_kept(name, sources)}.{_fault_of_keyring(name, sources)}"
+        others += f"{_list_places(name, sources)}.{_fault_of_keyring(name, sources)}"
         raise ConfigError(f"{name} is not set", hint=Hint(f"pass {name}=..., {others}", others))
     return found
 
 
-def _or_kept(name: Name, sources: Sources) -> str:
+def _list_places(name: Name, sources: Sources) -> str:
     """List where a setting can be kept."""
     places = ["keep it with `memframe login`"] if name in KEYRING_ENTRIES else []
     places += [f"write it in {sources.config}"] if name in FILE_ENTRIES else []

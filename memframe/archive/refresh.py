@@ -334,7 +334,9 @@ class _Refresh:
         """Write a file, or keep an old one with the same rows."""
         n_same, others = _divergence(pieces, self._prints_of(base))
         if others is not None:
-            tables = chain(self._old_rows(base, n_same), (self._form.stored(piece.table) for piece in others))
+            tables = chain(
+                self._old_rows(base, n_same), (self._form.prepare(piece.table) for piece in others)
+            )
             self._form.write(path, tables)
         elif not path.exists():
             _link(self._reader.parts[base], path)

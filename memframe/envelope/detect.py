@@ -105,21 +105,21 @@ def reason_for(text: str, *, readers: Sequence[Layout], known: Iterable[Layout])
     objections = (layout.objection(text) for layout in (*readers, *others))
     return (
         next((objection for objection in objections if objection), None)
-        or _in_another(text, others, tried)
-        or _unopened(text, readers, others)
-        or _unknown(text)
+        or _explain_other_layout(text, others, tried)
+        or _explain_failure(text, readers, others)
+        or _explain_unknown(text)
     )
 
 
-def _in_another(text: str, others: Sequence[Layout], tried: set[str]) -> str | None:
+def _explain_other_layout(text: str, others: Sequence[Layout], tried: set[str]) -> str | None:
     provable = (layout for layout in others if isinstance(layout, Authenticated))
     layout = next((layout for layout in provable if layout.open(text) is not None), None)
     if layout is None:
         return None
-    return f"sealed as {layout.name}, while this content is read as {_listed(tried)}; {_advice(layout.name)}"
+    return f"sealed as {layout.name}, while this content is read as {', '.join(sorted(tried))}; {_advice(layout.name)}"
 
 
-def _unopened(text: str, readers: Sequence[Layout], others: Sequence[Layout]) -> str | None:
+def _explain_failure(text: str, readers: Sequence[Layout], others: Sequence[Layout]) -> str | None:
     layouts = sorted((*readers, *others), key=_order)
     layout = next((layout for layout in layouts if layout.fits(text)), None)
     if layout is None:
@@ -136,7 +136,7 @@ def _order(layout: Layout) -> int:
     return 0 if layout.marked else 1
 
 
-def _unknown(text: str) -> str:
+def _explain_unknown(text: str) -> str:
     if not text:
         return "empty, which no sealed content is"
     if utf8_of(text) is None:
@@ -146,10 +146,6 @@ def _unknown(text: str) -> str:
 
 def _advice(name: str) -> str:
     return f'content_format="{name}" reads it'
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))
 
 
 OWN = "memframe"

@@ -146,7 +146,7 @@ class FleetFolder:
             counts.update(pq.ParquetFile(folder / FINDINGS_FILE).read(["severity"])["severity"].to_pylist())
         return counts
 
-    def kept(self, user_id: str) -> list[Path]:
+    def folders_of(self, user_id: str) -> list[Path]:
         """Return the folders that exist of a user."""
         return [place for kind in (FINDINGS, MEMORIES) if (place := self._place(kind, user_id)).is_dir()]
 

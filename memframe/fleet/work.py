@@ -96,7 +96,7 @@ class UserResult(Struct, frozen=True):
 
     Attributes
     ----------
-    member : Member
+    user : FleetUser
         With the user's id, if it is known.
     status : {"done", "revoked", "failed"}
     n_rows : int
@@ -237,7 +237,7 @@ def _read_and_process(access: Access, user: FleetUser, work: Work) -> UserResult
         files |= {
             f"{MEMORIES}/{name}": data for name, data in _archive_files(_form(access, work.archive), tables)
         }
-    plain = [*map(Plain.of(access).stored, tables)]
+    plain = [*map(Plain.of(access).prepare, tables)]
     if work.findings:
         files[f"{FINDINGS}/{FINDINGS_FILE}"] = _findings_file(access, concat_tables(plain), work)
     n_rows = sum(map(len, tables))
@@ -263,19 +263,19 @@ def _findings_file(access: Access, table: pa.Table, work: Work) -> bytes:
     audit = audit_memories(frame_of(table), tags=load_tags(access), checks=work.checks, now=work.now)
     found = pa.Table.from_pandas(audit.findings, preserve_index=False)
     file = io.BytesIO()
-    counts_text = {
+    metadata = {
         **found.schema.metadata,
         N_ROWS: str(len(table)).encode(),
         USER_ID: access.user_id.encode(),
     }
-    pq.write_table(found.replace_schema_metadata(counts_text), file, compression="zstd")
+    pq.write_table(found.replace_schema_metadata(metadata), file, compression="zstd")
     return file.getvalue()
 
 
 def _archive_files(form: Plain | Sealed, tables: Iterable[pa.Table]) -> Iterator[tuple[str, bytes]]:
     """Build an archive in memory, without the column ``user_id``, which the folder's name has already."""
     schema = form.schema.remove(form.schema.get_field_index("user_id"))
-    stored = (form.stored(table).drop_columns("user_id") for table in tables)
+    stored = (form.prepare(table).drop_columns("user_id") for table in tables)
     files = []
     for number, part in enumerate(in_parts(schema, stored, places.PART_ROWS)):
         files.append(file := io.BytesIO())

@@ -145,7 +145,7 @@ def text_area(label: str, hint: str = "", value: str = "") -> Textarea:
     return Textarea(description=label, placeholder=hint, value=value, rows=2, continuous_update=False)
 
 
-def text_of(field: Text) -> str | None:
+def text_of(field: Text | Textarea) -> str | None:
     """Return the text of a field, or None."""
     return str(field.value).strip() or None
 

@@ -94,7 +94,7 @@ def test_a_user_who_says_no_is_left_or_asked_again(way, user, status):
     first = way.request
     user.service.decide(first.id, status)
     way.check()
-    assert (way.state, way.trouble) == (status, None)
+    assert (way.state, way.failure) == (status, None)
     way.ask("a better reason")  # with the key that is known, without another authorization
     assert (way.state, way.request.reason) == ("pending", "a better reason")
     assert (way.request.id != first.id, way.request.memory_key) == (True, first.memory_key)
@@ -110,4 +110,4 @@ def test_a_revocation_is_noticed_by_the_step_that_it_stops(way, user, step):
     user.service.decide(way.request.id, "revoked")
     with pytest.raises(mf.AccessError):
         getattr(way, step)()
-    assert (way.state, way.access, way.trouble) == ("revoked", None, None)
+    assert (way.state, way.access, way.failure) == ("revoked", None, None)

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import memframe as mf
+from memframe.signin.failures import describe_failure
 from memframe.signin.poller import MAX_WAIT_S, Backoff, Poller
-from memframe.signin.trouble import trouble_of
 from memframe.wire import CREATE_REQUEST, GET_REQUEST, ISSUE_TOKEN
 from tests.faults import answered, cut
 from tests.signin.conftest import approved, pending
@@ -111,10 +111,10 @@ def test_a_service_that_is_away_for_a_while_is_asked_again_when_it_wants_to_be(f
     proxy.script(GET_REQUEST, *[cut] * 3, answered(502, Retry_After="0"))
     watched.do(lambda: pending(far_way, user))
     for kind in ("unreachable", "busy"):
-        watched.until(lambda kind=kind: far_way.trouble and far_way.trouble.kind == kind)
+        watched.until(lambda kind=kind: far_way.failure and far_way.failure.kind == kind)
     user.service.decide(far_way.request.id, "approved")
     watched.until_state("approved")
-    assert far_way.trouble is None
+    assert far_way.failure is None
     proxy.script(GET_REQUEST, answered(429, Retry_After="120"))
     watched.do(lambda: None)
     watched.until(lambda: (watched.poller.next_check_at or now()) > now() + timedelta(seconds=100))
@@ -126,7 +126,7 @@ def test_a_key_that_is_withdrawn_ends_the_polls(far_way, user, proxy, watch):
     proxy.always(GET_REQUEST, answered(401))
     proxy.always(ISSUE_TOKEN, answered(401))
     watched.until_it_rests()
-    assert far_way.trouble.kind == "refused_token"
+    assert far_way.failure.kind == "refused_token"
 
 
 @pytest.mark.parametrize("endpoint", [CREATE_REQUEST, GET_REQUEST])
@@ -156,7 +156,7 @@ def test_an_error_stops_nothing_and_is_logged(way, user, watch, caplog):
     watched.do(lambda: {}["nothing"])
     assert "KeyError" in caplog.text
     watched.do(lambda: way.sign_in(mf.connect(user.service.base_url, api_key="mf_wrong")))
-    assert way.trouble.kind == "refused_key"
+    assert way.failure.kind == "refused_key"
     watched.do(lambda: approved(way, user))
     assert way.state == "approved"
 
@@ -178,4 +178,4 @@ def test_polls_come_ever_more_slowly_and_as_the_service_asks():
     assert [Backoff.of(10).jittered(lambda value=value: value) for value in (0, 0.5, 1)] == [9, 10, 11]
     for retry_after_s, wait_s in ((120, 120), (1, 7.5), (None, 10)):
         error = mf.RateLimitError("slow down", status=429, retry_after_s=retry_after_s)
-        assert Backoff.of(5).slower(trouble_of("check", error)).wait_s == wait_s
+        assert Backoff.of(5).slower(describe_failure("check", error)).wait_s == wait_s

@@ -8,7 +8,7 @@ import pytest
 import memframe as mf
 from memframe.client import Client
 from memframe.secret import Secret
-from memframe.signin.trouble import TEXTS, Kind, Step, trouble_of
+from memframe.signin.failures import TEXTS, Kind, Step, describe_failure
 from memframe.wire import (
     CREATE_REQUEST,
     GET_CREDENTIALS,
@@ -64,22 +64,22 @@ FAILURES = {
 @pytest.mark.parametrize("kind", FAILURES)
 def test_a_step_that_fails_says_why_and_can_be_repeated(way, user, kind):
     fails(FAILURES[kind], way, user)
-    assert (way.trouble.kind, way.trouble.is_passing) == (kind, kind == "unreachable")
-    assert way.trouble.text
+    assert (way.failure.kind, way.failure.is_transient) == (kind, kind == "unreachable")
+    assert way.failure.text
     assert way.state == ("signed_in" if kind in {"refused_key", "unreachable", "gone"} else "authorizing")
     if kind == "refused_client":
         way.go_back()
     elif way.state == "authorizing":
         way.finish(user.person.authorize(way.snapshot.address))  # which is a new link, where one was used
     way.sign_in(user.client)
-    assert (way.state, way.trouble) == ("signed_in", None)
+    assert (way.state, way.failure) == ("signed_in", None)
 
 
 def test_a_setting_that_is_missing_is_named(monkeypatch):
     monkeypatch.delenv("MEMFRAME_BASE_URL", raising=False)
     way = mf.SignIn()
     fails(way.sign_in, "mf_live_x")
-    assert (way.trouble.kind, "MEMFRAME_BASE_URL" in way.trouble.text) == ("other", True)
+    assert (way.failure.kind, "MEMFRAME_BASE_URL" in way.failure.text) == ("other", True)
 
 
 def test_a_request_without_its_key_says_that_the_user_is_to_be_authorized(far_way, user, proxy):
@@ -88,7 +88,7 @@ def test_a_request_without_its_key_says_that_the_user_is_to_be_authorized(far_wa
     proxy.always(GET_REQUEST, without_field("memoryKey"))
     far_way.choose(request.id)
     assert isinstance(fails(far_way.ask, "x"), mf.ConfigError)
-    assert "authorize() the user again" in far_way.trouble.text
+    assert "authorize() the user again" in far_way.failure.text
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_only_a_memory_key_that_is_refused_leads_back_to_the_authorization(
     far_way.check()
     proxy.script(CREATE_REQUEST, fault)
     fails(far_way.ask, "a better reason")
-    assert (far_way.state, far_way.trouble.kind == "refused_memory_key") == (state, state == "signed_in")
+    assert (far_way.state, far_way.failure.kind == "refused_memory_key") == (state, state == "signed_in")
     far_way.ask("a better reason") if state == "rejected" else pending(far_way, user)
     assert far_way.state == "pending"
 
@@ -117,12 +117,12 @@ def test_a_token_is_renewed_without_a_word_until_the_key_is_withdrawn(far_way, u
     pending(far_way, user)
     proxy.script(GET_REQUEST, answered(401))
     far_way.check()
-    assert (far_way.state, far_way.trouble) == ("pending", None)
+    assert (far_way.state, far_way.failure) == ("pending", None)
     assert len(proxy.requests_to(ISSUE_TOKEN)) == 2
     proxy.script(GET_REQUEST, answered(401))
     proxy.script(ISSUE_TOKEN, answered(401))
     fails(far_way.check)
-    assert (far_way.trouble.kind, far_way.trouble.is_passing) == ("refused_token", False)
+    assert (far_way.failure.kind, far_way.failure.is_transient) == ("refused_token", False)
     assert far_way.state == "pending"
 
 
@@ -139,11 +139,11 @@ def test_a_busy_service_is_reported_at_once(far_way, user, proxy, fault, said):
     pending(far_way, user)
     proxy.script(GET_REQUEST, fault)
     fails(far_way.check)
-    assert (far_way.trouble.kind, far_way.trouble.is_passing) == ("busy", True)
-    assert far_way.trouble.way_out == said
+    assert (far_way.failure.kind, far_way.failure.is_transient) == ("busy", True)
+    assert far_way.failure.next_step == said
     assert len(proxy.requests_to(GET_REQUEST)) == 1
     far_way.check()
-    assert (far_way.state, far_way.trouble) == ("pending", None)
+    assert (far_way.state, far_way.failure) == ("pending", None)
 
 
 STEPS = {
@@ -169,16 +169,16 @@ def test_whatever_breaks_leaves_the_state_as_it_was(far_way, user, proxy, name, 
     before = far_way.state
     proxy.script(endpoint, *[fault] * 3)
     fails(step, far_way)
-    assert (far_way.state, far_way.trouble.step, far_way.snapshot.doing) == (before, name, None)
-    assert far_way.trouble.text
+    assert (far_way.state, far_way.failure.step, far_way.snapshot.doing) == (before, name, None)
+    assert far_way.failure.text
     assert (far_way.memories, far_way.tags) == (None, None)
 
 
 def test_an_unforeseen_error_is_named_without_its_text():
-    trouble = trouble_of("load", KeyError("a private text"))
-    assert trouble.kind == "fault"
-    assert "KeyError" in trouble.text
-    assert "private" not in repr(trouble)
+    failure = describe_failure("load", KeyError("a private text"))
+    assert failure.kind == "fault"
+    assert "KeyError" in failure.text
+    assert "private" not in repr(failure)
 
 
 def test_a_secret_is_in_no_trouble(way):
@@ -190,7 +190,7 @@ def test_a_secret_is_in_no_trouble(way):
     ):
         way.authorize()
         fails(step)
-        assert secret not in repr(way.trouble)
+        assert secret not in repr(way.failure)
 
 
 def test_every_kind_has_words():
@@ -198,5 +198,5 @@ def test_every_kind_has_words():
     assert set(TEXTS) | own_words == set(get_args(Kind))
     assert not set(TEXTS) & own_words
     for step in get_args(Step):
-        assert trouble_of(step, mf.ConfigError("a is missing")).text == "A is missing."
-        assert trouble_of(step, mf.ConfigError("base_url is missing")).text == "base_url is missing."
+        assert describe_failure(step, mf.ConfigError("a is missing")).text == "A is missing."
+        assert describe_failure(step, mf.ConfigError("base_url is missing")).text == "base_url is missing."

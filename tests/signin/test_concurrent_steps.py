@@ -68,9 +68,9 @@ def test_a_poll_keeps_the_error_of_a_step_in_view(way):
     with pytest.raises(mf.NotFoundError):
         way.choose("nobody")
     way.refresh()
-    assert way.trouble.kind == "gone"
+    assert way.failure.kind == "gone"
     way.authorize()
-    assert way.trouble is None
+    assert way.failure is None
 
 
 def test_subscribers_hear_of_every_change(user):
@@ -97,7 +97,7 @@ def test_a_step_that_is_interrupted_is_not_under_way_any_more(way, user):
     approved(way, user).open()
     with pytest.raises(KeyboardInterrupt):
         way.load(progress=interrupt)
-    assert (way.state, way.snapshot.doing, way.trouble) == ("ready", None, None)
+    assert (way.state, way.snapshot.doing, way.failure) == ("ready", None, None)
 
 
 @pytest.mark.parametrize("is_pasted", [False, True])
@@ -120,6 +120,6 @@ def test_a_listener_receives_the_answer_unless_it_is_pasted_meanwhile(way, user,
 def test_a_listener_that_hears_nothing_leaves_a_link_to_paste_from(way, user):
     with pytest.raises(mf.OAuthError):
         way.receive(0.01)
-    assert (way.state, way.trouble.kind) == ("authorizing", "no_answer")
+    assert (way.state, way.failure.kind) == ("authorizing", "no_answer")
     way.finish(user.person.authorize(way.snapshot.address))
     assert way.state == "authorized"
