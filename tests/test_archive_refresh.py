@@ -174,15 +174,6 @@ def test_new_memories_fill_the_last_file_before_they_begin_another(tmp_path, str
         assert len(files_of(path)) == n_files
 
 
-def test_many_small_refreshes_of_a_newest_first_listing_leave_few_files(tmp_path, stranger, small_parts):
-    access, path = opened(stranger), tmp_path / "memories"
-    for n_memories in range(1, 20):
-        hold(stranger, map(memory, reversed(range(n_memories))))
-        (refresh if path.exists() else export)(access, path)
-    assert len(files_of(path)) <= 6
-    check_like_a_load(access, path)
-
-
 @pytest.mark.parametrize("extension", EXTENSIONS)
 def test_memories_of_the_service_itself_are_refreshed(tmp_path, access, extension):
     path = tmp_path / f"memories{extension}"
@@ -390,15 +381,6 @@ def test_an_archive_under_an_older_key_is_sealed_anew(tmp_path, stranger):
     assert ids(refresh(second, path)) == {"added": {"m3"}, "changed": set(), "gone": {"m2"}}
     assert_same(mf.load_archive(path, key=second), mf.load_memories(second, progress=False))
     assert Reader(path).header().seal.key_version == 2
-
-
-def test_another_way_to_read_content_seals_anew_too(tmp_path, stranger):
-    hold(stranger, [memory(1)])
-    path = export(opened(stranger), tmp_path / "memories", sealed=True)
-    plain = mf.open_access(stranger.client(), "r1", content_format="plain")
-    assert not refresh(plain, path)
-    assert Reader(path).header().seal.content_format == "plain"
-    check_like_a_load(plain, path)
 
 
 # Refusals

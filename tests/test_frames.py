@@ -87,15 +87,6 @@ def test_tags_are_tuples_that_compare_group_and_cannot_be_changed_in_place():
     assert frame.groupby("tags").size().to_dict() == {(): 1, ("a", "b"): 2}
 
 
-def test_chunks_make_the_same_frame_as_one_page():
-    blobs = [blob(id=f"m{n}", title=f"t{n}", tags=(f"k{n}",), importance=n / 10) for n in range(7)]
-    builder = FrameBuilder(MEMORY_KINDS)
-    for part in (blobs[:3], [], blobs[3:]):
-        columns = columns_of(part, [name for name in MEMORY_KINDS if name != "content_error"])
-        builder.add({**columns, "content_error": [None] * len(part)})
-    pd.testing.assert_frame_equal(builder.frame(), frame_of(*blobs))
-
-
 def test_a_lone_surrogate_is_replaced_and_named_and_other_rows_stay():
     columns = {
         "title": ["fine 😀", "bad \ud800 half"],

@@ -101,15 +101,6 @@ def test_chunks_hold_the_same_rows(filled, chunk_rows, query):
     pd.testing.assert_frame_equal(pd.concat(chunks, ignore_index=True), whole)
 
 
-def test_one_memory_and_the_tags(filled):
-    memories = mf.load_memories(filled, limit=1, progress=False)
-    one = mf.load_memory(filled, memories.id[0])
-    pd.testing.assert_frame_equal(one, memories, check_like=True)
-    tags = mf.load_tags(filled)
-    assert set(tags.name) == {tag.name for tag in load_sample_tags()}
-    pd.testing.assert_frame_equal(mf.load_tag(filled, tags.id[0]), tags.head(1))
-
-
 @pytest.fixture
 def proxied(user):
     """A proxy, and an access through it to five memories."""

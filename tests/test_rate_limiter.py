@@ -65,13 +65,6 @@ def answers_of(*answers):
     return lambda: next(given)
 
 
-def test_a_gate_asks_again_after_the_wait_that_was_asked_for():
-    time = Time()
-    gate = SharedRateLimiter(time.pace(4))
-    assert gate.call(answers_of(Answer(429, 3), Answer(429, 5)), lambda answer: answer.wait_s).status == 200
-    assert time.slept == [3, 5]
-
-
 def test_a_gate_gives_up_when_the_budget_is_spent_and_goes_on_after_a_success():
     time = Time()
     gate = SharedRateLimiter(time.pace(4))
@@ -129,16 +122,6 @@ def test_reads_through_a_gate_are_asked_again_by_it(stranger):
         assert len(mf.load_memories(access, progress=False)) == 1
     assert time.slept == [7] * 8
     assert len(stranger.requests_to(wire.LIST_MEMORIES)) == 9
-
-
-def test_without_a_gate_or_after_it_reads_are_asked_as_ever(stranger):
-    client = stranger.client()
-    with client.rate_limited(SharedRateLimiter(Time().pace(4))):
-        client.tags("u1")
-    stranger.always(wire.LIST_TAGS, answered(429))
-    with pytest.raises(RateLimitError):
-        client.tags("u1")
-    assert len(stranger.requests_to(wire.LIST_TAGS)) == 7  # one, then one and five repeats
 
 
 @pytest.mark.parametrize("first_out", ["inner", "outer"])

@@ -346,15 +346,6 @@ def test_the_answer_comes_by_itself_where_the_browser_is_on_the_same_computer(
     shown.field("Your reason").wait_for()
 
 
-def test_progress_is_a_bar_while_it_lasts_and_gone_in_the_saved_file(notebook):
-    output = notebook.run("from memframe.progress import Progress\nbar = Progress(text='memories', total=9)")
-    notebook.run("bar.step(3); bar._show()")
-    expect(output.get_by_role("progressbar")).to_have_attribute("value", "3")
-    notebook.run("bar.close()")
-    expect(output).to_have_text("memories: 3 of 9")
-    assert "<progress" not in notebook.save()
-
-
 def test_after_a_restart_of_the_kernel_the_panel_tells_of_when_it_is(notebook, known, user, shoot):
     """The last test of this file, as those before share the kernel."""
     ask(known, user)

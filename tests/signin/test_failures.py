@@ -181,7 +181,7 @@ def test_an_unforeseen_error_is_named_without_its_text():
     assert "private" not in repr(failure)
 
 
-def test_a_secret_is_in_no_trouble(way):
+def test_a_secret_is_in_no_failure(way):
     secret = "mf_live_a-canary-that-is-not-shown"
     for step in (
         lambda: mf.SignIn().sign_in(Client(NOWHERE, Secret(secret))),
