@@ -15,8 +15,7 @@ import secrets
 import socket
 import time
 import webbrowser
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from os import PathLike
 from typing import Any, NamedTuple
@@ -225,10 +224,14 @@ LOOK_EVERY_S = 0.2
 class RedirectListener(HTTPServer):
     """HTTP server that accepts the first GET of one path with one state; everything else is 404.
 
+    Without a port in the address it takes a free one, which RFC 8252 lets the server accept.
+
     A request without the state, such as that of a page that guesses the path, can neither answer nor spoil the attempt.
     """
 
-    def __init__(self, redirect_uri: str, timeout_s: float, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, redirect_uri: str, timeout_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         parts = urlsplit(redirect_uri)
         self._path = parts.path or "/"
         self._timeout_s = timeout_s
@@ -326,38 +329,6 @@ def is_port_free(redirect_uri: str) -> bool:
 def _is_of_this_machine(redirect_uri: str) -> bool:
     parts = urlsplit(redirect_uri)
     return parts.scheme == "http" and parts.hostname in {"127.0.0.1", "localhost"}
-
-
-@contextmanager
-def await_redirect(
-    redirect_uri: str, timeout_s: float, *, clock: Callable[[], float] = time.monotonic
-) -> Iterator[RedirectListener]:
-    """Listen for the answer to a redirect address of this machine.
-
-    Parameters
-    ----------
-    redirect_uri : str
-        ``http://127.0.0.1[:port]/path`` or the same with ``localhost``; without a port a free one is
-        taken, which RFC 8252 lets the server accept.
-    timeout_s : float
-        Seconds until `RedirectListener.wait` gives up.
-
-    Raises
-    ------
-    ConfigError
-        The address is not one of this machine, or its port is taken.
-    """
-    if not _is_of_this_machine(redirect_uri):
-        raise ConfigError(
-            f"redirect_uri {redirect_uri} is not an http address of this machine, so no listener can receive its "
-            "answer: use http://127.0.0.1/callback",
-            hint=Hint(
-                "or paste the redirected address into exchange()",
-                "or leave out --local and paste the redirected address",
-            ),
-        )
-    with RedirectListener(redirect_uri, timeout_s, clock) as listener:
-        yield listener
 
 
 class OAuthFlow:
@@ -520,7 +491,16 @@ class OAuthFlow:
         OAuthError
             No answer came in time, and what `exchange` raises.
         """
-        with await_redirect(self.redirect_uri, timeout_s) as listener:
+        if not _is_of_this_machine(self.redirect_uri):
+            raise ConfigError(
+                f"redirect_uri {self.redirect_uri} is not an http address of this machine, so no listener can receive "
+                "its answer: use http://127.0.0.1/callback",
+                hint=Hint(
+                    "or paste the redirected address into exchange()",
+                    "or leave out --local and paste the redirected address",
+                ),
+            )
+        with RedirectListener(self.redirect_uri, timeout_s) as listener:
             state = secrets.token_urlsafe(24)
             address = self._begin(listener.redirect_uri, state)
             (show or _print_address)(address)

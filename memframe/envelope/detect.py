@@ -152,7 +152,7 @@ OWN = "memframe"
 PLAIN = "plain"
 
 
-class Seat(NamedTuple):
+class KeyBinding(NamedTuple):
     """Key and identity that a layout is bound to: key text, key bytes, AES-GCM, user, key version."""
 
     key_text: str
@@ -162,20 +162,20 @@ class Seat(NamedTuple):
     key_version: int
 
 
-LAYOUTS: dict[str, Callable[[str, Seat], Layout]] = {
-    OWN: lambda name, seat: Own(name, seat.gcm, seat.user_id, seat.key_version),
-    "jwe": lambda name, seat: Jwe(name, seat.gcm),
-    "fernet": lambda name, seat: FernetToken(name, seat.key),
-    "gcm-json": lambda name, seat: Json(name, seat.gcm),
-    "gcm-iv-ct-tag": lambda name, seat: Joined(name, seat.gcm, tag_last=True, iv_sizes=(12, 16)),
-    "gcm-iv-tag-ct": lambda name, seat: Joined(name, seat.gcm, tag_last=False, iv_sizes=(12, 16)),
-    "gcm-iv:tag:ct": lambda name, seat: Colons(name, seat.gcm, tag_last=False),
-    "gcm-iv:ct:tag": lambda name, seat: Colons(name, seat.gcm, tag_last=True),
-    "chacha20-poly1305": lambda name, seat: Joined(
-        name, ChaCha20Poly1305(seat.key), tag_last=True, iv_sizes=(12,)
+LAYOUTS: dict[str, Callable[[str, KeyBinding], Layout]] = {
+    OWN: lambda name, binding: Own(name, binding.gcm, binding.user_id, binding.key_version),
+    "jwe": lambda name, binding: Jwe(name, binding.gcm),
+    "fernet": lambda name, binding: FernetToken(name, binding.key),
+    "gcm-json": lambda name, binding: Json(name, binding.gcm),
+    "gcm-iv-ct-tag": lambda name, binding: Joined(name, binding.gcm, tag_last=True, iv_sizes=(12, 16)),
+    "gcm-iv-tag-ct": lambda name, binding: Joined(name, binding.gcm, tag_last=False, iv_sizes=(12, 16)),
+    "gcm-iv:tag:ct": lambda name, binding: Colons(name, binding.gcm, tag_last=False),
+    "gcm-iv:ct:tag": lambda name, binding: Colons(name, binding.gcm, tag_last=True),
+    "chacha20-poly1305": lambda name, binding: Joined(
+        name, ChaCha20Poly1305(binding.key), tag_last=True, iv_sizes=(12,)
     ),
-    "cbc-iv:ct": lambda name, seat: CbcColon(name, seat.key),
-    "openssl-salted": lambda name, seat: OpenSsl(name, seat.key_text),
+    "cbc-iv:ct": lambda name, binding: CbcColon(name, binding.key),
+    "openssl-salted": lambda name, binding: OpenSsl(name, binding.key_text),
 }
 """Name to maker, in the order in which ``"auto"`` tries the authenticated ones."""
 
@@ -203,7 +203,7 @@ def bind(name: str, key: Secret, user_id: str, key_version: int) -> Layout:
             f"content format {layout!r} is not known as {name!r}; there is {', '.join([layout, *known])}"
         )
     raw = DERIVATIONS[derivation](key.reveal())
-    return LAYOUTS[layout](name, Seat(key.reveal(), raw, AESGCM(raw), user_id, key_version))
+    return LAYOUTS[layout](name, KeyBinding(key.reveal(), raw, AESGCM(raw), user_id, key_version))
 
 
 class Codec(Protocol):

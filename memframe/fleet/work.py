@@ -6,7 +6,7 @@ Whatever goes wrong for one user is a row of the outcome table, never the end of
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from traceback import extract_tb
@@ -195,15 +195,10 @@ class Work(Struct, frozen=True):
 
 def process_user(client: Client, user: FleetUser, work: Work) -> UserResult:
     """Do the work for one user; errors are in the result."""
-    return attempt(client, user, lambda access: _read_and_process(access, user, work))
-
-
-def attempt(client: Client, user: FleetUser, do: Callable[[Access], UserResult]) -> UserResult:
-    """Open the access to one user, and call `do`; errors become results."""
     try:
         access = open_access(client, user.request_id)
         try:
-            return do(access)
+            return _read_and_process(access, user, work)
         finally:
             client.unmask(access.credentials)
     except AccessError as refused:

@@ -111,7 +111,7 @@ class EnterKey:
         self._sent, self._returned = IntText(), IntText()
         self._link = jsdlink((self._sent, "value"), (self._returned, "value"))
         self._click: Callable[[], object] | None = None
-        self._returned.observe(self._arrive, "value")
+        self._returned.observe(self._receive_echo, "value")
 
     def watch(self, field: Widget, click: Callable[[], object]) -> None:
         """Call `click` whenever Enter was pressed in a field; of two at a time the later one counts."""
@@ -129,7 +129,7 @@ class EnterKey:
             close_children(widget)
             widget.close()
 
-    def _arrive(self, change: dict[str, Any]) -> None:
+    def _receive_echo(self, change: dict[str, Any]) -> None:
         if change["new"] == self._sent.value and self._click is not None:
             click, self._click = self._click, None
             click()
@@ -160,7 +160,7 @@ def button(
     """Make a button; `look` is primary, plain or quiet."""
     made = Button(description=words, tooltip=title or None)
     made.add_class(f"mf-{look}")
-    made.on_click(lambda _: controller.press(clicked))
+    made.on_click(lambda _: controller.run_action(clicked))
     return made
 
 
