@@ -64,8 +64,8 @@ SETTINGS = {
     "address: a password": (
         lambda: settings(f"https://me:{KEY}@x.com"),
         "base_url",
-        "user name or password",
-        "out",
+        "broken host or port",
+        "write it as",
     ),
     "address: the key by mistake": (lambda: settings(KEY, KEY), "base_url", "begin with https://", WHOLE),
     "address: a query": (lambda: settings(f"{HTTPS}?api_key={KEY}"), "base_url", "query", "leave it out"),
