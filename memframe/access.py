@@ -104,7 +104,7 @@ class Access:
     def states(self) -> pd.DataFrame:
         """Return every loaded state of every row, distinguished by ``updated_at``, the newest of an id last.
 
-        A frame of an earlier load is known by the older ones: what nobody touched in it is no edit.
+        Older states identify a frame of an earlier load, whose unchanged cells are no edits.
         """
         if not self._loads:
             return FrameBuilder(MEMORY_KINDS).frame()

@@ -1,7 +1,7 @@
 """Private files, atomic folders, a process lock.
 
 A lock is a small SQLite file with an open transaction. The operating system ends it with the process, so that a
-lock never has to be removed by hand, and other processes can read who holds it.
+lock never has to be removed manually, and other processes can read which process holds it.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def _open_lock(path: Path, wait_s: float) -> sqlite3.Connection:
         return sqlite3.connect(path, timeout=wait_s, isolation_level=None)
     except (OSError, sqlite3.Error) as fault:
         raise JournalError(
-            f"the lock {path} cannot be opened: {fault}. Mend the folder's permissions"
+            f"the lock {path} cannot be opened: {fault}. Correct the folder's permissions"
         ) from None
 
 

@@ -140,7 +140,9 @@ def open_local_cipher(
     folder = state_folder() if folder is None else folder
     found = _search(folder, open_keyring)
     if not found.keys:
-        with raise_os_errors_as(JournalError, f"the folder {folder} cannot be used", "mend its permissions"):
+        with raise_os_errors_as(
+            JournalError, f"the folder {folder} cannot be used", "correct its permissions"
+        ):
             private_folder(folder)
         with process_lock(folder / f"{KEY_FILE}.lock", what="the data key", wait_s=CREATING_S):
             if not _search(folder, open_keyring).keys:
@@ -169,7 +171,7 @@ def _data_key(text: Secret, place: str) -> DataKey:
     except ValueError:
         raise JournalError(
             f"the data key in {place} is damaged: restore it from a backup. Without it nothing that was sealed "
-            "opens again; to begin anew, delete it"
+            "opens again; to start over, delete it"
         ) from None
 
 
@@ -191,7 +193,7 @@ def _read(path: Path) -> Secret | None:
         return None
     except (OSError, UnicodeDecodeError) as fault:
         raise JournalError(
-            f"the data key file {path} cannot be read ({type(fault).__name__}); mend it"
+            f"the data key file {path} cannot be read ({type(fault).__name__}): correct or remove it"
         ) from None
     if is_open:
         raise JournalError(f"the data key file {path} is open to other users; close it: chmod 600 {path}")

@@ -7,7 +7,7 @@ A setting is looked for in
    ``MEMFRAME_CLIENT_ID``, ``MEMFRAME_CLIENT_SECRET``, ``MEMFRAME_REDIRECT_URI``,
 3. the keyring of the operating system: service ``memframe``, entries named like the settings,
 4. ``config.toml`` in the user's configuration folder, which holds no secrets. A file in the working
-   directory is never read: it may have come with somebody else's project.
+   directory is never read: it may have come with another person's project.
 
 The first source that has it decides, even if its value is refused: an empty variable is an error. Sources behind it
 are not opened, so that a script with everything in its environment never waits for a keyring to be unlocked.
@@ -202,7 +202,7 @@ def _read_file(path: Path) -> dict[str, str]:
         return {}
     except OSError as error:
         raise ConfigError(
-            f"The file {path} cannot be read: {error.strerror}. Mend its permissions."
+            f"The file {path} cannot be read: {error.strerror}. Correct its permissions."
         ) from None
     except ValueError:  # a decoding error quotes the bytes, which may be a secret in the wrong place
         raise ConfigError(

@@ -65,14 +65,6 @@ def test_what_was_exported_loads_without_a_change(tmp_path, extension, rows):
     check_round_trip(tmp_path, extension, rows)
 
 
-@pytest.mark.campaign
-@pytest.mark.parametrize("extension", FORMATS)
-@given(rows=ROWS)
-@examples(500)
-def test_whatever_was_exported_loads_without_a_change(tmp_path, extension, rows):
-    check_round_trip(tmp_path, extension, rows)
-
-
 def check_round_trip(tmp_path, extension, rows):
     path = tmp_path / f"memories{extension}"
     memories = memories_of(rows)

@@ -148,7 +148,7 @@ def load_archive(
 
 
 def is_sealed(path: str | PathLike[str]) -> bool:
-    """Tell whether an archive says that it is sealed, so that it takes a key to read all of it."""
+    """Return True if an archive says that it is sealed, so that reading all of it takes a key."""
     return Reader(expand_path(path)).is_sealed()
 
 

@@ -106,7 +106,7 @@ def _header(path: Path) -> _FirstRow:
         raise
     except (OSError, ValueError, csv.Error):
         raise FrameError(
-            f"{path} cannot be read as CSV in UTF-8: it is damaged, or something else."
+            f"{path} cannot be read as CSV in UTF-8: it is damaged, or of another format."
         ) from None
     finally:
         csv.field_size_limit(limit)

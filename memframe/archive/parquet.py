@@ -105,7 +105,7 @@ def _header(path: Path) -> ArchiveHeader | None:
 
 
 def _unreadable(path: Path | BinaryIO, error: Exception) -> FrameError:
-    cause = "it is damaged, or something else"
+    cause = "it is damaged, or of another format"
     if isinstance(error, OSError):
         cause = error.strerror or "it is damaged"
     return FrameError(f"{path} cannot be read as Parquet: {cause}.")
@@ -134,7 +134,7 @@ def _fit(path: Path, table: pa.Table, columns: list[str], schema: pa.Schema) -> 
     header = header_in(schema)
     if header is not None and "user_id" in columns and "user_id" not in table.column_names:
         table = table.append_column("user_id", pa.repeat(header.user_id, len(table)))
-    table.validate(full=True)  # Arrow believes the file that its text is UTF-8
+    table.validate(full=True)  # Arrow does not verify that text is UTF-8
     cast = [cast_column(path, name, table[name]) for name in columns]
     return pa.Table.from_arrays(cast, names=columns).replace_schema_metadata(schema.metadata)
 

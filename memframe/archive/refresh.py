@@ -147,7 +147,7 @@ class RowComparison:
     part_rows : float
         Rows after which new memories begin a file of their own.
     continues : bool
-        Whether files of the archive can be continued; otherwise all are written anew.
+        Continue the files of the archive; otherwise all are written anew.
     """
 
     def __init__(
@@ -224,7 +224,7 @@ def refresh_archive(
     """Bring an archive up to date and return what changed since it was written.
 
     Only files in which something changed are written. A sealed archive stays sealed; under a new version of
-    the key it is written anew, and what changed is then told by the columns in the open, as ``updated_at``.
+    the key it is written anew, and changes are then detected by the unsealed columns, such as ``updated_at``.
 
     Parameters
     ----------

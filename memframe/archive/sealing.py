@@ -91,53 +91,39 @@ def keys_for(where: object, header: ArchiveHeader, key: Key | None) -> Keys:
     """
     seal = header.seal
     assert seal is not None  # noqa: S101 - for the type checker: only sealed archives are opened
+    fault = f"{where} is sealed with key_version {seal.key_version} of user {header.user_id}"
+    codec = None
     if key is None:
-        raise SealError(
-            _describe(where, header, seal),
-            hint=Hint(
-                "pass key=, the Access to that user or its encryption_key.",
-                "give the user's --request, or the encryption_key in a --key-file.",
-            ),
-        )
+        raise SealError(fault, hint=_ANY_KEY)
+    if isinstance(key, Mapping):
+        others = {version: as_secret(one) for version, one in sorted(key.items(), reverse=True)}
+        if seal.key_version not in others:
+            held = ", ".join(map(str, others)) or "none"
+            raise SealError(f"{fault}, and of the versions given ({held}) none is that one.")
+        return Keys(others.pop(seal.key_version), others)
     if isinstance(key, Access):
         found = key.envelope.content_format
         codec = None if isinstance(found, str | Sequence) else found
-        return Keys(_check_key(where, header, seal, key.credentials), codec=codec)
+        key = key.credentials
     if isinstance(key, Credentials):
-        return Keys(_check_key(where, header, seal, key))
-    if isinstance(key, Mapping):
-        return _among(where, header, seal, key)
-    return Keys(as_secret(key))
-
-
-def _describe(where: object, header: ArchiveHeader, seal: Seal) -> str:
-    return f"{where} is sealed with key_version {seal.key_version} of user {header.user_id}"
-
-
-def _check_key(where: object, header: ArchiveHeader, seal: Seal, credentials: Credentials) -> Secret:
-    if not same_id(credentials.user_id, header.user_id):
-        raise SealError(
-            f"{_describe(where, header, seal)}, and this is a key of user {credentials.user_id}: pass one of theirs."
-        )
-    if credentials.key_version != seal.key_version:
-        raise SealError(
-            f"{_describe(where, header, seal)}, and these credentials hold key_version {credentials.key_version}",
-            hint=Hint(
+        if not same_id(key.user_id, header.user_id):
+            raise SealError(f"{fault}, and this is a key of user {key.user_id}: pass one of theirs.")
+        if key.key_version != seal.key_version:
+            hint = Hint(
                 f"pass the older key as key={{{seal.key_version}: ...}}", "give the older key in a --key-file"
             )
-            + ", or export the archive again.",
-        )
-    return credentials.encryption_key
+            raise SealError(
+                f"{fault}, and these credentials hold key_version {key.key_version}",
+                hint=hint + ", or export the archive again.",
+            )
+        key = key.encryption_key
+    return Keys(as_secret(key), codec=codec)
 
 
-def _among(where: object, header: ArchiveHeader, seal: Seal, keys: Mapping[int, str | Secret]) -> Keys:
-    closed = {version: as_secret(key) for version, key in sorted(keys.items(), reverse=True)}
-    if seal.key_version not in closed:
-        held = ", ".join(map(str, closed)) or "none"
-        raise SealError(
-            f"{_describe(where, header, seal)}, and of the versions given ({held}) none is that one."
-        )
-    return Keys(closed.pop(seal.key_version), closed)
+_ANY_KEY = Hint(
+    "pass key=, the Access to that user or its encryption_key.",
+    "give the user's --request, or the encryption_key in a --key-file.",
+)
 
 
 STORED = "stored"
@@ -542,7 +528,7 @@ class Reader:
         return format_of(self.parts[0]).header(self.parts[0])
 
     def is_sealed(self) -> bool:
-        """Tell whether the archive says that it is sealed."""
+        """Return True if the archive says that it is sealed."""
         header = self.header()
         return header is not None and header.seal is not None
 
@@ -582,7 +568,7 @@ class Reader:
             if header is None or header.seal is None:
                 raise SealError(
                     f"{part} is not sealed, and a key was given: leave the key out to read it as it is, unless it "
-                    "should be sealed; then somebody has exchanged it."
+                    "should be sealed; then it was replaced."
                 )
 
     def _opener_for(self, header: ArchiveHeader) -> Opener:

@@ -131,7 +131,7 @@ class _Tour:
         self._say(f"The request is {request.status}.")
         ilka.decide(local.dashboard_url, "Approve")
 
-        self._step("She decides in her dashboard; nobody can do that for her")
+        self._step("She decides in her dashboard; only she can")
         self._code("request = mf.wait_for_decision(client, request.id, timeout_s=600)")
         request = mf.wait_for_decision(client, request.id, timeout_s=10, poll_s=0.1)
         self._say(f"The request is {request.status}.")

@@ -184,7 +184,7 @@ class Envelope:
         Raises
         ------
         SealError
-            Where it cannot be opened; the message tells key, layout or damage.
+            Where it cannot be opened; the message says whether key, layout or damage is the cause.
         """
         plain, errors, _ = self.open_many([sealed])
         if plain[0] is None:

@@ -57,7 +57,7 @@ def looks_sealed(text: str, *, among_sealed: bool) -> bool:
     ----------
     text : str
     among_sealed : bool
-        Whether other content of the same user was sealed. Then a single word, a long text without the
+        True if other content of the same user was sealed. Then a single word, a long text without the
         mix and any JSON object look sealed too.
 
     Examples

@@ -1,6 +1,6 @@
 """Process one user, the same in a thread here and on a worker of a cluster.
 
-Whatever goes wrong for one user is a row of the outcome table, never the end of the run.
+An error of one user is a row of the table of outcomes, and never ends the run.
 """
 
 from __future__ import annotations

@@ -209,7 +209,7 @@ DOING: Mapping[Step, str] = {
 
 
 def top(number: int, n_steps: int, title: str) -> str:
-    """Build the line above all sections, which tells screen readers of a new step."""
+    """Build the line above all sections, which announces each new step to screen readers."""
     spoken = tag("span", f": {title}", class_="mf-unseen")
     step = tag("span", f"Step {number} of {n_steps}", spoken, class_="mf-soft", role="status")
     return str(tag("div", tag("b", "Memory access"), step, class_="mf-top"))

@@ -147,7 +147,7 @@ class Poller:
             self._is_stopped = False
             self.is_watching = True
             self.idle.clear()
-            # The context of the caller, as ipykernel 7.0 looks for its own state there.
+            # In the context of the caller, which holds the state of ipykernel 7.0.
             run = copy_context().run
             Thread(target=run, args=(self._work, task, leave), name="memframe-panel", daemon=True).start()
 
@@ -179,7 +179,7 @@ class Poller:
     def _attempt(self, task: Callable[[], object]) -> None:
         try:
             task()
-        except Exception as error:  # nobody catches it here; the state shows it
+        except Exception as error:  # the state shows it
             is_foreseen = isinstance(error, MemframeError)
             _logger.debug("a step failed: %s", type(error).__name__, exc_info=not is_foreseen)
 

@@ -177,7 +177,7 @@ class StepLock:
                 )
             if is_poll and now.doing:
                 return None
-            # A poll keeps the error of an earlier step, which somebody may be reading, but not that of a poll.
+            # A poll keeps the error of an earlier step, which the user may be reading, but not that of a poll.
             shown = now.failure if is_poll else None
             kept = shown if shown and shown.step not in POLLING_STEPS else None
             number = now.step_number + 1

@@ -191,66 +191,6 @@ def focused(page):
     )
 
 
-def test_what_goes_wrong_is_told_and_there_is_a_way_out(open_panel, developer, user, visit, shoot):
-    person = user.person
-    shown = open_panel(BARE)
-
-    def fails(words, name):
-        expect(shown.box.get_by_role("alert")).to_contain_text(words)
-        shoot(shown.box, f"side-{name}")
-
-    shown.paste("Address of the API", "http://127.0.0.1:9/api/v1")
-    shown.paste("API key", "mf_live_wrong")
-    shown.click("Sign in")
-    fails("Cannot reach 127.0.0.1:9", "unreachable")
-    shown.field("Address of the API").fill(developer.base_url)
-    shown.click("Sign in")
-    fails("does not accept this API key", "refused-key")
-    shown.paste("API key", developer.api_key)
-    shown.click("Sign in")
-
-    shown.paste("Address of the OAuth server", developer.auth_url)
-    shown.paste("Client id", developer.client_id)
-    shown.paste("Client secret", developer.client_secret)
-    shown.paste("Redirect address, as registered", developer.redirect_uri)
-    shown.click("Connect a user")
-    address = person.authorize(shown.link.get_attribute("href"))
-
-    def answer(pasted):
-        shown.paste("Redirected address, or its code", pasted)
-        shown.click("Continue")
-
-    answer(address.replace("state=", "state=x"))
-    fails("This address belongs to another attempt", "state-mismatch")
-    answer(person.authorize(shown.link.get_attribute("href"), allow=False))
-    fails("The user chose not to allow the connection", "denied")
-    answer(address)
-    shown.field("Your reason").wait_for()
-    shown.click("Back")
-    shown.click("Connect a user")
-    answer(re.search("code=([^&]*)", address)[1])
-    fails("was already used, or has expired", "used-code")
-    answer(person.authorize(shown.link.get_attribute("href")))
-    shown.click("Send the request")
-    shown.says("Next check")
-
-    person.decide(developer.dashboard_url, "Reject")
-    fails("The user declined", "rejected")
-    shown.click("Choose again")
-    shown.says("Rejected")
-    shoot(shown.box, "side-list")
-    shown.click("Ask again")
-    shown.field("Your new reason").fill("The duplicates alone")
-    shown.click("Ask again")
-    shown.says("Next check")
-    person.decide(developer.dashboard_url, "Approve")
-    shown.click("Load the memories")
-    shown.says("0 memories in")
-    person.decide(developer.dashboard_url, "Revoke access")
-    shown.click("Load again")
-    fails("The user took the approval back", "revoked")
-
-
 def test_a_busy_kernel_hides_no_news(notebook, known, developer, user, lab):
     ask(known, user)
     go = lab.notebooks / "go"
