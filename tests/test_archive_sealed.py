@@ -99,20 +99,17 @@ def test_nothing_else_opens_it(tmp_path, stranger, key, says):
         assert OTHER_KEY not in str(caught.value)
 
 
-def test_an_archive_without_memories_is_as_closed_as_any(tmp_path, access):
-    path = sealed_archive(access, tmp_path / "memories")
-    with pytest.raises(SealError, match="does not open"):
-        mf.load_archive(path, key=OTHER_KEY)
-    assert_same(mf.load_archive(path, key=access), memories_of([]))
-
-
-def test_columns_in_the_open_are_read_without_a_key(tmp_path, sample_access):
+def test_columns_in_the_open_are_read_without_a_key(tmp_path, sample_access, access):
     path = sealed_archive(sample_access, tmp_path / "memories")
     columns = ["created_at", "id", "importance", "tag_ids"]
     memories = mf.load_memories(sample_access, progress=False)
     pd.testing.assert_frame_equal(mf.load_archive(path, columns=columns), memories[columns])
     chosen = mf.load_archive(path, key=sample_access, columns=["content_error", "title"])
     pd.testing.assert_frame_equal(chosen, memories[["content_error", "title"]])
+    empty = sealed_archive(access, tmp_path / "empty")
+    with pytest.raises(SealError, match="does not open"):
+        mf.load_archive(empty, key=OTHER_KEY)
+    assert_same(mf.load_archive(empty, key=access), memories_of([]))
 
 
 # What stands in the file

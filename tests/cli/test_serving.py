@@ -17,7 +17,6 @@ import pytest
 import requests
 from sqlalchemy import create_engine, text
 
-from memframe.cli.serve import serve_command
 from memframe.secret import Secret
 from memframe.service.deployment import Addresses, NewDeveloper, open_deployment
 from memframe.service.local import LocalService
@@ -170,11 +169,6 @@ def test_only_a_trusted_proxy_is_believed(tmp_path):
         requests.get(shown["auth_url"] + "/healthz", headers=FORWARDED, timeout=20)
         *_, entry = logged(process, lambda entry: entry["message"] == "request")
         assert entry["address"] == "198.51.100.7"
-
-
-def test_the_proxy_that_is_trusted_is_one_on_this_machine_unless_others_are_named():
-    for options, addresses in (((), None), (("--trusted-proxy",), "127.0.0.1,::1")):
-        assert serve_command.make_context("serve", [*options]).params["trusted_proxy"] == addresses
 
 
 def events(entries, names):
