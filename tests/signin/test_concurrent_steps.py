@@ -18,9 +18,9 @@ def background():
 
 
 STEPS = {
-    "ask": (CREATE_REQUEST, lambda way, user: way.ask("a test")),
-    "choose": (GET_REQUEST, lambda way, user: way.choose(user.ask().id)),
-    "check": (GET_REQUEST, lambda way, user: way.check()),
+    "ask": (CREATE_REQUEST, lambda sign_in, user: sign_in.ask("a test")),
+    "choose": (GET_REQUEST, lambda sign_in, user: sign_in.choose(user.ask().id)),
+    "check": (GET_REQUEST, lambda sign_in, user: sign_in.check()),
 }
 
 
@@ -33,54 +33,54 @@ STEPS = {
     ],
 )
 def test_a_later_step_drops_the_result_of_an_earlier_one(
-    far_way, user, proxy, held, background, step, meanwhile, state
+    far_sign_in, user, proxy, held, background, step, meanwhile, state
 ):
     if step == "ask":
-        far_way.finish(user.person.authorize(far_way.authorize()))
+        far_sign_in.finish(user.person.authorize(far_sign_in.authorize()))
     if step == "check":
-        pending(far_way, user)
+        pending(far_sign_in, user)
     endpoint, take = STEPS[step]
     proxy.script(endpoint, held)
-    taken = background.submit(take, far_way, user)
+    taken = background.submit(take, far_sign_in, user)
     assert held.came.wait(20)
-    assert far_way.snapshot.doing == step
-    meanwhile(far_way)
-    assert (far_way.state, far_way.snapshot.doing) == (state, None)
+    assert far_sign_in.snapshot.doing == step
+    meanwhile(far_sign_in)
+    assert (far_sign_in.state, far_sign_in.snapshot.doing) == (state, None)
     held.release.set()
     with pytest.raises(mf.ConfigError, match="overtaken"):
         taken.result(20)
-    assert (far_way.state, far_way.request, far_way.snapshot.doing) == (state, None, None)
+    assert (far_sign_in.state, far_sign_in.request, far_sign_in.snapshot.doing) == (state, None, None)
 
 
-def test_a_poll_gives_way_to_a_step(far_way, user, proxy, held, background):
-    far_way.finish(user.person.authorize(far_way.authorize()))
+def test_a_poll_gives_way_to_a_step(far_sign_in, user, proxy, held, background):
+    far_sign_in.finish(user.person.authorize(far_sign_in.authorize()))
     proxy.script(CREATE_REQUEST, held)
-    asking = background.submit(far_way.ask, "a test")
+    asking = background.submit(far_sign_in.ask, "a test")
     assert held.came.wait(20)
-    far_way.refresh()
+    far_sign_in.refresh()
     assert proxy.requests_to(LIST_REQUESTS) == []
     held.release.set()
     asking.result(20)
-    assert far_way.state == "pending"
+    assert far_sign_in.state == "pending"
 
 
-def test_a_poll_keeps_the_error_of_a_step_in_view(way):
+def test_a_poll_keeps_the_error_of_a_step_in_view(sign_in):
     with pytest.raises(mf.NotFoundError):
-        way.choose("nobody")
-    way.refresh()
-    assert way.failure.kind == "gone"
-    way.authorize()
-    assert way.failure is None
+        sign_in.choose("nobody")
+    sign_in.refresh()
+    assert sign_in.failure.kind == "gone"
+    sign_in.authorize()
+    assert sign_in.failure is None
 
 
 def test_subscribers_hear_of_every_change(user):
     heard = []
-    way = mf.SignIn()
-    way.subscribe(lambda: heard.append((way.state, way.snapshot.doing)))
-    way.sign_in(user.client)
+    sign_in = mf.SignIn()
+    sign_in.subscribe(lambda: heard.append((sign_in.state, sign_in.snapshot.doing)))
+    sign_in.sign_in(user.client)
     with pytest.raises(mf.NotFoundError):
-        way.choose("nobody")
-    way.sign_out()
+        sign_in.choose("nobody")
+    sign_in.sign_out()
     assert heard == [
         ("signed_out", "sign_in"),
         ("signed_in", None),
@@ -90,36 +90,36 @@ def test_subscribers_hear_of_every_change(user):
     ]
 
 
-def test_a_step_that_is_interrupted_is_not_under_way_any_more(way, user):
+def test_a_step_that_is_interrupted_is_not_under_way_any_more(sign_in, user):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    approved(way, user).open()
+    approved(sign_in, user).open()
     with pytest.raises(KeyboardInterrupt):
-        way.load(progress=interrupt)
-    assert (way.state, way.snapshot.doing, way.failure) == ("ready", None, None)
+        sign_in.load(progress=interrupt)
+    assert (sign_in.state, sign_in.snapshot.doing, sign_in.failure) == ("ready", None, None)
 
 
 @pytest.mark.parametrize("is_pasted", [False, True])
-def test_a_listener_receives_the_answer_unless_it_is_pasted_meanwhile(way, user, background, is_pasted):
+def test_a_listener_receives_the_answer_unless_it_is_pasted_meanwhile(sign_in, user, background, is_pasted):
     shown = Event()
-    way.subscribe(lambda: way.snapshot.address and shown.set())
-    received = background.submit(way.receive, 20)
+    sign_in.subscribe(lambda: sign_in.snapshot.address and shown.set())
+    received = background.submit(sign_in.receive, 20)
     assert shown.wait(20)
-    answer = user.person.authorize(way.snapshot.address)
+    answer = user.person.authorize(sign_in.snapshot.address)
     if is_pasted:
-        way.finish(answer)
+        sign_in.finish(answer)
         with pytest.raises(mf.OAuthError):
             received.result(20)
     else:
         assert requests.get(answer, timeout=5).ok
         received.result(20)
-    assert way.state == "authorized"
+    assert sign_in.state == "authorized"
 
 
-def test_a_listener_that_hears_nothing_leaves_a_link_to_paste_from(way, user):
+def test_a_listener_that_hears_nothing_leaves_a_link_to_paste_from(sign_in, user):
     with pytest.raises(mf.OAuthError):
-        way.receive(0.01)
-    assert (way.state, way.failure.kind) == ("authorizing", "no_answer")
-    way.finish(user.person.authorize(way.snapshot.address))
-    assert way.state == "authorized"
+        sign_in.receive(0.01)
+    assert (sign_in.state, sign_in.failure.kind) == ("authorizing", "no_answer")
+    sign_in.finish(user.person.authorize(sign_in.snapshot.address))
+    assert sign_in.state == "authorized"

@@ -19,11 +19,11 @@ SOON_S = 20
 class Watched:
     """A poller on a sign-in, and a way to wait until something is so."""
 
-    def __init__(self, way, **options):
-        self.way = way
-        self.poller = Poller(way, self._changed, **{"poll_s": 0.1} | options)
+    def __init__(self, sign_in, **options):
+        self.sign_in = sign_in
+        self.poller = Poller(sign_in, self._changed, **{"poll_s": 0.1} | options)
         self._condition = threading.Condition()
-        way.subscribe(self._changed)
+        sign_in.subscribe(self._changed)
 
     def _changed(self):
         with self._condition:
@@ -34,7 +34,7 @@ class Watched:
             assert self._condition.wait_for(is_so, SOON_S)
 
     def until_state(self, state):
-        self.until(lambda: self.way.state == state)
+        self.until(lambda: self.sign_in.state == state)
 
     def until_it_rests(self):
         self.until(lambda: not self.poller.is_watching)
@@ -65,8 +65,8 @@ def watch():
     """Make pollers, which end with the test."""
     made = []
 
-    def make(way, **options):
-        made.append(Watched(way, **options))
+    def make(sign_in, **options):
+        made.append(Watched(sign_in, **options))
         return made[-1]
 
     yield make
@@ -76,29 +76,29 @@ def watch():
 
 
 def test_a_task_runs_elsewhere_and_what_others_do_is_followed(user, watch):
-    done_in, way = [], mf.SignIn(flow=user.flow())
-    watched = watch(way)
+    done_in, sign_in = [], mf.SignIn(flow=user.flow())
+    watched = watch(sign_in)
     assert (threads(), watched.poller.is_watching) == ([], False)
-    watched.do(lambda: (done_in.append(threading.current_thread()), way.sign_in(user.client)))
-    assert way.state == "signed_in"
+    watched.do(lambda: (done_in.append(threading.current_thread()), sign_in.sign_in(user.client)))
+    assert sign_in.state == "signed_in"
     assert done_in[0] is not threading.current_thread()
     assert done_in[0].daemon
     watched.poller.stop()
-    pending(way, user)
+    pending(sign_in, user)
     assert not watched.poller.is_watching  # whoever stops it is not overruled by a change
     assert all_gone()
-    watched.do(way.check)
-    user.service.decide(way.request.id, "approved")
+    watched.do(sign_in.check)
+    user.service.decide(sign_in.request.id, "approved")
     watched.until_state("approved")
 
 
 @pytest.mark.parametrize("decision", ["approved", "rejected", "revoked"])
-def test_a_decision_is_noticed_and_the_end_of_all_ends_the_polls(way, user, watch, decision):
-    watched = watch(way)
-    pending(way, user)  # taken by a script: it is looked after all the same
+def test_a_decision_is_noticed_and_the_end_of_all_ends_the_polls(sign_in, user, watch, decision):
+    watched = watch(sign_in)
+    pending(sign_in, user)  # taken by a script: it is looked after all the same
     if decision == "revoked":
-        user.service.decide(way.request.id, "approved")
-    user.service.decide(way.request.id, decision)
+        user.service.decide(sign_in.request.id, "approved")
+    user.service.decide(sign_in.request.id, decision)
     watched.until_state(decision)
     if decision == "approved":
         assert watched.poller.is_watching
@@ -106,59 +106,61 @@ def test_a_decision_is_noticed_and_the_end_of_all_ends_the_polls(way, user, watc
         watched.until_it_rests()
 
 
-def test_a_service_that_is_away_for_a_while_is_asked_again_when_it_wants_to_be(far_way, user, proxy, watch):
-    watched = watch(far_way)
+def test_a_service_that_is_away_for_a_while_is_asked_again_when_it_wants_to_be(
+    far_sign_in, user, proxy, watch
+):
+    watched = watch(far_sign_in)
     proxy.script(GET_REQUEST, *[cut] * 3, answered(502, Retry_After="0"))
-    watched.do(lambda: pending(far_way, user))
+    watched.do(lambda: pending(far_sign_in, user))
     for kind in ("unreachable", "busy"):
-        watched.until(lambda kind=kind: far_way.failure and far_way.failure.kind == kind)
-    user.service.decide(far_way.request.id, "approved")
+        watched.until(lambda kind=kind: far_sign_in.failure and far_sign_in.failure.kind == kind)
+    user.service.decide(far_sign_in.request.id, "approved")
     watched.until_state("approved")
-    assert far_way.failure is None
+    assert far_sign_in.failure is None
     proxy.script(GET_REQUEST, answered(429, Retry_After="120"))
     watched.do(lambda: None)
     watched.until(lambda: (watched.poller.next_check_at or now()) > now() + timedelta(seconds=100))
 
 
-def test_a_key_that_is_withdrawn_ends_the_polls(far_way, user, proxy, watch):
-    watched = watch(far_way)
-    watched.do(lambda: pending(far_way, user))
+def test_a_key_that_is_withdrawn_ends_the_polls(far_sign_in, user, proxy, watch):
+    watched = watch(far_sign_in)
+    watched.do(lambda: pending(far_sign_in, user))
     proxy.always(GET_REQUEST, answered(401))
     proxy.always(ISSUE_TOKEN, answered(401))
     watched.until_it_rests()
-    assert far_way.failure.kind == "refused_token"
+    assert far_sign_in.failure.kind == "refused_token"
 
 
 @pytest.mark.parametrize("endpoint", [CREATE_REQUEST, GET_REQUEST])
-def test_whatever_is_under_way_is_dropped_by_the_sign_out(far_way, user, proxy, held, watch, endpoint):
-    watched = watch(far_way)
+def test_whatever_is_under_way_is_dropped_by_the_sign_out(far_sign_in, user, proxy, held, watch, endpoint):
+    watched = watch(far_sign_in)
     proxy.script(endpoint, held)
-    watched.poller.start(lambda: pending(far_way, user))
+    watched.poller.start(lambda: pending(far_sign_in, user))
     assert held.came.wait(SOON_S)
-    watched.do(far_way.sign_out)
+    watched.do(far_sign_in.sign_out)
     held.release.set()
     assert all_gone()
-    assert (far_way.state, far_way.request) == ("signed_out", None)
+    assert (far_sign_in.state, far_sign_in.request) == ("signed_out", None)
 
 
-def test_polls_end_with_the_time_that_was_given_and_can_be_asked_for(way, user, watch):
-    watched = watch(way, watch_s=0)
-    watched.do(lambda: pending(way, user))
+def test_polls_end_with_the_time_that_was_given_and_can_be_asked_for(sign_in, user, watch):
+    watched = watch(sign_in, watch_s=0)
+    watched.do(lambda: pending(sign_in, user))
     watched.until_it_rests()
-    user.service.decide(way.request.id, "approved")
-    watched.do(way.check)
-    assert way.state == "approved"
+    user.service.decide(sign_in.request.id, "approved")
+    watched.do(sign_in.check)
+    assert sign_in.state == "approved"
 
 
-def test_an_error_stops_nothing_and_is_logged(way, user, watch, caplog):
+def test_an_error_stops_nothing_and_is_logged(sign_in, user, watch, caplog):
     caplog.set_level(logging.DEBUG, "memframe")
-    watched = watch(way)
+    watched = watch(sign_in)
     watched.do(lambda: {}["nothing"])
     assert "KeyError" in caplog.text
-    watched.do(lambda: way.sign_in(mf.connect(user.service.base_url, api_key="mf_wrong")))
-    assert way.failure.kind == "refused_key"
-    watched.do(lambda: approved(way, user))
-    assert way.state == "approved"
+    watched.do(lambda: sign_in.sign_in(mf.connect(user.service.base_url, api_key="mf_wrong")))
+    assert sign_in.failure.kind == "refused_key"
+    watched.do(lambda: approved(sign_in, user))
+    assert sign_in.state == "approved"
 
 
 @pytest.mark.parametrize("poll_s", [0, -1, float("nan"), 0.01])

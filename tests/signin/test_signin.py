@@ -44,30 +44,30 @@ def test_the_whole_walk(user):
     assert (sign_in.state, {getattr(sign_in, name) for name in names}) == ("signed_out", {None})
 
 
-def test_an_existing_request_is_chosen_without_asking_again(way, user):
+def test_an_existing_request_is_chosen_without_asking_again(sign_in, user):
     older, newer = user.ask("the first"), user.ask("the second")
-    way.refresh()
-    ours = [request for request in way.requests if request.user_id == user.user_id]
+    sign_in.refresh()
+    ours = [request for request in sign_in.requests if request.user_id == user.user_id]
     assert [(request.id, request.status) for request in ours] == [
         (newer.id, "pending"),
         (older.id, "pending"),
     ]
     user.service.decide(older.id, "approved")
-    way.refresh()
-    assert {request.id: request.status for request in way.requests}[older.id] == "approved"
-    assert way.snapshot.checked_at
-    way.choose(older.id)
-    assert way.state == "approved"
-    assert way.open().user_id == user.user_id
+    sign_in.refresh()
+    assert {request.id: request.status for request in sign_in.requests}[older.id] == "approved"
+    assert sign_in.snapshot.checked_at
+    sign_in.choose(older.id)
+    assert sign_in.state == "approved"
+    assert sign_in.open().user_id == user.user_id
 
 
 @pytest.mark.parametrize(
     ("step", "argument"), [("finish", ["x"]), ("ask", ["x"]), ("check", []), ("open", []), ("load", [])]
 )
-def test_a_step_out_of_turn_names_the_one_that_is_due(way, step, argument):
+def test_a_step_out_of_turn_names_the_one_that_is_due(sign_in, step, argument):
     with pytest.raises(ConfigError, match=r"authorize\(\) for a new user"):
-        getattr(way, step)(*argument)
-    assert way.state == "signed_in"
+        getattr(sign_in, step)(*argument)
+    assert sign_in.state == "signed_in"
 
 
 def test_every_state_says_what_is_due():
@@ -77,37 +77,39 @@ def test_every_state_says_what_is_due():
 
 def test_settings_that_are_given_make_another_flow(user):
     service = user.service
-    way = mf.SignIn()
-    way.sign_in(service.api_key, base_url=service.base_url.removesuffix("/api/v1"), auth_url=service.auth_url)
-    assert way.client.base_url == service.base_url
-    first = way.authorize(service.client_id, service.client_secret, redirect_uri=service.redirect_uri)
-    assert way.authorize() != first
-    way.finish(user.person.authorize(way.snapshot.address))
-    assert way.state == "authorized"
-    way.sign_out()
-    assert way.snapshot.flow is None
+    sign_in = mf.SignIn()
+    sign_in.sign_in(
+        service.api_key, base_url=service.base_url.removesuffix("/api/v1"), auth_url=service.auth_url
+    )
+    assert sign_in.client.base_url == service.base_url
+    first = sign_in.authorize(service.client_id, service.client_secret, redirect_uri=service.redirect_uri)
+    assert sign_in.authorize() != first
+    sign_in.finish(user.person.authorize(sign_in.snapshot.address))
+    assert sign_in.state == "authorized"
+    sign_in.sign_out()
+    assert sign_in.snapshot.flow is None
 
 
 @pytest.mark.parametrize("status", ["rejected", "revoked"])
-def test_a_user_who_says_no_is_left_or_asked_again(way, user, status):
-    approved(way, user) if status == "revoked" else way.choose(user.ask().id)
-    first = way.request
+def test_a_user_who_says_no_is_left_or_asked_again(sign_in, user, status):
+    approved(sign_in, user) if status == "revoked" else sign_in.choose(user.ask().id)
+    first = sign_in.request
     user.service.decide(first.id, status)
-    way.check()
-    assert (way.state, way.failure) == (status, None)
-    way.ask("a better reason")  # with the key that is known, without another authorization
-    assert (way.state, way.request.reason) == ("pending", "a better reason")
-    assert (way.request.id != first.id, way.request.memory_key) == (True, first.memory_key)
-    way.go_back()
-    assert (way.state, way.request) == ("signed_in", None)
+    sign_in.check()
+    assert (sign_in.state, sign_in.failure) == (status, None)
+    sign_in.ask("a better reason")  # with the key that is known, without another authorization
+    assert (sign_in.state, sign_in.request.reason) == ("pending", "a better reason")
+    assert (sign_in.request.id != first.id, sign_in.request.memory_key) == (True, first.memory_key)
+    sign_in.go_back()
+    assert (sign_in.state, sign_in.request) == ("signed_in", None)
 
 
 @pytest.mark.parametrize("step", ["open", "load"])
-def test_a_revocation_is_noticed_by_the_step_that_it_stops(way, user, step):
-    approved(way, user)
+def test_a_revocation_is_noticed_by_the_step_that_it_stops(sign_in, user, step):
+    approved(sign_in, user)
     if step == "load":
-        way.open()
-    user.service.decide(way.request.id, "revoked")
+        sign_in.open()
+    user.service.decide(sign_in.request.id, "revoked")
     with pytest.raises(mf.AccessError):
-        getattr(way, step)()
-    assert (way.state, way.access, way.failure) == ("revoked", None, None)
+        getattr(sign_in, step)()
+    assert (sign_in.state, sign_in.access, sign_in.failure) == ("revoked", None, None)
