@@ -271,9 +271,9 @@ def test_two_first_starts_at_once_make_one_developer(postgres, tmp_path):
         assert len(deployment.store.accounts.developers()) == 1
 
 
-def test_the_readmes_way_to_host_it_starts(tmp_path):
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    command = re.search("ExecStart=.*/memframe serve (.*)", readme)[1]
+def test_the_documented_way_to_host_it_starts(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "deploy.md").read_text()
+    command = re.search("ExecStart=.*/memframe serve (.*)", page)[1]
     options = command.replace("/var/lib/memframe", str(tmp_path)).replace("--workers 2", "--port 0").split()
     place = options.index("--database")
     with serving(*options[:place], *options[place + 2 :]) as (process, shown):
@@ -281,9 +281,9 @@ def test_the_readmes_way_to_host_it_starts(tmp_path):
         *_, _ = logged(process, lambda entry: entry["message"] == "Application startup complete.")
 
 
-def test_the_readmes_commands_work(tmp_path):
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    (block,) = re.findall(r"```sh\n(memframe service .*?)```", readme, re.DOTALL)
+def test_the_documented_commands_work(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "deploy.md").read_text()
+    (block,) = re.findall(r"```sh\n(memframe service .*?)```", page, re.DOTALL)
     deployment = open_deployment(tmp_path / "data")
     for line in block.splitlines():
         arguments = shlex.split(line)[1:]
