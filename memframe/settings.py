@@ -7,7 +7,7 @@ A setting is looked for in
    ``MEMFRAME_CLIENT_ID``, ``MEMFRAME_CLIENT_SECRET``, ``MEMFRAME_REDIRECT_URI``,
 3. the keyring of the operating system: service ``memframe``, entries named like the settings,
 4. ``config.toml`` in the user's configuration folder, which holds no secrets. A file in the working
-   directory is never read: it may have come with somebody else's project.
+   directory is never read: it may have come with another person's project.
 
 The first source that has it decides, even if its value is refused: an empty variable is an error. Sources behind it
 are not opened, so that a script with everything in its environment never waits for a keyring to be unlocked.
@@ -118,12 +118,12 @@ def require_setting(name: Name, argument: str | Secret | None, sources: Sources)
     found = find_setting(name, argument, sources)
     if found is None:
         others = f"set the variable {variable_of(name)} in the environment, "
-        others += f"{_or_kept(name, sources)}.{_fault_of_keyring(name, sources)}"
+        others += f"{_list_places(name, sources)}.{_fault_of_keyring(name, sources)}"
         raise ConfigError(f"{name} is not set", hint=Hint(f"pass {name}=..., {others}", others))
     return found
 
 
-def _or_kept(name: Name, sources: Sources) -> str:
+def _list_places(name: Name, sources: Sources) -> str:
     """List where a setting can be kept."""
     places = ["keep it with `memframe login`"] if name in KEYRING_ENTRIES else []
     places += [f"write it in {sources.config}"] if name in FILE_ENTRIES else []
@@ -202,7 +202,7 @@ def _read_file(path: Path) -> dict[str, str]:
         return {}
     except OSError as error:
         raise ConfigError(
-            f"The file {path} cannot be read: {error.strerror}. Mend its permissions."
+            f"The file {path} cannot be read: {error.strerror}. Correct its permissions."
         ) from None
     except ValueError:  # a decoding error quotes the bytes, which may be a secret in the wrong place
         raise ConfigError(

@@ -60,7 +60,6 @@ LONGEST = (
     "tests/apply/test_kills.py",
     "tests/cleanup/test_cleanup.py",
     "tests/test_demo.py",
-    "tests/panel/test_batch.py",
     "tests/audit/test_audit.py",
     "notebooks/",
     "tests/test_fleet_dask.py",

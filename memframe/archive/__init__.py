@@ -148,7 +148,7 @@ def load_archive(
 
 
 def is_sealed(path: str | PathLike[str]) -> bool:
-    """Tell whether an archive says that it is sealed, so that it takes a key to read all of it."""
+    """Return True if an archive says that it is sealed, so that reading all of it takes a key."""
     return Reader(expand_path(path)).is_sealed()
 
 
@@ -183,7 +183,7 @@ def _tables_of(
         return Plain(table.schema), (table.slice(start, parquet.GROUP_ROWS) for start in starts)
     check_kind("access_or_frame, if no Access,", source, pd.DataFrame, Access, error=FrameError)
     form = Sealed(source) if sealed else Plain.of(source)
-    return form, map(form.stored, tables_of_access(source, progress=progress))
+    return form, map(form.prepare, tables_of_access(source, progress=progress))
 
 
 def _write_dataset(folder: Path, form: Plain | Sealed, tables: Iterable[pa.Table]) -> int:

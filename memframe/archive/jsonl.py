@@ -128,7 +128,7 @@ def _column(path: Path, name: str, values: list[Any]) -> pa.Array:
 def _times(values: list[Any]) -> pa.Array:
     """Read times that are text, or numbers since 1970, as pandas writes them unless ``date_format="iso"`` is set.
 
-    The unit is told by the size: a number of milliseconds is that of another century as one of seconds.
+    The unit is inferred from the size: a number of milliseconds would be centuries away in seconds.
     """
     most = max((abs(value) for value in values if isinstance(value, int)), default=0)
     if not most:

@@ -26,7 +26,7 @@ PART_ROWS = 50_000
 
 def raise_write_errors(target: Path) -> AbstractContextManager[None]:
     """Raise errors of the system as `FrameError`s that name the caller's path, not that of a temporary file."""
-    advice = "choose another path, or mend this one. What stood there is as it was."
+    advice = "choose another path, or correct this one. What was there is unchanged."
     return raise_os_errors_as(FrameError, f"{target} cannot be written", advice)
 
 

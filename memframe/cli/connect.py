@@ -68,7 +68,13 @@ def request_group() -> None:
 @click.option(
     "--local", is_flag=True, help="Receive the redirect on this machine, instead of asking for its address."
 )
-@click.option("--wait", "wait_s", type=click.FloatRange(min=0), help="Seconds to wait for the decision.")
+@click.option(
+    "--wait",
+    "wait_s",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    help="Seconds to wait for the decision.",
+)
 @as_json
 def request_new(reason: str, local: bool, wait_s: float | None, as_json: bool) -> None:
     """Let a user authorize the application, then request access; prints the request.
@@ -100,6 +106,7 @@ def request_new(reason: str, local: bool, wait_s: float | None, as_json: bool) -
 @click.option(
     "--timeout",
     "timeout_s",
+    metavar="SECONDS",
     default=DEFAULT_WAIT_S,
     show_default=True,
     type=click.FloatRange(min=0),

@@ -106,8 +106,7 @@ def request_option(*, required: bool) -> Callable[[Command], Command]:
         envvar="MEMFRAME_REQUEST",
         show_envvar=True,
         metavar="ID",
-        help="The approved access request to the user's memories, or the beginning of its id; `memframe request list` "
-        "shows them.",
+        help="Id of the approved access request, or its beginning; `memframe request list` shows the ids.",
     )
 
 

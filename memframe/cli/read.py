@@ -13,7 +13,6 @@ import click
 import pandas as pd
 from click.core import ParameterSource
 
-from memframe.access import Access
 from memframe.archive import export_memories, load_archive, refresh_archive
 from memframe.archive.sealing import Reader
 from memframe.audit import CHECKS, SEVERITIES, Audit, ChatJudge, audit_memories
@@ -28,7 +27,6 @@ from memframe.cli.options import (
     request_option,
     request_required,
 )
-from memframe.display import number_of
 from memframe.load import load_memories, load_tags
 from memframe.report.summary import Count, memories, none_found, share, subject_of, words_of
 
@@ -52,22 +50,24 @@ def audit_options(command: Command) -> Command:
         "--check",
         "checks",
         multiple=True,
+        metavar="CHECK",
         type=click.Choice(CHECKS),
-        help="Run only this check; may be given several times.",
+        help=f"Run only this check; may be given several times. Checks: {', '.join(CHECKS)}.",
     )
     @click.option(
         "--judge",
         "judge_url",
         metavar="URL",
-        help="An OpenAI-compatible endpoint that is asked what rules cannot know, such as http://127.0.0.1:11434/v1.",
+        help="An OpenAI-compatible endpoint that judges what rules cannot know, such as http://127.0.0.1:11434/v1.",
     )
-    @click.option("--model", help="The model to ask there.")
+    @click.option("--model", metavar="NAME", help="The model to ask there.")
     @click.option(
         "--judge-limit",
+        metavar="N",
         type=click.IntRange(min=0),
         default=JUDGE_LIMIT,
         show_default=True,
-        help="Questions to ask at most, the most promising first.",
+        help="Maximum number of questions; the most promising are asked first.",
     )
     @click.option(
         "--judge-key-file", type=LocalPath(dir_okay=False), help="File with the API key of that endpoint."
@@ -126,14 +126,14 @@ def _is_typed(name: str) -> bool:
 @click.option(
     "--fail-on",
     type=click.Choice(list(reversed(SEVERITIES))),
-    help=f"End with exit code {FOUND} if there is a finding of this severity or a worse one.",
+    help=f"End with exit code {FOUND} if there is a finding of this severity or worse.",
 )
-@click.option("--count-judged", is_flag=True, help="Let --fail-on count what a --judge alone has found, too.")
+@click.option("--count-judged", is_flag=True, help="Let --fail-on also count what only a --judge found.")
 @click.option("--html", type=LocalPath(dir_okay=False), help="Also write the report to this file.")
 @click.option(
     "--out",
     type=LocalPath(dir_okay=False),
-    help="Keep the audit in this file, as JSON, for `memframe plan --from-audit`.",
+    help="Save the audit in this file, as JSON, for `memframe plan --from-audit`.",
 )
 @as_json
 def audit_command(
@@ -250,20 +250,13 @@ def export_command(path: Path, sealed: bool, refresh: bool, request_id: str, as_
         memframe export memories.parquet --request 7c9e6679
     """
     with open_request(request_id) as access:
-        shown_text = _refreshed(access, path) if refresh else _exported(access, path, sealed)
-    click.echo(json.dumps({"path": str(path), **shown_text}) if as_json else _sentence(path, shown_text))
-
-
-def _exported(access: Access, path: Path, sealed: bool) -> dict[str, int]:
-    return {"n_rows": export_memories(access, path, sealed=sealed)}
-
-
-def _refreshed(access: Access, path: Path) -> dict[str, int]:
-    changes = refresh_archive(access, path)
-    return {name: len(getattr(changes, name)) for name in changes.__struct_fields__}
-
-
-def _sentence(path: Path, shown_text: dict[str, int]) -> str:
-    nouns = {"n_rows": ("memory", "memories")}
-    counts = ", ".join(number_of(count, *nouns.get(name, (name, name))) for name, count in shown_text.items())
-    return f"{counts} in {path}, readable by you alone"
+        if refresh:
+            changes = refresh_archive(access, path)
+            counts = {name: len(getattr(changes, name)) for name in changes.__struct_fields__}
+            words = ", ".join(f"{n:,} {name}" for name, n in counts.items())
+        else:
+            counts = {"n_rows": export_memories(access, path, sealed=sealed)}
+            words = memories(counts["n_rows"])
+    click.echo(
+        json.dumps({"path": str(path), **counts}) if as_json else f"{words} in {path}, readable by you alone"
+    )

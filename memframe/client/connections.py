@@ -268,7 +268,7 @@ class ConnectionPool(HTTPAdapter):
     Parameters
     ----------
     trust_env : bool
-        Whether proxies and certificates may come from the environment.
+        Take proxies and certificates from the environment.
     ca_bundle : str or None
         File or folder with the root certificates that are trusted instead of the usual ones.
     """

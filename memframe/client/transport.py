@@ -49,7 +49,7 @@ class Transport:
     retry : ReadRetry, optional
         Policy for GET.
     trust_env : bool
-        Whether proxies and certificates may come from the environment.
+        Take proxies and certificates from the environment.
     ca_bundle : str or path, optional
         File or folder with the root certificates that are trusted instead of the usual ones.
 
@@ -154,7 +154,7 @@ class Transport:
         ----------
         method, url : str
         is_read : bool, optional
-            Whether the request writes nothing, so that it may be sent again; by default for GET only.
+            True if the request writes nothing, so that it may be sent again; by default for GET only.
         pending : PendingRequest, optional
             What `send_ahead` has sent; it is read as the first attempt, and closed by the caller.
         **parts
