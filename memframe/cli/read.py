@@ -24,13 +24,14 @@ from memframe.cli.options import (
     as_json,
     key_file_option,
     open_request,
+    read_file,
     read_key,
     request_option,
     request_required,
 )
 from memframe.display import number_of
 from memframe.load import load_memories, load_tags
-from memframe.report.summary import Count, memories, none_found, share, subject_of, words_of
+from memframe.report.summary import Count, memories, none_found, proposed, share, subject_of, words_of
 
 FOUND = 6
 """Exit code if there are findings of --fail-on."""
@@ -47,6 +48,16 @@ def audit_options(command: Command) -> Command:
         type=LocalPath(exists=True),
         help="Audit an archive of `memframe export` instead of the service; --request opens a sealed one.",
     )
+    @click.option(
+        "--file",
+        "foreign",
+        type=LocalPath(exists=True),
+        help="Audit a file, folder or archive of another memory system instead.",
+    )
+    @click.option(
+        "--format", "form", default="auto", show_default=True, help="Of --file, where several formats fit."
+    )
+    @click.option("--zone", help="Of times in --file that name none, such as Europe/Paris.")
     @key_file_option
     @click.option(
         "--check",
@@ -81,6 +92,9 @@ def audit_options(command: Command) -> Command:
     def with_audit(
         request_id: str | None,
         archive: Path | None,
+        foreign: Path | None,
+        form: str,
+        zone: str | None,
         key_file: Path | None,
         checks: tuple[Check, ...],
         judge_url: str | None,
@@ -90,8 +104,12 @@ def audit_options(command: Command) -> Command:
         send: bool,
         **others: Any,
     ) -> None:
-        if archive is None and request_id is None:
-            raise click.UsageError("Choose memories: --request ID, or --archive PATH.")
+        if archive is None and foreign is None and request_id is None:
+            raise click.UsageError("Choose memories: --request ID, --archive PATH or --file PATH.")
+        if foreign is not None and (archive is not None or _is_typed("request_id")):
+            raise click.UsageError("Give one of --file PATH, --archive PATH and --request ID.")
+        if foreign is None and (_is_typed("form") or zone is not None):
+            raise click.UsageError("--format and --zone are about a file: name it with --file PATH.")
         if key_file is not None and archive is None:
             raise click.UsageError("--key-file opens a sealed archive: name it with --archive PATH.")
         run = partial(
@@ -100,7 +118,12 @@ def audit_options(command: Command) -> Command:
             judge_limit=judge_limit,
             checks=checks or None,
         )
-        command(audit=_audit(request_id, archive, key_file, run), **others)
+        audit = (
+            _audit(request_id, archive, key_file, run)
+            if foreign is None
+            else run(read_file(foreign, form, zone))
+        )
+        command(audit=audit, **others)
 
     return with_audit
 
@@ -152,6 +175,7 @@ def audit_command(
     \b
     Example:
         memframe audit --request 7c9e6679 --fail-on high --html audit.html
+        memframe audit --file export.json
     """
     if html is not None:
         audit.to_html(html)
@@ -217,8 +241,8 @@ def _lines_of(audit: Audit) -> Iterator[str]:
     yield from (_line(count, n) for count in counts)
     if clean := none_found(counts, audit.checks):
         yield f"None found: {clean}."
-    if done := audit.proposals:
-        yield f"Proposed, each memory counted once: {', '.join(done)}. Nothing is done yet."
+    if said := proposed(audit):
+        yield said
     if audit.by_judge:
         yield "\nJudged:"
         yield from (f"- {sentence}" for sentence in audit.by_judge)

@@ -15,10 +15,7 @@ from msgspec import Struct
 
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError
-from memframe.frames import MEMORY_KINDS, TEXT, FrameBuilder, replace_surrogates
-
-READ = "memframe_read"
-"""Key in ``frame.attrs`` of the report of a read."""
+from memframe.frames import MEMORY_KINDS, READ, TEXT, FrameBuilder, replace_surrogates
 
 MAX_TAGS, MAX_TAG_CHARS = 100, 200
 """Of a memory, as services take them."""
