@@ -261,25 +261,36 @@ def _line(count: Count, n_memories: int) -> str:
 @click.argument("path", type=LocalPath())
 @click.option("--sealed", is_flag=True, help="Encrypt texts, so that only the user's key opens them.")
 @click.option("--refresh", is_flag=True, help="Update the archive at PATH, and print the changes.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "pam"]),
+    help="A folder of notes, or Portable AI Memory as .json, whatever the extension says.",
+)
 @request_required
 @as_json
-def export_command(path: Path, sealed: bool, refresh: bool, request_id: str, as_json: bool) -> None:
+def export_command(
+    path: Path, sealed: bool, refresh: bool, form: Any, request_id: str, as_json: bool
+) -> None:
     """Write all memories to PATH: decrypted, so that anybody who can read the file can read them, or --sealed.
 
-    The extension chooses the format: .parquet, .jsonl or .csv; without one, PATH is a folder for a Parquet dataset.
+    The extension chooses the format: .parquet, .jsonl, .json or .csv, or .md for a folder of notes; without one, PATH
+    is a folder for a Parquet dataset.
     With --refresh an archive stays plain or sealed as it is, and only changed files are written.
 
     \b
     Example:
         memframe export memories.parquet --request 7c9e6679
     """
+    if refresh and form:
+        raise click.UsageError("--refresh keeps the format of the archive: leave out --format.")
     with open_request(request_id) as access:
-        shown_text = _refreshed(access, path) if refresh else _exported(access, path, sealed)
+        shown_text = _refreshed(access, path) if refresh else _exported(access, path, sealed, form)
     click.echo(json.dumps({"path": str(path), **shown_text}) if as_json else _sentence(path, shown_text))
 
 
-def _exported(access: Access, path: Path, sealed: bool) -> dict[str, int]:
-    return {"n_rows": export_memories(access, path, sealed=sealed)}
+def _exported(access: Access, path: Path, sealed: bool, form: Any) -> dict[str, int]:
+    return {"n_rows": export_memories(access, path, sealed=sealed, format=form)}
 
 
 def _refreshed(access: Access, path: Path) -> dict[str, int]:

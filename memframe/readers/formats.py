@@ -193,6 +193,18 @@ def _observations(documents: list[Document]) -> Items:
                 yield place, Damage("entity without observations")
 
 
+def _pam_items(documents: list[Document]) -> Items:
+    """Take from memories the time and the platform that the format demanded of `export_memories` without need."""
+    for place, item in (pair for document in documents for pair in document.items("memories")):
+        own = dig(item, "metadata.memframe")
+        if isinstance(own, dict):
+            times = item.get("temporal") if isinstance(item.get("temporal"), dict) else {}
+            undated = {"temporal": times | {"created_at": None}} if own.get("is_undated") else {}
+            yield place, item | undated | {"provenance": {"platform": own.get("source")}}
+        else:
+            yield place, item
+
+
 FORMATS = {
     each.name: each
     for each in [
@@ -371,9 +383,11 @@ FORMATS = {
             lists="memories",
             fields={
                 "content": "content",
+                "title": "metadata.memframe.title",
                 "summary": "summary",
-                "tags": "tags",
-                "confidence": "confidence.current confidence.initial",
+                "tags": "metadata.memframe.tags tags",
+                "importance": "metadata.memframe.importance",
+                "confidence": "confidence.current confidence.initial metadata.memframe.confidence",
                 "source": "provenance.platform",
                 "created_at": "temporal.created_at",
                 "updated_at": "temporal.updated_at",
@@ -389,6 +403,7 @@ FORMATS = {
             beside={"relations": "relation"},
             states="integrity.total_memories",
             is_known=lambda document: top(document).get("schema") == "portable-ai-memory",
+            items=_pam_items,
         ),
         Format(
             "markdown", "Markdown with frontmatter, or .md files", is_known=is_markdown, items=markdown_items
