@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from memframe.readers import read_memories
     from memframe.signin import SignIn
     from memframe.undo import plan_reseal, plan_undo
+    from memframe.versions import show_versions
     from memframe.wire import AccessRequest, Credentials, OAuthTokens
 
 _ROOMS = {
@@ -104,6 +105,7 @@ _ROOMS = {
     "readers": ("read_memories",),
     "signin": ("SignIn",),
     "undo": ("plan_reseal", "plan_undo"),
+    "versions": ("show_versions",),
     "wire": ("AccessRequest", "Credentials", "OAuthTokens"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
@@ -176,6 +178,7 @@ __all__ = [
     "refresh_archive",
     "resume_run",
     "service",
+    "show_versions",
     "update_memories",
     "wait_for_decision",
 ]

@@ -1,5 +1,6 @@
 """README and docs show code that runs, commands that exist, links that lead somewhere, and a site without a warning."""
 
+import logging
 import re
 import shlex
 import subprocess
@@ -41,7 +42,8 @@ def asked(user, monkeypatch, tmp_path):
         monkeypatch.setenv(f"MEMFRAME_{name.upper()}", getattr(user.service, name))
     user.service.import_memories(user.user_id, load_sample()[:60], load_sample_tags())
     monkeypatch.chdir(tmp_path)
-    return user
+    yield user
+    logging.getLogger("memframe").setLevel(logging.NOTSET)  # one page shows how to see the log
 
 
 class Names(dict):
@@ -70,6 +72,7 @@ class Names(dict):
             service.decide(request.id, "approved")
 
 
+@pytest.mark.filterwarnings("default:.*Left out:UserWarning")
 @pytest.mark.parametrize("page", with_blocks("python"))
 def test_python_runs(page, asked):
     names = Names(asked)

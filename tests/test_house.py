@@ -40,7 +40,7 @@ LAYERS = """
     settings
     wire progress sample
     address display
-    secret
+    secret versions
     files
     errors
 """
