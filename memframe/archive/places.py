@@ -55,7 +55,7 @@ def parts_of(path: Path) -> list[Path]:
     if not is_folder(path):
         return [path]
     parts = sorted(part for part in path.glob("*.parquet") if part.name != SEAL_FILE)
-    parts = parts or sorted(path.glob("*.md"))
+    parts = parts or sorted(note for note in path.glob("*.md") if note.is_file())
     if not parts:
         raise FrameError(
             f"The folder {path} holds no .parquet file and no .md file: give the folder that was exported to."
@@ -91,7 +91,9 @@ def _refuse_to_replace(path: Path, cause: str) -> NoReturn:
 
 
 def is_archive(path: Path) -> bool:
-    """Return True for a path with an archive of memories, whole or not."""
+    """Return True for a path with an archive of memories, whole or not; a pipe is not waited for."""
+    if not (path.is_file() or path.is_dir()):
+        return False
     try:
         first = parts_of(path)[0]
         names = format_of(first).names(first)

@@ -14,7 +14,7 @@ from memframe.readers.markdown import (
     mem0_markdown_items,
     table_items,
 )
-from memframe.readers.rows import Entry, Item, LeftOut, Yielded, from_seconds, text_of
+from memframe.readers.rows import Entry, Item, LeftOut, Yielded, from_seconds, is_filled
 from memframe.readers.source import Damage, Document
 
 _COLUMNS = frozenset(Entry.__struct_fields__) - {"place", "extra"}
@@ -135,7 +135,7 @@ def filled(item: Item, keys: str) -> Any:
     >>> filled({"memory": " ", "data": "Likes tea"}, "memory text data")
     'Likes tea'
     """
-    return next((value for key in keys.split() if (text_of(value := dig(item, key)) or "").strip()), None)
+    return next((value for key in keys.split() if is_filled(value := dig(item, key))), None)
 
 
 def _length(value: Any, keys: list[str]) -> int:
