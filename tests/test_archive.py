@@ -1,30 +1,36 @@
 """Archives: what was exported loads without a change, lies open to its owner only, and bites nobody."""
+# ruff: noqa: E501 - tables of odd texts and of a schema
 
 import csv
 import json
 import os
+import re
 import stat
+import warnings
 from datetime import UTC, datetime
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from memframe import archive
 from memframe.archive import export_memories, load_archive, parquet, places
 from memframe.archive.table import ARCHIVE_SCHEMA
-from memframe.errors import AccessError, FrameError
+from memframe.errors import AccessError, ConfigError, FrameError
 from memframe.load import load_memories
+from memframe.readers import read_memories
 from memframe.sample import load_sample
 from memframe.wire import LIST_MEMORIES
 from tests.faults import FaultProxy, answered, clamped
 from tests.rows import ROW, assert_same, memories_of
 
-FORMATS = [".parquet", ".jsonl", ".csv", ""]
+FORMATS = [".parquet", ".jsonl", ".csv", ".json", ".md", ""]
 
 ODD_WORDS = (
     ["", "NA", "null", "None", "nan", "NaN", "true", "007", "1e5", "2020-01-01", "'", "''", "'=x", '"', '""']
@@ -395,7 +401,7 @@ def test_a_path_that_does_not_fit_is_refused_before_anything_is_written(tmp_path
         ("mine.jsonl", r"mine\.jsonl is not replaced, as it is no archive"),
         ("mine.parquet", r"mine\.parquet is not replaced, as it is no archive"),
         ("thesis", r"is not replaced, as it holds thesis\.txt"),
-        ("memories.xlsx", "use .parquet, .jsonl, .csv, or a folder"),
+        ("memories.xlsx", "use .parquet, .jsonl, .csv, .json, .md, or a folder"),
         ("none/memories.csv", "does not exist: create it"),
         *(
             (f"{extension:x>250}", r"/x{242,}\S* cannot be written \(File name too long\)")
@@ -406,3 +412,142 @@ def test_a_path_that_does_not_fit_is_refused_before_anything_is_written(tmp_path
             export_memories(memories_of([ROW]), tmp_path / name)
     assert sorted(tmp_path.rglob("*")) == before
     assert (tmp_path / "mine.csv").read_text() == "id,price\n1,2\n"
+
+
+# For people and other systems
+
+HOSTILE = [
+    "---\ntitle: mine\n---\nx", "a: b # c", "!!python/object/apply:os.system [ls]", "&a *a", "[x", "{y", "> z", "'", '"', "\\",
+    "../../etc/passwd", "C:\\con", "index", "log.md", "a/b\x00c", "\x85\u2028\ufeff\x7f", "t" * 100_000, "null", "~", "\r\n---\r\n",
+]  # fmt: skip
+
+
+def hostile_rows():
+    cells = dict.fromkeys(["id", "user_id", "title", "summary", "content", "source"])
+    return [ROW | dict.fromkeys(cells, text) | {"tags": (text,), "importance": None} for text in HOSTILE]
+
+
+def test_notes_are_okf_and_hold_strangers_texts_in_their_places(tmp_path):
+    extra = {"type": HOSTILE, "x: y\n---": HOSTILE, "n": range(len(HOSTILE))}
+    memories = memories_of(hostile_rows()).assign(**extra)
+    assert export_memories(memories, tmp_path / "notes", format="markdown") == len(HOSTILE)
+    names = sorted(path.name for path in (tmp_path / "notes").rglob("*"))
+    assert len(names) == len(HOSTILE) + 1
+    assert all(re.fullmatch(r"[0-9]{6}-[a-z0-9-]{1,60}\.md|index\.md", name) for name in names)
+    assert os.listdir(tmp_path) == ["notes"]  # noqa: PTH208 - hidden files too
+    for path, text in zip(sorted((tmp_path / "notes").glob("0*.md")), HOSTILE, strict=True):
+        _, head, body = path.read_bytes().decode().split("---\n", 2)
+        cells = yaml.safe_load(head)
+        assert cells["type"].strip()
+        assert (cells["title"], cells["tags"], body) == (text, [text], text)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    again = load_archive(tmp_path / "notes")
+    assert_same(again[[*ARCHIVE_SCHEMA]], memories[[*ARCHIVE_SCHEMA]])
+    assert again["type"].tolist() == again["x: y\n---"].tolist() == HOSTILE
+    assert again["n"].tolist() == [str(n) for n in range(len(HOSTILE))]
+    assert_same(read_memories(tmp_path / "notes"), again)
+
+
+def test_a_note_that_an_editor_has_written_anew_is_read(tmp_path):
+    export_memories(memories_of([ROW | {"created_at": "2024-05-01T10:00:00Z"}]), tmp_path / "notes.md")
+    note = next((tmp_path / "notes.md").glob("0*.md"))
+    note.write_text(
+        "---\nmemframe: 1\ntype: memory\nid: m1\ntitle: 'Tea: green'\ntags:\n  - tea\n  - hot\nimportance: 0.75\n"
+        "created_at: 2024-05-01T10:00:00+00:00\n---\nAda likes tea\n"
+    )
+    row = load_archive(tmp_path / "notes.md").iloc[0]
+    assert (row["title"], row["tags"], row["importance"], row["content"]) == (
+        "Tea: green", ("tea", "hot"), 0.75, "Ada likes tea\n"
+    )  # fmt: skip
+
+
+PAM_SCHEMA = {
+    "type": "object",
+    "required": ["schema", "schema_version", "owner", "memories"],
+    "properties": {
+        "exported_by": {"pattern": "^[a-zA-Z0-9_-]+/[0-9]+\\.[0-9]+\\.[0-9]+$"},
+        "owner": {"required": ["id"], "properties": {"id": {"type": "string", "minLength": 1}}},
+        "memories": {"items": {
+            "required": ["id", "type", "content", "content_hash", "temporal", "provenance"],
+            "additionalProperties": False,
+            "properties": {
+                "id": {"type": "string", "minLength": 1}, "content": {"type": "string", "minLength": 1}, "summary": {}, "metadata": {},
+                "type": {"enum": ["fact", "preference", "custom"]}, "custom_type": {"type": ["string", "null"], "minLength": 1},
+                "content_hash": {"pattern": "^sha256:[a-f0-9]{64}$"}, "status": {"enum": ["active", "superseded"]},
+                "tags": {"uniqueItems": True, "items": {"pattern": "^[a-z0-9][a-z0-9_-]*$"}},
+                "confidence": {"properties": {"initial": {"minimum": 0, "maximum": 1}}},
+                "temporal": {"required": ["created_at"]},
+                "provenance": {"properties": {"platform": {"pattern": "^[a-z0-9_-]{2,32}$"}}},
+            },
+        }},
+    },
+}  # fmt: skip
+"""What the published schema demands of the fields that are written."""
+
+SAID_BY_PAM = [
+    "title",
+    "summary",
+    "content",
+    "tags",
+    "importance",
+    "confidence",
+    "source",
+    "created_at",
+    "updated_at",
+]
+
+
+@given(rows=ROWS)
+@example(rows=hostile_rows())
+@examples(15)
+def test_portable_ai_memory_is_valid_and_comes_back(tmp_path, rows):
+    path = tmp_path / "store.json"
+    path.unlink(missing_ok=True)
+    frame = memories_of(rows)
+    held = frame[frame["content"].fillna("").str.strip() != ""].reset_index(drop=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        export_memories(frame, path, format="pam")
+        again = read_memories(path)
+    jsonschema.validate(json.loads(path.read_bytes()), PAM_SCHEMA)
+    for name in SAID_BY_PAM:
+        cells = held[name].astype(object).where(held[name].notna(), None).tolist()
+        if name == "tags":
+            cells = list(map(as_a_service_takes, cells))
+        elif name in ("title", "summary", "source"):
+            cells = [cell if cell and cell.strip() else None for cell in cells]
+        assert again[name].astype(object).where(again[name].notna(), None).tolist() == cells, name
+
+
+def as_a_service_takes(tags):
+    names = [part.strip()[:200].strip() for tag in tags for part in tag.strip().split(",")]
+    return tuple(name for name in dict.fromkeys(names) if name)
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "words"),
+    [
+        ("a.json", {"format": "xml"}, "format='xml': give"),
+        ("a.csv", {"format": "pam"}, "is a .json file"),
+        ("a", {"format": "pam"}, "is a .json file"),
+        ("a.json", {"format": "markdown"}, "Notes are files of a folder"),
+    ],
+)
+def test_formats_that_do_not_fit_are_refused(tmp_path, path, options, words):
+    with pytest.raises((FrameError, ConfigError), match=words):
+        export_memories(memories_of([ROW]), tmp_path / path, **options)
+
+
+def test_what_people_wrote_is_not_replaced(tmp_path):
+    for name, text in (
+        ("vault.md/mine.md", "---\ntitle: x\n---\nmine"),
+        ("store.json", "{}"),
+        ("list.json", "[1]"),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+        target = tmp_path / name.partition("/")[0]
+        for options in ({}, {"format": "markdown" if "/" in name else "pam"}):
+            with pytest.raises(FrameError, match="is not replaced"):
+                export_memories(memories_of([ROW]), target, **options)
+        assert (tmp_path / name).read_text() == text

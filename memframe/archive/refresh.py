@@ -258,6 +258,8 @@ def refresh_archive(
     target = expand_path(path)
     with raise_write_errors(target):
         reader = Reader(target)
+        if reader.parts[0].suffix == ".md":
+            raise FrameError(f"{target} holds notes, which are not refreshed: export them again.")
         check_target(target)
         _check_owner(reader, target, access)
         return _Refresh(access, target, reader.header()).carry_out(target, progress)

@@ -86,6 +86,7 @@ class SavedAudit(Struct, kw_only=True):
     findings: list[dict[str, Any]]
     by_judge: list[str] = []
     judged: list[dict[str, Any]] = []
+    is_stored: bool = True
 
 
 def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -169,6 +170,8 @@ class Audit:
         What became of the questions to a judge, if there was one.
     embed : callable or None
         Vectors of texts, for `candidates`.
+    is_stored : bool
+        Whether a service holds the memories; those of a file are in none, and a cleanup cannot be planned for them.
 
     Examples
     --------
@@ -193,6 +196,7 @@ class Audit:
     made_at: datetime | None = None
     judgement: Judgement = field(default_factory=no_judgement)
     embed: Embed | None = None
+    is_stored: bool = True
 
     def __repr__(self) -> str:
         found = ", ".join(f"{n:,} {name}" for name, n in worst_of(self.by_memory).items())
@@ -332,6 +336,7 @@ class Audit:
             findings=records_of(self.findings),
             by_judge=self.by_judge,
             judged=records_of(self.judged),
+            is_stored=self.is_stored,
         )
         return msgspec.json.encode(saved)
 

@@ -23,12 +23,13 @@ from memframe.cli.options import (
     as_json,
     key_file_option,
     open_request,
+    read_file,
     read_key,
     request_option,
     request_required,
 )
 from memframe.load import load_memories, load_tags
-from memframe.report.summary import Count, memories, none_found, share, subject_of, words_of
+from memframe.report.summary import Count, memories, none_found, proposed, share, subject_of, words_of
 
 FOUND = 6
 """Exit code if there are findings of --fail-on."""
@@ -45,6 +46,16 @@ def audit_options(command: Command) -> Command:
         type=LocalPath(exists=True),
         help="Audit an archive of `memframe export` instead of the service; --request opens a sealed one.",
     )
+    @click.option(
+        "--file",
+        "foreign",
+        type=LocalPath(exists=True),
+        help="Audit a file, folder or archive of another memory system instead.",
+    )
+    @click.option(
+        "--format", "form", default="auto", show_default=True, help="Of --file, where several formats fit."
+    )
+    @click.option("--zone", help="Of times in --file that name none, such as Europe/Paris.")
     @key_file_option
     @click.option(
         "--check",
@@ -81,6 +92,9 @@ def audit_options(command: Command) -> Command:
     def with_audit(
         request_id: str | None,
         archive: Path | None,
+        foreign: Path | None,
+        form: str,
+        zone: str | None,
         key_file: Path | None,
         checks: tuple[Check, ...],
         judge_url: str | None,
@@ -90,8 +104,12 @@ def audit_options(command: Command) -> Command:
         send: bool,
         **others: Any,
     ) -> None:
-        if archive is None and request_id is None:
-            raise click.UsageError("Choose memories: --request ID, or --archive PATH.")
+        if archive is None and foreign is None and request_id is None:
+            raise click.UsageError("Choose memories: --request ID, --archive PATH or --file PATH.")
+        if foreign is not None and (archive is not None or _is_typed("request_id")):
+            raise click.UsageError("Give one of --file PATH, --archive PATH and --request ID.")
+        if foreign is None and (_is_typed("form") or zone is not None):
+            raise click.UsageError("--format and --zone are about a file: name it with --file PATH.")
         if key_file is not None and archive is None:
             raise click.UsageError("--key-file opens a sealed archive: name it with --archive PATH.")
         run = partial(
@@ -100,7 +118,12 @@ def audit_options(command: Command) -> Command:
             judge_limit=judge_limit,
             checks=checks or None,
         )
-        command(audit=_audit(request_id, archive, key_file, run), **others)
+        audit = (
+            _audit(request_id, archive, key_file, run)
+            if foreign is None
+            else run(read_file(foreign, form, zone))
+        )
+        command(audit=audit, **others)
 
     return with_audit
 
@@ -152,6 +175,7 @@ def audit_command(
     \b
     Example:
         memframe audit --request 7c9e6679 --fail-on high --html audit.html
+        memframe audit --file export.json
     """
     if html is not None:
         audit.to_html(html)
@@ -217,8 +241,8 @@ def _lines_of(audit: Audit) -> Iterator[str]:
     yield from (_line(count, n) for count in counts)
     if clean := none_found(counts, audit.checks):
         yield f"None found: {clean}."
-    if done := audit.proposals:
-        yield f"Proposed, each memory counted once: {', '.join(done)}. Nothing is done yet."
+    if said := proposed(audit):
+        yield said
     if audit.by_judge:
         yield "\nJudged:"
         yield from (f"- {sentence}" for sentence in audit.by_judge)
@@ -237,25 +261,36 @@ def _line(count: Count, n_memories: int) -> str:
 @click.argument("path", type=LocalPath())
 @click.option("--sealed", is_flag=True, help="Encrypt texts, so that only the user's key opens them.")
 @click.option("--refresh", is_flag=True, help="Update the archive at PATH, and print the changes.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "pam"]),
+    help="A folder of notes, or Portable AI Memory as .json, whatever the extension says.",
+)
 @request_required
 @as_json
-def export_command(path: Path, sealed: bool, refresh: bool, request_id: str, as_json: bool) -> None:
+def export_command(
+    path: Path, sealed: bool, refresh: bool, form: Any, request_id: str, as_json: bool
+) -> None:
     """Write all memories to PATH: decrypted, so that anybody who can read the file can read them, or --sealed.
 
-    The extension chooses the format: .parquet, .jsonl or .csv; without one, PATH is a folder for a Parquet dataset.
+    The extension chooses the format: .parquet, .jsonl, .json or .csv, or .md for a folder of notes; without one, PATH
+    is a folder for a Parquet dataset.
     With --refresh an archive stays plain or sealed as it is, and only changed files are written.
 
     \b
     Example:
         memframe export memories.parquet --request 7c9e6679
     """
+    if refresh and form:
+        raise click.UsageError("--refresh keeps the format of the archive: leave out --format.")
     with open_request(request_id) as access:
         if refresh:
             changes = refresh_archive(access, path)
             counts = {name: len(getattr(changes, name)) for name in changes.__struct_fields__}
             words = ", ".join(f"{n:,} {name}" for name, n in counts.items())
         else:
-            counts = {"n_rows": export_memories(access, path, sealed=sealed)}
+            counts = {"n_rows": export_memories(access, path, sealed=sealed, format=form)}
             words = memories(counts["n_rows"])
     click.echo(
         json.dumps({"path": str(path), **counts}) if as_json else f"{words} in {path}, readable by you alone"

@@ -14,7 +14,7 @@ from memframe.readers.markdown import (
     mem0_markdown_items,
     table_items,
 )
-from memframe.readers.rows import Entry, Item, LeftOut, Yielded, from_seconds, text_of
+from memframe.readers.rows import Entry, Item, LeftOut, Yielded, from_seconds, is_filled
 from memframe.readers.source import Damage, Document
 
 _COLUMNS = frozenset(Entry.__struct_fields__) - {"place", "extra"}
@@ -135,7 +135,7 @@ def filled(item: Item, keys: str) -> Any:
     >>> filled({"memory": " ", "data": "Likes tea"}, "memory text data")
     'Likes tea'
     """
-    return next((value for key in keys.split() if (text_of(value := dig(item, key)) or "").strip()), None)
+    return next((value for key in keys.split() if is_filled(value := dig(item, key))), None)
 
 
 def _length(value: Any, keys: list[str]) -> int:
@@ -191,6 +191,18 @@ def _observations(documents: list[Document]) -> Items:
                 yield place, {"content": text, "title": item.get("name"), "tags": [item.get("entityType")]}
             if found == []:
                 yield place, Damage("entity without observations")
+
+
+def _pam_items(documents: list[Document]) -> Items:
+    """Take from memories the time and the platform that the format demanded of `export_memories` without need."""
+    for place, item in (pair for document in documents for pair in document.items("memories")):
+        own = dig(item, "metadata.memframe")
+        if isinstance(own, dict):
+            times = item.get("temporal") if isinstance(item.get("temporal"), dict) else {}
+            undated = {"temporal": times | {"created_at": None}} if own.get("is_undated") else {}
+            yield place, item | undated | {"provenance": {"platform": own.get("source")}}
+        else:
+            yield place, item
 
 
 FORMATS = {
@@ -371,9 +383,11 @@ FORMATS = {
             lists="memories",
             fields={
                 "content": "content",
+                "title": "metadata.memframe.title",
                 "summary": "summary",
-                "tags": "tags",
-                "confidence": "confidence.current confidence.initial",
+                "tags": "metadata.memframe.tags tags",
+                "importance": "metadata.memframe.importance",
+                "confidence": "confidence.current confidence.initial metadata.memframe.confidence",
                 "source": "provenance.platform",
                 "created_at": "temporal.created_at",
                 "updated_at": "temporal.updated_at",
@@ -389,6 +403,7 @@ FORMATS = {
             beside={"relations": "relation"},
             states="integrity.total_memories",
             is_known=lambda document: top(document).get("schema") == "portable-ai-memory",
+            items=_pam_items,
         ),
         Format(
             "markdown", "Markdown with frontmatter, or .md files", is_known=is_markdown, items=markdown_items
