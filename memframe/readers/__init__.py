@@ -54,6 +54,7 @@ def read_memories(
     -------
     DataFrame
         With the columns of `load_memories`, ``origin_id``, and further ones as the format has them, as text.
+        ``attrs["memframe_read"]`` holds the counts, and ``said`` the same in sentences.
 
     Raises
     ------

@@ -205,6 +205,9 @@ def _pam_items(documents: list[Document]) -> Items:
             yield place, item
 
 
+_USUAL = {name: name for name in ("tags", "created_at", "updated_at", "metadata")} | {"origin_id": "id"}
+"""Columns that most formats keep under the same key."""
+
 FORMATS = {
     each.name: each
     for each in [
@@ -248,15 +251,12 @@ FORMATS = {
             heads=("apps memories",),
             marks=("app content state",),
             lists="memories",
-            fields={
+            fields=_USUAL
+            | {
                 "content": "content",
                 "tags": "categories",
                 "source": "app",
-                "created_at": "created_at",
-                "updated_at": "updated_at",
-                "origin_id": "id",
                 "status": "state",
-                "metadata": "metadata",
             },
             dropped=(("state", "deleted", "deleted"),),
             items=_openmemory_items,
@@ -267,14 +267,11 @@ FORMATS = {
             heads=("agents blocks", "agent_type core_memory"),
             marks=("text archive_id", "text is_deleted"),
             lists="blocks core_memory passages",
-            fields={
+            fields=_USUAL
+            | {
                 "content": "value text",
                 "title": "label",
                 "summary": "description",
-                "tags": "tags",
-                "created_at": "created_at",
-                "updated_at": "updated_at",
-                "origin_id": "id",
                 "limit": "limit",
                 "metadata": "metadata metadata_",
             },
