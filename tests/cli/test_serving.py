@@ -283,7 +283,9 @@ def test_the_documented_way_to_host_it_starts(tmp_path):
 
 def test_the_documented_commands_work(tmp_path):
     page = (Path(__file__).parents[2] / "docs" / "howto" / "deploy.md").read_text()
-    (block,) = re.findall(r"```sh\n(memframe service .*?)```", page, re.DOTALL)
+    block = next(
+        block for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) if "add-developer" in block
+    )
     deployment = open_deployment(tmp_path / "data")
     for line in block.splitlines():
         arguments = shlex.split(line)[1:]
