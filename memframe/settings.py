@@ -392,26 +392,42 @@ def store_settings(
     given = dict(zip(KEYRING_ENTRIES, (base_url, auth_url, api_key, client_id, client_secret), strict=True))
     found = (from_argument(name, value) for name, value in given.items())
     entries = {setting.name: _check(setting) for setting in found if setting}
+    _replace_entries(open_keyring, entries)
+
+
+def remove_settings(*, open_keyring: Callable[[], Keyring] = open_system_keyring) -> list[Name]:
+    """Remove all of memframe's settings from the keyring of the operating system, and return the names of those.
+
+    Raises
+    ------
+    ConfigError
+        There is no keyring that encrypts its secrets, or it does not remove them.
+    """
+    return _replace_entries(open_keyring, {})
+
+
+def _replace_entries(open_keyring: Callable[[], Keyring], entries: Mapping[Name, Secret]) -> list[Name]:
+    """Replace all entries, and return the names of those that were there.
+
+    Secrets go first and come last: an interrupted update never pairs a secret with another address.
+    """
+    order = sorted(KEYRING_ENTRIES, key=lambda name: name not in SECRETS)
     try:
-        _replace_entries(open_secure_keyring(open_keyring), entries)
+        keyring = open_secure_keyring(open_keyring)
+        there = [name for name in order if keyring.get_password(KEYRING_SERVICE, name) is not None]
+        for name in there:
+            keyring.delete_password(KEYRING_SERVICE, name)
+        for name in reversed(order):
+            if name in entries:
+                keyring.set_password(KEYRING_SERVICE, name, entries[name].reveal())
     except ConfigError:
         raise
     except Exception as error:  # a backend raises whatever its platform does
         raise ConfigError(
-            f"The OS keyring did not store the settings ({type(error).__name__}): unlock it and log in "
-            "again, or set MEMFRAME_API_KEY and MEMFRAME_BASE_URL in the environment instead."
+            f"The OS keyring did not {'store' if entries else 'remove'} the settings ({type(error).__name__}): unlock "
+            "it and try again, or set MEMFRAME_API_KEY and MEMFRAME_BASE_URL in the environment instead."
         ) from None
-
-
-def _replace_entries(keyring: Keyring, entries: Mapping[Name, Secret]) -> None:
-    """Delete secrets first and write them last: an interrupted update never pairs a secret with another address."""
-    order = sorted(KEYRING_ENTRIES, key=lambda name: name not in SECRETS)
-    for name in order:
-        if keyring.get_password(KEYRING_SERVICE, name) is not None:
-            keyring.delete_password(KEYRING_SERVICE, name)
-    for name in reversed(order):
-        if name in entries:
-            keyring.set_password(KEYRING_SERVICE, name, entries[name].reveal())
+    return there
 
 
 def _checked_entry(name: Name, sources: Sources) -> Secret | None:

@@ -17,6 +17,7 @@ from memframe.errors import AccessError, AuthError, ConfigError, MemframeError, 
 COMMANDS = {
     "demo": "memframe.cli.demo:demo_command",
     "login": "memframe.cli.connect:login_command",
+    "logout": "memframe.cli.connect:logout_command",
     "request": "memframe.cli.connect:request_group",
     "show": "memframe.cli.look:show_command",
     "list": "memframe.cli.look:list_command",

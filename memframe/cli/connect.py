@@ -1,4 +1,4 @@
-"""`memframe login` and `memframe request`: keep credentials in the keyring, and ask users for access."""
+"""`memframe login`, `logout` and `request`: keep credentials in the keyring, and ask users for access."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memframe.client import Client, connect, connect_and_sign_in
 from memframe.display import printable
 from memframe.oauth import OAuthFlow
 from memframe.secret import Secret
-from memframe.settings import store_settings
+from memframe.settings import remove_settings, store_settings
 from memframe.wire import AccessRequest
 
 
@@ -45,6 +45,20 @@ def login_command(base_url: str, auth_url: str | None, client_id: str | None) ->
         base_url = client.base_url
     store_settings(base_url, api_key, auth_url=auth_url, client_id=client_id, client_secret=client_secret)
     click.echo(f"Signed in at {base_url}; the key is kept in the keyring.")
+
+
+@click.command("logout")
+def logout_command() -> None:
+    """Remove the key and the addresses that `memframe login` has kept from the keyring.
+
+    Keys in the environment stay, and so does the API key itself: replace it at the service if it has leaked.
+
+    \b
+    Example:
+        memframe logout
+    """
+    removed = remove_settings()
+    click.echo(f"Removed from the keyring: {', '.join(removed)}." if removed else "The keyring held nothing.")
 
 
 DEFAULT_WAIT_S = 300.0

@@ -41,3 +41,14 @@ def test_a_refused_key_is_not_kept(service, backend):
     assert "401" in done.output
     assert "canary" not in done.output
     assert backend.get_password("memframe", "api_key") is None
+
+
+def test_logging_out_removes_all_that_was_kept(service, backend):
+    assert log_in("--base-url", service.base_url, typed=[service.api_key]).exit_code == 0
+    shown = [CliRunner().invoke(main, ["logout"]) for _ in range(2)]
+    assert [done.exit_code for done in shown] == [0, 0]
+    assert [done.output for done in shown] == [
+        "Removed from the keyring: api_key, base_url.\n",
+        "The keyring held nothing.\n",
+    ]
+    assert backend.entries == {}
