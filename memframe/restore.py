@@ -134,7 +134,7 @@ class ArchivedMemory(Struct, frozen=True, kw_only=True):
     def values(self, names: Iterable[str]) -> tuple[dict[str, Value], list[str]]:
         """Return the values to send, and why some cannot be sent."""
         cells = {name: normalize(name, self.cells[name].value) for name in names}
-        values = in_order({name: cell.value for name, cell in cells.items()})
+        values = in_order({name: cell.value for name, cell in cells.items() if not cell.error})
         return values, [cell.error for cell in cells.values() if cell.error]
 
 
@@ -290,7 +290,7 @@ def _create(memory: ArchivedMemory) -> Change:
     values, errors = memory.values(given)
     if memory.error is not None:
         errors.append(f"the archive has no content that opens: {memory.error}")
-    elif "content" not in values:
+    elif "content" not in given:
         errors.append("it has no content, without which a memory cannot be made")
     if errors:
         return Change(action="invalid", row=memory.row, id=memory.id, after=values, reason="; ".join(errors))
