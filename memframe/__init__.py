@@ -69,8 +69,10 @@ if TYPE_CHECKING:
     from memframe.oauth import OAuthFlow
     from memframe.panel import Panel
     from memframe.plan import NULL, Plan, plan_changes, plan_deletes
+    from memframe.readers import read_memories
     from memframe.signin import SignIn
     from memframe.undo import plan_reseal, plan_undo
+    from memframe.versions import show_versions
     from memframe.wire import AccessRequest, Credentials, OAuthTokens
 
 _ROOMS = {
@@ -100,8 +102,10 @@ _ROOMS = {
     "oauth": ("OAuthFlow",),
     "panel": ("Panel",),
     "plan": ("NULL", "Plan", "plan_changes", "plan_deletes"),
+    "readers": ("read_memories",),
     "signin": ("SignIn",),
     "undo": ("plan_reseal", "plan_undo"),
+    "versions": ("show_versions",),
     "wire": ("AccessRequest", "Credentials", "OAuthTokens"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
@@ -170,9 +174,11 @@ __all__ = [
     "plot",
     "purge_runs",
     "push_memories",
+    "read_memories",
     "refresh_archive",
     "resume_run",
     "service",
+    "show_versions",
     "update_memories",
     "wait_for_decision",
 ]

@@ -70,12 +70,10 @@ def check_target(path: Path) -> None:
     if not path.parent.is_dir():
         raise FrameError(f"The folder {path.parent} does not exist: create it, or choose another.")
     if path.is_dir():
-        strangers = [
-            entry for entry in path.iterdir() if entry.suffix != ".parquet" or not _is_archive(entry)
-        ]
+        strangers = [entry for entry in path.iterdir() if entry.suffix != ".parquet" or not is_archive(entry)]
         if strangers:
             _refuse_to_replace(path, f"it holds {strangers[0].name}")
-    elif path.exists() and not _is_archive(path):
+    elif path.exists() and not is_archive(path):
         _refuse_to_replace(path, "it is no archive of memories")
 
 
@@ -83,9 +81,11 @@ def _refuse_to_replace(path: Path, cause: str) -> NoReturn:
     raise FrameError(f"{path} is not replaced, as {cause}: choose another path, or remove it yourself.")
 
 
-def _is_archive(path: Path) -> bool:
+def is_archive(path: Path) -> bool:
+    """Return True for a path with an archive of memories, whole or not."""
     try:
-        names = format_of(path).names(path)
-    except FrameError:
+        first = parts_of(path)[0]
+        names = format_of(first).names(first)
+    except (FrameError, OSError, ValueError):
         return False
     return ARCHIVE_SCHEMA.keys() <= set(names)

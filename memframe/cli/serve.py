@@ -331,8 +331,9 @@ def rotate_service_key(place: ServiceConfig, as_json: bool) -> None:
     """Replace the master key, while the service is stopped, and wrap the keys of all users with the new one.
 
     Nothing that applications hold changes, but that they fetch a new token. The old key file stays beside the
-    new one as *.old, for backups that were made before. Where the service runs on several machines, copy the
-    new file to the others. Broken off, it has either not happened, or is completed by the next start.
+    new one, under a name that ends in .old, for backups that were made before. Where the service runs on
+    several machines, copy the new file to the others. Broken off, it has either not happened, or is completed
+    by the next start.
 
     A thief of the old key who has a copy of the database, too, knows the keys of users: replace those with
     `memframe service rotate-key`.

@@ -7,6 +7,7 @@ budget that only success refills: a service that is down costs some 35 retries i
 
 from __future__ import annotations
 
+import logging
 import random
 import threading
 import time
@@ -14,9 +15,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
-from urllib3 import HTTPHeaderDict, HTTPResponse
+from urllib3 import BaseHTTPResponse, HTTPHeaderDict, HTTPResponse
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
+
+logger = logging.getLogger("memframe")
+"""One logger for the whole package: retries, slow-downs and what a reconciliation found; never an id or a text."""
 
 MAX_RETRY_AFTER_S = 300
 
@@ -34,6 +38,12 @@ class ReadRetry(Retry):
         left = self.increment("GET", response=refusal)
         left.sleep(refusal)
         return left
+
+    def sleep(self, response: BaseHTTPResponse | None = None) -> None:
+        """Wait as the response asks, else longer each time."""
+        if response is not None and self.history:
+            logger.info("A read was refused with %s: retry %d.", response.status, len(self.history))
+        super().sleep(response)
 
     def parse_retry_after(self, retry_after: str) -> float:
         """Seconds to wait, from 0 to ``retry_after_max``."""
@@ -141,11 +151,11 @@ class RateLimiter:
         """Slow down after a 429; return False once the budget is spent."""
         if not self.hold_s:  # those in flight at the same time say the same thing
             self._limit = max(1.0, self._limit / 2)
-        return self._trouble(wait_s, THROTTLING_S, COST_OF_THROTTLING)
+        return self._trouble(wait_s, THROTTLING_S, COST_OF_THROTTLING, "429")
 
     def failed(self, wait_s: float | None) -> bool:
         """Wait before the next request; return False once the budget is spent."""
-        return self._trouble(wait_s, TROUBLE_S, COST_OF_TROUBLE)
+        return self._trouble(wait_s, TROUBLE_S, COST_OF_TROUBLE, "failed")
 
     def succeeded(self, n_throttled: int = 0, n_failed: int = 0) -> None:
         """Speed up after a success, which came after so many retries."""
@@ -154,12 +164,15 @@ class RateLimiter:
         paid = n_throttled * COST_OF_THROTTLING + n_failed * COST_OF_TROUBLE
         self._budget = min(BUDGET, self._budget + (paid or GAIN))
 
-    def _trouble(self, wait_s: float | None, bounds_s: tuple[float, float], cost: float) -> bool:
+    def _trouble(self, wait_s: float | None, bounds_s: tuple[float, float], cost: float, why: str) -> bool:
         if wait_s is None:
             first_s, longest_s = bounds_s
             wait_s = self._chance() * min(longest_s, first_s * 2**self._n_failures)
         self._n_failures = min(self._n_failures + 1, 10)
         self._free_at = max(self._free_at, self._clock() + wait_s)
+        logger.info(
+            "Slowing down (%s): at most %d requests in flight, the next in %.1f s.", why, self.limit, wait_s
+        )
         if self._budget < cost:
             return False
         self._budget -= cost

@@ -27,7 +27,7 @@ from urllib3.exceptions import HTTPError
 
 from memframe.client.connections import ConnectionPool, PendingRequest, check_ca_bundle, to_no_answer_error
 from memframe.client.responses import Response, to_service_error
-from memframe.client.retry import TOO_MANY, ReadRetry, SharedRateLimiter, read_retry, retry_after_s
+from memframe.client.retry import TOO_MANY, ReadRetry, SharedRateLimiter, logger, read_retry, retry_after_s
 from memframe.display import printable
 from memframe.errors import AnswerTooLargeError, ConfigError, MemframeError, ProtocolError
 from memframe.secret import Secret, SecretBytes, hide_frames
@@ -174,12 +174,17 @@ class Transport:
         is_read = method == "GET" if is_read is None else is_read
         limiter = self._limiter if method == "GET" else None
         policy = self._policy(method, is_read)
-        for _ in range(READ_ATTEMPTS if is_read else 1):
+        n_attempts = READ_ATTEMPTS if is_read else 1
+        for attempt_no in range(1, n_attempts + 1):
             attempt = functools.partial(self._attempt, method, url, policy, pending, parts)
             try:
                 return limiter.call(attempt, _retry_after_s) if limiter else attempt()
             except HTTPError as broken:
                 failure = to_no_answer_error(url, broken, is_read=is_read)
+                cause = type(broken).__name__
+                logger.info(
+                    "No answer from %s (%s), attempt %d of %d.", _host(url), cause, attempt_no, n_attempts
+                )
             except (requests.RequestException, UnicodeError) as unfit:
                 failure = _unencodable(url, unfit)
                 break

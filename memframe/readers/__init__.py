@@ -1,0 +1,173 @@
+"""Files of other memory systems -> the columns of memories: known by shape, counted, and nothing silently left out.
+
+`FORMATS` (`memframe.readers.formats`) is the table of what is read: mem0, OpenMemory, Letta, ChatGPT, Claude, pasted
+lists of dated lines, LangGraph, Graphiti, two memory servers of MCP, Supermemory, Portable AI Memory, Markdown
+(basic-memory, Obsidian, OKF, Letta's folders) and any CSV, JSON, JSON Lines or Parquet with a column of texts.
+Archives of memframe are read by `load_archive`.
+
+Rows have no ``id``, as no service holds them: written with `plan_changes` they become new memories. ``origin_id`` is
+their id where they come from. A score of an unknown scale stays in a column beside. ``attrs["memframe_read"]`` has
+the counts of a read: ``format``, ``rows``, ``left_out`` (reason to number), ``times``, ``tags_cut``, ``unread_files``
+and ``said``, the same in sentences.
+"""
+
+from __future__ import annotations
+
+import warnings
+from datetime import tzinfo
+from os import PathLike
+
+import pandas as pd
+
+from memframe.archive import load_archive
+from memframe.archive.places import is_archive
+from memframe.display import number_of, printable
+from memframe.errors import ConfigError, FrameError, kind_of
+from memframe.files import expand_path
+from memframe.frames import gc_paused
+from memframe.readers.formats import FORMATS, GENERIC, REFUSED, Format
+from memframe.readers.rows import READ, Collector, read_zone
+from memframe.readers.source import Document, Input, is_text, open_path, open_text
+
+__all__ = ["read_memories"]
+
+
+def read_memories(
+    path_or_text: str | PathLike[str],
+    *,
+    format: str = "auto",  # noqa: A002 - the word of pandas
+    zone: str | tzinfo | None = None,
+) -> pd.DataFrame:
+    r"""Read memories that another memory system, an assistant or a person has written.
+
+    Parameters
+    ----------
+    path_or_text : str or path
+        A file, a folder, a zip archive, or the text itself: a ``str`` is a text if it holds a line end, or begins
+        with a bracket or brace; a path that does so is passed as a `Path`.
+    format : str
+        By default known by its shape. A name out of `memframe.readers.FORMATS` decides where several fit.
+    zone : str or tzinfo, optional
+        Of times that name none, such as "Europe/Paris". Days alone are read as their midnight, by default in UTC.
+
+    Returns
+    -------
+    DataFrame
+        With the columns of `load_memories`, ``origin_id``, and further ones as the format has them, as text.
+
+    Raises
+    ------
+    FrameError
+        The file is damaged, cut off or of no known format; it states another count than it holds; or a time has no
+        zone. The message names the place.
+    ConfigError
+        There is no such format or zone.
+
+    Warns
+    -----
+    UserWarning
+        Something was left out, with its number: relations, what was deleted, damaged lines.
+
+    Examples
+    --------
+    >>> memories = read_memories("[2024-05-01] - Likes tea\n[unknown] - Lives in Lyon\n")
+    >>> memories[["content", "created_at"]]
+             content                created_at
+    0      Likes tea 2024-05-01 00:00:00+00:00
+    1  Lives in Lyon                       NaT
+    >>> memories.attrs["memframe_read"]["said"]
+    '2 memories read as pasted.'
+    """
+    known = read_zone(zone)
+    if format not in (*FORMATS, "auto", "memframe"):
+        raise ConfigError(
+            f"format={format!r:.60}: there is 'auto', 'memframe', {', '.join(map(repr, FORMATS))}"
+        )
+    if not isinstance(path_or_text, str | PathLike):
+        raise FrameError(f"path_or_text is {kind_of(path_or_text)}: pass a path, or the text as a str")
+    path = None if is_text(path_or_text) else expand_path(path_or_text)
+    if path is not None and (format == "memframe" or (format == "auto" and is_archive(path))):
+        return _with_report(load_archive(path))
+    try:
+        source = open_text(str(path_or_text)) if path is None else open_path(path)
+        with gc_paused():
+            return _read(source, format, Collector(known))
+    except RecursionError:
+        raise FrameError(
+            f"{printable(str(path or 'the text'))} is nested too deeply to be memories."
+        ) from None
+
+
+def _with_report(archived: pd.DataFrame) -> pd.DataFrame:
+    said = f"{number_of(len(archived), 'memory', 'memories')} read as memframe."
+    archived.attrs[READ] = {"format": "memframe", "rows": len(archived), "left_out": {}, "said": said}
+    return archived
+
+
+def _read(source: Input, name: str, rows: Collector) -> pd.DataFrame:
+    form, documents = _choose(source, name)
+    n_entries = rows.take(form.read(documents))
+    _check_count(source, form, documents, n_entries)
+    frame = rows.frame(form.name, form.note, source.unread + len(source.documents) - len(documents))
+    if rows.left_out or rows.n_tags_cut or form.note:
+        warnings.warn(f"{source.name}: {frame.attrs[READ]['said']}", stacklevel=3)
+    return frame
+
+
+def _choose(source: Input, name: str) -> tuple[Format, list[Document]]:
+    """Return the format, and the documents that have it."""
+    given = source.documents
+    if name != "auto":
+        is_free = name in ("markdown", "pasted")
+        fit = [
+            each
+            for each in given
+            if FORMATS[name].knows(each) or (is_free and each.form in ("text", "markdown"))
+        ]
+        if not fit:
+            raise FrameError(f"{source.name} is not of the format {name!r}, which is {FORMATS[name].shape}.")
+        return FORMATS[name], fit
+    fits = {key: [each for each in given if form.knows(each)] for key, form in FORMATS.items()}
+    if len(given) > 1:  # a note may hold a list
+        fits["pasted"] = []
+    found = [key for key, documents in fits.items() if documents and key not in GENERIC]
+    if not found:
+        _refuse(source)
+        found = [key for key in GENERIC if fits[key]]
+    elif len(fits["markdown"]) > 1:  # more than a README
+        found.append("markdown")
+    if len(found) > 1:
+        raise FrameError(
+            f"{source.name} fits several formats, {' and '.join(found)}: say which with format= (--format on the "
+            "command line)."
+        )
+    if not found:
+        _refuse(source, at_last=True)
+    return FORMATS[found[0]], fits[found[0]]
+
+
+def _refuse(source: Input, *, at_last: bool = False) -> None:
+    """Refuse what holds no memories; at last also what no reader knows."""
+    for document in source.documents:
+        for is_such, reason in REFUSED if at_last else REFUSED[:-1]:
+            if is_such(document):
+                raise FrameError(f"{document.name} is not read: {reason}.")
+    if at_last:
+        raise FrameError(
+            f"{source.name} is of no known format ({', '.join(FORMATS)}): check that it is the export itself. A list "
+            "has lines such as `[2024-05-01] - text`, a table a column `content`; format='markdown' takes any text."
+        )
+
+
+def _check_count(source: Input, form: Format, documents: list[Document], n_entries: int) -> None:
+    found = [number for document in documents if (number := form.stated(document)) is not None]
+    stated = [number for number in found if isinstance(number, int)]
+    if len(stated) < len(found):
+        raise FrameError(
+            f"{source.name} states a number of entries that is none: it was changed. Get it again."
+        )
+    if stated and n_entries not in (sum(stated), *{*stated}):
+        raise FrameError(
+            f"{source.name} states {sum(stated):,} entries and holds {n_entries:,}: it was cut off or changed, or is "
+            "one page of several. Put the entries of all pages into one list."
+        )

@@ -1,0 +1,166 @@
+"""Read what chat assistants export: ChatGPT and Claude, and the list of dated lines that all of them write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from memframe.readers.rows import Item, from_seconds, read_time, text_of
+from memframe.readers.source import Damage, Document
+
+Items = Iterator[tuple[str, Any]]
+
+_LINE = re.compile(r"\s*(?:[-*•]\s+|\d{1,6}[.)]\s+)?\[([^\]\[]{0,60})\]\s*[-–—:.]\s*(\S.*)")
+"""``[date] - text``, also with a bullet or a number before, and with a colon or a full stop behind the date."""
+
+_BULLET = re.compile(r"\s*(?:[-*•]|\d{1,6}[.)])\s+(?!\[)(\S.*)")
+_HEADING = re.compile(r"\s*(?:#{1,6}\s+(\S.*)|\*\*([^*]{1,100})\*\*:?\s*)")
+_FENCE = re.compile(r"\s*(?:```|~~~)\w*\s*|\s*#{1,6}\s*")
+
+
+def is_pasted(document: Document) -> bool:
+    """Know a list by its lines: at least half of them, headings apart, are entries."""
+    if document.form != "text" and (document.form != "markdown" or document.value.lstrip().startswith("---")):
+        return False
+    lines = [line for line in document.value.split("\n") if line.strip() and not _is_frame(line)]
+    dated = sum(_LINE.match(line) is not None for line in lines)
+    bullets = sum(_BULLET.match(line) is not None for line in lines) if document.form == "text" else 0
+    return dated + bullets > 0 and 2 * (dated + bullets) >= len(lines)
+
+
+def pasted_items(documents: list[Document]) -> Items:
+    """Yield the entries of lists: an indented line goes on with the one before it, a heading is the title."""
+    for document in documents:
+        yield from _list_items(document.name, document.value)
+
+
+def _list_items(name: str, text: str, *, goes_on: bool = False) -> Items:
+    heading, place = None, ""
+    entry: Item | None = None
+    for number, line in enumerate(text.split("\n"), 1):
+        if _is_frame(line) or not line.strip():
+            heading = _heading(line) or heading
+            continue
+        dated, bullet = _LINE.match(line), _BULLET.match(line)
+        if entry is not None and not (dated or bullet) and (goes_on or line[0] in " \t"):
+            entry["content"] += f"\n{line.strip()}"
+            continue
+        if entry is not None:
+            yield place, entry
+        place, entry = f"line {number} of {name}", None
+        if dated:
+            entry = {"content": dated[2].strip(), "title": heading} | _date_saved(dated[1].strip())
+        elif bullet:
+            entry = {"content": bullet[1].strip(), "title": heading}
+        else:
+            yield place, Damage("line without an entry")
+    if entry is not None:
+        yield place, entry
+
+
+def _is_frame(line: str) -> bool:
+    return bool(_HEADING.fullmatch(line) or _FENCE.fullmatch(line))
+
+
+def _heading(line: str) -> str | None:
+    found = _HEADING.fullmatch(line)
+    return (found[1] or found[2]).strip() if found else None
+
+
+def _date_saved(text: str) -> Item:
+    return {"created_at": text} if read_time(text) else {"date_saved": text}
+
+
+def is_chatgpt(document: Document) -> bool:
+    """Know ChatGPT's conversations by their graph of messages, and its list of memories by ``enabled``."""
+    return document.form == "json" and any(
+        isinstance(item, dict)
+        and (isinstance(item.get("mapping"), dict) or {"content", "enabled"} <= item.keys())
+        for _, item in document.items()
+    )
+
+
+def chatgpt_items(documents: list[Document]) -> Items:
+    """Yield what was saved: messages to ``bio``, and the newest list of memories, profile and instructions."""
+    saved: list[tuple[str, Item]] = []
+    newest: dict[str, tuple[float, list[tuple[str, Any]]]] = {}
+    for place, item in (pair for document in documents for pair in document.items()):
+        if not isinstance(item, dict) or not ("mapping" in item or "content" in item):
+            yield place, Damage("neither conversation nor memory")
+        elif "mapping" not in item:
+            entry = {
+                "content": item["content"],
+                "origin_id": item.get("id"),
+                "created_at": item.get("created_at"),
+            }
+            yield place, Damage("disabled") if item.get("enabled") is False else entry
+        for message in _messages(item):
+            at = message.get("create_time")
+            if message.get("recipient") == "bio":
+                found = {"content": _text(message["content"]), "created_at": from_seconds(at)}
+                saved.append((place, found | {"origin_id": message.get("id")}))
+            if entries := list(_context(place, message)):
+                kind, when = message["content"]["content_type"], at if isinstance(at, int | float) else 0
+                if kind in newest:
+                    yield place, Damage(f"older {kind}", is_entry=False)
+                if kind not in newest or when >= newest[kind][0]:
+                    newest[kind] = when, entries
+    listed = [pair for _, pairs in newest.values() for pair in pairs]
+    texts = {text_of(entry["content"]) for _, entry in listed if isinstance(entry, dict)}
+    for place, entry in saved:
+        yield place, Damage("in the list of memories, too") if entry["content"] in texts else entry
+    yield from listed
+
+
+def _messages(item: Any) -> Iterator[Item]:
+    mapping = item.get("mapping") if isinstance(item, dict) else None
+    for node in mapping.values() if isinstance(mapping, dict) else ():
+        message = node.get("message") if isinstance(node, dict) else None
+        if isinstance(message, dict) and isinstance(message.get("content"), dict):
+            yield message
+
+
+def _text(content: Item) -> str | None:
+    parts = content.get("parts")
+    return text_of(content.get("text")) or "\n".join(
+        part for part in (parts if isinstance(parts, list) else []) if isinstance(part, str)
+    )
+
+
+def _context(place: str, message: Item) -> Items:
+    """Yield the entries of a message that holds the list of memories, or the profile and instructions."""
+    content, kind = message["content"], message["content"].get("content_type")
+    if kind == "model_editable_context":
+        text = text_of(content.get("model_set_context")) or ""
+        yield from _list_items(f"the list in {place}", text, goes_on=True)
+    if kind == "user_editable_context":
+        metadata = message.get("metadata")
+        about = metadata.get("user_context_message_data") if isinstance(metadata, dict) else None
+        found = about if isinstance(about, dict) else {}
+        for title, own, inner in (
+            ("About the user", "about_user_message", "user_profile"),
+            ("Instructions", "about_model_message", "user_instructions"),
+        ):
+            if said := text_of(found.get(own)) or text_of(content.get(inner)):
+                yield place, {"content": said, "title": title}
+
+
+def is_claude(document: Document) -> bool:
+    """Know Claude's memories by their keys."""
+    return document.form == "json" and any(
+        isinstance(item, dict) and {"conversations_memory", "project_memories"} & item.keys()
+        for _, item in document.items()
+    )
+
+
+def claude_items(documents: list[Document]) -> Items:
+    """Yield one text for all conversations, and one for each project: they are prose."""
+    for place, item in (pair for document in documents for pair in document.items()):
+        if not isinstance(item, dict):
+            yield place, item
+            continue
+        yield place, {"content": item.get("conversations_memory"), "title": "Conversations"}
+        projects = item.get("project_memories")
+        for project, text in projects.items() if isinstance(projects, dict) else ():
+            yield place, {"content": text, "title": "Project", "origin_id": project}

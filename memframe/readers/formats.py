@@ -1,0 +1,437 @@
+"""Know each format by its shape, and read it into entries: one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from memframe.readers.chats import chatgpt_items, claude_items, is_chatgpt, is_claude, is_pasted, pasted_items
+from memframe.readers.markdown import (
+    is_markdown,
+    is_mem0_markdown,
+    is_table,
+    markdown_items,
+    mem0_markdown_items,
+    table_items,
+)
+from memframe.readers.rows import Entry, Item, LeftOut, Yielded, from_seconds, text_of
+from memframe.readers.source import Damage, Document
+
+_COLUMNS = frozenset(Entry.__struct_fields__) - {"place", "extra"}
+
+Items = Iterator[tuple[str, Any]]
+
+
+class Format(NamedTuple):
+    """One format: how it is known, and where its entries keep what.
+
+    Attributes
+    ----------
+    name : str
+    shape : str
+        In words, for messages.
+    heads, marks : tuple of str
+        Keys, separated by blanks, by all of which the object that the file is, or one of its entries, is known.
+    strangers : str
+        Keys that no entry has: those of a similar format.
+    lists : str
+        Keys under which the list of entries may stand.
+    fields : dict of str to str
+        For each column the keys of an entry, of which the first that is filled counts; ``a.b`` steps into objects.
+        Names that are no columns of memories are extra columns. Without any, entries are keyed by columns.
+    dropped : tuple of (str, object, str)
+        Key and value of entries that are left out, and why.
+    beside : dict of str to str
+        Lists of what is no memory, and what it is.
+    states : str
+        Keys of the number of entries that the file states.
+    seconds : bool
+        Times are seconds since 1970.
+    note : str
+        What the format cannot hold, to be said with every read.
+    is_known : callable, optional
+        Knows a document where keys alone do not tell.
+    items : callable, optional
+        Prepares the entries of all documents.
+    """
+
+    name: str
+    shape: str
+    heads: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
+    strangers: str = ""
+    lists: str = ""
+    fields: Mapping[str, str] = {}
+    dropped: tuple[tuple[str, object, str], ...] = ()
+    beside: Mapping[str, str] = {}
+    states: str = ""
+    seconds: bool = False
+    note: str = ""
+    is_known: Callable[[Document], bool] = lambda _: False
+    items: Callable[[list[Document]], Items] | None = None
+
+    def knows(self, document: Document) -> bool:
+        """Return True for a document of this format."""
+        if any(top(document).keys() >= {*head.split()} for head in self.heads) or self.is_known(document):
+            return True
+        if document.form not in ("json", "lines") or not isinstance(document.value, dict | list):
+            return False
+        marks, strangers = [mark.split() for mark in self.marks], {*self.strangers.split()}
+        return any(
+            isinstance(item, dict)
+            and not item.keys() & strangers
+            and any(all(key in item or dig(item, key) is not None for key in mark) for mark in marks)
+            for _, item in document.items(*self.lists.split())
+        )
+
+    def read(self, documents: list[Document]) -> Iterator[Yielded]:
+        """Yield every entry, or that it is left out."""
+        entries = (entry for document in documents for entry in document.items(*self.lists.split()))
+        for place, item in self.items(documents) if self.items else entries:
+            if isinstance(item, dict):
+                yield self._entry(place, item)
+            else:
+                reason = item if isinstance(item, Damage) else Damage("not an object")
+                yield LeftOut(place, reason.reason, reason.is_entry)
+        for document in documents:
+            for key, what in self.beside.items():
+                for _ in range(_length(document.value, key.split("."))):
+                    yield LeftOut(f"{key} of {document.name}", what, is_entry=False)
+
+    def _entry(self, place: str, item: Item) -> Yielded:
+        for key, value, reason in self.dropped:
+            if dig(item, key) == value:
+                return LeftOut(place, reason)
+        found = {name: filled(item, keys) for name, keys in self.fields.items()} if self.fields else item
+        if self.seconds:
+            found |= {name: from_seconds(found[name]) for name in ("created_at", "updated_at")}
+        extra = {name: value for name, value in found.items() if name not in _COLUMNS}
+        return Entry(place=place, extra=extra, **{name: found[name] for name in found.keys() & _COLUMNS})
+
+    def stated(self, document: Document) -> object:
+        """Return the number of entries that a document states, None if it states none."""
+        return filled(top(document), self.states)
+
+
+def top(document: Document) -> Item:
+    """Return the object that a JSON file is, an empty one for anything else."""
+    return document.value if document.form == "json" and isinstance(document.value, dict) else {}
+
+
+def dig(item: Any, path: str) -> Any:
+    """Return the value at a path of keys, None where it ends.
+
+    >>> dig({"a": {"b": 1}}, "a.b"), dig({"a": 1}, "a.b")
+    (1, None)
+    """
+    for key in path.split("."):
+        item = item.get(key) if isinstance(item, dict) else None
+    return item
+
+
+def filled(item: Item, keys: str) -> Any:
+    """Return the first value that is not empty: an empty name must not hide a filled one.
+
+    >>> filled({"memory": " ", "data": "Likes tea"}, "memory text data")
+    'Likes tea'
+    """
+    return next((value for key in keys.split() if (text_of(value := dig(item, key)) or "").strip()), None)
+
+
+def _length(value: Any, keys: list[str]) -> int:
+    """Count the entries of a list, or of a list in each of a list of objects."""
+    found = value.get(keys[0]) if isinstance(value, dict) else None
+    if not isinstance(found, list):
+        return 0
+    return sum(_length(each, keys[1:]) for each in found) if keys[1:] else len(found)
+
+
+def _openmemory_items(documents: list[Document]) -> Items:
+    """Join names of apps and categories; the lines of an archive repeat its tables, and count without them."""
+    for document in [each for each in documents if "memories" in top(each)] or documents:
+        value = top(document)
+        names = {
+            (key, row.get("id")): row.get("name")
+            for key in ("apps", "categories")
+            for row in _rows(value.get(key))
+        }
+        links = [
+            (row.get("memory_id"), row.get("category_id")) for row in _rows(value.get("memory_categories"))
+        ]
+        of_memory: dict[Any, list[Any]] = {}
+        for memory_id, category_id in links:
+            of_memory.setdefault(str(memory_id), []).append(category_id)
+        for place, item in document.items("memories"):
+            if value and isinstance(item, dict):
+                given = item.get("category_ids") or of_memory.get(str(item.get("id")), [])
+                ids = [str(one) for one in given] if isinstance(given, list) else []
+                categories = [names.get(("categories", one), one) for one in ids]
+                yield (
+                    place,
+                    item | {"categories": categories, "app": names.get(("apps", str(item.get("app_id"))))},
+                )
+            else:
+                yield place, item
+
+
+def _rows(value: Any) -> list[Item]:
+    rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+    return [row | {"id": str(row.get("id"))} for row in rows]
+
+
+def _observations(documents: list[Document]) -> Items:
+    """Make an entry of each observation of an entity."""
+    for document in documents:
+        for place, item in document.items("entities"):
+            if not isinstance(item, dict) or "relationType" in item:
+                yield place, Damage("relation", is_entry=False) if isinstance(item, dict) else item
+                continue
+            found = item.get("observations")
+            for text in found if isinstance(found, list) else [found]:
+                yield place, {"content": text, "title": item.get("name"), "tags": [item.get("entityType")]}
+            if found == []:
+                yield place, Damage("entity without observations")
+
+
+FORMATS = {
+    each.name: each
+    for each in [
+        Format(
+            "mem0",
+            "objects with `memory`, or `data` and `hash`, as get_all(), the API and the migration file have them",
+            heads=("count next previous results", "kind record_count records"),
+            marks=(
+                *(f"memory {key}" for key in ("hash", "user_id", "agent_id", "run_id", "categories")),
+                "data hash",
+                "payload.data payload.hash",
+            ),
+            strangers="isLatest isForgotten spaceId",
+            lists="results memories items records",
+            fields={
+                "content": "memory text data content payload.data",
+                "tags": "categories payload.categories",
+                "source": "app_id agent_id role payload.agent_id payload.role",
+                "created_at": "created_at payload.created_at",
+                "updated_at": "updated_at payload.updated_at",
+                "origin_id": "id",
+                "origin_user_id": "user_id payload.user_id",
+                "run_id": "run_id session_id payload.run_id",
+                "metadata": "metadata",
+                "structured_attributes": "structured_attributes",
+                "replaced_by": "replaced_by",
+                "expiration_date": "expiration_date",
+            },
+            beside={"relations": "relation"},
+            states="record_count count",
+        ),
+        Format(
+            "mem0-markdown",
+            "blocks of `id` and `created_at` between lines of ---",
+            is_known=is_mem0_markdown,
+            items=mem0_markdown_items,
+        ),
+        Format(
+            "openmemory",
+            "`memories` and `apps` in one object, or lines with `content`, `state` and `app`",
+            heads=("apps memories",),
+            marks=("app content state",),
+            lists="memories",
+            fields={
+                "content": "content",
+                "tags": "categories",
+                "source": "app",
+                "created_at": "created_at",
+                "updated_at": "updated_at",
+                "origin_id": "id",
+                "status": "state",
+                "metadata": "metadata",
+            },
+            dropped=(("state", "deleted", "deleted"),),
+            items=_openmemory_items,
+        ),
+        Format(
+            "letta",
+            "an agent file with `agents` and `blocks`, or `core_memory`; or passages with `text` and `archive_id`",
+            heads=("agents blocks", "agent_type core_memory"),
+            marks=("text archive_id", "text is_deleted"),
+            lists="blocks core_memory passages",
+            fields={
+                "content": "value text",
+                "title": "label",
+                "summary": "description",
+                "tags": "tags",
+                "created_at": "created_at",
+                "updated_at": "updated_at",
+                "origin_id": "id",
+                "limit": "limit",
+                "metadata": "metadata metadata_",
+            },
+            dropped=(("is_deleted", True, "deleted"),),
+            beside={
+                "agents.messages": "message",
+                "messages": "message",
+                "files": "file",
+                "sources": "source",
+            },
+            note="An agent file holds blocks, but no archival passages: those come over REST.",
+        ),
+        Format(
+            "chatgpt",
+            "conversations with a `mapping` of messages, or a list of `content` and `enabled`",
+            is_known=is_chatgpt,
+            items=chatgpt_items,
+        ),
+        Format(
+            "claude", "`conversations_memory` or `project_memories`", is_known=is_claude, items=claude_items
+        ),
+        Format("pasted", "lines such as `[2024-05-01] - text`", is_known=is_pasted, items=pasted_items),
+        Format(
+            "langgraph",
+            "objects with `namespace`, `key` and `value`",
+            marks=("key namespace value",),
+            lists="items results",
+            fields={
+                "content": "value.content.content value.content value.text value.memory value.data value",
+                "created_at": "created_at",
+                "updated_at": "updated_at",
+                "origin_id": "key",
+                "namespace": "namespace",
+                "kind": "value.kind",
+            },
+        ),
+        Format(
+            "graphiti",
+            "`facts` or `edges` beside `episodes` and `entities`, or objects with `fact` and `uuid`",
+            heads=tuple(
+                f"{facts} {other}"
+                for facts in ("facts", "edges")
+                for other in ("entities", "nodes", "episodes")
+            ),
+            marks=("fact uuid",),
+            lists="facts edges",
+            fields={
+                "content": "fact",
+                "title": "name",
+                "created_at": "created_at",
+                "origin_id": "uuid",
+                **{key: key for key in ("valid_at", "invalid_at", "expired_at", "group_id", "attributes")},
+            },
+            beside={"episodes": "episode", "entities": "entity", "nodes": "entity"},
+        ),
+        Format(
+            "mcp-memory",
+            "objects with `entityType` and `observations`, and relations",
+            marks=("entityType observations", "from relationType to"),
+            lists="entities",
+            beside={"relations": "relation"},
+            items=_observations,
+        ),
+        Format(
+            "mcp-memory-service",
+            "`export_metadata` and `memories`, or objects with `content_hash` and `memory_type`",
+            heads=("export_metadata memories",),
+            marks=("content content_hash memory_type",),
+            lists="memories",
+            fields={
+                "content": "content",
+                "tags": "tags",
+                "source": "export_source",
+                "created_at": "created_at created_at_iso",
+                "updated_at": "updated_at updated_at_iso",
+                "origin_id": "content_hash",
+                "kind": "memory_type",
+                "metadata": "metadata",
+            },
+            states="export_metadata.total_memories",
+            seconds=True,
+        ),
+        Format(
+            "supermemory",
+            "`memoryEntries`, or objects with `memory` and `isLatest`",
+            heads=("memoryEntries",),
+            marks=tuple(f"memory {key}" for key in ("isLatest", "isForgotten", "spaceId")),
+            lists="memoryEntries",
+            fields={
+                "content": "memory",
+                "created_at": "createdAt",
+                "updated_at": "updatedAt",
+                "origin_id": "id",
+                "is_latest": "isLatest",
+                "version": "version",
+                "replaces": "parentMemoryId",
+                "space_id": "spaceId",
+                "metadata": "metadata",
+            },
+            dropped=(("isForgotten", True, "forgotten"),),
+            states="pagination.totalItems",
+        ),
+        Format(
+            "pam",
+            "an object whose `schema` is portable-ai-memory",
+            lists="memories",
+            fields={
+                "content": "content",
+                "summary": "summary",
+                "tags": "tags",
+                "confidence": "confidence.current confidence.initial",
+                "source": "provenance.platform",
+                "created_at": "temporal.created_at",
+                "updated_at": "temporal.updated_at",
+                "origin_id": "id",
+                "kind": "custom_type type",
+                "status": "status",
+                "replaced_by": "temporal.superseded_by",
+                "valid_from": "temporal.valid_from",
+                "valid_until": "temporal.valid_until",
+                "metadata": "metadata",
+            },
+            dropped=(("status", "retracted", "retracted"),),
+            beside={"relations": "relation"},
+            states="integrity.total_memories",
+            is_known=lambda document: top(document).get("schema") == "portable-ai-memory",
+        ),
+        Format(
+            "markdown", "Markdown with frontmatter, or .md files", is_known=is_markdown, items=markdown_items
+        ),
+        Format(
+            "table", "rows or objects with a text under a usual name", is_known=is_table, items=table_items
+        ),
+    ]
+}
+"""The last ones take what no other format knows."""
+
+GENERIC = ("markdown", "table")
+
+_UNKNOWN_OBJECT = (
+    "its keys are of no known format. An export that mem0's Platform shapes by a schema is the answer of a language "
+    "model, not a dump of memories: list those with POST /v3/memories/"
+)
+
+REFUSED: tuple[tuple[Callable[[Document], bool], str], ...] = (
+    (
+        lambda document: {"memories", "pagination"} <= top(document).keys(),
+        "it is Supermemory's list of documents, from which its memories were made: list those, POST /v4/memories/list",
+    ),
+    (
+        lambda document: _has_all(document, "header", "time", "title"),
+        "it is Gemini's record of activity, not of memories: ask Gemini for a list of dated lines",
+    ),
+    (
+        lambda document: _has_all(document, "uuid", "chat_messages"),
+        "it holds Claude's conversations, without memories.json: ask Claude for a list of dated lines, which is read",
+    ),
+    (
+        lambda document: bool(top(document)),
+        _UNKNOWN_OBJECT,
+    ),
+)
+"""Documents that hold no memories, or not reliably, and why; the last one takes every object."""
+
+
+def _has_all(document: Document, *keys: str) -> bool:
+    first = (
+        document.value[0]
+        if document.form == "json" and isinstance(document.value, list) and document.value
+        else {}
+    )
+    return isinstance(first, dict) and first.keys() >= {*keys}

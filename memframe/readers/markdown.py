@@ -1,0 +1,153 @@
+"""Read what people and tools name freely: Markdown with frontmatter, and tables with a column of texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from memframe.archive.markdown import parse_frontmatter, split_frontmatter
+from memframe.errors import FrameError
+from memframe.frames import MEMORY_KINDS
+from memframe.readers.rows import Item, read_time, text_of
+from memframe.readers.source import TEXT_KEYS, Damage, Document
+
+Items = Iterator[tuple[str, Any]]
+
+_NAMES = {
+    "content": TEXT_KEYS,
+    "title": ("title", "name"),
+    "summary": ("summary", "description"),
+    "tags": ("tags", "categories", "labels"),
+    "source": ("source", "app", "platform", "role"),
+    "created_at": ("created_at", "createdat", "created", "date"),
+    "updated_at": ("updated_at", "updatedat", "updated", "modified"),
+    "origin_id": ("origin_id", "id", "uuid"),
+}
+"""Columns of memories, and names that people give them."""
+
+_TAKEN = {*MEMORY_KINDS, *_NAMES}
+
+_LISTS = ("memories", "items", "results", "records", "data", "entries")
+
+_BLOCK = re.compile(r"^---[ \t]*\r?\n((?:[A-Za-z_]\w*:.*\n)+)---[ \t]*\r?$", re.MULTILINE)
+_OBSERVATION = re.compile(r"\s*[-*]\s+\[([^\]\[()]{2,60})\]\s+(\S.*)")
+_CONTEXT = re.compile(r"\s\(([^()]*)\)\Z")
+"""``- [category] content #tag (context)``; one letter or none in the brackets is a check box."""
+
+_RELATION = re.compile(r"\s*[-*]\s+[^\s\[\]][^\[\]]*\[\[[^\]]+\]\].*")
+_HASHTAG = re.compile(r"(?<!\S)#([\w/-]+)")
+
+
+def name_columns(item: Mapping[str, Any]) -> Item:
+    """Rename the keys of an entry to columns of memories, as far as they are known.
+
+    Scores, whose scale nobody knows, times that are none in ISO 8601, and all else become extra columns.
+
+    >>> name_columns({"Text": "Likes tea", "importance": 7, "date": "May"})
+    {'content': 'Likes tea', 'origin_importance': '7', 'date': 'May'}
+    """
+    rest = {str(key): value for key, value in item.items() if key and text_of(value)}
+    found: Item = {}
+    for column, names in _NAMES.items():
+        keys = [key for name in names for key in rest if key.casefold() == name]
+        is_fit = read_time if column.endswith("_at") else text_of
+        key = next((key for key in keys if is_fit(rest[key]) and (text_of(rest[key]) or "").strip()), None)
+        if key is not None:
+            found[column] = rest.pop(key)
+    return found | {f"origin_{key}" if key in _TAKEN else key: text_of(value) for key, value in rest.items()}
+
+
+def is_table(document: Document) -> bool:
+    """Know a list of objects of which one has a text under a usual name."""
+    if document.form in ("table", "json", "lines") and isinstance(document.value, dict | list):
+        items = [item for _, item in document.items(*_LISTS)]
+        texts = (
+            isinstance(value, str)
+            for item in items
+            if isinstance(item, dict)
+            for key, value in item.items()
+            if str(key).casefold() in TEXT_KEYS
+        )
+        return document.form == "table" or not items or any(texts)
+    return False
+
+
+def table_items(documents: list[Document]) -> Items:
+    """Yield rows with their columns renamed."""
+    for place, item in (pair for document in documents for pair in document.items(*_LISTS)):
+        yield place, name_columns(item) if isinstance(item, dict) else item
+
+
+def is_mem0_markdown(document: Document) -> bool:
+    """Know the Markdown of mem0's plugin by blocks of ``id`` and ``created_at`` between lines of ``---``."""
+    blocks = _BLOCK.findall(document.value) if document.form in ("markdown", "text") else []
+    return (
+        bool(blocks)
+        and all("id:" in block and "created_at:" in block for block in blocks)
+        and (len(blocks) > 1 or "categories:" in blocks[0])
+    )
+
+
+def mem0_markdown_items(documents: list[Document]) -> Items:
+    """Yield each block with the text behind it."""
+    for document in documents:
+        _, *parts = _BLOCK.split(document.value)
+        for number, (head, text) in enumerate(zip(parts[::2], parts[1::2], strict=True), 1):
+            place = f"block {number} of {document.name}"
+            yield place, {**name_columns(parse_frontmatter(head, place)), "content": text.strip()}
+
+
+def is_markdown(document: Document) -> bool:
+    """Know Markdown."""
+    return document.form == "markdown"
+
+
+def markdown_items(documents: list[Document]) -> Items:
+    """Yield notes; the observations of a note are memories of their own, and its relations are left out."""
+    for document in documents:
+        if PurePosixPath(document.name).name in ("index.md", "log.md") and len(documents) > 1:
+            yield document.name, Damage("index or log of a folder", is_entry=False)
+            continue
+        head, body = split_frontmatter(document.value)
+        try:
+            path = PurePosixPath(document.name)
+            note: Item = {"title": path.stem} if path.suffix else {}
+            note |= {"origin_id": document.name} if len(documents) > 1 else {}
+            note |= name_columns(parse_frontmatter(head, document.name))
+        except FrameError:
+            if len(documents) == 1:
+                raise
+            yield document.name, Damage("note with damaged frontmatter")
+        else:
+            yield from _note_items(
+                document.name, note, body, 1 + document.value[: -len(body) or None].count("\n")
+            )
+
+
+def _note_items(name: str, note: Item, body: str, first: int) -> Items:
+    lines = body.split("\n")
+    found = {number: _OBSERVATION.fullmatch(line) for number, line in enumerate(lines)}
+    is_graph = any(found.values()) or "permalink" in note
+    rest = []
+    for number, line in enumerate(lines):
+        place = f"line {first + number} of {name}"
+        if observation := found[number]:
+            text = observation[2].rstrip()
+            context = _CONTEXT.search(text)
+            tags = [observation[1], *_HASHTAG.findall(text), *_as_list(note.get("tags"))]
+            said = (
+                {"content": text[: context.start()], "context": context[1]} if context else {"content": text}
+            )
+            yield place, note | said | {"tags": tags}
+        elif is_graph and _RELATION.fullmatch(line):
+            yield place, Damage("relation", is_entry=False)
+        else:
+            rest.append(line)
+    if len(rest) == len(lines) or any(line.strip() and not line.lstrip().startswith("#") for line in rest):
+        yield name, note | {"content": "\n".join(rest).strip("\r\n")}
+
+
+def _as_list(tags: Any) -> list[Any]:
+    return tags if isinstance(tags, list) else (text_of(tags) or "").split(",")

@@ -1,0 +1,139 @@
+"""README and docs show code that runs, commands that exist, links that lead somewhere, and a site without a warning."""
+
+import logging
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import memframe
+from memframe.cli import COMMANDS, main
+from memframe.cli.options import MAX_SENTENCE
+from memframe.sample import load_sample, load_sample_tags
+from tests.audit.test_judge import knowing
+from tests.chat_stub import ChatStub, said
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+PAGES = [page for page in PAGES if not {"_build", "tutorials"} & {*page.relative_to(ROOT).parts}]
+
+
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def with_blocks(language):
+    return [
+        pytest.param(page, id=str(page.relative_to(ROOT)))
+        for page in PAGES
+        if any(blocks(page, one) for one in language.split())
+    ]
+
+
+@pytest.fixture
+def asked(user, monkeypatch, tmp_path):
+    """A user who has approved a request, and settings and folder of a developer who knows it."""
+    for name in ("base_url", "auth_url", "api_key", "client_id", "client_secret", "redirect_uri"):
+        monkeypatch.setenv(f"MEMFRAME_{name.upper()}", getattr(user.service, name))
+    user.service.import_memories(user.user_id, load_sample()[:60], load_sample_tags())
+    monkeypatch.chdir(tmp_path)
+    yield user
+    logging.getLogger("memframe").setLevel(logging.NOTSET)  # one page shows how to see the log
+
+
+class Names(dict):
+    """The names of a page. An address that is printed is opened by the user, whose browser is sent back."""
+
+    def __init__(self, user):
+        access = user.access()
+        super().__init__(
+            client=user.client,
+            access=access,
+            request_id=access.request_id,
+            memories=memframe.load_memories(access),
+            display=lambda shown: None,
+            print=self.print,
+        )
+        self._user = user
+
+    def print(self, shown):
+        if str(shown).startswith("http"):
+            self["redirected_address"] = self._user.person.authorize(shown)
+
+    def run(self, block):
+        exec(block, self)  # noqa: S102 - what the pages show
+        request, service = self.get("request"), self._user.service
+        if self["client"].base_url == service.base_url and getattr(request, "status", "") == "pending":
+            service.decide(request.id, "approved")
+
+
+@pytest.mark.filterwarnings("default:.*Left out:UserWarning")
+@pytest.mark.parametrize("page", with_blocks("python"))
+def test_python_runs(page, asked):
+    names = Names(asked)
+    with ChatStub(otherwise=said(knowing)) as stub:
+        for block in blocks(page, "python"):
+            names.run(block.replace("http://127.0.0.1:11434/v1", stub.base_url))
+    if "panel" in names:
+        assert names["panel"].wait(20)
+        names["panel"].close()
+
+
+STARTS = {"serve", "demo", "login", "service", "request"}
+"""Commands that wait for people, or for the service of the reader: their arguments are read, and no more."""
+
+
+@pytest.mark.parametrize("page", with_blocks("sh"))
+def test_commands_run(page, asked, tmp_path):
+    request = asked.ask()
+    asked.service.decide(request.id, "approved")
+    (tmp_path / "old-keys.txt").write_text(bytes(range(32)).hex())
+    for line in "".join(blocks(page, "sh")).replace("\\\n", " ").splitlines():
+        name, *arguments = shlex.split(line, comments=True) or [""]
+        if name == "sed":
+            subprocess.run([name, *arguments], check=True)
+        if name.rpartition("/")[2] != "memframe" or not arguments:
+            continue
+        arguments = [request.id if one == "ID" else one for one in arguments]
+        if arguments[0] in STARTS or "--judge" in arguments:
+            parse(main, arguments)
+        else:
+            result = CliRunner().invoke(main, arguments, input="\n")
+            assert result.exit_code in {0, 6}, f"{line}\n{result.output}"
+
+
+def parse(command, arguments, parent=None):
+    context = command.make_context(command.name, list(arguments), parent=parent)
+    if isinstance(command, click.Group):
+        _, inner, rest = command.resolve_command(context, context._protected_args + context.args)
+        parse(inner, rest, context)
+
+
+def test_the_table_of_commands_shows_each_with_the_first_line_of_its_help():
+    shown = [line for line in PAGES[0].read_text("utf-8").splitlines() if line.startswith("| `memframe ")]
+    helps = {name: main.get_command(None, name).get_short_help_str(MAX_SENTENCE) for name in COMMANDS}
+    assert shown == [f"| `memframe {name}` | {text} |" for name, text in helps.items()]
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=str(page.relative_to(ROOT))) for page in PAGES])
+def test_links_lead_to_files(page):
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf-8"))
+    missing = [
+        link
+        for link in links
+        if not (page.parent / link).exists()
+        and not (ROOT / "notebooks" / link.partition("tutorials/")[2]).is_file()
+    ]
+    assert missing == []
+
+
+def test_the_site_builds_without_a_warning(tmp_path):
+    pytest.importorskip("sphinx", reason="pip install 'memframe[docs]'")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", ROOT / "docs", tmp_path]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (built.returncode, built.stderr) == (0, "")

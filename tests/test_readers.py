@@ -1,0 +1,566 @@
+"""Files of other memory systems: what each format says is in the frame, and what is not is counted."""
+# ruff: noqa: E501 - tables of shapes, a line each
+
+import csv
+import gzip
+import io
+import json
+import os
+import warnings
+import zipfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import memframe as mf
+from memframe.frames import MEMORY_KINDS
+from memframe.readers import source
+from memframe.readers.formats import FORMATS
+from tests.rows import memories_of
+
+DAY, LATER = "2024-05-01T10:00:00Z", "2024-06-01T10:00:00+02:00"
+NOON = 1714557600  # 2024-05-01T10:00:00Z
+
+MEM0 = {
+    "id": "m1", "memory": "Likes tea", "hash": "h", "user_id": "ada", "app_id": "chat", "metadata": {"a": 1},
+    "categories": ["food", "a, b"], "created_at": DAY, "updated_at": LATER, "replaced_by": None,
+}  # fmt: skip
+POINT = {"id": "p1", "payload": {"data": "Likes tea", "hash": "h", "user_id": "ada", "created_at": DAY}}
+OPENMEMORY = {
+    "user": {"id": "u"},
+    "apps": [{"id": "a1", "name": "cursor"}],
+    "categories": [{"id": "c1", "name": "food"}],
+    "memories": [
+        {"id": "m1", "app_id": "a1", "content": "Likes tea", "state": "paused", "created_at": DAY, "category_ids": ["c1"]},
+        {"id": "m2", "content": "Gone", "state": "deleted", "created_at": DAY},
+    ],
+    "memory_categories": [],
+}  # fmt: skip
+OPENMEMORY_LINE = {
+    "id": "m1",
+    "content": "Likes tea",
+    "state": "active",
+    "app": "cursor",
+    "categories": ["food"],
+}
+BLOCK = {"id": "block-0", "label": "human", "value": "Likes tea", "description": "About Ada", "limit": 5000}
+LETTA_2 = {"agents": [{"name": "x", "messages": [{}, {}]}], "blocks": [BLOCK], "files": [], "tools": []}
+LETTA_1 = {
+    "agent_type": "memgpt",
+    "core_memory": [BLOCK | {"created_at": "2024-05-01T12:00:00"}],
+    "messages": [{}],
+}
+PASSAGE = {
+    "id": "p1",
+    "text": "Likes tea",
+    "tags": ["food"],
+    "archive_id": "a",
+    "created_at": DAY,
+    "is_deleted": False,
+}
+BIO = {
+    "id": "m1", "author": {"role": "assistant"}, "recipient": "bio", "create_time": NOON + 0.5,
+    "content": {"content_type": "text", "parts": ["User likes tea."]},
+}  # fmt: skip
+LISTS = [
+    {"id": f"l{n}", "create_time": NOON + n, "content": {"content_type": "model_editable_context", "model_set_context": text}}
+    for n, text in enumerate(["1. [2024-04-01]. Old", "1. [2024-04-01]. User likes tea.\n2. [2024-05-01]. Has a cat,\nTom"])
+]  # fmt: skip
+PROFILE = {
+    "id": "p", "content": {"content_type": "user_editable_context", "user_profile": "x", "user_instructions": "Be brief"},
+    "metadata": {"user_context_message_data": {"about_user_message": "I row"}},
+}  # fmt: skip
+
+
+def conversation(*messages):
+    return {
+        "title": "Tea",
+        "mapping": {str(n): {"message": each} for n, each in enumerate([None, *messages])},
+    }
+
+
+CLAUDE = [{"conversations_memory": "Ada rows.", "project_memories": {"p1": "A boat."}, "account_uuid": "u"}]
+LANGGRAPH = [
+    {
+        "namespace": ["m", "ada"],
+        "key": "k1",
+        "value": {"content": "Likes tea"},
+        "created_at": DAY,
+        "updated_at": DAY,
+    },
+    {
+        "namespace": [],
+        "key": "k2",
+        "value": {"kind": "Memory", "content": {"content": "Rows"}},
+        "created_at": DAY,
+    },
+    {"namespace": [], "key": "k3", "value": {"kind": "Food", "content": {"dish": "soup"}}, "created_at": DAY},
+]
+EDGE = {"uuid": "e1", "name": "LIKES", "fact": "Ada likes tea", "created_at": DAY, "invalid_at": LATER}
+GRAPHITI = {"episodes": [{}], "entities": [{}, {}], "facts": [EDGE]}
+ENTITIES = [
+    {"type": "entity", "name": "Ada", "entityType": "person", "observations": ["likes tea", "rows"]},
+    {"type": "relation", "from": "Ada", "to": "Bo", "relationType": "knows"},
+    {"type": "entity", "name": "Bo", "entityType": "person", "observations": []},
+]
+SERVICE = {
+    "export_metadata": {"total_memories": 1, "exporter_version": "8"},
+    "memories": [{
+        "content": "Likes tea", "content_hash": "h", "tags": ["food"], "memory_type": "note", "created_at": NOON + 0.5,
+        "updated_at": NOON, "metadata": {}, "export_source": "laptop",
+    }],
+}  # fmt: skip
+SUPERMEMORY = {
+    "memoryEntries": [
+        {
+            "id": "s1",
+            "memory": "Likes tea",
+            "isLatest": True,
+            "version": 2,
+            "createdAt": DAY,
+            "updatedAt": DAY,
+        },
+        {"id": "s2", "memory": "Likes milk", "isForgotten": True},
+    ],
+    "pagination": {"totalItems": 2},
+}
+PAM = {
+    "schema": "portable-ai-memory", "schema_version": "1.0", "owner": {"id": "u"},
+    "memories": [
+        {
+            "id": "p1", "type": "fact", "content": "Likes tea", "content_hash": "sha256:0", "summary": "Tea", "tags": ["food"],
+            "confidence": {"initial": 0.5, "current": 0.75}, "temporal": {"created_at": DAY}, "status": "superseded",
+            "provenance": {"platform": "chatgpt"},
+        },
+        {"id": "p2", "type": "fact", "content": "No", "status": "retracted", "temporal": {"created_at": DAY}},
+    ],
+    "relations": [{}], "integrity": {"total_memories": 2},
+}  # fmt: skip
+PASTED = """\
+Here is what I remember:
+
+```
+## Food
+[2024-05-01] - Likes tea
+  with milk
+- [May 2023] – Hates soup: all of it
+2. [unknown]: Rows
+```
+"""
+NOTE = """\
+---
+title: Tea
+type: note
+tags: [drink, hot]
+permalink: food/tea
+created: 2024-05-01T12:00:00+02:00
+importance: 7
+---
+# Tea
+
+Ada keeps it in a tin.
+
+- [fact] Likes tea #green (since 2019)
+- [x] buy more
+- [[Milk]]
+- goes_with [[Milk]]
+"""
+PLUGIN = """\
+# Memories of a project
+
+---
+id: m1
+created_at: 2024-05-01T10:00:00Z
+type: decision
+confidence: 0.9
+categories: food, tools
+---
+
+Likes tea
+
+---
+id: m2
+created_at: 2024-05-02T10:00:00Z
+---
+Rows
+"""
+
+
+def lines(*values):
+    return "\n".join(map(json.dumps, values))
+
+
+def packed(**members):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            text = content if isinstance(content, str | bytes) else json.dumps(content)
+            archive.writestr(name, text)
+    return buffer.getvalue()
+
+
+def parquet(rows):
+    buffer = io.BytesIO()
+    pd.DataFrame(rows).to_parquet(buffer)
+    return buffer.getvalue()
+
+
+TEA = {"content": "Likes tea"}
+AT = {"created_at": pd.Timestamp(DAY)}
+SAID = TEA | AT
+
+SHAPES = [
+    # name, file, format, rows (of each the cells that are said), left out
+    ("mem0 platform", {"count": 1, "next": None, "previous": None, "results": [MEM0]}, "mem0",
+     [SAID | {"origin_id": "m1", "source": "chat", "tags": ("food", "a", "b"), "origin_user_id": "ada", "metadata": '{"a": 1}',
+              "updated_at": pd.Timestamp(LATER)}], {}),
+    ("mem0 get_all", {"results": [MEM0, None], "relations": [{}]}, "mem0", [SAID], {"not an object": 1, "relation": 1}),
+    ("mem0 list", [MEM0 | {"memory": " ", "text": "Likes tea"}], "mem0", [SAID], {}),
+    ("mem0 points", [POINT, {"id": "p2", "payload": {"data": "", "hash": "h"}}], "mem0", [SAID], {"without a text": 1}),
+    ("mem0 migration", {"version": 1, "kind": "mem0_oss_qdrant_export", "record_count": 1, "records": [MEM0]}, "mem0",
+     [SAID], {}),
+    ("mem0 plugin", PLUGIN, "mem0-markdown",
+     [SAID | {"tags": ("food", "tools"), "origin_confidence": "0.9", "type": "decision"}, {"content": "Rows"}], {}),
+    ("openmemory zip", packed(**{"memories.json": OPENMEMORY, "memories.jsonl.gz": gzip.compress(lines(OPENMEMORY_LINE).encode())}),
+     "openmemory", [SAID | {"tags": ("food",), "source": "cursor", "status": "paused"}], {"deleted": 1}),
+    ("openmemory lines", gzip.compress(lines(OPENMEMORY_LINE, OPENMEMORY_LINE).encode()), "openmemory",
+     [TEA | {"tags": ("food",), "source": "cursor"}] * 2, {}),
+    ("letta 2", LETTA_2, "letta", [TEA | {"title": "human", "summary": "About Ada", "limit": "5000"}], {"message": 2}),
+    ("letta passages", [PASSAGE, PASSAGE | {"is_deleted": True}], "letta", [SAID | {"tags": ("food",)}], {"deleted": 1}),
+    ("chatgpt", [conversation(BIO)], "chatgpt",
+     [{"content": "User likes tea.", "created_at": pd.Timestamp("2024-05-01T10:00:00.5Z"), "origin_id": "m1"}], {}),
+    ("chatgpt zip", packed(**{"conversations-000.json": [conversation(LISTS[1], BIO)], "user.json": {"id": "u"}, "chat.html": "<p>",
+                              "conversations-001.json": [conversation(LISTS[0], PROFILE)]}), "chatgpt",
+     [{"content": "User likes tea."}, {"content": "Has a cat,\nTom"}, {"content": "I row", "title": "About the user"},
+      {"content": "Be brief"}], {"older model_editable_context": 1, "in the list of memories, too": 1}),
+    ("chatgpt memories", [{"content": "Likes tea", "enabled": True, "created_at": DAY}, {"content": "x", "enabled": False}],
+     "chatgpt", [SAID], {"disabled": 1}),
+    ("claude zip", packed(**{"memories.json": CLAUDE, "conversations.json": [{"uuid": "c", "chat_messages": []}]}), "claude",
+     [{"content": "Ada rows."}, {"content": "A boat.", "origin_id": "p1"}], {}),
+    ("pasted", PASTED, "pasted",
+     [{"content": "Likes tea\nwith milk", "created_at": pd.Timestamp("2024-05-01T00:00Z"), "title": "Food"},
+      {"content": "Hates soup: all of it", "date_saved": "May 2023"}, {"content": "Rows", "date_saved": "unknown"}],
+     {"line without an entry": 1}),
+    ("langgraph", LANGGRAPH, "langgraph",
+     [SAID | {"origin_id": "k1", "namespace": '["m", "ada"]'}, {"content": "Rows", "kind": "Memory"}, {"content": '{"dish": "soup"}'}], {}),
+    ("graphiti", GRAPHITI, "graphiti", [AT | {"content": "Ada likes tea", "title": "LIKES", "invalid_at": LATER}],
+     {"episode": 1, "entity": 2}),
+    ("mcp lines", lines(*ENTITIES) + '\n{"type": "ent', "mcp-memory",
+     [{"content": "likes tea", "title": "Ada", "tags": ("person",)}, {"content": "rows"}],
+     {"relation": 1, "entity without observations": 1, "damaged line": 1}),
+    ("mcp one line", lines(ENTITIES[0]), "mcp-memory", [{"content": "likes tea"}, {"content": "rows"}], {}),
+    ("mcp-memory-service", SERVICE, "mcp-memory-service",
+     [TEA | {"created_at": pd.Timestamp("2024-05-01T10:00:00.5Z"), "tags": ("food",), "source": "laptop", "kind": "note"}], {}),
+    ("supermemory", SUPERMEMORY, "supermemory", [SAID | {"is_latest": "True", "version": "2"}], {"forgotten": 1}),
+    ("pam", PAM, "pam", [SAID | {"confidence": 0.75, "source": "chatgpt", "summary": "Tea", "status": "superseded", "kind": "fact"}],
+     {"retracted": 1, "relation": 1}),
+    ("basic-memory note", NOTE, "markdown",
+     [AT | {"content": "Likes tea #green", "tags": ("fact", "green", "drink", "hot"), "context": "since 2019", "title": "Tea"},
+      {"content": "# Tea\n\nAda keeps it in a tin.\n\n- [x] buy more\n- [[Milk]]", "origin_importance": "7"}], {"relation": 1}),
+    ("csv", "\ufeffid,Text,tags,importance,created\r\n7,Likes tea,\"a,b\",9,2024-05-01T10:00:00Z\r\n8,,,,\r\nx\r\n", "table",
+     [SAID | {"origin_id": "7", "tags": ("a", "b"), "origin_importance": "9"}],
+     {"without a text": 1, "row of another length": 1}),
+    ("csv with semicolons", "text;date\n\"Likes; tea\";someday\n", "table", [{"content": "Likes; tea", "date": "someday"}], {}),
+    ("json list", {"data": [{"fact": "Likes tea", "createdAt": DAY, "created_at": NOON}]}, "table",
+     [SAID | {"origin_created_at": str(NOON)}], {}),
+    ("json lines", lines({"content": "", "observation": "Likes tea", "who": "Ada"}, TEA), "table", [TEA | {"who": "Ada"}, TEA], {}),
+    ("parquet", parquet([{"memory": "Likes tea", "at": 3, "created": pd.Timestamp(DAY)}]), "table", [SAID | {"at": "3"}], {}),
+    ("nothing", [], "table", [], {}),
+]  # fmt: skip
+
+
+def file_of(content):
+    if isinstance(content, bytes):
+        return content
+    return (content if isinstance(content, str) else json.dumps(content)).encode()
+
+
+def read(given, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return mf.read_memories(given, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "form", "rows", "left_out"), SHAPES, ids=[shape[0] for shape in SHAPES]
+)
+def test_each_format_is_known_by_its_shape(tmp_path, name, content, form, rows, left_out):
+    path = tmp_path / "anything"
+    path.write_bytes(file_of(content))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        frame = mf.read_memories(path)
+    assert [
+        {key: row[key] for key in cells} for row, cells in zip(frame.to_dict("records"), rows, strict=True)
+    ] == rows
+    report = frame.attrs["memframe_read"]
+    assert (report["format"], report["rows"], report["left_out"]) == (form, len(rows), left_out)
+    assert len(said) == bool(left_out or report["tags_cut"] or FORMATS[form].note)
+    assert all(report["said"] in str(each.message) and each.filename == __file__ for each in said)
+    assert list(frame.columns[: len(MEMORY_KINDS)]) == list(MEMORY_KINDS)
+    assert frame["id"].isna().all()
+    empty = memories_of([])
+    assert (frame.dtypes[list(MEMORY_KINDS)] == empty.dtypes).all()
+    assert all(type(tags) is tuple for tags in frame["tags"])
+    pd.testing.assert_frame_equal(read(str(path), format=form), frame)
+    if not isinstance(content, bytes) and len(file_of(content)) > 2:
+        pd.testing.assert_frame_equal(read(file_of(content).decode("utf-8-sig")), frame)
+
+
+def test_every_format_has_its_shape():
+    assert {shape[2] for shape in SHAPES} == FORMATS.keys()
+
+
+def test_a_folder_of_notes_is_read_without_what_is_hidden_or_elsewhere(tmp_path):
+    vault, elsewhere = tmp_path / "vault", tmp_path / "elsewhere"
+    for folder in (vault / "food", vault / ".obsidian", elsewhere):
+        folder.mkdir(parents=True)
+    (vault / "food" / "tea.md").write_text(NOTE)
+    (vault / "rows.md").write_bytes(b"Rows on [[Sunday]].\r\n")
+    (vault / "broken.md").write_text("---\na: [\n---\nText")
+    (vault / "index.md").write_text("# Index")
+    (vault / ".obsidian" / "app.md").write_text("hidden")
+    (vault / "picture.png").write_bytes(b"\x89PNG")
+    (elsewhere / "secret.md").write_text("not ours")
+    (vault / "link.md").symlink_to(elsewhere / "secret.md")
+    (vault / "links").symlink_to(elsewhere)
+    frame = read(vault)
+    assert frame["content"].tolist()[:2] == ["Rows on [[Sunday]].", "Likes tea #green"]
+    assert frame["title"].tolist() == ["rows", "Tea", "Tea"]
+    assert frame["origin_id"].tolist() == ["rows.md", "food/tea.md", "food/tea.md"]
+    report = frame.attrs["memframe_read"]
+    assert report["left_out"] == {
+        "relation": 1, "note with damaged frontmatter": 1, "index or log of a folder": 1
+    }  # fmt: skip
+    assert report["unread_files"] == 3
+
+
+def test_our_own_archives_come_back_as_they_are(tmp_path):
+    memories = memories_of([{"id": "m1", "user_id": "u1", "content": "Likes tea", "tags": ("tea",)}])
+    for name in ("a.parquet", "a.csv", "a.jsonl", "folder"):
+        mf.export_memories(memories, tmp_path / name)
+        frame = mf.read_memories(tmp_path / name)
+        pd.testing.assert_frame_equal(frame, memories)
+        assert frame.attrs["memframe_read"]["format"] == "memframe"
+
+
+def test_times_without_a_zone_need_one(tmp_path):
+    path = tmp_path / "agent.af"
+    path.write_text(json.dumps(LETTA_1))
+    with pytest.raises(
+        mf.FrameError, match=r"created_at in entry 1 of .*agent.af is a time without a zone.*zone="
+    ):
+        mf.read_memories(path)
+    frame = read(path, zone="Europe/Paris")
+    assert frame["created_at"][0] == pd.Timestamp("2024-05-01T10:00Z")
+    assert frame.attrs["memframe_read"]["times"]["zone"] == "Europe/Paris"
+    assert "no archival passages" in frame.attrs["memframe_read"]["said"]
+    assert read("[2024-05-01] - x\n", zone="Europe/Paris")["created_at"][0] == pd.Timestamp(
+        "2024-04-30T22:00Z"
+    )
+
+
+def test_tags_are_cut_to_what_a_service_takes_and_counted():
+    row = MEM0 | {"categories": ["a", " a ", "b, c", "x" * 300, "", None, {"d": 1}, *map(str, range(200))]}
+    frame = read(json.dumps([row]))
+    tags = frame["tags"][0]
+    assert tags[:4] == ("a", "b", "c", "x" * 200)
+    assert len(tags) == 100
+    assert frame.attrs["memframe_read"]["tags_cut"] == 2 + 200 - 95
+    assert "107 tags" in frame.attrs["memframe_read"]["said"]
+
+
+def test_odd_characters_are_kept_and_lone_surrogates_marked():
+    content = "a\x00b\x1b[2J\u202e=1+1\ud800"
+    frame = read(json.dumps([MEM0 | {"memory": content, "metadata": {"score": float("nan")}}]))
+    assert frame["content"][0] == "a\x00b\x1b[2J\u202e=1+1\ufffd"
+    assert "lone surrogate" in frame["content_error"][0]
+    assert read("[2024-05-01] - a\ud800b\n")["content"][0] == "a\ufffdb"
+
+
+BOMB = packed(**{"memories.json": b" " * 3_000_000})
+MANY = packed(**{f"{n}.json": b"[]" for n in range(30)})
+DEEP = "[" * 100_000
+BAD = [
+    ("truncated", json.dumps({"results": [MEM0, MEM0]}, indent=1)[:-40], r"given is no JSON from line \d\d, column"),
+    ("truncated on one line", json.dumps([MEM0, MEM0])[:-9], "is no JSON from line 1, column"),
+    ("lines of a list", "[\n" + lines(MEM0) + ",\n" + lines(MEM0), "is no JSON from line 3"),
+    ("deep", DEEP, "nested too deeply"),
+    ("deep in an entry", json.dumps([MEM0])[:-2] + ', "x": ' + '{"a":' * 5_000 + "1" + "}" * 5_000 + "}]", "too deeply"),
+    ("digits", '[{"memory": ' + "9" * 5_000 + "}]", "too many digits"),
+    ("utf-16", "content\nLikes tea\n".encode("utf-16"), "UTF-16: save it as UTF-8"),
+    ("latin-1", "content\nLikes café\n".encode("latin-1"), "no text in UTF-8 at byte 17"),
+    ("count", {"count": 3, "next": "page2", "previous": None, "results": [MEM0]}, "states 3 entries and holds 1.*one page"),
+    ("record_count", {"kind": "mem0_oss", "record_count": 2, "records": [MEM0]}, "states 2 entries and holds 1"),
+    ("total_memories", SERVICE | {"export_metadata": {"total_memories": 9}}, "states 9 entries and holds 1"),
+    ("count of text", SERVICE | {"export_metadata": {"total_memories": "x"}}, "a number of entries that is none"),
+    ("not a time", [MEM0 | {"created_at": "yesterday"}], "created_at in entry 1 of .* is no time in ISO 8601"),
+    ("out of range", [MEM0 | {"created_at": "0001-01-01T00:00:00+14:00"}], "out of the range of times"),
+    ("seconds", SERVICE | {"memories": [SERVICE["memories"][0] | {"created_at": 1e300}]}, "is no time"),
+    ("shaped by a model", {"name": "Ada", "likes": {"drink": "tea"}}, "language model's? |answer of a language model"),
+    ("documents", {"memories": [{"id": "d", "title": "x", "content": "y"}], "pagination": {}}, "list of documents"),
+    ("gemini", [{"header": "Gemini Apps", "title": "Asked", "time": DAY}], "record of activity"),
+    ("claude without memories", packed(**{"conversations.json": [{"uuid": "c", "chat_messages": []}]}), "without memories.json"),
+    ("prose", "Once upon a time\nthere was tea.\n", "of no known format"),
+    ("empty", "", "of no known format"),
+    ("mixed", [MEM0, SUPERMEMORY["memoryEntries"][0]], "fits several formats, mem0 and supermemory: say which with format="),
+    ("two exports", packed(**{"a.json": [MEM0], "b.json": CLAUDE}), "fits several formats, mem0 and claude"),
+    ("several columns", "content,content\na,b\n", "several columns of one name"),
+    ("open quote", 'content\n"Likes tea\n', "is no CSV at line"),
+    ("many columns", [{"content": "x"} | {f"c{n}": "x" for n in range(300)}], "more than 200 columns"),
+    ("damaged zip", packed(**{"memories.json": CLAUDE})[:-30], "is a damaged archive"),
+    ("damaged gzip", gzip.compress(b"[]" * 99)[:-9], "gzip file that is too large, or was cut off"),
+    ("damaged parquet", parquet([TEA])[:-9], "is a damaged Parquet file"),
+    ("bomb", BOMB, "grows more than 200 times"),
+    ("bomb in gzip", gzip.compress(b" " * 3_000_000), "grows more than 200 times"),
+    ("archive in an archive", packed(**{"inner.zip": packed(**{"memories.json": CLAUDE})}), "of no known format"),
+    ("references", "---\na: &a [x]\nb: *a\n---\ntext", "frontmatter of .* is no YAML"),
+    ("a list as frontmatter", "---\n- a\n---\ntext", "no list of keys and values"),
+    ("python in YAML", "---\na: !!python/object/apply:os.system [ls]\nb: ]\n---\n", "is no YAML"),
+    ("long frontmatter", f"---\na: {'x' * 70_000}\n---\ntext", "is no YAML"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "words"), BAD, ids=[case[0] for case in BAD])
+def test_bad_input_is_refused_with_its_place(tmp_path, name, content, words):
+    path = tmp_path / "given"
+    path.write_bytes(file_of(content))
+    with pytest.raises(mf.FrameError, match=words):
+        mf.read_memories(path)
+
+
+def test_sizes_are_bounded(tmp_path, monkeypatch):
+    (tmp_path / "a.zip").write_bytes(MANY)
+    (tmp_path / "b.json").write_text(json.dumps([MEM0]))
+    monkeypatch.setattr(source, "MAX_MEMBERS", 10)
+    monkeypatch.setattr(source, "MAX_BYTES", 100)
+    for path in (tmp_path / "a.zip", tmp_path / "b.json", tmp_path):
+        with pytest.raises(mf.FrameError, match="too large"):
+            mf.read_memories(path)
+
+
+def test_names_that_lead_out_of_an_archive_are_names(tmp_path):
+    (tmp_path / "in").mkdir()
+    path = tmp_path / "in" / "a.zip"
+    path.write_bytes(packed(**{"../../evil.md": "Likes tea", "/etc/passwd.md": "Rows", "C:\\x.md": "Swims"}))
+    before = sorted(tmp_path.rglob("*"))
+    assert read(path)["content"].tolist() == ["Likes tea", "Rows", "Swims"]
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "error", "words"),
+    [
+        ({"a": 1}, {}, mf.FrameError, "is a dict: pass a path"),
+        (b"[]", {}, mf.FrameError, "is a bytes"),
+        ("nowhere.json", {}, mf.FrameError, "There is no file at nowhere.json"),
+        ("a\0b", {}, mf.FrameError, "There is no file at"),
+        (Path("[1].json"), {}, mf.FrameError, "There is no file at"),
+        ("[]", {"format": "mem1"}, mf.ConfigError, "format='mem1': there is 'auto', 'memframe', 'mem0'"),
+        ("[]", {"format": "letta"}, mf.FrameError, "not of the format 'letta', which is an agent file"),
+        ("[]", {"zone": "Mars/Base"}, mf.ConfigError, "zone='Mars/Base': give a name such as"),
+        ("[]", {"zone": "../etc"}, mf.ConfigError, "zone="),
+    ],
+)  # fmt: skip
+def test_arguments_are_checked(given, options, error, words):
+    with pytest.raises(error, match=words):
+        mf.read_memories(given, **options)
+
+
+def test_a_format_that_is_named_decides(tmp_path):
+    mixed = json.dumps([MEM0, SUPERMEMORY["memoryEntries"][0]])
+    assert read(mixed, format="supermemory")["origin_id"].tolist() == ["m1", "s1"]
+    assert read("Once upon a time\nthere was tea.\n", format="markdown")["content"][0].startswith("Once")
+    assert read("~/nowhere\n- tea\n", format="pasted")["content"].tolist() == ["tea"]
+
+
+def test_a_home_folder_is_expanded(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "a.json").write_text(json.dumps([MEM0]))
+    assert len(read("~/a.json")) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes are of POSIX")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "a.json")
+    os.mkfifo(tmp_path / "b.md")
+    with pytest.raises(mf.FrameError, match="There is no file"):
+        mf.read_memories(tmp_path / "a.json")
+    (tmp_path / "c.md").write_text("Likes tea")
+    assert len(mf.read_memories(tmp_path)) == 1
+
+
+def test_a_cell_of_a_megabyte_is_read_and_the_limit_of_csv_is_as_it_was(tmp_path):
+    limit = csv.field_size_limit()
+    frame = mf.read_memories(f"content\n{'x' * 1_000_000}\n")
+    assert (len(frame["content"][0]), csv.field_size_limit()) == (1_000_000, limit)
+
+
+# Whatever comes: an error of ours, or a frame whose counts balance
+
+JSONS = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=4,
+)
+VALUES = [shape for shape in SHAPES if isinstance(shape[1], list | dict)]
+
+
+def check(given):
+    try:
+        frame = read(given)
+    except (mf.FrameError, mf.ConfigError):
+        return None
+    report = frame.attrs["memframe_read"]
+    assert len(frame) == report["rows"]
+    assert list(frame.columns[: len(MEMORY_KINDS)]) == list(MEMORY_KINDS)
+    return report
+
+
+@pytest.mark.parametrize(
+    "content", [file_of(shape[1]) for shape in SHAPES], ids=[shape[0] for shape in SHAPES]
+)
+@given(data=st.data())
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_damaged_files_raise_no_other_error(tmp_path, content, data):
+    start = data.draw(st.integers(0, len(content)))
+    end = data.draw(st.integers(start, min(len(content), start + 40)))
+    junk = data.draw(
+        st.binary(max_size=8)
+        | st.sampled_from([b"\xff", b"\x00", b'"', b"}", b"\n---\n", b"\\ud800", b"9" * 30])
+    )
+    changed = data.draw(
+        st.sampled_from(
+            [content[:start], content[:start] + junk + content[end:], content[:start] + content[start:] * 2]
+        )
+    )
+    path = tmp_path / "given"
+    path.write_bytes(changed)
+    check(path)
+
+
+def places_of(value, place=()):
+    yield place
+    for key in range(len(value)) if isinstance(value, list) else value if isinstance(value, dict) else ():
+        yield from places_of(value[key], (*place, key))
+
+
+@pytest.mark.parametrize("shape", VALUES, ids=[shape[0] for shape in VALUES])
+@given(data=st.data())
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_values_of_other_types_are_read_left_out_or_refused(shape, data):
+    value = json.loads(json.dumps(shape[1]))
+    *parents, last = data.draw(st.sampled_from([place for place in places_of(value) if place] or [(None,)]))
+    holder = value
+    for key in parents:
+        holder = holder[key]
+    if last is not None:
+        holder[last] = data.draw(JSONS)
+    report = check(json.dumps(value))
+    key = FORMATS[shape[2]].lists.split() if isinstance(value, dict) else []
+    entries = next((value[name] for name in key if isinstance(value.get(name), list)), value)
+    if report and report["format"] == shape[2] and isinstance(entries, list) and shape[2] != "chatgpt":
+        assert report["rows"] + sum(report["left_out"].values()) >= len(entries)
