@@ -1,6 +1,5 @@
 """Checks that read one memory at a time: figures on corpora that others could have written, and exact places."""
 
-import time
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from memframe.audit import find_junk, find_personal_data, find_secrets
 from tests.audit import adversarial, personal_corpus, secret_corpus, seen, unseen
 from tests.audit.figures import frame_of, record_figures, span_figures
 from tests.pairs.corpus import corpus as facts
+from tests.timing import grows_with
 
 LISTS = adversarial.read_lists()
 LOCOMO = Path(__file__).parents[3] / "shared" / "data" / "locomo_memories.jsonl"
@@ -178,13 +178,9 @@ PIECES = (
 
 @pytest.mark.parametrize("find", [find_secrets, find_personal_data, find_junk])
 def test_twice_as_long_a_text_takes_twice_as_long(find):
-    def seconds(piece, n):
-        frame, start = frame_of([(piece * n)[:n]]), time.process_time()
-        find(frame)
-        return time.process_time() - start
-
     for piece in PIECES:
-        assert any(seconds(piece, 100_000) <= 2.8 * seconds(piece, 50_000) + 0.05 for _ in range(4)), piece
+        short, long = (frame_of([(piece * n)[:n]]) for n in (25_000, 50_000))
+        assert grows_with(find, short, long, most=2.8), piece
 
 
 def test_of_a_long_text_the_beginning_is_read_and_the_rest_is_said_to_be_unread():

@@ -2,7 +2,6 @@
 
 import random
 import re
-import time
 from importlib.resources import files
 
 import pandas as pd
@@ -19,6 +18,7 @@ from memframe.plan.change import FIELDS
 from tests.audit import secret_corpus
 from tests.pairs.corpus import corpus
 from tests.rows import memories_of
+from tests.timing import grows_with
 
 # -- redaction
 
@@ -253,16 +253,14 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_what_a_merge_would_lose_takes_time_in_proportion_to_the_texts(name):
-    def seconds(n):
+    def said(n):
         doomed, kept = HOSTILE[name](n)
-        texts, store = (
-            StatementsByKey({1: doomed, 2: kept}),
-            WordCounts(pd.DataFrame({"content": [doomed, kept]})),
-        )
-        said = texts.said(1), texts.said(2), store.n_times, store.common
-        start = time.process_time()
-        lost(*said[:2], store, breaks_off=True)
-        return time.process_time() - start
+        texts = StatementsByKey({1: doomed, 2: kept})
+        store = WordCounts(pd.DataFrame({"content": [doomed, kept]}))
+        return texts.said(1), texts.said(2), store, store.n_times, store.common
 
-    seconds(500)
-    assert min(seconds(16_000) for _ in range(3)) < 4 * 8 * (min(seconds(2_000) for _ in range(3)) + 0.002)
+    def lose(said):
+        lost(*said[:3], breaks_off=True)
+
+    lose(said(500))
+    assert grows_with(lose, said(2_000), said(16_000), most=4 * 8, floor_s=0.06)
