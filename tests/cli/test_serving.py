@@ -298,9 +298,9 @@ def test_two_first_starts_at_once_make_one_developer(postgres, tmp_path):
         assert len(deployment.store.accounts.developers()) == 1
 
 
-def test_the_readmes_way_to_host_it_starts(backend, tmp_path):
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    command = re.search("ExecStart=.*/memframe serve (.*)", readme)[1]
+def test_the_documented_way_to_host_it_starts(backend, tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "deploy.md").read_text()
+    command = re.search("ExecStart=.*/memframe serve (.*)", page)[1]
     database = backend.new_database()
     options = command.replace("/var/lib/memframe", str(tmp_path)).replace("--workers 2", "--port 0").split()
     place = options.index("--database")
@@ -310,11 +310,11 @@ def test_the_readmes_way_to_host_it_starts(backend, tmp_path):
         *_, _ = logged(process, lambda entry: entry["message"] == "Application startup complete.")
 
 
-def test_the_readmes_commands_work(tmp_path):
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    (block,) = re.findall(r"```sh\n(memframe service .*?)```", readme, re.DOTALL)
+def test_the_documented_commands_work(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "deploy.md").read_text()
+    blocks = re.findall(r"```sh\n(memframe service .*?)```", page, re.DOTALL)
     deployment = open_deployment(tmp_path / "data")
-    for line in block.splitlines():
+    for line in "".join(blocks).splitlines():
         arguments = shlex.split(line)[1:]
         if arguments[1] == "disable-tag":
             user_id = deployment.user_id("ada@example.org")
@@ -322,8 +322,9 @@ def test_the_readmes_commands_work(tmp_path):
                 memories.add({"content": ""}, ["stamps"])
         if arguments[2:3] and arguments[2].startswith("mfc_"):  # as add-developer prints it
             arguments[2] = deployment.store.accounts.developers()[-1].client_id
-        if arguments[1] == "backup":
+        if arguments[1] in {"backup", "export-user"}:
             arguments[2] = str(tmp_path / arguments[2])
+        arguments = ["1" if argument == "128" else argument for argument in arguments]
         done = run(*arguments, "--data", tmp_path / "data", input="a long password\n" * 2)
         assert done.exit_code == 0, (line, done.output)
     deployment.close()
