@@ -72,12 +72,20 @@ LONGEST = (
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
+    items[:] = [
+        item for item in items if not (item.get_closest_marker("any_database") and is_on_postgresql(item))
+    ]
+
     def place(item):
         return next(
             (place for place, path in enumerate(LONGEST) if item.nodeid.startswith(path)), len(LONGEST)
         )
 
     items.sort(key=place)
+
+
+def is_on_postgresql(item):
+    return hasattr(item, "callspec") and item.callspec.params.get("backend") == "postgresql"
 
 
 @pytest.fixture(scope="session")

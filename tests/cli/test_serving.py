@@ -283,11 +283,9 @@ def test_the_documented_way_to_host_it_starts(tmp_path):
 
 def test_the_documented_commands_work(tmp_path):
     page = (Path(__file__).parents[2] / "docs" / "howto" / "deploy.md").read_text()
-    block = next(
-        block for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) if "add-developer" in block
-    )
+    blocks = re.findall(r"```sh\n(memframe service .*?)```", page, re.DOTALL)
     deployment = open_deployment(tmp_path / "data")
-    for line in block.splitlines():
+    for line in "".join(blocks).splitlines():
         arguments = shlex.split(line)[1:]
         if arguments[1] == "disable-tag":
             user_id = deployment.user_id("ada@example.org")
@@ -295,8 +293,9 @@ def test_the_documented_commands_work(tmp_path):
                 memories.add({"content": ""}, ["stamps"])
         if arguments[2:3] and arguments[2].startswith("mfc_"):  # as add-developer prints it
             arguments[2] = deployment.store.accounts.developers()[-1].client_id
-        if arguments[1] == "backup":
+        if arguments[1] in {"backup", "export-user"}:
             arguments[2] = str(tmp_path / arguments[2])
+        arguments = ["1" if argument == "128" else argument for argument in arguments]
         done = run(*arguments, "--data", tmp_path / "data", input="a long password\n" * 2)
         assert done.exit_code == 0, (line, done.output)
     deployment.close()

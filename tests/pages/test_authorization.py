@@ -160,6 +160,7 @@ def test_rfc_9700_any_other_address_does_not_match(registered, sent):
     assert not redirect_matches(registered, sent)
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("3.7.2", "10.4.1")
 @pytest.mark.parametrize("sent", [sent for registered, sent in MISMATCHES if registered == REGISTERED])
 def test_rfc_6749_nobody_is_sent_to_an_address_that_is_not_registered(ask, sent):
@@ -169,6 +170,7 @@ def test_rfc_6749_nobody_is_sent_to_an_address_that_is_not_registered(ask, sent)
     assert "This link does not work" in answer.text
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize("client_id", [None, "", "mfc_unknown", "\0", "'; DROP TABLE users", "é"])
 def test_rfc_6749_nobody_is_sent_anywhere_for_an_unknown_client(ask, client_id):
     answer = ask(client_id=client_id)
@@ -184,6 +186,7 @@ def test_a_client_with_one_address_may_leave_it_out_in_both_requests(reader):
 # Requests that are refused at the client
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("10.4.4", "10.4.6")
 @pytest.mark.parametrize(
     ("changes", "error"),
@@ -228,6 +231,7 @@ def test_a_query_that_cannot_be_read_exactly_is_refused(stranger, query):
 # The exchange
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("10.4.4", "10.4.10")
 @pytest.mark.parametrize(
     ("changes", "error"),
@@ -328,6 +332,7 @@ def test_rfc_7636_the_verifier_opens_the_challenge(reader):
     assert reader.exchange(reader.consent(**PKCE)["code"], code_verifier=VERIFIER).status_code == 200
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("10.4.6")
 @pytest.mark.parametrize("verifier", [None, "w" * 43, "v" * 42, "v" * 129, VERIFIER + "é", CHALLENGE])
 def test_rfc_7636_without_the_verifier_a_challenged_code_is_worth_nothing(reader, verifier):

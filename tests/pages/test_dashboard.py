@@ -302,6 +302,7 @@ def test_the_refusal_of_an_unknown_user_costs_one_password_check_like_any_other(
     assert checks == ["known", "unknown"]
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("3.7.2")
 @pytest.mark.parametrize(
     "target",
@@ -518,6 +519,7 @@ def test_signing_out_clears_what_the_browser_holds(reader):
 # Addresses without a page
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("4.1.1")
 @pytest.mark.parametrize(
     ("method", "path", "headers", "status"),
@@ -537,6 +539,7 @@ def test_people_are_told_so_by_a_page(service, method, path, headers, status):
     assert ("Allow" in answer.headers) == (status == 405)
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("4.1.1")
 @pytest.mark.parametrize(
     "path", ["/nothing", "/api/v1/nothing", "/api/v2/tags", "/schema/x", "/.well-known/x"]
@@ -550,6 +553,7 @@ def test_programs_are_told_so_by_a_problem_document(service, path):
 # Forms that are not ours
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("3.5.1", "7.6.2")
 @pytest.mark.parametrize("token", [None, "", "0" * 64, "é"])
 @pytest.mark.parametrize("form", ["/login", "/logout", "/dashboard/requests/", "/oauth/authorize"])
@@ -579,6 +583,7 @@ def test_the_token_of_another_browser_is_none(reader, stranger):
     assert reader.send(reader.form("/logout"), csrf_token=foreign).status_code == 403
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("3.5.1")
 @pytest.mark.parametrize(
     ("headers", "accepted"),
@@ -642,6 +647,7 @@ class Tags(HTMLParser):
         self.text += data
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("1.1.2", "1.2.1", "1.3.7", "3.2.2")
 def test_reasons_of_strangers_stay_text(service, reader, new_browser, new_email, ask_for_access):
     service.add_user(address := new_email(), "correct horse battery")
@@ -656,6 +662,7 @@ def test_reasons_of_strangers_stay_text(service, reader, new_browser, new_email,
         assert harmless(words) in page.text
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("1.1.2", "1.2.1", "1.3.7", "3.2.2")
 def test_names_of_strangers_stay_text(service, reader, question):
     plain = Tags(reader.open("/oauth/authorize", params=question()).text)
@@ -684,6 +691,7 @@ def test_the_words_of_all_languages_stay_as_they_are(words):
 PAGES = ["/", "/login", "/dashboard", "/oauth/authorize?client_id=none"]
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("3.4.3", "3.4.5", "3.4.6", "14.3.2")
 @pytest.mark.parametrize("path", PAGES)
 def test_every_page_protects_itself(stranger, path):
@@ -736,6 +744,7 @@ def assert_quiet(html):
     Sources().feed(html)
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("4.1.1")
 @pytest.mark.parametrize(("name", "kind"), [("style.css", "text/css"), ("mark.svg", "image/svg+xml")])
 def test_style_and_mark_are_served(service, name, kind):

@@ -88,6 +88,7 @@ def test_tags_come_in_pages_and_lead_to_their_memories(person, monkeypatch):
     assert person.browser.open("/dashboard/tags?page=0x").status_code == 200
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("1.2.1", "3.2.2")
 def test_words_of_applications_stay_text(person):
     plain = person.create("x", title="x", summary="x", tags=["x"], source="x")
@@ -189,6 +190,7 @@ def test_no_other_site_deletes_anything(person):
     assert person.ids() == [memory_id]
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize(
     "path",
     ["memories", "memories?q=x", "memories.json", "memories.md", "memories/x/delete", "memories/delete-all",

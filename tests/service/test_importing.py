@@ -53,6 +53,7 @@ def test_the_sample_is_taken_over_whole(service, grant):
     assert [memory["title"] for memory in page] == [memory.title for memory in load_sample()]
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -111,6 +112,7 @@ FORMS = {
 }
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize("form", FORMS)
 def test_frames_and_their_records_are_taken_over(service, loaded, new_grant, call, form):
     memories, tags = loaded
@@ -133,6 +135,7 @@ def test_frames_and_their_records_are_taken_over(service, loaded, new_grant, cal
     assert names == set(tags.name)
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -8,6 +8,8 @@ import requests
 
 from memframe import wire
 
+pytestmark = pytest.mark.any_database
+
 ENDPOINTS = [value for value in vars(wire).values() if isinstance(value, wire.Endpoint)]
 
 

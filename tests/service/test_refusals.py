@@ -47,6 +47,7 @@ ENDPOINTS = [
 # --- who may not
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("6.3.4", "8.2.1", "10.3.2")
 @pytest.mark.parametrize(("method", "path"), ENDPOINTS, ids=" ".join)
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Bearer x.y.z", "Basic eDp5", "Bearer é"])
@@ -189,6 +190,7 @@ def test_writes_need_the_memory_key(service, call, new_grant, grant, refused):
 # --- what is malformed
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("1.4.2", "15.3.5")
 @pytest.mark.parametrize("value", ["60", True, 60.5, 59, 86_401, -1, 10**30, None, [60]], ids=repr)
 def test_expires_in_is_an_integer_within_its_bounds(service, call, value):
@@ -202,6 +204,7 @@ def test_the_bounds_of_expires_in_are_allowed(service, call, value):
     assert call.post("/auth/token", {"api_key": service.api_key, "expires_in": value}).ok
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("1.4.2", "2.2.1", "2.2.2", "15.3.5")
 @pytest.mark.parametrize(
     ("field", "value"),
@@ -229,6 +232,7 @@ def test_fields_are_of_their_type_and_within_their_bounds(grant, field, value):
     assert grant.ids() == [memory_id]
 
 
+@pytest.mark.any_database
 def test_a_key_of_another_type_is_refused_in_the_words_of_the_wire(service, call):
     for value in (None, 5, ["x"]):
         said = call.post("/auth/token", {"api_key": value}).json()["detail"]
@@ -249,6 +253,7 @@ BODIES = [
 ]  # fmt: skip
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("1.5.2")
 @pytest.mark.parametrize("body", BODIES, ids=lambda body: repr(body)[:24])
 @pytest.mark.parametrize("path", ["/auth/token", "/access-requests", "/memory-blobs"])
@@ -262,6 +267,7 @@ def test_unknown_fields_are_ignored(service, call):
     assert call.post("/auth/token", {"api_key": service.api_key, "later": {"version": 2}}).ok
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize(
     "media_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"]
 )
@@ -270,6 +276,7 @@ def test_a_body_of_another_media_type(call, refused, media_type):
     refused(answer, 415, "unsupported_media_type")
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("15.3.7")
 @pytest.mark.parametrize("query", ["", "user_id=", "user_id=a&user_id=b"])
 @pytest.mark.parametrize("path", ["/memory-blobs", "/memory-blobs/x", "/tags", "/tags/x"])
@@ -277,6 +284,7 @@ def test_user_id_is_given_once(call, path, query):
     assert call("GET", f"{path}?{query}").status_code == 400
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("2.2.1", "2.2.2", "2.3.2")
 @pytest.mark.parametrize(
     ("name", "value", "code"),
@@ -293,6 +301,7 @@ def test_query_parameters_are_strict(grant, refused, name, value, code):
     refused(grant.list(**{name: value}), 400, code)
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("2.2.3")
 def test_a_cursor_belongs_to_its_user_and_filter(service, call, other_call, new_grant, grant, refused):
     for _ in range(3):
@@ -319,11 +328,13 @@ def test_a_long_reason_is_refused(grant, refused):
 # --- paths, methods, sizes, hosts
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize("path", ["", "/", "/nope", "/memory-blobs/a/b", "/access-requests/x/keys"])
 def test_an_unknown_path_is_a_problem_too(call, refused, path):
     refused(call.get(path), 404, "no_such_path")
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("method", "path", "allowed"),
     [
@@ -340,6 +351,7 @@ def test_another_method_is_told_which_are_allowed(call, refused, method, path, a
     assert allowed <= set(answer.headers["allow"].split(", "))
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("path", "allowed"),
     [
@@ -356,6 +368,7 @@ def test_options_names_every_method_of_a_path(service, path, allowed):
     assert (answer.status_code, answer.headers["allow"], answer.content) == (204, allowed, b"")
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize(
     "path",
     ["/healthz", "/readyz", "/login", "/dashboard", "/schema/openapi.json", "/api/v1/access-requests", "/no"],
@@ -370,6 +383,7 @@ def test_head_answers_what_get_would_without_a_body(service, call, path):
         assert head.headers.get(name) == got.headers.get(name)
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("3.2.1", "3.4.3", "3.4.4", "3.4.6")
 @pytest.mark.parametrize(
     ("method", "path"),
@@ -411,6 +425,7 @@ def test_behind_tls_every_answer_tells_browsers_to_insist_on_it(tmp_path, public
                 assert "Domain" not in cookie
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("3.4.2")
 @pytest.mark.parametrize("method", ["GET", "OPTIONS"])
 @pytest.mark.parametrize("path", ["/api/v1/access-requests", "/login", "/oauth/authorize"])
@@ -436,6 +451,7 @@ def test_answers_with_data_are_not_kept_on_the_way(service, call, grant):
     ] * 6
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("14.2.1")
 @pytest.mark.parametrize("name", ["access_token", "token", "Authorization"])
 def test_a_token_in_the_address_is_none(service, call, name):
@@ -443,6 +459,7 @@ def test_a_token_in_the_address_is_none(service, call, name):
     assert answer.status_code == 401
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("5.3.2", "13.4.1", "13.4.3", "13.4.5")
 @pytest.mark.parametrize(
     "path",
@@ -457,6 +474,7 @@ def test_no_folder_and_no_other_file_is_served(service, path):
     )
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("13.4.4")
 @pytest.mark.parametrize("path", ["/", "/login", "/api/v1/tags"])
 def test_a_request_is_not_sent_back_by_trace(service, path):
@@ -464,6 +482,7 @@ def test_a_request_is_not_sent_back_by_trace(service, path):
     assert (answer.status_code, "sung" in answer.text) == (405, False)
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("4.2.1")
 @pytest.mark.parametrize(
     "framing",
@@ -492,6 +511,7 @@ def test_sql_is_text(call, grant, refused, words):
     assert grant.ids() == [other, memory_id]
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("2.3.2")
 def test_a_body_over_one_megabyte_is_too_large(grant, refused):
     assert grant.call.post("/memory-blobs", {**grant.keys, "content": "x" * 900_000}).status_code == 201
@@ -499,6 +519,7 @@ def test_a_body_over_one_megabyte_is_too_large(grant, refused):
     refused(answer, 413, "body_too_large")
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1.evil.example", "10.0.0.1", "me@localhost", "[::", ""]
 )
@@ -511,6 +532,7 @@ def test_a_name_that_is_not_the_services_own_is_not_answered(service, host):
     connection.close()
 
 
+@pytest.mark.any_database
 @pytest.mark.asvs("1.1.1", "5.3.2")
 @pytest.mark.parametrize("slash", ["%2F", "%5c", "%2f..%2F"])
 @pytest.mark.parametrize(
@@ -542,6 +564,7 @@ def raw_exchange(service, request):
         return connection.recv(4096).split(b"\r\n", 1)[0]
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize(
     "target", ["/%00", "/%ff%fe", "/%ed%a0%80", "/x?user_id=%00", "/x?user_id=%ff", "/x?%zz=%"]
 )

@@ -309,6 +309,7 @@ def test_a_refusal_before_the_application_has_the_headers_of_every_answer(local,
 # --- health
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize(("path", "status"), [("/healthz", "ok"), ("/readyz", "ready")])
 @pytest.mark.parametrize("host", ["127.0.0.1", "10.0.0.7:8080", "evil.example"])
 def test_it_is_well_under_whatever_name(service, path, status, host):
@@ -316,6 +317,7 @@ def test_it_is_well_under_whatever_name(service, path, status, host):
     assert (answer.status_code, answer.json()) == (200, {"status": status})
 
 
+@pytest.mark.any_database
 def test_other_addresses_are_not_open_to_other_names(service):
     for path in ("/healthz/", "/healthz/x", "/", "/dashboard"):
         answer = requests.get(service.auth_url + path, headers={"Host": "evil.example"}, timeout=20)

@@ -6,9 +6,6 @@ bound to the one user.
 
 A memory's tags are stored as JSON in its row, as they are answered; the table ``memory_tags`` is for filters.
 
-Pages go on behind a `seq` by an index, without offset or count, so that their cost does not depend on the size of
-the table: by ``memories_by_user``, which has the importance, too, and under a tag by the key of ``memory_tags``.
-
 A deleted memory leaves a tombstone for `RESTORABLE`: its id, its times and a keyed digest of its fields, no text. With
 it the developer who deleted the memory can create it again under its id and times. No time comes from the client, so
 none can be forged; a memory restored with other fields counts as updated now.
@@ -16,9 +13,9 @@ none can be forged; a memory restored with other fields counts as updated now.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -33,7 +30,6 @@ from sqlalchemy import (
     ColumnElement,
     Insert,
     Integer,
-    Select,
     Text,
     any_,
     bindparam,
@@ -44,8 +40,6 @@ from sqlalchemy import (
     literal_column,
     select,
     true,
-    tuple_,
-    union,
     update,
 )
 from sqlalchemy.exc import IntegrityError
@@ -55,6 +49,7 @@ from memframe.service.clock import format_instant
 from memframe.service.store.access import GRANT, grant_of
 from memframe.service.store.accounts import UserKeys
 from memframe.service.store.imports import Imports
+from memframe.service.store.keyset import ASCENDING, DESCENDING, Columns, count_within, page_of
 from memframe.service.store.schema import idempotency_keys, memories, memory_tags, tags, tombstones, users
 from memframe.service.store.statements import Queries, Row, SqlStatement
 from memframe.service.validation import MAX_USER_TAGS
@@ -76,7 +71,6 @@ MAX_SEQ = 2**63 - 1
 
 _SMALL_PAGE = 16  # fetched without asking for sizes first
 
-Columns = tuple[str, ...]
 Page = tuple[list[tuple[int, MemoryBlob]], bool]
 
 _ANSWERED = MemoryBlobResponse.__struct_fields__
@@ -343,14 +337,14 @@ class Memories:
         if chosen.tags and not tag_ids:
             return [], False
         has_importance = chosen.min_importance is not None
-        order = _DESCENDING if chosen.newest_first else _ASCENDING
-        statement = _page_of(columns, len(tag_ids), order, has_importance=has_importance)
+        order = DESCENDING if chosen.newest_first else ASCENDING
+        statement = page_of(columns, len(tag_ids), order, has_importance=has_importance)
         given: dict[str, Any] = {f"tag_{number}": tag_id for number, tag_id in enumerate(tag_ids)}
         given |= {"min_importance": chosen.min_importance} if has_importance else {}
         given |= {"user_id": chosen.user_id, "after": after}
         if self._queries.dialect.name == "postgresql":  # whose driver fetches all rows at once
             if limit > _SMALL_PAGE:
-                count = _count_within(len(tag_ids), order, has_importance=has_importance)
+                count = count_within(len(tag_ids), order, has_importance=has_importance)
                 ((n_rows,),) = self._queries.rows(count, limit=limit, max_bytes=MAX_PAGE_BYTES, **given)
                 limit = max(1, n_rows)
             rows = self._queries.rows(statement, limit=limit + 1, **given)
@@ -460,99 +454,6 @@ _TAKE_TOMBSTONE = SqlStatement(
     .returning(*(tombstones.c[name] for name in Tombstone._fields))
 )
 _DELETE_OLD_TOMBSTONES = _delete_until(tombstones.c.deleted_at)
-
-
-# Pages
-
-Conditions = Sequence[ColumnElement[bool]]
-Behind = Callable[[Column[str], BindParameter[str], Column[int]], ColumnElement[bool]]
-
-
-class Order(NamedTuple):
-    """Order of a page: conditions on what is behind a seq, for SQLite and for PostgreSQL."""
-
-    in_sqlite: Behind
-    in_postgresql: Behind
-    is_descending: bool
-
-    def by(self, *columns: Column[Any]) -> list[ColumnElement[Any]]:
-        """Return the terms of ORDER BY."""
-        return [column.desc() if self.is_descending else column for column in columns]
-
-
-_AFTER = bindparam("after", type_=BigInteger)
-_LIMIT = bindparam("limit", type_=Integer)
-_USER = bindparam("user_id", type_=memories.c.user_id.type)
-_IMPORTANT = memories.c.importance >= bindparam("min_importance")
-_SIZE = sum(
-    (func.coalesce(func.octet_length(memories.c[name]), 0) for name in ("title", "summary", "source")),
-    start=func.octet_length(memories.c.content),
-).label("size")  # PostgreSQL knows the length of a long text without reading it
-
-
-def _after(owner: Column[str], value: BindParameter[str], seq: Column[int]) -> ColumnElement[bool]:
-    return (owner == value) & (seq > _AFTER)
-
-
-def _before(owner: Column[str], value: BindParameter[str], seq: Column[int]) -> ColumnElement[bool]:
-    return (owner == value) & (seq < _AFTER)
-
-
-# as one comparison of two columns, which one index answers: PostgreSQL would else scan by seq alone, and read
-# everybody's memories, where it believes that the user has a good share of the table
-
-
-def _after_as_row(owner: Column[str], value: BindParameter[str], seq: Column[int]) -> ColumnElement[bool]:
-    return (tuple_(owner, seq) > tuple_(value, _AFTER)) & (owner <= value)
-
-
-def _before_as_row(owner: Column[str], value: BindParameter[str], seq: Column[int]) -> ColumnElement[bool]:
-    return (tuple_(owner, seq) < tuple_(value, _AFTER)) & (owner >= value)
-
-
-_ASCENDING = Order(_after, _after_as_row, is_descending=False)
-_DESCENDING = Order(_before, _before_as_row, is_descending=True)
-
-
-@cache  # of few columns, and of the numbers of tags that a filter can have
-def _page_of(columns: Columns, n_tags: int, order: Order, *, has_importance: bool) -> SqlStatement:
-    """Select the columns of a page, `seq` first."""
-    listed = partial(_select_page, columns, n_tags, [_IMPORTANT] if has_importance else [], order)
-    return SqlStatement(listed(order.in_sqlite), postgresql=listed(order.in_postgresql))
-
-
-@cache
-def _count_within(n_tags: int, order: Order, *, has_importance: bool) -> SqlStatement:
-    """Count the rows of a page up to the one with which they reach ``max_bytes``; for PostgreSQL."""
-    important = [_IMPORTANT] if has_importance else []
-    rows = _select_page(("size",), n_tags, important, order, order.in_postgresql).subquery()
-    in_order = rows.c.seq.desc() if order.is_descending else rows.c.seq
-    before = func.sum(rows.c.size).over(order_by=in_order) - rows.c.size
-    sums = select(before.label("before")).subquery()
-    return SqlStatement(select(func.count()).select_from(sums).where(sums.c.before < bindparam("max_bytes")))
-
-
-def _select_page(
-    columns: Columns, n_tags: int, important: Conditions, order: Order, behind: Behind
-) -> Select[Any]:
-    chosen = [_SIZE if name == "size" else memories.c[name] for name in columns]
-    rows = select(memories.c.seq, *chosen).limit(_LIMIT)
-    if n_tags:
-        arms = [_select_tagged(f"tag_{number}", important, order, behind) for number in range(n_tags)]
-        found = select(union(*arms).subquery().c.memory_seq)  # of the user, as the tags are
-        return rows.where(memories.c.seq.in_(found)).order_by(*order.by(memories.c.seq))
-    mine = behind(memories.c.user_id, _USER, memories.c.seq)
-    return rows.where(mine, *important).order_by(*order.by(memories.c.user_id, memories.c.seq))
-
-
-def _select_tagged(parameter: str, important: Conditions, order: Order, behind: Behind) -> Select[Any]:
-    """Select the first memories behind ``after`` under one tag; each tag for itself, as its index is ordered."""
-    tag_id, seq = bindparam(parameter, type_=memory_tags.c.tag_id.type), memory_tags.c.memory_seq
-    found = select(seq).where(behind(memory_tags.c.tag_id, tag_id, seq))
-    if important:
-        found = found.join(memories, memories.c.seq == seq).where(memories.c.user_id == _USER, *important)
-    first = found.order_by(*order.by(memory_tags.c.tag_id, seq)).limit(_LIMIT)
-    return select(first.subquery().c.memory_seq)  # SQLite allows no LIMIT in an arm of a union
 
 
 # Tags
