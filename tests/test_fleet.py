@@ -97,7 +97,7 @@ def test_one_who_took_the_approval_back_is_a_row_and_others_are_none(village, cl
     outcomes = load(client).outcomes
     _, _, _, dan, eve, fay = village.people
     assert by_user(outcomes).loc[fay.user_id, "status"] == "revoked"
-    assert "should be deleted" in by_user(outcomes).loc[fay.user_id, "error"]
+    assert "is revoked" in by_user(outcomes).loc[fay.user_id, "error"]
     assert not {dan.user_id, eve.user_id} & {*outcomes.user_id}
     assert outcomes.dtypes.astype(str).tolist() == ["str", "str", "str", "int64", "str"]
 

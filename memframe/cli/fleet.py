@@ -16,7 +16,7 @@ from memframe.cli.options import Group, LocalPath, as_json
 from memframe.client import Client, connect
 from memframe.display import number_of, printable
 from memframe.fleet import FleetFolder, audit_fleet, export_fleet
-from memframe.fleet.run import dask_client_at
+from memframe.fleet.run import dask_client_at, forget_revoked
 
 SOME_FAILED, FOUND = 1, 6
 """Exit codes: a user failed; the audit has findings of --fail-on."""
@@ -105,6 +105,33 @@ def fleet_export(*, plaintext: bool, **options: Any) -> None:
     _exit(folder)
 
 
+@fleet_group.command("forget")
+@click.argument("path", type=LocalPath(exists=True))
+@as_json
+def fleet_forget(path: Path, as_json: bool) -> None:
+    """Delete from PATH what is of users who revoked their approval, as `audit` and `export` do when they run again.
+
+    \b
+    Example:
+        memframe fleet forget fleet-2026-11
+    """
+    with connect() as client:
+        folder = forget_revoked(client, path)
+    if as_json:
+        click.echo(json.dumps({"path": str(folder.path), "forgotten": folder.forgotten}))
+    else:
+        click.echo(_forgotten(folder) or f"{folder.path} holds nothing of users who revoked their approval")
+
+
+def _forgotten(folder: FleetFolder) -> str:
+    n = len(folder.forgotten)
+    return (
+        f"{number_of(n, 'user', 'users')} revoked: findings and memories deleted from {folder.path}"
+        if n
+        else ""
+    )
+
+
 @contextmanager
 def _connect(
     path: Path, address: str | None, workers: int, **_: object
@@ -142,15 +169,14 @@ def _print_result(folder: FleetFolder, as_json: bool, **counts: int) -> None:
 
 
 def _problems(folder: FleetFolder, outcomes: pd.DataFrame) -> Iterator[str]:
-    """Yield errors, and folders that should be deleted."""
+    """Yield errors, and what was deleted."""
     is_revoked = outcomes["status"] == "revoked"
     failed = outcomes[outcomes["error"].notna() & ~is_revoked].head(MAX_ERRORS)
     yield from (f"{row.user_id}: {row.error}" for row in failed.itertuples())
     if (outcomes["status"] == "failed").any():
         yield "repeat the command to process the users who are missing"
-    for user_id in outcomes["user_id"][is_revoked].dropna():
-        if left := folder.folders_of(user_id):
-            yield f"{user_id}: approval is revoked; delete what is left in {' and '.join(map(str, left))}"
+    if forgotten := _forgotten(folder):
+        yield forgotten
 
 
 _NOUNS = {

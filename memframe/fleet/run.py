@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import operator
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -105,11 +106,14 @@ class FleetFolder:
     path : Path
     n_before : int
         Users who were complete before the run that returned this; 0 for a folder that is only read.
+    forgotten : list of str
+        Ids of the users whose results that run has deleted, as they have revoked their approval.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = expand_path(path)
         self.n_before = 0
+        self.forgotten: list[str] = []
 
     def __repr__(self) -> str:
         return f"<memframe.FleetFolder {self.path}>"
@@ -141,9 +145,21 @@ class FleetFolder:
             counts.update(pq.ParquetFile(folder / FINDINGS_FILE).read(["severity"])["severity"].to_pylist())
         return counts
 
-    def folders_of(self, user_id: str) -> list[Path]:
-        """Return the folders that exist of a user."""
-        return [place for kind in (FINDINGS, MEMORIES) if (place := self._place(kind, user_id)).is_dir()]
+    def forget(self, user_ids: Iterable[str]) -> list[str]:
+        """Delete the findings and memories of users, and return the ids of those of whom there were any.
+
+        Findings go first: what is interrupted is not complete, and is deleted by the next call. Rows of `outcomes`
+        stay.
+        """
+        forgotten = []
+        for user_id in user_ids:
+            spellings = {user_id, canonical_id(user_id)}
+            places = [self._place(kind, each) for kind in (FINDINGS, MEMORIES) for each in spellings]
+            there = [place for place in places if place.is_dir()]
+            for place in there:
+                shutil.rmtree(place)
+            forgotten += [user_id] if there else []
+        return forgotten
 
     def archive(self, user_id: str) -> Path:
         """Return the folder of a user's memories, for `load_archive`."""
@@ -264,12 +280,13 @@ class RunOptions(TypedDict):
 def fill_folder(
     client: Client, path: str | PathLike[str], work: Work, **how: Unpack[RunOptions]
 ) -> FleetFolder:
-    """Process the users who are missing in a folder, and record all outcomes."""
+    """Process the users who are missing in a folder, delete what is of users who revoked, and record all outcomes."""
     check_kind("client", client, Client)
     folder = FleetFolder(expand_path(path))
     with raise_write_errors(folder.path):
         folder.prepare(work)
         approved, gone = approved_and_revoked(client.access_requests())
+        folder.forgotten = folder.forget(user.user_id for user in gone if user.user_id)
         finished_before = folder.done(approved, work.kinds)
         folder.n_before = len(finished_before)
         missing = [user for user in approved if user not in finished_before]
@@ -280,6 +297,41 @@ def fill_folder(
                 results.append(replace(result, files={}))
         finally:  # also when the run is interrupted
             folder.write_outcomes(outcomes_frame(deduplicate([*approved, *gone], results)))
+    return folder
+
+
+def forget_revoked(client: Client, path: str | PathLike[str]) -> FleetFolder:
+    """Delete from a folder what is of users who revoked their approval; nothing is loaded.
+
+    Parameters
+    ----------
+    client : Client
+    path : str or path
+        Of an earlier run of `audit_fleet` or `export_fleet`, which do the same when they run again.
+
+    Returns
+    -------
+    FleetFolder
+        With the ids of those users in ``forgotten``.
+
+    Raises
+    ------
+    FrameError
+        There is no folder of a fleet, or something in it cannot be deleted.
+
+    Examples
+    --------
+    >>> from memframe import export_fleet
+    >>> forget_revoked(client, export_fleet(client, folder / "fleet").path).forgotten
+    []
+    """
+    check_kind("client", client, Client)
+    folder = FleetFolder(path)
+    if not (folder.path / _OUTCOMES).is_file():
+        raise FrameError(f"{folder.path} is no folder of a fleet, as it has no {_OUTCOMES}: check the path.")
+    with raise_write_errors(folder.path):
+        _, gone = approved_and_revoked(client.access_requests())
+        folder.forgotten = folder.forget(user.user_id for user in gone if user.user_id)
     return folder
 
 

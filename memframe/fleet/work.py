@@ -302,6 +302,5 @@ def revoked_result(user: FleetUser) -> UserResult:
     return UserResult(
         user,
         "revoked",
-        error=f"access request {user.request_id} is revoked: nothing may be read any more, and what was kept of "
-        "this user should be deleted",
+        error=f"access request {user.request_id} is revoked: nothing may be read any more",
     )

@@ -81,11 +81,19 @@ def test_what_goes_wrong_is_named(village, proxy, tmp_path):
             request["status"] = "revoked" if request["user_id"] == gone else request["status"]
 
     assert "delete" not in call("export", path).stderr
+    assert call("forget", path).stdout.endswith("holds nothing of users who revoked their approval\n")
+    kept = path / "memories" / f"user_id={gone}"
+    assert kept.is_dir()
     proxy.always(wire.LIST_REQUESTS, changed(revoke))
+    done = call("forget", path, "--json")
+    assert json.loads(done.stdout) == {"path": str(path), "forgotten": [gone]}
+    assert not kept.exists()
+    kept.mkdir()
     done = call("export", path)
     assert "2 users done, 0 failed, 2 revoked" in done.stdout
-    left = path / "memories" / f"user_id={gone}"
-    assert done.stderr == f"{gone}: approval is revoked; delete what is left in {left}\n"
+    assert done.stderr == f"1 user revoked: findings and memories deleted from {path}\n"
+    assert not kept.exists()
+    assert "no folder of a fleet" in call("forget", path.parent).output
 
     done = call("export", path, "--dask", "nonsense://x")
     assert done.exit_code == 1
