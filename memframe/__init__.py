@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from memframe.panel import Panel
     from memframe.plan import NULL, Plan, plan_changes, plan_deletes
     from memframe.readers import read_memories
+    from memframe.restore import plan_restore
     from memframe.signin import SignIn
     from memframe.undo import plan_reseal, plan_undo
     from memframe.versions import show_versions
@@ -103,6 +104,7 @@ _ROOMS = {
     "panel": ("Panel",),
     "plan": ("NULL", "Plan", "plan_changes", "plan_deletes"),
     "readers": ("read_memories",),
+    "restore": ("plan_restore",),
     "signin": ("SignIn",),
     "undo": ("plan_reseal", "plan_undo"),
     "versions": ("show_versions",),
@@ -170,6 +172,7 @@ __all__ = [
     "plan_cleanup",
     "plan_deletes",
     "plan_reseal",
+    "plan_restore",
     "plan_undo",
     "plot",
     "purge_runs",

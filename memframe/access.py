@@ -16,7 +16,7 @@ from memframe.frames import MEMORY_KINDS, FrameBuilder
 from memframe.wire import GET_CREDENTIALS, AccessRequest, Credentials
 
 MIN_POLL_S = 0.1
-"""Asking more often than that would only get the developer throttled."""
+"""Least seconds between polls: the service throttles more frequent ones."""
 
 MAX_KEPT_LOADS = 8
 """Loads that are kept as they are; with more, all become one, so that what is kept stays bounded."""
@@ -32,7 +32,7 @@ class Access:
     client : Client
     request_id : str
     credentials : Credentials
-        Of the moment when the access was opened.
+        As of the time when the access was opened.
     envelope : Envelope
         Opens and seals content with the user's key.
 
@@ -104,7 +104,7 @@ class Access:
     def states(self) -> pd.DataFrame:
         """Return every loaded state of every row, distinguished by ``updated_at``, the newest of an id last.
 
-        A frame of an earlier load is known by the older ones: what nobody touched in it is no edit.
+        Older states identify a frame of an earlier load, whose unchanged cells are no edits.
         """
         if not self._loads:
             return FrameBuilder(MEMORY_KINDS).frame()
@@ -219,9 +219,9 @@ def wait_for_decision(
     client : Client
     request_id : str or AccessRequest
     timeout_s : float
-        Seconds after which to give up; 0 asks once.
+        Seconds after which to give up; 0 polls once.
     poll_s : float
-        Seconds between two questions.
+        Seconds between polls.
 
     Returns
     -------

@@ -89,11 +89,11 @@ def tag(name: str, /, *content: object, **attributes: object) -> Markup:
     <td class="n" aria-label="&#34;q&#34;">a &lt; b<br></td>
     """
     given = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{_escaped(value)}"'
+        f' {key.rstrip("_").replace("_", "-")}="{_escape(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
-    inside = "".join(_escaped(part) for part in content if part is not None)
+    inside = "".join(_escape(part) for part in content if part is not None)
     end = "" if name in _VOID else f"</{name}>"
     return Markup(f"<{name}{given}>{inside}{end}")
 
@@ -101,7 +101,7 @@ def tag(name: str, /, *content: object, **attributes: object) -> Markup:
 _VOID = {"br", "col", "meta"}
 
 
-def _escaped(value: object) -> str:
+def _escape(value: object) -> str:
     return value if isinstance(value, Markup) else markupsafe.escape(escape_invisible(str(value)))
 
 
@@ -111,7 +111,7 @@ def join(parts: Iterable[object]) -> Markup:
     >>> join([tag("b", 1), " < ", tag("b", 2)])
     Markup('<b>1</b> &lt; <b>2</b>')
     """
-    return Markup("").join(_escaped(part) for part in parts)
+    return Markup("").join(_escape(part) for part in parts)
 
 
 def table(heads: Iterable[object], rows: Iterable[Markup], **attributes: object) -> Markup:

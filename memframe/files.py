@@ -1,7 +1,7 @@
 """Private files, atomic folders, a process lock.
 
 A lock is a small SQLite file with an open transaction. The operating system ends it with the process, so that a
-lock never has to be removed by hand, and other processes can read who holds it.
+lock never has to be removed manually, and other processes can read which process holds it.
 """
 
 from __future__ import annotations
@@ -176,11 +176,11 @@ def process_lock(path: Path, *, what: str, wait_s: float = 0) -> Iterator[None]:
     Parameters
     ----------
     path : Path
-        Of the lock's own file, which stays: whoever removed it could let two in.
+        Path of the lock's own file, which stays: removing it could let in two holders.
     what : str
-        What is held, for the message.
+        The locked thing, for messages.
     wait_s : float
-        How long to wait for another holder.
+        Seconds to wait for another holder.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def process_lock(path: Path, *, what: str, wait_s: float = 0) -> Iterator[None]:
     Traceback (most recent call last):
     memframe.errors.JournalError: the run is in use by process ... Wait until that is done, or end it
     """
-    with closing(_opened(path, wait_s)) as lock:
+    with closing(_open_lock(path, wait_s)) as lock:
         try:
             _take(lock)
         except sqlite3.Error as fault:
@@ -204,13 +204,13 @@ def process_lock(path: Path, *, what: str, wait_s: float = 0) -> Iterator[None]:
         yield
 
 
-def _opened(path: Path, wait_s: float) -> sqlite3.Connection:
+def _open_lock(path: Path, wait_s: float) -> sqlite3.Connection:
     try:
         path.touch(mode=0o600)
         return sqlite3.connect(path, timeout=wait_s, isolation_level=None)
     except (OSError, sqlite3.Error) as fault:
         raise JournalError(
-            f"the lock {path} cannot be opened: {fault}. Mend the folder's permissions"
+            f"the lock {path} cannot be opened: {fault}. Correct the folder's permissions"
         ) from None
 
 
@@ -223,7 +223,7 @@ def _take(lock: sqlite3.Connection) -> None:
     lock.execute("DELETE FROM holder")
     lock.execute("INSERT INTO holder VALUES (?, ?, ?)", this_process())
     lock.execute("COMMIT")
-    lock.execute("BEGIN IMMEDIATE")  # whoever comes between the two keeps it, and is named
+    lock.execute("BEGIN IMMEDIATE")  # a process that came between the two holds the lock, and is named
 
 
 def _refusal(lock: sqlite3.Connection, what: str, path: Path, fault: sqlite3.Error) -> JournalError:

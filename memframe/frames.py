@@ -30,6 +30,9 @@ from memframe.wire import AccessRequest, Tag
 
 TIME_DTYPE = "datetime64[us, UTC]"
 
+READ = "memframe_read"
+"""Key in ``frame.attrs`` of the report of `memframe.read_memories`."""
+
 _POOL = pa.system_memory_pool()
 """Arrow's own allocator takes large fresh segments, whose first touch cost a load more than AES did."""
 

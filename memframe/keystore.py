@@ -30,7 +30,7 @@ KEYRING_ENTRY = "data_key"
 KEY_FILE = "data.key"
 
 CREATING_S = 20.0
-"""How long to wait for another process that makes the key at this moment; a keyring may ask its user."""
+"""Seconds to wait for another process that is creating the key; its keyring may be prompting the user."""
 
 _KEY_BYTES, _ID_BYTES, _NONCE_BYTES = 32, 8, 12
 _HEAD_BYTES = len(MARK) + _ID_BYTES
@@ -69,54 +69,54 @@ class LocalCipher:
 
     Examples
     --------
-    >>> vault = LocalCipher((DataKey(Secret("0f1e" * 16)),))
-    >>> sealed = vault.seal(b"likes tea", bound_to="run 1, row 4")
-    >>> vault.open(sealed, bound_to="run 1, row 4")
+    >>> cipher = LocalCipher((DataKey(Secret("0f1e" * 16)),))
+    >>> sealed = cipher.seal(b"likes tea", associated_data="run 1, row 4")
+    >>> cipher.open(sealed, associated_data="run 1, row 4")
     b'likes tea'
-    >>> vault.open(sealed, bound_to="run 1, row 5")
+    >>> cipher.open(sealed, associated_data="run 1, row 5")
     Traceback (most recent call last):
     memframe.errors.JournalError: run 1, row 5: what is stored was changed, or belongs elsewhere; ...
     """
 
     keys: tuple[DataKey, ...]
-    searched: str = field(default="the vault", repr=False)
+    searched: str = field(default="the keyring and the state folder", repr=False)
 
-    def seal(self, data: bytes, *, bound_to: str, beside: bytes = b"") -> bytes:
-        """Encrypt bytes, bound to the text ``bound_to`` and the bytes ``beside`` them."""
+    def seal(self, data: bytes, *, associated_data: str, beside: bytes = b"") -> bytes:
+        """Encrypt bytes, bound to the text ``associated_data`` and the bytes ``beside`` them."""
         key = self.keys[0]
         head, nonce = MARK + key.id, os.urandom(_NONCE_BYTES)
-        return head + nonce + key.cipher.encrypt(nonce, data, head + bound_to.encode() + beside)
+        return head + nonce + key.cipher.encrypt(nonce, data, head + associated_data.encode() + beside)
 
-    def open(self, sealed: bytes, *, bound_to: str, beside: bytes = b"") -> bytes:
+    def open(self, sealed: bytes, *, associated_data: str, beside: bytes = b"") -> bytes:
         """Decrypt bytes.
 
         Raises
         ------
         JournalError
-            They were changed, or moved from another place, or their key is not in this vault.
+            They were changed, or moved from another place, or their key is not in this cipher.
         """
         head, nonce = sealed[:_HEAD_BYTES], sealed[_HEAD_BYTES : _HEAD_BYTES + _NONCE_BYTES]
         if not head.startswith(MARK):
             raise JournalError(
-                f"{bound_to}: what is stored is not of memframe, or damaged; restore a copy of it"
+                f"{associated_data}: what is stored is not of memframe, or damaged; restore a copy of it"
             )
-        key = self._key(head.removeprefix(MARK), bound_to)
+        key = self._key(head.removeprefix(MARK), associated_data)
         try:
             return key.cipher.decrypt(
-                nonce, sealed[_HEAD_BYTES + _NONCE_BYTES :], head + bound_to.encode() + beside
+                nonce, sealed[_HEAD_BYTES + _NONCE_BYTES :], head + associated_data.encode() + beside
             )
         except (InvalidTag, ValueError):
             raise JournalError(
-                f"{bound_to}: what is stored was changed, or belongs elsewhere; restore a copy of it"
+                f"{associated_data}: what is stored was changed, or belongs elsewhere; restore a copy of it"
             ) from None
 
-    def _key(self, key_id: bytes, bound_to: str) -> DataKey:
+    def _key(self, key_id: bytes, associated_data: str) -> DataKey:
         for key in self.keys:
             if key.id == key_id:
                 return key
         raise JournalError(
-            f"{bound_to}: sealed with the data key {key_id.hex()}, which is not here (looked in {self.searched}). "
-            "Open it as the user and on the machine that wrote it, with the same keyring unlocked"
+            f"{associated_data}: sealed with the data key {key_id.hex()}, which is not here (looked in "
+            f"{self.searched}). Open it as the user and on the machine that wrote it, with the same keyring unlocked"
         )
 
 
@@ -128,7 +128,7 @@ def open_local_cipher(
     Parameters
     ----------
     folder : Path, optional
-        Where the key file lies; by default the user's state folder.
+        Folder of the key file; by default the user's state folder.
     open_keyring : callable or None
         Gives the keyring; None looks into the folder alone.
 
@@ -140,7 +140,9 @@ def open_local_cipher(
     folder = state_folder() if folder is None else folder
     found = _search(folder, open_keyring)
     if not found.keys:
-        with raise_os_errors_as(JournalError, f"the folder {folder} cannot be used", "mend its permissions"):
+        with raise_os_errors_as(
+            JournalError, f"the folder {folder} cannot be used", "correct its permissions"
+        ):
             private_folder(folder)
         with process_lock(folder / f"{KEY_FILE}.lock", what="the data key", wait_s=CREATING_S):
             if not _search(folder, open_keyring).keys:
@@ -157,7 +159,7 @@ def state_folder() -> Path:
 def _search(folder: Path, open_keyring: Callable[[], Keyring] | None) -> LocalCipher:
     """Find the data keys, the keyring's first; perhaps none."""
     path = folder / KEY_FILE
-    stored, fault = _stored(open_keyring)
+    stored, fault = _read_keyring(open_keyring)
     texts = {"the OS keyring": stored, str(path): _read(path)}
     keys = tuple(_data_key(text, place) for place, text in texts.items() if text is not None)
     return LocalCipher(keys, f"the OS keyring{fault} and {path}" if open_keyring else str(path))
@@ -169,11 +171,11 @@ def _data_key(text: Secret, place: str) -> DataKey:
     except ValueError:
         raise JournalError(
             f"the data key in {place} is damaged: restore it from a backup. Without it nothing that was sealed "
-            "opens again; to begin anew, delete it"
+            "opens again; to start over, delete it"
         ) from None
 
 
-def _stored(open_keyring: Callable[[], Keyring] | None) -> tuple[Secret | None, str]:
+def _read_keyring(open_keyring: Callable[[], Keyring] | None) -> tuple[Secret | None, str]:
     """Read the keyring's data key; if the keyring did not open, return a note for messages instead."""
     if open_keyring is None:
         return None, ""
@@ -191,7 +193,7 @@ def _read(path: Path) -> Secret | None:
         return None
     except (OSError, UnicodeDecodeError) as fault:
         raise JournalError(
-            f"the data key file {path} cannot be read ({type(fault).__name__}); mend it"
+            f"the data key file {path} cannot be read ({type(fault).__name__}): correct or remove it"
         ) from None
     if is_open:
         raise JournalError(f"the data key file {path} is open to other users; close it: chmod 600 {path}")
@@ -211,4 +213,4 @@ def _keep(key: Secret, open_keyring: Callable[[], Keyring]) -> bool:
         open_secure_keyring(open_keyring).set_password(KEYRING_SERVICE, KEYRING_ENTRY, key.reveal())
     except Exception:  # it keeps nothing closed, or did not open: the file does as well
         return False
-    return _stored(open_keyring)[0] == key
+    return _read_keyring(open_keyring)[0] == key

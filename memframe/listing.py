@@ -31,7 +31,7 @@ PageSize = int | Literal["auto"]
 OnUndecryptable = Literal["mark", "raise"]
 
 PAGE_SIZES = (1000, 500, 250, 100, 50, 20, 10, 5, 2, 1)
-"""What "auto" asks for, from the first, until the service accepts."""
+"""Page sizes that "auto" tries in this order, until the service accepts one."""
 
 MAX_EMPTY_PAGES = 100
 """Pages in a row without a new memory, after which a listing counts as endless."""
@@ -47,12 +47,12 @@ class MemoryPages:
     ----------
     access : Access
     on_undecryptable : {"mark", "raise"}
-        Whether content that cannot be opened is marked in ``content_error``, or ends the listing.
+        Mark content that cannot be opened in ``content_error``, or end the listing.
 
     Attributes
     ----------
     complete : bool
-        Whether the last page was read.
+        True once the last page was read.
     n_rows, n_repeated, n_undecryptable, n_plain : int
         Counts of what came so far, as in ``frame.attrs``.
     """

@@ -59,7 +59,7 @@ def load_memories(
     page_size : int or "auto"
         Memories a request; "auto" starts at 1,000 and steps down if the service refuses.
     on_undecryptable : {"mark", "raise"}
-        Whether a row that cannot be opened is marked in ``content_error``, or ends the load.
+        Mark a row that cannot be opened in ``content_error``, or end the load.
     progress : "auto", bool or callable
         A bar in notebooks and terminals; True, False, or a callable ``(done, total, text)``.
 

@@ -15,8 +15,7 @@ import secrets
 import socket
 import time
 import webbrowser
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from os import PathLike
 from typing import Any, NamedTuple
@@ -83,7 +82,7 @@ def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:
         raise OAuthError("nothing was pasted: paste the redirected address, or its code", code="code_missing")
     if not _ADDRESS.search(pasted.reveal().strip()):
         return Secret(pasted.reveal().strip())
-    redirect = _parsed(pasted)
+    redirect = _parse(pasted)
     if redirect.is_link:
         raise OAuthError(
             "the pasted address is the link itself: open it, and paste the address of the page that you are sent "
@@ -93,7 +92,7 @@ def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:
     _check_state(redirect.states, attempt)
     _check_issuer(redirect.issuers, attempt)
     if redirect.errors:
-        raise _refused(printable(redirect.errors[0]), printable("".join(redirect.descriptions)))
+        raise _refusal_error(printable(redirect.errors[0]), printable("".join(redirect.descriptions)))
     if len(redirect.codes) != 1:
         raise OAuthError(
             "the pasted address has no code in it: copy the address of the page that you were sent to after "
@@ -103,7 +102,7 @@ def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:
     return redirect.codes[0]
 
 
-def _parsed(pasted: Secret) -> _Redirect:
+def _parse(pasted: Secret) -> _Redirect:
     """Parse a redirected address; nothing is raised here, where the code is in the open."""
     text = pasted.reveal().strip()
     _, mark, query = text.partition("?")
@@ -177,20 +176,17 @@ def refusal_of(answer: Response, *, what: str, printable: Callable[[str], str]) 
         )
     if error is None or answer.status == 429:
         return to_service_error(answer, what=what, printable=printable)
-    return _refused(printable(error), printable(texts.get("error_description", "")))
+    return _refusal_error(printable(error), printable(texts.get("error_description", "")))
 
 
-def _refused(error: str, description: str) -> OAuthError:
-    known = _REFUSALS.get(error)
-    text = f"{known} ({error})" if known else _unknown_refusal(error, description)
-    return OAuthError(text, code=error)
-
-
-def _unknown_refusal(error: str, description: str) -> str:
+def _refusal_error(error: str, description: str) -> OAuthError:
+    if error in _REFUSALS:
+        return OAuthError(f"{_REFUSALS[error]} ({error})", code=error)
     reason = description.rstrip(" .") or "no reason given"
-    return (
-        f"the OAuth server answered {error!r}: {reason}. Open the link again; if it stays so, check client_id, "
-        "redirect_uri and auth_url"
+    return OAuthError(
+        f"the OAuth server answered {error!r}: {reason}. Open the link again; if this persists, check client_id, "
+        "redirect_uri and auth_url",
+        code=error,
     )
 
 
@@ -219,19 +215,23 @@ SIGNS_OF_ELSEWHERE = (
     "KUBERNETES_SERVICE_HOST",
     "SSH_CONNECTION",
 )
-"""Variables that tell of a machine with nobody in front of it."""
+"""Environment variables of machines on which no browser runs."""
 
 LOOK_EVERY_S = 0.2
-"""How soon a listener notices that its answer is not wanted any more."""
+"""Seconds after which a listener notices that its answer is no longer wanted."""
 
 
 class RedirectListener(HTTPServer):
     """HTTP server that accepts the first GET of one path with one state; everything else is 404.
 
-    Whoever else asks for the path, such as a page that guesses, can neither answer nor spoil the attempt.
+    Without a port in the address it takes a free one, which RFC 8252 lets the server accept.
+
+    A request without the state, such as that of a page that guesses the path, can neither answer nor spoil the attempt.
     """
 
-    def __init__(self, redirect_uri: str, timeout_s: float, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, redirect_uri: str, timeout_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         parts = urlsplit(redirect_uri)
         self._path = parts.path or "/"
         self._timeout_s = timeout_s
@@ -262,12 +262,12 @@ class RedirectListener(HTTPServer):
         state : str
             Of the attempt whose answer this is.
         is_wanted : callable
-            Asked now and then; after False nothing is waited for.
+            Called now and then; False ends the wait.
 
         Raises
         ------
         OAuthError
-            Nobody came in time, or nobody wants to know.
+            No callback came in time, or it is no longer wanted.
         """
         self._state = state
         while self.answered is None:
@@ -304,8 +304,7 @@ class _Handler(BaseHTTPRequestHandler):
 def can_listen(redirect_uri: str, environ: Mapping[str, str]) -> bool:
     """Guess from the environment whether a browser can reach a listener on this machine.
 
-    A guess by what the environment tells: a listener that nobody reaches does no harm, as the answer can
-    still be pasted.
+    A listener that no browser reaches does no harm: the answer can still be pasted.
 
     >>> can_listen("http://127.0.0.1/callback", {}), can_listen("http://127.0.0.1/", {"CODESPACES": "true"})
     (True, False)
@@ -332,38 +331,6 @@ def _is_of_this_machine(redirect_uri: str) -> bool:
     return parts.scheme == "http" and parts.hostname in {"127.0.0.1", "localhost"}
 
 
-@contextmanager
-def await_redirect(
-    redirect_uri: str, timeout_s: float, *, clock: Callable[[], float] = time.monotonic
-) -> Iterator[RedirectListener]:
-    """Listen for the answer to a redirect address of this machine.
-
-    Parameters
-    ----------
-    redirect_uri : str
-        ``http://127.0.0.1[:port]/path`` or the same with ``localhost``; without a port a free one is
-        taken, which RFC 8252 lets the server accept.
-    timeout_s : float
-        Seconds until `RedirectListener.wait` gives up.
-
-    Raises
-    ------
-    ConfigError
-        The address is not one of this machine, or its port is taken.
-    """
-    if not _is_of_this_machine(redirect_uri):
-        raise ConfigError(
-            f"redirect_uri {redirect_uri} is not an http address of this machine, so no listener can receive its "
-            "answer: use http://127.0.0.1/callback",
-            hint=Hint(
-                "or paste the redirected address into exchange()",
-                "or leave out --local and paste the redirected address",
-            ),
-        )
-    with RedirectListener(redirect_uri, timeout_s, clock) as listener:
-        yield listener
-
-
 class OAuthFlow:
     """The OAuth 2.0 authorization-code flow of one developer application.
 
@@ -379,7 +346,7 @@ class OAuthFlow:
     authorize_url : str, optional
         The page that asks the user; ``{auth_url}/oauth/authorize`` by default.
     pkce : bool
-        Whether to send a PKCE S256 challenge (RFC 7636). Leave it on unless the server refuses it.
+        Send a PKCE S256 challenge (RFC 7636). Leave it on unless the server refuses it.
     ca_bundle : str or path, optional
         As in `connect`.
     transport : Transport, optional
@@ -408,7 +375,7 @@ class OAuthFlow:
         settings = find_oauth_settings(client_id, client_secret, auth_url=auth_url, redirect_uri=redirect_uri)
         self.client_id = settings.client_id
         self.auth_url = settings.auth_url
-        self.redirect_uri = _required(settings.redirect_uri)
+        self.redirect_uri = _require_redirect_uri(settings.redirect_uri)
         self.authorize_url = (
             settings.auth_url + wire.OAUTH_AUTHORIZE
             if authorize_url is None
@@ -481,7 +448,7 @@ class OAuthFlow:
         }
         self._transport.mask(code, attempt and attempt.verifier)
         url = self.auth_url + wire.OAUTH_TOKEN
-        answer = self._transport.send("POST", url, data=_encoded(form), headers=FORM_BODY)
+        answer = self._transport.send("POST", url, data=_encode_form(form), headers=FORM_BODY)
         self._attempt = None  # used up, whatever the answer: a code works once
         return self._tokens(answer)
 
@@ -509,22 +476,31 @@ class OAuthFlow:
         Parameters
         ----------
         open_browser : bool
-            Whether to open the address as well as to print it.
+            Open the address as well as printing it.
         timeout_s : float
-            How long to wait for the user, in seconds.
+            Seconds to wait for the user.
         show : callable, optional
             Gets the address in place of standard output.
         is_wanted : callable
-            Asked now and then; after False it gives up, as it does when the time is over.
+            Called now and then; False ends the wait, as the timeout does.
 
         Raises
         ------
         ConfigError
             ``redirect_uri`` is not an address of this machine, or its port is taken.
         OAuthError
-            Nobody answered in time, and what `exchange` raises.
+            No answer came in time, and what `exchange` raises.
         """
-        with await_redirect(self.redirect_uri, timeout_s) as listener:
+        if not _is_of_this_machine(self.redirect_uri):
+            raise ConfigError(
+                f"redirect_uri {self.redirect_uri} is not an http address of this machine, so no listener can receive "
+                "its answer: use http://127.0.0.1/callback",
+                hint=Hint(
+                    "or paste the redirected address into exchange()",
+                    "or leave out --local and paste the redirected address",
+                ),
+            )
+        with RedirectListener(self.redirect_uri, timeout_s) as listener:
             state = secrets.token_urlsafe(24)
             address = self._begin(listener.redirect_uri, state)
             (show or _print_address)(address)
@@ -537,7 +513,7 @@ def _print_address(address: str) -> None:
     print(f"Open this address to allow access:\n{address}", flush=True)  # noqa: T201 - a person must read it
 
 
-def _required(redirect_uri: str | None) -> str:
+def _require_redirect_uri(redirect_uri: str | None) -> str:
     if redirect_uri is None:
         registered = "set MEMFRAME_REDIRECT_URI to the address that is registered for this client_id"
         raise ConfigError(
@@ -547,7 +523,7 @@ def _required(redirect_uri: str | None) -> str:
 
 
 @hide_frames
-def _encoded(form: Mapping[str, str | Secret | None]) -> SecretBytes:
+def _encode_form(form: Mapping[str, str | Secret | None]) -> SecretBytes:
     """Encode a form, secrets in the open, without the fields that are None."""
     texts = {name: as_secret(value).reveal() for name, value in form.items() if value is not None}
     return SecretBytes(urlencode(texts).encode("ascii"))

@@ -7,7 +7,7 @@ A setting is looked for in
    ``MEMFRAME_CLIENT_ID``, ``MEMFRAME_CLIENT_SECRET``, ``MEMFRAME_REDIRECT_URI``,
 3. the keyring of the operating system: service ``memframe``, entries named like the settings,
 4. ``config.toml`` in the user's configuration folder, which holds no secrets. A file in the working
-   directory is never read: it may have come with somebody else's project.
+   directory is never read: it may have come with another person's project.
 
 The first source that has it decides, even if its value is refused: an empty variable is an error. Sources behind it
 are not opened, so that a script with everything in its environment never waits for a keyring to be unlocked.
@@ -118,12 +118,12 @@ def require_setting(name: Name, argument: str | Secret | None, sources: Sources)
     found = find_setting(name, argument, sources)
     if found is None:
         others = f"set the variable {variable_of(name)} in the environment, "
-        others += f"{_or_kept(name, sources)}.{_fault_of_keyring(name, sources)}"
+        others += f"{_list_places(name, sources)}.{_fault_of_keyring(name, sources)}"
         raise ConfigError(f"{name} is not set", hint=Hint(f"pass {name}=..., {others}", others))
     return found
 
 
-def _or_kept(name: Name, sources: Sources) -> str:
+def _list_places(name: Name, sources: Sources) -> str:
     """List where a setting can be kept."""
     places = ["keep it with `memframe login`"] if name in KEYRING_ENTRIES else []
     places += [f"write it in {sources.config}"] if name in FILE_ENTRIES else []
@@ -202,7 +202,7 @@ def _read_file(path: Path) -> dict[str, str]:
         return {}
     except OSError as error:
         raise ConfigError(
-            f"The file {path} cannot be read: {error.strerror}. Mend its permissions."
+            f"The file {path} cannot be read: {error.strerror}. Correct its permissions."
         ) from None
     except ValueError:  # a decoding error quotes the bytes, which may be a secret in the wrong place
         raise ConfigError(
@@ -392,26 +392,42 @@ def store_settings(
     given = dict(zip(KEYRING_ENTRIES, (base_url, auth_url, api_key, client_id, client_secret), strict=True))
     found = (from_argument(name, value) for name, value in given.items())
     entries = {setting.name: _check(setting) for setting in found if setting}
+    _replace_entries(open_keyring, entries)
+
+
+def remove_settings(*, open_keyring: Callable[[], Keyring] = open_system_keyring) -> list[Name]:
+    """Remove all of memframe's settings from the keyring of the operating system, and return the names of those.
+
+    Raises
+    ------
+    ConfigError
+        There is no keyring that encrypts its secrets, or it does not remove them.
+    """
+    return _replace_entries(open_keyring, {})
+
+
+def _replace_entries(open_keyring: Callable[[], Keyring], entries: Mapping[Name, Secret]) -> list[Name]:
+    """Replace all entries, and return the names of those that were there.
+
+    Secrets go first and come last: an interrupted update never pairs a secret with another address.
+    """
+    order = sorted(KEYRING_ENTRIES, key=lambda name: name not in SECRETS)
     try:
-        _replace_entries(open_secure_keyring(open_keyring), entries)
+        keyring = open_secure_keyring(open_keyring)
+        there = [name for name in order if keyring.get_password(KEYRING_SERVICE, name) is not None]
+        for name in there:
+            keyring.delete_password(KEYRING_SERVICE, name)
+        for name in reversed(order):
+            if name in entries:
+                keyring.set_password(KEYRING_SERVICE, name, entries[name].reveal())
     except ConfigError:
         raise
     except Exception as error:  # a backend raises whatever its platform does
         raise ConfigError(
-            f"The OS keyring did not store the settings ({type(error).__name__}): unlock it and log in "
-            "again, or set MEMFRAME_API_KEY and MEMFRAME_BASE_URL in the environment instead."
+            f"The OS keyring did not {'store' if entries else 'remove'} the settings ({type(error).__name__}): unlock "
+            "it and try again, or set MEMFRAME_API_KEY and MEMFRAME_BASE_URL in the environment instead."
         ) from None
-
-
-def _replace_entries(keyring: Keyring, entries: Mapping[Name, Secret]) -> None:
-    """Delete secrets first and write them last: an interrupted update never pairs a secret with another address."""
-    order = sorted(KEYRING_ENTRIES, key=lambda name: name not in SECRETS)
-    for name in order:
-        if keyring.get_password(KEYRING_SERVICE, name) is not None:
-            keyring.delete_password(KEYRING_SERVICE, name)
-    for name in reversed(order):
-        if name in entries:
-            keyring.set_password(KEYRING_SERVICE, name, entries[name].reveal())
+    return there
 
 
 def _checked_entry(name: Name, sources: Sources) -> Secret | None:

@@ -105,7 +105,7 @@ def plan_undo(
         age, window = moment - journal.header.created_at, timedelta(days=access.client.restore_days)
         source = Source(journal, restores=age < window)
         inverse = [_INVERSE[op.action](op, now.get(str(op.id)), source) for op in undone]
-    changes = _without_repeats(access, filter(None, inverse))
+    changes = without_repeats(access, filter(None, inverse))
     return plan_of(access, changes, created_at=moment)
 
 
@@ -220,12 +220,12 @@ def _changed_since(moved: list[str]) -> str:
     return f"changed since the run by somebody else: {', '.join(moved)}"
 
 
-def _without_repeats(access: Access, changes: Iterable[Change]) -> list[Change]:
-    """Leave out restores that an earlier undo has made, of deletes that are there again under new ids."""
+def without_repeats(access: Access, changes: Iterable[Change]) -> list[Change]:
+    """Leave out restores that an earlier run has made, of memories that are there again under new ids."""
     changes = list(changes)
     sought = {change.restores for change in changes if change.restores}
     made: dict[str, list[str]] = defaultdict(list)
-    for operation in _earlier_creates(access):
+    for operation in _earlier_creates(access) if sought else ():
         deleted = _deleted_of(operation.change)
         if deleted and deleted in sought and operation.id:
             made[deleted].append(operation.id)

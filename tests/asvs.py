@@ -82,7 +82,7 @@ def count_statuses(requirements):
     counts = Counter(requirement.status for requirement in requirements.values())
     applicable = len(requirements) - counts["not applicable"] - counts["deployment"]
     return (
-        f"Of {applicable} requirements that concern it, {counts['met']} are met, {counts['part']} in part, and "
+        f"Of {applicable} requirements that concern memframe, {counts['met']} are met, {counts['part']} in part, and "
         f"{counts['open']} are open; {counts['deployment']} more are the operator's, and "
         f"{counts['not applicable']} do not apply."
     )

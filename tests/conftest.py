@@ -16,7 +16,9 @@ from argon2 import PasswordHasher
 import memframe
 from memframe.demo.sample_service import Person
 from memframe.service import run_local
+from memframe.wire import CREATE_MEMORY, GET_CREDENTIALS, RESTORE_DAYS, RESTORES
 from tests.backends import Postgresql, Sqlite
+from tests.faults import FaultProxy
 from tests.postgres import running_postgres
 from tests.strangers import Stranger
 
@@ -58,7 +60,6 @@ LONGEST = (
     "tests/apply/test_kills.py",
     "tests/cleanup/test_cleanup.py",
     "tests/test_demo.py",
-    "tests/panel/test_batch.py",
     "tests/audit/test_audit.py",
     "notebooks/",
     "tests/test_fleet_dask.py",
@@ -154,6 +155,29 @@ def user(service):
 def access(user):
     """An open access to a new user's memories, of which there are none yet."""
     return user.access()
+
+
+def without_offer(request, forward):
+    reply = forward(request)
+    kept = {name: text for name, text in reply.headers.items() if name.lower() != RESTORE_DAYS.lower()}
+    return reply._replace(headers=kept)
+
+
+def without_restoring(request, forward):
+    headers = {name: text for name, text in request.headers.items() if name != RESTORES}
+    return forward(request._replace(headers=headers))
+
+
+@pytest.fixture
+def elsewhere(service, access):
+    """The same memories at a service that restores nothing, as the specification has it."""
+    with (
+        FaultProxy(service.base_url) as proxy,
+        memframe.connect(proxy.base_url, api_key=service.api_key) as client,
+    ):
+        proxy.always(GET_CREDENTIALS, without_offer)
+        proxy.always(CREATE_MEMORY, without_restoring)
+        yield memframe.open_access(client, access.request_id)
 
 
 @pytest.fixture

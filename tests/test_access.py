@@ -4,7 +4,7 @@ import pytest
 
 import memframe as mf
 from memframe.access import MAX_KEPT_LOADS
-from memframe.errors import AccessError, DecisionTimeout, NotFoundError
+from memframe.errors import AccessError, DecisionTimeout
 from memframe.runtime import Runtime
 from memframe.sample import load_sample
 
@@ -68,28 +68,6 @@ def test_only_time_running_out_raises(user, monkeypatch):
         mf.wait_for_decision(user.client, request.id, timeout_s=12, poll_s=5)
     assert time.slept == [5, 5, 2]
     assert isinstance(late.value, TimeoutError)
-
-
-@pytest.mark.parametrize(
-    ("decisions", "words"),
-    [
-        ([], "is pending since .*wait_for_decision"),
-        (["rejected"], "is rejected since .*new request"),
-        (["approved", "revoked"], "is revoked since .*took the approval back"),
-    ],
-)
-def test_a_request_that_is_not_approved_opens_nothing_and_says_why(user, decisions, words):
-    request = user.ask()
-    for decision in decisions:
-        user.service.decide(request.id, decision)
-    with pytest.raises(AccessError, match=words) as refused:
-        mf.open_access(user.client, request.id)
-    assert refused.value.status == 403
-
-
-def test_an_unknown_request_is_not_found(user):
-    with pytest.raises(NotFoundError):
-        mf.open_access(user.client, "no-such-request")
 
 
 def test_an_access_never_shows_its_keys(access):

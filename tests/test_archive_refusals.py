@@ -37,27 +37,16 @@ def test_a_frame_that_does_not_fit_is_refused_by_column_without_its_cells(tmp_pa
     assert not any(tmp_path.iterdir())
 
 
-def test_infinity_is_refused_where_json_cannot_say_it_and_kept_elsewhere(tmp_path):
+def test_infinity_is_refused_where_json_cannot_say_it_and_arrays_of_tags_are_taken(tmp_path):
     memories = memories_of([ROW | {"importance": math.inf}])
+    memories["tags"] = pd.Series([np.array(["tea"], dtype=object)])
     with pytest.raises(FrameError, match="infinite"):
         export_memories(memories, tmp_path / "memories.jsonl")
     for extension in (".parquet", ".csv"):
         export_memories(memories, tmp_path / f"memories{extension}")
-        assert_same(load_archive(tmp_path / f"memories{extension}"), memories)
-
-
-def test_arrays_of_tags_are_taken(tmp_path):
-    frame = memories_of([ROW])
-    frame["tags"] = pd.Series([np.array(["tea"], dtype=object)])
-    export_memories(frame, tmp_path / "memories.jsonl")
-    assert_same(load_archive(tmp_path / "memories.jsonl"), memories_of([ROW]))
-
-
-def test_what_is_not_there_is_said(tmp_path):
-    with pytest.raises(FrameError, match="no archive at"):
-        load_archive(tmp_path / "memories.parquet")
-    with pytest.raises(FrameError, match=r"no \.parquet file"):
-        load_archive(tmp_path)
+        assert_same(
+            load_archive(tmp_path / f"memories{extension}"), memories_of([ROW | {"importance": math.inf}])
+        )
 
 
 @pytest.mark.parametrize(
@@ -81,34 +70,33 @@ def test_a_foreign_or_damaged_file_is_refused_without_its_text(tmp_path, name, c
 
 
 @pytest.mark.parametrize("extension", [".parquet", ".jsonl", ".csv"])
-def test_an_archive_that_was_cut_is_refused(tmp_path, extension):
+def test_an_archive_that_was_cut_or_is_not_there_is_refused(tmp_path, extension):
     path = tmp_path / f"memories{extension}"
+    with pytest.raises(FrameError, match=r"[Nn]o archive at|no \.parquet file"):
+        load_archive(path)
     export_memories(memories_of([ROW, ROW]), path)
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(FrameError, match=path.name):
         load_archive(path)
 
 
-@pytest.mark.parametrize(
-    ("column", "cell"),
-    [("importance", '"hunter2"'), ("created_at", '"hunter2"'), ("tags", '"hunter2"'), ("tags", '"[1, 2]"')],
-)
 @pytest.mark.parametrize("extension", [".jsonl", ".csv"])
-def test_a_cell_that_was_changed_is_refused_without_its_text(tmp_path, extension, column, cell):
+@pytest.mark.parametrize("column", ["importance", "created_at", "tags"])
+def test_a_cell_that_was_changed_is_refused_without_its_text(tmp_path, extension, column):
     path = tmp_path / f"memories{extension}"
     export_memories(memories_of([ROW]), path)
-    if extension == ".jsonl":
-        row = json.loads(path.read_text())
-        path.write_text(json.dumps(row | {column: json.loads(cell)}))
-    else:
-        with path.open(newline="") as file:
-            header, row = csv.reader(file)
-        row[header.index(column)] = json.loads(cell)
-        with path.open("w", newline="") as file:
-            csv.writer(file, quoting=csv.QUOTE_ALL).writerows([header, row])
-    with pytest.raises(FrameError, match=path.name) as caught:
-        load_archive(path)
-    assert "hunter2" not in str(caught.value)
+    for cell in ("hunter2", "[1, 2]") if column == "tags" else ("hunter2",):
+        if extension == ".jsonl":
+            path.write_text(json.dumps(json.loads(path.read_text()) | {column: cell}))
+        else:
+            with path.open(newline="") as file:
+                header, row = csv.reader(file)
+            row[header.index(column)] = cell
+            with path.open("w", newline="") as file:
+                csv.writer(file, quoting=csv.QUOTE_ALL).writerows([header, row])
+        with pytest.raises(FrameError, match=path.name) as caught:
+            load_archive(path)
+        assert "hunter2" not in str(caught.value)
 
 
 def test_a_parquet_with_wrong_types_is_refused_by_column(tmp_path):
@@ -129,28 +117,17 @@ def test_a_key_that_the_first_line_lacks_is_not_dropped(tmp_path):
         assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("source", [[1], None, "memories", {}])
-def test_what_is_neither_access_nor_frame_is_refused(tmp_path, source):
-    with pytest.raises(
-        FrameError, match=r"if no Access, is (a list|None|a str|a dict), not a pandas DataFrame: "
+def test_what_is_no_frame_and_no_list_of_columns_is_named(tmp_path):
+    path = tmp_path / "memories.csv"
+    for source, kind in (([1], "a list"), (None, "None"), ("memories", "a str"), ({}, "a dict")):
+        with pytest.raises(FrameError, match=f"if no Access, is {kind}, not a pandas DataFrame: "):
+            export_memories(source, path)
+    assert not any(tmp_path.iterdir())
+    export_memories(memories_of([ROW]), path)
+    for columns, says in (
+        ("id", r"pass a list of names, \['id'\]"),
+        ([1], "not a list"),
+        (5, "int, not a list"),
     ):
-        export_memories(source, tmp_path / "memories.csv")
-    assert not any(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("columns", "says"),
-    [("id", r"pass a list of names, \['id'\]"), ([1], "not a list"), (5, "int, not a list")],
-)
-def test_columns_that_are_no_list_of_names_are_refused(tmp_path, columns, says):
-    export_memories(memories_of([ROW]), tmp_path / "memories.csv")
-    with pytest.raises(FrameError, match=says):
-        load_archive(tmp_path / "memories.csv", columns=columns)
-
-
-@pytest.mark.parametrize("extension", [".parquet", ".jsonl", ".csv", ""])
-def test_a_path_that_the_system_refuses_is_named(tmp_path, extension):
-    path = tmp_path / f"{extension:x>250}"  # a name that fits, but not with the ending of a temporary one
-    with pytest.raises(FrameError, match=r"/x{242,}\S* cannot be written \(File name too long\)"):
-        export_memories(memories_of([ROW]), path)
-    assert not any(tmp_path.iterdir())
+        with pytest.raises(FrameError, match=says):
+            load_archive(path, columns=columns)

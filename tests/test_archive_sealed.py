@@ -99,20 +99,17 @@ def test_nothing_else_opens_it(tmp_path, stranger, key, says):
         assert OTHER_KEY not in str(caught.value)
 
 
-def test_an_archive_without_memories_is_as_closed_as_any(tmp_path, access):
-    path = sealed_archive(access, tmp_path / "memories")
-    with pytest.raises(SealError, match="does not open"):
-        mf.load_archive(path, key=OTHER_KEY)
-    assert_same(mf.load_archive(path, key=access), memories_of([]))
-
-
-def test_columns_in_the_open_are_read_without_a_key(tmp_path, sample_access):
+def test_columns_in_the_open_are_read_without_a_key(tmp_path, sample_access, access):
     path = sealed_archive(sample_access, tmp_path / "memories")
     columns = ["created_at", "id", "importance", "tag_ids"]
     memories = mf.load_memories(sample_access, progress=False)
     pd.testing.assert_frame_equal(mf.load_archive(path, columns=columns), memories[columns])
     chosen = mf.load_archive(path, key=sample_access, columns=["content_error", "title"])
     pd.testing.assert_frame_equal(chosen, memories[["content_error", "title"]])
+    empty = sealed_archive(access, tmp_path / "empty")
+    with pytest.raises(SealError, match="does not open"):
+        mf.load_archive(empty, key=OTHER_KEY)
+    assert_same(mf.load_archive(empty, key=access), memories_of([]))
 
 
 # What stands in the file
@@ -185,8 +182,7 @@ class Backwards:
     def seal(self, text):
         return text[::-1]
 
-    def open(self, text):
-        return text[::-1]
+    open = seal
 
 
 def test_a_codec_of_ones_own_comes_with_the_access(tmp_path, stranger):
@@ -240,47 +236,35 @@ def with_cell(name, row, value_of):
     return change
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        with_cell("title", 0, lambda cells: cells[1]),
-        with_cell("tags", 0, lambda cells: [*cells[0], *cells[1]]),
-        with_cell("importance", 3, lambda cells: 0.123),
-        with_cell("importance", 3, lambda cells: None),
-        with_cell("created_at", 3, lambda cells: cells[4]),
-        with_cell("id", 3, lambda cells: cells[4]),
-        with_cell("content", 3, lambda cells: "as-stored:plain"),
-        with_cell("content", 3, lambda cells: "Send all money to Mallory"),
-        lambda table: table.slice(1),
-        lambda table: table.slice(0, 0),
-        lambda table: pa.concat_tables([table, table.slice(3, 1)]),
-        lambda table: table.append_column("note", pa.array(["x"] * len(table))),
-        lambda table: table.drop_columns("source"),
-    ],
-    ids=[
-        "cells exchanged",
-        "a tag added",
-        "a score",
-        "a score gone",
-        "a time",
-        "an id",
-        "marked as sealed",
-        "plain content",
-        "a row dropped",
-        "all rows dropped",
-        "a row repeated",
-        "a column added",
-        "a column dropped",
-    ],
-)
-def test_what_was_changed_in_a_sealed_archive_is_refused(tmp_path, sample_access, change):
+CHANGES = {
+    "cells exchanged": with_cell("title", 0, lambda cells: cells[1]),
+    "a tag added": with_cell("tags", 0, lambda cells: [*cells[0], *cells[1]]),
+    "a score": with_cell("importance", 3, lambda cells: 0.123),
+    "a score gone": with_cell("importance", 3, lambda cells: None),
+    "a time": with_cell("created_at", 3, lambda cells: cells[4]),
+    "an id": with_cell("id", 3, lambda cells: cells[4]),
+    "marked as sealed": with_cell("content", 3, lambda cells: "as-stored:plain"),
+    "plain content": with_cell("content", 3, lambda cells: "Send all money to Mallory"),
+    "a row dropped": lambda table: table.slice(1),
+    "all rows dropped": lambda table: table.slice(0, 0),
+    "a row repeated": lambda table: pa.concat_tables([table, table.slice(3, 1)]),
+    "a column added": lambda table: table.append_column("note", pa.array(["x"] * len(table))),
+    "a column dropped": lambda table: table.drop_columns("source"),
+}
+
+
+def test_what_was_changed_in_a_sealed_archive_is_refused(tmp_path, sample_access):
     path = sealed_archive(sample_access, tmp_path / "a.parquet")
-    titles = pq.read_table(path)["title"].to_pylist()
-    rewritten(path, change)
-    with pytest.raises((SealError, FrameError), match=r"a\.parquet") as caught:
-        mf.load_archive(path, key=sample_access)
-    assert titles[1] not in str(caught.value)
-    rewritten(path, lambda table: table)
+    whole, before = path.read_bytes(), mf.load_archive(path, key=sample_access)
+    rewritten(path, lambda table: pa.concat_tables([table.slice(0, 7), table.slice(7)]))
+    assert_same(mf.load_archive(path, key=sample_access), before)  # rows divided otherwise are the same
+    title = pq.read_table(path)["title"].to_pylist()[1]
+    for name, change in CHANGES.items():
+        path.write_bytes(whole)
+        rewritten(path, change)
+        with pytest.raises((SealError, FrameError), match=r"a\.parquet") as caught:
+            mf.load_archive(path, key=sample_access)
+        assert title not in str(caught.value), name
 
 
 def test_columns_in_the_open_are_verified_with_the_key(tmp_path, sample_access):
@@ -292,36 +276,20 @@ def test_columns_in_the_open_are_verified_with_the_key(tmp_path, sample_access):
     assert len(mf.load_archive(path, key=sample_access, columns=["title"])) == 40
 
 
-def test_rows_divided_otherwise_are_the_same_rows(tmp_path, sample_access):
-    path = sealed_archive(sample_access, tmp_path / "a.parquet")
-    before = mf.load_archive(path, key=sample_access)
-    rewritten(path, lambda table: pa.concat_tables([table.slice(0, 7), table.slice(7)]))
-    assert_same(mf.load_archive(path, key=sample_access), before)
-
-
-def strip_code(path):
-    table = pq.read_table(path)
-    pq.write_table(table, path)
-
-
-def strip_seal(path):
-    table = pq.read_table(path)
-    header = json.loads(table.schema.metadata[b"memframe"])
-    pq.write_table(
-        table.replace_schema_metadata({"memframe": json.dumps({"user_id": header["user_id"]})}), path
-    )
-
-
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("is_sealed", "says"),
     [
-        (strip_code, "has no authentication code: it was taken away, or an older version"),
-        (strip_seal, "is not sealed, and a key was given: leave the key out"),
+        (True, "has no authentication code: it was taken away, or an older version"),
+        (False, "is not sealed, and a key was given: leave the key out"),
     ],
 )
-def test_taking_the_seal_away_is_noticed(tmp_path, sample_access, change, says):
+def test_taking_the_seal_away_is_noticed(tmp_path, sample_access, is_sealed, says):
     path = sealed_archive(sample_access, tmp_path / "a.parquet")
-    change(path)
+    table = pq.read_table(path)
+    if not is_sealed:
+        user_id = json.loads(table.schema.metadata[b"memframe"])["user_id"]
+        table = table.replace_schema_metadata({"memframe": json.dumps({"user_id": user_id})})
+    pq.write_table(table, path)
     with pytest.raises(SealError, match=says):
         mf.load_archive(path, key=sample_access)
 
@@ -354,7 +322,7 @@ def test_files_of_a_sealed_dataset_belong_together(tmp_path, sample_access, chan
         mf.load_archive(path, key=sample_access)
 
 
-@pytest.mark.parametrize("n_flips", [150, pytest.param(3_000, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("n_flips", [60, pytest.param(3_000, marks=pytest.mark.campaign)])
 def test_a_flipped_bit_is_an_error_or_makes_no_difference(tmp_path, sample_access, n_flips):
     for name, options in (("plain.parquet", {}), ("sealed.parquet", {"key": sample_access})):
         path = tmp_path / name
@@ -370,7 +338,7 @@ def test_a_flipped_bit_is_an_error_or_makes_no_difference(tmp_path, sample_acces
                 if not mf.load_archive(path, **options).equals(before):
                     silent.append(bit)
         # the footer of a plain archive has no checksum: of 3,000 flips three changed a name or a value
-        assert len(silent) <= (0 if options else n_flips // 500), silent
+        assert len(silent) <= (0 if options else n_flips // 400), silent
 
 
 # Readers of other people

@@ -72,6 +72,41 @@ OTHER_USER = "00000000-0000-4000-8000-000000000000"
 OTHERS = (f"another one|another user than {USER_ID}", "not kept|nothing of it was kept", "operator")
 
 
+RECORDS = {
+    wire.ISSUE_TOKEN: TOKEN,
+    wire.GET_CREDENTIALS: CREDENTIALS,
+    wire.GET_REQUEST: {"id": "r1", "status": "approved"},
+    GET: MEMORY,
+    wire.TAG: TAG,
+    wire.CREATE_MEMORY: MEMORY,
+}
+
+
+def odd(endpoint, attempt, *words, **fields):
+    """A record of which some fields are not as they should be."""
+    return broken(endpoint, answered(200, {**RECORDS[endpoint], **fields}), attempt, *words)
+
+
+def odd_key(words, **fields):
+    return odd(wire.GET_CREDENTIALS, load, "credentials", words, TELL, **fields)
+
+
+def undeleted(body, *words):
+    attempt = call("delete_memory_blob", USER_ID, "m1")
+    return broken(wire.DELETE_MEMORY, answered(200, body), attempt, "DELETE", *words)
+
+
+def moved(endpoint, status, location, attempt, words):
+    fault = answered(status, Location=location)
+    return broken(
+        endpoint, fault, attempt, f"answered {status}", f"a redirect to {words}", "use the final address"
+    )
+
+
+def exchange(stranger):
+    return stranger.flow().exchange(SECRETS["code"])
+
+
 def endless(stranger):
     count = iter(range(10_000))
 
@@ -114,147 +149,50 @@ ANSWERS = {
     "pages without an end": Case(
         endless, mf.ProtocolError, RuntimeError, ("GET /memory-blobs", "without a new memory", "has no end")
     ),
-    "token: with a line end": broken(
-        wire.ISSUE_TOKEN,
-        answered(200, {**TOKEN, "token": f"{TOKEN['token']}\r\nX-Evil: 1"}),
-        sign_in,
-        "POST /auth/token",
-        "cannot stand in a header",
-        "Check that base_url",
+    "token: with a line end": odd(
+        wire.ISSUE_TOKEN, sign_in, "/auth/token", "cannot stand in a header", "Check", token="t\r\nX-Evil: 1"
     ),
-    "token: empty": broken(
-        wire.ISSUE_TOKEN, answered(200, {**TOKEN, "token": ""}), sign_in, "POST /auth/token", "empty", "Check"
-    ),
-    "token: a number": broken(
-        wire.ISSUE_TOKEN,
-        answered(200, {**TOKEN, "token": 5}),
-        sign_in,
-        r"Expected `str` - at `\$\.token`",
-        TELL,
-    ),
-    "token: expiry in words": broken(
-        wire.ISSUE_TOKEN,
-        answered(200, {**TOKEN, "expires_at": "soon"}),
-        sign_in,
-        r"at `\$\.expires_at`",
-        TELL,
-    ),
-    "credentials: key a number": broken(
-        wire.GET_CREDENTIALS,
-        answered(200, {**CREDENTIALS, "encryption_key": 5}),
-        load,
-        "credentials",
-        r"Expected `str` - at `\$\.encryption_key`",
-        TELL,
-    ),
-    "credentials: version as text": broken(
-        wire.GET_CREDENTIALS,
-        answered(200, {**CREDENTIALS, "key_version": "1"}),
-        load,
-        "credentials",
-        r"`int`, got `str` - at `\$\.key_version`",
-        TELL,
-    ),
-    "credentials: version below 0": broken(
-        wire.GET_CREDENTIALS,
-        answered(200, {**CREDENTIALS, "key_version": -1}),
-        load,
-        "credentials",
-        r"`int` >= 0 - at `\$\.key_version`",
-        TELL,
-    ),
-    "credentials: of nobody": broken(
-        wire.GET_CREDENTIALS,
-        answered(200, {**CREDENTIALS, "user_id": ""}),
-        load,
-        "credentials",
-        r"`str` of length >= 1 - at `\$\.user_id`",
-        TELL,
-    ),
-    "request: another": broken(
+    "token: empty": odd(wire.ISSUE_TOKEN, sign_in, "POST /auth/token", "empty", "Check", token=""),
+    "token: a number": odd(wire.ISSUE_TOKEN, sign_in, r"Expected `str` - at `\$\.token`", TELL, token=5),
+    "token: expiry in words": odd(wire.ISSUE_TOKEN, sign_in, r"at `\$\.expires_at`", TELL, expires_at="soon"),
+    "credentials: key a number": odd_key(r"Expected `str` - at `\$\.encryption_key`", encryption_key=5),
+    "credentials: version as text": odd_key(r"`int`, got `str` - at `\$\.key_version`", key_version="1"),
+    "credentials: version below 0": odd_key(r"`int` >= 0 - at `\$\.key_version`", key_version=-1),
+    "credentials: of nobody": odd_key(r"`str` of length >= 1 - at `\$\.user_id`", user_id=""),
+    "request: another": odd(wire.GET_REQUEST, call("access_request", "r1"), *OTHERS, id="r2"),
+    "request: of no known status": odd(
         wire.GET_REQUEST,
-        answered(200, {"id": "r2", "status": "approved"}),
-        call("access_request", "r1"),
-        *OTHERS,
-    ),
-    "request: of no known status": broken(
-        wire.GET_REQUEST,
-        answered(200, {"id": "r1", "status": f"{SECRETS['token']}\x1b[2J"}),
         call("access_request", "r1"),
         "GET /access-requests/{request_id}",
         r"Invalid enum value - at `\$\.status`",
         TELL,
+        status=f"{SECRETS['token']}\x1b[2J",
     ),
-    "memory: another id": broken(
-        GET, answered(200, {**MEMORY, "id": "m2"}), call("memory_blob", USER_ID, "m1"), "for id m1", *OTHERS
-    ),
-    "memory: another user": broken(
+    "memory: another id": odd(GET, call("memory_blob", USER_ID, "m1"), "for id m1", *OTHERS, id="m2"),
+    "memory: another user": odd(
         GET,
-        answered(200, {**MEMORY, "user_id": OTHER_USER}),
         lambda stranger: mf.load_memory(mf.open_access(stranger.client(), "r1"), "m1"),
         f"for user_id {USER_ID}",
         *OTHERS,
+        user_id=OTHER_USER,
     ),
-    "tag: another id": broken(
-        wire.TAG, answered(200, {**TAG, "id": "t2"}), call("tag", USER_ID, "t1"), *OTHERS
-    ),
-    "create: another user": broken(
-        wire.CREATE_MEMORY, answered(201, {**MEMORY, "user_id": OTHER_USER}), create_one, "POST", *OTHERS
-    ),
+    "tag: another id": odd(wire.TAG, call("tag", USER_ID, "t1"), *OTHERS, id="t2"),
+    "create: another user": odd(wire.CREATE_MEMORY, create_one, "POST", *OTHERS, user_id=OTHER_USER),
     "create: no body": broken(
         wire.CREATE_MEMORY, replied(b"", 204), create_one, "POST", "empty, not JSON", ADDRESS
     ),
-    "delete: not done": broken(
-        wire.DELETE_MEMORY,
-        answered(200, {"success": False}),
-        call("delete_memory_blob", USER_ID, "m1"),
-        "DELETE",
-        "not success",
-        "read the memory again",
+    "delete: not done": undeleted({"success": False}, "not success", "read the memory again"),
+    "delete: an error with status 200": undeleted(
+        {"error": "locked"}, "missing required field `success`", TELL
     ),
-    "delete: an error with status 200": broken(
-        wire.DELETE_MEMORY,
-        answered(200, {"error": "locked"}),
-        call("delete_memory_blob", USER_ID, "m1"),
-        "DELETE",
-        "missing required field `success`",
-        TELL,
-    ),
-    "redirect: elsewhere": broken(
-        wire.ISSUE_TOKEN,
-        answered(308, Location="https://evil.example/"),
-        sign_in,
-        "answered 308",
-        r"a redirect to evil\.example\.",
-        "use the final address",
-    ),
-    "redirect: with a key in its host": broken(
-        LIST,
-        answered(302, Location=f"https://{HEX}.example/"),
-        load,
-        "answered 302",
-        "a redirect to ••••••",
-        "use the final address",
-    ),
-    "redirect: to a broken address": broken(
-        LIST,
-        answered(302, Location="http://["),
-        load,
-        "a redirect to a malformed address",
-        "use the final address",
-    ),
-    "redirect: of OAuth": broken(
-        EXCHANGE_CODE,
-        answered(307, Location="https://evil.example/"),
-        lambda stranger: stranger.flow().exchange(SECRETS["code"]),
-        "answered 307",
-        "a redirect to",
-        "use the final address",
-    ),
+    "redirect: elsewhere": moved(wire.ISSUE_TOKEN, 308, "https://evil.example/", sign_in, r"evil\.example\."),
+    "redirect: with a key in its host": moved(LIST, 302, f"https://{HEX}.example/", load, "••••••"),
+    "redirect: to a broken address": moved(LIST, 302, "http://[", load, "a malformed address"),
+    "redirect: of OAuth": moved(EXCHANGE_CODE, 307, "https://evil.example/", exchange, "evil"),
     "OAuth: without a memory key": broken(
         EXCHANGE_CODE,
         answered(200, {"access_token": SECRETS["access token"], "token_type": "bearer"}),
-        lambda stranger: stranger.flow().exchange(SECRETS["code"]),
+        exchange,
         "POST /oauth/token",
         "missing required field `memory_key`",
         TELL,
@@ -286,50 +224,34 @@ def test_of_a_key_that_comes_twice_in_json_the_last_counts_everywhere(stranger):
 # Refusals of the service, which may repeat what it was sent
 
 
-def refused(status, kind, builtin, attempt, endpoint, *words):
+def refused(status, kind, attempt, endpoint, *words):
     def fault(request, forward):
         echo = " ".join([*request.headers.values(), request.body.decode()])
         return answered(status, {"detail": f"no\x1b[2J\n{echo}", "code": echo, "title": echo})(
             request, forward
         )
 
+    builtin = LookupError if status == 404 else RuntimeError
     return Case(answering(endpoint, fault, attempt), kind, builtin, (f"answered {status}: no", *words))
 
 
-REFUSALS = {
-    "400": refused(
-        400, mf.InvalidError, RuntimeError, create_one, wire.CREATE_MEMORY, "POST", "Check what was"
-    ),
-    "401": refused(
-        401, mf.AuthError, RuntimeError, sign_in, wire.ISSUE_TOKEN, "/auth/token", "Check the API key"
-    ),
-    "403": refused(
-        403, mf.AccessError, RuntimeError, load, LIST, "GET", "Look at the access request's status"
-    ),
-    "404": refused(
-        404, mf.NotFoundError, LookupError, call("tag", USER_ID, "t1"), wire.TAG, "tags", "Check the id"
-    ),
-    "405": refused(405, mf.ServiceError, RuntimeError, load, LIST, "GET /memory-blobs", "Try again later"),
-    "409": refused(
-        409, mf.ConflictError, RuntimeError, create_one, wire.CREATE_MEMORY, "POST", "Read the thing again"
-    ),
-    "413": refused(
-        413, mf.ServiceError, RuntimeError, create_one, wire.CREATE_MEMORY, "POST", "send less at once"
-    ),
-    "413: to a listing": refused(
-        413, mf.ServiceError, RuntimeError, load, LIST, "GET", "smaller pages with page_size="
-    ),
-    "414": refused(414, mf.ServiceError, RuntimeError, load, LIST, "GET", "search for a shorter text"),
-    "431": refused(431, mf.ServiceError, RuntimeError, load, LIST, "GET", "tell the operator"),
-    "422": refused(
-        422, mf.InvalidError, RuntimeError, create_one, wire.CREATE_MEMORY, "POST", "Check what was"
-    ),
-    "429": refused(
-        429, mf.RateLimitError, RuntimeError, create_one, wire.CREATE_MEMORY, "POST", "Wait a minute"
-    ),
-    "500": refused(500, mf.ServiceError, RuntimeError, load, LIST, "GET /memory-blobs", "Try again later"),
-    "503": refused(503, mf.ServiceError, RuntimeError, load, LIST, "GET /memory-blobs", "Try again later"),
-}
+REFUSED = [
+    (400, mf.InvalidError, create_one, wire.CREATE_MEMORY, "POST", "Check what was"),
+    (401, mf.AuthError, sign_in, wire.ISSUE_TOKEN, "/auth/token", "Check the API key"),
+    (403, mf.AccessError, load, LIST, "GET", "Look at the access request's status"),
+    (404, mf.NotFoundError, call("tag", USER_ID, "t1"), wire.TAG, "tags", "Check the id"),
+    (405, mf.ServiceError, load, LIST, "GET /memory-blobs", "Try again later"),
+    (409, mf.ConflictError, create_one, wire.CREATE_MEMORY, "POST", "Read the thing again"),
+    (413, mf.ServiceError, create_one, wire.CREATE_MEMORY, "POST", "send less at once"),
+    (413, mf.ServiceError, load, LIST, "GET", "smaller pages with page_size="),
+    (414, mf.ServiceError, load, LIST, "GET", "search for a shorter text"),
+    (431, mf.ServiceError, load, LIST, "GET", "tell the operator"),
+    (422, mf.InvalidError, create_one, wire.CREATE_MEMORY, "POST", "Check what was"),
+    (429, mf.RateLimitError, create_one, wire.CREATE_MEMORY, "POST", "Wait a minute"),
+    (500, mf.ServiceError, load, LIST, "GET /memory-blobs", "Try again later"),
+    (503, mf.ServiceError, load, LIST, "GET /memory-blobs", "Try again later"),
+]
+REFUSALS = {f"{row[0]}: {row[-1]}": refused(*row) for row in REFUSED}
 
 
 @pytest.mark.parametrize("case", REFUSALS.values(), ids=REFUSALS)

@@ -1,6 +1,5 @@
 """Frames: columns and dtypes that never depend on the data, and rows that survive odd text."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -86,23 +85,6 @@ def test_tags_are_tuples_that_compare_group_and_cannot_be_changed_in_place():
     frame = frame_of(blob(tags=("a", "b")), blob(id="m2", tags=("a", "b")), blob(id="m3"))
     assert [type(cell) for cell in frame.tags] == [tuple] * 3
     assert frame.groupby("tags").size().to_dict() == {(): 1, ("a", "b"): 2}
-
-
-def test_chunks_make_the_same_frame_as_one_page():
-    blobs = [blob(id=f"m{n}", title=f"t{n}", tags=(f"k{n}",), importance=n / 10) for n in range(7)]
-    builder = FrameBuilder(MEMORY_KINDS)
-    for part in (blobs[:3], [], blobs[3:]):
-        columns = columns_of(part, [name for name in MEMORY_KINDS if name != "content_error"])
-        builder.add({**columns, "content_error": [None] * len(part)})
-    pd.testing.assert_frame_equal(builder.frame(), frame_of(*blobs))
-
-
-def test_cells_can_be_edited():
-    frame = frame_of(blob(title="old", importance=1))
-    frame.loc[0, "title"] = "new"
-    frame.at[0, "tags"] = ("x",)
-    frame.loc[0, "importance"] = np.nan
-    assert frame.loc[0, ["title", "tags"]].tolist() == ["new", ("x",)]
 
 
 def test_a_lone_surrogate_is_replaced_and_named_and_other_rows_stay():

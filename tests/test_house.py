@@ -22,7 +22,8 @@ LAYERS = """
     cli
     demo
     panel fleet
-    signin cleanup undo
+    signin cleanup restore
+    undo
     apply
     journal
     audit

@@ -1,6 +1,5 @@
 """Listings page by page: between a real service and the loaders, on scripted pages, and sent ahead."""
 
-import threading
 from contextlib import contextmanager
 from types import SimpleNamespace
 from uuid import uuid4
@@ -23,9 +22,7 @@ from tests.faults import (
     FaultProxy,
     answered,
     changed,
-    clamped,
     cut,
-    html,
     passed,
     refused_above,
     shortened,
@@ -82,12 +79,7 @@ def pages_asked(proxy):
     return len(proxy.requests_to(LIST_MEMORIES))
 
 
-# The chain
-
-
-def test_without_a_fault_all_memories_come_in_as_many_pages_as_needed(access, proxy):
-    assert_whole(load(access))
-    assert pages_asked(proxy) == 3
+# Pages of a service that does something else than it should
 
 
 def test_ids_that_come_twice_are_dropped_and_counted(access, proxy):
@@ -95,18 +87,11 @@ def test_ids_that_come_twice_are_dropped_and_counted(access, proxy):
     proxy.script(
         LIST_MEMORIES,
         changed(lambda page: first.extend(page["memoryBlobs"][:4])),
-        changed(lambda page: page["memoryBlobs"].extend(first)),
+        changed(lambda page: page["memoryBlobs"].extend([*first, page["memoryBlobs"][0]])),
     )
     memories = load(access)
     assert_whole(memories)
-    assert memories.attrs["memframe"]["n_repeated"] == 4
-
-
-def test_an_id_that_comes_twice_on_one_page_is_dropped_and_counted(access, proxy):
-    proxy.script(LIST_MEMORIES, changed(lambda page: page["memoryBlobs"].append(page["memoryBlobs"][0])))
-    memories = load(access)
-    assert_whole(memories)
-    assert memories.attrs["memframe"]["n_repeated"] == 1
+    assert memories.attrs["memframe"]["n_repeated"] == 5
 
 
 def test_a_cursor_that_repeats_ends_the_load_with_an_error(access, proxy):
@@ -132,7 +117,7 @@ def test_an_empty_page_with_a_cursor_is_not_the_end(access, proxy):
         assert request.query["cursor"] == "detour"
         return forward(asked[0])
 
-    proxy.script(LIST_MEMORIES, passed, empty, continued)
+    proxy.script(LIST_MEMORIES, passed, empty, continued, without_field("next_cursor"))
     assert_whole(load(access))
     assert pages_asked(proxy) == 4
 
@@ -149,96 +134,45 @@ def test_empty_pages_without_an_end_are_an_error(access, proxy):
     assert pages_asked(proxy) <= MAX_EMPTY_PAGES + 3
 
 
-def test_a_page_without_a_cursor_field_is_the_last(access, proxy):
-    proxy.script(LIST_MEMORIES, passed, passed, without_field("next_cursor"))
-    assert_whole(load(access))
-
-
-def test_a_page_without_memories_field_is_an_error(access, proxy):
-    proxy.script(LIST_MEMORIES, passed, without_field("memoryBlobs"))
-    with pytest.raises(mf.ProtocolError, match="memoryBlobs"):
-        load(access)
-
-
-def test_memories_of_another_user_are_an_error(access, proxy):
-    proxy.script(LIST_MEMORIES, changed(lambda page: page["memoryBlobs"][3].update(user_id=str(uuid4()))))
-    with pytest.raises(mf.ProtocolError, match="another user"):
-        load(access)
-
-
-# Answers that break off
-
-
-@pytest.mark.parametrize("fault", [cut, truncated(0), truncated(1), truncated(1000)])
+@pytest.mark.parametrize("fault", [cut, truncated(0), truncated(1000), answered(401)])
 def test_a_page_that_breaks_off_is_asked_for_again(access, proxy, fault):
+    n_before = len(proxy.requests_to(ISSUE_TOKEN))
     proxy.script(LIST_MEMORIES, passed, fault)
     assert_whole(load(access))
     assert pages_asked(proxy) == 4
-
-
-@pytest.mark.parametrize("fault", [cut, truncated(1000)])
-def test_a_page_that_always_breaks_off_is_an_error_and_no_short_frame(access, proxy, fault):
-    proxy.script(LIST_MEMORIES, passed, *[fault] * 100)
-    with pytest.raises(mf.NoAnswerError, match="broke off"):
-        load(access)
-    assert pages_asked(proxy) == 1 + READ_ATTEMPTS
-
-
-@pytest.mark.parametrize("sent_bytes", [0, 1, 1000])
-def test_part_of_a_page_that_passes_for_the_whole_is_an_error(access, proxy, sent_bytes):
-    proxy.script(LIST_MEMORIES, passed, shortened(sent_bytes))
-    with pytest.raises(mf.ProtocolError, match=r"empty|cut short"):
-        load(access)
-
-
-def test_a_chain_that_breaks_in_the_middle_gives_an_error_after_the_frames_before(access, proxy):
-    proxy.script(LIST_MEMORIES, passed, *[cut] * 100)
-    frames = mf.iter_memories(access, chunk_rows=10, page_size=10, progress=False)
-    with pytest.raises(mf.NoAnswerError):
-        list(frames)
-
-
-# Answers of others
-
-
-def test_a_sign_in_page_in_the_place_of_json_is_named(access, proxy):
-    proxy.script(LIST_MEMORIES, passed, html)
-    with pytest.raises(mf.ProtocolError, match="an HTML page, not JSON") as caught:
-        load(access)
-    assert "hotel" not in str(caught.value)
-
-
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_is_not_followed(access, proxy, status):
-    proxy.script(LIST_MEMORIES, passed, answered(status, Location="https://evil.example/?x=1"))
-    with pytest.raises(mf.ProtocolError, match=r"a redirect to evil\.example\."):
-        load(access)
-    assert pages_asked(proxy) == 2
-
-
-# Tokens
-
-
-def test_a_token_that_expires_between_pages_is_renewed_once(access, proxy):
-    n_before = len(proxy.requests_to(ISSUE_TOKEN))
-    proxy.script(LIST_MEMORIES, passed, answered(401))
-    assert_whole(load(access))
-    assert len(proxy.requests_to(ISSUE_TOKEN)) == n_before + 1
-    tokens = [request.headers["Authorization"] for request in proxy.requests_to(LIST_MEMORIES)]
-    assert len(tokens) == 4
-
-
-def test_a_fresh_token_that_is_refused_ends_the_load(access, proxy):
-    n_before = len(proxy.requests_to(ISSUE_TOKEN))
-    proxy.script(LIST_MEMORIES, passed, answered(401), answered(401))
-    with pytest.raises(mf.AuthError):
-        load(access)
-    assert len(proxy.requests_to(ISSUE_TOKEN)) == n_before + 1
+    assert len(proxy.requests_to(ISSUE_TOKEN)) <= n_before + 1
 
 
 @pytest.mark.parametrize(
-    "fault", [cut, truncated(20), answered(502), answered(503, Retry_After="0"), answered(504)]
+    ("faults", "error", "says", "n_pages"),
+    [
+        ([cut] * 100, mf.NoAnswerError, "broke off", 1 + READ_ATTEMPTS),
+        ([truncated(1000)] * 100, mf.NoAnswerError, "broke off", 1 + READ_ATTEMPTS),
+        ([shortened(0)], mf.ProtocolError, "empty", 2),
+        ([shortened(1000)], mf.ProtocolError, "cut short", 2),
+        ([answered(401)] * 2, mf.AuthError, "401", 3),
+        ([answered(403)], mf.AccessError, "403", 2),
+        ([answered(500)], mf.ServiceError, "500", 2),
+        ([answered(429, Retry_After="0")] * 100, mf.RateLimitError, "429", 2 + 5),
+        ([answered(503, Retry_After="0")] * 100, mf.ServiceError, "503", 2 + 5),
+        (
+            [changed(lambda page: page["memoryBlobs"][3].update(user_id="u"))],
+            mf.ProtocolError,
+            "another user",
+            2,
+        ),
+    ],
 )
+def test_what_breaks_the_chain_is_an_error_and_no_short_frame(
+    access, proxy, slept, faults, error, says, n_pages
+):
+    proxy.script(LIST_MEMORIES, passed, *faults)
+    with pytest.raises(error, match=says):
+        load(access)
+    assert pages_asked(proxy) == n_pages
+
+
+@pytest.mark.parametrize("fault", [cut, truncated(20), answered(502), answered(503, Retry_After="0")])
 def test_a_renewal_that_breaks_is_asked_for_again_as_it_writes_nothing(access, proxy, fault):
     n_before = len(proxy.requests_to(ISSUE_TOKEN))
     proxy.script(LIST_MEMORIES, passed, answered(401))
@@ -256,17 +190,10 @@ def test_a_service_that_wants_fewer_tokens_is_left_alone(access, proxy, slept):
     assert (len(proxy.requests_to(ISSUE_TOKEN)), slept) == (n_before + 1, [])
 
 
-def test_access_that_is_taken_back_between_pages_ends_the_load(access, proxy):
-    proxy.script(LIST_MEMORIES, passed, answered(403))
-    with pytest.raises(mf.AccessError):
-        load(access)
-
-
 # Bursts
 
 
-@pytest.mark.parametrize("status", [429, 502, 503, 504])
-@pytest.mark.parametrize("wait", ["0", "1", "120"])
+@pytest.mark.parametrize(("status", "wait"), [(429, "0"), (429, "120"), (502, "1"), (503, "120"), (504, "1")])
 def test_a_burst_of_refusals_is_waited_out_as_the_service_asks(access, proxy, slept, status, wait):
     proxy.script(LIST_MEMORIES, passed, *[answered(status, Retry_After=wait)] * 3)
     assert_whole(load(access))
@@ -283,39 +210,10 @@ def test_a_wait_of_years_is_cut_to_five_minutes(access, proxy, slept, monkeypatc
     assert max(slept, default=0) <= MAX_RETRY_AFTER_S
 
 
-@pytest.mark.parametrize("wait", ["soon", "", "-1", "1.5", "NaN", "Thu, 01 Jan 1970 00:00:00 GMT", "٣"])
-def test_a_wait_that_is_garbage_counts_as_nothing_said(access, proxy, slept, monkeypatch, wait):
-    monkeypatch.setattr(urllib3.util.retry.time, "time", lambda: 1e9, raising=False)
-    proxy.script(LIST_MEMORIES, answered(429, Retry_After=wait), answered(503, Retry_After=wait))
-    assert_whole(load(access))
-    assert max(slept, default=0) < 2
-
-
-@pytest.mark.parametrize(("status", "error"), [(429, mf.RateLimitError), (503, mf.ServiceError)])
-def test_refusals_without_end_are_an_error(access, proxy, status, error):
-    proxy.script(LIST_MEMORIES, passed, *[answered(status, Retry_After="0")] * 100)
-    with pytest.raises(error) as caught:
-        load(access)
-    assert caught.value.status == status
-
-
-def test_an_error_of_the_service_is_not_asked_for_again(access, proxy):
-    proxy.script(LIST_MEMORIES, passed, answered(500))
-    with pytest.raises(mf.ServiceError):
-        load(access)
-    assert pages_asked(proxy) == 2
-
-
 # Page sizes
 
 
-def test_pages_smaller_than_asked_for_are_all_loaded(access, proxy):
-    proxy.always(LIST_MEMORIES, clamped(4))
-    assert_whole(load(access))
-    assert pages_asked(proxy) == 7
-
-
-@pytest.mark.parametrize("status", [400, 413, 422])
+@pytest.mark.parametrize("status", [413, 422])
 def test_auto_takes_the_size_that_the_refusal_names(access, proxy, status):
     proxy.always(LIST_MEMORIES, refused_above(20, status))
     assert_whole(mf.load_memories(access, progress=False))
@@ -380,14 +278,6 @@ LARGE = ServiceError("refused", status=413, detail="413 Content Too Large")
 ONE_ANSWER = AnswerTooLargeError("too large")
 
 
-@pytest.mark.parametrize("n_pages", [1, 2, 3, 7])
-def test_every_page_comes_once_and_in_order(n_pages):
-    pages = Pages(n_pages)
-    bodies = list(iter_pages(pages))
-    assert [cursor_of(body) for body in bodies] == [*map(str, range(2, n_pages + 1)), None]
-    assert pages.asked == [(1000, None), *((1000, str(number)) for number in range(2, n_pages + 1))]
-
-
 def test_the_next_page_is_under_way_while_one_is_worked_on():
     pages = Pages(3)
     for number, _ in enumerate(iter_pages(pages), 1):
@@ -435,16 +325,6 @@ def test_a_later_page_may_be_too_large_and_comes_smaller(error):
     pages.largest = 300
     assert [cursor_of(body) for body in first + list(chain)] == ["2", "3", "4", "5", None]
     assert pages.asked[2:] == [(1000, "3"), (500, "3"), (250, "3"), (250, "4"), (250, "5")]
-
-
-def test_a_later_page_that_is_refused_otherwise_ends_the_chain_after_the_page_before():
-    pages = Pages(5)
-    chain = iter_pages(pages)
-    assert cursor_of(next(chain)) == "2"
-    pages.largest = 300
-    with pytest.raises(InvalidError):
-        next(chain)
-    assert pages.asked == [(1000, None), (1000, "2")]
 
 
 @pytest.mark.parametrize(
@@ -523,15 +403,6 @@ def id_on(page):
     return memory.id
 
 
-def test_a_request_is_sent_ahead_of_its_response(client, stranger):
-    arrived = threading.Event()
-    stranger.script(
-        LIST_MEMORIES, lambda request, forward: arrived.set() or answered(200, {})(request, forward)
-    )
-    with requested(client):
-        assert arrived.wait(10)
-
-
 def test_responses_under_way_are_not_mixed_up_and_an_unread_one_is_not_taken_for_the_next(client):
     for number in range(4):
         with requested(client, f"unread {number}"):
@@ -564,13 +435,6 @@ def test_a_token_that_was_renewed_meanwhile_is_not_renewed_again(client, strange
         client.access_request("r1")
         assert id_on(page) == "m1"
     assert len(stranger.requests_to(ISSUE_TOKEN)) == 2
-
-
-def test_a_refusal_that_is_final_is_not_asked_again(client, stranger):
-    stranger.script(LIST_MEMORIES, answered(403))
-    with requested(client) as page, pytest.raises(mf.AccessError):
-        page.read()
-    assert len(stranger.requests_to(LIST_MEMORIES)) == 1
 
 
 def test_behind_a_rate_limiter_nothing_is_sent_ahead(client, stranger):

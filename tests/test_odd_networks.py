@@ -123,6 +123,36 @@ def test_an_answer_that_dribbles_is_cut_off(head, monkeypatch):
     assert caught.value.sent
 
 
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        (b"", "broke off in the middle"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", "broke off in the middle"),
+        (None, "went silent for 0.3 s"),
+    ],
+)
+def test_a_write_over_an_open_connection_is_sent_once_whatever_becomes_of_it(second, words, monkeypatch):
+    monkeypatch.setattr(connections, "READ_TIMEOUT_S", 0.3)
+    is_over = threading.Event()
+
+    def answer_once(connection):
+        read_request(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+        if second is None:
+            read_request(connection)
+            is_over.wait(10)
+        return connection
+
+    with raw_server(second or b"", answer_once) as (port, heads), closing(Transport()) as transport:
+        request = "PATCH", f"http://127.0.0.1:{port}/"
+        assert transport.send(*request, data=SecretBytes(b"{}")).status == 200
+        with pytest.raises(mf.NoAnswerError, match=words) as caught:
+            transport.send(*request, data=SecretBytes(b"{}"))
+        is_over.set()
+    assert caught.value.sent
+    assert len(heads) == 1  # on the connection of the first, and no other
+
+
 NOTHING_THERE = b'{"items": [], "token": "t", "expires_at": "2031-01-01T00:00:00Z"}'
 """Answers the call for a token, and the one for tags."""
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from IPython.core.formatters import DisplayFormatter
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from memframe import plot
@@ -89,12 +88,6 @@ def test_timeline_puts_what_the_palette_cannot_tell_apart_together():
     assert [sum(bar.get_height() for bar in bars) for bars in ax.containers] == [10, 10, 10, 10, 10, 40]
 
 
-def test_timeline_shows_memories_without_a_source_as_such():
-    rows = [{"source": source, "created_at": "2026-01-02T03:04:05Z"} for source in ("chat", "chat", None)]
-    names = [text.get_text() for text in plot.timeline(frame_of(*rows)).get_legend().get_texts()]
-    assert names == ["chat", "(no source)"]
-
-
 def test_timeline_takes_other_zones_as_the_same_moment_in_utc():
     memories = frame_of({"created_at": "2026-01-01T23:30:00Z"}, {"created_at": "2026-01-02T00:30:00Z"})
     elsewhere = memories.assign(created_at=memories["created_at"].dt.tz_convert("Asia/Tokyo"))
@@ -106,31 +99,24 @@ def test_timeline_takes_other_zones_as_the_same_moment_in_utc():
 
 
 def test_timeline_counts_what_it_does_not_draw():
-    moments = [
-        None,
-        "0001-01-01T00:00:00Z",
-        "1970-01-01T00:00:00Z",
-        "9999-12-31T23:59:59Z",
-        "2026-04-25T11:20:00Z",
-    ]
+    far = ("0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z")
+    moments = [None, *far, "2026-04-25T11:20:00Z"]
     ax = plot.timeline(frame_of(*({"created_at": moment} for moment in moments)))
     assert ax.get_title(loc="left") == "Memories per day, n = 1"
     assert ax.get_xlabel() == "1 without a time; 3 before 1971 or after 2099"
     drawn(ax)
 
 
-@pytest.mark.parametrize(
-    ("last", "unit"),
-    [
-        ("2026-01-02", "day"),
-        ("2026-06-01", "week"),
-        ("2030-01-01", "month"),
-        ("2040-01-01", "quarter"),
-        ("2099-01-01", "year"),
-    ],
-)
-def test_bins_grow_with_the_span(last, unit):
-    assert bin_times(np.array(["2026-01-01", last], "datetime64[us]")).unit == unit
+def test_bins_grow_with_the_span():
+    units = {
+        "2026-01-02": "day",
+        "2026-06-01": "week",
+        "2030-01-01": "month",
+        "2040-01-01": "quarter",
+        "2099-01-01": "year",
+    }
+    for last, unit in units.items():
+        assert bin_times(np.array(["2026-01-01", last], "datetime64[us]")).unit == unit
 
 
 moments = st.datetimes(pd.Timestamp(FIRST).to_pydatetime(), pd.Timestamp(LAST).to_pydatetime()).filter(
@@ -147,11 +133,6 @@ def test_every_time_lies_in_its_bin(times):
     assert (times < edges[place + 1]).all()
 
 
-def test_weeks_begin_on_monday():
-    _, edges, _ = bin_times(np.array(["2026-01-01", "2026-06-01"], "datetime64[us]"))
-    assert {pd.Timestamp(edge).day_name() for edge in edges} == {"Monday"}
-
-
 @given(st.lists(st.integers(1, 10**7), min_size=1))
 def test_every_length_lies_within_the_edges(n_chars):
     edges = length_edges(np.array(n_chars))
@@ -164,14 +145,6 @@ def test_tags_are_counted_once_a_memory_and_ranked():
     assert list(bar_values(ax)) == ["b", "a", "c"]
     assert words(ax) == ["3", "1", "1"]
     assert ax.get_xlabel() == "1 without tags"
-
-
-def test_tags_beyond_the_room_are_counted(sample):
-    ax = plot.tags(sample)
-    assert ax.get_xlabel() == "3 more tags; 30 without tags"
-    counts = sample["tags"].explode().value_counts().to_dict()
-    assert list(bar_values(ax).values()) == sorted(counts.values(), reverse=True)[:15]
-    assert bar_values(ax).items() <= counts.items()
 
 
 def test_sources_show_counts_and_shares_and_memories_without_one():
@@ -192,9 +165,7 @@ def test_scores_of_one_scale_have_no_line_and_equal_ones_share_a_dot():
     ax = plot.scores(frame_of(*rows))
     assert ax.collections[0].get_offsets().tolist() == [[0.5, 1], [1, 0]]
     large, small = ax.collections[0].get_sizes()
-    assert large > small
-    assert not words(ax)
-    assert not ax.lines
+    assert (large > small, words(ax), list(ax.lines)) == (True, [], [])
 
 
 def test_scores_out_of_range_are_counted_and_not_drawn():
@@ -227,18 +198,15 @@ def test_overview_has_all_pictures_and_says_of_what(sample):
 
 
 @pytest.mark.parametrize("draw", ALL)
-def test_the_frame_is_not_changed(draw, sample):
+def test_it_draws_where_it_is_told_and_changes_no_frame(draw, sample):
     before = sample.copy(deep=True)
-    draw(sample)
+    if draw is plot.overview:
+        draw(sample)
+    else:
+        ax = Figure().subplots()
+        assert draw(sample, ax=ax) is draw(sample.iloc[:0], ax=ax) is ax
     pd.testing.assert_frame_equal(sample, before)
     assert (sample["tags"] == before["tags"]).all()
-
-
-@pytest.mark.parametrize("draw", ONE_PICTURE)
-def test_it_draws_where_it_is_told(draw, sample):
-    ax = Figure().subplots()
-    assert draw(sample, ax=ax) is ax
-    assert draw(sample.iloc[:0], ax=ax) is ax
 
 
 @pytest.mark.parametrize("draw", ONE_PICTURE)
@@ -247,13 +215,10 @@ def test_no_memories_are_said_in_words(draw):
     assert words(ax) == ["No memories"]
     assert not ax.containers
     drawn(ax)
-
-
-@pytest.mark.parametrize("draw", [plot.timeline, plot.tags, plot.scores, plot.lengths])
-def test_memories_without_the_value_are_said_in_words(draw):
-    ax = draw(frame_of({}, {}))
-    assert words(ax)[0].startswith("2 memories, none has ")
-    drawn(ax)
+    if draw is not plot.sources:
+        ax = draw(frame_of({}, {}))
+        assert words(ax)[0].startswith("2 memories, none has ")
+        drawn(ax)
 
 
 @pytest.mark.parametrize("draw", ALL)
@@ -285,7 +250,7 @@ def test_hostile_names_are_drawn_as_plain_short_text(draw):
                 assert not text.get_usetex()
 
 
-@settings(deadline=None)  # the first letter that is not ASCII opens the fonts
+@settings(deadline=None, max_examples=30)  # the first letter that is not ASCII opens the fonts
 @given(st.text())
 def test_labels_are_short_and_printable(text):
     shown = label(text, 12)
@@ -313,13 +278,6 @@ def test_notebooks_show_the_picture(draw, sample):
     assert metadata["image/png"]["width"] < 1200
 
 
-def test_axes_behave_as_axes_do(sample):
-    ax = plot.tags(sample)
-    assert isinstance(ax, Axes)
-    ax.set_title("mine", loc="left")
-    assert ax.get_title(loc="left") == "mine"
-
-
 def test_pyplot_is_never_imported():
     code = (
         "import sys, pandas as pd; from memframe import plot\n"
@@ -338,15 +296,12 @@ def test_a_frame_of_something_else_is_refused_with_the_name_of_the_column(draw):
         draw(pd.DataFrame({"x": [1]}))
 
 
-@pytest.mark.parametrize(
-    ("draw", "column", "value"),
-    [
+def test_a_column_of_something_else_is_refused():
+    for draw, column, value in (
         (plot.timeline, "created_at", "yesterday"),
         (plot.scores, "importance", "high"),
         (plot.tags, "tags", "work, home"),
-    ],
-)
-def test_a_column_of_something_else_is_refused(draw, column, value):
-    memories = frame_of({"source": "chat"}).assign(**{column: value})
-    with pytest.raises(FrameError, match=f"column '{column}' does not hold"):
-        draw(memories)
+    ):
+        memories = frame_of({"source": "chat"}).assign(**{column: value})
+        with pytest.raises(FrameError, match=f"column '{column}' does not hold"):
+            draw(memories)

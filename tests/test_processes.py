@@ -36,13 +36,6 @@ def test_eight_threads_renew_an_expired_token_once(stranger):
     assert len(stranger.requests_to(wire.LIST_TAGS)) == 2 * N_THREADS
 
 
-def test_eight_threads_fetch_the_first_token_once(stranger):
-    client = stranger.client()
-    with ThreadPoolExecutor(N_THREADS) as threads:
-        list(threads.map(client.tags, [USER_ID] * N_THREADS))
-    assert len(stranger.requests_to(wire.ISSUE_TOKEN)) == 1
-
-
 @pytest.mark.parametrize("turn", [pickle.dumps, copy.deepcopy])
 def test_a_client_and_what_holds_one_is_not_pickled_and_says_what_to_do(stranger, turn):
     access = mf.open_access(stranger.client(), "r1")
@@ -76,9 +69,3 @@ def seen(connections):
         return answered(200, {"items": []})(request, forward)
 
     return fault
-
-
-def test_a_client_goes_on_after_it_was_closed(stranger):
-    with stranger.client() as client:
-        client.tags(USER_ID)
-    assert client.tags(USER_ID)

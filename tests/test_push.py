@@ -28,13 +28,6 @@ def test_edited_rows_are_changed_and_new_ones_made(access, memories):
     assert contents(access) == ["juice", "mocha", "tea"]
 
 
-def test_a_frame_that_nobody_edited_writes_nothing(access, memories):
-    run = mf.push_memories(access, memories, **QUIET)
-    assert len(run) == 0
-    assert run.journal is None
-    run.raise_for_failures()
-
-
 def test_creates_give_the_new_ids_in_the_order_of_the_rows(access):
     run = mf.create_memories(access, pd.DataFrame({"content": [f"memory {n}" for n in range(20)]}), **QUIET)
     loaded = mf.load_memories(access, progress=False).set_index("id")
@@ -73,19 +66,6 @@ def test_creating_what_has_an_id_and_updating_what_has_none_is_refused(access, m
     assert contents(access) == ["coffee", "tea"]
 
 
-def test_one_row_that_cannot_be_written_keeps_all_from_being_sent(access, memories):
-    rows = pd.DataFrame({"content": ["juice", "milk"], "confidence": [0.5, 7.0]}, index=["a", "b"])
-    with pytest.raises(mf.PlanError, match="row b"):
-        mf.create_memories(access, rows, **QUIET)
-    assert contents(access) == ["coffee", "tea"]
-
-
-def test_plain_text_is_sent_to_a_service_that_seals_by_itself(access):
-    run = mf.create_memories(access, pd.DataFrame({"content": ["tea"]}), encrypt=False, **QUIET)
-    run.raise_for_failures()
-    assert contents(access) == ["tea"]
-
-
 def test_a_frame_can_be_edited_and_pushed_again(access, memories):
     edited = memories.assign(content=["tea", "mocha"])
     mf.push_memories(access, edited, **QUIET).raise_for_failures()
@@ -103,14 +83,3 @@ def test_what_others_wrote_meanwhile_is_still_a_conflict_after_a_push(user, acce
     mf.push_memories(access, edited, **QUIET).raise_for_failures()
     with pytest.raises(mf.PlanError, match="title"):
         mf.push_memories(access, edited.assign(title="mine"), **QUIET)
-
-
-def test_progress_says_how_many_ended_how(access):
-    shown = []
-    mf.create_memories(
-        access,
-        pd.DataFrame({"content": ["juice", "milk"]}),
-        progress=lambda done, total, text: shown.append((done, total, text)),
-    )
-    assert shown[0] == (0, 2, "changes")
-    assert shown[-1] == (2, 2, "changes (2 done)")

@@ -37,20 +37,11 @@ def test_it_never_travels(send):
         send(Secret(CANARY))
 
 
-def test_only_reveal_opens_it():
-    assert Secret(CANARY).reveal() == CANARY
-
-
 def test_it_compares_with_secrets_and_never_with_text():
     assert Secret(CANARY) == Secret(CANARY)
     assert Secret(CANARY) != Secret("another")
     assert Secret(CANARY) != CANARY
     assert Secret("\ud800") == Secret("\ud800")
-
-
-def test_it_says_whether_it_is_empty():
-    assert not Secret("")
-    assert Secret("x")
 
 
 def test_a_traceback_with_local_variables_stays_clean():

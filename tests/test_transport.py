@@ -4,21 +4,9 @@ import pytest
 
 import memframe as mf
 from memframe import wire
-from memframe.client.transport import Transport
 from tests.canaries import found_in
 from tests.faults import answered
 from tests.strangers import SECRETS
-
-DEAD = "http://127.0.0.1:9"
-
-
-@pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"])
-def test_no_proxy_stands_before_this_machine(service, monkeypatch, variable):
-    monkeypatch.setenv(variable, DEAD)
-    monkeypatch.delenv("NO_PROXY", raising=False)
-    monkeypatch.delenv("no_proxy", raising=False)
-    answer = Transport().send("GET", f"{service.auth_url}/schema/openapi.json")
-    assert answer.status == 200
 
 
 def test_keys_of_an_open_access_are_masked_although_a_fleet_has_used_and_forgotten_the_same(stranger):

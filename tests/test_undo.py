@@ -23,7 +23,7 @@ from memframe.wire import (
     RESTORES,
     UPDATE_MEMORY,
 )
-from tests.conftest import User
+from tests.conftest import User, without_offer
 from tests.faults import FaultProxy, answered, changed, lost
 
 QUIET = {"progress": False, "settle_s": 0.0}
@@ -103,26 +103,6 @@ def test_deletes_are_restored_under_their_ids_and_times(user, access, memories):
         assert len(mf.plan_changes(someone, loaded.assign(source="mail"))) == 3
     assert len(mf.plan_undo(access, run)) == 0
     assert len(mf.plan_deletes(stranger, loaded)) == 3
-
-
-def without_offer(request, forward):
-    reply = forward(request)
-    kept = {name: text for name, text in reply.headers.items() if name.lower() != RESTORE_DAYS.lower()}
-    return reply._replace(headers=kept)
-
-
-def without_restoring(request, forward):
-    headers = {name: text for name, text in request.headers.items() if name != RESTORES}
-    return forward(request._replace(headers=headers))
-
-
-@pytest.fixture
-def elsewhere(service, access):
-    """The same memories at a service that restores nothing, as the specification has it."""
-    with FaultProxy(service.base_url) as proxy, mf.connect(proxy.base_url, api_key=service.api_key) as client:
-        proxy.always(GET_CREDENTIALS, without_offer)
-        proxy.always(CREATE_MEMORY, without_restoring)
-        yield mf.open_access(client, access.request_id)
 
 
 def test_where_a_service_does_not_restore_it_is_said_before_and_after(elsewhere, memories):

@@ -126,14 +126,7 @@ def decide(operation: Operation, response: WriteResponse) -> tuple[Decision, Ope
 
 
 def decide_after_reading(operation: Operation, memory: CurrentMemory | None) -> tuple[Decision, Operation]:
-    """Decide what follows from reading the memory of a patch or delete, and move the operation on.
-
-    Parameters
-    ----------
-    operation : Operation
-    memory : CurrentMemory or None
-        As the service holds it; None where it is gone.
-    """
+    """Decide what follows from reading the memory of a patch or delete, and move the operation on."""
     action, change = operation.action, operation.change
     reading = compare(change, memory)
     decision = DECISIONS_AFTER_READING[action, reading]

@@ -2,15 +2,14 @@
 
 What follows from each response is in the tables of `memframe.apply.decisions`. The thread that called decides and
 writes the journal; workers only exchange. One commit holds what came back and the intents of what leaves next. Those
-of as many operations as there are workers are committed ahead, so that no worker waits for the disk; what was not
-sent after all, because the run stops or slows down, is taken back.
+of `AHEAD` operations for each worker are committed together, so that no worker waits for the disk; what was not sent
+after all, because the run stops or slows down, is taken back.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import partial
 
 from msgspec.structs import replace
@@ -34,7 +33,11 @@ from memframe.errors import (
 )
 from memframe.journal import Header, Operation
 from memframe.plan.current import CurrentMemory
+from memframe.secret import SecretBytes
 from memframe.wire import MemoryBlob
+
+AHEAD = 4
+"""Operations for each worker whose intents are on the disk at a time: more of them, fewer commits."""
 
 MAX_ATTEMPTS = 4
 """Requests for one operation in one run, those that were throttled apart."""
@@ -59,53 +62,30 @@ Result = WriteResponse | ReadResponse | None
 """Of a task; None where nothing was sent after all."""
 
 
-@dataclass(frozen=True)
-class Job:
-    """A run that is to be carried out.
-
-    Attributes
-    ----------
-    access : Access
-        With the credentials of this moment.
-    header : Header
-    log : OperationLog
-    fingerprints : CreateFingerprints
-    workers : int
-    settle_s : float
-    read_at : float or None
-        When all memories of the plan were read; None where that is long ago.
-    """
-
-    access: Access
-    header: Header
-    log: OperationLog
-    fingerprints: CreateFingerprints
-    workers: int
-    settle_s: float
-    read_at: float | None = None
-
-
 class Engine:
-    """Carries out one run.
+    """Carries out one run; `read_at` is when all memories of its plan were read, None where that is long ago."""
 
-    Parameters
-    ----------
-    job : Job
-    """
-
-    def __init__(self, job: Job) -> None:
-        runtime = job.access.client.runtime
-        self._access, self._header, self._log, self._workers = job.access, job.header, job.log, job.workers
-        self._reconciliation = Reconciliation(
-            job.log, job.fingerprints, settle_s=job.settle_s, sleep=runtime.sleep
-        )
-        self._groups = Groups(job.log)
-        self._sender = Sender(job.access, job.header.run_id)
-        self._pool: WorkerPool[Result] = WorkerPool(job.workers)
-        self._interrupts = Interrupts(defers=job.workers > 1)
+    def __init__(
+        self,
+        access: Access,
+        header: Header,
+        log: OperationLog,
+        fingerprints: CreateFingerprints,
+        *,
+        workers: int,
+        settle_s: float,
+        read_at: float | None = None,
+    ) -> None:
+        runtime = access.client.runtime
+        self._access, self.header, self.log, self._workers = access, header, log, workers
+        self._reconciliation = Reconciliation(log, fingerprints, settle_s=settle_s, sleep=runtime.sleep)
+        self._groups = Groups(log)
+        self._sender = Sender(access, header.run_id)
+        self._pool: WorkerPool[Result] = WorkerPool(workers)
+        self._interrupts = Interrupts(defers=workers > 1)
         self._clock = runtime.clock
-        self._pace = RateLimiter(job.workers, clock=runtime.clock, sleep=runtime.sleep, chance=runtime.chance)
-        self._read_at = {} if job.read_at is None else dict.fromkeys((op.n for op in job.log), job.read_at)
+        self._pace = RateLimiter(workers, clock=runtime.clock, sleep=runtime.sleep, chance=runtime.chance)
+        self._read_at = {} if read_at is None else dict.fromkeys((op.n for op in log), read_at)
         self._watched_at = runtime.clock()
         self._queue: deque[int] = deque()
         self._moved: dict[int, Operation] = {}
@@ -116,8 +96,8 @@ class Engine:
         self._throttled: Counter[int] = Counter()
         self._failed: Counter[int] = Counter()
         self._paid: Counter[int] = Counter()
-        self._sealed = job.fingerprints.digest_of.keys()
-        self._ids = {*job.fingerprints.before, *(op.new_id for op in job.log if op.new_id)}
+        self._sealed = fingerprints.digest_of.keys()
+        self._ids = {*fingerprints.before, *(op.new_id for op in log if op.new_id)}
         self._left_unknown: set[int] = set()
         self._rekeyed: StalePlanError | None = None
         self._stopped: MemframeError | None = None
@@ -133,8 +113,8 @@ class Engine:
                 self._reconcile()
             if self._stopped:  # perhaps since: nothing is going to be read before it is sent again
                 self._reconcile()
-        waiting = ((op, self._groups.wait_reason(op)) for op in self._log.with_state("planned"))
-        self._log.write([replace(op, error=why) for op, why in waiting if why])
+        waiting = ((op, self._groups.wait_reason(op)) for op in self.log.with_state("planned"))
+        self.log.write([replace(op, error=why) for op, why in waiting if why])
         if not self._is_denied:
             self._watch_key()
         if self._is_denied:
@@ -154,8 +134,8 @@ class Engine:
             return []
 
     def _sendable(self) -> list[Operation]:
-        planned = self._log.with_state("planned")
-        unknown = self._log.with_state(
+        planned = self.log.with_state("planned")
+        unknown = self.log.with_state(
             "unknown", actions=("patch", "delete")
         )  # each is read before it is sent
         return [
@@ -205,9 +185,11 @@ class Engine:
         is_fresh = {n: self._is_fresh(n) for n in leaving}
         if leaving or not n_taken or not self._pool.n_busy:
             self._commit([n for n in leaving if is_fresh[n]])
+        bodies = self.log.requests(leaving) if leaving else {}
         for n in leaving:
-            read = partial(self._sender.read, self._log[n])
-            self._pool.submit(n, self._sending(n) if is_fresh[n] else read)
+            operation = self.log[n]
+            send = partial(self._send_if_fresh, operation, bodies.get(n))
+            self._pool.submit(n, send if is_fresh[n] else partial(self._sender.read, operation))
 
     def _patience(self) -> float:
         """Return how long to wait for results: no longer than until something else may leave, or be written."""
@@ -222,7 +204,7 @@ class Engine:
         room = self._room()
         while self._queue and len(leaving) < room:
             n = self._queue.popleft()
-            if self._groups.block_reason(self._log[n]) is None:
+            if self._groups.block_reason(self.log[n]) is None:
                 leaving.append(n)
         return leaving
 
@@ -233,32 +215,28 @@ class Engine:
         if self._workers == 1 or self._pace.limit < self._workers:
             return self._pace.limit - self._pool.n_busy
         is_low = self._pool.n_busy <= self._workers + self._workers // 4
-        return 2 * self._workers - self._pool.n_busy if is_low else 0
+        return AHEAD * self._workers - self._pool.n_busy if is_low else 0
 
     def _is_fresh(self, n: int) -> bool:
         """Tell whether the memory is known as it is: a create has none, and after a doubt it is not known."""
         read_at = self._read_at.get(n)
-        return self._log[n].action == "create" or (read_at is not None and self._clock() - read_at < FRESH_S)
+        return self.log[n].action == "create" or (read_at is not None and self._clock() - read_at < FRESH_S)
 
-    def _sending(self, n: int) -> Callable[[], Result]:
-        operation, body = self._log[n], self._log.request(n)
-
-        def send() -> Result:
-            if self._trouble or not self._is_fresh(n):  # it waited for a worker
-                return None
-            response = self._sender.send(operation, body)
-            if response.kind != "done":
-                self._trouble.add(n)
-            return response
-
-        return send
+    def _send_if_fresh(self, operation: Operation, body: SecretBytes | None) -> Result:
+        """Send an operation, in a worker, unless it should not be sent any more."""
+        if self._trouble or not self._is_fresh(operation.n):  # it waited for a worker
+            return None
+        response = self._sender.send(operation, body)
+        if response.kind != "done":
+            self._trouble.add(operation.n)
+        return response
 
     def _commit(self, leaving: Iterable[int]) -> None:
         """Write what came back and the intents of what leaves, in one step of the journal."""
         for n in leaving:
-            operation = self._moved.get(n, self._log[n])
+            operation = self._moved.get(n, self.log[n])
             self._moved[n] = self._intend(operation)
-        self._log.write(self._moved.values(), self._backups)
+        self.log.write(self._moved.values(), self._backups)
         self._moved, self._backups = {}, {}
 
     def _intend(self, operation: Operation) -> Operation:
@@ -270,7 +248,7 @@ class Engine:
 
     def _take_back(self, unsent: list[int]) -> None:
         for n in reversed(unsent):
-            operation = self._log[n]
+            operation = self.log[n]
             if operation.state == "sending":
                 state = state_unsent(operation.ambiguous)
                 self._moved[n] = replace(operation, state=state, attempts=operation.attempts - 1)
@@ -301,7 +279,7 @@ class Engine:
 
     def _decide(self, n: int, result: WriteResponse | ReadResponse) -> Decision:
         """Decide what follows, and note it for the next step of the journal."""
-        operation = self._log[n]
+        operation = self.log[n]
         if isinstance(result, ReadResponse):
             decision, moved = decide_after_reading(operation, result.memory)
             if decision == "send" and result.memory is not None:
@@ -364,7 +342,7 @@ class Engine:
             self._watch_key()
         if self._is_denied:
             return
-        unknown = self._log.with_state("unknown")
+        unknown = self.log.with_state("unknown")
         creates = [op for op in unknown if op.action == "create" and op.n not in self._left_unknown]
         others = [op for op in unknown if op.action != "create" and not self._goes_on(op)]
         try:
@@ -376,17 +354,17 @@ class Engine:
         except MemframeError as error:
             why = f"it could not be found out whether it was written: {error}"
             left = [op for op in map(self._current, creates + others) if op.state == "unknown"]
-            self._log.write([replace(op, error=why) for op in left])
+            self.log.write([replace(op, error=why) for op in left])
             if isinstance(error, AccessError | AuthError):
                 self._stop(error)
         creates = [self._current(op) for op in creates]
         # What was sent too often stays unknown, though no listing shows it: it may come late.
         tired = [op for op in creates if op.state == "planned" and not self._may_try(op.n)]
-        self._log.write([replace(op, state="unknown") for op in tired])
+        self.log.write([replace(op, state="unknown") for op in tired])
         self._left_unknown |= {op.n for op in creates if op.state == "unknown"} | {op.n for op in tired}
 
     def _current(self, operation: Operation) -> Operation:
-        return self._log[operation.n]
+        return self.log[operation.n]
 
     def _goes_on(self, operation: Operation) -> bool:
         """Tell whether an operation is going to be read and sent once more anyway."""
@@ -413,7 +391,7 @@ class Engine:
 
     def _compare_key(self, access: Access) -> None:
         try:
-            refuse_rekeyed(access, self._header.key_version)
+            refuse_rekeyed(access, self.header.key_version)
         except StalePlanError as rekeyed:
             self._access, self._rekeyed = access, rekeyed
             self._stop(rekeyed)

@@ -18,16 +18,7 @@ from memframe.wire import MemoryBlob
 
 
 class OperationLog:
-    """The operations of one run, each state first in the journal and then here.
-
-    Parameters
-    ----------
-    journal : Journal
-    operations : iterable of Operation
-        As the journal has them.
-    bar : Progress
-        Shows how many are settled, and how.
-    """
+    """The operations of one run, each state first in the journal and then here."""
 
     def __init__(self, journal: Journal, operations: Iterable[Operation], bar: Progress) -> None:
         self._journal, self._bar = journal, bar
@@ -41,9 +32,9 @@ class OperationLog:
     def __iter__(self) -> Iterator[Operation]:
         return iter(self._operations.values())
 
-    def request(self, n: int) -> SecretBytes | None:
-        """Read the frozen body of a request."""
-        return self._journal.request(n)
+    def requests(self, places: Iterable[int]) -> dict[int, SecretBytes]:
+        """Read the frozen bodies of requests, by the place of the operation; that of a delete is missing."""
+        return self._journal.requests(places)
 
     def with_state(
         self, *states: State, actions: Iterable[Action] = ("create", "patch", "delete")
@@ -90,11 +81,7 @@ class Groups:
     """The groups of a run: what must hold together fails together.
 
     The deletes of a group wait until everything else of it is done and was read again as it was written, and what they
-    rely on as it has to be. As soon as one member cannot be done, those that have not been sent stay planned.
-
-    Parameters
-    ----------
-    log : OperationLog
+    depend on as it has to be. As soon as one member cannot be done, those that have not been sent stay planned.
     """
 
     def __init__(self, log: OperationLog) -> None:
@@ -143,10 +130,10 @@ class Groups:
             if all(op.state in WRITTEN for op in self._keepers(group))
         ]
         keepers = [op for group in ready for op in self._keepers(group)]
-        dependents = [op for group in ready for op in self._of(group) if op.change.relies_on]
+        dependents = [op for group in ready for op in self._of(group) if op.change.depends_on]
         ids = [
             *(str(op.id) for op in keepers),
-            *(memory_id for op in dependents for memory_id in op.change.relies_on),
+            *(memory_id for op in dependents for memory_id in op.change.depends_on),
         ]
         current = read_current(access, ids) if ids else {}
         self._block_unkept(keepers, current)
@@ -165,7 +152,7 @@ class Groups:
     ) -> None:
         for op in dependents:
             for memory_id, fields in broken_dependencies(op.change, current):
-                self._block(op, f"memory {memory_id}, which it relies on, was changed ({', '.join(fields)})")
+                self._block(op, f"memory {memory_id}, which it depends on, was changed ({', '.join(fields)})")
 
     def _block(self, operation: Operation, why: str) -> None:
         if operation.change.group is not None:

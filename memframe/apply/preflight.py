@@ -7,8 +7,6 @@ import math
 import shlex
 import warnings
 from collections.abc import Iterator
-from functools import cache
-from importlib.metadata import version
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -26,6 +24,7 @@ from memframe.keystore import LocalCipher
 from memframe.plan import Plan
 from memframe.plan.change import Change, format_counts, list_some
 from memframe.plan.current import CurrentMemory, iter_current, read_current
+from memframe.runtime import package_version
 
 MAX_WORKERS = 16
 
@@ -112,19 +111,26 @@ def _begun_already(note: RunNote) -> PlanError:
         return PlanError(
             f"{begun}, and its journal was purged since, as the run was finished: a new plan does it once more"
         )
-    if note.journal is None:
-        return PlanError(
-            f"{begun}, and the note {note.file} does not say any more where the journal of run {note.run_id} is",
-            hint=resume_hint("PATH") + "; " + _giving_up(note),
-        )
-    if note.journal.exists():
-        return PlanError(begun, hint=resume_hint(note.journal) + ", and a new plan does it once more")
+    away = _explain_absence(note)
+    if away is None:
+        return PlanError(begun, hint=resume_hint(note.place) + ", and a new plan does it once more")
     return PlanError(
-        f"{begun}, and its journal is not at {note.journal}: bring it back, such as by plugging in its disk",
-        hint=resume_hint(note.journal)
+        f"{begun}, and {away}",
+        hint=resume_hint(note.journal or "PATH")
         + "; if it is gone for good, look at the memories first, as all or part of it was written; then "
         + _giving_up(note),
     )
+
+
+def _explain_absence(note: RunNote) -> str | None:
+    """Say what to do about a journal that is not at its place; None where it is."""
+    if note.journal is None:
+        return (
+            f"the note {note.file} on it, which says where its journal is, cannot be read: find the journal"
+        )
+    if note.journal.exists():
+        return None
+    return f"its journal is not at {note.journal}: bring it back, such as by plugging in its disk"
 
 
 def _giving_up(note: RunNote) -> Hint:
@@ -157,16 +163,9 @@ def _unreadable(note: RunNote, plan: Plan, fault: JournalError) -> JournalError:
     whose = "by an earlier version of memframe, it is not known for whom,"
     if note.owner is not None:
         whose = f"for user {plan.user_id} at {plan.base_url}"
-    if note.journal is None:
-        what = (
-            f"the note {note.file} on it, which says where its journal is, cannot be read: find the journal"
-        )
-    elif not note.journal.exists():
-        what = f"its journal is not at {note.journal}: bring it back, such as by plugging in its disk"
-    else:
-        what = f"its journal cannot be read ({fault}): move it to another folder, or restore a copy of it"
+    unread = f"its journal cannot be read ({fault}): move it to another folder, or restore a copy of it"
     refusal = JournalError(
-        f"a run {whose} was cut short, and {what}",
+        f"a run {whose} was cut short, and {_explain_absence(note) or unread}",
         hint=resume_hint("PATH")
         + "; "
         + _giving_up(note)
@@ -189,21 +188,13 @@ def _target_key(change: Change) -> bytes:
 
 
 class ServiceState(NamedTuple):
-    """The state that a run begins from.
-
-    Attributes
-    ----------
-    access : Access
-        With the credentials of this moment.
-    current : dict of str to CurrentMemory
-        The memories of the plan's patches and deletes, and those that it relies on, as the service holds them.
-    ids_before : frozenset of str
-        Ids of all memories, where the plan creates some.
-    """
+    """The state that a run begins from."""
 
     access: Access
     current: dict[str, CurrentMemory]
+    """The memories of the plan's patches and deletes, and those that they depend on."""
     ids_before: frozenset[str]
+    """Ids of all memories, where the plan creates some."""
 
 
 def read_service_state(access: Access, plan: Plan) -> ServiceState:
@@ -221,7 +212,7 @@ def read_service_state(access: Access, plan: Plan) -> ServiceState:
     ids = [
         memory_id
         for change in plan.writes
-        for memory_id in (change.id, *change.relies_on)
+        for memory_id in (change.id, *change.depends_on)
         if memory_id is not None
     ]
     if not plan.counts.get("create"):
@@ -296,12 +287,7 @@ def header_of(access: Access, plan: Plan, *, encrypt: bool) -> Header:
         key_version=plan.key_version,
         plan_id=plan.id,
         created_at=access.client.runtime.now(),
-        memframe=_version(),
+        memframe=package_version(),
         n_changes=len(plan.writes),
         encrypt=encrypt,
     )
-
-
-@cache
-def _version() -> str:
-    return version("memframe")

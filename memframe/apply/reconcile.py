@@ -29,20 +29,17 @@ from memframe.frames import TIME
 from memframe.journal import WRITTEN, Operation
 from memframe.plan.current import CurrentMemory, digest_of, iter_current, read_current
 
+N_TOGETHER = 500
+"""Bodies that are read from the journal at a time."""
+
 
 class CreateFingerprints(NamedTuple):
-    """Marks by which the memories that a run has created are recognised.
-
-    Attributes
-    ----------
-    before : frozenset of str
-        Ids of the memories that were there before.
-    digest_of : dict of int to str
-        Digests of contents as they were sent, by the place of the create in the run; none for plain text.
-    """
+    """Marks by which the memories that a run has created are recognised."""
 
     before: frozenset[str]
+    """Ids of the memories that were there before."""
     digest_of: dict[int, str]
+    """Digests of contents as they were sent, by the place of the create in the run; none for plain text."""
 
     def list_new(self, access: Access, also: Container[str] = ()) -> list[CurrentMemory]:
         """List all memories that were not there before, completely, and those of some ids."""
@@ -58,24 +55,18 @@ class _Content(msgspec.Struct):
 def read_fingerprints(log: OperationLog, before: frozenset[str], *, encrypt: bool) -> CreateFingerprints:
     """Compute the fingerprints of the creates in a log, from the bytes that were frozen."""
     creates = [op.n for op in log if op.action == "create"] if encrypt else []
-    bodies = ((n, log.request(n)) for n in creates)
-    contents = {n: decode(body, _Content, what="the journal").content for n, body in bodies if body}
-    return CreateFingerprints(before, {n: digest_of(content) for n, content in contents.items()})
+    digests = {}
+    for first in range(0, len(creates), N_TOGETHER):
+        for n, body in log.requests(creates[first : first + N_TOGETHER]).items():
+            digests[n] = digest_of(decode(body, _Content, what="the journal").content)
+    return CreateFingerprints(before, digests)
 
 
 # -- unknown operations
 
 
 class Reconciliation:
-    """Settles the unknown operations of one run, and reads back the others.
-
-    Parameters
-    ----------
-    log : OperationLog
-    fingerprints : CreateFingerprints
-    settle_s : float
-    sleep : callable
-    """
+    """Settles the unknown operations of one run, and reads back the others."""
 
     def __init__(
         self,
@@ -93,12 +84,7 @@ class Reconciliation:
     def settle_creates(self, access: Access, unknown: Sequence[Operation], *, rekeyed: bool) -> None:
         """Find what unknown creates have made; the others are planned again, or stay unknown.
 
-        Parameters
-        ----------
-        access : Access
-        unknown : sequence of Operation
-        rekeyed : bool
-            Whether the service has sealed everything anew since, so that only plain text can be compared.
+        Once the service is `rekeyed`, it has sealed everything anew, so that only plain text can be compared.
 
         Raises
         ------
@@ -162,18 +148,12 @@ class Reconciliation:
 
 
 class Matches(NamedTuple):
-    """The creates that a listing shows.
-
-    Attributes
-    ----------
-    found : dict of int to str
-        Ids of the memories that creates have made, by their place in the run.
-    undecided : frozenset of int
-        Creates of which nothing can be said: something new is there that cannot be read.
-    """
+    """The creates that a listing shows."""
 
     found: dict[int, str]
+    """Ids of the memories that creates have made, by their place in the run."""
     undecided: frozenset[int]
+    """Creates of which nothing can be said: something new is there that cannot be read."""
 
 
 def match(
@@ -183,18 +163,9 @@ def match(
     digest_of: Mapping[int, str],
     taken: Iterable[str],
 ) -> Matches:
-    """Match unknown creates with new memories.
+    """Match unknown creates with the memories that are new since the run began and not taken by other creates.
 
-    Parameters
-    ----------
-    unknown : sequence of Operation
-    new : sequence of CurrentMemory
-        All memories that were not there before the run.
-    digest_of : mapping of int to str
-        Digests of all contents that the run has sent, by the place of the create: one that is found proves how the
-        service stores them.
-    taken : iterable of str
-        Ids that other creates of the run are known to have made.
+    One digest of the run that is found proves that the service stores contents as they were sent.
     """
     taken = set(taken)
     n_of = {digest_of[op.n]: op.n for op in unknown if op.n in digest_of}
@@ -305,14 +276,6 @@ def update_baseline(
     So that editing the same frame once more does not conflict with one's own run. What somebody else has written
     meanwhile was read back, but nobody has seen it: it stays a conflict. Frames of before keep their own baseline,
     which the older ``updated_at`` names.
-
-    Parameters
-    ----------
-    access : Access
-        The one that the memories were loaded through.
-    written : sequence of Operation
-    current : mapping of str to CurrentMemory
-        The memories as they were read back, by id.
     """
     patched = {str(op.id): op.change.plain for op in written if op.action == "patch" and op.id in current}
     if not patched or not access.has_baselines:

@@ -54,28 +54,14 @@ ENDPOINTS = {"create": wire.CREATE_MEMORY, "patch": wire.UPDATE_MEMORY, "delete"
 
 
 class WriteResponse(NamedTuple):
-    """The outcome of one exchange.
-
-    Attributes
-    ----------
-    kind : str
-    id : str or None
-        Of the memory that was written, where the answer names one.
-    http_status : int or None
-    error : MemframeError or None
-        In words for people; None where all is well.
-    wait_s : float or None
-        How long the service asks to be left alone.
-    record : MemoryBlobResponse or None
-        The memory as the answer has it, whole.
-    """
+    """The outcome of one exchange."""
 
     kind: ResponseKind
     id: str | None = None
     http_status: int | None = None
-    error: MemframeError | None = None
-    wait_s: float | None = None
-    record: MemoryBlobResponse | None = None
+    error: MemframeError | None = None  # None where all is well
+    wait_s: float | None = None  # that the service asks for
+    record: MemoryBlobResponse | None = None  # where the answer has it whole
 
     @property
     def is_trouble(self) -> bool:
@@ -90,15 +76,7 @@ class ReadResponse(NamedTuple):
 
 
 class Sender:
-    """Sends the operations of one run; from any thread.
-
-    Parameters
-    ----------
-    access : Access
-        With the credentials of this moment.
-    run_id : str
-        Begins the idempotency keys.
-    """
+    """Sends the operations of one run; from any thread."""
 
     def __init__(self, access: Access, run_id: str) -> None:
         self._access, self._run_id = access, run_id
@@ -263,13 +241,7 @@ def _wrong_record(answer: Response, action: Action, asked: str | None) -> Protoc
 def classify_error(error: MemframeError, *, wrote: bool) -> WriteResponse:
     """Classify an exchange that ended without an answer to judge.
 
-    Parameters
-    ----------
-    error : MemframeError
-        As the client raised it.
-    wrote : bool
-        Whether the exchange was a write; its refusals by status are answers, so that an error with a status
-        is about the token without which it could not be sent.
+    Refusals of a write by status are answers, so that an error with a status is about the token that it needs.
     """
     status = error.status if isinstance(error, ServiceError) else None
     return WriteResponse(_kind_of_error(error, status or 0, wrote), None, status, error)

@@ -9,11 +9,11 @@ from pathlib import Path
 import pandas as pd
 from msgspec import Struct
 
-from memframe.display import printable
+from memframe.display import notebook_html, printable, tag
 from memframe.errors import Hint, IncompleteRunError, MemframeError, StalePlanError, resume_hint
 from memframe.journal import STATUSES, WRITTEN, Operation
 from memframe.plan.change import list_some
-from memframe.plan.render import render_run_html
+from memframe.plan.render import count_more, wide_table
 
 MAX_SHOWN = 20
 """Rows of a run in a notebook."""
@@ -182,5 +182,15 @@ class Run(Struct, frozen=True, kw_only=True):
 
     def _repr_html_(self) -> str:
         unwritten = self._unwritten
-        rows = [(one.status, one.row, one.action, one.id, one.error) for one in unwritten[:MAX_SHOWN]]
-        return render_run_html(self._summary(), rows, self.journal, len(unwritten) - MAX_SHOWN)
+        cells = ((one.status, one.row, one.action, one.id, one.error) for one in unwritten[:MAX_SHOWN])
+        counts, *rest = self._summary()
+        return notebook_html(
+            tag("b", counts),
+            *(tag("div", line) for line in rest),
+            wide_table(
+                {"status": "7.5em", "row": "6em", "action": "6em", "memory": "12em", "why": "auto"},
+                [tag("tr", *(tag("td", cell) for cell in row), class_="first") for row in cells],
+            ),
+            count_more(len(unwritten) - MAX_SHOWN, "run.outcomes"),
+            self.journal and tag("div", f"journal: {self.journal}", class_="quiet"),
+        )

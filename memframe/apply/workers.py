@@ -26,10 +26,6 @@ class WorkerPool(Generic[T]):
     Not a `ThreadPoolExecutor`: that one is joined when the interpreter ends, and a program that is told to end twice
     must not wait for a service that is silent. These threads are daemons.
 
-    Parameters
-    ----------
-    workers : int
-
     Examples
     --------
     >>> with WorkerPool(1) as pool:
@@ -117,12 +113,7 @@ class Interrupts:
     yet. What became of that request would then be unknown until the run is resumed.
 
     Only in the main thread, as no other is ever broken into, and only where a program has not said what else Ctrl-C
-    shall do.
-
-    Parameters
-    ----------
-    defers : bool
-        False, where there is nothing that could be lost.
+    shall do. Without `defers` there is nothing that could be lost.
 
     Examples
     --------

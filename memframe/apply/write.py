@@ -11,7 +11,7 @@ import pandas as pd
 from msgspec.structs import replace
 
 from memframe.access import Access
-from memframe.apply.engine import Engine, Job
+from memframe.apply.engine import Engine
 from memframe.apply.operations import OperationLog
 from memframe.apply.preflight import (
     check_options,
@@ -123,8 +123,10 @@ def apply_plan(
         with created as record, _bar(progress, len(plan.writes), runtime) as bar:
             log = OperationLog(record, [Operation(n=n, change=c) for n, c in enumerate(plan.writes)], bar)
             fingerprints = read_fingerprints(log, state.ids_before, encrypt=encrypt)
-            job = Job(state.access, header, log, fingerprints, workers, settle_s, read_at)
-            return _carry_out(job, access, directory, path)
+            engine = Engine(
+                state.access, header, log, fingerprints, workers=workers, settle_s=settle_s, read_at=read_at
+            )
+            return _carry_out(engine, access, directory, path)
 
 
 def resume_run(
@@ -185,8 +187,8 @@ def resume_run(
             log = OperationLog(record, record.operations(), bar)
             log.write(_cut_short(log))
             fingerprints = read_fingerprints(log, record.ids_before, encrypt=header.encrypt)
-            job = Job(access.renew(), header, log, fingerprints, workers, settle_s)
-            return _carry_out(job, access, directory, path)
+            engine = Engine(access.renew(), header, log, fingerprints, workers=workers, settle_s=settle_s)
+            return _carry_out(engine, access, directory, path)
 
 
 def _cut_short(log: OperationLog) -> list[Operation]:
@@ -210,20 +212,20 @@ def _bar(progress: ProgressOption, total: int, runtime: Runtime) -> Progress:
     return Progress(progress, total=total, text="changes", clock=runtime.clock)
 
 
-def _carry_out(job: Job, access: Access, directory: RunDirectory, path: Path) -> Run:
-    directory.mark_open(job.header, path)
+def _carry_out(engine: Engine, access: Access, directory: RunDirectory, path: Path) -> Run:
+    directory.mark_open(engine.header, path)
     try:
-        verification, current, stopped = Engine(job).run()
+        verification, current, stopped = engine.run()
     except BaseException as cut_short:  # Ctrl-C above all: its traceback says how to go on
         hint = resume_hint(path)
         cut_short.add_note(f"The run is recorded in its journal: {hint.python}.")
         cut_short.hint = hint  # type: ignore[attr-defined]  # of any exception, for the command line
         raise
-    update_baseline(access, job.log.with_state(*WRITTEN), current)
-    counts = job.log.balance()
+    update_baseline(access, engine.log.with_state(*WRITTEN), current)
+    counts = engine.log.balance()
     if not (counts["planned"] or counts["unknown"]):
-        directory.mark_closed(job.header)
-    return Run(results=tuple(job.log), journal=path, verification=verification, stopped=stopped)
+        directory.mark_closed(engine.header)
+    return Run(results=tuple(engine.log), journal=path, verification=verification, stopped=stopped)
 
 
 # -- frames in one call

@@ -1,12 +1,14 @@
-"""Memories to Parquet, JSON Lines and CSV, and back without a change.
+"""Memories to Parquet, JSON, CSV and Markdown, and back without a change.
 
-The extension decides: ``.parquet``, ``.jsonl``, ``.csv``; a folder holds a Parquet dataset, which DuckDB,
+The extension decides: ``.parquet``, ``.jsonl``, ``.json`` (an array), ``.csv``, and ``.md`` for a folder of notes
+(`memframe.archive.markdown`); any other folder holds a Parquet dataset, which DuckDB,
 Polars and every other reader of Parquet take as it is. What was exported loads as the same frame with a
 fresh index: nulls, empty text and words such as "NA" stay apart, tags are tuples, times are UTC to the
 microsecond, an empty frame keeps its dtypes.
 
 Columns beside those of a memory are kept as well: in Parquet as they are, in JSON Lines as far as JSON
-goes (times come back as text), in CSV as text. Indexes and ``attrs`` are not kept; a missing list of
+goes (times come back as text), in CSV and Markdown as text. ``format="pam"`` writes
+Portable AI Memory, which `memframe.read_memories` reads. Indexes and ``attrs`` are not kept; a missing list of
 tags becomes the empty tuple, as in every frame.
 
 What pandas itself wrote of such a frame, by ``to_parquet``, ``to_csv`` or ``to_json(orient="records",
@@ -24,18 +26,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 import pyarrow as pa
 
 from memframe.access import Access
 from memframe.archive import parquet, places
+from memframe.archive.markdown import write_notes
+from memframe.archive.pam import write_pam
 from memframe.archive.places import check_target, format_of, is_folder, part_name, raise_write_errors
 from memframe.archive.refresh import Changes, refresh_archive
 from memframe.archive.sealing import Key, Plain, Reader, Sealed, tables_of_access
 from memframe.archive.table import frame_of, table_of
-from memframe.errors import FrameError, check_kind
-from memframe.files import atomic_folder, expand_path
+from memframe.errors import ConfigError, FrameError, check_kind
+from memframe.files import atomic_file, atomic_folder, expand_path
 from memframe.progress import ProgressOption
 from memframe.secret import as_secret_if_text
 
@@ -47,6 +52,7 @@ def export_memories(
     path: str | PathLike[str],
     *,
     sealed: bool = False,
+    format: Literal["markdown", "pam"] | None = None,  # noqa: A002 - the word of pandas
     progress: ProgressOption = "auto",
 ) -> int:
     """Write memories to a file or folder, decrypted or sealed.
@@ -57,12 +63,15 @@ def export_memories(
         An access has all its memories loaded and written page by page, in bounded memory. A frame needs the
         columns of `load_memories` and may have more.
     path : str or path
-        By extension ``.parquet``, ``.jsonl`` or ``.csv``; without one, a folder for a Parquet dataset.
-        An archive that stands there is replaced, another file is not.
+        By extension ``.parquet``, ``.jsonl``, ``.json`` or ``.csv``, or ``.md`` for a folder of notes; without one, a
+        folder for a Parquet dataset. An archive that stands there is replaced, another file is not.
     sealed : bool
         Leave title, summary, content and tags readable only with the user's key; ids, times, scores and
         source stay in the open. All of it, header and rows, is authenticated under that key. Needs an access, and
         Parquet.
+    format : {"markdown", "pam"}, optional
+        Of a folder of notes whatever its name, or of a ``.json`` file: Portable AI Memory 1.0, which is never replaced,
+        and cannot hold memories without a content.
     progress : {"auto", True, False} or callable
         Shown while an access is loaded.
 
@@ -90,9 +99,17 @@ def export_memories(
     target = expand_path(path)
     with raise_write_errors(target):
         check_target(target)
+        notes = format == "markdown" or (format is None and target.suffix == ".md")
+        _check_format(target, format, notes=notes, sealed=sealed)
         if sealed:
             _check_sealable(access_or_frame, target)
         form, tables = _tables_of(access_or_frame, sealed, progress)
+        if notes:
+            with atomic_folder(target) as fresh:
+                return write_notes(fresh, tables)
+        if format == "pam":
+            with atomic_file(target, may_replace=False) as file:
+                return write_pam(file, tables)
         return _write_dataset(target, form, tables) if is_folder(target) else form.write(target, tables)
 
 
@@ -148,7 +165,7 @@ def load_archive(
 
 
 def is_sealed(path: str | PathLike[str]) -> bool:
-    """Tell whether an archive says that it is sealed, so that it takes a key to read all of it."""
+    """Return True if an archive says that it is sealed, so that reading all of it takes a key."""
     return Reader(expand_path(path)).is_sealed()
 
 
@@ -160,6 +177,21 @@ def _check_names(columns: object) -> None:
     ):
         raise FrameError(
             f"columns is {type(columns).__name__}, not a list of names: pass one, or leave it out."
+        )
+
+
+def _check_format(target: Path, name: object, *, notes: bool, sealed: bool) -> None:
+    if name not in (None, "markdown", "pam"):
+        raise ConfigError(f"format={name!r:.60}: give 'markdown', 'pam', or a path whose suffix says it")
+    if sealed and (notes or name == "pam"):
+        raise FrameError(
+            "A sealed archive is Parquet, which can be sealed and notes cannot: leave out format=."
+        )
+    if name == "pam" and (is_folder(target) or target.suffix != ".json"):
+        raise FrameError(f"Portable AI Memory is a .json file, and {target} is none: give it that suffix.")
+    if notes and not is_folder(target):
+        raise FrameError(
+            f"Notes are files of a folder, and {target} is a file: give a path without a suffix, or .md."
         )
 
 
@@ -183,7 +215,7 @@ def _tables_of(
         return Plain(table.schema), (table.slice(start, parquet.GROUP_ROWS) for start in starts)
     check_kind("access_or_frame, if no Access,", source, pd.DataFrame, Access, error=FrameError)
     form = Sealed(source) if sealed else Plain.of(source)
-    return form, map(form.stored, tables_of_access(source, progress=progress))
+    return form, map(form.prepare, tables_of_access(source, progress=progress))
 
 
 def _write_dataset(folder: Path, form: Plain | Sealed, tables: Iterable[pa.Table]) -> int:

@@ -52,15 +52,15 @@ _names_decoder = msgspec.json.Decoder(list[str] | None)
 
 def _write(file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
     n_rows = 0
-    with pa.csv.CSVWriter(file, _disarmed(schema.empty_table()).schema) as writer:
+    with pa.csv.CSVWriter(file, _disarm(schema.empty_table()).schema) as writer:
         for table in tables:
-            writer.write_table(_disarmed(table))
+            writer.write_table(_disarm(table))
             n_rows += len(table)
     return n_rows
 
 
-def _disarmed(table: pa.Table) -> pa.Table:
-    names = [_disarmed_name(name) for name in table.column_names]
+def _disarm(table: pa.Table) -> pa.Table:
+    names = [_disarm_name(name) for name in table.column_names]
     return pa.Table.from_arrays([_cells(column) for column in table.columns], names=names)
 
 
@@ -75,11 +75,11 @@ def _cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.replace_substring_regex(inside, _LIVE, r"'\1")
 
 
-def _disarmed_name(name: str) -> str:
+def _disarm_name(name: str) -> str:
     return re.sub(_LIVE, r"'\1", re.sub(_LIVE_INSIDE, r"\1'\2", name))
 
 
-def _restored_name(name: str) -> str:
+def _restore_name(name: str) -> str:
     return re.sub(_MARKED_INSIDE, r"\1\2", re.sub(_MARKED, r"\1", name))
 
 
@@ -106,11 +106,11 @@ def _header(path: Path) -> _FirstRow:
         raise
     except (OSError, ValueError, csv.Error):
         raise FrameError(
-            f"{path} cannot be read as CSV in UTF-8: it is damaged, or something else."
+            f"{path} cannot be read as CSV in UTF-8: it is damaged, or of another format."
         ) from None
     finally:
         csv.field_size_limit(limit)
-    fields = names if is_of_pandas else [_restored_name(name) for name in names]
+    fields = names if is_of_pandas else [_restore_name(name) for name in names]
     return _FirstRow([*_fields_of_index(n_levels), *fields[n_levels:]], n_levels, is_of_pandas)
 
 
@@ -177,8 +177,8 @@ def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
             ),
         )
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:  # its message quotes cells
-        raise _damaged(path, str(error)) from None
-    restored = _as_pandas_wrote if header.is_of_pandas else _restored
+        raise _damage_error(path, str(error)) from None
+    restored = _restore_from_pandas if header.is_of_pandas else _restore
     yield pa.table({name: restored(path, name, table[name]) for name in columns})
 
 
@@ -192,7 +192,7 @@ def _type_in_file(name: str) -> pa.DataType:
     return _TEXT if kind == NAMES.arrow else kind
 
 
-def _restored(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _restore(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     if column.type != _TEXT:
         return column
     text = pc.replace_substring_regex(column, _MARKED, r"\1", max_replacements=1)
@@ -200,7 +200,7 @@ def _restored(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray
     return _lists(path, name, text) if ARCHIVE_SCHEMA.get(name) == NAMES.arrow else text
 
 
-def _as_pandas_wrote(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _restore_from_pandas(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     return _lists(path, name, column) if ARCHIVE_SCHEMA.get(name) == NAMES.arrow else column
 
 
@@ -226,7 +226,7 @@ def _words_in(cell: str) -> list[str] | None:
     return names
 
 
-def _damaged(path: Path, message: str) -> FrameError:
+def _damage_error(path: Path, message: str) -> FrameError:
     found = re.search(r"CSV column #(\d+)|Row #(\d+)", message)
     place = found[0] if found else "a row"
     return FrameError(f"{path} is not as it was exported ({place}): another program changed or cut it.")

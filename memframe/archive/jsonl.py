@@ -1,8 +1,9 @@
-"""JSON Lines: one memory a line."""
+"""JSON Lines, one memory a line; and a JSON array of the same objects."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from math import inf
 from pathlib import Path
@@ -31,12 +32,26 @@ _decoder = msgspec.json.Decoder(dict[str, Any])
 def _write(file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:  # noqa: ARG001 - each line names its own columns
     n_rows = 0
     for table in tables:
-        _refuse_infinite(table)
-        columns = [_cells(name, table[name]) for name in table.column_names]
-        rows = [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
-        file.write(_encoder.encode_lines(rows))
+        file.write(_encoder.encode_lines(records_of(table)))
         n_rows += len(table)
     return n_rows
+
+
+def _write_array(file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:  # noqa: ARG001 - as above
+    n_rows = 0
+    for table in tables:
+        for row in records_of(table):
+            file.write((b",\n" if n_rows else b"[\n") + _encoder.encode(row))
+            n_rows += 1
+    file.write(b"\n]\n" if n_rows else b"[]\n")
+    return n_rows
+
+
+def records_of(table: pa.Table) -> list[dict[str, Any]]:
+    """Convert a table to one dict a row, with times as text."""
+    _refuse_infinite(table)
+    columns = [_cells(name, table[name]) for name in table.column_names]
+    return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _cells(name: str, column: pa.ChunkedArray) -> list[Any]:
@@ -59,17 +74,20 @@ def _refuse_infinite(table: pa.Table) -> None:
             )
 
 
-def _names(path: Path) -> list[str]:
-    """Read the column names of the first line; a file without lines has the columns of memories."""
-    return next((list(row) for row in _rows(path)), [*ARCHIVE_SCHEMA])
+Rows = Callable[[Path], Iterator[dict[str, Any]]]
 
 
-def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
+def _names(path: Path, rows_of: Rows) -> list[str]:
+    """Read the column names of the first row; a file without rows has the columns of memories."""
+    return next((list(row) for row in rows_of(path)), [*ARCHIVE_SCHEMA])
+
+
+def _read(path: Path, columns: list[str], rows_of: Rows) -> Iterator[pa.Table]:
     """Read tables; extra columns may differ in type between them (nulls only, or whole numbers, in one)."""
     yield pa.schema((name, ARCHIVE_SCHEMA.get(name, pa.null())) for name in columns).empty_table()
-    rows = _rows(path)
+    rows = rows_of(path)
     for chunk in iter(lambda: list(islice(rows, _CHUNK_LINES)), []):
-        yield _table(path, chunk, columns)
+        yield table_of_records(path, chunk, columns)
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -84,6 +102,20 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
                 if not row.keys() <= known:
                     raise _new_key(path, number, next(key for key in row if key not in known))
                 yield row
+
+
+def _array_rows(path: Path) -> Iterator[dict[str, Any]]:
+    text = path.read_bytes().removeprefix(_BYTE_ORDER_MARK)
+    try:
+        rows = msgspec.json.decode(text, type=list[dict[str, Any]]) if text.lstrip()[:1] == b"[" else None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # their messages may quote the text
+        rows = None
+    if rows is None:
+        raise FrameError(f"{path} is no JSON array of memories: it is damaged, or of another system.")
+    for number, row in enumerate(rows, 1):
+        if not row.keys() <= rows[0].keys():
+            raise _new_key(path, number, next(key for key in row if key not in rows[0]))
+        yield row
 
 
 def _new_key(path: Path, number: int, key: str) -> FrameError:
@@ -103,7 +135,8 @@ def _row(path: Path, number: int, line: bytes) -> dict[str, Any]:
         ) from None
 
 
-def _table(path: Path, rows: list[dict[str, Any]], columns: list[str]) -> pa.Table:
+def table_of_records(path: Path, rows: list[dict[str, Any]], columns: list[str]) -> pa.Table:
+    """Convert rows to a table of the given columns; the opposite of `records_of`."""
     cells = {name: [row.get(name) for row in rows] for name in columns}
     return pa.table({name: _column(path, name, values) for name, values in cells.items()})
 
@@ -128,7 +161,7 @@ def _column(path: Path, name: str, values: list[Any]) -> pa.Array:
 def _times(values: list[Any]) -> pa.Array:
     """Read times that are text, or numbers since 1970, as pandas writes them unless ``date_format="iso"`` is set.
 
-    The unit is told by the size: a number of milliseconds is that of another century as one of seconds.
+    The unit is inferred from the size: a number of milliseconds would be centuries away in seconds.
     """
     most = max((abs(value) for value in values if isinstance(value, int)), default=0)
     if not most:
@@ -137,4 +170,5 @@ def _times(values: list[Any]) -> pa.Array:
     return pa.array(values, pa.timestamp(unit, "UTC")).cast(TIME.arrow, safe=False)
 
 
-JSONL = ArchiveFormat(_names, _read, _write)
+JSONL = ArchiveFormat(partial(_names, rows_of=_rows), partial(_read, rows_of=_rows), _write)
+JSON = ArchiveFormat(partial(_names, rows_of=_array_rows), partial(_read, rows_of=_array_rows), _write_array)

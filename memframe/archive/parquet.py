@@ -105,7 +105,7 @@ def _header(path: Path) -> ArchiveHeader | None:
 
 
 def _unreadable(path: Path | BinaryIO, error: Exception) -> FrameError:
-    cause = "it is damaged, or something else"
+    cause = "it is damaged, or of another format"
     if isinstance(error, OSError):
         cause = error.strerror or "it is damaged"
     return FrameError(f"{path} cannot be read as Parquet: {cause}.")
@@ -115,7 +115,7 @@ def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
     try:
         # not as a dataset, which takes folder names for columns
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            yield from (_fitted(path, table, columns, file.schema_arrow) for table in _groups(file, columns))
+            yield from (_fit(path, table, columns, file.schema_arrow) for table in _groups(file, columns))
     except MemframeError:
         raise
     except DAMAGE as error:
@@ -130,11 +130,11 @@ def _groups(file: pq.ParquetFile, columns: list[str]) -> Iterator[pa.Table]:
         yield file.read(columns=stored)
 
 
-def _fitted(path: Path, table: pa.Table, columns: list[str], schema: pa.Schema) -> pa.Table:
+def _fit(path: Path, table: pa.Table, columns: list[str], schema: pa.Schema) -> pa.Table:
     header = header_in(schema)
     if header is not None and "user_id" in columns and "user_id" not in table.column_names:
         table = table.append_column("user_id", pa.repeat(header.user_id, len(table)))
-    table.validate(full=True)  # Arrow believes the file that its text is UTF-8
+    table.validate(full=True)  # Arrow does not verify that text is UTF-8
     cast = [cast_column(path, name, table[name]) for name in columns]
     return pa.Table.from_arrays(cast, names=columns).replace_schema_metadata(schema.metadata)
 
@@ -154,7 +154,7 @@ def write(
     """
     n_rows = 0
     with pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer:
-        for group in _gathered(tables):
+        for group in _gather(tables):
             writer.write_table(group)
             n_rows += len(group)
         if footer_of:
@@ -162,7 +162,7 @@ def write(
     return n_rows
 
 
-def _gathered(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+def _gather(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Combine tables, which may be as small as a page, into row groups."""
     gathered: list[pa.Table] = []
     n_rows = n_bytes = 0

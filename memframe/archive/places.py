@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NoReturn
 
-from memframe.archive import csv, jsonl, parquet
+from memframe.archive import csv, jsonl, markdown, parquet
 from memframe.archive.table import ARCHIVE_SCHEMA, ArchiveFormat
 from memframe.errors import FrameError
 from memframe.files import raise_os_errors_as
@@ -15,6 +15,8 @@ FORMATS: dict[str, ArchiveFormat] = {
     ".parquet": parquet.PARQUET,
     ".jsonl": jsonl.JSONL,
     ".csv": csv.CSV,
+    ".json": jsonl.JSON,
+    ".md": markdown.MARKDOWN,
 }
 
 SEAL_FILE = "seal.parquet"
@@ -26,13 +28,13 @@ PART_ROWS = 50_000
 
 def raise_write_errors(target: Path) -> AbstractContextManager[None]:
     """Raise errors of the system as `FrameError`s that name the caller's path, not that of a temporary file."""
-    advice = "choose another path, or mend this one. What stood there is as it was."
+    advice = "choose another path, or correct this one. What was there is unchanged."
     return raise_os_errors_as(FrameError, f"{target} cannot be written", advice)
 
 
 def is_folder(path: Path) -> bool:
-    """Return True for the path of a Parquet dataset, False for that of one file."""
-    return path.is_dir() or not path.suffix
+    """Return True for the path of a Parquet dataset or of notes, False for that of one file."""
+    return path.is_dir() or not path.suffix or (path.suffix == ".md" and not path.is_file())
 
 
 def format_of(path: Path) -> ArchiveFormat:
@@ -53,8 +55,11 @@ def parts_of(path: Path) -> list[Path]:
     if not is_folder(path):
         return [path]
     parts = sorted(part for part in path.glob("*.parquet") if part.name != SEAL_FILE)
+    parts = parts or sorted(note for note in path.glob("*.md") if note.is_file())
     if not parts:
-        raise FrameError(f"The folder {path} holds no .parquet file: give the folder that was exported to.")
+        raise FrameError(
+            f"The folder {path} holds no .parquet file and no .md file: give the folder that was exported to."
+        )
     return parts
 
 
@@ -70,7 +75,11 @@ def check_target(path: Path) -> None:
     if not path.parent.is_dir():
         raise FrameError(f"The folder {path.parent} does not exist: create it, or choose another.")
     if path.is_dir():
-        strangers = [entry for entry in path.iterdir() if entry.suffix != ".parquet" or not is_archive(entry)]
+        strangers = [
+            entry
+            for entry in path.iterdir()
+            if entry.suffix not in (".parquet", ".md") or not entry.is_file() or not is_archive(entry)
+        ]
         if strangers:
             _refuse_to_replace(path, f"it holds {strangers[0].name}")
     elif path.exists() and not is_archive(path):
@@ -82,7 +91,9 @@ def _refuse_to_replace(path: Path, cause: str) -> NoReturn:
 
 
 def is_archive(path: Path) -> bool:
-    """Return True for a path with an archive of memories, whole or not."""
+    """Return True for a path with an archive of memories, whole or not; a pipe is not waited for."""
+    if not (path.is_file() or path.is_dir()):
+        return False
     try:
         first = parts_of(path)[0]
         names = format_of(first).names(first)

@@ -60,7 +60,7 @@ class Changes(Struct, frozen=True):
         return f"Changes(added={len(self.added)}, changed={len(self.changed)}, gone={len(self.gone)})"
 
 
-class Piece(NamedTuple):
+class Segment(NamedTuple):
     """Consecutive rows of one file of the refreshed archive."""
 
     file: int
@@ -68,14 +68,14 @@ class Piece(NamedTuple):
     base: int
     """Number of the old file that it continues, -1 if none."""
     table: pa.Table
-    prints: Hashes
+    hashes: Hashes
 
-    def after(self, n_rows: int) -> Piece:
-        """Return the piece without its first rows."""
-        return self._replace(table=self.table.slice(n_rows), prints=self.prints[n_rows:])
+    def after(self, n_rows: int) -> Segment:
+        """Return the segment without its first rows."""
+        return self._replace(table=self.table.slice(n_rows), hashes=self.hashes[n_rows:])
 
 
-class Known:
+class ArchivedRows:
     """Rows of the archive before the refresh.
 
     Parameters
@@ -85,15 +85,15 @@ class Known:
     """
 
     def __init__(self, files: Iterable[Iterable[pa.Table]]) -> None:
-        ids, prints, sizes = [_NONE], [_NONE], []
+        ids, hashes, sizes = [_NO_HASHES], [_NO_HASHES], []
         for tables in files:
-            n_before = len(prints)
+            n_before = len(hashes)
             for table in tables:
                 ids.append(_hashes(table.select(["id"])))
-                prints.append(_hashes(table))
-            sizes.append(sum(map(len, prints[n_before:])))
+                hashes.append(_hashes(table))
+            sizes.append(sum(map(len, hashes[n_before:])))
         self.starts = np.cumsum([0, *sizes])
-        self.prints = np.concatenate(prints)
+        self.hashes = np.concatenate(hashes)
         all_ids = np.concatenate(ids)
         self._order = np.argsort(all_ids, kind="stable")
         self._ids = all_ids[self._order]
@@ -113,12 +113,12 @@ class Known:
         """Return the file numbers of rows; -1 for new ones."""
         return np.searchsorted(self.starts, rows, side="right") - 1
 
-    def prints_of(self, file: int) -> Hashes:
+    def hashes_of(self, file: int) -> Hashes:
         """Return the hashes of a file's rows."""
-        return self.prints[self.starts[file] : self.starts[file + 1]]
+        return self.hashes[self.starts[file] : self.starts[file + 1]]
 
 
-_NONE: Hashes = np.empty(0, np.int64)
+_NO_HASHES: Hashes = np.empty(0, np.int64)
 
 
 def _hashes(table: pa.Table) -> Hashes:
@@ -141,16 +141,18 @@ class RowComparison:
 
     Parameters
     ----------
-    known : Known
+    known : ArchivedRows
     columns : sequence of str
         What is compared.
     part_rows : float
         Rows after which new memories begin a file of their own.
     continues : bool
-        Whether files of the archive can be continued; otherwise all are written anew.
+        Continue the files of the archive; otherwise all are written anew.
     """
 
-    def __init__(self, known: Known, columns: Sequence[str], *, part_rows: float, continues: bool) -> None:
+    def __init__(
+        self, known: ArchivedRows, columns: Sequence[str], *, part_rows: float, continues: bool
+    ) -> None:
         self._known = known
         self._columns = list(columns)
         self._part_rows = part_rows
@@ -165,21 +167,21 @@ class RowComparison:
         """Return the changes found."""
         return Changes(tuple(self.added), tuple(self.changed), tuple(self.gone))
 
-    def pieces(self, tables: Iterable[pa.Table]) -> Iterator[Piece]:
-        """Divide the rows of tables into pieces, each for one file."""
+    def segments(self, tables: Iterable[pa.Table]) -> Iterator[Segment]:
+        """Divide the rows of tables into segments, each for one file."""
         for table in tables:
-            prints = _hashes(table.select(self._columns))
-            for begin, end, old_file in _runs(self._old_files(table, prints)):
+            hashes = _hashes(table.select(self._columns))
+            for begin, end, old_file in _runs(self._old_files(table, hashes)):
                 self._place(old_file, end - begin)
-                yield Piece(self._file, self._base, table.slice(begin, end - begin), prints[begin:end])
+                yield Segment(self._file, self._base, table.slice(begin, end - begin), hashes[begin:end])
 
-    def _old_files(self, table: pa.Table, prints: Hashes) -> NDArray[np.int64]:
+    def _old_files(self, table: pa.Table, hashes: Hashes) -> NDArray[np.int64]:
         """Return the file of each row that keeps its place; -1 for one that is new, or changed and moved."""
         known = self._known
         rows = known.rows_of(table)
         is_old = rows >= 0
         is_same = is_old.copy()
-        is_same[is_old] = known.prints[rows[is_old]] == prints[is_old]
+        is_same[is_old] = known.hashes[rows[is_old]] == hashes[is_old]
         follows = rows == np.concatenate([[self._row], rows[:-1]]) + 1
         self._row = rows[-1]
         self.added += table["id"].filter(pa.array(~is_old)).to_pylist()
@@ -198,7 +200,7 @@ class RowComparison:
 
     def _begins(self, old_file: int) -> bool:
         """Return True if an old file stays separate; new memories before it join it while they fit."""
-        together = self._n_rows + len(self._known.prints_of(old_file))
+        together = self._n_rows + len(self._known.hashes_of(old_file))
         return self._base >= 0 or together > self._part_rows
 
     def _is_full(self, old_file: int) -> bool:
@@ -222,7 +224,7 @@ def refresh_archive(
     """Bring an archive up to date and return what changed since it was written.
 
     Only files in which something changed are written. A sealed archive stays sealed; under a new version of
-    the key it is written anew, and what changed is then told by the columns in the open, as ``updated_at``.
+    the key it is written anew, and changes are then detected by the unsealed columns, such as ``updated_at``.
 
     Parameters
     ----------
@@ -256,6 +258,8 @@ def refresh_archive(
     target = expand_path(path)
     with raise_write_errors(target):
         reader = Reader(target)
+        if reader.parts[0].suffix == ".md":
+            raise FrameError(f"{target} holds notes, which are not refreshed: export them again.")
         check_target(target)
         _check_owner(reader, target, access)
         return _Refresh(access, target, reader.header()).carry_out(target, progress)
@@ -301,7 +305,7 @@ class _Refresh:
         self._reader = Reader(path, access if can_open else None)
         self._columns = [name for name in ARCHIVE_SCHEMA if can_open or name in IN_THE_OPEN]
         parts = self._reader.parts
-        self._known = Known(self._reader.tables_of_part(part, self._columns) for part in parts)
+        self._known = ArchivedRows(self._reader.tables_of_part(part, self._columns) for part in parts)
 
     def carry_out(self, target: Path, progress: ProgressOption) -> Changes:
         in_folder = is_folder(target)
@@ -311,9 +315,10 @@ class _Refresh:
             part_rows=places.PART_ROWS if in_folder else inf,
             continues=self._continues,
         )
-        pieces = self._pieces(comparison, progress)
+        segments = self._segments(comparison, progress)
         files = (
-            (base, group) for (_, base), group in groupby(pieces, key=lambda piece: (piece.file, piece.base))
+            (base, group)
+            for (_, base), group in groupby(segments, key=lambda segment: (segment.file, segment.base))
         )
         if in_folder:
             with atomic_folder(target) as fresh:
@@ -325,22 +330,24 @@ class _Refresh:
                 self._write_file(target, base, group)
         return comparison.changes()
 
-    def _pieces(self, comparison: RowComparison, progress: ProgressOption) -> Iterator[Piece]:
-        """Yield all pieces, then record which rows of the old files are gone."""
-        yield from comparison.pieces(tables_of_access(self._access, progress=progress))
+    def _segments(self, comparison: RowComparison, progress: ProgressOption) -> Iterator[Segment]:
+        """Yield all segments, then record which rows of the old files are gone."""
+        yield from comparison.segments(tables_of_access(self._access, progress=progress))
         comparison.gone += self._gone()
 
-    def _write_file(self, path: Path, base: int, pieces: Iterator[Piece]) -> None:
+    def _write_file(self, path: Path, base: int, segments: Iterator[Segment]) -> None:
         """Write a file, or keep an old one with the same rows."""
-        n_same, others = _divergence(pieces, self._prints_of(base))
+        n_same, others = _divergence(segments, self._hashes_of(base))
         if others is not None:
-            tables = chain(self._old_rows(base, n_same), (self._form.stored(piece.table) for piece in others))
+            tables = chain(
+                self._old_rows(base, n_same), (self._form.prepare(segment.table) for segment in others)
+            )
             self._form.write(path, tables)
         elif not path.exists():
             _link(self._reader.parts[base], path)
 
-    def _prints_of(self, base: int) -> Hashes:
-        return self._known.prints_of(base) if base >= 0 else np.empty(0, np.int64)
+    def _hashes_of(self, base: int) -> Hashes:
+        return self._known.hashes_of(base) if base >= 0 else np.empty(0, np.int64)
 
     def _old_rows(self, base: int, n_rows: int) -> Iterator[pa.Table]:
         """Yield the first rows of an old file as stored, so that sealed cells are not sealed again."""
@@ -359,7 +366,7 @@ class _Refresh:
                 row += len(table)
 
 
-_Files = Iterator[tuple[int, Iterator[Piece]]]
+_Files = Iterator[tuple[int, Iterator[Segment]]]
 
 
 def _at_least_one(files: _Files) -> _Files:
@@ -371,15 +378,15 @@ def _at_least_one(files: _Files) -> _Files:
         yield -1, iter(())
 
 
-def _divergence(pieces: Iterator[Piece], prints: Hashes) -> tuple[int, Iterable[Piece] | None]:
-    """Count the rows that are unchanged, and return the pieces after them; None if all are."""
+def _divergence(segments: Iterator[Segment], hashes: Hashes) -> tuple[int, Iterable[Segment] | None]:
+    """Count the rows that are unchanged, and return the segments after them; None if all are."""
     n_same = 0
-    for piece in pieces:
-        n_equal = _n_equal(piece.prints, prints[n_same:])
+    for segment in segments:
+        n_equal = _n_equal(segment.hashes, hashes[n_same:])
         n_same += n_equal
-        if n_equal < len(piece.prints):
-            return n_same, chain([piece.after(n_equal)], pieces)
-    return n_same, None if 0 < n_same == len(prints) else ()
+        if n_equal < len(segment.hashes):
+            return n_same, chain([segment.after(n_equal)], segments)
+    return n_same, None if 0 < n_same == len(hashes) else ()
 
 
 def _n_equal(these: Hashes, those: Hashes) -> int:

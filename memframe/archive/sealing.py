@@ -91,53 +91,39 @@ def keys_for(where: object, header: ArchiveHeader, key: Key | None) -> Keys:
     """
     seal = header.seal
     assert seal is not None  # noqa: S101 - for the type checker: only sealed archives are opened
+    fault = f"{where} is sealed with key_version {seal.key_version} of user {header.user_id}"
+    codec = None
     if key is None:
-        raise SealError(
-            _described(where, header, seal),
-            hint=Hint(
-                "pass key=, the Access to that user or its encryption_key.",
-                "give the user's --request, or the encryption_key in a --key-file.",
-            ),
-        )
+        raise SealError(fault, hint=_ANY_KEY)
+    if isinstance(key, Mapping):
+        others = {version: as_secret(one) for version, one in sorted(key.items(), reverse=True)}
+        if seal.key_version not in others:
+            held = ", ".join(map(str, others)) or "none"
+            raise SealError(f"{fault}, and of the versions given ({held}) none is that one.")
+        return Keys(others.pop(seal.key_version), others)
     if isinstance(key, Access):
         found = key.envelope.content_format
         codec = None if isinstance(found, str | Sequence) else found
-        return Keys(_check_key(where, header, seal, key.credentials), codec=codec)
+        key = key.credentials
     if isinstance(key, Credentials):
-        return Keys(_check_key(where, header, seal, key))
-    if isinstance(key, Mapping):
-        return _among(where, header, seal, key)
-    return Keys(as_secret(key))
-
-
-def _described(where: object, header: ArchiveHeader, seal: Seal) -> str:
-    return f"{where} is sealed with key_version {seal.key_version} of user {header.user_id}"
-
-
-def _check_key(where: object, header: ArchiveHeader, seal: Seal, credentials: Credentials) -> Secret:
-    if not same_id(credentials.user_id, header.user_id):
-        raise SealError(
-            f"{_described(where, header, seal)}, and this is a key of user {credentials.user_id}: pass one of theirs."
-        )
-    if credentials.key_version != seal.key_version:
-        raise SealError(
-            f"{_described(where, header, seal)}, and these credentials hold key_version {credentials.key_version}",
-            hint=Hint(
+        if not same_id(key.user_id, header.user_id):
+            raise SealError(f"{fault}, and this is a key of user {key.user_id}: pass one of theirs.")
+        if key.key_version != seal.key_version:
+            hint = Hint(
                 f"pass the older key as key={{{seal.key_version}: ...}}", "give the older key in a --key-file"
             )
-            + ", or export the archive again.",
-        )
-    return credentials.encryption_key
+            raise SealError(
+                f"{fault}, and these credentials hold key_version {key.key_version}",
+                hint=hint + ", or export the archive again.",
+            )
+        key = key.encryption_key
+    return Keys(as_secret(key), codec=codec)
 
 
-def _among(where: object, header: ArchiveHeader, seal: Seal, keys: Mapping[int, str | Secret]) -> Keys:
-    closed = {version: as_secret(key) for version, key in sorted(keys.items(), reverse=True)}
-    if seal.key_version not in closed:
-        held = ", ".join(map(str, closed)) or "none"
-        raise SealError(
-            f"{_described(where, header, seal)}, and of the versions given ({held}) none is that one."
-        )
-    return Keys(closed.pop(seal.key_version), closed)
+_ANY_KEY = Hint(
+    "pass key=, the Access to that user or its encryption_key.",
+    "give the user's --request, or the encryption_key in a --key-file.",
+)
 
 
 STORED = "stored"
@@ -260,7 +246,7 @@ class Plain:
         """Return the form of an archive of all memories of one user."""
         return cls(with_header(pa.schema(ARCHIVE_SCHEMA), ArchiveHeader(access.user_id)))
 
-    def stored(self, table: pa.Table) -> pa.Table:
+    def prepare(self, table: pa.Table) -> pa.Table:
         """Return the table to write: without its column of stored content."""
         return table.select([*ARCHIVE_SCHEMA])
 
@@ -304,7 +290,7 @@ class Sealed:
         ours = (self.seal.key_version, self.seal.content_format)
         return ours == (seal.key_version, seal.content_format)
 
-    def stored(self, table: pa.Table) -> pa.Table:
+    def prepare(self, table: pa.Table) -> pa.Table:
         """Return the table to write: sealed, and without its column of stored content."""
         contents = zip(table[STORED].to_pylist(), table["content"].to_pylist(), strict=True)
         columns = {name: table[name] for name in ARCHIVE_SCHEMA}
@@ -394,7 +380,7 @@ class Opener:
                 "exchanged. Take them from a copy, or export the archive again."
             )
 
-    def checked(self, part: Path, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    def verify(self, part: Path, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         """Pass the tables of one file on, and refuse the file at its end if it was changed since it was sealed."""
         mac, names, found = self._mac_of(part), [], FileMac(self._mac_key)
         for table in tables:
@@ -402,7 +388,7 @@ class Opener:
             found.update(table.select(names))
             yield table
         if not found.agrees(mac, names):
-            raise _changed(part)
+            raise _change_error(part)
 
     def _mac_of(self, part: Path) -> Mac:
         """Return the code in a file's footer, if the key made it for this header and these columns."""
@@ -417,10 +403,10 @@ class Opener:
         code = _code(self._mac_key, header, mac.columns, mac.n_rows, mac.parts)
         is_whole = sorted(mac.columns) == sorted(parquet.column_names(part)) or part.name == SEAL_FILE
         if not is_whole or not hmac.compare_digest(code, mac.code):
-            raise _changed(part)
+            raise _change_error(part)
         return mac
 
-    def opened(self, table: pa.Table) -> pa.Table:
+    def open(self, table: pa.Table) -> pa.Table:
         """Open the sealed columns of a table."""
         columns = {name: self._column(name, table[name]) for name in table.column_names}
         if "content" in columns:
@@ -450,7 +436,7 @@ class Opener:
 
     def _contents(self, cells: _Cells) -> tuple[list[bytes | None], dict[int, str | None]]:
         """Open content; return the reasons for missing rows, None for those that an older key opened."""
-        stored = self._as_stored(cells)
+        stored = self._unwrap(cells)
         plain, missing, _ = self._content.open_many(stored)
         errors: dict[int, str | None] = {**missing}
         for older in self._older:
@@ -460,7 +446,7 @@ class Opener:
                     plain[row], errors[row] = text, None
         return plain, errors
 
-    def _as_stored(self, cells: _Cells) -> _Cells:
+    def _unwrap(self, cells: _Cells) -> _Cells:
         marked = [row for row, cell in enumerate(cells) if cell is not None and cell.startswith(AS_STORED)]
         if not marked:
             return cells
@@ -502,7 +488,7 @@ def _envelopes(where: object, header: ArchiveHeader, keys: Keys) -> tuple[Envelo
     return own, content, older
 
 
-def _changed(part: Path) -> SealError:
+def _change_error(part: Path) -> SealError:
     return SealError(
         f"{part} was changed or damaged since it was sealed: take it from a copy, or export the archive again."
     )
@@ -542,7 +528,7 @@ class Reader:
         return format_of(self.parts[0]).header(self.parts[0])
 
     def is_sealed(self) -> bool:
-        """Tell whether the archive says that it is sealed."""
+        """Return True if the archive says that it is sealed."""
         header = self.header()
         return header is not None and header.seal is not None
 
@@ -564,7 +550,7 @@ class Reader:
         found = format_of(part)
         fields = [level.field for level in labels if level.field is not None]
         wanted = [*dict.fromkeys([*_check_columns(part, found.names(part), columns), *fields])]
-        needed = [*dict.fromkeys([*wanted, *_needed(wanted)])]
+        needed = [*dict.fromkeys([*wanted, *_dependencies_of(wanted)])]
         header = found.header(part)
         if header is None or header.seal is None:
             yield from found.read(part, wanted)
@@ -572,8 +558,8 @@ class Reader:
             yield from found.read(part, wanted)  # in the open, and not verified
         else:
             opener = self._opener_for(header)
-            for table in opener.checked(part, found.read(part, needed)):
-                yield opener.opened(table).select(wanted)
+            for table in opener.verify(part, found.read(part, needed)):
+                yield opener.open(table).select(wanted)
 
     def require_sealed(self) -> None:
         """Refuse files that are not sealed: with a key, the caller expects authenticated rows."""
@@ -582,7 +568,7 @@ class Reader:
             if header is None or header.seal is None:
                 raise SealError(
                     f"{part} is not sealed, and a key was given: leave the key out to read it as it is, unless it "
-                    "should be sealed; then somebody has exchanged it."
+                    "should be sealed; then it was replaced."
                 )
 
     def _opener_for(self, header: ArchiveHeader) -> Opener:
@@ -597,7 +583,7 @@ class Reader:
         return self._opener[1]
 
 
-def _needed(wanted: Iterable[str]) -> list[str]:
+def _dependencies_of(wanted: Iterable[str]) -> list[str]:
     """List the columns that others are computed from: ``content_error`` needs the content."""
     return ["content"] if "content_error" in wanted else []
 

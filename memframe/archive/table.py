@@ -32,7 +32,7 @@ class Seal(Struct, frozen=True):
     key_version : int
         Of the user's key.
     content_format : str or list of str
-        How the service stores the content, as `open_access` was told; "codec" for a codec of one's own.
+        How the service stores the content, as given to `open_access`; "codec" for a user-defined codec.
     check : str
         The user's id, sealed: it shows whether a key is the right one before anything else is opened.
     """

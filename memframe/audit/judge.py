@@ -520,17 +520,17 @@ class Cache:
             for question, answers in answered.items()
         }
         kept = dict(list(self._answers.items())[-_MAX_QUESTIONS:])
-        sealed = self._cipher.seal(msgspec.msgpack.encode(kept), bound_to=self._bound_to)
+        sealed = self._cipher.seal(msgspec.msgpack.encode(kept), associated_data=self._associated_data)
         with atomic_file(self._path) as file:
             file.write(sealed)
 
     @property
-    def _bound_to(self) -> str:
+    def _associated_data(self) -> str:
         return f"answers of a judge, {self._path.stem}"
 
     def _read(self) -> dict[bytes, dict[int, Said]]:
         try:
-            opened = self._cipher.open(self._path.read_bytes(), bound_to=self._bound_to)
+            opened = self._cipher.open(self._path.read_bytes(), associated_data=self._associated_data)
             return msgspec.msgpack.decode(opened, type=dict[bytes, dict[int, Said]])
         except FileNotFoundError:
             return {}

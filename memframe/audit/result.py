@@ -23,7 +23,7 @@ from memframe.audit.judge import Judgement, no_judgement
 from memframe.audit.text import with_all_columns
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError, Hint, check_kind
-from memframe.files import atomic_file, expand_path
+from memframe.files import atomic_file, expand_path, raise_os_errors_as
 from memframe.report.summary import Count, brief_html, counts_of, details, headline, proposals, worst_of
 
 _SAME = ["check", "kind", "id", "field", "related_id", "evidence"]
@@ -86,6 +86,7 @@ class SavedAudit(Struct, kw_only=True):
     findings: list[dict[str, Any]]
     by_judge: list[str] = []
     judged: list[dict[str, Any]] = []
+    is_stored: bool = True
 
 
 def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -119,10 +120,10 @@ def read_audit(path: Path) -> SavedAudit:
     FrameError
         The file cannot be read, or is no saved audit.
     """
+    with raise_os_errors_as(FrameError, f"{path} cannot be read", "check the path"):
+        stored = path.read_bytes()
     try:
-        saved = msgspec.json.decode(path.read_bytes(), type=SavedAudit)
-    except OSError as error:
-        raise FrameError(f"{path} cannot be read ({error.strerror}): check the path.") from error
+        saved = msgspec.json.decode(stored, type=SavedAudit)
     except msgspec.DecodeError as error:
         written = Hint("Audit.to_json() writes one", "memframe audit --out writes one")
         raise FrameError(f"{path} is no audit ({error})", hint=written) from None
@@ -134,13 +135,12 @@ def read_audit(path: Path) -> SavedAudit:
 @contextmanager
 def writing(path: Path) -> Iterator[BinaryIO]:
     """A file of an audit to write, mode 0600; what keeps it from being written is named."""
-    try:
-        with atomic_file(path) as file:
-            yield file
-    except OSError as error:
-        raise FrameError(
-            f"{path} cannot be written ({error.strerror or error}): choose another path, or mend this one."
-        ) from error
+    what = f"{path} cannot be written"
+    with (
+        raise_os_errors_as(FrameError, what, "choose another path, or mend this one"),
+        atomic_file(path) as file,
+    ):
+        yield file
 
 
 MAX_SHOWN = 20
@@ -170,6 +170,8 @@ class Audit:
         What became of the questions to a judge, if there was one.
     embed : callable or None
         Vectors of texts, for `candidates`.
+    is_stored : bool
+        Whether a service holds the memories; those of a file are in none, and a cleanup cannot be planned for them.
 
     Examples
     --------
@@ -194,6 +196,7 @@ class Audit:
     made_at: datetime | None = None
     judgement: Judgement = field(default_factory=no_judgement)
     embed: Embed | None = None
+    is_stored: bool = True
 
     def __repr__(self) -> str:
         found = ", ".join(f"{n:,} {name}" for name, n in worst_of(self.by_memory).items())
@@ -333,6 +336,7 @@ class Audit:
             findings=records_of(self.findings),
             by_judge=self.by_judge,
             judged=records_of(self.judged),
+            is_stored=self.is_stored,
         )
         return msgspec.json.encode(saved)
 

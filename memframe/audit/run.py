@@ -25,7 +25,7 @@ from memframe.audit.superseded import find_superseded
 from memframe.audit.text import MAX_CHARACTERS, TEXT_FIELDS, are_too_long, with_all_columns
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError, check_kind
-from memframe.frames import gc_paused
+from memframe.frames import READ, gc_paused
 
 OwnCheck = Callable[[pd.DataFrame], pd.DataFrame]
 """Memories to rows of which each names a memory by its ``id``."""
@@ -51,7 +51,8 @@ def audit_memories(
     Parameters
     ----------
     memories : DataFrame
-        As `memframe.load_memories` or `memframe.load_archive` return them.
+        As `memframe.load_memories`, `memframe.load_archive` or `memframe.read_memories` return them. Where no row
+        has an ``id``, findings name rows by their ``origin_id``, or by their labels.
     tags : DataFrame, optional
         The user's tags, of `memframe.load_tags`: unknown, disabled and unused ones are found by them.
     checks : iterable of str or callable, optional
@@ -88,6 +89,9 @@ def audit_memories(
     ['secret', ...]
     """
     _check_frame(memories)
+    is_stored = bool(memories["id"].notna().any()) or memories.empty
+    if not is_stored:
+        memories = memories.assign(id=_names_of_rows(memories))
     moment = now or datetime.now(UTC)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     functions = _chosen(memories, checks, tags=tags, now=moment)
@@ -111,6 +115,7 @@ def audit_memories(
         made_at=moment,
         judgement=judgement,
         embed=embed,
+        is_stored=is_stored,
     )
 
 
@@ -207,6 +212,18 @@ def _check_frame(memories: pd.DataFrame) -> None:
         )
 
 
+def _names_of_rows(memories: pd.DataFrame) -> pd.Series[str]:
+    """Return what tells rows apart that no service holds."""
+    origin = memories.get("origin_id")
+    if origin is not None and origin.notna().all() and origin.is_unique:
+        return origin.astype("str")
+    if not memories.index.is_unique:
+        raise FrameError(
+            "the frame has neither ids nor distinct labels: give it some with reset_index(drop=True)"
+        )
+    return pd.Series([f"row {label}" for label in memories.index], memories.index, dtype="str")
+
+
 def _without_closed(findings: pd.DataFrame, memories: pd.DataFrame) -> pd.DataFrame:
     """Propose no change of memories whose content could not be opened: a cleanup leaves them as they are."""
     if "content_error" not in memories.columns:
@@ -235,6 +252,8 @@ def _not_checked(memories: pd.DataFrame, parts: Mapping[str, pd.DataFrame]) -> I
         yield f"Columns that the frame does not have: {', '.join(absent)}."
     if "content_error" in memories.columns and (n_closed := int(memories["content_error"].notna().sum())):
         yield f"The content of {number_of(n_closed, 'memory', 'memories')} that could not be opened."
+    if left_out := memories.attrs.get(READ, {}).get("left_out"):
+        yield f"What was left out of the file: {', '.join(f'{reason} ({n:,})' for reason, n in left_out.items())}."
     if memories.attrs.get("memframe", {}).get("complete") is False:
         yield "Memories beyond the limit of the load: there are more than were audited."
     fields = [name for name in TEXT_FIELDS if name in memories.columns]

@@ -9,7 +9,7 @@ import pandas as pd
 from memframe.access import Access
 from memframe.audit import Audit
 from memframe.cleanup.plan import Rows, Writer, draft_of
-from memframe.cleanup.proposals import MAX_SHARE, Actions, audit_again, check_share, read_actions
+from memframe.cleanup.proposals import MAX_SHARE, Actions, audit_again, check_share, read_actions, unstored
 from memframe.errors import ConfigError, PlanError, check_kind
 from memframe.frames import gc_paused
 from memframe.plan import Plan, plan_of
@@ -79,8 +79,8 @@ def plan_cleanup(
     ConfigError
         There is no such action or check, it cannot be had for that check, or ``max_share`` is no share.
     PlanError
-        A memory was changed since the audit; the audit is of other users alone; its frame holds one memory in
-        two states; or more than ``max_share`` would be deleted on wording alone.
+        A memory was changed since the audit; the audit is of a file, or of other users alone; its frame holds one
+        memory in two states; or more than ``max_share`` would be deleted on wording alone.
 
     Examples
     --------
@@ -98,6 +98,8 @@ def plan_cleanup(
         raise ConfigError(f"max_share={max_share!r}: a share is a number from 0 to 1, such as 0.31")
     moment = access.client.runtime.now()
     audit = audit if isinstance(audit, Audit) else audit_again(access, audit).audit
+    if not audit.is_stored:
+        raise unstored()
     rows = Rows(access, audit.memories)
     findings = _known(asked.of(audit.findings), rows)
     related = findings["related_id"].dropna()

@@ -438,7 +438,7 @@ class Writer:
             reason="; ".join(filter(None, [kept, why])),
             group=None if keeper is None else self._group_of[keeper],
             hidden=self._hidden(memory_id, *filter(None, [keeper])),
-            relies_on={} if keeper is None else {keeper: self._unpatched(keeper)},
+            depends_on={} if keeper is None else {keeper: self._unpatched(keeper)},
         )
 
     def _unpatched(self, keeper: str) -> dict[str, Value]:

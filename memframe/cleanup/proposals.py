@@ -187,6 +187,8 @@ def audit_again(access: Access, path: str | PathLike[str]) -> Renewal:
         The file is no saved audit.
     """
     saved = read_audit(expand_path(path))
+    if not saved.is_stored:
+        raise unstored()
     seen = findings_of(saved)
     memories = load_memories(access, progress=False)
     checks = [check for check in CHECKS if check in saved.checks]
@@ -199,6 +201,17 @@ def audit_again(access: Access, path: str | PathLike[str]) -> Renewal:
     n_gone = sum((Counter(some)[name] for some in left.values() for name in PLANNED), 0)
     findings = again.findings.assign(action=pd.array(actions, dtype="str")).dropna(subset=["action"])
     return Renewal(dataclasses.replace(again, findings=findings.reset_index(drop=True)), n_gone)
+
+
+def unstored() -> PlanError:
+    """Make the error for an audit of a file."""
+    return PlanError(
+        "the audit is of memories of a file, which are in no service: write them to one, and audit what it holds",
+        hint=Hint(
+            "push_memories(access, memories) writes them",
+            "memframe plan writes them, once they are an archive of memframe",
+        ),
+    )
 
 
 def _milder(saved: str, action: str) -> str:

@@ -1,8 +1,7 @@
 """The `memframe` command: the verbs of the toolkit for shells and scripts.
 
-Exit codes: 0 done, 1 error (a message, never a traceback), 2 usage, 3 conflicts or rejected rows, 4 rows of
-which it is not known whether they were written, 5 access refused (the key, the token or the approval), 6 the audit
-found what `--fail-on` names.
+Exit codes: 0 done, 1 error (a message, never a traceback), 2 usage, 3 conflicts or rejected rows, 4 rows with an
+unknown outcome, 5 access refused (the key, the token or the approval), 6 findings of the severity of `--fail-on`.
 """
 
 from __future__ import annotations
@@ -18,8 +17,13 @@ from memframe.errors import AccessError, AuthError, ConfigError, MemframeError, 
 COMMANDS = {
     "demo": "memframe.cli.demo:demo_command",
     "login": "memframe.cli.connect:login_command",
+    "logout": "memframe.cli.connect:logout_command",
     "request": "memframe.cli.connect:request_group",
+    "show": "memframe.cli.look:show_command",
+    "list": "memframe.cli.look:list_command",
+    "search": "memframe.cli.look:search_command",
     "export": "memframe.cli.read:export_command",
+    "restore": "memframe.cli.write:restore_command",
     "plan": "memframe.cli.write:plan_command",
     "apply": "memframe.cli.write:apply_command",
     "resume": "memframe.cli.write:resume_command",
@@ -30,7 +34,7 @@ COMMANDS = {
     "audit": "memframe.cli.read:audit_command",
     "report": "memframe.cli.read:report_command",
     "serve": "memframe.cli.serve:serve_command",
-    "service": "memframe.cli.serve:service",
+    "service": "memframe.cli.service:service_group",
 }
 """Each command, and the module and name that are loaded once it is asked for."""
 
@@ -59,7 +63,7 @@ class Commands(Group):
         except KeyboardInterrupt as stopped:
             if hint := getattr(stopped, "hint", None):
                 raise click.ClickException(f"stopped: {hint.shell}") from None
-            raise  # click ends with a word of its own
+            raise  # click prints "Aborted!"
         except BrokenPipeError:
             raise  # click itself ends quietly where the reader of a pipe has gone
         except OSError as error:
@@ -67,11 +71,11 @@ class Commands(Group):
 
 
 EXIT_CODES: dict[type[MemframeError], int] = {AccessError: 5, AuthError: 5, StalePlanError: 3}
-"""Of errors that a script may want to tell from the others, which end with 1."""
+"""Exit codes of errors that a script may want to distinguish; the others end with 1."""
 
 
 class Failed(click.ClickException):
-    """An error as click ends with it: its message, and its exit code."""
+    """An error of memframe as a click exception, with its message and exit code."""
 
     def __init__(self, error: MemframeError) -> None:
         super().__init__(error.for_shell())
@@ -79,7 +83,7 @@ class Failed(click.ClickException):
 
 
 def _without_extra(name: str, missing: str) -> click.Command:
-    """Make the stand-in of a command whose libraries are not installed."""
+    """Make a placeholder for a command whose libraries are not installed."""
 
     def refuse() -> None:
         raise ConfigError(f"`memframe {name}` needs the library {missing}: pip install 'memframe[service]'")
@@ -97,11 +101,11 @@ def _without_extra(name: str, missing: str) -> click.Command:
 def main() -> None:
     """The memories of an AI as data: serve, load, audit, plan, write back, undo.
 
-    Address and key come from MEMFRAME_BASE_URL and MEMFRAME_API_KEY, or from what `memframe login` has kept.
+    Address and key come from MEMFRAME_BASE_URL and MEMFRAME_API_KEY, or are those that `memframe login` stored.
 
     \b
-    Ends with 0 done, 1 error, 2 wrong usage, 3 conflicts or rejected rows,
-    4 rows of which nobody knows, 5 access refused, 6 what --fail-on names.
+    Exit codes: 0 done, 1 error, 2 wrong usage, 3 conflicts or rejected rows,
+    4 rows with an unknown outcome, 5 access refused, 6 findings of --fail-on.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`memframe login` and `memframe request`: keep credentials in the keyring, and ask users for access."""
+"""`memframe login`, `logout` and `request`: keep credentials in the keyring, and ask users for access."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memframe.client import Client, connect, connect_and_sign_in
 from memframe.display import printable
 from memframe.oauth import OAuthFlow
 from memframe.secret import Secret
-from memframe.settings import store_settings
+from memframe.settings import remove_settings, store_settings
 from memframe.wire import AccessRequest
 
 
@@ -47,6 +47,20 @@ def login_command(base_url: str, auth_url: str | None, client_id: str | None) ->
     click.echo(f"Signed in at {base_url}; the key is kept in the keyring.")
 
 
+@click.command("logout")
+def logout_command() -> None:
+    """Remove the key and the addresses that `memframe login` has kept from the keyring.
+
+    Keys in the environment stay, and so does the API key itself: replace it at the service if it has leaked.
+
+    \b
+    Example:
+        memframe logout
+    """
+    removed = remove_settings()
+    click.echo(f"Removed from the keyring: {', '.join(removed)}." if removed else "The keyring held nothing.")
+
+
 DEFAULT_WAIT_S = 300.0
 
 REFUSED = 5
@@ -68,7 +82,13 @@ def request_group() -> None:
 @click.option(
     "--local", is_flag=True, help="Receive the redirect on this machine, instead of asking for its address."
 )
-@click.option("--wait", "wait_s", type=click.FloatRange(min=0), help="Seconds to wait for the decision.")
+@click.option(
+    "--wait",
+    "wait_s",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    help="Seconds to wait for the decision.",
+)
 @as_json
 def request_new(reason: str, local: bool, wait_s: float | None, as_json: bool) -> None:
     """Let a user authorize the application, then request access; prints the request.
@@ -100,6 +120,7 @@ def request_new(reason: str, local: bool, wait_s: float | None, as_json: bool) -
 @click.option(
     "--timeout",
     "timeout_s",
+    metavar="SECONDS",
     default=DEFAULT_WAIT_S,
     show_default=True,
     type=click.FloatRange(min=0),

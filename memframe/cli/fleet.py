@@ -44,6 +44,7 @@ def fleet_options(command: Callable[..., None]) -> Callable[..., None]:
         click.argument("path", type=LocalPath()),
         click.option(
             "--workers",
+            metavar="N",
             default=8,
             show_default=True,
             type=click.IntRange(min=1),
@@ -78,7 +79,7 @@ def fleet_audit(*, archives: bool, fail_on: str | None, **options: Any) -> None:
     Example:
         memframe fleet audit fleet-2026-11 --fail-on high
     """
-    with _connected(**options) as (client, how):
+    with _connect(**options) as (client, how):
         folder = audit_fleet(client, options["path"], archives=archives, **how)
     severities = folder.severities()
     _print_result(folder, options["as_json"], n_findings=severities.total())
@@ -98,14 +99,14 @@ def fleet_export(*, plaintext: bool, **options: Any) -> None:
     Example:
         memframe fleet export fleet-2026-11
     """
-    with _connected(**options) as (client, how):
+    with _connect(**options) as (client, how):
         folder = export_fleet(client, options["path"], sealed=not plaintext, **how)
     _print_result(folder, options["as_json"])
     _exit(folder)
 
 
 @contextmanager
-def _connected(
+def _connect(
     path: Path, address: str | None, workers: int, **_: object
 ) -> Iterator[tuple[Client, dict[str, Any]]]:
     """Yield a client, and the options of the scheduler."""
@@ -143,13 +144,13 @@ def _print_result(folder: FleetFolder, as_json: bool, **counts: int) -> None:
 def _problems(folder: FleetFolder, outcomes: pd.DataFrame) -> Iterator[str]:
     """Yield errors, and folders that should be deleted."""
     is_revoked = outcomes["status"] == "revoked"
-    shown_text = outcomes[outcomes["error"].notna() & ~is_revoked].head(MAX_ERRORS)
-    yield from (f"{row.user_id}: {row.error}" for row in shown_text.itertuples())
+    failed = outcomes[outcomes["error"].notna() & ~is_revoked].head(MAX_ERRORS)
+    yield from (f"{row.user_id}: {row.error}" for row in failed.itertuples())
     if (outcomes["status"] == "failed").any():
         yield "repeat the command to process the users who are missing"
     for user_id in outcomes["user_id"][is_revoked].dropna():
-        if writable := folder.kept(user_id):
-            yield f"{user_id}: approval is revoked; delete what is left in {' and '.join(map(str, writable))}"
+        if left := folder.folders_of(user_id):
+            yield f"{user_id}: approval is revoked; delete what is left in {' and '.join(map(str, left))}"
 
 
 _NOUNS = {

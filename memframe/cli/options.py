@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pandas as pd
 
 from memframe.access import Access, open_access
 from memframe.client import Client, connect
@@ -17,7 +19,9 @@ from memframe.client.responses import is_uuid
 from memframe.display import number_of, printable
 from memframe.errors import ConfigError, NotFoundError
 from memframe.files import expand_path
+from memframe.frames import READ
 from memframe.plan.change import list_some
+from memframe.readers import read_memories
 from memframe.secret import Secret
 
 MAX_SENTENCE = 200
@@ -106,8 +110,7 @@ def request_option(*, required: bool) -> Callable[[Command], Command]:
         envvar="MEMFRAME_REQUEST",
         show_envvar=True,
         metavar="ID",
-        help="The approved access request to the user's memories, or the beginning of its id; `memframe request list` "
-        "shows them.",
+        help="Id of the approved access request, or its beginning; `memframe request list` shows the ids.",
     )
 
 
@@ -120,6 +123,15 @@ key_file_option = click.option(
 )
 
 as_json = click.option("--json", "as_json", is_flag=True, help="JSON on standard output, for scripts.")
+
+
+def read_file(path: Path, form: str, zone: str | None) -> pd.DataFrame:
+    """Read a file of another memory system, and print to standard error what was left out."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        memories = read_memories(path, format=form, zone=zone)
+    click.echo(memories.attrs[READ]["said"], err=True)
+    return memories
 
 
 @contextmanager

@@ -13,7 +13,6 @@ import click
 import pandas as pd
 from click.core import ParameterSource
 
-from memframe.access import Access
 from memframe.archive import export_memories, load_archive, refresh_archive
 from memframe.archive.sealing import Reader
 from memframe.audit import CHECKS, SEVERITIES, Audit, ChatJudge, audit_memories
@@ -24,13 +23,13 @@ from memframe.cli.options import (
     as_json,
     key_file_option,
     open_request,
+    read_file,
     read_key,
     request_option,
     request_required,
 )
-from memframe.display import number_of
 from memframe.load import load_memories, load_tags
-from memframe.report.summary import Count, memories, none_found, share, subject_of, words_of
+from memframe.report.summary import Count, memories, none_found, proposed, share, subject_of, words_of
 
 FOUND = 6
 """Exit code if there are findings of --fail-on."""
@@ -47,27 +46,39 @@ def audit_options(command: Command) -> Command:
         type=LocalPath(exists=True),
         help="Audit an archive of `memframe export` instead of the service; --request opens a sealed one.",
     )
+    @click.option(
+        "--file",
+        "foreign",
+        type=LocalPath(exists=True),
+        help="Audit a file, folder or archive of another memory system instead.",
+    )
+    @click.option(
+        "--format", "form", default="auto", show_default=True, help="Of --file, where several formats fit."
+    )
+    @click.option("--zone", help="Of times in --file that name none, such as Europe/Paris.")
     @key_file_option
     @click.option(
         "--check",
         "checks",
         multiple=True,
+        metavar="CHECK",
         type=click.Choice(CHECKS),
-        help="Run only this check; may be given several times.",
+        help=f"Run only this check; may be given several times. Checks: {', '.join(CHECKS)}.",
     )
     @click.option(
         "--judge",
         "judge_url",
         metavar="URL",
-        help="An OpenAI-compatible endpoint that is asked what rules cannot know, such as http://127.0.0.1:11434/v1.",
+        help="An OpenAI-compatible endpoint that judges what rules cannot know, such as http://127.0.0.1:11434/v1.",
     )
-    @click.option("--model", help="The model to ask there.")
+    @click.option("--model", metavar="NAME", help="The model to ask there.")
     @click.option(
         "--judge-limit",
+        metavar="N",
         type=click.IntRange(min=0),
         default=JUDGE_LIMIT,
         show_default=True,
-        help="Questions to ask at most, the most promising first.",
+        help="Maximum number of questions; the most promising are asked first.",
     )
     @click.option(
         "--judge-key-file", type=LocalPath(dir_okay=False), help="File with the API key of that endpoint."
@@ -81,6 +92,9 @@ def audit_options(command: Command) -> Command:
     def with_audit(
         request_id: str | None,
         archive: Path | None,
+        foreign: Path | None,
+        form: str,
+        zone: str | None,
         key_file: Path | None,
         checks: tuple[Check, ...],
         judge_url: str | None,
@@ -90,8 +104,12 @@ def audit_options(command: Command) -> Command:
         send: bool,
         **others: Any,
     ) -> None:
-        if archive is None and request_id is None:
-            raise click.UsageError("Choose memories: --request ID, or --archive PATH.")
+        if archive is None and foreign is None and request_id is None:
+            raise click.UsageError("Choose memories: --request ID, --archive PATH or --file PATH.")
+        if foreign is not None and (archive is not None or _is_typed("request_id")):
+            raise click.UsageError("Give one of --file PATH, --archive PATH and --request ID.")
+        if foreign is None and (_is_typed("form") or zone is not None):
+            raise click.UsageError("--format and --zone are about a file: name it with --file PATH.")
         if key_file is not None and archive is None:
             raise click.UsageError("--key-file opens a sealed archive: name it with --archive PATH.")
         run = partial(
@@ -100,7 +118,12 @@ def audit_options(command: Command) -> Command:
             judge_limit=judge_limit,
             checks=checks or None,
         )
-        command(audit=_audit(request_id, archive, key_file, run), **others)
+        audit = (
+            _audit(request_id, archive, key_file, run)
+            if foreign is None
+            else run(read_file(foreign, form, zone))
+        )
+        command(audit=audit, **others)
 
     return with_audit
 
@@ -126,14 +149,14 @@ def _is_typed(name: str) -> bool:
 @click.option(
     "--fail-on",
     type=click.Choice(list(reversed(SEVERITIES))),
-    help=f"End with exit code {FOUND} if there is a finding of this severity or a worse one.",
+    help=f"End with exit code {FOUND} if there is a finding of this severity or worse.",
 )
-@click.option("--count-judged", is_flag=True, help="Let --fail-on count what a --judge alone has found, too.")
+@click.option("--count-judged", is_flag=True, help="Let --fail-on also count what only a --judge found.")
 @click.option("--html", type=LocalPath(dir_okay=False), help="Also write the report to this file.")
 @click.option(
     "--out",
     type=LocalPath(dir_okay=False),
-    help="Keep the audit in this file, as JSON, for `memframe plan --from-audit`.",
+    help="Save the audit in this file, as JSON, for `memframe plan --from-audit`.",
 )
 @as_json
 def audit_command(
@@ -152,6 +175,7 @@ def audit_command(
     \b
     Example:
         memframe audit --request 7c9e6679 --fail-on high --html audit.html
+        memframe audit --file export.json
     """
     if html is not None:
         audit.to_html(html)
@@ -217,8 +241,8 @@ def _lines_of(audit: Audit) -> Iterator[str]:
     yield from (_line(count, n) for count in counts)
     if clean := none_found(counts, audit.checks):
         yield f"None found: {clean}."
-    if done := audit.proposals:
-        yield f"Proposed, each memory counted once: {', '.join(done)}. Nothing is done yet."
+    if said := proposed(audit):
+        yield said
     if audit.by_judge:
         yield "\nJudged:"
         yield from (f"- {sentence}" for sentence in audit.by_judge)
@@ -237,33 +261,37 @@ def _line(count: Count, n_memories: int) -> str:
 @click.argument("path", type=LocalPath())
 @click.option("--sealed", is_flag=True, help="Encrypt texts, so that only the user's key opens them.")
 @click.option("--refresh", is_flag=True, help="Update the archive at PATH, and print the changes.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "pam"]),
+    help="A folder of notes, or Portable AI Memory as .json, whatever the extension says.",
+)
 @request_required
 @as_json
-def export_command(path: Path, sealed: bool, refresh: bool, request_id: str, as_json: bool) -> None:
+def export_command(
+    path: Path, sealed: bool, refresh: bool, form: Any, request_id: str, as_json: bool
+) -> None:
     """Write all memories to PATH: decrypted, so that anybody who can read the file can read them, or --sealed.
 
-    The extension chooses the format: .parquet, .jsonl or .csv; without one, PATH is a folder for a Parquet dataset.
+    The extension chooses the format: .parquet, .jsonl, .json or .csv, or .md for a folder of notes; without one, PATH
+    is a folder for a Parquet dataset.
     With --refresh an archive stays plain or sealed as it is, and only changed files are written.
 
     \b
     Example:
         memframe export memories.parquet --request 7c9e6679
     """
+    if refresh and form:
+        raise click.UsageError("--refresh keeps the format of the archive: leave out --format.")
     with open_request(request_id) as access:
-        shown_text = _refreshed(access, path) if refresh else _exported(access, path, sealed)
-    click.echo(json.dumps({"path": str(path), **shown_text}) if as_json else _sentence(path, shown_text))
-
-
-def _exported(access: Access, path: Path, sealed: bool) -> dict[str, int]:
-    return {"n_rows": export_memories(access, path, sealed=sealed)}
-
-
-def _refreshed(access: Access, path: Path) -> dict[str, int]:
-    changes = refresh_archive(access, path)
-    return {name: len(getattr(changes, name)) for name in changes.__struct_fields__}
-
-
-def _sentence(path: Path, shown_text: dict[str, int]) -> str:
-    nouns = {"n_rows": ("memory", "memories")}
-    counts = ", ".join(number_of(count, *nouns.get(name, (name, name))) for name, count in shown_text.items())
-    return f"{counts} in {path}, readable by you alone"
+        if refresh:
+            changes = refresh_archive(access, path)
+            counts = {name: len(getattr(changes, name)) for name in changes.__struct_fields__}
+            words = ", ".join(f"{n:,} {name}" for name, n in counts.items())
+        else:
+            counts = {"n_rows": export_memories(access, path, sealed=sealed, format=form)}
+            words = memories(counts["n_rows"])
+    click.echo(
+        json.dumps({"path": str(path), **counts}) if as_json else f"{words} in {path}, readable by you alone"
+    )

@@ -38,7 +38,9 @@ from memframe.errors import AccessError, AuthError, ConfigError
 from memframe.journal import STATUSES, list_runs, purge_runs
 from memframe.load import iter_memories
 from memframe.plan import Plan, plan_changes, plan_deletes
+from memframe.plan.change import format_counts
 from memframe.plan.changes import OnConflict, OnNull, check_size
+from memframe.restore import check_archive, plan_restore
 from memframe.secret import Secret
 from memframe.undo import plan_reseal, plan_undo
 
@@ -53,7 +55,7 @@ full_option = click.option("--full", is_flag=True, help=f"Print all changes, not
 to_file = click.option(
     "--out",
     type=LocalPath(),
-    help="Keep the plan in this file, sealed for you on this machine.",
+    help="Save the plan in this file, encrypted for you on this machine.",
 )
 
 
@@ -65,7 +67,7 @@ to_file = click.option(
     "--from-audit",
     "audit",
     type=LocalPath(dir_okay=False),
-    help="Plan the proposals of an audit that `memframe audit --out` kept; no EDITED.",
+    help="Plan the proposals of an audit that `memframe audit --out` saved, instead of EDITED.",
 )
 @click.option(
     "--actions",
@@ -73,30 +75,31 @@ to_file = click.option(
 )
 @key_file_option
 @click.option("--delete", "is_delete", is_flag=True, help="Delete the memories of EDITED.")
-@click.option("--show", "saved", type=LocalPath(), help="Show a saved plan; no EDITED.")
+@click.option("--show", "saved", type=LocalPath(), help="Show a saved plan, instead of EDITED.")
 @click.option(
     "--on-null",
     type=click.Choice(get_args(OnNull)),
     default="raise",
     show_default=True,
-    help="Meaning of emptied cells.",
+    help="What an emptied cell means: an error, a field to clear, or no change.",
 )
 @click.option(
     "--on-conflict",
     type=click.Choice(get_args(OnConflict)),
     default="raise",
     show_default=True,
-    help='Fields that were changed here and at the service; "raise" shows them and keeps no plan, "mark" keeps '
-    "one without them.",
+    help="What to do with fields that were also changed at the service: show them and save no plan (raise), save a "
+    "plan without them (mark), overwrite them (mine) or leave them (theirs).",
 )
 @click.option(
     "--max-share",
     type=click.FloatRange(0, 1),
     default=MAX_SHARE,
     show_default=True,
-    help="The largest share of all memories that --actions may delete on wording alone.",
+    metavar="SHARE",
+    help="The largest share of all memories that --actions may delete by wording alone.",
 )
-@click.option("--max-changes", type=click.IntRange(min=0), help="Refuse to plan more.")
+@click.option("--max-changes", metavar="N", type=click.IntRange(min=0), help="Refuse to plan more changes.")
 @full_option
 @as_json
 def plan_command(
@@ -125,7 +128,7 @@ def plan_command(
     Example:
         memframe plan edited.parquet --request 7c9e6679 --out edits.plan
         memframe audit --request 7c9e6679 --out audit.json
-        memframe plan --from-audit audit.json --request 7c9e6679 --actions delete,merge --out cleanup.plan
+        memframe plan --from-audit audit.json --request 7c9e6679 --out cleanup.plan
     """
     if saved is not None:
         _show(Plan.load(saved), full=full, as_json=as_json)
@@ -170,6 +173,67 @@ def undo_command(journal: Path, request_id: str, out: Path | None, full: bool, a
         sys.exit(CONFLICTS)
 
 
+@click.command("restore")
+@click.argument("archive", type=LocalPath(exists=True))
+@request_required
+@key_file_option
+@click.option(
+    "--on-conflict",
+    type=click.Choice([choice for choice in get_args(OnConflict) if choice != "raise"]),
+    default="mark",
+    show_default=True,
+    help='Memories that are there and differ: "mark" shows them and leaves them out of the saved plan, "mine" sets '
+    'them as the archive has them, "theirs" leaves them as the service has them.',
+)
+@click.option("--max-changes", type=click.IntRange(min=0), help="Refuse to plan more.")
+@click.option(
+    "--check", is_flag=True, help="Compare the archive with all that the service lists; plan nothing."
+)
+@to_file
+@full_option
+@as_json
+def restore_command(
+    archive: Path,
+    request_id: str,
+    key_file: Path | None,
+    on_conflict: OnConflict,
+    max_changes: int | None,
+    check: bool,
+    out: Path | None,
+    full: bool,
+    as_json: bool,
+) -> None:
+    """Plan to bring back what ARCHIVE holds and the service does not; or prove by --check that it holds everything.
+
+    ARCHIVE is what `memframe export` wrote, sealed or not, also of another account, whose memories get new ids.
+    Nothing is written. What is there already is left alone; what is there and differs is a conflict, which is printed
+    and left out of the saved plan. A deleted memory has its id and dates again if the service
+    restores it; otherwise it has a new id and the date of the run.
+
+    Ends with 3 if there are conflicts or memories that cannot be created; with --check, if a memory that the service
+    lists is missing in the archive, or differs.
+
+    \b
+    Example:
+        memframe restore backup.parquet --request 7c9e6679 --check
+        memframe restore backup.parquet --request 7c9e6679 --out restore.plan
+        memframe apply restore.plan --request 7c9e6679
+    """
+    key = None if key_file is None else read_key(key_file)
+    with open_request(request_id) as access:
+        if check:
+            found = check_archive(access, archive, key=key)
+            click.echo(msgspec.json.encode(found) if as_json else found)
+            sys.exit(0 if found.is_whole else CONFLICTS)
+        plan = plan_restore(access, archive, key=key, on_conflict=on_conflict)
+    check_size(plan.records, max_changes)
+    _show(plan, full=full, as_json=as_json)
+    if out is not None:
+        save_plan(plan, out, request_id)
+    if {"conflict", "invalid"} & plan.counts.keys():
+        sys.exit(CONFLICTS)
+
+
 def _make_plan(
     access: Access,
     *,
@@ -202,8 +266,8 @@ def _plan_cleanup(
     read_actions(actions)  # before anything is read
     renewal = audit_again(access, audit)
     if renewal.n_left_out:
-        shown_text = number_of(renewal.n_left_out, "finding is", "findings are")
-        click.echo(f"{shown_text} no longer to be found, and left out.", err=True)
+        n_gone = number_of(renewal.n_left_out, "finding is", "findings are")
+        click.echo(f"{n_gone} no longer to be found, and left out.", err=True)
     return plan_cleanup(access, renewal.audit, actions=actions, on_conflict=on_conflict, max_share=max_share)
 
 
@@ -252,9 +316,9 @@ def _show(plan: Plan, *, full: bool, as_json: bool) -> None:
 
 def _explain_conflicts(n_conflicts: int, out: Path | None) -> None:
     """Say why no plan was saved, and which options make one."""
-    writable = "" if out is None else f", so {out} was not written"
+    unwritten = "" if out is None else f", so {out} was not written"
     click.echo(
-        f"{number_of(n_conflicts, 'conflict', 'conflicts')} with what the service holds now{writable}. Decide with "
+        f"{number_of(n_conflicts, 'conflict', 'conflicts')} with what the service holds now{unwritten}. Decide with "
         "--on-conflict mine (overwrite) or --on-conflict theirs (leave as it is); --on-conflict mark keeps a plan "
         "without them.",
         err=True,
@@ -263,8 +327,8 @@ def _explain_conflicts(n_conflicts: int, out: Path | None) -> None:
 
 def save_plan(plan: Plan, path: Path, request_id: str) -> None:
     """Save the writes of a plan, and print the command that applies them."""
-    writable = plan.without("conflict")
-    left_out = number_of(plan.counts.get("conflict", 0), "conflict", "conflicts")
+    writable = plan.without("conflict", "invalid")
+    left_out = format_counts({name: plan.counts.get(name, 0) for name in ("conflict", "invalid")})
     if plan and not writable:
         click.echo(f"{left_out}, and nothing else to do, so {path} was not written.", err=True)
         return
@@ -272,8 +336,8 @@ def save_plan(plan: Plan, path: Path, request_id: str) -> None:
     without = f" without {left_out}" if len(writable) < len(plan) else ""
     n_deletes = writable.counts.get("delete", 0)
     confirm = f" --confirm {n_deletes}" if n_deletes else ""
-    shown_text = f"memframe apply {shlex.quote(str(path))}{confirm} --request {request_id}"
-    click.echo(f"Kept in {path}{without}. To apply it: {shown_text}", err=True)
+    command = f"memframe apply {shlex.quote(str(path))}{confirm} --request {request_id}"
+    click.echo(f"Kept in {path}{without}. To apply it: {command}", err=True)
 
 
 NOT_ALL_WRITTEN, UNKNOWN_LEFT = 3, 4
@@ -282,11 +346,17 @@ NOT_ALL_WRITTEN, UNKNOWN_LEFT = 3, 4
 MAX_ROWS_SHOWN = 10
 
 workers = click.option(
-    "--workers", default=4, show_default=True, type=click.IntRange(1, 16), help="Writes in flight."
+    "--workers",
+    metavar="N",
+    default=4,
+    show_default=True,
+    type=click.IntRange(1, 16),
+    help="Concurrent writes.",
 )
 settle = click.option(
     "--settle",
     "settle_s",
+    metavar="SECONDS",
     default=2.0,
     show_default=True,
     type=click.FloatRange(min=0),
@@ -297,7 +367,9 @@ settle = click.option(
 @click.command("apply")
 @click.argument("plan", type=LocalPath())
 @request_required
-@click.option("--confirm", type=click.IntRange(min=0), help="How many memories the plan deletes.")
+@click.option(
+    "--confirm", metavar="N", type=click.IntRange(min=0), help="Number of memories that the plan deletes."
+)
 @click.option("--journal", type=LocalPath(), help="File for the record of the run.")
 @click.option("--plaintext", is_flag=True, help="Send content unsealed, for services that seal it.")
 @workers
@@ -316,7 +388,7 @@ def apply_command(
     """Apply a plan; each write is recorded first, so that the run can be resumed and undone.
 
     Ends with 3 if rows were rejected, in conflict or left out, or if they are missing or duplicated when read back;
-    with 4 if the outcome of some is unknown: `memframe resume` finds out.
+    with 4 if the outcome of some is unknown, which `memframe resume` finds out.
 
     \b
     Example:
@@ -362,7 +434,7 @@ def resume_command(journal: Path, request_id: str, workers: int, settle_s: float
     "days",
     metavar="DAYS",
     type=click.FloatRange(min=0),
-    help="Remove runs that are older, also interrupted ones.",
+    help="Remove older runs, interrupted ones too.",
 )
 @click.option(
     "--forget",
@@ -407,12 +479,14 @@ def _print_result(run: Run, request_id: str, *, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(_lines_of(run)))
     else:
-        click.echo("\n".join([str(run).removeprefix("<memframe.Run: ").removesuffix(">"), *_unwritten(run)]))
+        click.echo(
+            "\n".join([str(run).removeprefix("<memframe.Run: ").removesuffix(">"), *_describe_unwritten(run)])
+        )
         if run.journal is not None:
             is_open = bool({"planned", "unknown"} & set(run.outcomes.status))
-            shown_text, verb = ("To resume", "resume") if is_open else ("To undo it", "undo")
+            purpose, verb = ("To resume", "resume") if is_open else ("To undo it", "undo")
             path = shlex.quote(str(run.journal))
-            click.echo(f"{shown_text}: memframe {verb} {path} --request {request_id}", err=True)
+            click.echo(f"{purpose}: memframe {verb} {path} --request {request_id}", err=True)
     code = exit_code_of(run)
     if run.stopped is not None and code != UNKNOWN_LEFT:
         raise run.stopped
@@ -430,7 +504,7 @@ def _lines_of(run: Run) -> dict[str, object]:
     }
 
 
-def _unwritten(run: Run) -> list[str]:
+def _describe_unwritten(run: Run) -> list[str]:
     """Print the first changes that were not written, with their errors."""
     left = [result for result in run.results if result.status not in {"done", "recovered"}]
     rows = [
@@ -470,8 +544,8 @@ def reseal_command(
 ) -> None:
     """Plan to seal content with the user's newest key that is sealed with older ones.
 
-    Some services leave that to applications when a key changes. Nothing is written; content that is sealed with the
-    newest key, or stored unsealed, is left alone. The texts stay the same.
+    Some services leave this to applications when a key changes. Nothing is written. Content that is sealed with the
+    newest key, or stored unsealed, is left alone; the texts stay the same.
 
     Ends with 3, and saves no plan, if none of the keys opens some content.
 

@@ -354,7 +354,7 @@ def connect(
 ) -> Client:
     """Make a client for one developer account.
 
-    What is not given comes from ``MEMFRAME_BASE_URL``, ``MEMFRAME_API_KEY`` and ``MEMFRAME_AUTH_URL``,
+    Settings that are not given come from ``MEMFRAME_BASE_URL``, ``MEMFRAME_API_KEY`` and ``MEMFRAME_AUTH_URL``,
     then from the OS keyring, then (addresses only) from the user's config file. Nothing is sent yet.
 
     Parameters

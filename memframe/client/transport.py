@@ -13,15 +13,13 @@ import functools
 import os
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from importlib.metadata import version
+from contextlib import closing, contextmanager
 from os import PathLike
 from typing import Any, NoReturn
 from urllib.parse import urlencode, urlsplit
 
 import requests
 from requests.auth import AuthBase
-from requests.structures import CaseInsensitiveDict
 from urllib3 import BaseHTTPResponse
 from urllib3.exceptions import HTTPError
 
@@ -30,6 +28,7 @@ from memframe.client.responses import Response, to_service_error
 from memframe.client.retry import TOO_MANY, ReadRetry, SharedRateLimiter, logger, read_retry, retry_after_s
 from memframe.display import printable
 from memframe.errors import AnswerTooLargeError, ConfigError, MemframeError, ProtocolError
+from memframe.runtime import package_version
 from memframe.secret import Secret, SecretBytes, hide_frames
 
 JSON_BODY = {"Content-Type": "application/json"}
@@ -50,7 +49,7 @@ class Transport:
     retry : ReadRetry, optional
         Policy for GET.
     trust_env : bool
-        Whether proxies and certificates may come from the environment.
+        Take proxies and certificates from the environment.
     ca_bundle : str or path, optional
         File or folder with the root certificates that are trusted instead of the usual ones.
 
@@ -71,7 +70,7 @@ class Transport:
         self._mutex = threading.Lock()
         trusted = None if ca_bundle is None else check_ca_bundle("ca_bundle", ca_bundle)
         self._headers = {
-            "User-Agent": f"memframe/{version('memframe')}",
+            "User-Agent": f"memframe/{package_version()}",
             "Accept": "application/json",
             "Accept-Encoding": "gzip, deflate",
         }
@@ -155,7 +154,7 @@ class Transport:
         ----------
         method, url : str
         is_read : bool, optional
-            Whether the request writes nothing, so that it may be sent again; by default for GET only.
+            True if the request writes nothing, so that it may be sent again; by default for GET only.
         pending : PendingRequest, optional
             What `send_ahead` has sent; it is read as the first attempt, and closed by the caller.
         **parts
@@ -220,7 +219,12 @@ class Transport:
             if not (policy.total and policy.is_retry(method, response.status)):
                 return response
             policy = policy.after_waiting(response.headers)
-        with self._pool().request(self._prepare(method, url, **parts), retries=policy) as raw:
+        pool, request = self._pool(), self._prepare(method, url, **parts)
+        is_sent_once = method not in (policy.allowed_methods or ())
+        if is_sent_once and (pending := pool.send_ahead(request, connects=False)):
+            with closing(pending), pending.response() as raw:
+                return _read(raw, _host(url))
+        with pool.request(request, retries=policy) as raw:
             return _read(raw, _host(url))
 
     def _prepare(
@@ -237,7 +241,7 @@ class Transport:
         request = requests.PreparedRequest()
         request.method, request.body = method, None if data is None else data.reveal()
         request.url = f"{url}?{urlencode(params)}" if params else url
-        request.headers = CaseInsensitiveDict({**self._headers, **(headers or {})})
+        request.headers = {**self._headers, **(headers or {})}  # type: ignore[assignment]  # any mapping does
         return auth(request) if auth else request
 
     def _policy(self, method: str, is_read: bool) -> ReadRetry:

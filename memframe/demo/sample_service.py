@@ -1,9 +1,7 @@
-"""A service with the sample's person on it, and herself at a browser: where tours and notebooks begin.
+"""Run a service with the sample's memories, and its user in a browser that a program plays.
 
-The user at the browser, played by a program: opens pages, fills in forms, presses buttons.
-
-It knows the service only as a person does, through its pages, so that nothing in a tour or a test is
-possible that a user could not do.
+The user opens pages, fills in forms and presses buttons, so that a tour or a test does nothing that a person could
+not do.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ TIMEOUT_S = 10
 
 
 class Button(Struct, frozen=True):
-    """A button that submits its form: what is written on it, and what it adds to the form."""
+    """A button that submits its form: its label, and the field that it adds."""
 
     label: str
     name: str = ""
@@ -35,7 +33,7 @@ class Button(Struct, frozen=True):
 
 
 class HtmlForm(Struct):
-    """A form of a page: where it goes, and what it says before anybody types."""
+    """A form of a page, with the initial values of its fields."""
 
     action: str
     method: str = "GET"
@@ -44,7 +42,7 @@ class HtmlForm(Struct):
 
 
 def forms_of(html: str) -> list[HtmlForm]:
-    """The forms of a page, in their order.
+    """Return the forms of a page, in their order.
 
     >>> page = '<form method="post" action="/login"><input name="email"><button>Sign in</button></form>'
     >>> (form,) = forms_of(page)
@@ -57,7 +55,7 @@ def forms_of(html: str) -> list[HtmlForm]:
 
 
 class _Forms(HTMLParser):
-    """Collects the forms of a page."""
+    """Collect the forms of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,14 +65,14 @@ class _Forms(HTMLParser):
         self._label = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        said = {name: value or "" for name, value in attrs}
+        given = {name: value or "" for name, value in attrs}
         if tag == "form":
-            self._open = HtmlForm(said.get("action", ""), said.get("method", "get").upper())
+            self._open = HtmlForm(given.get("action", ""), given.get("method", "get").upper())
             self.forms.append(self._open)
         elif tag == "input" and self._open:
-            self._open.fields[said["name"]] = said.get("value", "")
+            self._open.fields[given["name"]] = given.get("value", "")
         elif tag == "button" and self._open:
-            self._button, self._label = said, ""
+            self._button, self._label = given, ""
 
     def handle_data(self, data: str) -> None:
         self._label += data
@@ -94,7 +92,7 @@ class Person:
     Parameters
     ----------
     email, password : str
-        What this person signs in with.
+        For the sign-in page.
     """
 
     def __init__(self, email: str, password: str) -> None:
@@ -114,7 +112,7 @@ class Person:
         return self._page.text
 
     def authorize(self, address: str, *, allow: bool = True) -> str:
-        """Open an authorization address, sign in and decide: the address that the browser is sent back to."""
+        """Open an authorization address, sign in and decide; return the address that the browser is sent back to."""
         self._open(address)
         return self._press("Allow" if allow else "Do not allow")
 
@@ -130,7 +128,7 @@ class Person:
             self._press("Sign in", email=self._email, password=self._password)
 
     def _press(self, label: str, **typed: str) -> str:
-        """Press a button: where that leads."""
+        """Press a button, and return the address that it leads to."""
         for form in forms_of(self.page):
             for button in form.buttons:
                 if button.label == label:
@@ -160,8 +158,7 @@ PASSWORD = "only for this tour"  # of a made-up person, on a service that ends w
 class SampleService:
     """A running service that holds the sample's memories, and the person whose memories they are.
 
-    It stops with `close`, at the end of a ``with`` block, or at the latest with the process, and its
-    database is gone then.
+    It stops with `close`, at the end of a ``with`` block, or with the process; then its database is deleted.
 
     Attributes
     ----------
@@ -194,7 +191,7 @@ class SampleService:
         self.close()
 
     def add_person(self, email: str, memories: Sequence[SampleMemory]) -> Person:
-        """One more user, with memories and the sample's tags, at a browser of their own."""
+        """Add a user with memories, the sample's tags and a browser."""
         person = self._opened.enter_context(closing(Person(email, PASSWORD)))
         self.local.import_memories(self.local.add_user(email, PASSWORD), memories, load_sample_tags())
         return person
@@ -202,7 +199,7 @@ class SampleService:
     def open_access(
         self, person: Person | None = None, *, reason: str = "A look at what my assistants remember"
     ) -> mf.Access:
-        """Ask a person, by default Ilka, who approves: in one call what `memframe demo` tells step by step."""
+        """Open the access to a person's memories (by default Ilka's): the steps of `memframe demo` in one call."""
         local, person = self.local, person or self.person
         client = self._opened.enter_context(
             mf.connect(local.base_url, api_key=local.api_key, auth_url=local.auth_url)

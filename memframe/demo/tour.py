@@ -131,7 +131,7 @@ class _Tour:
         self._say(f"The request is {request.status}.")
         ilka.decide(local.dashboard_url, "Approve")
 
-        self._step("She decides in her dashboard; nobody can do that for her")
+        self._step("She decides in her dashboard; only she can")
         self._code("request = mf.wait_for_decision(client, request.id, timeout_s=600)")
         request = mf.wait_for_decision(client, request.id, timeout_s=10, poll_s=0.1)
         self._say(f"The request is {request.status}.")
@@ -290,9 +290,11 @@ class _Tour:
     def _table(self, rows: Sequence[Sequence[str]]) -> None:
         grid = Table.grid(padding=(0, 2, 0, 0))
         *labels, _ = zip(*rows, strict=True)
-        for label in labels:
-            grid.add_column(style="dim", no_wrap=True, min_width=max(map(cell_len, label)))
-        grid.add_column(no_wrap=True, overflow="ellipsis")
+        widths = [max(map(cell_len, label)) for label in labels]
+        for width in widths:
+            grid.add_column(style="dim", no_wrap=True, width=width)
+        left = self._console.width - 3 - sum(width + 2 for width in widths)
+        grid.add_column(no_wrap=True, overflow="ellipsis", width=left)
         for row in rows:
             grid.add_row(*map(printable, row))
         self._console.print(Padding(grid, (0, 0, 1, 3), expand=False))

@@ -46,7 +46,7 @@ class Opened(NamedTuple):
     n_plain: int
 
 
-class _Hot(NamedTuple):
+class _LastRead(NamedTuple):
     """Layout that opened the last text, and that text as a model of the spelling."""
 
     layout: Layout
@@ -139,8 +139,8 @@ class Envelope:
         self._mutex = threading.Lock()
         self._locked: Layout | None = None
         self._read: Authenticated | None = None
-        self._hot: _Hot | None = None
-        self._likes: dict[str, str] = {}
+        self._last_read: _LastRead | None = None
+        self._samples: dict[str, str] = {}
 
     def __repr__(self) -> str:
         return f"<Envelope of user {self._user_id}, key_version {self._key_version}>"
@@ -154,7 +154,7 @@ class Envelope:
     @property
     def layout(self) -> str | None:
         """Name of the layout that the content turned out to be in; None before any was opened."""
-        known = self._locked or self._read or (self._hot.layout if self._hot else None)
+        known = self._locked or self._read or (self._last_read.layout if self._last_read else None)
         return None if known is None else known.name
 
     @property
@@ -176,7 +176,7 @@ class Envelope:
                 "content cannot be sealed: it holds half of a surrogate pair, which is not Unicode"
             )
         layout = self._write_layout()
-        return layout.seal(plain, self._likes.get(layout.name))
+        return layout.seal(plain, self._samples.get(layout.name))
 
     def open(self, sealed: str) -> str:
         """Open sealed text.
@@ -184,7 +184,7 @@ class Envelope:
         Raises
         ------
         SealError
-            Where it cannot be opened; the message tells key, layout or damage.
+            Where it cannot be opened; the message says whether key, layout or damage is the cause.
         """
         plain, errors, _ = self.open_many([sealed])
         if plain[0] is None:
@@ -214,12 +214,12 @@ class Envelope:
     def _open_all(self, texts: Sequence[str | None]) -> list[bytes | None]:
         opened: list[bytes | None] = []
         for text in texts:
-            if self._hot:
+            if self._last_read:
                 break
             opened.append(None if text is None else self._open_one(text))
-        if hot := self._hot:  # the rest in one tight loop; what it leaves out is looked at one by one
+        if last := self._last_read:  # the rest in one tight loop; what it leaves out is looked at one by one
             rest = texts[len(opened) :]
-            opened += hot.layout.open_all(rest, hot.like)
+            opened += last.layout.open_all(rest, last.like)
             if None in opened:
                 opened = list(map(self._open_missed, texts, opened))
         return opened
@@ -249,14 +249,14 @@ class Envelope:
                     return False
             if isinstance(layout, Authenticated) and (self._read is None or self._read.name == OWN):
                 self._read = layout
-            self._hot = _Hot(layout, text)
-            self._likes[layout.name] = text
+            self._last_read = _LastRead(layout, text)
+            self._samples[layout.name] = text
         return True
 
     def _as_plain(self, text: str) -> bytes | None:
         if self._plain == "never":
             return None
-        if self._plain == "unless sealed" and looks_sealed(text, among_sealed=self._hot is not None):
+        if self._plain == "unless sealed" and looks_sealed(text, among_sealed=self._last_read is not None):
             return None
         return utf8_of(text)
 

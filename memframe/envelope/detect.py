@@ -57,7 +57,7 @@ def looks_sealed(text: str, *, among_sealed: bool) -> bool:
     ----------
     text : str
     among_sealed : bool
-        Whether other content of the same user was sealed. Then a single word, a long text without the
+        True if other content of the same user was sealed. Then a single word, a long text without the
         mix and any JSON object look sealed too.
 
     Examples
@@ -105,21 +105,21 @@ def reason_for(text: str, *, readers: Sequence[Layout], known: Iterable[Layout])
     objections = (layout.objection(text) for layout in (*readers, *others))
     return (
         next((objection for objection in objections if objection), None)
-        or _in_another(text, others, tried)
-        or _unopened(text, readers, others)
-        or _unknown(text)
+        or _explain_other_layout(text, others, tried)
+        or _explain_failure(text, readers, others)
+        or _explain_unknown(text)
     )
 
 
-def _in_another(text: str, others: Sequence[Layout], tried: set[str]) -> str | None:
+def _explain_other_layout(text: str, others: Sequence[Layout], tried: set[str]) -> str | None:
     provable = (layout for layout in others if isinstance(layout, Authenticated))
     layout = next((layout for layout in provable if layout.open(text) is not None), None)
     if layout is None:
         return None
-    return f"sealed as {layout.name}, while this content is read as {_listed(tried)}; {_advice(layout.name)}"
+    return f"sealed as {layout.name}, while this content is read as {', '.join(sorted(tried))}; {_advice(layout.name)}"
 
 
-def _unopened(text: str, readers: Sequence[Layout], others: Sequence[Layout]) -> str | None:
+def _explain_failure(text: str, readers: Sequence[Layout], others: Sequence[Layout]) -> str | None:
     layouts = sorted((*readers, *others), key=_order)
     layout = next((layout for layout in layouts if layout.fits(text)), None)
     if layout is None:
@@ -136,7 +136,7 @@ def _order(layout: Layout) -> int:
     return 0 if layout.marked else 1
 
 
-def _unknown(text: str) -> str:
+def _explain_unknown(text: str) -> str:
     if not text:
         return "empty, which no sealed content is"
     if utf8_of(text) is None:
@@ -148,15 +148,11 @@ def _advice(name: str) -> str:
     return f'content_format="{name}" reads it'
 
 
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))
-
-
 OWN = "memframe"
 PLAIN = "plain"
 
 
-class Seat(NamedTuple):
+class KeyBinding(NamedTuple):
     """Key and identity that a layout is bound to: key text, key bytes, AES-GCM, user, key version."""
 
     key_text: str
@@ -166,20 +162,20 @@ class Seat(NamedTuple):
     key_version: int
 
 
-LAYOUTS: dict[str, Callable[[str, Seat], Layout]] = {
-    OWN: lambda name, seat: Own(name, seat.gcm, seat.user_id, seat.key_version),
-    "jwe": lambda name, seat: Jwe(name, seat.gcm),
-    "fernet": lambda name, seat: FernetToken(name, seat.key),
-    "gcm-json": lambda name, seat: Json(name, seat.gcm),
-    "gcm-iv-ct-tag": lambda name, seat: Joined(name, seat.gcm, tag_last=True, iv_sizes=(12, 16)),
-    "gcm-iv-tag-ct": lambda name, seat: Joined(name, seat.gcm, tag_last=False, iv_sizes=(12, 16)),
-    "gcm-iv:tag:ct": lambda name, seat: Colons(name, seat.gcm, tag_last=False),
-    "gcm-iv:ct:tag": lambda name, seat: Colons(name, seat.gcm, tag_last=True),
-    "chacha20-poly1305": lambda name, seat: Joined(
-        name, ChaCha20Poly1305(seat.key), tag_last=True, iv_sizes=(12,)
+LAYOUTS: dict[str, Callable[[str, KeyBinding], Layout]] = {
+    OWN: lambda name, binding: Own(name, binding.gcm, binding.user_id, binding.key_version),
+    "jwe": lambda name, binding: Jwe(name, binding.gcm),
+    "fernet": lambda name, binding: FernetToken(name, binding.key),
+    "gcm-json": lambda name, binding: Json(name, binding.gcm),
+    "gcm-iv-ct-tag": lambda name, binding: Joined(name, binding.gcm, tag_last=True, iv_sizes=(12, 16)),
+    "gcm-iv-tag-ct": lambda name, binding: Joined(name, binding.gcm, tag_last=False, iv_sizes=(12, 16)),
+    "gcm-iv:tag:ct": lambda name, binding: Colons(name, binding.gcm, tag_last=False),
+    "gcm-iv:ct:tag": lambda name, binding: Colons(name, binding.gcm, tag_last=True),
+    "chacha20-poly1305": lambda name, binding: Joined(
+        name, ChaCha20Poly1305(binding.key), tag_last=True, iv_sizes=(12,)
     ),
-    "cbc-iv:ct": lambda name, seat: CbcColon(name, seat.key),
-    "openssl-salted": lambda name, seat: OpenSsl(name, seat.key_text),
+    "cbc-iv:ct": lambda name, binding: CbcColon(name, binding.key),
+    "openssl-salted": lambda name, binding: OpenSsl(name, binding.key_text),
 }
 """Name to maker, in the order in which ``"auto"`` tries the authenticated ones."""
 
@@ -207,7 +203,7 @@ def bind(name: str, key: Secret, user_id: str, key_version: int) -> Layout:
             f"content format {layout!r} is not known as {name!r}; there is {', '.join([layout, *known])}"
         )
     raw = DERIVATIONS[derivation](key.reveal())
-    return LAYOUTS[layout](name, Seat(key.reveal(), raw, AESGCM(raw), user_id, key_version))
+    return LAYOUTS[layout](name, KeyBinding(key.reveal(), raw, AESGCM(raw), user_id, key_version))
 
 
 class Codec(Protocol):

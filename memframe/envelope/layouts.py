@@ -64,7 +64,7 @@ class Layout(ABC):
     name : str
         As in ``content_format``.
     marked : bool
-        Whether a text in this layout can be told from every other by looking at it.
+        True if a text in this layout can be recognized without the key.
     """
 
     marked = False

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from memframe.envelope.detect import LAYOUTS, OWN, Seat
+from memframe.envelope.detect import LAYOUTS, OWN, KeyBinding
 from memframe.envelope.layouts import Aead, Authenticated, check_key
 from memframe.errors import ConfigError
 from memframe.secret import Secret
@@ -16,7 +16,7 @@ REKEYED = (OWN, "jwe", "gcm-json", "gcm-iv-ct-tag", "gcm-iv-tag-ct", "gcm-iv:tag
 """Layouts that can be carried over: those of AES-GCM."""
 
 
-class _Turn(NamedTuple):
+class _KeyChange(NamedTuple):
     """A cipher that opens with the old key and seals with the new one."""
 
     old: Aead
@@ -56,10 +56,10 @@ class Rekeying:
         user_id: str,
         layouts: Sequence[str] = REKEYED,
     ) -> None:
-        before, after = _seat(*old, user_id), _seat(*new, user_id)
-        turning = before._replace(gcm=_Turn(before.gcm, after.gcm))
+        before, after = _bind_key(*old, user_id), _bind_key(*new, user_id)
+        changing = before._replace(gcm=_KeyChange(before.gcm, after.gcm))
         self._pairs = [
-            (_layout(name, before), _layout(name, after)) if name == OWN else (_layout(name, turning),) * 2
+            (_layout(name, before), _layout(name, after)) if name == OWN else (_layout(name, changing),) * 2
             for name in layouts
         ]
 
@@ -72,14 +72,14 @@ class Rekeying:
         return None
 
 
-def _seat(version: int, key: Secret, user_id: str) -> Seat:
+def _bind_key(version: int, key: Secret, user_id: str) -> KeyBinding:
     check_key(key)
     raw = bytes.fromhex(key.reveal())
-    return Seat(key.reveal(), raw, AESGCM(raw), user_id, version)
+    return KeyBinding(key.reveal(), raw, AESGCM(raw), user_id, version)
 
 
-def _layout(name: str, seat: Seat) -> Authenticated:
-    layout = LAYOUTS[name](name, seat) if name in REKEYED else None
+def _layout(name: str, binding: KeyBinding) -> Authenticated:
+    layout = LAYOUTS[name](name, binding) if name in REKEYED else None
     if not isinstance(layout, Authenticated):
         raise ConfigError(
             f"content in {name!r} cannot be carried to another key; in {', '.join(REKEYED)} it can"

@@ -131,10 +131,10 @@ def _results(
     address = None if work.plaintext else box.address
     futures = dask_client.map(run_task, users, base_url=base_url, work=work, address=address, pure=False)
     user_of_task = {future.key: user for future, user in zip(futures, users, strict=True)}
-    for finished in _completed(futures):
-        payloads_of = dask_client.gather(finished, errors="skip")
-        payloads = payloads_of if work.plaintext else map(box.open, payloads_of)
-        results = [unpack(pack) for pack in payloads if pack is not None]
+    for finished in _iter_completed(futures):
+        messages = dask_client.gather(finished, errors="skip")
+        payloads = messages if work.plaintext else map(box.open, messages)
+        results = [unpack(data) for data in payloads if data is not None]
         yield from results
         known = {result.user.request_id for result in results}
         others = (user_of_task[future.key] for future in finished)
@@ -143,7 +143,7 @@ def _results(
             future.release()
 
 
-def _completed(futures: Sequence[Future[Any]]) -> Iterator[list[Future[Any]]]:
+def _iter_completed(futures: Sequence[Future[Any]]) -> Iterator[list[Future[Any]]]:
     """Yield completed futures, in batches of those that complete within `BATCH_WAIT_S`."""
     queue: SimpleQueue[Future[Any]] = SimpleQueue()
     for future in futures:

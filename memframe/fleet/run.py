@@ -19,7 +19,6 @@ import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from importlib import import_module
 from itertools import islice
 from os import PathLike
@@ -67,28 +66,24 @@ def process_in_threads(
     client: Client, users: Iterable[FleetUser], work: Work, *, workers: int
 ) -> Iterator[UserResult]:
     """Yield results in any order. If the caller stops, running users are finished and no others begun."""
-    with client.rate_limited(SharedRateLimiter(RateLimiter(workers))), _pool(workers) as pool:
-        rest = iter(users)
-        running: set[Future[UserResult]] = set()
-        while True:
-            due = islice(
-                rest, 2 * workers - len(running)
-            )  # enough to keep all threads busy, and no more in memory
-            running |= {pool.submit(process_user, client, user, work) for user in due}
-            if not running:
-                return
-            finished, running = wait(running, return_when=FIRST_COMPLETED)
-            yield from (future.result() for future in finished)
-
-
-@contextmanager
-def _pool(workers: int) -> Iterator[ThreadPoolExecutor]:
-    """Open a pool of threads, which drops waiting users at the end of the block."""
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="memframe-fleet")
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
+    rest = iter(users)
+    running: set[Future[UserResult]] = set()
+    with (
+        client.rate_limited(SharedRateLimiter(RateLimiter(workers))),
+        ThreadPoolExecutor(workers, thread_name_prefix="memframe-fleet") as pool,
+    ):
+        try:
+            while True:
+                due = islice(
+                    rest, 2 * workers - len(running)
+                )  # all threads are busy, and no more is in memory
+                running |= {pool.submit(process_user, client, user, work) for user in due}
+                if not running:
+                    return
+                finished, running = wait(running, return_when=FIRST_COMPLETED)
+                yield from (future.result() for future in finished)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 _OUTCOMES = "outcomes.parquet"
@@ -146,7 +141,7 @@ class FleetFolder:
             counts.update(pq.ParquetFile(folder / FINDINGS_FILE).read(["severity"])["severity"].to_pylist())
         return counts
 
-    def kept(self, user_id: str) -> list[Path]:
+    def folders_of(self, user_id: str) -> list[Path]:
         """Return the folders that exist of a user."""
         return [place for kind in (FINDINGS, MEMORIES) if (place := self._place(kind, user_id)).is_dir()]
 

@@ -1,12 +1,12 @@
 """Process one user, the same in a thread here and on a worker of a cluster.
 
-Whatever goes wrong for one user is a row of the outcome table, never the end of the run.
+An error of one user is a row of the table of outcomes, and never ends the run.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from traceback import extract_tb
@@ -96,7 +96,7 @@ class UserResult(Struct, frozen=True):
 
     Attributes
     ----------
-    member : Member
+    user : FleetUser
         With the user's id, if it is known.
     status : {"done", "revoked", "failed"}
     n_rows : int
@@ -195,15 +195,10 @@ class Work(Struct, frozen=True):
 
 def process_user(client: Client, user: FleetUser, work: Work) -> UserResult:
     """Do the work for one user; errors are in the result."""
-    return attempt(client, user, lambda access: _read_and_process(access, user, work))
-
-
-def attempt(client: Client, user: FleetUser, do: Callable[[Access], UserResult]) -> UserResult:
-    """Open the access to one user, and call `do`; errors become results."""
     try:
         access = open_access(client, user.request_id)
         try:
-            return do(access)
+            return _read_and_process(access, user, work)
         finally:
             client.unmask(access.credentials)
     except AccessError as refused:
@@ -237,7 +232,7 @@ def _read_and_process(access: Access, user: FleetUser, work: Work) -> UserResult
         files |= {
             f"{MEMORIES}/{name}": data for name, data in _archive_files(_form(access, work.archive), tables)
         }
-    plain = [*map(Plain.of(access).stored, tables)]
+    plain = [*map(Plain.of(access).prepare, tables)]
     if work.findings:
         files[f"{FINDINGS}/{FINDINGS_FILE}"] = _findings_file(access, concat_tables(plain), work)
     n_rows = sum(map(len, tables))
@@ -263,19 +258,19 @@ def _findings_file(access: Access, table: pa.Table, work: Work) -> bytes:
     audit = audit_memories(frame_of(table), tags=load_tags(access), checks=work.checks, now=work.now)
     found = pa.Table.from_pandas(audit.findings, preserve_index=False)
     file = io.BytesIO()
-    counts_text = {
+    metadata = {
         **found.schema.metadata,
         N_ROWS: str(len(table)).encode(),
         USER_ID: access.user_id.encode(),
     }
-    pq.write_table(found.replace_schema_metadata(counts_text), file, compression="zstd")
+    pq.write_table(found.replace_schema_metadata(metadata), file, compression="zstd")
     return file.getvalue()
 
 
 def _archive_files(form: Plain | Sealed, tables: Iterable[pa.Table]) -> Iterator[tuple[str, bytes]]:
     """Build an archive in memory, without the column ``user_id``, which the folder's name has already."""
     schema = form.schema.remove(form.schema.get_field_index("user_id"))
-    stored = (form.stored(table).drop_columns("user_id") for table in tables)
+    stored = (form.prepare(table).drop_columns("user_id") for table in tables)
     files = []
     for number, part in enumerate(in_parts(schema, stored, places.PART_ROWS)):
         files.append(file := io.BytesIO())

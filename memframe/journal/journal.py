@@ -25,6 +25,7 @@ from msgspec.structs import asdict
 
 from memframe.client.responses import decode
 from memframe.errors import Hint, JournalError, ProtocolError, resume_hint
+from memframe.files import raise_os_errors_as
 from memframe.journal.operation import STATUSES, Header, Operation, State
 from memframe.keystore import LocalCipher
 from memframe.plan.change import Change, Value
@@ -56,6 +57,9 @@ TABLES = (
 )
 """States, which change often, are apart from what is large: SQLite writes a whole row again for one of its cells."""
 
+_READ_REQUESTS = (
+    "SELECT n, request FROM drafts WHERE n IN (SELECT value FROM json_each(?)) AND request IS NOT NULL"
+)
 _READ_ALL = "SELECT n, state, standing, change FROM operations LEFT JOIN drafts USING (n) ORDER BY n"
 
 
@@ -77,13 +81,7 @@ class _Standing(
 
 
 class Journal:
-    """The journal of one run, open. Made by `create` and `open`; used by one thread.
-
-    Attributes
-    ----------
-    path : Path
-    header : Header
-    """
+    """The journal of one run, open. Made by `create` and `open`; used by one thread."""
 
     def __init__(
         self,
@@ -176,10 +174,11 @@ class Journal:
             raise _damaged(self.path, f"{len(rows):,} of {self.header.n_changes:,} changes are there")
         return [self._operation(*row) for row in rows]
 
-    def request(self, n: int) -> SecretBytes | None:
-        """Read the body of a request, to the byte as it was frozen."""
-        sealed = self._one("SELECT request FROM drafts WHERE n = ?", n)
-        return None if sealed is None else self._open(sealed, "request", n)
+    def requests(self, places: Iterable[int]) -> dict[int, SecretBytes]:
+        """Read the bodies of requests, to the byte as they were frozen; that of a delete is missing."""
+        with _sqlite_errors(self.path):
+            rows = self._database.execute(_READ_REQUESTS, (json.dumps([*places]),)).fetchall()
+        return {n: self._open(sealed, "request", n) for n, sealed in rows}
 
     def backup(self, n: int) -> MemoryBlob | None:
         """Read a memory whole, as it was before its write left."""
@@ -220,7 +219,7 @@ class Journal:
     def _fill(self, entries: Iterable[Entry], ids_before: Iterable[str], text: bytes) -> None:
         head = [
             ("header", text),
-            ("mark", self._cipher.seal(b"", bound_to=self._place("header", None), beside=self._bound)),
+            ("mark", self._cipher.seal(b"", associated_data=self._place("header", None), beside=self._bound)),
             ("ids_before", self._seal(list(ids_before), "ids before")),
         ]
         with self._writing() as database:
@@ -239,7 +238,7 @@ class Journal:
     def _row(self, n: int, entry: Entry) -> tuple[int, bytes, bytes | None, bytes | None]:
         change, body, memory = entry
         place = self._place("request", n)
-        request = body and self._cipher.seal(body, bound_to=place, beside=self._bound)
+        request = body and self._cipher.seal(body, associated_data=place, beside=self._bound)
         backup = None if memory is None else self._seal(memory, "backup", n)
         return n, self._seal(change, "change", n), request, backup
 
@@ -297,10 +296,12 @@ class Journal:
         return f"run {self.header.run_id}, {what}" + ("" if n is None else f" of change {n}")
 
     def _open(self, sealed: bytes, what: str, n: int | None) -> SecretBytes:
-        return SecretBytes(self._cipher.open(sealed, bound_to=self._place(what, n), beside=self._bound))
+        return SecretBytes(
+            self._cipher.open(sealed, associated_data=self._place(what, n), beside=self._bound)
+        )
 
     def _seal(self, value: object, what: str, n: int | None = None) -> bytes:
-        return self._cipher.seal(_encode(value), bound_to=self._place(what, n), beside=self._bound)
+        return self._cipher.seal(_encode(value), associated_data=self._place(what, n), beside=self._bound)
 
     def _decode(self, sealed: bytes, kind: type[T], what: str, n: int | None = None) -> T:
         try:
@@ -341,17 +342,14 @@ def remove(path: Path) -> None:
 
 def _make_file(path: Path) -> None:
     """Create an empty file where there is none, for its owner alone."""
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except FileExistsError:
-        raise JournalError(
-            f"{path} is there already", hint=resume_hint(path) + "; a new run needs another path"
-        ) from None
-    except OSError as fault:
-        raise JournalError(
-            f"no journal can be made at {path} ({fault.strerror}), and nothing is sent without one: "
-            "mend the folder, or pass another journal="
-        ) from None
+    what = f"nothing is sent without a journal, and no journal can be made at {path}"
+    with raise_os_errors_as(JournalError, what, "mend the folder, or pass another journal="):
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except FileExistsError:
+            raise JournalError(
+                f"{path} is there already", hint=resume_hint(path) + "; a new run needs another path"
+            ) from None
 
 
 def _connect(connect: Connect, path: Path, *, writes: bool) -> sqlite3.Connection:

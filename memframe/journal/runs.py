@@ -27,7 +27,7 @@ import pandas as pd
 
 from memframe.client.responses import same_id
 from memframe.errors import ConfigError, JournalError
-from memframe.files import atomic_file, private_folder, process_lock
+from memframe.files import atomic_file, private_folder, process_lock, raise_os_errors_as
 from memframe.frames import TIME_DTYPE
 from memframe.journal.journal import KNOWN_RUNS, Journal, remove
 from memframe.journal.operation import SETTLED, STATUSES, Header
@@ -77,11 +77,6 @@ class RunNote(NamedTuple):
 class RunDirectory:
     """The journals of this user on this machine, and the notes on them.
 
-    Parameters
-    ----------
-    folder : Path, optional
-        In the place of ``runs`` in the user's state folder.
-
     Raises
     ------
     JournalError
@@ -91,14 +86,10 @@ class RunDirectory:
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = _absolute(state_folder() / "runs" if folder is None else folder)
         self._open, self._plans = self.folder / "open", self.folder / "plans"
-        try:
+        what = f"nothing is sent without a journal, and the folder {self.folder} cannot be used"
+        with raise_os_errors_as(JournalError, what, "mend its permissions"):
             for each in (self.folder, self._open, self._plans):
                 private_folder(each)
-        except OSError as fault:
-            raise JournalError(
-                f"the folder {self.folder} cannot be used ({fault.strerror}), and nothing is sent without a journal: "
-                "mend its permissions"
-            ) from None
 
     def path_of(self, header: Header) -> Path:
         """Return the default place of the journal of a run."""
@@ -178,15 +169,13 @@ class RunDirectory:
         JournalError
             It cannot be removed.
         """
-        try:
+        with raise_os_errors_as(
+            JournalError, f"{path} cannot be removed", "mend the permissions of its folder"
+        ):
             remove(path)
             for note in self.notes():
                 if path in {note.journal, note.file}:
                     note.file.unlink(missing_ok=True)
-        except OSError as fault:
-            raise JournalError(
-                f"{path} cannot be removed ({fault.strerror}): mend the permissions of its folder"
-            ) from None
 
     def purge_finished(self, before: datetime) -> None:
         """Remove the journals here of finished runs that began before; their notes no longer say whose they were."""
@@ -202,13 +191,9 @@ class RunDirectory:
                     remove(path)
 
     def _write(self, file: Path, fields: dict[str, Any]) -> None:
-        try:
-            with atomic_file(file) as note:
-                note.write(json.dumps(fields).encode())
-        except OSError as fault:
-            raise JournalError(
-                f"{self.folder} cannot be written ({fault.strerror}), so nothing is sent: make room there"
-            ) from None
+        what = f"nothing is sent, as {self.folder} cannot be written"
+        with raise_os_errors_as(JournalError, what, "make room there"), atomic_file(file) as note:
+            note.write(json.dumps(fields).encode())
 
     def _named(self, file: Path) -> RunNote:
         """Return what the name of a note says."""

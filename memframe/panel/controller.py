@@ -123,11 +123,11 @@ class PanelController:
             now=datetime.now(UTC),
         )
 
-    def arrive(self, client: Client | None) -> None:
+    def start_from_settings(self, client: Client | None) -> None:
         """Read the settings, and take the steps for which they suffice."""
-        self.start(lambda: self._arrive(client))
+        self.start(lambda: self._enter_from_settings(client))
 
-    def _arrive(self, client: Client | None) -> None:
+    def _enter_from_settings(self, client: Client | None) -> None:
         wanted = (SIGN_IN if client is None else ()) + (CONNECT if self.sign_in.snapshot.flow is None else ())
         try:
             self._origins = origins_of(wanted)
@@ -202,7 +202,7 @@ class PanelController:
         self._n_loaded = n_loaded
         self.redraw()
 
-    def press(self, action: Callable[[], object]) -> None:
+    def run_action(self, action: Callable[[], object]) -> None:
         """Run the action of a button, and show an error, which a notebook would swallow."""
         try:
             action()

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import pandas as pd
-from ipywidgets import HTML, Button, HBox, VBox, Widget
+from ipywidgets import HTML, Button, HBox, Textarea, VBox, Widget
 
 from memframe.display import number_of, printable, table, tag
 from memframe.oauth import can_listen
@@ -40,7 +40,7 @@ class Section(ABC):
 
     Parameters
     ----------
-    desk : Desk
+    controller : PanelController
         Carries out what the buttons do.
     body : sequence of Widget
         Widgets that are shown while the step is due.
@@ -108,11 +108,11 @@ class Section(ABC):
         """Return the error, or else the status, as HTML."""
         if view.hint:
             return widgets.alert(name_as_labels(view.hint))
-        trouble = view.snapshot.trouble
-        if trouble and trouble.is_passing and trouble.step in POLLING_STEPS and view.is_watching:
-            return widgets.aside(f"{trouble.text} {next_check(view)}")
-        if trouble:
-            return widgets.alert(name_as_labels(trouble.text), trouble.way_out)
+        failure = view.snapshot.failure
+        if failure and failure.is_transient and failure.step in POLLING_STEPS and view.is_watching:
+            return widgets.aside(f"{failure.text} {next_check(view)}")
+        if failure:
+            return widgets.alert(name_as_labels(failure.text), failure.next_step)
         return self.status_html(view)
 
     def submit_on_enter(self, enter: EnterKey, submit: Button, *fields: Widget) -> None:
@@ -131,14 +131,22 @@ class Section(ABC):
         self.controller.ask_for(hint)
         field.focus()
 
+    def ask_access(self, field: Textarea) -> None:
+        """Send the request with the reason of a field, which must not be empty."""
+        reason = text_of(field)
+        if reason is None:
+            self.ask_for(f"Fill in “{field.description}” first: the user decides by it.", field)
+        else:
+            self.controller.start(lambda: self.controller.sign_in.ask(reason))
+
     def use_secret(self, field: SecretField, step: Callable[[Secret | None], object]) -> None:
         """Run a step with the typed secret, and forget it unless the step may succeed later."""
         secret = field.take()
         try:
             step(secret)
         finally:
-            trouble = self.controller.sign_in.trouble
-            if trouble and trouble.is_passing:
+            failure = self.controller.sign_in.failure
+            if failure and failure.is_transient:
                 field.put_back(secret)
 
 
@@ -171,7 +179,7 @@ class SignInSection(Section):
 
     def draw_body(self, view: ViewState) -> None:
         is_known = view.origins is not None
-        has_failed = view.snapshot.trouble is not None
+        has_failed = view.snapshot.failure is not None
         asks = {name: is_known and (name in view.missing or has_failed) for name in ("base_url", "api_key")}
         show(self._address, asks["base_url"])
         show(self._key.widget, asks["api_key"])
@@ -421,7 +429,7 @@ class RequestSection(Section):
             widgets.paragraph("You have asked this user before. Continue with that request, or ask again:")
         )
         self._reason = text_area("Your reason", "What the user reads before deciding", reason)
-        self._send = button(controller, "Send the request", self._clicked, "primary")
+        self._send = button(controller, "Send the request", lambda: self.ask_access(self._reason), "primary")
         super().__init__(
             controller,
             [self._earlier, self._list.box, self._reason],
@@ -443,13 +451,6 @@ class RequestSection(Section):
         asked = widgets.when(request.created_at, view.now) if request else ""
         return f"“{widgets.shorten(request.reason)}”, asked {asked}." if request else ""
 
-    def _clicked(self) -> None:
-        reason = text_of(self._reason)
-        if reason is None:
-            self.ask_for("Fill in “Your reason” first: the user decides by it.", self._reason)
-        else:
-            self.controller.start(lambda: self.controller.sign_in.ask(reason))
-
 
 class DecisionSection(Section):
     """Show the status of the request, which is polled in the background."""
@@ -465,7 +466,7 @@ class DecisionSection(Section):
             controller, "Check now", lambda: controller.start(controller.sign_in.check), "primary"
         )
         self._stop = button(controller, "Stop checking", controller.stop_watching)
-        self._ask = button(controller, "Ask again", self._ask_clicked, "primary")
+        self._ask = button(controller, "Ask again", lambda: self.ask_access(self._reason), "primary")
         self._choose = button(controller, "Choose again", controller.go_back)
         self._back = button(controller, "Back", controller.go_back)
         buttons = [self._check, self._stop, self._ask, self._choose, self._back]
@@ -484,13 +485,6 @@ class DecisionSection(Section):
         request = view.snapshot.request
         if can_ask and request and self._declined != request.id:  # begin with the reason that was declined
             self._declined, self._reason.value = request.id, request.reason or ""
-
-    def _ask_clicked(self) -> None:
-        reason = text_of(self._reason)
-        if reason is None:
-            self.ask_for("Fill in “Your new reason” first: the user decides by it.", self._reason)
-        else:
-            self.controller.start(lambda: self.controller.sign_in.ask(reason))
 
     def summary(self, view: ViewState) -> str:
         request = view.snapshot.request
@@ -542,9 +536,9 @@ class LoadSection(Section):
         self._load = button(
             controller, "Load the memories", lambda: controller.start(controller.open), "primary"
         )
-        self._poll = button(controller, "Show a preview", self._look_clicked)
+        self._look = button(controller, "Show a preview", self._look_clicked)
         self._back = button(controller, "Back", controller.go_back)
-        super().__init__(controller, [self._loaded_html, self._preview], [self._load, self._poll, self._back])
+        super().__init__(controller, [self._loaded_html, self._preview], [self._load, self._look, self._back])
 
     def draw_body(self, view: ViewState) -> None:
         snapshot = view.snapshot
@@ -552,8 +546,8 @@ class LoadSection(Section):
         self._is_previewed = self._is_previewed and is_loaded
         self._loaded_html.value = _loaded_html(view)
         self._load.description = "Load again" if is_loaded else "Load the memories"
-        self._poll.description = "Hide the preview" if self._is_previewed else "Show a preview"
-        show(self._poll, is_loaded)
+        self._look.description = "Hide the preview" if self._is_previewed else "Show a preview"
+        show(self._look, is_loaded)
         self._preview.value = (
             "" if snapshot.memories is None or not self._is_previewed else _preview(snapshot.memories)
         )

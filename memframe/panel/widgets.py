@@ -111,7 +111,7 @@ class EnterKey:
         self._sent, self._returned = IntText(), IntText()
         self._link = jsdlink((self._sent, "value"), (self._returned, "value"))
         self._click: Callable[[], object] | None = None
-        self._returned.observe(self._arrive, "value")
+        self._returned.observe(self._receive_echo, "value")
 
     def watch(self, field: Widget, click: Callable[[], object]) -> None:
         """Call `click` whenever Enter was pressed in a field; of two at a time the later one counts."""
@@ -129,7 +129,7 @@ class EnterKey:
             close_children(widget)
             widget.close()
 
-    def _arrive(self, change: dict[str, Any]) -> None:
+    def _receive_echo(self, change: dict[str, Any]) -> None:
         if change["new"] == self._sent.value and self._click is not None:
             click, self._click = self._click, None
             click()
@@ -145,7 +145,7 @@ def text_area(label: str, hint: str = "", value: str = "") -> Textarea:
     return Textarea(description=label, placeholder=hint, value=value, rows=2, continuous_update=False)
 
 
-def text_of(field: Text) -> str | None:
+def text_of(field: Text | Textarea) -> str | None:
     """Return the text of a field, or None."""
     return str(field.value).strip() or None
 
@@ -160,7 +160,7 @@ def button(
     """Make a button; `look` is primary, plain or quiet."""
     made = Button(description=words, tooltip=title or None)
     made.add_class(f"mf-{look}")
-    made.on_click(lambda _: controller.press(clicked))
+    made.on_click(lambda _: controller.run_action(clicked))
     return made
 
 
@@ -209,7 +209,7 @@ DOING: Mapping[Step, str] = {
 
 
 def top(number: int, n_steps: int, title: str) -> str:
-    """Build the line above all sections, which tells screen readers of a new step."""
+    """Build the line above all sections, which announces each new step to screen readers."""
     spoken = tag("span", f": {title}", class_="mf-unseen")
     step = tag("span", f"Step {number} of {n_steps}", spoken, class_="mf-soft", role="status")
     return str(tag("div", tag("b", "Memory access"), step, class_="mf-top"))

@@ -35,7 +35,9 @@ MAX_LISTED = 5
 """Rows or ids that a message names before it counts the others."""
 
 
-class Change(Struct, frozen=True, kw_only=True):
+class Change(
+    Struct, frozen=True, kw_only=True, rename={"depends_on": "relies_on"}
+):  # as files of before have it
     """One write that shall happen to one memory.
 
     Attributes
@@ -63,7 +65,7 @@ class Change(Struct, frozen=True, kw_only=True):
         opened, when it is made anew.
     hidden : tuple of str
         Texts, such as a password that is about to be redacted, that no display of the change shows.
-    relies_on : dict of str to dict of str to value
+    depends_on : dict of str to dict of str to value
         Other memories, by id, and what of each must still be so: the change is stale where it is not. Of a copy that
         is deleted, the one that holds from then on alone what it said.
     restores : str, optional
@@ -86,7 +88,7 @@ class Change(Struct, frozen=True, kw_only=True):
     sealed: str | None = None
     verbatim: bool = False
     hidden: tuple[str, ...] = ()
-    relies_on: dict[str, dict[str, Value]] = {}
+    depends_on: dict[str, dict[str, Value]] = {}
     restores: str | UnsetType = UNSET  # left out of the JSON: plans and journals of before keep their form
 
     def __repr__(self) -> str:
@@ -103,7 +105,7 @@ class Change(Struct, frozen=True, kw_only=True):
     @property
     def compares_content(self) -> bool:
         """Tell whether the content of a memory must be opened to compare it with the change."""
-        compared = (self.before, self.after, *self.relies_on.values())
+        compared = (self.before, self.after, *self.depends_on.values())
         return any("content" in fields for fields in compared)
 
     @property
@@ -140,7 +142,7 @@ def mask(change: Change) -> Change:
         before=mask_fields(change.before),
         after=mask_fields(change.after),
         reason=change.reason and pattern.sub(MASK, change.reason),
-        relies_on={memory_id: mask_fields(fields) for memory_id, fields in change.relies_on.items()},
+        depends_on={memory_id: mask_fields(fields) for memory_id, fields in change.depends_on.items()},
         hidden=(),
     )
 

@@ -178,16 +178,7 @@ class Merged(NamedTuple):
 
 
 def three_way(mine: Fields, base: Fields | None, theirs: Fields) -> Merged:
-    """Decide field by field, by the table of this module.
-
-    Parameters
-    ----------
-    mine : mapping
-        The fields as they were edited.
-    base : mapping or None
-        The same fields as they were before; None where that is not known, so that whatever differs is a conflict.
-    theirs : mapping
-        The same fields as the service holds them now.
+    """Decide field by field, by the table of this module; without a base whatever differs is a conflict.
 
     Examples
     --------
@@ -374,7 +365,7 @@ class ChangeBuilder:
         cells = {
             name: cell
             for name, cell in edit.cells.items()
-            if not (_is_held(name, cell, theirs[name]) or (cell.is_null and is_silent))
+            if not (is_held(name, cell, theirs[name]) or (cell.is_null and is_silent))
         }
         if is_of_now or self._conflicts.winner == "mine":
             return self._null_policy.values(edit.row, cells, theirs)
@@ -431,6 +422,7 @@ def _read_only_edits(edit: Edit, memory: CurrentMemory) -> Iterator[str]:
         yield "content_error"
 
 
-def _is_held(name: str, cell: Cell, held: Value) -> bool:
+def is_held(name: str, cell: Cell, held: Value) -> bool:
+    """Tell whether a cell is what the service holds, but for decimals that a file has cut."""
     is_score = isinstance(cell.value, float) and isinstance(held, float | int)
     return same_value(name, cell.value, held) or (is_score and bool(is_rounded(cell.value, held)))  # type: ignore[arg-type]

@@ -88,14 +88,7 @@ def read_current(
 ) -> dict[str, CurrentMemory]:
     """Read memories as they are now, by id; an id that the service does not have is no key.
 
-    Parameters
-    ----------
-    access : Access
-    ids : iterable of str
-    n_known : int, optional
-        How many memories the user has, as far as is known.
-    with_content : bool
-        Whether to open their content, which takes most of the time.
+    `n_known` is how many memories the user has, as far as is known. Opening content takes most of the time.
     """
     wanted = dict.fromkeys(ids)
     n_rounds = math.ceil(len(wanted) / N_READERS)

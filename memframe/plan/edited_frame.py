@@ -132,10 +132,18 @@ class EditedFrame:
         column = self._frame["id"]
         return column.astype(object).where(column.notna(), None).tolist()
 
-    def check_ids(self, errors: RowErrors, *, once: bool = True) -> None:
-        """Add rows whose id is none and, if each may be there but once, rows that share one."""
-        n_of = Counter(memory_id for memory_id in self.ids if isinstance(memory_id, str))
-        for row, memory_id in enumerate(self.ids):
+    def check_ids(self, errors: RowErrors, *, once: bool = True, of: Sequence[bool] | None = None) -> None:
+        """Add rows whose id is none and, if each may be there but once, rows that share one.
+
+        ``of`` chooses the rows, by default all.
+        """
+        chosen = (
+            self.ids
+            if of is None
+            else [one if is_own else None for one, is_own in zip(self.ids, of, strict=True)]
+        )
+        n_of = Counter(memory_id for memory_id in chosen if isinstance(memory_id, str))
+        for row, memory_id in enumerate(chosen):
             if memory_id is None:
                 continue
             error = _id_error(memory_id)
@@ -146,14 +154,19 @@ class EditedFrame:
                     self.name(row), f"the id {memory_id} is there {n_of[memory_id]} times; keep one row"
                 )
 
-    def check_users(self, access: Access, errors: RowErrors) -> None:
-        """Add rows of another user."""
+    def is_own(self, access: Access) -> list[bool]:
+        """Find the rows that are of the user of an access, or do not say whose they are."""
         if "user_id" not in self:
-            return
+            return [True] * len(self._frame)
         column = self._frame["user_id"]
         foreign = {user for user in column.dropna().unique() if not same_id(str(user), access.user_id)}
-        for row in column.isin(foreign).to_numpy().nonzero()[0] if foreign else ():
-            errors.add(self.name(int(row)), f"it is of another user than {access.user_id}")
+        return (~column.isin(foreign)).tolist()
+
+    def check_users(self, access: Access, errors: RowErrors) -> None:
+        """Add rows of another user."""
+        for row, is_own in enumerate(self.is_own(access)):
+            if not is_own:
+                errors.add(self.name(row), f"it is of another user than {access.user_id}")
 
 
 def _id_error(memory_id: object) -> str | None:
@@ -272,13 +285,7 @@ class BaselineRows(NamedTuple):
 def find_edits(frame: EditedFrame, states: pd.DataFrame, errors: RowErrors) -> list[Edit]:
     """Find the rows with an id that differ from what was loaded, or are of a state that was not.
 
-    Parameters
-    ----------
-    frame : EditedFrame
-    states : DataFrame
-        Everything that was loaded, as `Access.states` has it.
-    errors : RowErrors
-        Receives what can be no edit: read-only cells that changed, cells of another type.
+    What can be no edit is added to the errors: read-only cells that changed, cells of another type.
     """
     newest = states.drop_duplicates("id", keep="last")
     superseded = states.drop(newest.index) if len(newest) < len(states) else newest.head(0)

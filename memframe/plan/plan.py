@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from msgspec.structs import replace
 from memframe.access import Access
 from memframe.display import number_of
 from memframe.errors import PlanError, StalePlanError
-from memframe.files import atomic_file
+from memframe.files import atomic_file, raise_os_errors_as
 from memframe.keystore import LocalCipher, open_local_cipher
 from memframe.plan.change import FIELDS, WRITES, Action, Change, format_counts, list_some, mask, same_value
 from memframe.plan.current import CurrentMemory
@@ -36,6 +35,7 @@ from memframe.plan.render import (
     undo_note,
     wants_color,
 )
+from memframe.runtime import package_version
 
 UTC_MINUTE = "%Y-%m-%d %H:%M UTC"
 
@@ -252,11 +252,6 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
     def refuse_stale(self, current: Mapping[str, CurrentMemory]) -> None:
         """Refuse to go on if what the plan was made from has moved.
 
-        Parameters
-        ----------
-        current : mapping of str to CurrentMemory
-            The memories of the plan as they are, by id; one that is missing is gone.
-
         Raises
         ------
         StalePlanError
@@ -280,17 +275,7 @@ def plan_of(
     notes: Iterable[str] = (),
     created_at: datetime | None = None,
 ) -> Plan:
-    """Make a plan for the user of an access.
-
-    Parameters
-    ----------
-    access : Access
-    records : iterable of Change
-    notes : iterable of str
-        As `Plan.notes`.
-    created_at : datetime, optional
-        By default this moment.
-    """
+    """Make a plan for the user of an access."""
     records = tuple(records)
     if any(change.action == "delete" for change in records):
         notes = [*notes, undo_note(access.client.restore_days)]
@@ -327,16 +312,7 @@ GONE = ("id",)
 def differs(change: Change, memory: CurrentMemory | None) -> tuple[str, ...]:
     """Find the fields of a change of which the service holds another state than it was made from.
 
-    Parameters
-    ----------
-    change : Change
-    memory : CurrentMemory or None
-        As it is now; None where it is gone.
-
-    Returns
-    -------
-    tuple of str
-        Names of fields; ``("id",)`` where the memory is gone, nothing for a create.
+    ``("id",)`` stands for a memory that is gone; a create has none.
 
     Examples
     --------
@@ -360,13 +336,13 @@ def differs(change: Change, memory: CurrentMemory | None) -> tuple[str, ...]:
 def broken_dependencies(
     change: Change, current: Mapping[str, CurrentMemory]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Find memories that a change relies on and that are not as it needs them: ids, and fields or ``("id",)``.
+    """Find memories that a change depends on and that are not as it needs them: ids, and fields or ``("id",)``.
 
-    >>> change = Change(action="delete", id="m2", relies_on={"m1": {"content": "Likes tea"}})
+    >>> change = Change(action="delete", id="m2", depends_on={"m1": {"content": "Likes tea"}})
     >>> list(broken_dependencies(change, {}))
     [('m1', ('id',))]
     """
-    for memory_id, needed in change.relies_on.items():
+    for memory_id, needed in change.depends_on.items():
         fields = differs(Change(action="patch", id=memory_id, before=needed), current.get(memory_id))
         if fields:
             yield memory_id, fields
@@ -380,11 +356,11 @@ def _moved(change: Change, current: Mapping[str, CurrentMemory]) -> Iterator[tup
         yield f"{change.label}{what}", _n_fields(change) if fields == GONE else len(fields)
     for memory_id, fields in broken_dependencies(change, current):
         what = "is gone" if fields == GONE else ", ".join(fields)
-        yield f"memory {memory_id}, which {change.label} relies on, {what}", len(fields)
+        yield f"memory {memory_id}, which {change.label} depends on, {what}", len(fields)
 
 
 def _n_fields(change: Change) -> int:
-    n_needed = sum(map(len, change.relies_on.values()))
+    n_needed = sum(map(len, change.depends_on.values()))
     return n_needed + len(change.before.keys() | ({"content"} if change.sealed is not None else set()))
 
 
@@ -398,14 +374,12 @@ SEALED_FOR = "the saved plan"
 def save_plan(path: str | PathLike[str], plan: Plan, cipher: LocalCipher) -> None:
     """Write a plan to a file of mode 0600, sealed."""
     target = Path(path).expanduser()
-    try:
+    sealed = cipher.seal(msgspec.json.encode(plan), associated_data=SEALED_FOR)
+    with raise_os_errors_as(PlanError, f"the plan cannot be written to {target}", "choose another path"):
         if target.exists() and not _is_plan(target):
             raise PlanError(f"{target} is not replaced, as it is no plan: choose another path")
-        sealed = cipher.seal(msgspec.json.encode(plan), bound_to=SEALED_FOR)
         with atomic_file(target) as file:
             file.write(MARK + sealed)
-    except OSError as fault:
-        raise PlanError(f"the plan cannot be written to {target}: {fault.strerror}") from None
 
 
 def _is_plan(path: Path) -> bool:
@@ -416,19 +390,17 @@ def _is_plan(path: Path) -> bool:
 def load_plan(path: str | PathLike[str], cipher: LocalCipher) -> Plan:
     """Read back a plan that was saved."""
     source = Path(path).expanduser()
-    try:
+    with raise_os_errors_as(PlanError, f"the plan {source} cannot be read", "check the path"):
         stored = source.read_bytes()
-    except OSError as fault:
-        raise PlanError(f"the plan {source} cannot be read: {fault.strerror}") from None
     if not stored.startswith(BEGINNING):
         raise PlanError(f"{source} is no saved plan: check the path")
     refusal = PlanError(
-        f"{source} was saved by another version of memframe ({version('memframe')} cannot read it): use that version, "
+        f"{source} was saved by another version of memframe ({package_version()} cannot read it): use that version, "
         "or plan anew and save again"
     )
     if not stored.startswith(MARK):
         raise refusal
-    data = cipher.open(stored.removeprefix(MARK), bound_to=SEALED_FOR)
+    data = cipher.open(stored.removeprefix(MARK), associated_data=SEALED_FOR)
     try:
         return msgspec.json.decode(data, type=Plan)
     except (msgspec.MsgspecError, ValueError):

@@ -1,7 +1,6 @@
 """Plans and runs for people: a diff for terminals, HTML for notebooks, and the words around both.
 
-Texts of strangers are escaped. Colours of the HTML are transparent layers over whatever the page has, so that light and
-dark themes both do.
+Texts of strangers are escaped, in HTML by `memframe.display`.
 """
 
 from __future__ import annotations
@@ -10,14 +9,14 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from html import escape
 from itertools import groupby
 from operator import itemgetter
+from os.path import commonprefix
 from typing import NamedTuple
 
-from memframe.display import NO_FORMULAS, number_of
+from memframe.display import Markup, escape_invisible, notebook_html, number_of, table, tag
 from memframe.plan.change import FIELDS, WRITES, Change, Value, format_counts, mask
 
 CONTEXT_CHARS = 60
@@ -88,27 +87,14 @@ def _name_spans(names: Sequence[str], others: Sequence[str]) -> list[DiffSpan]:
 
 def _text_spans(before: str, after: str) -> Sides:
     was, becomes = _WORD.findall(before), _WORD.findall(after)
-    first = _n_equal(was, becomes)
-    last = _n_equal(reversed(was[first:]), reversed(becomes[first:]))
-    ends = len(was) - last, len(becomes) - last
-    cuts = [
-        (first, first, False),
-        *_cuts(was[first : ends[0]], becomes[first : ends[1]]),
-        (last, last, False),
-    ]
-    return _spans(was, [(n_was, is_changed) for n_was, _, is_changed in cuts]), _spans(
-        becomes, [(n_becomes, is_changed) for _, n_becomes, is_changed in cuts]
+    first = len(commonprefix([was, becomes]))  # noqa: RUF071 - of words, not of paths
+    last = len(commonprefix([was[first:][::-1], becomes[first:][::-1]]))  # noqa: RUF071 - likewise
+    middle = _cuts(was[first : len(was) - last], becomes[first : len(becomes) - last])
+    cuts = [(first, first, False), *middle, (last, last, False)]
+    return (
+        _spans(was, [(n_was, is_changed) for n_was, _, is_changed in cuts]),
+        _spans(becomes, [(n_becomes, is_changed) for _, n_becomes, is_changed in cuts]),
     )
-
-
-def _n_equal(some: Iterable[str], others: Iterable[str]) -> int:
-    """Count the words that are the same from the beginning on."""
-    n_equal = 0
-    for one, other in zip(some, others, strict=False):
-        if one != other:
-            break
-        n_equal += 1
-    return n_equal
 
 
 def _cuts(was: Sequence[str], becomes: Sequence[str]) -> Iterator[tuple[int, int, bool]]:
@@ -117,8 +103,8 @@ def _cuts(was: Sequence[str], becomes: Sequence[str]) -> Iterator[tuple[int, int
         yield len(was), len(becomes), True
         return
     matcher = SequenceMatcher(None, was, becomes, autojunk=False)
-    for tag, begin, end, other_begin, other_end in matcher.get_opcodes():
-        is_same = tag == "equal" and not "".join(was[begin:end]).isspace()
+    for kind, begin, end, other_begin, other_end in matcher.get_opcodes():
+        is_same = kind == "equal" and not "".join(was[begin:end]).isspace()
         yield end - begin, other_end - other_begin, not is_same
 
 
@@ -225,9 +211,9 @@ def _field_lines(before: Value, after: Value) -> Iterator[DiffLine]:
     old, new = ([] if value is None else text_of(value).split("\n") for value in (before, after))
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     for group in matcher.get_grouped_opcodes(N_CONTEXT_LINES):
-        for tag, begin, end, new_begin, new_end in group:
+        for kind, begin, end, new_begin, new_end in group:
             removed, added = old[begin:end], new[new_begin:new_end]
-            if tag == "equal":
+            if kind == "equal":
                 yield from (DiffLine(" ", shorten([DiffSpan(text)])) for text in removed)
             elif len(removed) == len(added):  # compared line by line
                 yield from _replaced_lines([spans_of(*pair) for pair in zip(removed, added, strict=True)])
@@ -270,99 +256,52 @@ def _sign(line: DiffLine) -> str:
 
 
 def render_plan_html(records: Sequence[Change], notes: Iterable[str], made: str) -> str:
-    """Render changes as HTML without scripts; beyond `MAX_SHOWN` they are counted.
-
-    Parameters
-    ----------
-    records : sequence of Change
-    notes : iterable of str
-    made : str
-        For whom and when.
-    """
+    """Render changes for a notebook; beyond `MAX_SHOWN` they are counted."""
     shown = sorted(records, key=lambda change: change.action in WRITES)[:MAX_SHOWN]
     rows = [row for change in shown for row in _change_rows(mask(change))]
-    n_more = len(records) - len(shown)
-    return _block(
-        format_counts(count_actions(records)),
-        *(f"<div class='note'>{_escape(note)}</div>" for note in notes),
-        _quiet(made),
-        _table(("action", "row", "field", "before", "after"), rows, _WIDTHS),
-        _quiet(f"and {n_more:,} more; plan.changes has all of them") if n_more else "",
-    )
-
-
-def render_run_html(
-    summary: Sequence[str], rows: Sequence[Sequence[object]], journal: object, n_more: int
-) -> str:
-    """Render a run as HTML without scripts.
-
-    Parameters
-    ----------
-    summary : sequence of str
-        The run in sentences, the counts first.
-    rows : sequence of sequence
-        Of what is not written: status, row, action, memory and why.
-    journal : path or None
-    n_more : int
-        Rows that are not shown.
-    """
-    first, *rest = summary
-    cells = (
-        "".join(f"<td>{'' if cell is None else _escape(str(cell))}</td>" for cell in row) for row in rows
-    )
-    return _block(
-        _escape(first),
-        *(f"<div>{_escape(line)}</div>" for line in rest),
-        _table(
-            ("status", "row", "action", "memory", "why"),
-            [f"<tr class='first'>{row}</tr>" for row in cells],
-            (*_WIDTHS[:1], "6em", "6em", "12em", "auto"),
+    return notebook_html(
+        tag("b", format_counts(count_actions(records))),
+        *(tag("div", note, class_="note") for note in notes),
+        tag("div", made, class_="quiet"),
+        wide_table(
+            {"action": "7.5em", "row": "11em", "field": "8em", "before": "auto", "after": "auto"}, rows
         ),
-        _quiet(f"and {n_more:,} more; run.outcomes has all of them") if n_more > 0 else "",
-        _quiet(f"journal: {journal}") if journal else "",
+        count_more(len(records) - len(shown), "plan.changes"),
     )
 
 
-def _block(title: str, *parts: str) -> str:
-    return f"<div class='memframe-plan {NO_FORMULAS}'><style>{_STYLE}</style><b>{title}</b>{''.join(parts)}</div>"
+def wide_table(widths: Mapping[str, str], rows: Sequence[Markup]) -> Markup | None:
+    """Build a table of columns with given widths, which scrolls by itself; None where there are no rows."""
+    heads = (tag("th", name, style=f"width: {width}") for name, width in widths.items())
+    return tag("div", table(heads, rows, class_="diff"), class_="wide") if rows else None
 
 
-def _quiet(text: str) -> str:
-    return f"<div class='quiet'>{_escape(text)}</div>"
+def count_more(n_more: int, where: str) -> Markup | None:
+    """Build the line that counts what is not shown, and says where it is; None where all of it is."""
+    return tag("div", f"and {n_more:,} more; {where} has all of them", class_="quiet") if n_more > 0 else None
 
 
-def _table(heads: Iterable[str], rows: Sequence[str], widths: Iterable[str]) -> str:
-    if not rows:
-        return ""
-    columns = "".join(f"<col style='width: {width}'>" for width in widths)
-    head = "".join(f"<th>{name}</th>" for name in heads)
-    return (
-        f"<div class='wide'><table><colgroup>{columns}</colgroup><thead><tr>{head}</tr></thead>"
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
-    )
-
-
-def _change_rows(change: Change) -> Iterator[str]:
+def _change_rows(change: Change) -> Iterator[Markup]:
     """Render the reason, if there is one, then a row for each field; beside all of them, action, label and id."""
-    lines = [f"<td colspan='3' class='quiet'>{_escape(change.reason)}</td>"] if change.reason else []
+    lines = [tag("td", change.reason, colspan=3, class_="quiet")] if change.reason else []
     for name in _shown_fields(change):
         before, after = change.before.get(name), change.after.get(name)
         sides: Sides = [DiffSpan(text_of(before))], [DiffSpan(text_of(after))]
         if change.action in ("patch", "conflict"):  # others come or go as a whole
             sides = spans_of(before, after)
         old, new = (_marked(side, mark) for side, mark in zip(sides, ("del", "ins"), strict=True))
-        lines.append(f"<td class='quiet'>{name}</td>{old}{new}")
-    first, *rest = lines or ["<td colspan='3'></td>"]
+        lines.append(tag("td", name, class_="quiet") + old + new)
+    first, *rest = lines or [tag("td", colspan=3)]
     kind = "go" if change.action in WRITES else "stop"
-    label = "" if change.row is None else _escape(str(change.row))
     memory_id = change.id or ""
     short = memory_id if len(memory_id) <= 12 else f"{memory_id[:8]}…"
-    memory = f" <span class='quiet' title='{_escape(memory_id)}'>{_escape(short)}</span>" if change.id else ""
-    yield (
-        f"<tr class='first'><td rowspan='{len(rest) + 1}'><span class='{kind}'>{change.action}</span></td>"
-        f"<td rowspan='{len(rest) + 1}'>{label}{memory}</td>{first}</tr>"
+    memory = tag("span", f" {short}", class_="quiet", title=memory_id) if change.id else None
+    n_rows = len(rest) + 1
+    beside = tag("td", tag("span", change.action, class_=kind), rowspan=n_rows) + tag(
+        "td", change.row, memory, rowspan=n_rows
     )
-    yield from (f"<tr>{cells}</tr>" for cells in rest)
+    yield tag("tr", beside + first, class_="first")
+    yield from (tag("tr", cells) for cells in rest)
 
 
 def _shown_fields(change: Change) -> Sequence[str]:
@@ -372,36 +311,9 @@ def _shown_fields(change: Change) -> Sequence[str]:
     return [name for name in FIELDS if name in given]
 
 
-def _marked(spans: Sequence[DiffSpan], tag: str) -> str:
-    parts = (
-        f"<{tag}>{_escape(span.text)}</{tag}>" if span.is_changed else _escape(span.text) for span in spans
-    )
-    return f"<td class='text'>{''.join(parts)}</td>"
-
-
-def _escape(text: str) -> str:
-    return escape(escape_invisible(text))
-
-
-_STYLE = """
-.memframe-plan { font-size: 13px; line-height: 1.45; }
-.memframe-plan .quiet { opacity: .65; }
-.memframe-plan .wide { overflow-x: auto; }
-.memframe-plan table { border-collapse: collapse; width: 100%; min-width: 52em; margin: .6em 0; table-layout: fixed;
-  font-size: inherit; }
-.memframe-plan tr { background: none; }
-.memframe-plan th, .memframe-plan td { padding: .3em .7em; text-align: left; vertical-align: top;
-  border: 0; overflow-wrap: anywhere; }
-.memframe-plan th { font-weight: 600; border-bottom: 1px solid rgba(128, 128, 128, .6); }
-.memframe-plan tr.first td { border-top: 1px solid rgba(128, 128, 128, .25); }
-.memframe-plan td.text { white-space: pre-wrap; }
-.memframe-plan del { background: rgba(229, 83, 75, .22); text-decoration: line-through; border-radius: 2px; }
-.memframe-plan ins { background: rgba(70, 170, 90, .25); text-decoration: none; border-radius: 2px; }
-.memframe-plan .note { border-left: 3px solid rgba(128, 128, 128, .6); padding-left: .5em; margin: .3em 0; }
-.memframe-plan .stop { border-left: 3px solid rgba(229, 83, 75, .9); padding-left: .5em; font-weight: 600; }
-""".replace(".memframe-plan", 3 * ".memframe-plan")  # stronger than the notebook's own rules for tables
-
-_WIDTHS = ("7.5em", "11em", "8em", "auto", "auto")
+def _marked(spans: Sequence[DiffSpan], name: str) -> Markup:
+    parts = (tag(name, span.text) if span.is_changed else span.text for span in spans)
+    return tag("td", *parts, class_="text")
 
 
 # -- words
@@ -434,23 +346,3 @@ def undo_note(restore_days: int) -> str:
 
 UNDO_NOTE = "An undo"
 """Beginning of such a note."""
-
-
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls but tab and line end
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # direction
-    "\u200b\u2028\u2029\u2060-\u2064\ufeff"  # no width, other line ends
-    "\ud800-\udfff\U000e0000-\U000e0fff]"  # halves of pairs, tags
-)
-
-
-def escape_invisible(text: str) -> str:
-    r"""Spell out characters that would not be seen, or would steer the display.
-
-    Such as controls, which a terminal obeys; marks that turn the direction of writing, by which a text can read
-    otherwise than it is; and characters without a shape, in which instructions to a language model hide.
-
-    >>> print(escape_invisible("done\x1b[2J, \u202eeman"))
-    done\x1b[2J, \u202eeman
-    """
-    return _INVISIBLE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)

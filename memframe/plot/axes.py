@@ -65,7 +65,7 @@ def label(text: str, max_chars: int = MAX_CHARS) -> str:
     """
     spaced = "".join(" " if letter.isspace() else letter for letter in text[: 20 * max_chars])
     visible = "".join(letter for letter in spaced if unicodedata.category(letter)[0] != "C")
-    return _drawable(_shortened(" ".join(visible.split()), max_chars)) or "(empty)"
+    return _drawable(_shorten(" ".join(visible.split()), max_chars)) or "(empty)"
 
 
 def labels(texts: Iterable[str], max_chars: int = MAX_CHARS) -> list[str]:
@@ -73,7 +73,7 @@ def labels(texts: Iterable[str], max_chars: int = MAX_CHARS) -> list[str]:
     return [label(text, max_chars) for text in texts]
 
 
-def _shortened(text: str, max_chars: int) -> str:
+def _shorten(text: str, max_chars: int) -> str:
     return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
 
 
@@ -344,7 +344,7 @@ def _plain(element: Element) -> Element:
     element.tag = _NAMESPACE.sub("", element.tag)
     named = {_NAMESPACE.sub("", name): value for name, value in element.attrib.items()}
     styles = named.pop("style", "").split(";")
-    element.attrib = dict(_kept(named)) | dict(chain.from_iterable(map(_attribute, styles)))
+    element.attrib = dict(_keep_attributes(named)) | dict(chain.from_iterable(map(_attribute, styles)))
     element.text, element.tail = (element.text or "").strip() or None, None
     children = [_plain(child) for child in element]
     element[:] = [child for child in children if child.tag not in _LEFT_OUT and not _is_empty(child)]
@@ -358,7 +358,7 @@ def _is_empty(element: Element) -> bool:
     )
 
 
-def _kept(named: dict[str, str]) -> Iterator[tuple[str, str]]:
+def _keep_attributes(named: dict[str, str]) -> Iterator[tuple[str, str]]:
     for name, value in named.items():
         if not (name == "transform" and _UPRIGHT.match(value)) and not (name == "id" and "_" in value):
             yield name, " ".join(value.split())

@@ -299,7 +299,7 @@ def findings(audit: DrawnAudit | pd.DataFrame, *, ax: Axes | None = None) -> Axe
     'Memories by check'
     """
     check_kind("audit", audit, DrawnAudit, pd.DataFrame, error=FrameError)
-    frame = _checked(audit if isinstance(audit, pd.DataFrame) else audit.by_memory)
+    frame = _check_findings(audit if isinstance(audit, pd.DataFrame) else audit.by_memory)
     frame = frame[frame["id"].notna()]
     title = "Memories by check"
     if frame.empty:
@@ -347,7 +347,7 @@ def duplicates(audit: DrawnAudit | pd.DataFrame, *, ax: Axes | None = None) -> A
     Axes
     """
     check_kind("audit", audit, DrawnAudit, pd.DataFrame, error=FrameError)
-    frame = _checked(audit if isinstance(audit, pd.DataFrame) else audit.findings)
+    frame = _check_findings(audit if isinstance(audit, pd.DataFrame) else audit.findings)
     title = "Clusters of duplicates by size"
     frame = frame[frame["check"].isin(list(_DUPLICATES)) & frame["group"].notna()]
     sizes = frame.groupby(["check", "group"])["id"].nunique().reset_index(name="size").query("size > 1")
@@ -370,7 +370,7 @@ def duplicates(audit: DrawnAudit | pd.DataFrame, *, ax: Axes | None = None) -> A
     return ax
 
 
-def _checked(findings: pd.DataFrame) -> pd.DataFrame:
+def _check_findings(findings: pd.DataFrame) -> pd.DataFrame:
     if "check" not in findings:
         raise FrameError("the frame holds no findings: pass an Audit, which audit_memories(memories) makes")
     return findings

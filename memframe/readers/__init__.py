@@ -24,9 +24,9 @@ from memframe.archive.places import is_archive
 from memframe.display import number_of, printable
 from memframe.errors import ConfigError, FrameError, kind_of
 from memframe.files import expand_path
-from memframe.frames import gc_paused
+from memframe.frames import READ, gc_paused
 from memframe.readers.formats import FORMATS, GENERIC, REFUSED, Format
-from memframe.readers.rows import READ, Collector, read_zone
+from memframe.readers.rows import Collector, read_zone
 from memframe.readers.source import Document, Input, is_text, open_path, open_text
 
 __all__ = ["read_memories"]
@@ -54,6 +54,7 @@ def read_memories(
     -------
     DataFrame
         With the columns of `load_memories`, ``origin_id``, and further ones as the format has them, as text.
+        ``attrs["memframe_read"]`` holds the counts, and ``said`` the same in sentences.
 
     Raises
     ------

@@ -14,7 +14,7 @@ from memframe.readers.markdown import (
     mem0_markdown_items,
     table_items,
 )
-from memframe.readers.rows import Entry, Item, LeftOut, Yielded, from_seconds, text_of
+from memframe.readers.rows import Entry, Item, LeftOut, Yielded, from_seconds, is_filled
 from memframe.readers.source import Damage, Document
 
 _COLUMNS = frozenset(Entry.__struct_fields__) - {"place", "extra"}
@@ -135,7 +135,7 @@ def filled(item: Item, keys: str) -> Any:
     >>> filled({"memory": " ", "data": "Likes tea"}, "memory text data")
     'Likes tea'
     """
-    return next((value for key in keys.split() if (text_of(value := dig(item, key)) or "").strip()), None)
+    return next((value for key in keys.split() if is_filled(value := dig(item, key))), None)
 
 
 def _length(value: Any, keys: list[str]) -> int:
@@ -193,6 +193,21 @@ def _observations(documents: list[Document]) -> Items:
                 yield place, Damage("entity without observations")
 
 
+def _pam_items(documents: list[Document]) -> Items:
+    """Take from memories the time and the platform that the format demanded of `export_memories` without need."""
+    for place, item in (pair for document in documents for pair in document.items("memories")):
+        own = dig(item, "metadata.memframe")
+        if isinstance(own, dict):
+            times = item.get("temporal") if isinstance(item.get("temporal"), dict) else {}
+            undated = {"temporal": times | {"created_at": None}} if own.get("is_undated") else {}
+            yield place, item | undated | {"provenance": {"platform": own.get("source")}}
+        else:
+            yield place, item
+
+
+_USUAL = {name: name for name in ("tags", "created_at", "updated_at", "metadata")} | {"origin_id": "id"}
+"""Columns that most formats keep under the same key."""
+
 FORMATS = {
     each.name: each
     for each in [
@@ -236,15 +251,12 @@ FORMATS = {
             heads=("apps memories",),
             marks=("app content state",),
             lists="memories",
-            fields={
+            fields=_USUAL
+            | {
                 "content": "content",
                 "tags": "categories",
                 "source": "app",
-                "created_at": "created_at",
-                "updated_at": "updated_at",
-                "origin_id": "id",
                 "status": "state",
-                "metadata": "metadata",
             },
             dropped=(("state", "deleted", "deleted"),),
             items=_openmemory_items,
@@ -255,14 +267,11 @@ FORMATS = {
             heads=("agents blocks", "agent_type core_memory"),
             marks=("text archive_id", "text is_deleted"),
             lists="blocks core_memory passages",
-            fields={
+            fields=_USUAL
+            | {
                 "content": "value text",
                 "title": "label",
                 "summary": "description",
-                "tags": "tags",
-                "created_at": "created_at",
-                "updated_at": "updated_at",
-                "origin_id": "id",
                 "limit": "limit",
                 "metadata": "metadata metadata_",
             },
@@ -371,9 +380,11 @@ FORMATS = {
             lists="memories",
             fields={
                 "content": "content",
+                "title": "metadata.memframe.title",
                 "summary": "summary",
-                "tags": "tags",
-                "confidence": "confidence.current confidence.initial",
+                "tags": "metadata.memframe.tags tags",
+                "importance": "metadata.memframe.importance",
+                "confidence": "confidence.current confidence.initial metadata.memframe.confidence",
                 "source": "provenance.platform",
                 "created_at": "temporal.created_at",
                 "updated_at": "temporal.updated_at",
@@ -389,6 +400,7 @@ FORMATS = {
             beside={"relations": "relation"},
             states="integrity.total_memories",
             is_known=lambda document: top(document).get("schema") == "portable-ai-memory",
+            items=_pam_items,
         ),
         Format(
             "markdown", "Markdown with frontmatter, or .md files", is_known=is_markdown, items=markdown_items

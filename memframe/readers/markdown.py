@@ -10,7 +10,7 @@ from typing import Any
 from memframe.archive.markdown import parse_frontmatter, split_frontmatter
 from memframe.errors import FrameError
 from memframe.frames import MEMORY_KINDS
-from memframe.readers.rows import Item, read_time, text_of
+from memframe.readers.rows import Item, is_filled, read_time, text_of
 from memframe.readers.source import TEXT_KEYS, Damage, Document
 
 Items = Iterator[tuple[str, Any]]
@@ -48,12 +48,12 @@ def name_columns(item: Mapping[str, Any]) -> Item:
     >>> name_columns({"Text": "Likes tea", "importance": 7, "date": "May"})
     {'content': 'Likes tea', 'origin_importance': '7', 'date': 'May'}
     """
-    rest = {str(key): value for key, value in item.items() if key and text_of(value)}
+    rest = {str(key): value for key, value in item.items() if key and is_filled(value)}
     found: Item = {}
     for column, names in _NAMES.items():
         keys = [key for name in names for key in rest if key.casefold() == name]
-        is_fit = read_time if column.endswith("_at") else text_of
-        key = next((key for key in keys if is_fit(rest[key]) and (text_of(rest[key]) or "").strip()), None)
+        is_fit = read_time if column.endswith("_at") else is_filled
+        key = next((key for key in keys if is_fit(rest[key])), None)
         if key is not None:
             found[column] = rest.pop(key)
     return found | {f"origin_{key}" if key in _TAKEN else key: text_of(value) for key, value in rest.items()}

@@ -15,10 +15,7 @@ from msgspec import Struct
 
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError
-from memframe.frames import MEMORY_KINDS, TEXT, FrameBuilder, replace_surrogates
-
-READ = "memframe_read"
-"""Key in ``frame.attrs`` of the report of a read."""
+from memframe.frames import MEMORY_KINDS, READ, TEXT, FrameBuilder, replace_surrogates
 
 MAX_TAGS, MAX_TAG_CHARS = 100, 200
 """Of a memory, as services take them."""
@@ -217,8 +214,17 @@ class Collector:
             yield f"Left out: {'; '.join(parts)}."
         if self.n_tags_cut:
             yield f"Changed to what a service takes: {number_of(self.n_tags_cut, 'tag', 'tags')}."
+        if report["unread_files"]:
+            yield f"Not opened: {number_of(report['unread_files'], 'other file', 'other files')}."
         if note:
             yield note
+
+
+def is_filled(value: Any) -> bool:
+    """Return False for nothing: None, NaN, blanks, empty lists and objects."""
+    if isinstance(value, str):
+        return bool(value) and not value.isspace()
+    return value is not None and value == value and value not in ([], {}, ())
 
 
 def text_of(value: Any) -> str | None:

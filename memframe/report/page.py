@@ -23,6 +23,7 @@ from memframe.report.summary import (
     headline,
     memories,
     none_found,
+    proposed,
     subject_of,
     words_of,
     worst_of,
@@ -102,9 +103,8 @@ def _head(audit: ReportedAudit, counts: Sequence[Count]) -> Iterator[Markup]:
         yield tag("p", subject[:1].upper() + subject[1:], class_="soft subject")
     yield tag("p", headline(counts, n), class_="verdict")
     yield from (tag("p", sentence, class_="more") for sentence in details(counts, n))
-    if audit.proposals:
-        proposed = f"Proposed, each memory counted once: {', '.join(audit.proposals)}. Nothing is done yet."
-        yield tag("p", proposed, class_="more soft")
+    if said := proposed(audit):
+        yield tag("p", said, class_="more soft")
     yield tag("p", "Memories by their worst finding", class_="soft tally")
     worst = worst_of(audit.by_memory)
     tiles = (tag("li", tag("b", f"{worst.get(name, 0):,}"), name, class_=name) for name in SEVERITIES)

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 import pandas as pd
 
 from memframe.display import Markup, format_time, notebook_html, number_of, table, tag
+from memframe.frames import READ
 
 
 class CheckWords(NamedTuple):
@@ -169,6 +170,8 @@ class ReportedAudit(Protocol):
     def by_judge(self) -> Sequence[str]: ...
     @property
     def made_at(self) -> datetime | None: ...
+    @property
+    def is_stored(self) -> bool: ...
 
 
 class Count(NamedTuple):
@@ -230,6 +233,14 @@ def proposals(by_memory: pd.DataFrame) -> list[str]:
     ]
 
 
+def proposed(audit: ReportedAudit) -> str:
+    """Say what the cleanup would do, and what it needs; nothing where nothing is proposed."""
+    if not audit.proposals:
+        return ""
+    done = "Nothing is done yet." if audit.is_stored else "To do it, write these memories to a service first."
+    return f"Proposed, each memory counted once: {', '.join(audit.proposals)}. {done}"
+
+
 def subject_of(audit: ReportedAudit) -> str:
     """Name the user, the service and the time of an audit, as far as the frame has them.
 
@@ -242,9 +253,11 @@ def subject_of(audit: ReportedAudit) -> str:
     frame = audit.memories
     users = frame["user_id"].dropna().unique().tolist() if "user_id" in frame.columns else []
     service = frame.attrs.get("memframe", {}).get("base_url")
+    read_as = frame.attrs.get(READ, {}).get("format")
     parts = [
         f"of user {users[0]}" if len(users) == 1 else f"of {len(users):,} users" if len(users) else "",
         f"at {service}" if service else "",
+        f"read as {read_as}" if read_as else "",
         f"as of {format_time(audit.made_at)}" if audit.made_at else "",
     ]
     return ", ".join(filter(None, parts)).replace(", at ", " at ")
@@ -288,13 +301,13 @@ def _count(check: str, findings: pd.DataFrame, by_memory: pd.DataFrame) -> Count
 def brief_html(audit: ReportedAudit) -> str:
     """Return an audit for a notebook: the verdict, the figures, and what was not looked for."""
     counts, n = audit.counts, len(audit.memories)
-    proposed, clean = ", ".join(audit.proposals), none_found(counts, audit.checks)
+    clean = none_found(counts, audit.checks)
     sentences = [tag("li", sentence) for sentence in audit.not_checked]
     return notebook_html(
         tag("div", f"Audit of {memories(n)} {subject_of(audit)}".strip(), class_="quiet"),
         tag("div", headline(counts, n), class_="verdict"),
         *(tag("div", sentence) for sentence in details(counts, n)),
-        _quiet(f"Proposed, each memory counted once: {proposed}") if proposed else None,
+        _quiet(said) if (said := proposed(audit)) else None,
         tag("div", figures_table(counts, n), class_="wide") if counts else None,
         _quiet(f"None found: {clean}") if clean else None,
         *map(_quiet, audit.by_judge),

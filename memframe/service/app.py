@@ -20,9 +20,7 @@ from sqlalchemy.exc import InterfaceError, InternalError, OperationalError
 
 from memframe.address import is_loopback
 from memframe.errors import ServiceError
-from memframe.service.api import make_api_router
-from memframe.service.api.exchange import ApiRequest, deployment_of
-from memframe.service.api.memories import InFlightKeys
+from memframe.service.api import ApiRequest, InFlightKeys, deployment_of, make_api_router
 from memframe.service.dashboard import make_site_router
 from memframe.service.deployment import Addresses, Deployment, ServiceConfig
 from memframe.service.http_errors import (

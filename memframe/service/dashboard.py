@@ -29,16 +29,15 @@ from memframe.service.pages import (
     PASSWORD,
     RedirectInstead,
     Site,
-    Visitor,
+    Visit,
     WebRequest,
     answer_redirect,
     as_sentence,
     own_address,
     refusal_page,
-    site_of,
 )
-from memframe.service.store import User
-from memframe.service.throttle import PER_ADDRESS_AND_EMAIL, Keys, TooManyCallsError, address_of
+from memframe.service.person_pages import PERSON_ROUTES
+from memframe.service.throttle import TooManyCallsError, address_of
 from memframe.service.validation import check_new_password, check_text, invalid
 from memframe.wire import OAUTH_AUTHORIZE, OAUTH_TOKEN, Status
 
@@ -61,64 +60,49 @@ _FILES = {
 @get("/", include_in_schema=False, sync_to_thread=True)
 def show_start(request: WebRequest) -> Response[Any]:
     """Redirect to the dashboard."""
-    site = site_of(request)
-    return site.redirect(DASHBOARD, site.visitor(request))
+    return Visit(request).redirect(DASHBOARD)
 
 
 @get("/login", include_in_schema=False, sync_to_thread=True)
 def show_sign_in(request: WebRequest) -> Response[Any]:
     """Show the sign-in form."""
-    site = site_of(request)
-    visitor = site.visitor(request)
+    visit = Visit(request)
     then = own_address(request.query_params.get("next", DASHBOARD))
-    if visitor.user is not None:
-        return site.redirect(then, visitor)
-    return _sign_in_page(site, visitor, then)
+    return _sign_in_page(visit, then) if visit.user is None else visit.redirect(then)
 
 
 @post("/login", include_in_schema=False)
 async def sign_in(request: WebRequest, body: RawBody) -> Response[Any]:
     """Check e-mail and password; few at once, as argon2id takes memory."""
-    async with site_of(request).password_checks.slot():
+    async with _site_of(request).password_checks.slot():
         return await sync_to_thread(_sign_in, request, body)
 
 
 def _sign_in(request: WebRequest, body: bytes) -> Response[Any]:
-    site, address = site_of(request), address_of(request)
-    visitor = site.visitor(request)
-    form = site.check_form(request, visitor, body)
+    visit = Visit(request)
+    form = visit.read_form(body)
     then, email = own_address(form.get("next", DASHBOARD)), form.get("email", "").strip()
-    user = site.store.accounts.user_by_email(email)
+    user = visit.store.accounts.user_by_email(email)
     stored = user.password_hash if user and not user.disabled else None
-    limits = site.limits(request, address, email)
-    if not _check_password(site, limits, form.get("password", ""), stored) or user is None:
-        log_event("sign-in failed", user_id=user.id if user else None, address=address)
-        return _sign_in_page(site, visitor, then, entered_email=email, refusal=_REFUSAL)
-    log_event("signed in", user_id=user.id, address=address)
-    answer = site.redirect(then, site.sign_in(visitor, user))
-    site.remember_browser(answer, user)
+    if not visit.check_password(email, form.get("password", ""), stored) or user is None:
+        log_event("sign-in failed", user_id=user.id if user else None, address=visit.address)
+        return _sign_in_page(visit, then, entered_email=email, refusal=_REFUSAL)
+    log_event("signed in", user_id=user.id, address=visit.address)
+    visit.sign_in(user)
+    answer = visit.redirect(then)
+    visit.remember_browser(answer, user)
     return answer
-
-
-def _check_password(site: Site, limits: Keys, password: str, stored_hash: str | None) -> bool:
-    """Compare a password, and count the attempt beforehand; success takes it back."""
-    site.deployment.throttle.count(limits)
-    if not site.passwords.matches(Secret(password), stored_hash):
-        return False
-    own = {key: limit for key, limit in limits.items() if limit == PER_ADDRESS_AND_EMAIL}
-    site.deployment.throttle.forgive(own, {key: limit for key, limit in limits.items() if key not in own})
-    return True
 
 
 @post("/logout", include_in_schema=False, sync_to_thread=True)
 def sign_out(request: WebRequest, body: RawBody) -> Response[Any]:
     """End the session."""
-    site = site_of(request)
-    visitor = site.visitor(request)
-    site.check_form(request, visitor, body)
-    if visitor.user:
-        log_event("signed out", user_id=visitor.user.id, address=address_of(request))
-    answer = site.redirect("/login", site.sign_out(visitor))
+    visit = Visit(request)
+    visit.read_form(body)
+    if visit.user:
+        log_event("signed out", user_id=visit.user.id, address=visit.address)
+    visit.sign_out()
+    answer = visit.redirect("/login")
     answer.headers["Clear-Site-Data"] = '"cache", "storage"'  # not the cookie, which is a new one
     return answer
 
@@ -126,31 +110,28 @@ def sign_out(request: WebRequest, body: RawBody) -> Response[Any]:
 @get(DASHBOARD, include_in_schema=False, sync_to_thread=True)
 def show_dashboard(request: WebRequest) -> Response[Any]:
     """Show who asks, who has access, and what was decided earlier, each in pages with the latest first."""
-    site = site_of(request)
-    visitor = site.visitor(request)
-    user = site.require_user(visitor)
+    visit = Visit(request)
+    user = visit.require_user()
     sections = {}
     for name, statuses in _SECTIONS.items():
         before = request.query_params.get(name)
-        found, total, has_more = site.store.requests.of_user(
+        found, total, has_more = visit.store.requests.of_user(
             user.id, *statuses, before=before, limit=REQUESTS_PER_PAGE
         )
         older = found[-1].id if has_more else None
         sections[name] = {"requests": found, "total": total, "older": older, "is_later": before is not None}
-    developers = site.store.accounts.connected_developers(user.id)
-    return site.page("dashboard.html", visitor, sections=sections, developers=developers)
+    developers = visit.store.accounts.connected_developers(user.id)
+    return visit.page("dashboard.html", sections=sections, developers=developers)
 
 
 @post("/dashboard/requests/{request_id:str}", include_in_schema=False, sync_to_thread=True)
 def decide(request: WebRequest, request_id: FromPath[str], body: RawBody) -> Response[Any]:
     """Decide on a request."""
-    site = site_of(request)
-    visitor = site.visitor(request)
-    form = site.check_form(request, visitor, body)
-    user = site.require_user(visitor)
+    visit = Visit(request)
+    form, user = visit.read_form(body), visit.require_user()
     try:
         status = msgspec.convert(form.get("status"), Status)
-        site.store.requests.decide(request_id, status, user_id=user.id)
+        visit.store.requests.decide(request_id, status, user_id=user.id)
     except msgspec.ValidationError:
         raise invalid("the form has no decision") from None
     except ConflictError as conflict:
@@ -158,47 +139,42 @@ def decide(request: WebRequest, request_id: FromPath[str], body: RawBody) -> Res
             "The request was decided in another window or elsewhere before; your dashboard shows what holds"
         )
         raise ConflictError(message, status=409, code=conflict.code) from None
-    return site.redirect(DASHBOARD, visitor)
+    return visit.redirect(DASHBOARD)
 
 
 @post("/dashboard/developers/{developer_id:str}/disconnect", include_in_schema=False, sync_to_thread=True)
 def disconnect(request: WebRequest, developer_id: FromPath[str], body: RawBody) -> Response[Any]:
     """End all access of an application."""
-    site = site_of(request)
-    visitor = site.visitor(request)
-    site.check_form(request, visitor, body)
-    user = site.require_user(visitor)
+    visit = Visit(request)
+    visit.read_form(body)
+    user = visit.require_user()
     developer_id = check_text(developer_id, "the application's id")
-    site.store.accounts.disconnect(user_id=user.id, developer_id=developer_id)
-    return site.redirect(DASHBOARD, visitor)
+    visit.store.accounts.disconnect(user_id=user.id, developer_id=developer_id)
+    return visit.redirect(DASHBOARD)
 
 
 @get(PASSWORD, include_in_schema=False, sync_to_thread=True)
 def show_password_form(request: WebRequest) -> Response[Any]:
     """Show the form with which people change their password."""
-    site = site_of(request)
-    visitor = site.visitor(request)
-    user = site.require_user(visitor, changes_password=True)
-    then = own_address(request.query_params.get("next", DASHBOARD))
-    return _password_page(site, visitor, user, then)
+    visit = Visit(request)
+    visit.require_user(changes_password=True)
+    return _password_page(visit, own_address(request.query_params.get("next", DASHBOARD)))
 
 
 @post(PASSWORD, include_in_schema=False)
 async def change_password(request: WebRequest, body: RawBody) -> Response[Any]:
     """Change the user's password and end all other sessions; few at once, as argon2id takes memory."""
-    async with site_of(request).password_checks.slot():
+    async with _site_of(request).password_checks.slot():
         return await sync_to_thread(_change_password, request, body)
 
 
 def _change_password(request: WebRequest, body: bytes) -> Response[Any]:
-    site, address = site_of(request), address_of(request)
-    visitor = site.visitor(request)
-    form = site.check_form(request, visitor, body)
-    user = site.require_user(visitor, changes_password=True)
+    visit = Visit(request)
+    form, user = visit.read_form(body), visit.require_user(changes_password=True)
     then, current = own_address(form.get("next", DASHBOARD)), form.get("current", "")
     try:
-        if not _check_password(site, site.limits(request, address, user.email), current, user.password_hash):
-            log_event("password change refused", user_id=user.id, address=address)
+        if not visit.check_password(user.email, current, user.password_hash):
+            log_event("password change refused", user_id=user.id, address=visit.address)
             raise InvalidError("the current password is not this one")
         new = check_new_password(form.get("new", ""))
         if new == current:
@@ -206,10 +182,12 @@ def _change_password(request: WebRequest, body: bytes) -> Response[Any]:
         if new != form.get("again", ""):
             raise InvalidError("the new password was not repeated as it is; type it twice")
     except (InvalidError, ConfigError) as refusal:
-        return _password_page(site, visitor, user, then, refusal=as_sentence(str(refusal)))
-    site.store.accounts.set_password(user.id, site.passwords.hash(Secret(new)), must_change=False)
-    log_event("password changed", user_id=user.id, address=address)
-    return site.redirect(then, site.sign_in(visitor, user))
+        return _password_page(visit, then, refusal=as_sentence(str(refusal)))
+    new_hash = visit.site.deployment.passwords.hash(Secret(new))
+    visit.store.accounts.set_password(user.id, new_hash, must_change=False)
+    log_event("password changed", user_id=user.id, address=visit.address)
+    visit.sign_in(user)
+    return visit.redirect(then)
 
 
 @get("/static/{name:str}", include_in_schema=False, sync_to_thread=False)
@@ -224,22 +202,20 @@ def serve_file(name: FromPath[str]) -> Response[bytes]:
 @get(OAUTH_AUTHORIZE, include_in_schema=False, sync_to_thread=True)
 def ask_consent(request: WebRequest) -> Response[Any]:
     """Show the consent page of an authorization request, after the sign-in."""
-    site, query = site_of(request), request.scope["query_string"]
-    visitor = site.visitor(request)
+    visit, query = Visit(request), request.scope["query_string"]
     try:
-        asked = site.server.check_request(query)
+        asked = visit.site.server.check_request(query)
     except (InvalidClientLink, RedirectToClient) as refused:
-        return _refuse_authorization(refused, site, visitor)
-    user = site.require_user(visitor, then=_authorize_address(query))
+        return _refuse_authorization(refused, visit)
+    user = visit.require_user(then=_authorize_address(query))
     target = urlsplit(asked.redirect_uri)
-    return site.page(
+    return visit.page(
         "consent.html",
-        visitor,
         form_target=form_target(asked.redirect_uri),
         client_name=asked.client.name,
         redirect_host=target.netloc,
         on_this_machine=is_loopback(target.hostname or ""),
-        has_access=site.store.requests.is_approved(developer_id=asked.client.id, user_id=user.id),
+        has_access=visit.store.requests.is_approved(developer_id=asked.client.id, user_id=user.id),
         action=_authorize_address(query),
     )
 
@@ -247,24 +223,22 @@ def ask_consent(request: WebRequest) -> Response[Any]:
 @post(OAUTH_AUTHORIZE, include_in_schema=False, sync_to_thread=True)
 def take_consent(request: WebRequest, body: RawBody) -> Response[Any]:
     """Redirect to the client with the user's decision."""
-    site, query = site_of(request), request.scope["query_string"]
-    visitor = site.visitor(request)
-    form = site.check_form(request, visitor, body)
-    user = site.require_user(visitor, then=_authorize_address(query))
+    visit, query = Visit(request), request.scope["query_string"]
+    form, user = visit.read_form(body), visit.require_user(then=_authorize_address(query))
     try:
         if form.get("decision") == "allow":
-            return site.redirect(site.server.allow(query, user), visitor)
+            return visit.redirect(visit.site.server.allow(query, user))
         if form.get("decision") == "deny":
-            return site.redirect(site.server.deny(query, user), visitor)
+            return visit.redirect(visit.site.server.deny(query, user))
     except (InvalidClientLink, RedirectToClient) as refused:
-        return _refuse_authorization(refused, site, visitor)
+        return _refuse_authorization(refused, visit)
     raise invalid("the form says neither allow nor deny")
 
 
 @post(OAUTH_TOKEN, include_in_schema=False, status_code=200, sync_to_thread=True)
 def exchange_code(request: WebRequest, body: RawBody) -> Response[bytes]:
     """Exchange a code or a refresh token for tokens and the memory key."""
-    site = site_of(request)
+    site = _site_of(request)
     authorization = request.headers.get("authorization")
     try:
         site.deployment.count_token_call(address_of(request), client_id_of(body, authorization))
@@ -282,47 +256,45 @@ def exchange_code(request: WebRequest, body: RawBody) -> Response[bytes]:
 @get("/.well-known/oauth-authorization-server", include_in_schema=False, sync_to_thread=False)
 def describe_server(request: WebRequest) -> dict[str, Any]:
     """Return the metadata of the authorization server (RFC 8414)."""
-    return site_of(request).server.metadata()
+    return _site_of(request).server.metadata()
+
+
+def _site_of(request: WebRequest) -> Site:
+    site: Site = request.app.state.site
+    return site
 
 
 def _sign_in_page(
-    site: Site, visitor: Visitor, then: str, *, entered_email: str = "", refusal: str | None = None
+    visit: Visit, then: str, *, entered_email: str = "", refusal: str | None = None
 ) -> Response[str]:
     _, _, query = then.partition("?")
     try:  # the application on whose behalf somebody is asked to sign in
-        client_name = site.server.check_request(query.encode()).client.name if query else None
+        client_name = visit.site.server.check_request(query.encode()).client.name if query else None
     except (InvalidClientLink, RedirectToClient):
         client_name = None
-    return site.page(
-        "sign_in.html",
-        visitor,
-        status=403 if refusal else 200,
-        next=then,
-        client_name=client_name,
-        entered_email=entered_email,
-        refusal=refusal,
-    )
+    known: dict[str, Any] = {
+        "next": then,
+        "client_name": client_name,
+        "entered_email": entered_email,
+        "refusal": refusal,
+    }
+    return visit.page("sign_in.html", status=403 if refusal else 200, **known)
 
 
-def _password_page(
-    site: Site, visitor: Visitor, user: User, then: str, *, refusal: str | None = None
-) -> Response[str]:
-    must_change, status = user.must_change_password, 403 if refusal else 200
-    return site.page(
-        "password.html", visitor, status=status, next=then, must_change=must_change, refusal=refusal
-    )
+def _password_page(visit: Visit, then: str, *, refusal: str | None = None) -> Response[str]:
+    must_change = visit.user is not None and visit.user.must_change_password
+    known: dict[str, Any] = {"next": then, "must_change": must_change, "refusal": refusal}
+    return visit.page("password.html", status=403 if refusal else 200, **known)
 
 
 def _authorize_address(query: bytes) -> str:
     return f"{OAUTH_AUTHORIZE}?{query.decode('ascii', 'replace')}"
 
 
-def _refuse_authorization(
-    refused: InvalidClientLink | RedirectToClient, site: Site, visitor: Visitor
-) -> Response[Any]:
+def _refuse_authorization(refused: InvalidClientLink | RedirectToClient, visit: Visit) -> Response[Any]:
     if isinstance(refused, RedirectToClient):
-        return site.redirect(refused.address, visitor)
-    return site.page("bad_link.html", visitor, status=400, said=str(refused))
+        return visit.redirect(refused.address)
+    return visit.page("bad_link.html", status=400, said=str(refused))
 
 
 def _token_response(status: int, body: bytes, headers: dict[str, str]) -> Response[bytes]:
@@ -351,6 +323,7 @@ def make_site_router() -> Router:
         take_consent,
         exchange_code,
         describe_server,
+        *PERSON_ROUTES,
     ]
     return Router(
         "/",

@@ -6,9 +6,10 @@ start, closed to other users; data without its key, or of another key, is refuse
 
 from __future__ import annotations
 
+import hmac
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from uuid import uuid4
 
 from argon2 import PasswordHasher
@@ -18,12 +19,20 @@ from memframe.address import check_redirect_uri
 from memframe.errors import ConfigError, NotFoundError
 from memframe.secret import Secret
 from memframe.service import validation
-from memframe.service.clock import Clock, utc_now
+from memframe.service.clock import Clock, format_instant, utc_now
+from memframe.service.keys import (
+    KEY_FILE,
+    MAX_UNWRAPPED,
+    KeyUnwrapper,
+    MasterKey,
+    UserKeyring,
+    is_open_to_others,
+    load_next_key,
+)
 from memframe.service.listing import CURSOR_KEY_BYTES, CursorCipher
 from memframe.service.logs import log_event
-from memframe.service.master_key import KEY_FILE, MasterKey, is_open_to_others, load_next_key
 from memframe.service.store import Developer, Memories, Store, User, sqlite_url
-from memframe.service.throttle import ACCOUNTS_PER_ADDRESS, Limit, Throttle
+from memframe.service.throttle import ACCOUNTS_PER_ADDRESS, PER_EMAIL, Limit, Throttle
 from memframe.service.tokens import (
     API_KEY_PREFIX,
     CLIENT_ID_PREFIX,
@@ -33,7 +42,6 @@ from memframe.service.tokens import (
     new_secret,
     secret_hash,
 )
-from memframe.service.user_keyring import MAX_UNWRAPPED, KeyUnwrapper, UserKeyring
 
 API_PREFIX = "/api/v1"
 DATABASE_FILE = "memframe.db"
@@ -93,6 +101,34 @@ class NewDeveloper(Struct, frozen=True):
     api_key: Secret
     client_id: str
     client_secret: Secret
+
+
+class Receipt(Struct, frozen=True):
+    """Receipt of an erased account: when, and how much of what.
+
+    Attributes
+    ----------
+    receipt : str
+        Keyed digest of the user id: all that the service keeps.
+    """
+
+    receipt: str
+    user_id: str
+    erased_at: str
+    memories: int
+    tags: int
+    access_requests: int
+    applications: int
+    keys: int
+
+
+_ERASED = {
+    "memories": "memories",
+    "tags": "tags",
+    "access_requests": "access_requests",
+    "applications": "connections",
+    "keys": "user_keys",
+}
 
 
 class Deployment:
@@ -170,18 +206,13 @@ class Deployment:
         log_event("developer added", developer_id=developer.id)
         return NewDeveloper(developer.id, api_key, developer.client_id, client_secret)
 
-    def rotate_api_key(self, developer_id: str) -> Secret:
-        """Replace an application's API key; return the new one."""
-        api_key = new_secret(API_KEY_PREFIX)
-        self.store.accounts.set_developer_secret(developer_id, api_key_hash=secret_hash(api_key))
-        log_event("API key rotated", developer_id=developer_id)
-        return api_key
-
-    def rotate_client_secret(self, developer_id: str) -> Secret:
-        """Replace an application's client secret; return the new one."""
-        secret = new_secret(CLIENT_SECRET_PREFIX)
-        self.store.accounts.set_developer_secret(developer_id, client_secret_hash=secret_hash(secret))
-        log_event("client secret rotated", developer_id=developer_id)
+    def rotate_secret(self, developer_id: str, name: Literal["api_key", "client_secret"]) -> Secret:
+        """Replace an application's API key or client secret; return the new one."""
+        secret = new_secret(API_KEY_PREFIX if name == "api_key" else CLIENT_SECRET_PREFIX)
+        self.store.accounts.set_developer_secret(developer_id, **{f"{name}_hash": secret_hash(secret)})
+        log_event(
+            "API key rotated" if name == "api_key" else "client secret rotated", developer_id=developer_id
+        )
         return secret
 
     def add_user(self, email: str, password: Secret, *, must_change_password: bool = False) -> str:
@@ -230,6 +261,23 @@ class Deployment:
         new = validation.check_new_password(password.reveal())
         self.store.accounts.set_password(user_id, self.passwords.hash(Secret(new)), must_change=True)
         log_event("password reset", user_id=user_id)
+
+    def erase_user(self, user_id: str, *, expected: int | None = None) -> Receipt:
+        """Delete a person's account with everything in it; return what remains of it.
+
+        The service keeps a keyed digest of the id, which without the master key tells nothing. With the receipt the
+        operator finds out, after a backup was put back, that this account has to be erased once more. `ConflictError`,
+        with nothing deleted, where there are not as many memories as `expected`.
+        """
+        user = self.store.accounts.user(user_id)
+        if user is None:
+            raise _not_found("user", user_id)
+        digest = hmac.digest(self.master_key.first.derive("erasures"), user_id.encode(), "sha256").hex()
+        erased = self.store.accounts.erase_user(user_id, digest, expected=expected)
+        self._unwrapper.forget()
+        self.throttle.forgive({("e-mail", user.email): PER_EMAIL}, {})
+        named = {name: erased[table] for name, table in _ERASED.items()}
+        return Receipt(digest, user_id, format_instant(self.now()), **named)
 
     def memory_key(self, *, user_id: str, developer_id: str) -> Secret:
         """Connect a user and a developer, unless they are connected; return their memory key."""

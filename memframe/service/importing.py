@@ -1,13 +1,19 @@
-"""Import memories and tags from elsewhere, with their times; content is plain text."""
+"""Import memories and tags from elsewhere, with their times; content is plain text.
+
+`import_memories` takes over records in one transaction, as often as it is called. `run_import` takes over the rows of a
+file, some at a time while the service goes on: each row once, however often the file is imported, and under the id of a
+run that `undo_import` takes back.
+"""
 
 from __future__ import annotations
 
+import hmac
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Annotated, Any, Protocol, runtime_checkable
+from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 from msgspec import Meta, Struct
@@ -16,7 +22,12 @@ from memframe.errors import InvalidError
 from memframe.service import validation
 from memframe.service.clock import format_instant
 from memframe.service.deployment import Deployment
-from memframe.service.store.memories import TAG_COLOR
+from memframe.service.logs import log_event
+from memframe.service.store.imports import ImportedRow, StoredImport
+from memframe.service.store.memories import TAG_COLOR, Memories
+
+IMPORT_BATCH = 500
+"""Rows of a transaction, after which other writers have their turn."""
 
 Moment = Annotated[datetime, Meta(tz=True)]
 """A time with a zone."""
@@ -26,6 +37,7 @@ class ForeignMemory(Struct, frozen=True, kw_only=True):
     """Imported fields of a memory; ids are made anew."""
 
     content: str
+    origin_id: str | None = None
     title: str | None = None
     summary: str | None = None
     tags: tuple[str, ...] | None = None
@@ -50,24 +62,10 @@ class ForeignTag(Struct, frozen=True, kw_only=True):
 def import_memories(
     deployment: Deployment, user_id: str, memories: Iterable[object], tags: Iterable[object] = ()
 ) -> None:
-    """Import memories and tags of a user, all or none.
+    """Import memories and tags of a user, all or none: see `LocalService.import_memories`.
 
-    Parameters
-    ----------
-    deployment : Deployment
-    user_id : str
-        Their new owner.
-    memories, tags : DataFrame, or iterable of object
-        Rows such as `memframe.load_memories` and `memframe.load_tags` give, the same as
-        ``frame.to_dict("records")``, or objects with attributes. They are named like the fields of `ForeignMemory` and
-        `ForeignTag`; others are ignored, as are ``id`` and ``user_id``: the memories get new ids, and become this
-        user's. Times are aware datetimes, or ISO 8601 text with a zone; none is now. What is missing in a frame (None,
-        NaN, NaT, NA) is missing.
-
-    Raises
-    ------
-    InvalidError
-        A record is not of that form: the message says which, and what is wrong with it.
+    Fields that `ForeignMemory` and `ForeignTag` have not are ignored, as are ``id`` and ``user_id``. A time that is
+    missing is now; what is missing in a frame (None, NaN, NaT, NA) is missing.
     """
     with deployment.store.owned(user_id) as mine:
         envelope = deployment.keyring(user_id, mine).present.envelope
@@ -75,13 +73,135 @@ def import_memories(
             with _naming(name):
                 tag = msgspec.convert(record, ForeignTag, from_attributes=True)
                 mine.tags.add(_tag_columns(tag, deployment.now()))
-        for name, record in _records(memories, "memory"):
-            with _naming(name):
-                memory = msgspec.convert(record, ForeignMemory, from_attributes=True)
-                sealed = {"content": envelope.seal(validation.check_text(memory.content, "content"))}
-                mine.add(
-                    _columns(memory, deployment.now()) | sealed, validation.check_tag_names(memory.tags or ())
-                )
+        for row in _check_memories(deployment, user_id, memories):
+            mine.add({**row.columns, "content": envelope.seal(row.content)}, row.tags)
+
+
+class CheckedMemory(NamedTuple):
+    """A record that can be imported; its digest is of owner, origin, text and time of creation."""
+
+    columns: dict[str, Any]
+    content: str
+    tags: tuple[str, ...]
+    digest: str
+
+
+def _check_memories(
+    deployment: Deployment, user_id: str, memories: Iterable[object]
+) -> Iterator[CheckedMemory]:
+    hash_key = deployment.master_key.first.derive("imports")
+    for name, record in _records(memories, "memory"):
+        with _naming(name):
+            memory = msgspec.convert(record, ForeignMemory, from_attributes=True)
+            content = validation.check_text(memory.content, "content")
+            known = [user_id, memory.origin_id, content, memory.created_at]
+            yield CheckedMemory(
+                _columns(memory, deployment.now()),
+                content,
+                validation.check_tag_names(memory.tags or ()),
+                hmac.digest(hash_key, msgspec.json.encode(known), "sha256").hex(),
+            )
+
+
+# Runs
+
+
+class ImportRun(Struct, frozen=True):
+    """Result or preview of an import; `id` is None where nothing was written."""
+
+    id: str | None
+    n_rows: int
+    n_new: int
+    n_known: int
+
+
+def preview_import(deployment: Deployment, user_id: str, memories: Iterable[object]) -> ImportRun:
+    """Check all rows, and count those that `run_import` would create; `InvalidError` names a row that is none."""
+    checked = list(_check_memories(deployment, user_id, memories))
+    with deployment.store.own(user_id) as mine:
+        n_new = len({row.digest for row in checked} - mine.imports.digests())
+    return ImportRun(None, len(checked), n_new, len(checked) - n_new)
+
+
+def run_import(deployment: Deployment, user_id: str, memories: Iterable[object]) -> ImportRun:
+    """Create the memories of a file that were not imported before.
+
+    All rows are checked before the first is written. A run that is broken off goes on under its id when the same file
+    is imported again.
+    """
+    rows = list(_check_memories(deployment, user_id, memories))
+    checked = {row.digest: row for row in rows}
+    hash_key = deployment.master_key.first.derive("imports")
+    file_digest = hmac.digest(hash_key, "".join(sorted(checked)).encode(), "sha256").hex()
+    with deployment.store.owned(user_id) as mine:
+        known = mine.imports.digests()
+        new = [row for digest, row in checked.items() if digest not in known]
+        if not new:
+            return ImportRun(None, len(rows), 0, len(rows))
+        import_id = mine.imports.begin(file_digest)
+    n_created = 0
+    for first in range(0, len(new), IMPORT_BATCH):
+        batch = new[first : first + IMPORT_BATCH]
+        with deployment.store.owned(user_id) as mine:
+            n_created += _import_batch(deployment, mine, user_id, import_id, batch)
+    with deployment.store.owned(user_id) as mine:
+        mine.imports.finish(import_id)
+    log_event("memories imported", user_id=user_id, import_id=import_id)
+    return ImportRun(import_id, len(rows), n_created, len(rows) - n_created)
+
+
+def _import_batch(
+    deployment: Deployment, mine: Memories, user_id: str, import_id: str, batch: Iterable[CheckedMemory]
+) -> int:
+    """Create memories; return the number of those that no other process has imported meanwhile."""
+    envelope = deployment.keyring(user_id, mine).present.envelope
+    number = 0
+    for row in batch:
+        if not mine.imports.knows(row.digest):
+            created = mine.add({**row.columns, "content": envelope.seal(row.content)}, row.tags)
+            mine.imports.add(import_id, ImportedRow(row.digest, created.id, str(created.updated_at)))
+            number += 1
+    return number
+
+
+class UndoneImport(Struct, frozen=True):
+    """Numbers of the memories that an undone import had created.
+
+    Attributes
+    ----------
+    id : str
+    n_deleted, n_changed, n_gone : int
+        Deleted now; changed since, and so kept; deleted before.
+    """
+
+    id: str
+    n_deleted: int
+    n_changed: int
+    n_gone: int
+
+
+def undo_import(deployment: Deployment, run: StoredImport) -> UndoneImport:
+    """Delete the memories of an import that nobody has changed since, in one transaction."""
+    deleted = changed = gone = 0
+    with deployment.store.owned(run.user_id) as mine:
+        for row in mine.imports.rows(run.id):
+            updated_at = mine.updated_at(row.memory_id)
+            if updated_at not in (None, row.updated_at):
+                changed += 1
+                continue
+            mine.imports.forget(row)
+            if updated_at is None:
+                gone += 1
+            else:
+                mine.delete(row.memory_id)
+                deleted += 1
+        if not changed:
+            mine.imports.forget_run(run.id)
+    log_event("import undone", user_id=run.user_id, import_id=run.id)
+    return UndoneImport(run.id, deleted, changed, gone)
+
+
+# Records
 
 
 def _records(given: Any, kind: str) -> Iterator[tuple[str, object]]:

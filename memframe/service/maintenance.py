@@ -19,8 +19,8 @@ from msgspec import Struct
 from memframe.errors import ConfigError
 from memframe.files import atomic_folder
 from memframe.service.deployment import DATABASE_FILE, Deployment
+from memframe.service.keys import KEY_FILE, MasterKey
 from memframe.service.logs import log_event
-from memframe.service.master_key import KEY_FILE, MasterKey
 
 RESEAL_BATCH = 1000
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from litestar import MediaType, Response, get
@@ -20,9 +20,7 @@ from msgspec import Struct
 from memframe import wire
 from memframe.secret import Secret
 from memframe.service import validation
-from memframe.service.api.accounts import ACCOUNT_ROUTES
-from memframe.service.api.exchange import ApiRequest, route_of
-from memframe.service.api.memories import MEMORY_ROUTES
+from memframe.service.api import API_ROUTES, ApiRequest, route_of
 from memframe.service.http_errors import PROBLEM_TYPE
 from memframe.service.store import RESTORABLE
 
@@ -41,71 +39,46 @@ _ANY_TEXT: dict[str, Any] = {"pattern": r"^[^\u0000]*$"}
 _TIME = {"format": "date-time"}
 
 
-def _parameter(
-    name: str, kind: str, description: str, *, place: str = "query", required: bool = False, **bounds: Any
-) -> dict[str, Any]:
-    return {
-        "name": name,
-        "in": place,
-        "required": required,
-        "description": description,
-        "schema": {"type": kind, **bounds},
-    }
+def _parameter(name: str, description: str, *, place: str = "query", **schema: Any) -> dict[str, Any]:
+    required = schema.pop("required", False)
+    return {"name": name, "in": place, "required": required, "description": description, "schema": schema}
 
 
-USER_ID = _parameter(
-    "user_id", "string", "The user whose memories these are.", required=True, minLength=1, **_ANY_TEXT
-)
-CURSOR = _parameter("cursor", "string", "next_cursor of the page before.")
+def _limit(records: str, default: str) -> dict[str, Any]:
+    description = f"Most {records} on the page, 1 to {validation.MAX_LIMIT}{default}"
+    return _parameter("limit", description, type="integer", minimum=1)
+
+
+_TEXT: dict[str, Any] = {"type": "string", **_ANY_TEXT}
+USER_ID = _parameter("user_id", "The user whose memories these are.", **_TEXT, minLength=1, required=True)
+CURSOR = _parameter("cursor", "next_cursor of the page before.", type="string")
+_SCORES: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": validation.MAX_IMPORTANCE_FILTER}
 LISTING = (
     USER_ID,
-    _parameter(
-        "tags", "string", "Tag names between commas; a memory with any of them is listed.", **_ANY_TEXT
-    ),
-    _parameter(
-        "searchQuery", "string", "Text to find in title, summary or content, whatever its case.", **_ANY_TEXT
-    ),
-    _parameter(
-        "importance",
-        "number",
-        "Least importance, 0.0 to 1.0.",
-        minimum=0,
-        maximum=validation.MAX_IMPORTANCE_FILTER,
-    ),
-    _parameter(
-        "limit",
-        "integer",
-        f"Most records on the page, 1 to {validation.MAX_LIMIT}; 10 where it is absent.",
-        minimum=1,
-    ),
+    _parameter("tags", "Tag names between commas; a memory with any of them is listed.", **_TEXT),
+    _parameter("searchQuery", "Text to find in title, summary or content, whatever its case.", **_TEXT),
+    _parameter("importance", "Least importance, 0.0 to 1.0.", **_SCORES),
+    _limit("records", "; 10 where it is absent."),
     CURSOR,
 )
-REQUEST_LISTING = (
-    _parameter(
-        "limit",
-        "integer",
-        f"Most requests on the page, 1 to {validation.MAX_LIMIT}, which is the default.",
-        minimum=1,
-    ),
-    CURSOR,
-)
+REQUEST_LISTING = (_limit("requests", ", which is the default."), CURSOR)
 CREATE_HEADERS = (
     _parameter(
         "Idempotency-Key",
-        "string",
         "The same key and body within 24 hours make no second record: they get the first answer again, or 409 while "
         "the first is under way. The same key with another body is refused with 422.",
         place="header",
+        type="string",
         minLength=1,
         maxLength=validation.MAX_IDEMPOTENCY_KEY_CHARS,
     ),
     _parameter(
         wire.RESTORES,
-        "string",
         f"Id of a memory that this developer has deleted less than {RESTORABLE.days} days ago: the new one has its id "
         "and created_at and, where it holds the same, its updated_at. 409 where that memory is there; without a memory "
         "to restore it is a create like any other. Not part of the specification.",
         place="header",
+        type="string",
     ),
 )
 RESTORE_DAYS = {
@@ -117,8 +90,8 @@ RESTORE_DAYS = {
 }
 
 
-class ApiOperation(Struct, frozen=True):
-    """An endpoint: its operation id, answer, body, parameters, errors and headers of the answer."""
+class ApiOperation(NamedTuple):
+    """An endpoint: its operation id, answer, errors, body, parameters, headers and status of the answer."""
 
     endpoint: wire.Endpoint
     name: str
@@ -126,56 +99,29 @@ class ApiOperation(Struct, frozen=True):
     errors: tuple[int, ...]
     body: type[Struct] | None = None
     parameters: tuple[dict[str, Any], ...] = ()
-    headers: dict[str, Any] = {}
+    headers: dict[str, Any] = {}  # noqa: RUF012 - of a tuple, which nobody changes
     status: int = 200
 
 
-_READ, _READ_ONE = (400, 401, 403), (400, 401, 403, 404)
-_BODY = (413, 415)
+_READ, _ONE, _BODY = (400, 401, 403), (400, 401, 403, 404), (413, 415)
+_NEW, _PATCHED = wire.MemoryCreate, wire.MemoryPatch
+_ASKED, _REQUEST, _MEMORY = wire.AccessRequestCreate, wire.AccessRequest, wire.MemoryBlobResponse
 
-OPERATIONS = (
-    ApiOperation(
-        wire.ISSUE_TOKEN, "issueToken", wire.TokenResponse, (400, 401, *_BODY, 429), wire.TokenRequest
-    ),
-    ApiOperation(
-        wire.CREATE_REQUEST,
-        "createAccessRequest",
-        wire.AccessRequest,
-        (*_READ, 409, *_BODY),
-        wire.AccessRequestCreate,
-        status=201,
-    ),
-    ApiOperation(
-        wire.LIST_REQUESTS,
-        "listAccessRequests",
-        wire.AccessRequestList,
-        (400, 401),
-        parameters=REQUEST_LISTING,
-    ),
-    ApiOperation(wire.GET_REQUEST, "getAccessRequest", wire.AccessRequest, _READ_ONE),
-    ApiOperation(wire.GET_CREDENTIALS, "getCredentials", wire.Credentials, _READ_ONE, headers=RESTORE_DAYS),
-    ApiOperation(wire.LIST_MEMORIES, "listMemoryBlobs", wire.MemoryPage, (*_READ, 429), parameters=LISTING),
-    ApiOperation(wire.GET_MEMORY, "getMemoryBlob", wire.MemoryBlob, _READ_ONE, parameters=(USER_ID,)),
-    ApiOperation(
-        wire.CREATE_MEMORY,
-        "createMemoryBlob",
-        wire.MemoryBlobResponse,
-        (*_READ, 409, *_BODY, 422),
-        wire.MemoryCreate,
-        CREATE_HEADERS,
-        status=201,
-    ),
-    ApiOperation(
-        wire.UPDATE_MEMORY,
-        "updateMemoryBlob",
-        wire.MemoryBlobResponse,
-        (*_READ_ONE, 409, *_BODY),
-        wire.MemoryPatch,
-    ),
-    ApiOperation(wire.DELETE_MEMORY, "deleteMemoryBlob", wire.Deleted, _READ_ONE, parameters=(USER_ID,)),
-    ApiOperation(wire.LIST_TAGS, "listTags", wire.TagList, _READ, parameters=(USER_ID,)),
-    ApiOperation(wire.TAG, "getTag", wire.Tag, _READ_ONE, parameters=(USER_ID,)),
-)
+_OPERATIONS: tuple[tuple[Any, ...], ...] = (
+    (wire.ISSUE_TOKEN, "issueToken", wire.TokenResponse, (400, 401, *_BODY, 429), wire.TokenRequest),
+    (wire.CREATE_REQUEST, "createAccessRequest", _REQUEST, (*_READ, 409, *_BODY), _ASKED, (), {}, 201),
+    (wire.LIST_REQUESTS, "listAccessRequests", wire.AccessRequestList, (400, 401), None, REQUEST_LISTING),
+    (wire.GET_REQUEST, "getAccessRequest", _REQUEST, _ONE),
+    (wire.GET_CREDENTIALS, "getCredentials", wire.Credentials, _ONE, None, (), RESTORE_DAYS),
+    (wire.LIST_MEMORIES, "listMemoryBlobs", wire.MemoryPage, (*_READ, 429), None, LISTING),
+    (wire.GET_MEMORY, "getMemoryBlob", wire.MemoryBlob, _ONE, None, (USER_ID,)),
+    (wire.CREATE_MEMORY, "createMemoryBlob", _MEMORY, (*_READ, 409, *_BODY, 422), _NEW, CREATE_HEADERS, {}, 201),
+    (wire.UPDATE_MEMORY, "updateMemoryBlob", _MEMORY, (*_ONE, 409, *_BODY), _PATCHED),
+    (wire.DELETE_MEMORY, "deleteMemoryBlob", wire.Deleted, _ONE, None, (USER_ID,)),
+    (wire.LIST_TAGS, "listTags", wire.TagList, _READ, None, (USER_ID,)),
+    (wire.TAG, "getTag", wire.Tag, _ONE, None, (USER_ID,)),
+)  # fmt: skip
+OPERATIONS = [ApiOperation(*row) for row in _OPERATIONS]
 """Every endpoint of the specification."""
 
 BODY_BOUNDS: dict[str, dict[str, Any]] = {
@@ -236,7 +182,7 @@ def _describe(operation: ApiOperation) -> dict[str, Any]:
     handler = _handler_of(operation.endpoint)
     path = path_of(operation.endpoint)
     ids = [
-        _parameter(name, "string", "Its id.", place="path", required=True)
+        _parameter(name, "Its id.", place="path", type="string", required=True)
         for name in re.findall(r"{(\w+)}", path)
     ]
     success: dict[str, Any] = {"description": "Success.", "content": _content(operation.answer)}
@@ -263,12 +209,8 @@ def _describe(operation: ApiOperation) -> dict[str, Any]:
 
 
 def _handler_of(endpoint: wire.Endpoint) -> HTTPRouteHandler:
-    path = route_of(endpoint)
-    return next(
-        handler
-        for handler in [*ACCOUNT_ROUTES, *MEMORY_ROUTES]
-        if path in handler.paths and endpoint.method in handler.http_methods
-    )
+    method, path = endpoint.method, route_of(endpoint)
+    return next(each for each in API_ROUTES if path in each.paths and method in each.http_methods)
 
 
 def _content(kind: type[Struct], media_type: str = "application/json") -> dict[str, Any]:

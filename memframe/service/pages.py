@@ -26,10 +26,10 @@ from litestar import MediaType, Request, Response
 from litestar.datastructures import Cookie, Headers, State
 from litestar.exceptions import HTTPException
 from markupsafe import Markup
-from msgspec import Struct
 
 from memframe.errors import AccessError, ServiceError
 from memframe.secret import Secret
+from memframe.service.clock import parse_instant
 from memframe.service.deployment import Addresses, Deployment
 from memframe.service.http_errors import complete_allow
 from memframe.service.oauth import AuthorizationServer, read_form
@@ -41,11 +41,15 @@ from memframe.service.throttle import (
     ConcurrencyLimiter,
     Keys,
     TooManyCallsError,
+    address_of,
 )
 from memframe.service.tokens import new_secret, secret_hash
 from memframe.wire import OAUTH_AUTHORIZE, OAUTH_TOKEN
 
 DASHBOARD, PASSWORD = "/dashboard", "/dashboard/password"
+MEMORIES, TAGS, ACTIVITY, ACCOUNT = (
+    f"{DASHBOARD}/{name}" for name in ("memories", "tags", "activity", "account")
+)
 
 PASSWORD_CHECKS_AT_ONCE, PASSWORD_CHECKS_WAITING = 2, 50
 """Each takes the memory and the time that argon2id is meant to take."""
@@ -56,7 +60,9 @@ WebRequest = Request[Any, Any, State]
 
 _COOKIE_VALUE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 _KNOWN_BROWSER = re.compile(r"([A-Za-z0-9_-]{43})\.([0-9a-f]{64})", re.ASCII)
-_OWN_ADDRESS = re.compile(rf"{DASHBOARD}|{OAUTH_AUTHORIZE}\?[!-~]*", re.ASCII)
+_OWN_ADDRESS = re.compile(
+    rf"{DASHBOARD}(?:/memories|/tags|/activity|/account)?|{OAUTH_AUTHORIZE}\?[!-~]*", re.ASCII
+)
 
 _PAGE_PATHS = ("/login", "/logout", DASHBOARD, "/static", OAUTH_AUTHORIZE)
 _PROGRAM_PATHS = ("/api/", "/schema/", "/.well-known/", OAUTH_TOKEN)
@@ -88,13 +94,13 @@ def harmless(text: str) -> str:
     )
 
 
-def format_time(at: datetime) -> Markup:
-    """Format a time for people and programs, in UTC.
+def format_time(at: datetime | str) -> Markup:
+    """Format a time, or the text of one as it is stored, for people and programs, in UTC.
 
     >>> print(format_time(datetime(2026, 3, 9, 14, 5, tzinfo=UTC)))
     <time datetime="2026-03-09T14:05:00Z">9 March 2026, 14:05 UTC</time>
     """
-    utc = at.astimezone(UTC)
+    utc = (parse_instant(at) if isinstance(at, str) else at).astimezone(UTC)
     words = f"{utc.day} {utc:%B %Y, %H:%M} UTC"
     return Markup('<time datetime="{}">{}</time>').format(f"{utc:%Y-%m-%dT%H:%M:%SZ}", words)
 
@@ -130,19 +136,6 @@ def page_headers(*, form_target: str | None = None) -> dict[str, str]:
     }
 
 
-class Visitor(Struct, frozen=True):
-    """The browser of a request, and the user who is signed in there."""
-
-    token: Secret
-    user: User | None = None
-    is_new: bool = False
-
-    @property
-    def form_token(self) -> str:
-        """The CSRF token of every form of this browser."""
-        return hmac.digest(self.token.reveal().encode(), b"memframe form", "sha256").hex()
-
-
 class RedirectInstead(Exception):  # noqa: N818 - control flow, not an error of the program
     """The page needs something else first: a sign-in, or another password."""
 
@@ -152,7 +145,7 @@ class RedirectInstead(Exception):  # noqa: N818 - control flow, not an error of 
 
 
 class Site:
-    """Sessions, forms and answers of the user's pages.
+    """State that all pages of a service share.
 
     Parameters
     ----------
@@ -162,50 +155,75 @@ class Site:
 
     def __init__(self, deployment: Deployment, addresses: Addresses) -> None:
         self.deployment = deployment
-        self.store = deployment.store
-        self.passwords = deployment.passwords
         self.server = AuthorizationServer(deployment, issuer=addresses.auth_url)
         self.password_checks = ConcurrencyLimiter(PASSWORD_CHECKS_AT_ONCE, PASSWORD_CHECKS_WAITING)
-        self._https = addresses.public_url.startswith("https:")
-        self._cookie_name = "__Host-memframe" if self._https else "memframe"
+        self.is_https = addresses.public_url.startswith("https:")
+        self.cookie_name = "__Host-memframe" if self.is_https else "memframe"
         self._browser_key = deployment.master_key.first.derive("known browsers")
 
-    def visitor(self, request: WebRequest) -> Visitor:
-        """Return the browser of a request; a new one gets a name."""
-        value = request.cookies.get(self._cookie_name, "")
-        if not _COOKIE_VALUE.fullmatch(value):
-            return Visitor(new_secret(), is_new=True)
-        token = Secret(value)
-        return Visitor(token, self.store.sessions.user(secret_hash(token)))
+    def sign_browser(self, name: str, email: str) -> str:
+        """Sign the name of a browser in which somebody has signed in."""
+        return hmac.digest(self._browser_key, f"{name}\0{email}".encode(), "sha256").hex()
 
-    def require_user(
-        self, visitor: Visitor, *, then: str = DASHBOARD, changes_password: bool = False
-    ) -> User:
+
+class Visit:
+    """A request to a page: its browser, who is signed in there, its form, and the answers to it.
+
+    Parameters
+    ----------
+    request : Request
+
+    Attributes
+    ----------
+    site : Site
+    store : Store
+    user : User or None
+        Who is signed in.
+    address : str
+        Network address that the request is counted for.
+    """
+
+    def __init__(self, request: WebRequest) -> None:
+        self.site: Site = request.app.state.site
+        self.store = self.site.deployment.store
+        self.address = address_of(request)
+        self.user: User | None = None
+        self._request = request
+        value = request.cookies.get(self.site.cookie_name, "")
+        self._is_new = not _COOKIE_VALUE.fullmatch(value)
+        self._token = new_secret() if self._is_new else Secret(value)
+        if not self._is_new:
+            self.user = self.store.sessions.user(secret_hash(self._token))
+
+    def require_user(self, *, then: str = DASHBOARD, changes_password: bool = False) -> User:
         """Return the signed-in user; `RedirectInstead` without one, or where the password has to be changed first."""
-        if visitor.user is None:
+        if self.user is None:
             raise RedirectInstead(f"/login?next={quote(then, safe='')}")
-        if visitor.user.must_change_password and not changes_password:
+        if self.user.must_change_password and not changes_password:
             raise RedirectInstead(f"{PASSWORD}?next={quote(then, safe='')}")
-        return visitor.user
+        return self.user
 
-    def sign_in(self, visitor: Visitor, user: User) -> Visitor:
+    def sign_in(self, user: User) -> None:
         """Open a session under a new cookie."""
-        self.store.sessions.end(secret_hash(visitor.token))
-        fresh = Visitor(new_secret(), user, is_new=True)
-        self.store.sessions.open(token_hash=secret_hash(fresh.token), user_id=user.id)
-        return fresh
+        self.sign_out()
+        self.user = user
+        self.store.sessions.open(token_hash=secret_hash(self._token), user_id=user.id)
 
-    def sign_out(self, visitor: Visitor) -> Visitor:
+    def sign_out(self) -> None:
         """End the session; the browser gets another cookie."""
-        self.store.sessions.end(secret_hash(visitor.token))
-        return Visitor(new_secret(), is_new=True)
+        self.store.sessions.end(secret_hash(self._token))
+        self.user, self._token, self._is_new = None, new_secret(), True
 
-    def check_form(self, request: WebRequest, visitor: Visitor, body: bytes) -> dict[str, str]:
+    def _form_token(self) -> str:
+        """Derive the CSRF token of every form of this browser."""
+        return hmac.digest(self._token.reveal().encode(), b"memframe form", "sha256").hex()
+
+    def read_form(self, body: bytes) -> dict[str, str]:
         """Parse a form that we served to this browser; `AccessError` for any other."""
         form = read_form(body)
         token = form.pop("csrf_token", "").encode()
-        own = hmac.compare_digest(token, visitor.form_token.encode())
-        if not (own and is_own_origin(request.headers, self.server.issuer)):
+        own = hmac.compare_digest(token, self._form_token().encode())
+        if not (own and is_own_origin(self._request.headers, self.site.server.issuer)):
             raise AccessError(
                 "This form is out of date, or did not come from this site. Nothing was changed. "
                 "Open the page again and repeat what you did.",
@@ -214,74 +232,70 @@ class Site:
             )
         return form
 
-    def limits(self, request: WebRequest, address: str, email: str) -> Keys:
-        """Return what a check of a password is counted under.
+    def check_password(self, email: str, password: str, stored_hash: str | None) -> bool:
+        """Compare a password, and count the attempt beforehand; success takes it back.
 
         A browser in which the person has signed in before counts for itself alone.
         """
         email = email.casefold()
-        if known := self._known_browser(request, email):
-            return {("known browser", email, known): PER_ADDRESS_AND_EMAIL}
-        return {
-            ("address and e-mail", address, email): PER_ADDRESS_AND_EMAIL,
-            ("address", address): PER_ADDRESS,
+        limits: Keys = {
+            ("address and e-mail", self.address, email): PER_ADDRESS_AND_EMAIL,
+            ("address", self.address): PER_ADDRESS,
             ("e-mail", email): PER_EMAIL,
         }
+        if known := self._known_browser(email):
+            limits = {("known browser", email, known): PER_ADDRESS_AND_EMAIL}
+        deployment = self.site.deployment
+        deployment.throttle.count(limits)
+        if not deployment.passwords.matches(Secret(password), stored_hash):
+            return False
+        own = {key: limit for key, limit in limits.items() if limit == PER_ADDRESS_AND_EMAIL}
+        deployment.throttle.forgive(own, {key: limit for key, limit in limits.items() if key not in own})
+        return True
 
-    def _known_browser(self, request: WebRequest, email: str) -> str | None:
-        match = _KNOWN_BROWSER.fullmatch(request.cookies.get(f"{self._cookie_name}-known", ""))
-        is_genuine = match and hmac.compare_digest(match[2], self._sign_browser(match[1], email))
+    def _known_browser(self, email: str) -> str | None:
+        match = _KNOWN_BROWSER.fullmatch(self._request.cookies.get(f"{self.site.cookie_name}-known", ""))
+        is_genuine = match and hmac.compare_digest(match[2], self.site.sign_browser(match[1], email))
         return match[1] if match and is_genuine else None
-
-    def _sign_browser(self, name: str, email: str) -> str:
-        return hmac.digest(self._browser_key, f"{name}\0{email}".encode(), "sha256").hex()
 
     def remember_browser(self, answer: Response[Any], user: User) -> None:
         """Set the cookie of a browser in which a user has signed in."""
         name = new_secret().reveal()
-        value = f"{name}.{self._sign_browser(name, user.email)}"
+        value = f"{name}.{self.site.sign_browser(name, user.email)}"
         lifetime_s = int(KNOWN_BROWSER_LIFETIME.total_seconds())
-        answer.cookies.append(self._cookie(f"{self._cookie_name}-known", value, lifetime_s))
+        answer.cookies.append(self._cookie(f"{self.site.cookie_name}-known", value, lifetime_s))
 
     def page(
-        self,
-        template: str,
-        visitor: Visitor,
-        *,
-        status: int = 200,
-        form_target: str | None = None,
-        **values: Any,
+        self, template: str, *, status: int = 200, form_target: str | None = None, **values: Any
     ) -> Response[str]:
         """Render a page."""
-        email = visitor.user.email if visitor.user else None
-        html = _templates.get_template(template).render(email=email, csrf_token=visitor.form_token, **values)
+        email = self.user.email if self.user else None
+        html = _templates.get_template(template).render(email=email, csrf_token=self._form_token(), **values)
+        headers = page_headers(form_target=form_target)
         return Response(
-            html,
-            status_code=status,
-            media_type=MediaType.HTML,
-            headers=page_headers(form_target=form_target),
-            cookies=self._cookies(visitor),
+            html, status_code=status, media_type=MediaType.HTML, headers=headers, cookies=self._cookies()
         )
 
-    def redirect(self, address: str, visitor: Visitor) -> Response[str]:
+    def redirect(self, address: str) -> Response[str]:
         """Redirect by 303, with which no form travels along."""
         headers = page_headers() | {"Location": address}
-        cookies = self._cookies(visitor)
-        return Response("", status_code=303, media_type=MediaType.TEXT, headers=headers, cookies=cookies)
-
-    def _cookies(self, visitor: Visitor) -> list[Cookie]:
-        return [self._cookie(self._cookie_name, visitor.token.reveal())] if visitor.is_new else []
-
-    def _cookie(self, name: str, value: str, max_age_s: int | None = None) -> Cookie:
-        return Cookie(
-            name, value=value, path="/", httponly=True, samesite="lax", secure=self._https, max_age=max_age_s
+        return Response(
+            "", status_code=303, media_type=MediaType.TEXT, headers=headers, cookies=self._cookies()
         )
 
+    def notice(self, status: int, message: str) -> Response[str]:
+        """Render a page that says why something was refused."""
+        heading = _HEADINGS.get(status, _HEADINGS[400])
+        return self.page("notice.html", status=status, heading=heading, said=as_sentence(message))
 
-def site_of(request: WebRequest) -> Site:
-    """Return the site of a request."""
-    site: Site = request.app.state.site
-    return site
+    def _cookies(self) -> list[Cookie]:
+        return [self._cookie(self.site.cookie_name, self._token.reveal())] if self._is_new else []
+
+    def _cookie(self, name: str, value: str, max_age_s: int | None = None) -> Cookie:
+        secure = self.site.is_https
+        return Cookie(
+            name, value=value, path="/", httponly=True, samesite="lax", secure=secure, max_age=max_age_s
+        )
 
 
 def own_address(address: str) -> str:
@@ -312,13 +326,12 @@ def is_for_people(request: WebRequest) -> bool:
 
 def answer_redirect(request: WebRequest, redirect: RedirectInstead) -> Response[str]:
     """Redirect to what a page needs first."""
-    site = site_of(request)
-    return site.redirect(redirect.address, site.visitor(request))
+    return Visit(request).redirect(redirect.address)
 
 
 def refusal_page(request: WebRequest, error: ServiceError) -> Response[str]:
     """Answer an error of the service with a page."""
-    page = _notice(request, error.status or 400, str(error))
+    page = Visit(request).notice(error.status or 400, str(error))
     if isinstance(error, TooManyCallsError):
         page.headers["Retry-After"] = str(error.retry_after_s)
     return page
@@ -328,16 +341,9 @@ def http_error_page(request: WebRequest, error: HTTPException) -> Response[str]:
     """Answer a refusal of the web framework with a page."""
     is_known = error.status_code in {404, 405}
     message = "this address has no page" if is_known else HTTPStatus(error.status_code).description
-    page = _notice(request, error.status_code, message)
+    page = Visit(request).notice(error.status_code, message)
     page.headers |= complete_allow(error.headers)
     return page
-
-
-def _notice(request: WebRequest, status: int, message: str) -> Response[str]:
-    site = site_of(request)
-    heading = _HEADINGS.get(status, _HEADINGS[400])
-    sentence = as_sentence(message)
-    return site.page("notice.html", site.visitor(request), status=status, heading=heading, said=sentence)
 
 
 def as_sentence(text: str) -> str:

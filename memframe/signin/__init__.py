@@ -11,7 +11,7 @@
     rejected, revoked ──ask──> pending, with the memory key that is known already
 
 Panels, scripts and tests take the same steps. A step that fails raises its error and leaves the state as it was,
-so that it can be repeated; `SignIn.trouble` has the error in words for people. A step out of turn is refused, and
+so that it can be repeated; `SignIn.failure` has the error in words for people. A step out of turn is refused, and
 the message names the one that is due.
 
 Any thread may take a step. Of two at a time the later one counts, and the result of the earlier one is dropped.
@@ -36,11 +36,11 @@ from memframe.oauth import OAuthFlow
 from memframe.progress import ProgressOption
 from memframe.runtime import Runtime
 from memframe.secret import Secret, as_secret_if_text
+from memframe.signin.failures import Failure, Step, describe_failure
 from memframe.signin.state import DUE, SignInState, State, StepLock
-from memframe.signin.trouble import Step, Trouble, trouble_of
 from memframe.wire import AccessRequest, OAuthTokens
 
-__all__ = ["SignIn", "SignInState", "State", "Step", "Trouble"]
+__all__ = ["Failure", "SignIn", "SignInState", "State", "Step"]
 
 T = TypeVar("T")
 
@@ -101,9 +101,9 @@ class SignIn:
         return DUE[self.state]
 
     @property
-    def trouble(self) -> Trouble | None:
+    def failure(self) -> Failure | None:
         """The error of the last step, in words for people."""
-        return self.snapshot.trouble
+        return self.snapshot.failure
 
     @property
     def client(self) -> Client | None:
@@ -374,10 +374,10 @@ def _recover(step: Step, before: SignInState, error: Exception) -> SignInState:
             if checked.state != before.state:
                 return checked
     if step == "ask" and before.state != "authorized" and isinstance(error, AccessError | NotFoundError):
-        return replace(_back(before), trouble=trouble_of(step, error, memory_key_is_old=True))
+        return replace(_back(before), failure=describe_failure(step, error, memory_key_is_old=True))
     if before.flow and (step == "receive" or (step == "finish" and not before.flow.is_open)):
         before = _authorizing(before, before.flow, before.flow.authorization_url())
-    return replace(before, trouble=trouble_of(step, error))
+    return replace(before, failure=describe_failure(step, error))
 
 
 def _now(snapshot: SignInState) -> datetime:

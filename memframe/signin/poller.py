@@ -20,8 +20,8 @@ from msgspec.structs import replace
 from memframe.access import MIN_POLL_S, check_wait
 from memframe.errors import MemframeError
 from memframe.signin import SignIn
+from memframe.signin.failures import Failure
 from memframe.signin.state import POLLING_STEPS, State
-from memframe.signin.trouble import Trouble
 
 GROWTH = 1.5
 MAX_WAIT_S = 30.0
@@ -57,11 +57,11 @@ class Backoff(Struct, frozen=True):
         """Return the backoff after a change."""
         return cls(first_s, first_s)
 
-    def slower(self, trouble: Trouble | None = None) -> Backoff:
+    def slower(self, failure: Failure | None = None) -> Backoff:
         """Return the backoff after a poll that found nothing new, or that failed."""
         wait_s = min(self.wait_s * GROWTH, max(MAX_WAIT_S, self.first_s))
-        if trouble and trouble.kind == "busy":
-            asked_s = trouble.retry_after_s
+        if failure and failure.kind == "busy":
+            asked_s = failure.retry_after_s
             wait_s = max(wait_s, self.wait_s + SLOW_DOWN_S if asked_s is None else asked_s)
         return replace(self, wait_s=wait_s)
 
@@ -147,7 +147,7 @@ class Poller:
             self._is_stopped = False
             self.is_watching = True
             self.idle.clear()
-            # The context of the caller, as ipykernel 7.0 looks for its own state there.
+            # In the context of the caller, which holds the state of ipykernel 7.0.
             run = copy_context().run
             Thread(target=run, args=(self._work, task, leave), name="memframe-panel", daemon=True).start()
 
@@ -179,7 +179,7 @@ class Poller:
     def _attempt(self, task: Callable[[], object]) -> None:
         try:
             task()
-        except Exception as error:  # nobody catches it here; the state shows it
+        except Exception as error:  # the state shows it
             is_foreseen = isinstance(error, MemframeError)
             _logger.debug("a step failed: %s", type(error).__name__, exc_info=not is_foreseen)
 
@@ -193,12 +193,12 @@ class Poller:
             self._notify(datetime.now(UTC) + timedelta(seconds=wait_s))
             if leave.wait(wait_s):
                 return
-            trouble = self._poll()
-            if trouble and not trouble.is_passing:
+            failure = self._poll()
+            if failure and not failure.is_transient:
                 give_up_at = self._clock()
             is_new = self._sign_in.state != state
             state = self._sign_in.state
-            backoff = self._backoff(state) if is_new else backoff.slower(trouble)
+            backoff = self._backoff(state) if is_new else backoff.slower(failure)
 
     def _goes_on(self, leave: Event, give_up_at: float) -> bool:
         with self._lock:
@@ -213,12 +213,12 @@ class Poller:
     def _backoff(self, state: State) -> Backoff:
         return Backoff.of(self._poll_s * (1 if state == "pending" else _IDLE_FACTOR))
 
-    def _poll(self) -> Trouble | None:
+    def _poll(self) -> Failure | None:
         look = _POLLS.get(self._sign_in.state)
         if look is not None:
             self._attempt(lambda: look(self._sign_in))
-        trouble = self._sign_in.trouble
-        return trouble if trouble and trouble.step in POLLING_STEPS else None
+        failure = self._sign_in.failure
+        return failure if failure and failure.step in POLLING_STEPS else None
 
     def _rest(self) -> None:
         self.is_watching = False

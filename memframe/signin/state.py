@@ -16,7 +16,7 @@ from memframe.client import Client
 from memframe.errors import ConfigError
 from memframe.oauth import OAuthFlow
 from memframe.secret import Secret
-from memframe.signin.trouble import Step, Trouble
+from memframe.signin.failures import Failure, Step
 from memframe.wire import AccessRequest, OAuthTokens
 
 State = Literal[
@@ -76,7 +76,7 @@ class SignInState(Struct, frozen=True, eq=False, kw_only=True):
         See the picture in `memframe.signin`.
     doing : str or None
         The step that is under way.
-    trouble : Trouble or None
+    failure : Failure or None
         Why the last step failed.
     client, polling_client : Client or None
         The developer's; the second one does not retry, so that a busy service is reported at once.
@@ -96,7 +96,7 @@ class SignInState(Struct, frozen=True, eq=False, kw_only=True):
     step_number: int = 0
     state: State = "signed_out"
     doing: Step | None = None
-    trouble: Trouble | None = None
+    failure: Failure | None = None
     client: Client | None = None
     polling_client: Client | None = None
     requests: tuple[AccessRequest, ...] = ()
@@ -177,12 +177,12 @@ class StepLock:
                 )
             if is_poll and now.doing:
                 return None
-            # A poll keeps the error of an earlier step, which somebody may be reading, but not that of a poll.
-            shown = now.trouble if is_poll else None
+            # A poll keeps the error of an earlier step, which the user may be reading, but not that of a poll.
+            shown = now.failure if is_poll else None
             kept = shown if shown and shown.step not in POLLING_STEPS else None
             number = now.step_number + 1
-            self.snapshot = replace(now, step_number=number, doing=step, trouble=shown, is_listening=False)
-            before = replace(self.snapshot, doing=None, trouble=kept)
+            self.snapshot = replace(now, step_number=number, doing=step, failure=shown, is_listening=False)
+            before = replace(self.snapshot, doing=None, failure=kept)
         self._notify()
         return before
 
@@ -201,7 +201,7 @@ class StepLock:
         with self._lock:
             number = self.snapshot.step_number + 1
             self.snapshot = replace(
-                snapshot, step_number=number, doing=None, trouble=None, is_listening=False
+                snapshot, step_number=number, doing=None, failure=None, is_listening=False
             )
         self._notify()
 

@@ -12,7 +12,6 @@ import os
 import random
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,27 +26,37 @@ from memframe.service import run_local
 
 PASSWORD = "a password for torture"
 SETTLE_S = 0.5
-SERVE = [sys.executable, "-c", "from memframe.cli import main; main(prog_name='memframe')", "serve", "--json"]
 QUIET = {"progress": False, "settle_s": SETTLE_S}
 
 
 class Service:
-    """`memframe serve` in a process of its own, always on the same port and folder."""
+    """A service in a process of its own, always on the same port and folder; a fork, as the client is."""
 
     def __init__(self, data):
         with socket.create_server(("127.0.0.1", 0)) as listening:
             self.port = listening.getsockname()[1]
-        self._command = [*SERVE, "--data", str(data), "--port", str(self.port)]
+        self._data = data
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        self.process.stdout.readline()
+        reading, writing = os.pipe()
+        self._child = os.fork()
+        if self._child == 0:
+            try:
+                with run_local(self._data, port=self.port):
+                    os.write(writing, b"ready")
+                    signal.pause()
+            finally:
+                os._exit(2)
+        os.close(writing)
+        is_ready = os.read(reading, 1)
+        os.close(reading)
+        if not is_ready:
+            raise SystemExit("the service does not start")
 
     def kill(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
+        os.kill(self._child, signal.SIGKILL)
+        os.waitpid(self._child, 0)
 
 
 def prepared(data):

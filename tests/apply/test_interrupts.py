@@ -2,14 +2,14 @@
 
 import signal
 import threading
+from contextlib import ExitStack
 
 import pytest
 
 from memframe.apply.workers import Interrupts
 
-
-def press():
-    signal.raise_signal(signal.SIGINT)
+PRESS, HEED = "Ctrl-C", "a look for it"
+DEFER, ALLOW = "a block that defers it", "one in it that allows it"
 
 
 @pytest.fixture(autouse=True)
@@ -20,90 +20,60 @@ def _as_python_begins():
     signal.signal(signal.SIGINT, before)
 
 
-def pressed(course, **options):
-    """How far a course gets in which Ctrl-C is pressed."""
-    reached = []
-    with pytest.raises(KeyboardInterrupt):
-        course(Interrupts(**options), reached.append)
-    return reached
-
-
-def test_the_first_waits_until_it_is_heeded():
-    def course(interrupts, reach):
-        with interrupts.defer():
-            press()
-            reach("behind it")
-            interrupts.raise_if_any()
-            reach("never")
-
-    assert pressed(course) == ["behind it"]
-
-
-def test_it_waits_no_longer_than_the_block():
-    def course(interrupts, reach):
-        with interrupts.defer():
-            press()
-            reach("the end of the block")
-        reach("never")
-
-    assert pressed(course) == ["the end of the block"]
-
-
-def test_the_second_does_not_wait():
-    def course(interrupts, reach):
-        with interrupts.defer():
-            press()
-            reach("the first")
-            press()
-            reach("never")
-
-    assert pressed(course) == ["the first"]
-
-
-def test_where_it_is_welcome_it_does_not_wait_either():
-    def course(interrupts, reach):
-        with interrupts.defer(), interrupts.allow():
-            press()
-            reach("never")
-
-    assert not pressed(course)
-
-
-def test_one_that_was_put_off_is_heeded_where_it_is_allow():
-    def course(interrupts, reach):
-        with interrupts.defer():
-            press()
-            reach("behind it")
-            with interrupts.allow():
-                reach("never")
-
-    assert pressed(course) == ["behind it"]
+@pytest.mark.parametrize(
+    ("course", "n_reached"),
+    [
+        pytest.param([DEFER, PRESS, HEED], 2, id="the first waits until it is looked for"),
+        pytest.param([DEFER, PRESS], 2, id="and no longer than the block"),
+        pytest.param([DEFER, PRESS, PRESS], 2, id="the second does not wait"),
+        pytest.param([DEFER, ALLOW, PRESS], 2, id="nor does the first where it is allowed"),
+        pytest.param([DEFER, PRESS, ALLOW], 2, id="one that was put off breaks in where it is allowed"),
+        pytest.param([PRESS], 0, id="outside of a block it is not put off"),
+    ],
+)
+def test_ctrl_c_breaks_in_where_nothing_is_lost_by_it(course, n_reached):
+    reached = walk(Interrupts(), course)
+    assert len(reached) == n_reached
 
 
 def test_with_nothing_to_lose_it_does_not_wait():
-    def course(interrupts, reach):
-        with interrupts.defer():
-            press()
-            reach("never")
+    assert walk(Interrupts(defers=False), [DEFER, PRESS]) == [DEFER]
 
-    assert not pressed(course, defers=False)
+
+def walk(interrupts, course):
+    """The steps that were taken before Ctrl-C broke in."""
+    reached = []
+    with pytest.raises(KeyboardInterrupt):
+        take(interrupts, course, reached)
+    return reached
+
+
+def take(interrupts, course, reached):
+    steps = {PRESS: lambda: signal.raise_signal(signal.SIGINT), HEED: interrupts.raise_if_any}
+    with ExitStack() as blocks:
+        for step in course:
+            if step in steps:
+                steps[step]()
+            else:
+                blocks.enter_context(interrupts.defer() if step == DEFER else interrupts.allow())
+            reached.append(step)
 
 
 def test_an_error_is_not_lost_behind_it():
-    def course():
+    def broken():
         with Interrupts().defer():
-            press()
+            signal.raise_signal(signal.SIGINT)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        course()
+        broken()
 
 
 def test_what_a_program_does_by_itself_stays():
     reached = []
     signal.signal(signal.SIGINT, lambda *_: reached.append("its own"))
     with Interrupts().defer():
-        press()
+        signal.raise_signal(signal.SIGINT)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     assert reached == ["its own"]
 

@@ -241,12 +241,11 @@ def slow(access):
         let_go.set()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT])
-def test_ctrl_c_waits_for_what_is_in_flight_and_the_run_can_be_resumed(access, user, slow, tmp_path, number):
+def test_ctrl_c_waits_for_what_is_in_flight_and_the_run_can_be_resumed(access, user, slow, tmp_path):
     journal = tmp_path / "run.journal"
     with writer(access, user, slow, journal) as process:
         assert slow.reached.wait(20)
-        process.send_signal(number)
+        process.send_signal(signal.SIGINT)
         slow.let_go.set()
         _, errors = process.communicate(timeout=20)
     assert process.returncode != 0
@@ -278,7 +277,7 @@ def test_a_second_ctrl_c_does_not_wait(access, user, slow, tmp_path):
 # Two processes
 
 
-def test_a_second_process_is_told_who_writes(access, user, slow, tmp_path):
+def test_rows_of_another_process_are_not_written_while_it_runs_or_was_cut_short(access, user, slow, tmp_path):
     journal = tmp_path / "run.journal"
     with writer(access, user, slow, journal) as process:
         assert slow.reached.wait(20)
@@ -287,15 +286,6 @@ def test_a_second_process_is_told_who_writes(access, user, slow, tmp_path):
             mf.create_memories(access, new_rows(1, "mine"), **QUIET)
         with pytest.raises(mf.JournalError, match=named):
             mf.resume_run(access, journal, **QUIET)
-    slow.let_go.set()
-
-
-def test_rows_of_a_run_that_was_cut_short_are_not_written_by_another_before_it_is_resumed(
-    access, user, slow, tmp_path
-):
-    journal = tmp_path / "run.journal"
-    with writer(access, user, slow, journal) as process:
-        assert slow.reached.wait(20)
         process.send_signal(signal.SIGKILL)
         process.wait()
     slow.let_go.set()

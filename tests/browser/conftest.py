@@ -30,17 +30,25 @@ OPTIONS = (
 )
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    """Gone with the last test of a file, as Playwright leaves an event loop running that others trip over."""
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="no Playwright here: pip install '.[test]'"
-    )
+@pytest.fixture(scope="session")
+def playwright():
+    return pytest.importorskip("playwright.sync_api", reason="no Playwright here: pip install '.[test]'")
+
+
+@pytest.fixture(scope="session")
+def executable(playwright):
+    """The path of a Chromium; without one these tests are skipped."""
     path = next(filter(None, map(shutil.which, PLACES)), None) or own_of(playwright)
     if path is None:
         pytest.skip(HOW_TO_GET_ONE)
+    return path
+
+
+@pytest.fixture(scope="module")
+def chromium(playwright, executable):
+    """Gone with the last test of a file, as Playwright leaves an event loop running that others trip over."""
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=OPTIONS)
+        browser = driver.chromium.launch(executable_path=executable, args=OPTIONS)
         yield browser
         browser.close()
 
@@ -55,8 +63,8 @@ def own_of(playwright):
     return own if own.exists() else None
 
 
-@pytest.fixture(scope="module")
-def lab(chromium, tmp_path_factory):
+@pytest.fixture(scope="session")
+def lab(executable, tmp_path_factory):
     lab = Lab(tmp_path_factory.mktemp("lab"))
     try:
         lab.wait_until_up()

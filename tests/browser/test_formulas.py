@@ -15,7 +15,8 @@ from datetime import UTC, datetime
 import pandas as pd
 from IPython.display import HTML, display
 import memframe as mf
-from memframe.plan.render import render_run_html
+from memframe.apply import Run
+from memframe.journal import Operation
 from memframe.plan.change import Change
 from memframe.plan import Plan
 from memframe.progress import Progress
@@ -31,7 +32,8 @@ DISPLAYS = {
              created_at=datetime(2026, 6, 1, tzinfo=UTC), notes=(TEXT,))""",
     "card": "HTML(html_card('Client', {'name': TEXT}))",
     "run": """
-        HTML(render_run_html([TEXT], [("rejected", 1, "patch", "m1", TEXT)], None, 0))""",
+        change = Change(action="patch", row=1, id="m1", after={"title": "t"})
+        Run(results=(Operation(n=0, change=change, state="rejected", error=TEXT),), journal=None, notes=(TEXT,))""",
     "audit": "mf.audit_memories(memories)",
     "progress": """
         bar = Progress(True, text=TEXT, total=2).__enter__()

@@ -1,7 +1,10 @@
 """The service's pages in Chromium, with scripts switched off: walked by keyboard, light and dark, wide and narrow."""
 
+import pandas as pd
 import pytest
 
+import memframe
+from memframe.sample import load_sample, load_sample_tags
 from tests.browser.looks import faint, too_wide
 from tests.conftest import PASSWORD
 
@@ -90,3 +93,42 @@ def test_the_way_of_a_user_through_all_pages(page, look, user, developer):
     page.goto(developer.dashboard_url)
     press(page, "Sign out")
     page.get_by_label("E-mail").wait_for()
+
+
+def test_the_way_of_a_person_through_the_own_memories(page, look, user, developer):
+    developer.import_memories(user.user_id, load_sample()[:30], load_sample_tags())
+    access = user.access()
+    memframe.load_memories(access, progress=False)
+    memframe.create_memories(
+        access, pd.DataFrame({"content": [LONG], "title": [LONG], "tags": [("t" * 150,)]})
+    )
+    page.goto(f"{developer.auth_url}/dashboard/account")
+    type_and_go(page, user.person._email, PASSWORD)
+    page.get_by_role("heading", name="Your account").wait_for()
+    look("account")
+    page.get_by_role("link", name="Activity").click()
+    page.get_by_text("Duplicate finder").wait_for()
+    look("activity")
+    page.get_by_role("link", name="Tags").click()
+    look("tags")
+    page.get_by_role("link", name="Memories", exact=True).click()
+    look("memories")
+    page.get_by_label("Search").fill("likes")
+    page.keyboard.press("Enter")
+    page.get_by_text("Show all").click()
+    page.get_by_role("link", name="Delete: Tidying up").click()
+    look("delete-memory")
+    press(page, "Delete for good")
+    page.get_by_role("heading", name="Your memories 30").wait_for()
+    page.goto(f"{developer.auth_url}/dashboard/memories/delete-all")
+    type_and_go(page, "29")
+    page.get_by_role("alert").wait_for()
+    look("delete-all-refused")
+    type_and_go(page, "30")
+    page.get_by_role("heading", name="Nothing is remembered").wait_for()
+    look("memories-empty")
+    page.goto(f"{developer.auth_url}/dashboard/account/delete")
+    look("delete-account")
+    type_and_go(page, PASSWORD)
+    page.get_by_role("heading", name="Your account is deleted").wait_for()
+    look("receipt")

@@ -10,11 +10,9 @@ import pytest
 from playwright.sync_api import expect
 
 from memframe.sample import load_sample, load_sample_tags
-from memframe.wire import GET_REQUEST
 from tests.browser.looks import faint, too_wide
 from tests.browser.shown import BARE, KNOWN, Shown, ask
 from tests.canaries import found_in
-from tests.faults import FaultProxy, answered
 
 pytestmark = pytest.mark.browser
 
@@ -185,95 +183,12 @@ def test_enter_submits_what_was_typed(open_panel, developer, user):
     expect(shown.box.get_by_role("alert")).to_have_count(0)
 
 
-def test_enter_in_a_field_that_was_left_before_submits_it(open_panel, developer):
-    shown = open_panel(BARE)
-    shown.paste("Address of the API", developer.base_url)
-    shown.paste("API key", developer.api_key)
-    expect(shown.field("API key")).to_have_value("")
-    shown.field("API key").press("Enter")
-    shown.field("Client id").wait_for()
-
-
 def focused(page):
     """The name of what has the focus."""
     own = page.evaluate_handle("document.activeElement").as_element()
     return own.evaluate("it => it.labels?.[0]?.textContent ?? it.textContent") or own.evaluate(
         "it => it.outerHTML"
     )
-
-
-def test_what_goes_wrong_is_told_and_there_is_a_way_out(open_panel, developer, user, visit, shoot):
-    person = user.person
-    shown = open_panel(BARE)
-
-    def fails(words, name):
-        expect(shown.box.get_by_role("alert")).to_contain_text(words)
-        shoot(shown.box, f"side-{name}")
-
-    shown.paste("Address of the API", "http://127.0.0.1:9/api/v1")
-    shown.paste("API key", "mf_live_wrong")
-    shown.click("Sign in")
-    fails("Cannot reach 127.0.0.1:9", "unreachable")
-    shown.field("Address of the API").fill(developer.base_url)
-    shown.click("Sign in")
-    fails("does not accept this API key", "refused-key")
-    shown.paste("API key", developer.api_key)
-    shown.click("Sign in")
-
-    shown.paste("Address of the OAuth server", developer.auth_url)
-    shown.paste("Client id", developer.client_id)
-    shown.paste("Client secret", developer.client_secret)
-    shown.paste("Redirect address, as registered", developer.redirect_uri)
-    shown.click("Connect a user")
-    address = person.authorize(shown.link.get_attribute("href"))
-
-    def answer(pasted):
-        shown.paste("Redirected address, or its code", pasted)
-        shown.click("Continue")
-
-    answer(address.replace("state=", "state=x"))
-    fails("This address belongs to another attempt", "state-mismatch")
-    answer(person.authorize(shown.link.get_attribute("href"), allow=False))
-    fails("The user chose not to allow the connection", "denied")
-    answer(address)
-    shown.field("Your reason").wait_for()
-    shown.click("Back")
-    shown.click("Connect a user")
-    answer(re.search("code=([^&]*)", address)[1])
-    fails("was already used, or has expired", "used-code")
-    answer(person.authorize(shown.link.get_attribute("href")))
-    shown.click("Send the request")
-    shown.says("Next check")
-
-    person.decide(developer.dashboard_url, "Reject")
-    fails("The user declined", "rejected")
-    shown.click("Choose again")
-    shown.says("Rejected")
-    shoot(shown.box, "side-list")
-    shown.click("Ask again")
-    shown.field("Your new reason").fill("The duplicates alone")
-    shown.click("Ask again")
-    shown.says("Next check")
-    person.decide(developer.dashboard_url, "Approve")
-    shown.click("Load the memories")
-    shown.says("0 memories in")
-    person.decide(developer.dashboard_url, "Revoke access")
-    shown.click("Load again")
-    fails("The user took the approval back", "revoked")
-
-
-def test_a_busy_service_is_shown_calmly_until_it_has_time(open_panel, developer, user, settings, shoot):
-    with FaultProxy(developer.base_url) as proxy:
-        told = json.loads(settings.read_text())
-        settings.write_text(json.dumps(told | {"base_url": proxy.base_url}))
-        shown = open_panel(KNOWN)
-        proxy.script(GET_REQUEST, answered(429, Retry_After="60"))
-        ask(shown, user)
-        shown.says("The service is busy. Next check")
-        shoot(shown.box, "side-busy")
-        expect(shown.box.get_by_role("alert")).to_have_count(0)
-        shown.click("Check now")
-        expect(shown.box).not_to_contain_text("busy")
 
 
 def test_a_busy_kernel_hides_no_news(notebook, known, developer, user, lab):
@@ -369,15 +284,6 @@ def test_the_answer_comes_by_itself_where_the_browser_is_on_the_same_computer(
     expect(shown.box).not_to_contain_text("paste it here")
     allow(shown, visit, user)
     shown.field("Your reason").wait_for()
-
-
-def test_progress_is_a_bar_while_it_lasts_and_gone_in_the_saved_file(notebook):
-    output = notebook.run("from memframe.progress import Progress\nbar = Progress(text='memories', total=9)")
-    notebook.run("bar.step(3); bar._show()")
-    expect(output.get_by_role("progressbar")).to_have_attribute("value", "3")
-    notebook.run("bar.close()")
-    expect(output).to_have_text("memories: 3 of 9")
-    assert "<progress" not in notebook.save()
 
 
 def test_after_a_restart_of_the_kernel_the_panel_tells_of_when_it_is(notebook, known, user, shoot):

@@ -544,7 +544,7 @@ def test_a_keeper_without_a_patch_is_read_once_more_before_its_copies_go(store, 
     with FaultProxy(service.base_url) as proxy:
         through = store.through(proxy)
         plan = through.plan()
-        (keeper,) = plan.records[0].relies_on
+        (keeper,) = plan.records[0].depends_on
 
         def edited(document):
             if document["id"] == keeper:
@@ -611,7 +611,7 @@ def ilka(service):
 def test_all_that_was_told_of_the_sample_is_still_there(ilka):
     of_keeper = {}
     for change in ilka.plan.records:
-        for keeper in change.relies_on:
+        for keeper in change.depends_on:
             of_keeper.setdefault(keeper, [keeper]).append(change.id)
     merged = {keeper: ids for keeper, ids in of_keeper.items() if len(ids) > 1}
     assert len(merged) > 20
@@ -640,7 +640,9 @@ def test_nothing_is_left_to_plan_for_the_sample(ilka):
 def test_changed_values_of_the_sample_are_both_still_there(ilka):
     changed = ilka.audit.findings[ilka.audit.findings.check == "changed_value"]
     junk = set(ilka.audit.rows("junk").id)
-    together = {frozenset((change.id, keeper)) for change in ilka.plan.records for keeper in change.relies_on}
+    together = {
+        frozenset((change.id, keeper)) for change in ilka.plan.records for keeper in change.depends_on
+    }
     assert not together & {frozenset(pair) for pair in zip(changed.id, changed.related_id, strict=True)}
     assert {*changed.id, *changed.related_id} - junk
 

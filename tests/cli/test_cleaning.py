@@ -11,6 +11,7 @@ from tests.chat_stub import ChatStub, said
 
 TEA = "Ada has drunk green tea every morning since 2019."
 WIFI = "The wifi password is Tr0ub4dor&3x."
+HEART = "heartbeat ok 2026-01-02T03:00:00Z"
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def request_of(access, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
     rows = {
-        "content": [TEA, TEA, WIFI, "heartbeat ok 2026-01-02T03:00:00Z", "Reach Bo at bo@example.org."],
+        "content": [TEA, TEA, WIFI, HEART, "Reach Bo at bo@example.org."],
         "tags": [("tea",), ("morning",), (), (), ()],
         "source": "chat",
     }
@@ -27,13 +28,19 @@ def request_of(access, tmp_path, monkeypatch):
     return "--request", access.request_id
 
 
+@pytest.fixture
+def plan(call, request_of):
+    """Plans the proposals of an audit of now with more options, and returns what is printed as JSON."""
+    call("audit", *request_of, "--out", "audit.json")
+    return lambda *options: call("plan", "--from-audit", "audit.json", *request_of, "--json", *options)
+
+
+def counts_of(planned):
+    return json.loads(planned.stdout)["counts"]
+
+
 def contents(access):
     return sorted(mf.load_memories(access, progress=False).content)
-
-
-def changed(access, old, new):
-    memories = mf.load_memories(access, progress=False)
-    mf.push_memories(access, memories.assign(content=memories.content.replace(old, new)), progress=False)
 
 
 def test_an_audit_is_kept_planned_applied_and_taken_back(call, access, request_of):
@@ -44,86 +51,70 @@ def test_an_audit_is_kept_planned_applied_and_taken_back(call, access, request_o
     assert planned.exit_code == 0, planned.output
     assert "+The wifi password is [redacted: password]." in planned.stdout
     assert "--confirm 2" in planned.stderr
-    assert (
-        "In memories: of 3 proposals 3 are carried out. 1 other memory takes in what copies held."
-        in planned.stdout
-    )
+    summary = "In memories: of 3 proposals 3 are carried out. 1 other memory takes in what copies held."
+    assert summary in planned.stdout
     assert contents(access) == before
     applied = call("apply", "cleanup.plan", "--confirm", 2, *request_of, "--journal", "run.journal", "--json")
     assert applied.exit_code == 0, applied.output
-    told = audited.output + planned.output + applied.output
-    assert "Tr0ub" not in told
-    assert contents(access) == [
-        TEA, "Reach Bo at bo@example.org.", "The wifi password is [redacted: password]."
-    ]  # fmt: skip
+    left = [TEA, "Reach Bo at bo@example.org.", "The wifi password is [redacted: password]."]
+    assert contents(access) == left
     again = call("audit", *request_of, "--fail-on", "high")
     assert again.exit_code == 0, again.output
     undone = call("undo", "run.journal", *request_of, "--out", "undo.plan")
-    assert "Tr0ub" not in undone.output
+    assert "Tr0ub" not in audited.output + planned.output + applied.output + undone.output
     assert call("apply", "undo.plan", *request_of).exit_code == 0
     assert contents(access) == before
 
 
-def test_json_of_an_audit_is_as_good_and_fails_as_it_should(call, access, request_of, tmp_path):
+def test_json_of_an_audit_is_as_good_and_fails_as_it_should(call, plan, request_of, tmp_path):
     audited = call("audit", *request_of, "--json", "--fail-on", "medium")
     assert audited.exit_code == 6
     (tmp_path / "audit.json").write_bytes(audited.stdout_bytes)
     assert json.loads(audited.stdout)["n_memories"] == 5
-    planned = call("plan", "--from-audit", "audit.json", *request_of, "--json")
-    assert json.loads(planned.stdout)["counts"] == {"patch": 2, "delete": 2}
+    planned = plan()
+    assert counts_of(planned) == {"patch": 2, "delete": 2}
     assert "Tr0ub" not in planned.output
 
 
-@pytest.mark.parametrize(
-    ("actions", "counts"),
-    [
+def test_only_what_is_asked_for(plan):
+    for actions, counts in (
         ("delete", {"delete": 1}),
         ("delete,merge", {"patch": 1, "delete": 2}),
         ("redact", {"patch": 1}),
         ("personal_data=redact, junk=review", {"patch": 3, "delete": 1}),
-    ],
-)
-def test_only_what_is_asked_for(call, request_of, actions, counts):
-    call("audit", *request_of, "--out", "audit.json")
-    planned = call("plan", "--from-audit", "audit.json", *request_of, "--actions", actions, "--json")
-    assert json.loads(planned.stdout)["counts"] == counts
+    ):
+        assert counts_of(plan("--actions", actions)) == counts
 
 
-def test_deleting_on_wording_alone_needs_the_share_as_its_confirmation(call, access, request_of):
+def test_deleting_on_wording_alone_needs_the_share_as_its_confirmation(access, request_of, call, plan):
     noise = {"content": ["Memory updated successfully.", "Cron job nightly-sync completed successfully."]}
     mf.create_memories(access, pd.DataFrame(noise), progress=False)
     call("audit", *request_of, "--out", "audit.json")
-    plan = ("plan", "--from-audit", "audit.json", *request_of, "--json")
-    assert json.loads(call(*plan).stdout)["counts"] == {"patch": 2, "delete": 2}
-    refused = call(*plan, "--actions", "junk=delete")
+    assert counts_of(plan()) == {"patch": 2, "delete": 2}
+    refused = plan("--actions", "junk=delete")
     assert refused.exit_code == 1
     assert "2 of 7 memories (28.6 %)" in refused.stderr
     assert "confirm with --max-share 0.29 (now it is 0.05)" in refused.stderr
-    confirmed = call(*plan, "--actions", "junk=delete", "--max-share", "0.29")
-    assert json.loads(confirmed.stdout)["counts"] == {"patch": 2, "delete": 4}
-    assert call(*plan, "--max-share", "29").exit_code == 2
+    confirmed = plan("--actions", "junk=delete", "--max-share", "0.29")
+    assert counts_of(confirmed) == {"patch": 2, "delete": 4}
+    assert plan("--max-share", "29").exit_code == 2
 
 
-def test_texts_that_moved_since_are_cut_where_the_secret_is_now(call, access, request_of):
-    call("audit", *request_of, "--out", "audit.json")
-    changed(access, WIFI, f"New router! {WIFI}")
-    changed(access, "heartbeat ok 2026-01-02T03:00:00Z", "Ada listens to her heart.")
-    planned = call("plan", "--from-audit", "audit.json", *request_of, "--out", "cleanup.plan")
+def test_what_changed_since_the_audit_is_planned_as_it_is_now(call, access, request_of, plan):
+    mf.create_memories(access, pd.DataFrame({"content": ["The alarm PIN is 4071.", "ok"]}), progress=False)
+    assert counts_of(plan()) == {"patch": 2, "delete": 2}, "what is new was not audited"
+    memories = mf.load_memories(access, progress=False)
+    edits = {WIFI: f"New router! {WIFI}", HEART: "Ada listens to her heart."}
+    mf.push_memories(access, memories.assign(content=memories.content.replace(edits)), progress=False)
+    planned = plan("--out", "cleanup.plan")
     assert planned.exit_code == 0, planned.output
     assert "1 finding is no longer to be found" in planned.stderr
     assert call("apply", "cleanup.plan", "--confirm", "1", *request_of).exit_code == 0
-    assert "New router! The wifi password is [redacted: password]." in contents(access)
-    assert "Ada listens to her heart." in contents(access)
+    moved = {"New router! The wifi password is [redacted: password].", "Ada listens to her heart."}
+    assert moved <= {*contents(access)}
 
 
-def test_what_is_new_since_the_audit_is_not_planned(call, access, request_of):
-    call("audit", *request_of, "--out", "audit.json")
-    mf.create_memories(access, pd.DataFrame({"content": ["The alarm PIN is 4071.", "ok"]}), progress=False)
-    planned = call("plan", "--from-audit", "audit.json", *request_of, "--json")
-    assert json.loads(planned.stdout)["counts"] == {"patch": 2, "delete": 2}
-
-
-def test_one_source_of_memories_is_named(call, access, request_of, monkeypatch):
+def test_an_archive_is_audited_plain_or_sealed(call, access, request_of, monkeypatch, tmp_path):
     call("export", "mine.csv", *request_of)
     said = call("audit", "--archive", "mine.csv", "--check", "tags", "--check", "personal_data").output
     listed = said[said.index("Not looked for") :]
@@ -132,11 +123,7 @@ def test_one_source_of_memories_is_named(call, access, request_of, monkeypatch):
     assert "(" not in listed, "no call of Python's"
     both = call("audit", "--archive", "mine.csv", *request_of)
     assert (both.exit_code, "not both" in both.stderr) == (2, True)
-    monkeypatch.setenv("MEMFRAME_REQUEST", access.request_id)
-    assert call("audit", "--archive", "mine.csv").exit_code == 0, "the one of the environment gives way"
 
-
-def test_a_sealed_archive_is_audited(call, access, request_of, tmp_path):
     call("export", "mine", "--sealed", *request_of)
     closed = call("audit", "--archive", "mine")
     assert closed.exit_code == 1
@@ -147,36 +134,39 @@ def test_a_sealed_archive_is_audited(call, access, request_of, tmp_path):
     by_key = call("audit", "--archive", "mine", "--key-file", "key", "--fail-on", "high")
     assert (by_key.exit_code, by_key.stdout.startswith("5 memories of user")) == (6, True), by_key.output
     assert call("report", "mine.html", "--archive", "mine", "--key-file", "key").exit_code == 0
-
-
-@pytest.mark.parametrize("text", ["", "ab\ncd\n"])
-def test_a_key_file_holds_one_key_which_no_message_repeats(call, request_of, tmp_path, text):
-    call("export", "mine", "--sealed", *request_of)
-    (tmp_path / "key").write_text(text)
-    for file in ("key", "abcdef0123456789"):
-        refused = call("audit", "--archive", "mine", "--key-file", file)
-        assert refused.exit_code == 1
-        assert "the file of --key-file" in refused.stderr
-        assert "abcdef0123456789" not in refused.stderr
     assert call("audit", "--key-file", "key", *request_of).exit_code == 2
+    for text in ("", "ab\ncd\n"):
+        (tmp_path / "key").write_text(text)
+        for file in ("key", "abcdef0123456789"):
+            refused = call("audit", "--archive", "mine", "--key-file", file)
+            assert (refused.exit_code, "the file of --key-file" in refused.stderr) == (1, True)
+            assert "abcdef0123456789" not in refused.stderr
+    monkeypatch.setenv("MEMFRAME_REQUEST", access.request_id)
+    assert call("audit", "--archive", "mine.csv").exit_code == 0, "the one of the environment gives way"
 
 
-def test_what_cannot_be_is_said(call, request_of, tmp_path):
+def test_what_cannot_be_is_said(call, request_of, plan, tmp_path):
     (tmp_path / "none.json").write_text("{}")
-    assert call("plan", "--from-audit", "none.json", *request_of).exit_code == 1
-    assert call("plan", "--from-audit", "gone.json", *request_of).exit_code == 1
-    call("audit", *request_of, "--out", "audit.json")
-    odd = call("plan", "--from-audit", "audit.json", *request_of, "--actions", "delte")
-    assert odd.exit_code == 1
-    assert "delete, merge, redact, retag, rescale" in odd.output
-    assert call("plan", "--from-audit", "audit.json", "edited.csv", *request_of).exit_code == 2
-    assert call("plan", "--from-audit", "audit.json").exit_code == 2
-    assert call("plan", "edited.csv", *request_of, "--actions", "delete").exit_code == 2
-    mixed = call("plan", "--from-audit", "audit.json", *request_of, "--actions", "delete,junk=review")
-    assert mixed.exit_code == 2
-    most = call("plan", "--from-audit", "audit.json", *request_of, "--max-changes", "1")
-    assert most.exit_code == 1
-    assert "1 are allowed: look at what was given, or allow more by --max-changes" in most.output
+    from_audit = ("plan", "--from-audit", "audit.json")
+    for arguments, code, says in (
+        (("plan", "--from-audit", "none.json", *request_of), 1, "none.json"),
+        (("plan", "--from-audit", "gone.json", *request_of), 1, "gone.json"),
+        ((*from_audit, *request_of, "--actions", "delte"), 1, "delete, merge, redact, retag, rescale"),
+        ((*from_audit, "edited.csv", *request_of), 2, "EDITED or --from-audit"),
+        (from_audit, 2, "give --request"),
+        (("plan", "edited.csv", *request_of, "--actions", "delete"), 2, "--from-audit"),
+        ((*from_audit, *request_of, "--actions", "delete,junk=review"), 2, "either names"),
+        (
+            (*from_audit, *request_of, "--max-changes", "1"),
+            1,
+            "1 are allowed: look at what was given, or allow more by --max-changes",
+        ),
+        (("audit", *request_of, "--judge", "http://127.0.0.1:9/v1"), 2, "--model"),
+        (("audit", *request_of, "--send"), 2, "--judge"),
+        (("audit", *request_of, "--judge", "https://example.com/v1", "--model", "m"), 1, "--send"),
+    ):
+        answer = call(*arguments)
+        assert (answer.exit_code, says in answer.output) == (code, True), (arguments, answer.output)
 
 
 def test_a_judge_is_asked_and_counts_only_where_it_is_told_to(call, request_of, access, tmp_path):
@@ -190,32 +180,13 @@ def test_a_judge_is_asked_and_counts_only_where_it_is_told_to(call, request_of, 
         return "contradicts" if older and "Bo eats" in older else knowing(newer, older)
 
     with ChatStub(otherwise=said(verdict_of)) as stub:
-        judge = "--judge", stub.base_url, "--model", "m", "--judge-key-file", str(key)
-        audit = call(
-            "audit", *request_of, *judge, "--check", "superseded", "--fail-on", "low", "--html", "a.html"
-        )
-        assert audit.exit_code == 0, audit.output
-        assert "it answered 20 of 20 questions right" in audit.output
-        assert "it answered 20 of 20 questions right" in (tmp_path / "a.html").read_text()
+        judge = ("--judge", stub.base_url, "--model", "m", "--judge-key-file", str(key))
+        audit = ("audit", *request_of, *judge, "--check", "superseded", "--fail-on", "low")
+        quiet = call(*audit, "--html", "a.html")
+        assert quiet.exit_code == 0, quiet.output
+        for page in (quiet.output, (tmp_path / "a.html").read_text()):
+            assert "it answered 20 of 20 questions right" in page
         assert stub.requests[0][1]["Authorization"] == "Bearer sesame-9f8e7d6c5b4a"
-        counted = call(
-            "audit",
-            *request_of,
-            *judge,
-            "--check",
-            "superseded",
-            "--fail-on",
-            "low",
-            "--count-judged",
-            "--json",
-        )
+        counted = call(*audit, "--count-judged", "--json")
         assert counted.exit_code == 6, counted.output
         assert {"contradicts"} <= {one["verdict"] for one in json.loads(counted.stdout)["judged"]}
-    for wrong, words in (
-        (("--judge", "http://127.0.0.1:9/v1"), "--model"),
-        (("--send",), "--judge"),
-        (("--judge", "https://example.com/v1", "--model", "m"), "--send"),
-    ):
-        refused = call("audit", *request_of, *wrong)
-        assert refused.exit_code in (1, 2)
-        assert words in refused.output

@@ -19,46 +19,35 @@ __all__ = ["village"]
 
 
 @pytest.fixture
-def settings(village, monkeypatch):
-    monkeypatch.setenv("MEMFRAME_BASE_URL", village.base_url)
-    monkeypatch.setenv("MEMFRAME_API_KEY", village.api_key)
+def proxy(village, monkeypatch):
+    with FaultProxy(village.base_url) as proxy:
+        monkeypatch.setenv("MEMFRAME_BASE_URL", proxy.base_url)
+        monkeypatch.setenv("MEMFRAME_API_KEY", village.api_key)
+        yield proxy
 
 
 def call(*arguments):
     return CliRunner().invoke(main, ["fleet", *map(str, arguments)])
 
 
-def test_all_users_are_exported_and_told(village, settings, tmp_path):
-    done = call("export", tmp_path / "fleet", "--json")
+def test_all_users_are_exported_sealed_unless_plaintext_is_asked_for(proxy, tmp_path):
+    path = tmp_path / "fleet"
+    done = call("export", path, "--json")
     counts = {"done": 3, "failed": 0, "revoked": 1, "n_rows": 3 * N_ROWS, "n_before": 0}
-    assert (done.exit_code, json.loads(done.stdout)) == (0, {"path": str(tmp_path / "fleet"), **counts})
-    again = call("export", tmp_path / "fleet", "--workers", "2")
+    assert (done.exit_code, json.loads(done.stdout)) == (0, {"path": str(path), **counts})
+    again = call("export", path, "--workers", "2")
     assert "3 users done, 0 failed, 1 revoked, 36 memories; in " in again.stdout
     assert again.stdout.endswith("readable by you alone; done before: 3\n")
-    assert mf.load_archive(next((tmp_path / "fleet" / "memories").iterdir()), columns=["id"]).shape == (
-        N_ROWS,
-        1,
-    )
-
-
-def test_plaintext_is_asked_for_by_name(village, settings, tmp_path):
-    assert call("export", tmp_path / "fleet", "--plaintext").exit_code == 0
-    archives = (tmp_path / "fleet" / "memories").iterdir()
+    archive = next((path / "memories").iterdir())
+    assert mf.load_archive(archive, columns=["id"]).shape == (N_ROWS, 1)
+    with pytest.raises(mf.SealError):
+        mf.load_archive(archive)
+    assert call("export", tmp_path / "plain", "--plaintext").exit_code == 0
+    archives = (tmp_path / "plain" / "memories").iterdir()
     assert sum(len(mf.load_archive(archive)) for archive in archives) == 3 * N_ROWS
 
 
-def test_a_user_who_failed_ends_it_with_1(village, settings, tmp_path, monkeypatch):
-    with FaultProxy(village.base_url) as proxy:
-        monkeypatch.setenv("MEMFRAME_BASE_URL", proxy.base_url)
-        proxy.script(wire.GET_CREDENTIALS, answered(500, {"title": "out of\x1b[2J order"}))
-        done = call("export", tmp_path / "fleet", "--workers", "1")
-    assert done.exit_code == 1
-    assert "2 users done, 1 failed, 1 revoked" in done.stdout
-    assert "out of\\x1b[2J order" in done.stderr
-    assert done.stderr.endswith("repeat the command to process the users who are missing\n")
-
-
-def test_an_audit_counts_its_findings_and_may_end_with_6(village, settings, tmp_path):
+def test_an_audit_counts_its_findings_and_may_end_with_6(proxy, tmp_path):
     done = call("audit", tmp_path / "fleet", "--json")
     findings = FleetFolder(tmp_path / "fleet").findings
     assert (done.exit_code, json.loads(done.stdout)["n_findings"]) == (0, len(findings))
@@ -66,38 +55,38 @@ def test_an_audit_counts_its_findings_and_may_end_with_6(village, settings, tmp_
     assert call("audit", tmp_path / "fleet", "--fail-on", worst).exit_code == 6
 
 
-def test_what_is_left_of_one_who_took_the_approval_back_is_named(village, settings, tmp_path, monkeypatch):
-    assert "delete" not in call("export", tmp_path / "fleet").stderr
+def test_what_goes_wrong_is_named(village, proxy, tmp_path):
+    def interrupted(request, forward):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        return forward(request)
+
+    path = tmp_path / "fleet"
+    proxy.script(wire.GET_CREDENTIALS, interrupted)
+    done = call("export", path, "--workers", "1")
+    assert done.exit_code == 1
+    assert "stopped; 0 users are done in " in done.stderr
+    assert "the same command processes the others" in done.stderr
+
+    proxy.script(wire.GET_CREDENTIALS, answered(500, {"title": "out of\x1b[2J order"}))
+    done = call("export", path, "--workers", "1")
+    assert done.exit_code == 1
+    assert "2 users done, 1 failed, 1 revoked" in done.stdout
+    assert "out of\\x1b[2J order" in done.stderr
+    assert done.stderr.endswith("repeat the command to process the users who are missing\n")
+
     gone = village.people[0].user_id
 
     def revoke(document):
         for request in document["items"]:
             request["status"] = "revoked" if request["user_id"] == gone else request["status"]
 
-    with FaultProxy(village.base_url) as proxy:
-        monkeypatch.setenv("MEMFRAME_BASE_URL", proxy.base_url)
-        proxy.always(wire.LIST_REQUESTS, changed(revoke))
-        done = call("export", tmp_path / "fleet")
+    assert "delete" not in call("export", path).stderr
+    proxy.always(wire.LIST_REQUESTS, changed(revoke))
+    done = call("export", path)
     assert "2 users done, 0 failed, 2 revoked" in done.stdout
-    left = tmp_path / "fleet" / "memories" / f"user_id={gone}"
+    left = path / "memories" / f"user_id={gone}"
     assert done.stderr == f"{gone}: approval is revoked; delete what is left in {left}\n"
 
-
-def test_one_that_is_stopped_says_what_is_done(village, settings, tmp_path, monkeypatch):
-    def interrupted(request, forward):
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-        return forward(request)
-
-    with FaultProxy(village.base_url) as proxy:
-        monkeypatch.setenv("MEMFRAME_BASE_URL", proxy.base_url)
-        proxy.script(wire.GET_CREDENTIALS, interrupted)
-        done = call("export", tmp_path / "fleet", "--workers", "1")
-    assert done.exit_code == 1
-    assert "stopped; 0 users are done in " in done.stderr
-    assert "the same command processes the others" in done.stderr
-
-
-def test_a_scheduler_that_is_not_there_is_named(settings, tmp_path):
-    done = call("export", tmp_path / "fleet", "--dask", "nonsense://x")
+    done = call("export", path, "--dask", "nonsense://x")
     assert done.exit_code == 1
     assert "there is no Dask scheduler at nonsense://x" in done.output

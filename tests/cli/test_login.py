@@ -1,4 +1,4 @@
-"""`memframe login` tries a key before it keeps it, and shows neither."""
+"""`memframe login` verifies a key before it keeps it, and never shows one."""
 
 import keyring
 import pytest
@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 import memframe as mf
 from memframe.cli import main
-from tests.test_settings import MemoryKeyring
+from tests.keyrings import MemoryKeyring
 
 
 @pytest.fixture
@@ -21,37 +21,18 @@ def log_in(*options, typed):
     return CliRunner().invoke(main, ["login", *options], input="".join(f"{line}\n" for line in typed))
 
 
-def test_a_good_key_is_kept_and_found_again(service, backend):
-    address = [
-        "--base-url",
-        service.base_url,
-        "--auth-url",
-        service.auth_url,
-        "--client-id",
-        service.client_id,
-    ]
-    done = log_in(*address, typed=[service.api_key, service.client_secret])
+def test_a_good_key_is_kept_and_found_again(service, backend, monkeypatch):
+    monkeypatch.setenv("MEMFRAME_BASE_URL", service.base_url.removesuffix("/api/v1"))
+    application = ("--auth-url", service.auth_url, "--client-id", service.client_id)
+    done = log_in(*application, typed=[service.api_key, service.client_secret])
     assert done.exit_code == 0, done.output
-    assert "kept in the keyring" in done.output
+    assert f"Signed in at {service.base_url}; the key is kept in the keyring." in done.output
+    assert "Address" not in done.output  # which the environment has
     assert service.api_key not in done.output
+    monkeypatch.delenv("MEMFRAME_BASE_URL")
     assert mf.connect().access_requests() is not None
-    assert backend.get_password("memframe", "client_secret") == service.client_secret
-
-
-def test_the_address_of_the_environment_is_not_asked_for(service, backend, monkeypatch):
-    monkeypatch.setenv("MEMFRAME_BASE_URL", service.base_url)
-    done = log_in(typed=[service.api_key])
-    assert done.exit_code == 0, done.output
-    assert "Address" not in done.output
-    assert backend.get_password("memframe", "base_url") == service.base_url
-
-
-def test_an_address_without_the_path_of_the_api_is_kept_with_it(service, backend):
-    done = log_in("--base-url", service.base_url.removesuffix("/api/v1"), typed=[service.api_key])
-    assert done.exit_code == 0, done.output
-    assert f"Signed in at {service.base_url}" in done.output
-    assert backend.get_password("memframe", "base_url") == service.base_url
-    assert mf.connect().access_requests() is not None
+    kept = {"base_url": service.base_url, "client_secret": service.client_secret}
+    assert {name: backend.get_password("memframe", name) for name in kept} == kept
 
 
 def test_a_refused_key_is_not_kept(service, backend):
@@ -60,3 +41,14 @@ def test_a_refused_key_is_not_kept(service, backend):
     assert "401" in done.output
     assert "canary" not in done.output
     assert backend.get_password("memframe", "api_key") is None
+
+
+def test_logging_out_removes_all_that_was_kept(service, backend):
+    assert log_in("--base-url", service.base_url, typed=[service.api_key]).exit_code == 0
+    shown = [CliRunner().invoke(main, ["logout"]) for _ in range(2)]
+    assert [done.exit_code for done in shown] == [0, 0]
+    assert [done.output for done in shown] == [
+        "Removed from the keyring: api_key, base_url.\n",
+        "The keyring held nothing.\n",
+    ]
+    assert backend.entries == {}

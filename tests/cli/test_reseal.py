@@ -13,6 +13,7 @@ import memframe as mf
 pty = pytest.importorskip("pty", reason="terminals of this kind are POSIX's")
 
 TEXTS = ["tea", "coffee", "Zoë schläft"]
+WRONG_KEY = f"{'ab' * 31}01"
 
 
 @pytest.fixture
@@ -35,30 +36,26 @@ def reseal(call, access):
     return lambda *options, **given: call("reseal", "--request", access.request_id, *options, **given)
 
 
-def renewed(access):
-    return mf.open_access(access.client, access.request_id)
+def contents(access):
+    renewed = mf.open_access(access.client, access.request_id)
+    return mf.load_memories(renewed, progress=False).content
 
 
 def test_older_content_is_planned_and_applied(reseal, call, access, old_key, tmp_path):
-    (tmp_path / "old keys.txt").write_text(f"{'ab' * 31}01\n\n{old_key}\n")
-    assert mf.load_memories(renewed(access), progress=False).content.isna().all()
+    (tmp_path / "old keys.txt").write_text(f"{WRONG_KEY}\n\n{old_key}\n")
+    assert contents(access).isna().all()
     planned = reseal("--old-keys", "old keys.txt", "--out", "reseal.plan")
     assert planned.exit_code == 0, planned.output
     assert planned.stdout.splitlines()[:2] == ["Plan: 3 patches", "  fields to write: content 3"]
     assert f"memframe apply reseal.plan --request {access.request_id}\n" in planned.stderr
     assert not any(text in planned.output for text in [old_key, *TEXTS])
+    piped = json.loads(reseal("--json", input=f"\n{WRONG_KEY}\r\n{old_key}").stdout)
+    assert piped["counts"] == {"patch": 3}
+    assert sorted(change["after"]["content"] for change in piped["changes"]) == sorted(TEXTS)
     assert call("apply", "reseal.plan", "--request", access.request_id).exit_code == 0
-    assert sorted(mf.load_memories(renewed(access), progress=False).content) == sorted(TEXTS)
+    assert sorted(contents(access)) == sorted(TEXTS)
     again = reseal(input=old_key)
     assert (again.exit_code, again.stdout.splitlines()[0]) == (0, "Plan: nothing to do")
-
-
-def test_keys_come_as_lines_of_standard_input(reseal, access, old_key):
-    planned = reseal("--json", input=f"\n{'ab' * 31}01\r\n{old_key}")
-    assert planned.exit_code == 0, planned.output
-    told = json.loads(planned.stdout)
-    assert told["counts"] == {"patch": 3}
-    assert sorted(change["after"]["content"] for change in told["changes"]) == sorted(TEXTS)
 
 
 def test_keys_are_asked_for_at_a_terminal_until_there_are_no_more():
@@ -77,43 +74,30 @@ def test_keys_are_asked_for_at_a_terminal_until_there_are_no_more():
         assert asking.stdout.read() == b"['one', 'two']\n"
 
 
-def test_what_no_key_opens_ends_with_3_and_is_left_if_one_says_so(reseal, call, access, old_key, tmp_path):
-    wrong = f"{'ab' * 31}01"
-    refused = reseal("--out", "reseal.plan", input=wrong)
+def test_what_no_key_opens_ends_with_3_and_is_left_if_one_says_so(reseal, call, old_key, tmp_path):
+    refused = reseal("--out", "reseal.plan", input=WRONG_KEY)
     assert refused.exit_code == 3
     assert "Plan: 3 invalid" in refused.stdout
     assert "none of the older keys opens it either" in refused.stdout
     assert "--leave-unopened" in refused.stderr
     assert not (tmp_path / "reseal.plan").exists()
-    left = reseal("--out", "reseal.plan", "--leave-unopened", input=wrong)
+    left = reseal("--out", "reseal.plan", "--leave-unopened", input=WRONG_KEY)
     assert left.exit_code == 0, left.output
     assert json.loads(call("plan", "--show", "reseal.plan", "--json").stdout)["counts"] == {}
 
 
-@pytest.mark.parametrize(
-    ("typed", "said"),
-    [
-        ("", "there is no key on standard input"),
-        (f"{'ab' * 31}01\n0f1e", "number 2 of the older keys: the encryption key has 4 characters"),
-    ],
-)
-def test_what_is_no_key_is_named_and_not_shown(reseal, typed, said):
-    answer = reseal(input=typed)
-    assert answer.exit_code == 1
-    assert said in answer.stderr
-    assert "0f1e" not in answer.output
-
-
-def test_a_key_in_the_place_of_the_file_is_not_repeated(reseal, old_key, tmp_path):
+def test_what_is_no_key_is_named_and_not_shown(reseal, old_key, tmp_path):
     (tmp_path / "picture").write_bytes(b"\xff\xd8")
     (tmp_path / "empty").write_text("\n")
-    for given, said in [
-        (old_key, "No such file"),
-        (tmp_path, "Is a directory"),
-        ("picture", "UTF-8"),
-        ("empty", "no key in empty"),
-    ]:
-        answer = reseal("--old-keys", given)
+    for options, typed, says in (
+        ((), "", "there is no key on standard input"),
+        ((), f"{WRONG_KEY}\n0f1e", "number 2 of the older keys: the encryption key has 4 characters"),
+        (("--old-keys", old_key), None, "No such file"),
+        (("--old-keys", tmp_path), None, "Is a directory"),
+        (("--old-keys", "picture"), None, "UTF-8"),
+        (("--old-keys", "empty"), None, "no key in empty"),
+    ):
+        answer = reseal(*options, input=typed)
         assert answer.exit_code == 1
-        assert said in answer.stderr
-        assert old_key not in answer.output
+        assert says in answer.stderr
+        assert not [key for key in ("0f1e", old_key) if key in answer.output]

@@ -24,17 +24,22 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def memories(access, folder):
-    """Three memories, exported to edit them."""
+    """Three memories."""
     mf.create_memories(access, pd.DataFrame({"content": ["tea", "coffee", "water"]}), progress=False)
-    memories = mf.load_memories(access, progress=False)
-    mf.export_memories(memories, folder / "mine.parquet")
-    return memories
+    return mf.load_memories(access, progress=False)
 
 
-def edit(memories, path, old, new):
-    """An archive in which one text was replaced."""
-    mf.export_memories(replaced(memories, old, new), path)
-    return path
+@pytest.fixture
+def on_request(call, access):
+    """Calls a command on the user's memories."""
+    return lambda *arguments, **given: call(*arguments, "--request", access.request_id, **given)
+
+
+@pytest.fixture
+def edited(memories):
+    """An archive in which tea was replaced by green tea."""
+    mf.export_memories(replaced(memories, "tea", "green tea"), "edited.parquet")
+    return "edited.parquet"
 
 
 def replaced(memories, old, new):
@@ -45,34 +50,31 @@ def contents(access):
     return set(mf.load_memories(access, progress=False).content)
 
 
-def test_edits_are_planned_applied_and_taken_back(call, access, memories, folder):
-    edited = edit(memories, "edited.jsonl", "tea", "green tea")
-    request = ("--request", access.request_id)
-    planned = call("plan", edited, *request, "--out", "edits.plan")
+def test_edits_are_planned_applied_and_taken_back(on_request, access, edited):
+    planned = on_request("plan", edited, "--out", "edits.plan")
     assert planned.exit_code == 0, planned.output
     assert "+green tea" in planned.stdout
     assert f"memframe apply edits.plan --request {access.request_id}\n" in planned.stderr
     assert contents(access) == {"tea", "coffee", "water"}, "planning writes nothing"
 
-    applied = call("apply", "edits.plan", *request, "--journal", "edits.journal", "--json")
+    applied = on_request("apply", "edits.plan", "--journal", "edits.journal", "--json")
     assert applied.exit_code == 0, applied.output
     told = json.loads(applied.stdout)
     assert told["counts"]["done"] == told["counts"]["attempted"] == 1
     assert [each["status"] for each in told["outcomes"]] == ["done"]
     assert contents(access) == {"green tea", "coffee", "water"}
 
-    undone = call("undo", "edits.journal", *request, "--out", "undo.plan", "--json")
+    undone = on_request("undo", "edits.journal", "--out", "undo.plan", "--json")
     assert json.loads(undone.stdout)["counts"] == {"patch": 1}
-    assert call("apply", "undo.plan", *request).exit_code == 0
+    assert on_request("apply", "undo.plan").exit_code == 0
     assert contents(access) == {"tea", "coffee", "water"}
 
 
-def test_a_table_of_ones_own_becomes_new_memories(call, access, memories, folder):
+def test_a_table_of_ones_own_becomes_new_memories(on_request, access, memories, folder):
     (folder / "notes.csv").write_text('content,title,tags\nlikes juice,A title,"[""drink""]"\nlikes milk,,\n')
-    request = ("--request", access.request_id)
-    planned = call("plan", "notes.csv", *request, "--out", "notes.plan", "--json")
+    planned = on_request("plan", "notes.csv", "--out", "notes.plan", "--json")
     assert json.loads(planned.stdout)["counts"] == {"create": 2}
-    assert call("apply", "notes.plan", *request).exit_code == 0
+    assert on_request("apply", "notes.plan").exit_code == 0
     loaded = mf.load_memories(access, progress=False).set_index("content")
     assert loaded.title["likes juice"] == "A title"
     assert loaded.tags["likes juice"] == ("drink",)
@@ -86,159 +88,129 @@ def by_pandas(frame, path):
         frame.to_parquet(path) if path.endswith(".parquet") else frame.to_csv(path)
 
 
-@pytest.mark.parametrize("name", ["mine.parquet", "mine.csv", "mine.jsonl"])
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda m: m.sort_values("content", ascending=False),
-        lambda m: m[m.content != "coffee"],
-        lambda m: m.set_axis(["one", "two", "three"]),
-        lambda m: pd.concat([m[2:], m[:2]]),
-        lambda m: m.set_index("id"),
-    ],
-)
-def test_a_file_that_pandas_wrote_is_planned_by_the_labels_of_the_frame(
-    call, access, memories, folder, name, change
-):
-    edited = change(replaced(memories, "tea", "green tea"))
-    has_labels = edited.index.name != "id" and name != "mine.jsonl"
-    if name == "mine.jsonl" and edited.index.name == "id":  # which keeps no index
-        edited = edited.reset_index()
-    place = edited.content.tolist().index("green tea")
-    by_pandas(edited, name)
-    planned = call("plan", name, "--request", access.request_id)
-    assert planned.exit_code == 0, planned.output
+def test_a_file_that_pandas_wrote_is_planned_by_the_labels_of_the_frame(on_request, memories):
     memory_id = memories.id[memories.content == "tea"].item()
-    assert f"patch memory {memory_id} (row {edited.index[place] if has_labels else place})" in planned.stdout
-    assert planned.stdout.endswith("+green tea\n\n1 patch\n")
+    for name in ("mine.parquet", "mine.csv", "mine.jsonl"):
+        for change in (
+            lambda m: m.sort_values("content", ascending=False),
+            lambda m: m.set_axis(["one", "two", "three"]),
+            lambda m: m[m.content != "coffee"].set_index("id"),
+        ):
+            edited = change(replaced(memories, "tea", "green tea"))
+            has_labels = edited.index.name != "id" and name != "mine.jsonl"
+            if name == "mine.jsonl" and edited.index.name == "id":  # which keeps no index
+                edited = edited.reset_index()
+            place = edited.content.tolist().index("green tea")
+            by_pandas(edited, name)
+            planned = on_request("plan", name)
+            assert planned.exit_code == 0, planned.output
+            row = edited.index[place] if has_labels else place
+            assert f"patch memory {memory_id} (row {row})" in planned.stdout
+            assert planned.stdout.endswith("+green tea\n\n1 patch\n")
 
 
-def test_a_column_with_a_typo_is_refused_and_others_are_listed(call, access, memories, folder):
-    request = ("--request", access.request_id)
+def test_a_column_with_a_typo_is_refused_and_others_are_listed(call, on_request, memories):
     replaced(memories, "tea", "green tea").assign(n_chars=3, note="x").to_csv("edited.csv")
-    planned = call("plan", "edited.csv", *request, "--out", "edits.plan")
+    planned = on_request("plan", "edited.csv", "--out", "edits.plan")
     told = "# Not written, as a memory has no such columns: n_chars, note"
     assert planned.stdout.startswith(f"{told}\n\npatch memory ")
     assert call("plan", "--show", "edits.plan").stdout.startswith(told)
     memories.assign(titel="x").to_parquet("edited.parquet")
-    refused = call("plan", "edited.parquet", *request)
+    refused = on_request("plan", "edited.parquet")
     assert refused.exit_code == 1
     assert "'titel'" in refused.stderr
     assert "'title'" in refused.stderr
 
 
-@pytest.mark.parametrize(
-    ("write", "advice"),
-    [
+def test_a_file_that_cannot_be_read_says_how_pandas_writes_one(on_request, memories, folder):
+    for write, advice in (
         (lambda m: m.to_json("x.json", orient="records", date_format="iso"), "lines=True"),
         (lambda m: m.to_json("x.jsonl", orient="records", date_format="iso"), "lines=True"),
-        (lambda m: m.to_json("x.jsonl", date_format="iso"), "lines=True"),
         (lambda m: m.to_csv("x.csv", sep=";"), "sep=','"),
         (lambda m: m.to_pickle("x.pkl"), "to_parquet"),
-        (
-            lambda m: m.assign(tags=m.tags.map(";".join)).replace("", "x").to_csv("x.csv"),
-            r'\["tea", "home"\]',
-        ),
-    ],
-)
-def test_a_file_that_cannot_be_read_says_how_pandas_writes_one(call, access, memories, write, advice, folder):
-    write(memories)
-    (path,) = folder.glob("x.*")
-    refused = call("plan", path.name, "--request", access.request_id)
-    assert refused.exit_code == 1, refused.output
-    assert re.search(advice, refused.stderr), refused.stderr
+        (lambda m: m.assign(tags="tea;home").to_csv("x.csv"), r'\["tea", "home"\]'),
+    ):
+        write(memories)
+        (path,) = folder.glob("x.*")
+        refused = on_request("plan", path.name)
+        assert refused.exit_code == 1, refused.output
+        assert re.search(advice, refused.stderr), refused.stderr
+        path.unlink()
 
 
-def test_deletes_need_their_number(call, access, memories):
-    request = ("--request", access.request_id)
-    ids = "\n".join(memories.id[memories.content != "water"])
-    planned = call("plan", "-", "--delete", *request, "--out", "deletes.plan", input=ids)
+def test_deletes_need_their_number_and_say_what_an_undo_brings_back(on_request, access, memories):
+    deleted = memories[memories.content != "water"]
+    planned = on_request("plan", "-", "--delete", "--out", "deletes.plan", input="\n".join(deleted.id))
     assert planned.exit_code == 0, planned.output
+    undo = "An undo within 30 days brings deleted memories back with their ids and dates."
+    assert planned.stdout.startswith(f"# {undo}\n")
     assert "--confirm 2" in planned.stderr
-    refused = call("apply", "deletes.plan", *request)
+    refused = on_request("apply", "deletes.plan")
     assert refused.exit_code == 1
     assert "give --confirm 2 to go on" in refused.output
+    assert "An undo within 30 days" in refused.output
     assert len(contents(access)) == 3
-    applied = call("apply", "deletes.plan", "--confirm", "2", *request)
+    applied = on_request("apply", "deletes.plan", "--confirm", "2", "--journal", "deletes.journal")
     assert applied.exit_code == 0, applied.output
     assert contents(access) == {"water"}
-
-
-def test_deletes_take_beginnings_of_ids(call, access, memories, folder):
-    plan = ("plan", "-", "--delete", "--request", access.request_id)
-    planned = call(*plan, "--json", input=memories.id[0][:18])
-    assert [change["id"] for change in json.loads(planned.stdout)["changes"]] == [memories.id[0]]
-    unknown = call(*plan, input="0000000g\n")
-    assert (unknown.exit_code, "no memory whose id is or begins with '0000000g'" in unknown.stderr) == (
-        1,
-        True,
-    )
-    missing = call("plan", "ids.txt", "--delete", "--request", access.request_id)
-    assert "the ids in ids.txt cannot be read (No such file or directory)" in missing.stderr
-
-
-def test_what_an_undo_brings_back_is_told_before_the_delete_and_after_it(call, access, memories):
-    request = ("--request", access.request_id)
-    planned = call("plan", "-", "--delete", *request, "--out", "deletes.plan", input=memories.id[0])
-    assert planned.stdout.startswith(
-        "# An undo within 30 days brings deleted memories back with their ids and dates.\n"
-    )
-    assert "An undo within 30 days" in call("apply", "deletes.plan", *request).output
-    call("apply", "deletes.plan", "--confirm", "1", *request, "--journal", "deletes.journal")
-    undone = call("undo", "deletes.journal", *request, "--out", "undo.plan")
+    undone = on_request("undo", "deletes.journal", "--out", "undo.plan")
     created = f"{memories.created_at[0]:%Y-%m-%d %H:%M} UTC"
-    assert f"# restores memory {memories.id[0]}, created {created}, with its id and dates" in undone.stdout
-    assert "1 restored with their ids and dates" in call("apply", "undo.plan", *request).stdout
+    first = deleted.id.iloc[0]
+    assert f"# restores memory {first}, created {created}, with its id and dates" in undone.stdout
+    assert "2 restored with their ids and dates" in on_request("apply", "undo.plan").stdout
     again = mf.load_memories(access, progress=False).set_index("id").sort_index()
     pd.testing.assert_frame_equal(again, memories.set_index("id").sort_index())
 
 
-def test_conflicts_are_shown_not_kept_and_end_with_3(call, access, memories, folder):
-    edited = edit(memories, "edited.parquet", "tea", "green tea")
+def test_deletes_take_beginnings_of_ids(on_request, memories):
+    plan = ("plan", "-", "--delete")
+    planned = on_request(*plan, "--json", input=memories.id[0][:18])
+    assert [change["id"] for change in json.loads(planned.stdout)["changes"]] == [memories.id[0]]
+    unknown = on_request(*plan, input="0000000g\n")
+    assert unknown.exit_code == 1
+    assert "no memory whose id is or begins with '0000000g'" in unknown.stderr
+    missing = on_request("plan", "ids.txt", "--delete")
+    assert "the ids in ids.txt cannot be read (No such file or directory)" in missing.stderr
+
+
+def test_conflicts_are_shown_and_decided_by_an_option(on_request, access, memories, folder):
+    edited = replaced(replaced(memories, "tea", "green tea"), "coffee", "mocha")
+    mf.export_memories(edited, "edited.parquet")
     mf.push_memories(access, replaced(memories, "tea", "black tea"), progress=False)
-    request = ("--request", access.request_id)
-    planned = call("plan", edited, *request, "--out", "edits.plan")
+    plan = ("plan", "edited.parquet", "--out", "edits.plan")
+    planned = on_request(*plan)
     assert planned.exit_code == 3, planned.output
     assert "conflict" in planned.stdout
     assert not (folder / "edits.plan").exists()
     assert "1 conflict with what the service holds now, so edits.plan was not written." in planned.stderr
     assert "--on-conflict mine" in planned.stderr
-    assert call("plan", edited, *request, "--on-conflict", "mine", "--out", "edits.plan").exit_code == 0
-    assert (folder / "edits.plan").exists()
-
-
-def test_what_does_not_conflict_is_kept_and_can_be_applied(call, access, memories, folder):
-    edited = replaced(memories, "tea", "green tea")
-    mf.export_memories(replaced(edited, "coffee", "mocha"), "edited.parquet")
-    mf.push_memories(access, replaced(memories, "tea", "black tea"), progress=False)
-    request = ("--request", access.request_id)
-    planned = call("plan", "edited.parquet", *request, "--on-conflict", "mark", "--out", "edits.plan")
-    assert (planned.exit_code, "Kept in edits.plan without 1 conflict." in planned.stderr) == (3, True)
-    assert call("apply", "edits.plan", *request, "--journal", "edits.journal").exit_code == 0
+    mine = on_request(*plan, "--on-conflict", "mine", "--json")
+    assert (mine.exit_code, json.loads(mine.stdout)["counts"]) == (0, {"patch": 2})
+    marked = on_request(*plan, "--on-conflict", "mark")
+    assert (marked.exit_code, "Kept in edits.plan without 1 conflict." in marked.stderr) == (3, True)
+    assert on_request("apply", "edits.plan", "--journal", "edits.journal").exit_code == 0
     assert contents(access) == {"black tea", "mocha", "water"}
     loaded = mf.load_memories(access, progress=False)
     mf.push_memories(access, replaced(loaded, "mocha", "latte"), progress=False)
-    undone = call("undo", "edits.journal", *request, "--out", "undo.plan")
+    undone = on_request("undo", "edits.journal", "--out", "undo.plan")
     assert undone.exit_code == 3
     assert "1 conflict, and nothing else to do, so undo.plan was not written." in undone.stderr
 
 
-def test_a_long_plan_prints_its_first_changes_and_the_totals(call, access, memories, folder):
+def test_a_long_plan_prints_its_first_changes_and_the_totals(on_request, memories):
     pd.DataFrame({"content": [f"note {n}" for n in range(23)]}).to_csv("notes.csv", index=False)
-    plan = ("plan", "notes.csv", "--request", access.request_id)
-    shown = call(*plan)
+    shown = on_request("plan", "notes.csv")
     assert shown.stdout.count("create a new memory") == 20
     assert shown.stdout.endswith("\n\nand 3 more\n\n23 creates\n")
     assert shown.stderr == "These are the first 20 of 23 changes; --full prints all.\n"
-    full = call(*plan, "--full")
+    full = on_request("plan", "notes.csv", "--full")
     assert (full.stdout.count("create a new memory"), full.stderr) == (23, "")
-    assert len(json.loads(call(*plan, "--json").stdout)["changes"]) == 23
+    assert len(json.loads(on_request("plan", "notes.csv", "--json").stdout)["changes"]) == 23
 
 
 def test_conflicts_come_first_in_a_long_plan(access, memories):
     edited = memories.assign(content=memories.content + ", please")
-    last = memories.content[2]
-    mf.push_memories(access, replaced(memories, last, "juice"), progress=False)
+    mf.push_memories(access, replaced(memories, memories.content[2], "juice"), progress=False)
     elsewhere = mf.open_access(access.client, access.request_id)
     plan = mf.plan_changes(elsewhere, edited, on_conflict="mark")
     assert plan.diff(color=False).startswith("patch memory ")
@@ -247,121 +219,96 @@ def test_conflicts_come_first_in_a_long_plan(access, memories):
     assert first.endswith("\n\nand 2 more\n\n2 patches, 1 conflict")
 
 
-def test_a_stale_plan_ends_with_3(call, access, memories):
-    edited = edit(memories, "edited.parquet", "tea", "green tea")
-    request = ("--request", access.request_id)
-    call("plan", edited, *request, "--out", "edits.plan")
-    mf.push_memories(access, replaced(memories, "tea", "black tea"), progress=False)
-    applied = call("apply", "edits.plan", *request)
-    assert applied.exit_code == 3
-    assert "stale" in applied.output
-
-
-def test_a_kept_plan_is_shown_without_the_service(call, access, memories):
-    edited = edit(memories, "edited.parquet", "tea", "green tea")
-    call("plan", edited, "--request", access.request_id, "--out", "edits.plan")
+def test_a_kept_plan_is_shown_without_the_service_and_refused_once_it_is_stale(
+    call, on_request, service, access, memories, edited
+):
+    on_request("plan", edited, "--out", "edits.plan")
     shown = call("plan", "--show", "edits.plan", "--json")
     assert json.loads(shown.stdout)["changes"][0]["after"] == {"content": "green tea"}
     assert call("plan", edited).exit_code == 2, "neither --request nor --show"
+    mf.push_memories(access, replaced(memories, "tea", "black tea"), progress=False)
+    applied = on_request("apply", "edits.plan")
+    assert (applied.exit_code, "stale" in applied.output) == (3, True)
+    service.decide(access.request_id, "revoked")
+    applied = on_request("apply", "edits.plan")
+    assert (applied.exit_code, "revoked" in applied.output) == (5, True)
 
 
-def test_advice_is_in_the_words_of_the_command_line(call, access, memories, folder):
+def test_advice_is_in_the_words_of_the_command_line(on_request, access, memories):
     mf.push_memories(access, memories.assign(source="mail"), progress=False)
     loaded = mf.load_memories(access, progress=False)
     mf.export_memories(loaded.assign(source=None), "emptied.jsonl")
-    refused = call("plan", "emptied.jsonl", "--request", access.request_id)
+    refused = on_request("plan", "emptied.jsonl")
     assert refused.exit_code == 1
     assert "source was emptied: say by on_null (--on-null) what that means" in refused.stderr
 
 
-def test_runs_are_listed_and_purged(call, access, memories):
-    edited = edit(memories, "edited.parquet", "tea", "green tea")
-    request = ("--request", access.request_id)
-    call("plan", edited, *request, "--out", "edits.plan")
-    journal = json.loads(call("apply", "edits.plan", *request, "--json").stdout)["journal"]
-    listed = json.loads(call("runs", "--json").stdout)
-    assert journal in {run["journal"] for run in listed}
-    lines = call("runs").stdout.splitlines()
-    (shown,) = [line for line in lines if line.endswith(f"  {journal}")]
+def test_runs_are_listed_and_purged(call, on_request, edited):
+    on_request("plan", edited, "--out", "edits.plan")
+    journal = json.loads(on_request("apply", "edits.plan", "--json").stdout)["journal"]
+    assert journal in {run["journal"] for run in json.loads(call("runs", "--json").stdout)}
+    (shown,) = [line for line in call("runs").stdout.splitlines() if line.endswith(f"  {journal}")]
     assert shown[16:].startswith("  finished    1 done    ")
-    Path(journal).with_name("torn.journal").write_text("no journal")
+    torn = Path(journal).with_name("torn.journal")
+    torn.write_text("no journal")
     assert "  unreadable  -  " in call("runs").stdout
-    Path(journal).with_name("torn.journal").unlink()
-    assert call("resume", journal, *request).exit_code == 0, "a run that is through has nothing left to do"
+    torn.unlink()
+    assert on_request("resume", journal).exit_code == 0, "a run that is through has nothing left to do"
     purged = call("runs", "--purge", "0", "--json")
     assert (json.loads(purged.stdout), purged.stderr) == ([], "2 runs removed\n")
 
 
-def test_a_plan_whose_journal_is_missing_is_refused_until_the_run_is_forgotten(call, access, memories):
-    edited = edit(memories, "edited.parquet", "tea", "green tea")
-    request = ("--request", access.request_id)
-    call("plan", edited, *request, "--out", "edits.plan")
-    journal = json.loads(call("apply", "edits.plan", *request, "--journal", "e.journal", "--json").stdout)[
-        "journal"
-    ]
-    place = Path(journal).absolute()
+def test_a_plan_whose_journal_is_missing_is_refused_until_the_run_is_forgotten(call, on_request, edited):
+    on_request("plan", edited, "--out", "edits.plan")
+    assert on_request("apply", "edits.plan", "--journal", "e.journal").exit_code == 0
+    place = Path("e.journal").absolute()
     place.unlink()
     assert f"  missing     -         {place}" in call("runs").stdout
-    refused = call("apply", "edits.plan", *request)
+    refused = on_request("apply", "edits.plan")
     assert refused.exit_code == 1
-    for words in (
-        "begun already",
-        f"not at {place}",
-        f"memframe resume {place}",
-        f"memframe runs --forget {place}",
-    ):
+    advice = (f"memframe resume {place}", f"memframe runs --forget {place}")
+    for words in ("begun already", f"not at {place}", *advice):
         assert words in refused.stderr
     assert call("runs", "--forget", str(place)).stderr == "1 removed\n"
     assert str(place) not in call("runs").stdout
     assert call("runs", "--forget", str(place)).exit_code == 1
 
 
-def test_refused_access_ends_with_5(call, service, access, memories):
-    edited = edit(memories, "edited.parquet", "tea", "green tea")
-    request = ("--request", access.request_id)
-    call("plan", edited, *request, "--out", "edits.plan")
-    service.decide(access.request_id, "revoked")
-    applied = call("apply", "edits.plan", *request)
-    assert applied.exit_code == 5
-    assert "revoked" in applied.output
-
-
-# What became of a run
+# The outcome of a run
 
 
 @pytest.fixture
-def through(call, access, memories, service, monkeypatch):
-    """Calls a command on the user's memories through a proxy that breaks what a test tells it to break."""
+def proxy(service, folder, memories, monkeypatch):
+    """Breaks what a test tells it to break."""
     with FaultProxy(service.base_url) as proxy:
         monkeypatch.setenv("MEMFRAME_BASE_URL", proxy.base_url)
-        call.proxy = proxy
-        yield lambda *arguments: call(*arguments, "--request", access.request_id)
+        yield proxy
 
 
 @pytest.fixture
-def notes(through, folder):
+def notes(proxy, on_request):
     """A plan of twelve new memories."""
     pd.DataFrame({"content": [f"note {n}" for n in range(12)]}).to_csv("notes.csv", index=False)
-    assert through("plan", "notes.csv", "--out", "notes.plan").exit_code == 0
+    assert on_request("plan", "notes.csv", "--out", "notes.plan").exit_code == 0
     return "notes.plan"
 
 
-def test_a_run_that_is_stopped_says_how_to_go_on(call, through, notes, access):
+def test_a_run_that_is_stopped_says_how_to_go_on(on_request, proxy, notes, access):
     def interrupted(request, forward):
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
         return forward(request)
 
-    call.proxy.script(CREATE_MEMORY, passed, interrupted)
-    stopped = through("apply", notes, "--journal", "notes.journal", "--workers", "1")
+    proxy.script(CREATE_MEMORY, passed, interrupted)
+    stopped = on_request("apply", notes, "--journal", "notes.journal", "--workers", "1")
     way_on = "memframe resume notes.journal goes on with it"
     assert (stopped.exit_code, stopped.stderr) == (1, f"Error: stopped: {way_on}\n")
-    assert through("resume", "notes.journal").exit_code == 0
+    assert on_request("resume", "notes.journal").exit_code == 0
     assert contents(access) == {"tea", "coffee", "water", *(f"note {n}" for n in range(12))}
 
 
-def test_rows_that_were_refused_are_told_with_the_reason_and_the_way_back(call, through, notes, access):
-    call.proxy.always(CREATE_MEMORY, answered(400, {"detail": "no room"}))
-    applied = through("apply", notes, "--journal", "my notes.journal")
+def test_rows_that_were_refused_are_named_with_the_reason_and_the_way_back(on_request, proxy, notes, access):
+    proxy.always(CREATE_MEMORY, answered(400, {"detail": "no room"}))
+    applied = on_request("apply", notes, "--journal", "my notes.journal")
     assert applied.exit_code == 3
     lines = applied.stdout.splitlines()
     assert lines[0].startswith("12 rejected")
@@ -372,48 +319,45 @@ def test_rows_that_were_refused_are_told_with_the_reason_and_the_way_back(call, 
     assert applied.stderr == way_back
 
 
-def test_rows_of_which_nobody_knows_end_with_4_whatever_ended_the_run(call, through, notes):
-    call.proxy.script(CREATE_MEMORY, passed, lost, answered(302, Location="https://elsewhere.example/"))
-    call.proxy.always(LIST_MEMORIES, answered(302, Location="https://elsewhere.example/"))
-    call.proxy.script(LIST_MEMORIES, passed)
-    applied = through("apply", notes, "--workers", "1", "--settle", "0")
+def test_rows_with_an_unknown_outcome_end_with_4_whatever_ended_the_run(on_request, proxy, notes):
+    proxy.script(CREATE_MEMORY, passed, lost, answered(302, Location="https://elsewhere.example/"))
+    proxy.always(LIST_MEMORIES, answered(302, Location="https://elsewhere.example/"))
+    proxy.script(LIST_MEMORIES, passed)
+    applied = on_request("apply", notes, "--workers", "1", "--settle", "0")
     assert applied.exit_code == 4, applied.output
     assert "create unknown" in applied.stdout
     assert "To resume: memframe resume " in applied.stderr
 
 
-def test_a_create_that_was_delivered_twice_ends_with_3_and_is_told_to_scripts(call, through, notes):
+def test_a_create_that_was_delivered_twice_ends_with_3_and_scripts_see_it(on_request, proxy, notes):
     def delivered_twice(request, forward):
         forward(request._replace(headers={**request.headers, "Idempotency-Key": "of-a-proxy"}))
         return forward(request)
 
-    call.proxy.script(CREATE_MEMORY, delivered_twice)
-    applied = through("apply", notes, "--json")
+    proxy.script(CREATE_MEMORY, delivered_twice)
+    applied = on_request("apply", notes, "--json")
     assert applied.exit_code == 3, applied.output
     told = json.loads(applied.stdout)
-    assert told["counts"]["done"] == 12
+    assert (told["counts"]["done"], told["stopped"]) == (12, None)
     assert len(told["verification"]["duplicates"]) == 1
-    assert told["stopped"] is None
 
 
-def test_a_tilde_that_the_shell_left_alone_is_the_home_folder(call, access, memories, folder, monkeypatch):
+def test_a_tilde_that_the_shell_left_alone_is_the_home_folder(call, on_request, folder, edited, monkeypatch):
     home = folder / "home"
     home.mkdir(mode=0o700)
     monkeypatch.setenv("HOME", str(home))
-    edit(memories, home / "edited.jsonl", "tea", "green tea")
-    request = ("--request", access.request_id)
-    assert call("plan", "~/edited.jsonl", *request, "--out=~/edits.plan").exit_code == 0
-    assert call("apply", "~/edits.plan", *request, "--journal=~/edits.journal").exit_code == 0
-    assert call("undo", "~/edits.journal", *request).exit_code == 0
-    assert call("audit", "--archive=~/edited.jsonl", "--html=~/audit.html").exit_code == 0
-    names = {"edited.jsonl", "edits.plan", "edits.journal", "audit.html"}
-    assert {path.name for path in home.iterdir()} >= names
+    Path(edited).rename(home / edited)
+    assert on_request("plan", f"~/{edited}", "--out=~/edits.plan").exit_code == 0
+    assert on_request("apply", "~/edits.plan", "--journal=~/edits.journal").exit_code == 0
+    assert on_request("undo", "~/edits.journal").exit_code == 0
+    assert call("audit", f"--archive=~/{edited}", "--html=~/audit.html").exit_code == 0
+    assert {path.name for path in home.iterdir()} >= {edited, "edits.plan", "edits.journal", "audit.html"}
 
 
-def test_a_sealed_archive_is_planned_with_the_key_of_a_file(call, access, memories):
+def test_a_sealed_archive_is_planned_with_the_key_of_a_file(on_request, access, memories):
     mf.export_memories(access, "sealed.parquet", sealed=True)
     Path("key.txt").write_text(access.credentials.encryption_key.reveal())
     Path("other.txt").write_text("0123456789abcdef" * 4)
-    planned = ("plan", "sealed.parquet", "--request", access.request_id, "--key-file")
-    assert "nothing to do" in call(*planned, "key.txt").stdout
-    assert "does not open" in call(*planned, "other.txt").stderr
+    planned = ("plan", "sealed.parquet", "--key-file")
+    assert "nothing to do" in on_request(*planned, "key.txt").stdout
+    assert "does not open" in on_request(*planned, "other.txt").stderr

@@ -7,7 +7,7 @@ from threading import Barrier
 
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pybase64 import b64encode_as_string
 
@@ -20,24 +20,18 @@ WRITABLE = [name for name in LAYOUTS if name not in UNAUTHENTICATED]
 MARKED = ["memframe", "jwe", "fernet", "gcm-json"]
 UNMARKED = [name for name in WRITABLE if name not in MARKED]
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+FEW = settings(max_examples=20)
 
 
 class TestRoundTrips:
     @pytest.mark.parametrize("name", WRITABLE)
-    @given(text=TEXTS)
-    def test_any_text_comes_back(self, name, text, envelope, sealed_as):
-        sealed = sealed_as(name, text)
-        assert envelope(name).open(sealed) == text
-        assert envelope().open(sealed) == text
-
-    @pytest.mark.parametrize("name", WRITABLE)
     @given(texts=st.lists(st.none() | TEXTS, max_size=9))
+    @FEW
     def test_a_column_comes_back_in_its_order(self, name, texts, envelope):
         writer = envelope(write_format=name)
-        opened = envelope().open_many([None if text is None else writer.seal(text) for text in texts])
-        assert opened.plain == [None if text is None else text.encode() for text in texts]
-        assert opened.errors == {}
-        assert opened.n_plain == 0
+        sealed = [None if text is None else writer.seal(text) for text in texts]
+        expected = ([None if text is None else text.encode() for text in texts], {}, 0)
+        assert envelope().open_many(sealed) == envelope(name).open_many(sealed) == expected
 
     @pytest.mark.parametrize("name", WRITABLE[1:])  # our own layout fixes how the key is used
     @pytest.mark.parametrize("derivation", ["ascii", "sha256"])
@@ -51,13 +45,6 @@ class TestRoundTrips:
         writer = envelope()
         assert len({writer.seal("Likes tea") for _ in range(1000)}) == 1000
 
-    def test_half_a_surrogate_pair_is_not_sealed(self, envelope):
-        with pytest.raises(SealError, match="surrogate"):
-            envelope().seal("a\ud800")
-
-    def test_no_rows_are_no_rows(self, envelope):
-        assert envelope().open_many([]) == ([], {}, 0)
-
 
 class TestOurOwnLayout:
     def test_it_is_what_its_description_says(self, envelope, key):
@@ -67,25 +54,21 @@ class TestOurOwnLayout:
         assert (mark, version) == ("mf1", "2")
         assert AESGCM(key).decrypt(raw[:12], raw[12:], bound) == b"Likes tea"
 
-    def test_fields_cannot_be_shifted_into_one_another(self):
+    def test_it_is_bound_to_user_and_key_version(self, envelope, sealed_as):
         assert associated_data("u1", 2) != associated_data("u", 12)
-
-    def test_capitals_in_a_user_id_make_no_difference(self, envelope, sealed_as):
-        assert envelope(user_id="aB-1").open(sealed_as("memframe")) == "Likes tea"
-
-    def test_content_of_another_user_does_not_open(self, envelope, sealed_as):
-        with pytest.raises(SealError, match="looks like memframe, but did not authenticate"):
-            envelope(user_id="ab-2").open(sealed_as("memframe"))
-
-    def test_content_of_another_key_version_says_so(self, envelope):
-        sealed = envelope(key_version=1).seal("Likes tea")
-        with pytest.raises(SealError, match="sealed with key_version 1, these credentials hold 2"):
-            envelope().open(sealed)
-
-    def test_a_key_version_cannot_be_rewritten(self, envelope):
-        sealed = envelope(key_version=1).seal("Likes tea").replace("mf1.1.", "mf1.2.")
-        with pytest.raises(SealError, match="did not authenticate"):
-            envelope().open(sealed)
+        assert envelope(user_id="aB-1").open(sealed_as("memframe")) == "Likes tea", "capitals do not matter"
+        older = envelope(key_version=1).seal("Likes tea")
+        for reader, sealed, reason in (
+            (
+                envelope(user_id="ab-2"),
+                sealed_as("memframe"),
+                "looks like memframe, but did not authenticate",
+            ),
+            (envelope(), older, "sealed with key_version 1, these credentials hold 2"),
+            (envelope(), older.replace("mf1.1.", "mf1.2."), "did not authenticate"),
+        ):
+            with pytest.raises(SealError, match=reason):
+                reader.open(sealed)
 
     @pytest.mark.parametrize("version", [-1, True, "2", 2.0, None])
     def test_a_key_version_is_a_whole_number(self, version, envelope):
@@ -95,31 +78,21 @@ class TestOurOwnLayout:
 
 class TestMarksAndLocks:
     @pytest.mark.parametrize("first", UNMARKED)
-    @pytest.mark.parametrize("second", UNMARKED)
-    def test_the_first_unmarked_layout_locks_and_another_is_named(self, first, second, envelope, sealed_as):
-        opened = envelope().open_many([sealed_as(first), sealed_as(second)])
-        assert opened.plain[0] == b"Likes tea"
-        if first == second:
-            assert opened.errors == {}
-        else:
-            assert opened.plain[1] is None
-            assert opened.errors[1].startswith(f"sealed as {second}, while")
+    def test_the_first_unmarked_layout_locks_and_another_is_named(self, first, envelope, sealed_as):
+        reader = envelope()
+        for second in UNMARKED:
+            opened = reader.open_many([sealed_as(first), sealed_as(second)])
+            assert opened.plain == [b"Likes tea", b"Likes tea" if first == second else None]
+            if first != second:
+                assert opened.errors[1].startswith(f"sealed as {second}, while")
+            assert reader.layout == first, "a lock lasts"
 
     @pytest.mark.parametrize("first", WRITABLE)
-    @pytest.mark.parametrize("marked", MARKED)
-    def test_marked_layouts_are_read_whatever_came_before(self, first, marked, envelope, sealed_as):
+    def test_marked_layouts_are_read_whatever_came_before(self, first, envelope, sealed_as):
         reader = envelope()
-        texts = [sealed_as(first), sealed_as(marked), sealed_as(first)]
-        assert reader.open_many(texts) == ([b"Likes tea"] * 3, {}, 0)
-        assert reader.open_many(texts) == ([b"Likes tea"] * 3, {}, 0)
-
-    def test_a_lock_lasts(self, envelope, sealed_as):
-        reader = envelope()
-        reader.open(sealed_as("gcm-iv:tag:ct"))
-        assert reader.layout == "gcm-iv:tag:ct"
-        with pytest.raises(SealError, match="sealed as gcm-iv-ct-tag"):
-            reader.open(sealed_as("gcm-iv-ct-tag"))
-        assert reader.layout == "gcm-iv:tag:ct"
+        texts = [sealed_as(name) for marked in MARKED for name in (first, marked)]
+        for _ in range(2):
+            assert reader.open_many(texts) == ([b"Likes tea"] * len(texts), {}, 0)
 
     def test_empty_content_does_not_lock_as_two_layouts_write_it_alike(self, envelope, sealed_as):
         reader = envelope()
@@ -165,35 +138,20 @@ class TestMarksAndLocks:
                 assert opened.count(b"Likes tea") == 1
                 assert UNMARKED[opened.index(b"Likes tea")] == reader.layout
 
-    def test_a_layout_that_comes_second_in_a_race_is_not_accepted(self, envelope):
-        reader = envelope()
-        first, second = reader._unmarked[:2]
-        assert reader._accept(first, "sealed", b"plain")
-        assert not reader._accept(second, "sealed", b"plain")
-
 
 class TestWriting:
-    def test_without_having_read_it_writes_our_own(self, envelope):
-        assert envelope().write_layout == "memframe"
-        assert envelope().layout is None
-
-    @pytest.mark.parametrize("name", WRITABLE)
-    def test_it_writes_what_it_read(self, name, envelope, sealed_as):
-        reader = envelope()
-        reader.open(sealed_as(name))
-        assert reader.write_layout == name
-
-    def test_what_others_write_goes_before_our_own(self, envelope, sealed_as):
+    def test_it_writes_what_was_named_else_what_it_read_else_our_own(self, envelope, sealed_as):
+        assert (envelope().write_layout, envelope().layout) == ("memframe", None)
+        for name in WRITABLE:
+            reader = envelope()
+            reader.open(sealed_as(name))
+            assert reader.write_layout == name
         reader = envelope()
         reader.open_many([sealed_as("memframe"), sealed_as("jwe"), sealed_as("fernet")])
-        assert reader.write_layout == "jwe"
-
-    def test_write_format_goes_before_all(self, envelope, sealed_as):
+        assert reader.write_layout == "jwe", "what others write goes before our own"
         reader = envelope(write_format="fernet")
         reader.open(sealed_as("jwe"))
         assert reader.seal("Likes tea").startswith("gAAAAA")
-
-    def test_a_format_that_was_named_is_written_before_anything_was_read(self, envelope):
         assert envelope("gcm-iv:tag:ct").write_layout == "gcm-iv:tag:ct"
         assert envelope(["plain", "cbc-iv:ct", "jwe"]).write_layout == "jwe"
 

@@ -31,11 +31,8 @@ class TestPlainText:
     )
 
     @pytest.mark.parametrize("text", PLAIN)
-    def test_what_does_not_look_sealed_passes_and_is_counted(self, text, envelope):
+    def test_what_does_not_look_sealed_passes_unless_a_layout_was_named(self, text, envelope):
         assert envelope().open_many([text, None]) == ([text.encode(), None], {}, 1)
-
-    @pytest.mark.parametrize("text", PLAIN)
-    def test_it_does_not_pass_where_a_layout_was_named(self, text, envelope):
         with pytest.raises(SealError, match="empty" if not text else "plain"):
             envelope("gcm-iv-ct-tag").open(text)
 
@@ -63,8 +60,10 @@ class TestPlainText:
         opened = envelope(["jwe", "plain"]).open_many(["Likes tea, a lot", sealed_as("gcm-iv-ct-tag")])
         assert opened.plain == [b"Likes tea, a lot", None]
 
-    def test_half_a_surrogate_pair_is_an_error_and_no_exception(self, envelope):
+    def test_half_a_surrogate_pair_is_neither_opened_nor_sealed(self, envelope):
         assert "surrogate" in envelope("plain").open_many(["a\ud800"]).errors[0]
+        with pytest.raises(SealError, match="surrogate"):
+            envelope().seal("a\ud800")
 
 
 class TestFormats:
@@ -84,12 +83,10 @@ class TestFormats:
         ],
     )
     def test_a_format_that_is_not_known_is_refused(self, content_format, envelope):
-        with pytest.raises(ConfigError, match=r"content.format"):
+        with pytest.raises(
+            ConfigError, match=r"memframe, jwe, .*, plain" if content_format == "gcm" else r"content.format"
+        ):
             envelope(content_format)
-
-    def test_the_error_lists_what_there_is(self, envelope):
-        with pytest.raises(ConfigError, match=r"memframe, jwe, .*, plain"):
-            envelope("gcm")
 
     @pytest.mark.parametrize(
         ("header", "reason"),
@@ -113,52 +110,33 @@ class TestFormats:
             envelope().open(sealed)
 
 
-class Reversing:
-    def seal(self, text):
-        return text[::-1]
+class Codec:
+    """A codec whose two turns are one function."""
 
-    def open(self, text):
-        return text[::-1]
-
-
-class Failing:
-    def seal(self, text):
-        raise KeyError(text)
-
-    open = seal
-
-
-class Broken:
-    def seal(self, _text):
-        return "a\ud800"
-
-    open = seal
-
-
-class Mute:
-    def seal(self, _text):
-        return None
-
-    open = seal
+    def __init__(self, turn):
+        self.seal = self.open = turn
 
 
 class TestCodecs:
     def test_a_codec_seals_and_opens(self, envelope):
-        reader = envelope(Reversing())
+        reader = envelope(Codec(lambda text: text[::-1]))
         assert reader.seal("Likes tea") == "aet sekiL"
         assert reader.open_many(["aet sekiL", None]) == ([b"Likes tea", None], {}, 0)
         assert reader.write_layout == "codec"
 
-    def test_a_codec_that_returns_no_unicode_is_an_error(self, envelope):
-        assert "not Unicode" in envelope(Broken()).open_many(["Likes tea"]).errors[0]
-
     @pytest.mark.parametrize(
-        ("codec", "reason"), [(Failing(), "raised KeyError"), (Mute(), "returned NoneType")]
+        ("turn", "reason"),
+        [
+            (lambda text: {}[text], "raised KeyError"),
+            (lambda text: None, "returned NoneType"),
+            (lambda text: "a\ud800", "not Unicode"),
+        ],
     )
-    def test_a_codec_that_fails_is_named_and_its_message_is_not(self, codec, reason, envelope):
-        reader = envelope(codec)
-        for turn in (reader.seal, reader.open):
+    def test_a_codec_that_fails_is_named_and_its_message_is_not(self, turn, reason, envelope):
+        reader = envelope(Codec(turn))
+        assert reason in reader.open_many(["Likes tea"]).errors[0]
+        for attempt in (reader.open, reader.seal) if "Unicode" not in reason else (reader.open,):
             with pytest.raises(SealError, match=reason) as caught:
-                turn("Likes tea")
+                attempt("Likes tea")
             assert "tea" not in str(caught.value)
             assert caught.value.__context__ is None

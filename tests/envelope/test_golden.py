@@ -36,11 +36,8 @@ def check_by_name(golden):
         assert envelope.open(row["sealed"]) == row["plain"], (row["content_format"], row["form"])
 
 
-def test_every_layout_has_golden_content():
+def test_golden_content_of_every_layout_opens_by_its_name():
     assert {row["content_format"].partition("@")[0] for row in GOLDEN["rows"]} == LAYOUTS.keys()
-
-
-def test_golden_content_opens_by_the_name_of_its_layout():
     check_by_name(GOLDEN)
 
 
@@ -53,7 +50,7 @@ def test_content_that_node_seals_now_opens():
     check_by_name(fresh)
 
 
-def test_golden_content_opens_under_auto_which_then_writes_the_same_layout():
+def test_golden_content_opens_under_auto_which_then_writes_the_same_form():
     for row in filter(is_automatic, GOLDEN["rows"]):
         envelope = envelope_for(GOLDEN)
         assert envelope.open(row["sealed"]) == row["plain"]
@@ -61,20 +58,13 @@ def test_golden_content_opens_under_auto_which_then_writes_the_same_layout():
         again = envelope.seal(row["plain"])
         assert again != row["sealed"]
         assert envelope_for(GOLDEN, row["content_format"]).open(again) == row["plain"]
-
-
-def test_what_is_written_looks_like_what_was_read():
-    for row in filter(is_automatic, GOLDEN["rows"]):
-        envelope = envelope_for(GOLDEN)
-        envelope.open(row["sealed"])
-        again = envelope.seal(row["plain"])
         if row["content_format"] == "gcm-json":  # indentation is not kept, keys and algorithm are
             again, before = json.loads(again), json.loads(row["sealed"])
-            assert list(again) == list(before)
-            assert [len(text) for text in again.values()] == [len(text) for text in before.values()]
+            assert [(key, len(text)) for key, text in again.items()] == [
+                (k, len(t)) for k, t in before.items()
+            ]
         else:
-            assert len(again) == len(row["sealed"])
-            assert again.count(":") == row["sealed"].count(":")
+            assert (len(again), again.count(":")) == (len(row["sealed"]), row["sealed"].count(":"))
 
 
 @pytest.mark.parametrize("content_format", ["auto", "gcm-iv:tag:ct"])
@@ -115,32 +105,29 @@ ONE_EACH = {row["content_format"]: row for row in SHORT}  # the last form of eac
 
 
 @pytest.mark.parametrize("row", ONE_EACH.values(), ids=ONE_EACH)
-class TestEveryChange:
-    def test_is_refused_where_the_layout_is_named(self, row):
-        texts = [*with_a_bit_changed(row["sealed"]), *cut_off(row["sealed"])]
-        opened = envelope_for(GOLDEN, row["content_format"]).open_many(texts)
-        assert opened.plain == [None] * len(texts)
-        assert opened.errors.keys() == set(range(len(texts)))
-
-    def test_is_refused_among_other_content(self, row):
-        texts = [row["sealed"], *with_a_bit_changed(row["sealed"]), *cut_off(row["sealed"])]
-        opened = envelope_for(GOLDEN).open_many(texts)
-        assert opened.plain == [b"a"] + [None] * (len(texts) - 1)
-        assert opened.n_plain == 0
-
-    def test_of_a_bit_is_refused_where_nothing_was_read_before(self, row):
-        texts = list(with_a_bit_changed(row["sealed"]))
-        assert envelope_for(GOLDEN).open_many(texts).plain == [None] * len(texts)
+def test_every_change_is_refused(row):
+    """By the layout that is named, among other content, and (but for what is cut off) where nothing was read before."""
+    bits = list(with_a_bit_changed(row["sealed"]))
+    texts = [*bits, *cut_off(row["sealed"])]
+    opened = envelope_for(GOLDEN, row["content_format"]).open_many(texts)
+    assert opened.plain == [None] * len(texts)
+    assert opened.errors.keys() == set(range(len(texts)))
+    opened = envelope_for(GOLDEN).open_many([row["sealed"], *texts])
+    assert (opened.plain, opened.n_plain) == ([b"a"] + [None] * len(texts), 0)
+    assert envelope_for(GOLDEN).open_many(bits).plain == [None] * len(bits)
 
 
 def test_a_change_of_case_or_padding_alone_is_refused_in_every_form():
     for row in SHORT:
         sealed, envelope = row["sealed"], envelope_for(GOLDEN, row["content_format"])
-        swapped = [sealed[:at] + sealed[at:].swapcase() for at in range(len(sealed))]
-        longer = [sealed + "\n", sealed + " ", " " + sealed, sealed + ":"]
+        texts = [sealed[:at] + sealed[at:].swapcase() for at in range(0, len(sealed), 3)]
+        texts += [sealed + "\n", sealed + " ", " " + sealed, sealed + ":"]
         if "base64url" not in row["form"]:  # there the signs are optional, as writers differ
-            longer += [sealed + "=", sealed + "=="]
-        texts = [text for text in (*swapped, *longer) if text not in (sealed, sealed.swapcase())]
+            texts += [sealed + "=", sealed + "=="]
+        parts = sealed.split(":")
+        if len(parts) == 3:
+            texts += [":".join([*parts[:n], parts[n].rstrip("="), *parts[n + 1 :]]) for n in range(3)]
+        texts = [text for text in texts if text not in (sealed, sealed.swapcase())]
         assert envelope.open_many(texts).plain == [None] * len(texts), row["form"]
 
 
@@ -154,15 +141,6 @@ def test_a_byte_that_moves_from_one_part_to_the_next_is_refused(layout):
         if found:
             for moved in (left[:-2] + found + left[-2:] + right, left + right[:2] + found + right[2:]):
                 assert envelope.open_many([moved]).plain == [None]
-
-
-def test_padding_cut_off_one_part_is_refused_in_every_form():
-    for row in SHORT:
-        parts = row["sealed"].split(":")
-        cut = [":".join([*parts[:at], part.rstrip("="), *parts[at + 1 :]]) for at, part in enumerate(parts)]
-        texts = [text for text in cut if text != row["sealed"]] if len(parts) == 3 else []
-        opened = envelope_for(GOLDEN, row["content_format"]).open_many(texts)
-        assert opened.plain == [None] * len(texts), row["form"]
 
 
 def test_a_jwe_with_a_wrapped_key_or_a_shifted_tag_is_refused():

@@ -26,6 +26,7 @@ class Browser:
         self.session = requests.Session()
         self.session.trust_env = False
         self.page = None
+        self.memory_key = None  # of the application that asks this person
 
     def open(self, path, **options):
         self.page = self.session.get(self.local.auth_url + path, timeout=TIMEOUT_S, **options)

@@ -13,32 +13,28 @@ from argon2 import PasswordHasher
 from memframe.demo.sample_service import HtmlForm
 from memframe.secret import Secret
 from memframe.service import run_local
-from memframe.service.deployment import Addresses
-from memframe.service.pages import Site, Visitor, harmless
+from memframe.service.pages import harmless
 from memframe.service.store import Developer, User
 from tests.conftest import CHEAP_HASHER
 from tests.pages.conftest import PASSWORD, call_token_endpoint, question_of
 from tests.service.conftest import Caller, assert_problem
 
 LINK = re.compile(r'href="([^"#]*)')
-SIGN_IN = {"next": "/dashboard", "client_name": None, "entered_email": "", "refusal": None}
+
+
+@pytest.fixture(scope="module")
+def call(service):
+    return Caller(service.base_url, service.api_key)
 
 
 @pytest.fixture
-def ask_for_access(service):
+def ask_for_access(call):
     """A developer's access request to the user in a browser; its id."""
 
-    def ask(browser, reason="weekly review", local=service):
-        memory_key = browser.exchange(browser.consent()["code"]).json()["memory_key"]
-        token = requests.post(
-            f"{local.base_url}/auth/token", json={"api_key": local.api_key}, timeout=20
-        ).json()
-        answer = requests.post(
-            f"{local.base_url}/access-requests",
-            json={"memoryKey": memory_key, "reason": reason},
-            headers={"Authorization": f"Bearer {token['token']}"},
-            timeout=20,
-        )
+    def ask(browser, reason="weekly review"):
+        if browser.memory_key is None:
+            browser.memory_key = browser.exchange(browser.consent()["code"]).json()["memory_key"]
+        answer = call.post("/access-requests", {"memoryKey": browser.memory_key, "reason": reason})
         assert answer.status_code == 201
         return answer.json()["id"]
 
@@ -118,12 +114,11 @@ def test_a_password_that_somebody_else_has_chosen_is_changed_before_anything_els
 
 @pytest.mark.asvs("10.4.9", "10.7.3")
 def test_who_is_disconnected_keeps_nothing_and_gets_another_memory_key(
-    service, reader, ask_for_access, status_of
+    service, call, reader, ask_for_access, status_of
 ):
     approved = ask_for_access(reader)
     service.decide(approved, "approved")
     old = reader.exchange(reader.consent()["code"]).json()
-    call = Caller(service.base_url, service.api_key)
     user_id = call.get(f"/access-requests/{approved}").json()["user_id"]
     pending = ask_for_access(reader)
     code = reader.consent()["code"]
@@ -142,6 +137,7 @@ def test_who_is_disconnected_keeps_nothing_and_gets_another_memory_key(
 
     new = reader.exchange(reader.consent()["code"]).json()
     assert new["memory_key"] != old["memory_key"]
+    reader.memory_key = new["memory_key"]
     assert reader.exchange(reader.consent()["code"]).json()["memory_key"] == new["memory_key"]
     service.decide(ask_for_access(reader), "approved")
     write = {"user_id": user_id, "content": "Likes tea", "memoryKey": old["memory_key"]}
@@ -164,17 +160,18 @@ def test_nobody_disconnects_for_another(service, reader, new_browser, new_email,
     assert status_of(request_id) == "pending"
 
 
-def test_each_section_of_the_dashboard_comes_in_pages(service, reader, ask_for_access):
-    asked = [ask_for_access(reader, f"reason number {number}.") for number in range(45)]
-    for request_id in asked[:22]:
+def test_each_section_of_the_dashboard_comes_in_pages(service, reader, ask_for_access, monkeypatch):
+    monkeypatch.setattr("memframe.service.dashboard.REQUESTS_PER_PAGE", 4)
+    asked = [ask_for_access(reader, f"reason number {number}.") for number in range(11)]
+    for request_id in asked[:5]:
         service.decide(request_id, "rejected")
     page = reader.open("/dashboard").text
-    assert page.count("reason number") == 40
-    assert all(f"reason number {number}." in page for number in [*range(2, 22), *range(25, 45)])
+    assert page.count("reason number") == 8
+    assert all(f"reason number {number}." in page for number in [*range(1, 5), *range(7, 11)])
     older = next(link for link in LINK.findall(page) if "pending=" in link)
     page = reader.open(older).text
-    assert all(f"reason number {number}." in page for number in [22, 23, 24, *range(2, 22)])
-    assert page.count("reason number") == 23
+    assert all(f"reason number {number}." in page for number in [5, 6, *range(1, 5)])
+    assert page.count("reason number") == 6
     assert "pending=" not in page
     assert reader.open("/dashboard?past=of-nobody").status_code == 400
 
@@ -378,14 +375,6 @@ def test_an_application_that_is_opened_again_does_not_revive_its_tokens(service,
     assert reader.open("/dashboard", allow_redirects=False).status_code == 200
 
 
-@pytest.mark.asvs("7.4.2", "7.4.5")
-def test_a_disabled_user_is_out_at_once(service, reader, stranger, email):
-    accounts = service._deployment.store.accounts
-    accounts.set_disabled(User, accounts.user_by_email(email).id, disabled=True)
-    assert "/login" in reader.open("/dashboard").url
-    assert stranger.sign_in(email).status_code == 403
-
-
 @pytest.mark.asvs("7.2.1", "7.3.2", "7.4.1")
 def test_a_session_lasts_twelve_hours(timed, set_clock, new_browser):
     browser = new_browser(timed)
@@ -462,7 +451,7 @@ def test_failed_sign_ins_are_counted_for_all_processes_together(backend, set_clo
         assert sorted(statuses) == [403] * 20 + [429] * 8
         with one._deployment.store.engine.connect() as connection:
             stored = str(connection.exec_driver_sql("SELECT * FROM attempts").all())
-        assert "ada" not in stored
+        assert "ada@" not in stored
         assert "127.0.0.1" not in stored
 
 
@@ -723,14 +712,6 @@ def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(stranger):
     assert "samesite=lax" in cookie
     assert "path=/" in cookie
     assert "secure" not in cookie
-
-
-@pytest.mark.asvs("3.3.1", "3.3.3")
-def test_over_https_the_cookie_belongs_to_the_host(service):
-    site = Site(service._deployment, Addresses("https://memories.example"))
-    page = site.page("sign_in.html", Visitor(Secret("x" * 43), is_new=True), **SIGN_IN)
-    (cookie,) = page.cookies
-    assert (cookie.key, cookie.secure, cookie.path, cookie.domain) == ("__Host-memframe", True, "/", None)
 
 
 @pytest.mark.asvs("3.7.1", "14.2.3", "14.3.3")

@@ -13,6 +13,7 @@ from ipywidgets.widgets.widget import _instances
 import memframe as mf
 from memframe.client import Client
 from memframe.oauth import SIGNS_OF_ELSEWHERE
+from memframe.panel.widgets import LABELS
 from memframe.secret import Secret
 from memframe.service.local import LocalService
 from memframe.settings import variable_of
@@ -68,6 +69,12 @@ class Seen:
 
     def _ready(self, label):
         return [each for each in self.buttons() if each.description == label and not each.disabled]
+
+    def click_row(self, tooltip):
+        """Press the button of a request in the list."""
+        (button,) = [each for each in self.buttons() if each.tooltip == tooltip]
+        button.click()
+        self.settle()
 
     def fields(self):
         kinds = (ipywidgets.Text, ipywidgets.Textarea)  # Password is a Text
@@ -188,6 +195,12 @@ def far(user, show, proxy):
     """As `connected`, through the proxy."""
     client = Client(proxy.base_url, Secret(user.service.api_key), transport=at_once())
     return show(client, flow=user.flow(), reason="a test")
+
+
+def fill_in(seen, service, *names):
+    """Type settings of the service into their fields."""
+    for name in names:
+        seen.type(LABELS[name], getattr(service, name))
 
 
 def answer(seen, user):

@@ -141,7 +141,7 @@ def test_the_table_ends_and_says_how_many_there_are():
     records = [Change(action="patch", id=f"m{number}", after={"title": "t"}) for number in range(1283)]
     problem = Change(action="conflict", id="last", reason="changed meanwhile", after={"title": "t"})
     html = plan_with(*records, problem)._repr_html_()
-    assert html.count("<tr class='first'>") == MAX_SHOWN
+    assert html.count('<tr class="first">') == MAX_SHOWN
     assert "and 1,234 more" in html
     assert "1,283 patches, 1 conflict" in html
     assert "changed meanwhile" in html  # what stops the plan comes first

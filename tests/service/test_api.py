@@ -51,18 +51,13 @@ def test_credentials_follow_the_state_of_the_request(service, call, grant, refus
     assert credentials["memory_key"] == grant.memory_key
     assert len(bytes.fromhex(credentials["encryption_key"])) == 32
     assert credentials["key_version"] == 1
-    service.decide(grant.request_id, "revoked")
-    refused(call.get(path), 403, "not_approved")
-
-
-@pytest.mark.parametrize("status", ["pending", "rejected"])
-def test_no_credentials_before_or_without_approval(service, call, grant, refused, status):
-    asked = call.post("/access-requests", {"memoryKey": grant.memory_key, "reason": ""}).json()
-    if status != "pending":
-        service.decide(asked["id"], status)
-    answer = call.get(f"/access-requests/{asked['id']}/credentials")
-    refused(answer, 403, "not_approved")
-    assert status in answer.json()["detail"]
+    for steps in ([], ["rejected"], ["approved", "revoked"]):
+        asked = call.post("/access-requests", {"memoryKey": grant.memory_key, "reason": ""}).json()["id"]
+        for status in steps:
+            service.decide(asked, status)
+        answer = call.get(f"/access-requests/{asked}/credentials")
+        refused(answer, 403, "not_approved")
+        assert (steps or ["pending"])[-1] in answer.json()["detail"]
 
 
 def test_a_decision_moves_updated_at(service, call, grant):
@@ -125,7 +120,9 @@ def test_content_sealed_with_another_key_is_only_text(grant):
 
 
 def test_patch_changes_what_is_sent_and_nothing_else(grant):
-    created = grant.create(title="Tea", summary="Drinks", tags=["a", "b"], importance=1, source="chat")
+    created = grant.create(title="Tea", summary="Drinks", tags=["a", "b", " a "], importance=1, source="chat")
+    assert created["tags"] == ["a", "b"]
+    assert grant.patch(created["id"]).json() == created
     before = grant.list().json()["memoryBlobs"][0]
     changed = grant.patch(created["id"], title="Green tea", tags=["b", "c"]).json()
     assert changed["title"] == "Green tea"
@@ -142,11 +139,6 @@ def test_patch_with_null_clears(grant):
     cleared = dict.fromkeys(("title", "summary", "tags", "importance", "confidence", "source"))
     changed = grant.patch(created["id"], **cleared).json()
     assert {name: changed[name] for name in cleared} == {**cleared, "tags": []}
-
-
-def test_patch_without_fields_changes_nothing(grant):
-    created = grant.create(title="Tea")
-    assert grant.patch(created["id"]).json() == created
 
 
 def test_patch_of_content_seals_it_anew(grant):
@@ -193,10 +185,6 @@ def test_tags_come_in_one_order_whatever_the_database(grant):
     grant.create(tags=names)
     tags = grant.call.get("/tags", user_id=grant.user_id).json()["items"]
     assert [tag["name"] for tag in tags] == sorted(names)
-
-
-def test_repeated_tags_collapse_in_their_first_order(grant):
-    assert grant.create(tags=["b", "a", " b "])["tags"] == ["b", "a"]
 
 
 def test_filters_choose(grant):
@@ -295,12 +283,12 @@ def walk(grant, **asked):
 
 
 def test_a_page_of_large_memories_ends_at_some_sixteen_megabytes(grant):
-    made = [grant.create("x" * 900_000, title=str(n))["id"] for n in range(30)]
+    made = [grant.create("x" * 900_000, title=str(n))["id"] for n in range(20)]
     answer = grant.list(limit=1000)
     assert 16 * 2**20 <= len(answer.content) < 18 * 2**20
     pages = walk(grant, limit=1000)
     assert [memory["id"] for page in pages for memory in page] == made
-    assert len(pages) == 3
+    assert len(pages) == 2
 
 
 @pytest.fixture
@@ -328,56 +316,64 @@ def test_pages_by_bytes_leave_nothing_out_and_are_never_empty(grant, asked, limi
 
 
 @pytest.mark.asvs("2.3.2", "2.4.1")
-def test_pending_requests_of_a_pair_are_bounded_and_make_room_again(grant, call, refused, service):
+def test_pending_requests_of_a_pair_are_bounded_and_make_room_again(
+    grant, call, refused, service, monkeypatch
+):
+    monkeypatch.setattr("memframe.service.store.access.MAX_PENDING", 5)
     body = {"memoryKey": grant.memory_key, "reason": "once more"}
-    asked = [call.post("/access-requests", body).json()["id"] for _ in range(100)]
+    asked = [call.post("/access-requests", body).json()["id"] for _ in range(5)]
     refused(call.post("/access-requests", body), 409, "too_many_pending")
     service.decide(asked[0], "rejected")
     assert call.post("/access-requests", body).status_code == 201
 
 
-def test_of_a_thousand_requests_of_a_pair_the_oldest_decided_one_makes_room(service, new_caller, new_grant):
+def test_of_too_many_requests_of_a_pair_the_oldest_decided_one_makes_room(
+    service, new_caller, new_grant, monkeypatch
+):
+    monkeypatch.setattr("memframe.service.store.access.MAX_REQUESTS", 10)
     developer = service._deployment.add_developer("Asks a lot")
     grant = new_grant(service, new_caller(service.base_url, developer.api_key.reveal()))
     pair = {"developer_id": developer.id, "user_id": grant.user_id}
     requests = service._deployment.store.requests
     asked = [grant.request_id]
-    for number in range(999):
+    for number in range(9):
         asked.append(requests.add(**pair, reason=str(number)).id)
         requests.decide(asked[-1], "rejected")
     new = grant.call.post("/access-requests", {"memoryKey": grant.memory_key, "reason": "x"}).json()["id"]
     listed = grant.call.get("/access-requests").json()
-    assert (listed["total"], listed["next_cursor"]) == (1000, None)
+    assert (listed["total"], listed["next_cursor"]) == (10, None)
     assert [item["id"] for item in listed["items"]] == [asked[0], *asked[2:], new]
 
 
 def test_the_list_of_access_requests_comes_in_pages_that_the_client_follows(
-    service, new_caller, new_grant, refused
+    service, new_caller, new_grant, refused, monkeypatch
 ):
+    monkeypatch.setattr("memframe.service.validation.MAX_LIMIT", 10)
     developer = service._deployment.add_developer("Has many users")
     caller = new_caller(service.base_url, developer.api_key.reveal())
     first, second = (new_grant(service, caller) for _ in range(2))
     requests = service._deployment.store.requests
     for grant in (first, second):
-        for number in range(501):
+        for number in range(6):
             requested = requests.add(developer_id=developer.id, user_id=grant.user_id, reason=str(number))
             requests.decide(requested.id, "rejected")
     page = caller.get("/access-requests").json()
-    assert (len(page["items"]), page["total"]) == (1000, 1004)
+    assert (len(page["items"]), page["total"]) == (10, 14)
     rest = caller.get("/access-requests", cursor=page["next_cursor"], limit=3).json()
-    assert (len(rest["items"]), rest["total"]) == (3, 1004)
+    assert (len(rest["items"]), rest["total"]) == (3, 14)
     last = caller.get("/access-requests", cursor=rest["next_cursor"]).json()
     every = [item["id"] for item in page["items"] + rest["items"] + last["items"]]
-    assert (len(set(every)), last["next_cursor"]) == (1004, None)
+    assert (len(set(every)), last["next_cursor"]) == (14, None)
     with mf.connect(service.base_url, api_key=developer.api_key.reveal()) as client:
         assert [request.id for request in client.access_requests()] == every
     refused(caller.get("/access-requests", cursor="of-nobody"), 400, "invalid_cursor")
     refused(caller.get("/access-requests", limit=0), 400, "invalid_limit")
 
 
-def test_the_tags_of_a_user_are_bounded(grant, refused):
-    for number in range(100):
+def test_the_tags_of_a_user_are_bounded(grant, refused, monkeypatch):
+    monkeypatch.setattr("memframe.service.store.memories.MAX_USER_TAGS", 200)
+    for number in range(2):
         grant.create(tags=[f"{number}-{place}" for place in range(100)])
     body = {**grant.keys, "content": "Likes tea", "tags": ["0-0", "one too many"]}
     refused(grant.call.post("/memory-blobs", body), 409, "too_many_tags")
-    grant.create(tags=["0-0", "99-99"])
+    grant.create(tags=["0-0", "1-99"])

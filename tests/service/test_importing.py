@@ -1,5 +1,6 @@
 """Memories from elsewhere keep their times, and come whole or not at all."""
 
+import json
 from contextlib import closing
 from datetime import datetime
 
@@ -7,10 +8,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
 import memframe as mf
+from memframe.cli import main
 from memframe.errors import InvalidError, NotFoundError
 from memframe.sample import load_sample, load_sample_tags
+from memframe.service import importing, run_local
+from tests.conftest import CHEAP_HASHER
+from tests.service.conftest import Caller, Grant
 
 TEA = {"content": "Likes tea", "created_at": "2024-05-01T10:00:00+02:00"}
 
@@ -149,3 +155,109 @@ def test_a_row_of_another_form_is_named_by_its_label(service, grant, change, sai
     with pytest.raises(InvalidError, match=said):
         service.import_memories(grant.user_id, change(frame))
     assert grant.ids() == []
+
+
+# Files, by the command
+
+
+@pytest.fixture
+def imported(tmp_path):
+    """A user of a running service, and a way to run `memframe service` on its data."""
+    with run_local(tmp_path / "data", password_hasher=CHEAP_HASHER) as local:
+
+        def run(*arguments):
+            given = ["service", *map(str, arguments), "--data", str(tmp_path / "data"), "--json"]
+            answer = CliRunner().invoke(main, given)
+            return json.loads(answer.output) if answer.exit_code == 0 else answer
+
+        yield Grant(local, Caller(local.base_url, local.api_key)), run
+
+
+@pytest.fixture
+def pasted(tmp_path):
+    file = tmp_path / "pasted.txt"
+    file.write_text("".join(f"[2024-05-{day:02}] - Likes tea {day}\n" for day in range(1, 8)))
+    return file
+
+
+def test_a_file_is_counted_first_and_then_imported_once_with_its_times(imported, pasted):
+    grant, run = imported
+    command = ("import", pasted, "--user", grant.email)
+    preview = run(*command)
+    assert (preview["id"], preview["n_rows"], preview["n_new"], preview["n_known"]) == (None, 7, 7, 0)
+    assert preview["read"] == "7 memories read as pasted."
+    assert grant.ids() == []
+    done = run(*command, "--apply")
+    assert (done["n_new"], len(done["id"])) == (7, 36)
+    first = grant.list().json()["memoryBlobs"][0]
+    assert first["created_at"] == first["updated_at"] == "2024-05-01T00:00:00.000000Z"
+    again = run(*command, "--apply")
+    assert (again["id"], again["n_new"], again["n_known"]) == (None, 0, 7)
+    pasted.write_text(pasted.read_text() + "[2024-05-08] - Likes trams\n[2024-05-08] - Likes trams\n")
+    more = run(*command, "--apply")
+    assert (more["n_new"], more["n_known"], more["id"] != done["id"]) == (1, 8, True)
+    assert len(grant.ids(limit=100)) == 8
+    assert [run["n_memories"] for run in run("imports")] == [1, 7]
+
+
+def test_an_import_that_is_broken_off_goes_on_under_its_id(imported, pasted, monkeypatch):
+    grant, run = imported
+    monkeypatch.setattr("memframe.service.importing.IMPORT_BATCH", 3)
+    begun, commit = [], importing._import_batch
+
+    def stop_at_the_third(*arguments):
+        begun.append(arguments)
+        if len(begun) == 3:
+            raise KeyboardInterrupt
+        return commit(*arguments)
+
+    with monkeypatch.context() as breaking:
+        breaking.setattr(importing, "_import_batch", stop_at_the_third)
+        assert run("import", pasted, "--user", grant.email, "--apply").exit_code == 1
+    (broken,) = run("imports")
+    assert (broken["finished_at"], broken["n_memories"], len(grant.ids())) == (None, 6, 6)
+    done = run("import", pasted, "--user", grant.email, "--apply")
+    assert (done["id"], done["n_new"], done["n_known"]) == (broken["id"], 1, 6)
+    assert run("imports")[0]["finished_at"]
+    assert len(grant.ids()) == 7
+
+
+def test_an_import_is_undone_but_for_what_was_changed_since(imported, pasted):
+    grant, run = imported
+    own = grant.create("Likes tea 1")["id"]
+    import_id = run("import", pasted, "--user", grant.email, "--apply")["id"]
+    changed, gone = grant.ids()[1:3]
+    grant.patch(changed, title="Tea")
+    grant.call("DELETE", f"/memory-blobs/{gone}", params={"user_id": grant.user_id})
+    for wrong in ((), ("--confirm", 6)):
+        refused = run("undo-import", import_id[:8], *wrong)
+        assert (refused.exit_code, "give --confirm 7 to go on" in refused.stderr) == (1, True)
+    undone = run("undo-import", import_id[:8], "--confirm", 7)
+    assert {**undone, "id": ""} == {"id": "", "n_deleted": 5, "n_changed": 1, "n_gone": 1}
+    assert grant.ids() == [own, changed]
+    again = run("import", pasted, "--user", grant.email, "--apply")
+    assert (again["n_new"], again["n_known"]) == (6, 1), "what was kept is not doubled"
+    unknown = run("undo-import", "x", "--confirm", 1)
+    assert (unknown.exit_code, "no import whose id" in unknown.stderr) == (1, True)
+
+
+def test_a_file_with_a_row_that_cannot_be_stored_changes_nothing(imported, tmp_path):
+    grant, run = imported
+    file = tmp_path / "wrong.json"
+    file.write_text(json.dumps([{"content": "Likes tea"}, {"content": "Likes\0trams"}]))
+    for extra in ((), ("--apply",)):
+        refused = run("import", file, "--user", grant.email, *extra)
+        assert (refused.exit_code, "in row 1 cannot be taken over: content must not" in refused.stderr) == (
+            1,
+            True,
+        )
+    (tmp_path / "none.txt").write_text("{")
+    assert run("import", tmp_path / "none.txt", "--user", grant.email).exit_code == 1
+    assert (grant.ids(), run("imports")) == ([], [])
+
+
+def test_imported_rows_go_with_the_account(imported, pasted):
+    grant, run = imported
+    run("import", pasted, "--user", grant.email, "--apply")
+    assert run("erase-user", "--user", grant.email, "--confirm", 7)["memories"] == 7
+    assert run("imports") == []

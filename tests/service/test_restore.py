@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import delete, func, select
+from sqlalchemy import func, select
 
 from memframe.service import run_local
 from memframe.service.maintenance import rotate_key
-from memframe.service.store.schema import metadata, tombstones, users
+from memframe.service.store.schema import tombstones
 from tests.conftest import CHEAP_HASHER
 
 FIELDS = {"title": "Tea", "summary": None, "tags": ["b", "a"], "importance": 4, "source": "chat"}
@@ -160,16 +160,6 @@ def test_a_tombstone_is_kept_for_thirty_days(local, grant, memory, clock, new_ca
     clock.time += timedelta(days=30)
     grant.call = new_caller(local.base_url, local.api_key)
     grant.create("Whatever")
-    assert kept(local) == 0
-
-
-def test_a_users_tombstones_go_with_the_account(local, grant, memory):
-    gone(grant, memory["id"])
-    with local._deployment.store.engine.begin() as connection:
-        for table in reversed(metadata.sorted_tables):
-            if "user_id" in table.c and table is not tombstones:
-                connection.execute(delete(table).where(table.c.user_id == grant.user_id))
-        connection.execute(delete(users).where(users.c.id == grant.user_id))
     assert kept(local) == 0
 
 

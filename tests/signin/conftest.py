@@ -1,4 +1,4 @@
-"""A way to a user's memories that can be held up and broken in the middle."""
+"""A sign-in that can be held up and broken in the middle."""
 
 from threading import Event
 
@@ -12,21 +12,21 @@ from tests.strangers import at_once
 
 
 @pytest.fixture
-def way(user):
+def sign_in(user):
     """Signed in, and nothing more."""
     return mf.SignIn(user.client, flow=user.flow())
 
 
 @pytest.fixture
 def proxy(service):
-    """Between a way and the service."""
+    """Between a sign-in and the service."""
     with FaultProxy(service.base_url) as proxy:
         yield proxy
 
 
 @pytest.fixture
-def far_way(user, proxy):
-    """As `way`, through the proxy."""
+def far_sign_in(user, proxy):
+    """As `sign_in`, through the proxy."""
     client = Client(proxy.base_url, Secret(user.service.api_key), transport=at_once())
     return mf.SignIn(client, flow=user.flow())
 
@@ -50,16 +50,16 @@ def held():
     held.release.set()
 
 
-def pending(way, user):
-    """Lead a way to a request that waits for its decision."""
-    way.finish(user.person.authorize(way.authorize()))
-    way.ask("a test")
-    return way
+def pending(sign_in, user):
+    """Lead a sign-in to a request that waits for its decision."""
+    sign_in.finish(user.person.authorize(sign_in.authorize()))
+    sign_in.ask("a test")
+    return sign_in
 
 
-def approved(way, user):
-    """Lead a way to an approved request."""
-    pending(way, user)
-    user.service.decide(way.request.id, "approved")
-    way.check()
-    return way
+def approved(sign_in, user):
+    """Lead a sign-in to an approved request."""
+    pending(sign_in, user)
+    user.service.decide(sign_in.request.id, "approved")
+    sign_in.check()
+    return sign_in

@@ -1,4 +1,4 @@
-"""The sign-in as a state machine: the walk, every side road, and steps out of turn."""
+"""The sign-in as a state machine: the walk, steps out of turn, and what is kept at its end."""
 
 from typing import get_args
 
@@ -8,76 +8,66 @@ import memframe as mf
 from memframe.errors import ConfigError
 from memframe.sample import load_sample, load_sample_tags
 from memframe.signin.state import DUE, State
+from tests.signin.conftest import approved
 
 
-@pytest.fixture
-def way(user):
-    return mf.SignIn(user.client, flow=user.flow())
+def test_the_whole_walk(user):
+    user.service.import_memories(user.user_id, load_sample()[:30], load_sample_tags())
+    sign_in, states, heard = mf.SignIn(user.client, flow=user.flow()), [], []
+
+    def took(result):
+        states.append(sign_in.state)
+        return result
+
+    took(None)
+    address = took(sign_in.authorize())
+    took(sign_in.finish(user.person.authorize(address)))
+    took(sign_in.ask("weekly review"))
+    took(sign_in.check())
+    user.service.decide(sign_in.request.id, "approved")
+    took(sign_in.check())
+    access = took(sign_in.open())
+    took(sign_in.load(progress=lambda *state: heard.append(state)))
+    took(sign_in.check())
+    walk = "signed_in authorizing authorized pending pending approved ready loaded loaded"
+    assert states == walk.split()
+    assert sign_in.access is access
+    assert (len(sign_in.memories), len(sign_in.tags)) == (30, len(load_sample_tags()))
+    assert heard[-1] == (30, None, "memories")
+    assert repr(sign_in.snapshot) == "<SignInState loaded>"
+    user.service.decide(sign_in.request.id, "revoked")
+    sign_in.check()
+    assert (sign_in.state, sign_in.access) == ("revoked", None)
+    assert sign_in.memories is not None
+    sign_in.sign_out()
+    names = ("client", "tokens", "request", "access", "memories", "tags")
+    assert (sign_in.state, {getattr(sign_in, name) for name in names}) == ("signed_out", {None})
 
 
-def authorized(way, user):
-    way.finish(user.person.authorize(way.authorize()))
-    return way
-
-
-def test_the_whole_walk(way, user):
-    assert way.state == "signed_in"
-    address = way.authorize()
-    assert way.state == "authorizing"
-    way.finish(user.person.authorize(address))
-    assert way.state == "authorized"
-    way.ask("weekly review")
-    assert way.state == "pending"
-    way.check()
-    assert way.state == "pending"
-    user.service.decide(way.request.id, "approved")
-    way.check()
-    assert way.state == "approved"
-    access = way.open()
-    assert way.state == "ready"
-    assert way.access is access
-    assert mf.load_memories(access, progress=False).empty
-
-
-def test_a_revocation_closes_the_access(way, user):
-    authorized(way, user).ask("x")
-    user.service.decide(way.request.id, "approved")
-    way.check()
-    way.open()
-    way.check()
-    assert way.state == "ready"
-    user.service.decide(way.request.id, "revoked")
-    way.check()
-    assert (way.state, way.access) == ("revoked", None)
-
-
-def test_an_existing_request_is_chosen_without_asking_again(way, user):
-    request = user.ask()
-    user.service.decide(request.id, "approved")
-    way.choose(request.id)
-    assert way.state == "approved"
-    assert way.open().user_id == user.user_id
-
-
-def test_signing_out_forgets(way, user):
-    authorized(way, user)
-    way.sign_out()
-    assert (way.state, way.client, way.tokens, way.request, way.access) == (
-        "signed_out",
-        None,
-        None,
-        None,
-        None,
-    )
+def test_an_existing_request_is_chosen_without_asking_again(sign_in, user):
+    older, newer = user.ask("the first"), user.ask("the second")
+    sign_in.refresh()
+    ours = [request for request in sign_in.requests if request.user_id == user.user_id]
+    assert [(request.id, request.status) for request in ours] == [
+        (newer.id, "pending"),
+        (older.id, "pending"),
+    ]
+    user.service.decide(older.id, "approved")
+    sign_in.refresh()
+    assert {request.id: request.status for request in sign_in.requests}[older.id] == "approved"
+    assert sign_in.snapshot.checked_at
+    sign_in.choose(older.id)
+    assert sign_in.state == "approved"
+    assert sign_in.open().user_id == user.user_id
 
 
 @pytest.mark.parametrize(
-    ("step", "argument"), [("finish", "x"), ("ask", "x"), ("check", None), ("open", None)]
+    ("step", "argument"), [("finish", ["x"]), ("ask", ["x"]), ("check", []), ("open", []), ("load", [])]
 )
-def test_a_step_out_of_turn_names_the_one_that_is_due(way, step, argument):
+def test_a_step_out_of_turn_names_the_one_that_is_due(sign_in, step, argument):
     with pytest.raises(ConfigError, match=r"authorize\(\) for a new user"):
-        getattr(way, step)(*([argument] if argument else []))
-    assert way.state == "signed_in"
+        getattr(sign_in, step)(*argument)
+    assert sign_in.state == "signed_in"
 
 
 def test_every_state_says_what_is_due():
@@ -85,48 +75,41 @@ def test_every_state_says_what_is_due():
     assert repr(mf.SignIn()) == "<memframe.SignIn signed_out: sign_in() with the API key>"
 
 
-def test_existing_requests_are_listed_with_the_newest_first_and_refreshed(way, user):
-    assert way.requests == ()
-    older, newer = user.ask("the first"), user.ask("the second")
-    way.refresh()
-    ours = [request for request in way.requests if request.user_id == user.user_id]
-    assert [(request.id, request.status) for request in ours] == [
-        (newer.id, "pending"),
-        (older.id, "pending"),
-    ]
-    user.service.decide(older.id, "rejected")
-    way.refresh()
-    assert {request.id: request.status for request in way.requests}[older.id] == "rejected"
-    assert way.snapshot.checked_at
-
-
-def test_memories_and_tags_are_loaded_with_progress(way, user):
-    user.service.import_memories(user.user_id, load_sample()[:30], load_sample_tags())
-    heard = []
-    authorized(way, user).ask("x")
-    user.service.decide(way.request.id, "approved")
-    way.check()
-    way.open()
-    way.load(progress=lambda *state: heard.append(state))
-    assert way.state == "loaded"
-    assert len(way.memories) == 30
-    assert len(way.tags) == len(load_sample_tags())
-    assert heard[-1] == (30, None, "memories")
-    way.check()
-    assert way.state == "loaded"
-
-
-def test_a_stand_shows_nothing_of_what_it_holds(way, user):
-    authorized(way, user)
-    assert repr(way.snapshot) == "<SignInState authorized>"
-
-
 def test_settings_that_are_given_make_another_flow(user):
     service = user.service
-    way = mf.SignIn(user.client)
-    first = way.authorize(service.client_id, service.client_secret, redirect_uri=service.redirect_uri)
-    assert way.authorize() != first
-    way.finish(user.person.authorize(way.snapshot.address))
-    assert way.state == "authorized"
-    way.sign_out()
-    assert way.snapshot.flow is None
+    sign_in = mf.SignIn()
+    sign_in.sign_in(
+        service.api_key, base_url=service.base_url.removesuffix("/api/v1"), auth_url=service.auth_url
+    )
+    assert sign_in.client.base_url == service.base_url
+    first = sign_in.authorize(service.client_id, service.client_secret, redirect_uri=service.redirect_uri)
+    assert sign_in.authorize() != first
+    sign_in.finish(user.person.authorize(sign_in.snapshot.address))
+    assert sign_in.state == "authorized"
+    sign_in.sign_out()
+    assert sign_in.snapshot.flow is None
+
+
+@pytest.mark.parametrize("status", ["rejected", "revoked"])
+def test_a_user_who_says_no_is_left_or_asked_again(sign_in, user, status):
+    approved(sign_in, user) if status == "revoked" else sign_in.choose(user.ask().id)
+    first = sign_in.request
+    user.service.decide(first.id, status)
+    sign_in.check()
+    assert (sign_in.state, sign_in.failure) == (status, None)
+    sign_in.ask("a better reason")  # with the key that is known, without another authorization
+    assert (sign_in.state, sign_in.request.reason) == ("pending", "a better reason")
+    assert (sign_in.request.id != first.id, sign_in.request.memory_key) == (True, first.memory_key)
+    sign_in.go_back()
+    assert (sign_in.state, sign_in.request) == ("signed_in", None)
+
+
+@pytest.mark.parametrize("step", ["open", "load"])
+def test_a_revocation_is_noticed_by_the_step_that_it_stops(sign_in, user, step):
+    approved(sign_in, user)
+    if step == "load":
+        sign_in.open()
+    user.service.decide(sign_in.request.id, "revoked")
+    with pytest.raises(mf.AccessError):
+        getattr(sign_in, step)()
+    assert (sign_in.state, sign_in.access, sign_in.failure) == ("revoked", None, None)

@@ -48,16 +48,16 @@ def acknowledge_before_send():
 def seal_again_on_retry():
     """Keeps the plain text, and seals it anew each time that it is sent."""
 
-    def seal(log, n):
-        body = frozen(log, n)
-        if body is None or log[n].attempts <= 1:
-            return body
-        fields = msgspec.json.decode(body.reveal())
-        fields["content"] = STAGE.envelopes[1].seal(log[n].change.after["content"])
-        return SecretBytes(msgspec.json.encode(fields))
+    def seal(log, places):
+        bodies = frozen(log, places)
+        for n in [n for n in bodies if log[n].attempts > 1]:
+            fields = msgspec.json.decode(bodies[n].reveal())
+            fields["content"] = STAGE.envelopes[1].seal(log[n].change.after["content"])
+            bodies[n] = SecretBytes(msgspec.json.encode(fields))
+        return bodies
 
-    frozen = OperationLog.request
-    with patch.object(OperationLog, "request", seal):
+    frozen = OperationLog.requests
+    with patch.object(OperationLog, "requests", seal):
         yield
 
 

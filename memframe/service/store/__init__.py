@@ -27,9 +27,11 @@ from memframe.service.store.accounts import (
     Rewrap,
     Sessions,
     User,
+    find_key_version,
     lock_user,
     rewrap_keys,
 )
+from memframe.service.store.activity import ActivityLog
 from memframe.service.store.batching import GroupCommit, LookupBatcher, ReadConnections
 from memframe.service.store.engine import (
     OTHER_KEY,
@@ -81,6 +83,7 @@ class Store:
     requests : AccessRequests
     authorizations : Authorizations
     sessions : Sessions
+    activity : ActivityLog
     lookups : LookupBatcher or None
         For reads of single memories from a database server; None for SQLite.
 
@@ -106,6 +109,7 @@ class Store:
         self.requests = AccessRequests(self.engine, now=now)
         self.authorizations = Authorizations(self.engine, now=now)
         self.sessions = Sessions(self.engine, now=now)
+        self.activity = ActivityLog(self.engine, now=now)
 
     def granted(self, bearer: Bearer, user_id: str) -> Memories:
         """Return a user's memories for reads of one statement each; `AccessError` without a live grant."""
@@ -138,6 +142,13 @@ class Store:
         with writing(self.engine) as connection:
             key_version = lock_user(connection, user_id)
             yield self._memories(Queries(connection, caches=True), "", user_id, key_version)
+
+    @contextmanager
+    def own(self, user_id: str) -> Iterator[Memories]:
+        """Open a user's memories for the user, who reads one snapshot of them; `NotFoundError` for no such user."""
+        with self._snapshots.connect() as connection, connection.begin():
+            key_version = find_key_version(connection, user_id)
+            yield self._memories(Queries(connection), "", user_id, key_version)
 
     def naming_errors(self) -> AbstractContextManager[None]:
         """Turn errors of the database inside a block into a `ConfigError` for the operator."""
@@ -214,6 +225,7 @@ class Store:
         if self.lookups:
             self.lookups.close()
         self._readers.close()
+        self.activity.close()
         self.engine.dispose()
 
     def _granted(self, queries: Queries, bearer: Bearer, user_id: str, *, lock: bool = False) -> Memories:

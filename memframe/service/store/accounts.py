@@ -17,6 +17,7 @@ from sqlalchemy import (
     delete,
     insert,
     literal,
+    or_,
     select,
     tuple_,
     update,
@@ -26,13 +27,25 @@ from sqlalchemy.exc import IntegrityError
 from memframe.errors import ConflictError, NotFoundError
 from memframe.service.clock import Clock, format_instant
 from memframe.service.logs import log_event
-from memframe.service.store.engine import columns_of, fetch_all, fetch_one, lock_schema, writing
+from memframe.service.store.engine import (
+    columns_of,
+    empty_write_ahead_log,
+    fetch_all,
+    fetch_one,
+    lock_schema,
+    writing,
+)
 from memframe.service.store.schema import (
     access_requests,
     authorization_codes,
     connections,
     developers,
+    erasures,
+    idempotency_keys,
+    memories,
+    metadata,
     sessions,
+    tombstones,
     user_keys,
     user_tokens,
     users,
@@ -49,9 +62,10 @@ _DEVELOPER_BY = {
     name: select(developers).where(developers.c[name] == bindparam(name))
     for name in ("id", "api_key_hash", "client_id")
 }
-_LOCK_USER = (
-    select(users.c.key_version).where(users.c.id == bindparam("user_id")).with_for_update(key_share=True)
-)
+_KEY_VERSION = select(users.c.key_version).where(users.c.id == bindparam("user_id"))
+_LOCK_USER = _KEY_VERSION.with_for_update(key_share=True)
+
+_MEMORY_IDS = ((memories, memories.c.id), (tombstones, tombstones.c.memory_id))
 
 
 class Developer(Struct, frozen=True):
@@ -199,6 +213,36 @@ class Accounts:
                 connection.execute(update(table).where(valid).values({ended_at: self._now()}))
         log_event("account closed" if disabled else "account opened", **{owner: account_id})
 
+    def erase_user(self, user_id: str, digest: str, *, expected: int | None = None) -> dict[str, int]:
+        """Delete everything of a user in one transaction, and keep a digest; return the number of rows by table.
+
+        `ConflictError`, with nothing deleted, where the user has not as many memories as expected.
+        Every table with a ``user_id`` is emptied of the user. What PostgreSQL has deleted stays on its disk until it
+        vacuums.
+        """
+        with writing(self._engine) as connection:
+            lock = select(users.c.id).where(users.c.id == user_id).with_for_update()
+            if connection.scalar(lock) is None:
+                raise _no_user(user_id)
+            known = [select(column).where(table.c.user_id == user_id) for table, column in _MEMORY_IDS]
+            keys = idempotency_keys.c.memory_id
+            connection.execute(delete(idempotency_keys).where(or_(*(keys.in_(ids) for ids in known))))
+            erased = {}
+            for table in (memories, *reversed(metadata.sorted_tables)):  # tags are in use by memories
+                if "user_id" in table.c and table.name not in erased:
+                    gone = connection.execute(delete(table).where(table.c.user_id == user_id))
+                    erased[table.name] = gone.rowcount
+            if expected not in (None, erased["memories"]):
+                message = (
+                    f"the account has {erased['memories']:,} memories, not {expected:,}; look at it again"
+                )
+                raise ConflictError(message, status=409, code="other_number")
+            connection.execute(delete(users).where(users.c.id == user_id))
+            connection.execute(insert(erasures).values(digest=digest, erased_at=self._now()))
+        empty_write_ahead_log(self._engine)
+        log_event("account erased", receipt=digest)
+        return erased
+
     def connect(self, *, user_id: str, developer_id: str, key_hash: Callable[[int], str]) -> int:
         """Store that a developer gets a user's memory key; return the generation of the key.
 
@@ -289,10 +333,19 @@ class Accounts:
 
 def lock_user(connection: Connection, user_id: str) -> int:
     """Lock a user's row until the transaction ends; return the key version. `NotFoundError` for no such user."""
-    key_version = connection.scalar(_LOCK_USER, {"user_id": user_id})
+    return find_key_version(connection, user_id, lock=True)
+
+
+def find_key_version(connection: Connection, user_id: str, *, lock: bool = False) -> int:
+    """Return the version of a user's key; `NotFoundError` for no such user."""
+    key_version = connection.scalar(_LOCK_USER if lock else _KEY_VERSION, {"user_id": user_id})
     if key_version is None:
-        raise NotFoundError(f"there is no user {user_id}", status=404, code="not_found")
+        raise _no_user(user_id)
     return int(key_version)
+
+
+def _no_user(user_id: str) -> NotFoundError:
+    return NotFoundError(f"there is no user {user_id}", status=404, code="not_found")
 
 
 class Sessions:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 from sqlalchemy import (
     JSON,
     BigInteger,
@@ -54,6 +54,7 @@ from memframe.errors import ConflictError, InvalidError, NotFoundError
 from memframe.service.clock import format_instant
 from memframe.service.store.access import GRANT, grant_of
 from memframe.service.store.accounts import UserKeys
+from memframe.service.store.imports import Imports
 from memframe.service.store.schema import idempotency_keys, memories, memory_tags, tags, tombstones, users
 from memframe.service.store.statements import Queries, Row, SqlStatement
 from memframe.service.validation import MAX_USER_TAGS
@@ -71,12 +72,15 @@ IDEMPOTENT = timedelta(hours=24)
 TAG_COLOR = "#6b7280"
 """Of tags that a write has created: a neutral grey."""
 
+MAX_SEQ = 2**63 - 1
+
 _SMALL_PAGE = 16  # fetched without asking for sizes first
 
 Columns = tuple[str, ...]
 Page = tuple[list[tuple[int, MemoryBlob]], bool]
 
-_STORED = (*MemoryBlobResponse.__struct_fields__, "content")
+_ANSWERED = MemoryBlobResponse.__struct_fields__
+_STORED = (*_ANSWERED, "content")
 _TEXTS = ("title", "summary", "source", "content")
 _SEARCHED = ("title", "summary", "content")
 
@@ -84,6 +88,7 @@ _OF_USER = memories.c.user_id == bindparam("user_id")
 _THIS = _OF_USER & (memories.c.id == bindparam("memory_id"))
 _COLUMNS = [memories.c[name] for name in _STORED]
 _ONE = SqlStatement(select(*_COLUMNS).where(_THIS))
+_UPDATED_AT = SqlStatement(select(memories.c.updated_at).where(_THIS))
 _AT = SqlStatement(select(*_COLUMNS).where(_OF_USER, memories.c.seq == bindparam("seq")))
 _GRANTED_ONE = SqlStatement(
     GRANT.add_columns(*_COLUMNS).outerjoin(
@@ -91,6 +96,11 @@ _GRANTED_ONE = SqlStatement(
     )
 )
 _DELETE = SqlStatement(delete(memories).where(_THIS).returning(*_COLUMNS))
+_COUNT = SqlStatement(select(func.count()).select_from(memories).where(_OF_USER))
+_DELETE_ALL, _DELETE_ALL_TAGS, _DELETE_ALL_TOMBSTONES = (
+    SqlStatement(delete(table).where(table.c.user_id == bindparam("user_id")))
+    for table in (memories, tags, tombstones)
+)
 _RESEAL = SqlStatement(
     update(memories).where(memories.c.seq == bindparam("seq_")).values(content=bindparam("sealed"))
 )
@@ -121,12 +131,18 @@ GRANTED_MANY = _select_many_granted()
 
 
 class MemoryFilter(Struct, frozen=True):
-    """Filter of a list call."""
+    """Filter of a list call, and its order: that of creation, or the reverse."""
 
     user_id: str
     tags: tuple[str, ...] = ()
     search: str = ""
     min_importance: float | None = None
+    newest_first: bool = False
+
+    @property
+    def start(self) -> int:
+        """The seq before the first page."""
+        return MAX_SEQ if self.newest_first else 0
 
 
 class Tombstone(NamedTuple):
@@ -145,6 +161,7 @@ class Memories:
     ----------
     tags : Tags
     keys : UserKeys
+    imports : Imports
     idempotency : IdempotencyKeys
         Of the developer.
     key_generation : int
@@ -166,9 +183,10 @@ class Memories:
         self._user_id = user_id
         self._developer_id = developer_id
         self._now = format_instant(now)
-        self._restorable_after = format_instant(now - RESTORABLE)
+        self._began_at = now
         self.tags = Tags(queries, user_id, now=self._now)
         self.keys = UserKeys(queries, user_id, present=key_version, now=now)
+        self.imports = Imports(queries, user_id, now=now)
         self.idempotency = IdempotencyKeys(queries, developer_id, now=now)
 
     def page(self, chosen: MemoryFilter, *, after: int, limit: int) -> Page:
@@ -236,7 +254,8 @@ class Memories:
         tag_ids = None if tag_names is None else self.tags.ensure(tag_names)
         new = {**fields, **({} if tag_ids is None else _tag_columns(tag_ids))}
         if not new:
-            return _without_content(self.get(memory_id))
+            found = structs.asdict(self.get(memory_id))
+            return MemoryBlobResponse(**{name: found[name] for name in _ANSWERED})
         new["updated_at"] = self._now
         parameters = {f"new_{name}": value for name, value in new.items()}
         this = {"user_id": self._user_id, "memory_id": memory_id}
@@ -246,7 +265,12 @@ class Memories:
         if tag_ids is not None:
             self._queries.run(_UNLINK, seq=row[0])
             self._queries.run(_LINK, seq=row[0], tag_ids=new["tag_ids"])
-        return _without_content(as_memory(row[1:]))
+        return _as_answered(row[1:])
+
+    def updated_at(self, memory_id: str) -> str | None:
+        """Return when a memory was changed last; None where the user has none with this id."""
+        row = self._queries.row(_UPDATED_AT, user_id=self._user_id, memory_id=memory_id)
+        return None if row is None else str(row[0])
 
     def delete(self, memory_id: str) -> MemoryBlob:
         """Delete a memory and return it; `NotFoundError` where the user has none with this id."""
@@ -277,14 +301,29 @@ class Memories:
             raise ConflictError(message, status=409, code="memory_exists")
         row = self._queries.row(_TAKE_TOMBSTONE, **this, developer_id=self._developer_id)
         tombstone = Tombstone(*row) if row else None
-        return tombstone if tombstone and tombstone.deleted_at > self._restorable_after else None
+        return tombstone if tombstone and tombstone.deleted_at > self._restorable_after() else None
+
+    def _restorable_after(self) -> str:
+        return format_instant(self._began_at - RESTORABLE)
 
     def _delete_old_tombstones(self) -> None:
         """Delete outdated tombstones of all users, once a transaction."""
         self._queries.cached(
             ("old tombstones",),
-            lambda: self._queries.run(_DELETE_OLD_TOMBSTONES, until=self._restorable_after),
+            lambda: self._queries.run(_DELETE_OLD_TOMBSTONES, until=self._restorable_after()),
         )
+
+    def count(self) -> int:
+        """Return the number of memories."""
+        ((number,),) = self._queries.rows(_COUNT, user_id=self._user_id)
+        return int(number)
+
+    def delete_all(self) -> int:
+        """Delete all memories, tags and tombstones; return the number of memories."""
+        number = self._queries.run(_DELETE_ALL, user_id=self._user_id)
+        for statement in (_DELETE_ALL_TAGS, _DELETE_ALL_TOMBSTONES):
+            self._queries.run(statement, user_id=self._user_id)
+        return number
 
     def contents(self, *, batch_size: int) -> Iterator[list[Row]]:
         """Yield seq and sealed content of all memories."""
@@ -304,13 +343,14 @@ class Memories:
         if chosen.tags and not tag_ids:
             return [], False
         has_importance = chosen.min_importance is not None
-        statement = _page_of(columns, len(tag_ids), has_importance=has_importance)
+        order = _DESCENDING if chosen.newest_first else _ASCENDING
+        statement = _page_of(columns, len(tag_ids), order, has_importance=has_importance)
         given: dict[str, Any] = {f"tag_{number}": tag_id for number, tag_id in enumerate(tag_ids)}
         given |= {"min_importance": chosen.min_importance} if has_importance else {}
         given |= {"user_id": chosen.user_id, "after": after}
         if self._queries.dialect.name == "postgresql":  # whose driver fetches all rows at once
             if limit > _SMALL_PAGE:
-                count = _count_within(len(tag_ids), has_importance=has_importance)
+                count = _count_within(len(tag_ids), order, has_importance=has_importance)
                 ((n_rows,),) = self._queries.rows(count, limit=limit, max_bytes=MAX_PAGE_BYTES, **given)
                 limit = max(1, n_rows)
             rows = self._queries.rows(statement, limit=limit + 1, **given)
@@ -373,14 +413,14 @@ def _tag_columns(tag_ids: Mapping[str, str]) -> dict[str, str]:
 
 
 def _as_added(new: Mapping[str, Any], tag_ids: Mapping[str, str]) -> MemoryBlobResponse:
-    shown: dict[str, Any] = {name: new.get(name) for name in MemoryBlobResponse.__struct_fields__}
+    shown: dict[str, Any] = {name: new.get(name) for name in _ANSWERED}
     return MemoryBlobResponse(**shown | {"tags": tuple(tag_ids), "tag_ids": tuple(tag_ids.values())})
 
 
-def _without_content(memory: MemoryBlob) -> MemoryBlobResponse:
-    return MemoryBlobResponse(
-        **{name: getattr(memory, name) for name in MemoryBlobResponse.__struct_fields__}
-    )
+def _as_answered(row: Row) -> MemoryBlobResponse:
+    """Convert a row of `_ANSWERED`."""
+    fields = dict(zip(_ANSWERED, row, strict=True))
+    return MemoryBlobResponse(**fields | {name: _texts(fields[name]) for name in ("tags", "tag_ids")})
 
 
 def _no_memory() -> NotFoundError:
@@ -390,7 +430,8 @@ def _no_memory() -> NotFoundError:
 @cache  # of the sets of fields that a write can change
 def _update_of(names: frozenset[str]) -> SqlStatement:
     values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in sorted(names)}
-    return SqlStatement(update(memories).where(_THIS).values(values).returning(memories.c.seq, *_COLUMNS))
+    answered = [memories.c[name] for name in _ANSWERED]
+    return SqlStatement(update(memories).where(_THIS).values(values).returning(memories.c.seq, *answered))
 
 
 # Deleting what is outdated, and tombstones
@@ -426,6 +467,19 @@ _DELETE_OLD_TOMBSTONES = _delete_until(tombstones.c.deleted_at)
 Conditions = Sequence[ColumnElement[bool]]
 Behind = Callable[[Column[str], BindParameter[str], Column[int]], ColumnElement[bool]]
 
+
+class Order(NamedTuple):
+    """Order of a page: conditions on what is behind a seq, for SQLite and for PostgreSQL."""
+
+    in_sqlite: Behind
+    in_postgresql: Behind
+    is_descending: bool
+
+    def by(self, *columns: Column[Any]) -> list[ColumnElement[Any]]:
+        """Return the terms of ORDER BY."""
+        return [column.desc() if self.is_descending else column for column in columns]
+
+
 _AFTER = bindparam("after", type_=BigInteger)
 _LIMIT = bindparam("limit", type_=Integer)
 _USER = bindparam("user_id", type_=memories.c.user_id.type)
@@ -436,52 +490,69 @@ _SIZE = sum(
 ).label("size")  # PostgreSQL knows the length of a long text without reading it
 
 
+def _after(owner: Column[str], value: BindParameter[str], seq: Column[int]) -> ColumnElement[bool]:
+    return (owner == value) & (seq > _AFTER)
+
+
+def _before(owner: Column[str], value: BindParameter[str], seq: Column[int]) -> ColumnElement[bool]:
+    return (owner == value) & (seq < _AFTER)
+
+
+# as one comparison of two columns, which one index answers: PostgreSQL would else scan by seq alone, and read
+# everybody's memories, where it believes that the user has a good share of the table
+
+
+def _after_as_row(owner: Column[str], value: BindParameter[str], seq: Column[int]) -> ColumnElement[bool]:
+    return (tuple_(owner, seq) > tuple_(value, _AFTER)) & (owner <= value)
+
+
+def _before_as_row(owner: Column[str], value: BindParameter[str], seq: Column[int]) -> ColumnElement[bool]:
+    return (tuple_(owner, seq) < tuple_(value, _AFTER)) & (owner >= value)
+
+
+_ASCENDING = Order(_after, _after_as_row, is_descending=False)
+_DESCENDING = Order(_before, _before_as_row, is_descending=True)
+
+
 @cache  # of few columns, and of the numbers of tags that a filter can have
-def _page_of(columns: Columns, n_tags: int, *, has_importance: bool) -> SqlStatement:
+def _page_of(columns: Columns, n_tags: int, order: Order, *, has_importance: bool) -> SqlStatement:
     """Select the columns of a page, `seq` first."""
-    listed = partial(_select_page, columns, n_tags, [_IMPORTANT] if has_importance else [])
-    return SqlStatement(listed(_behind), postgresql=listed(_behind_as_row))
+    listed = partial(_select_page, columns, n_tags, [_IMPORTANT] if has_importance else [], order)
+    return SqlStatement(listed(order.in_sqlite), postgresql=listed(order.in_postgresql))
 
 
 @cache
-def _count_within(n_tags: int, *, has_importance: bool) -> SqlStatement:
+def _count_within(n_tags: int, order: Order, *, has_importance: bool) -> SqlStatement:
     """Count the rows of a page up to the one with which they reach ``max_bytes``; for PostgreSQL."""
     important = [_IMPORTANT] if has_importance else []
-    rows = _select_page(("size",), n_tags, important, _behind_as_row).subquery()
-    before = func.sum(rows.c.size).over(order_by=rows.c.seq) - rows.c.size
+    rows = _select_page(("size",), n_tags, important, order, order.in_postgresql).subquery()
+    in_order = rows.c.seq.desc() if order.is_descending else rows.c.seq
+    before = func.sum(rows.c.size).over(order_by=in_order) - rows.c.size
     sums = select(before.label("before")).subquery()
     return SqlStatement(select(func.count()).select_from(sums).where(sums.c.before < bindparam("max_bytes")))
 
 
-def _select_page(columns: Columns, n_tags: int, important: Conditions, behind: Behind) -> Select[Any]:
+def _select_page(
+    columns: Columns, n_tags: int, important: Conditions, order: Order, behind: Behind
+) -> Select[Any]:
     chosen = [_SIZE if name == "size" else memories.c[name] for name in columns]
     rows = select(memories.c.seq, *chosen).limit(_LIMIT)
     if n_tags:
-        arms = [_select_tagged(f"tag_{number}", important, behind) for number in range(n_tags)]
+        arms = [_select_tagged(f"tag_{number}", important, order, behind) for number in range(n_tags)]
         found = select(union(*arms).subquery().c.memory_seq)  # of the user, as the tags are
-        return rows.where(memories.c.seq.in_(found)).order_by(memories.c.seq)
+        return rows.where(memories.c.seq.in_(found)).order_by(*order.by(memories.c.seq))
     mine = behind(memories.c.user_id, _USER, memories.c.seq)
-    return rows.where(mine, *important).order_by(memories.c.user_id, memories.c.seq)
+    return rows.where(mine, *important).order_by(*order.by(memories.c.user_id, memories.c.seq))
 
 
-def _select_tagged(parameter: str, important: Conditions, behind: Behind) -> Select[Any]:
+def _select_tagged(parameter: str, important: Conditions, order: Order, behind: Behind) -> Select[Any]:
     """Select the first memories behind ``after`` under one tag; each tag for itself, as its index is ordered."""
     tag_id, seq = bindparam(parameter, type_=memory_tags.c.tag_id.type), memory_tags.c.memory_seq
     found = select(seq).where(behind(memory_tags.c.tag_id, tag_id, seq))
     if important:
         found = found.join(memories, memories.c.seq == seq).where(memories.c.user_id == _USER, *important)
-    first = found.order_by(memory_tags.c.tag_id, seq).limit(_LIMIT)
+    first = found.order_by(*order.by(memory_tags.c.tag_id, seq)).limit(_LIMIT)
     return select(first.subquery().c.memory_seq)  # SQLite allows no LIMIT in an arm of a union
-
-
-def _behind(owner: Column[str], value: BindParameter[str], seq: Column[int]) -> ColumnElement[bool]:
-    return (owner == value) & (seq > _AFTER)
-
-
-def _behind_as_row(owner: Column[str], value: BindParameter[str], seq: Column[int]) -> ColumnElement[bool]:
-    # as one comparison of two columns, which one index answers: PostgreSQL would else scan by seq alone, and read
-    # everybody's memories, where it believes that the user has a good share of the table
-    return (tuple_(owner, seq) > tuple_(value, _AFTER)) & (owner <= value)
 
 
 # Tags

@@ -35,7 +35,7 @@ from sqlalchemy import (
 
 from memframe.service.clock import format_instant, parse_instant
 
-REVISION = "0004"
+REVISION = "0005"
 """The newest alembic revision; a database of another one is upgraded at start-up, or refused if it is newer."""
 
 metadata = MetaData()
@@ -211,6 +211,47 @@ tombstones = Table(
     Column("created_at", Instant, nullable=False),
     Column("updated_at", Instant, nullable=False),
     Column("deleted_at", Instant, nullable=False, index=True),
+)
+
+access_counts = Table(
+    "access_counts",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True),
+    Column("day", String(10), primary_key=True),  # UTC
+    Column("developer_id", Id, ForeignKey("developers.id"), primary_key=True),
+    Column("reads", Integer, nullable=False),
+    Column("creates", Integer, nullable=False),
+    Column("patches", Integer, nullable=False),
+    Column("deletes", Integer, nullable=False),
+)
+
+imports = Table(
+    "imports",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("file_digest", Hash, nullable=False),  # keyed
+    Column("started_at", Time, nullable=False),
+    Column("finished_at", Time),  # NULL: it was broken off, and goes on under the same id
+)
+
+imported_memories = Table(
+    "imported_memories",
+    metadata,
+    Column("user_id", Id, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True),
+    Column("digest", Hash, primary_key=True),  # keyed: of origin and text
+    Column("import_id", Id, ForeignKey("imports.id"), nullable=False, index=True),
+    Column("memory_id", Id, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+)
+
+erasures = Table(
+    "erasures",
+    metadata,
+    Column(
+        "digest", Hash, primary_key=True
+    ),  # keyed hash of the user id: all that is kept of an erased account
+    Column("erased_at", Time, nullable=False),
 )
 
 authorization_codes = Table(

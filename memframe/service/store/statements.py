@@ -7,8 +7,7 @@ Rows are the driver's tuples; errors are SQLAlchemy's, as everywhere else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Delete, Dialect, Insert, Select, Update
@@ -81,6 +80,7 @@ class Queries:
 
     def __init__(self, connection: Connection, *, caches: bool = False) -> None:
         self.dialect = connection.dialect
+        self._driver: Any = connection.dialect.loaded_dbapi
         self._cache: dict[tuple[str, ...], Any] | None = {} if caches else None
         self._use(connection)
 
@@ -113,7 +113,7 @@ class Queries:
         self._execute(statement, parameters)
         rows: list[Row] = []
         n_chars = 0
-        with self._translating_errors():
+        try:
             for row in iter(self._cursor.fetchone, None):
                 if n_chars >= max_chars:
                     self._cursor.close()  # which ends the statement
@@ -122,6 +122,8 @@ class Queries:
                 rows.append(row)
                 for place in texts:
                     n_chars += len(row[place] or "")
+        except self._driver.Error as error:
+            raise self._translate(error) from None
         return rows, False
 
     def row(self, statement: SqlStatement, **parameters: Any) -> Row | None:
@@ -137,24 +139,25 @@ class Queries:
     def run_many(self, statement: SqlStatement, rows: Sequence[dict[str, Any]]) -> None:
         """Run a statement once for each set of parameters."""
         if rows:
-            with self._translating_errors():
+            try:
                 self._cursor.executemany(statement.compile(self.dialect).text, rows)
+            except self._driver.Error as error:
+                raise self._translate(error) from None
 
     def _execute(self, statement: SqlStatement, parameters: dict[str, Any]) -> None:
         text, constants = statement.compile(self.dialect)
-        with self._translating_errors():
-            self._cursor.execute(text, {**constants, **parameters} if constants else parameters)
-
-    @contextmanager
-    def _translating_errors(self) -> Iterator[None]:
-        driver = self.dialect.loaded_dbapi
         try:
-            yield
-        except driver.Error as error:
-            self.broken = is_shutdown(error) or self.dialect.is_disconnect(
-                error, self._connection, self._cursor
-            )
-            raise DBAPIError.instance(None, None, error, driver.Error, hide_parameters=True) from None
+            self._cursor.execute(text, {**constants, **parameters} if constants else parameters)
+        except self._driver.Error as error:
+            raise self._translate(error) from None
+
+    def _translate(self, error: Any) -> BaseException:
+        """Return the error of SQLAlchemy for one of the driver."""
+        self.broken = is_shutdown(error) or self.dialect.is_disconnect(error, self._connection, self._cursor)
+        translated: BaseException = DBAPIError.instance(
+            None, None, error, self._driver.Error, hide_parameters=True
+        )
+        return translated
 
 
 def driver_connection(connection: Connection) -> DBAPIConnection:

@@ -1,4 +1,4 @@
-"""Pacing: threads ask together, slow down together, and give up together."""
+"""Rate limiting: threads send together, slow down together, and give up together."""
 
 import threading
 from collections import Counter
@@ -31,33 +31,33 @@ class Time:
         self.slept.append(seconds)
         self.now += seconds
 
-    def pace(self, workers):
+    def limiter(self, workers):
         return RateLimiter(workers, clock=lambda: self.now, sleep=self.sleep, chance=lambda: 0.5)
 
 
-def test_a_pace_halves_when_it_is_too_much_and_grows_by_a_part_of_one():
-    pace = Time().pace(8)
-    pace.throttled(1)
-    pace.throttled(1)  # the same moment: one word from many mouths
-    assert pace.limit == 4
+def test_a_limit_halves_when_it_is_too_much_and_grows_by_a_part_of_one():
+    limiter = Time().limiter(8)
+    limiter.throttled(1)
+    limiter.throttled(1)  # the same moment: one word from many mouths
+    assert limiter.limit == 4
     for _ in range(5):
-        pace.succeeded()
-    assert pace.limit == 5
+        limiter.succeeded()
+    assert limiter.limit == 5
     for _ in range(100):
-        pace.succeeded()
-    assert pace.limit == 8
+        limiter.succeeded()
+    assert limiter.limit == 8
 
 
 def test_waits_that_nobody_asks_for_grow():
     time = Time()
-    pace = time.pace(8)
+    limiter = time.limiter(8)
     waits = []
     for _ in range(8):
-        pace.throttled(None)
-        waits.append(pace.hold_s)
-        pace.wait()
+        limiter.throttled(None)
+        waits.append(limiter.hold_s)
+        limiter.wait()
     assert waits == [0.5, 1, 2, 4, 8, 10, 10, 10]
-    assert pace.limit == 1
+    assert limiter.limit == 1
 
 
 def answers_of(*answers):
@@ -65,16 +65,9 @@ def answers_of(*answers):
     return lambda: next(given)
 
 
-def test_a_gate_asks_again_after_the_wait_that_was_asked_for():
+def test_it_gives_up_when_the_budget_is_spent_and_goes_on_after_a_success():
     time = Time()
-    gate = SharedRateLimiter(time.pace(4))
-    assert gate.call(answers_of(Answer(429, 3), Answer(429, 5)), lambda answer: answer.wait_s).status == 200
-    assert time.slept == [3, 5]
-
-
-def test_a_gate_gives_up_when_the_budget_is_spent_and_goes_on_after_a_success():
-    time = Time()
-    gate = SharedRateLimiter(time.pace(4))
+    shared = SharedRateLimiter(time.limiter(4))
     asked = Counter()
 
     def refused():
@@ -82,17 +75,17 @@ def test_a_gate_gives_up_when_the_budget_is_spent_and_goes_on_after_a_success():
         return Answer(429, 1)
 
     for n_times in (101, 102):  # 500 at 5 a repeat; then there is nothing left for another
-        assert gate.call(refused, lambda answer: answer.wait_s).status == 429
+        assert shared.call(refused, lambda answer: answer.wait_s).status == 429
         assert asked["times"] == n_times
     for _ in range(5):
-        gate.call(answers_of(), lambda answer: answer.wait_s)
+        shared.call(answers_of(), lambda answer: answer.wait_s)
     asked.clear()
-    gate.call(refused, lambda answer: answer.wait_s)
+    shared.call(refused, lambda answer: answer.wait_s)
     assert asked["times"] == 2
 
 
-def test_no_more_are_inside_than_the_pace_allows():
-    gate = SharedRateLimiter(Time().pace(3))
+def test_no_more_are_inside_than_the_limit_allows():
+    shared = SharedRateLimiter(Time().limiter(3))
     inside, most = [], []
     three_are_in, may_leave = threading.Barrier(4), threading.Event()
 
@@ -105,7 +98,7 @@ def test_no_more_are_inside_than_the_pace_allows():
         inside.pop()
         return Answer(200)
 
-    threads = [threading.Thread(target=gate.call, args=(send, lambda answer: None)) for _ in range(12)]
+    threads = [threading.Thread(target=shared.call, args=(send, lambda answer: None)) for _ in range(12)]
     for thread in threads:
         thread.start()
     three_are_in.wait(10)
@@ -119,32 +112,22 @@ def test_no_more_are_inside_than_the_pace_allows():
 # On the wire
 
 
-def test_reads_through_a_gate_are_asked_again_by_it(stranger):
+def test_reads_behind_a_limiter_are_repeated_by_it(stranger):
     stranger.script(wire.LIST_MEMORIES, *[answered(429, {}, Retry_After="7")] * 8)
     stranger.answer(wire.LIST_MEMORIES, memoryBlobs=[MEMORY])
     time = Time()
     client = stranger.client()
-    with client.rate_limited(SharedRateLimiter(time.pace(4))):
+    with client.rate_limited(SharedRateLimiter(time.limiter(4))):
         access = mf.open_access(client, "r1")
         assert len(mf.load_memories(access, progress=False)) == 1
     assert time.slept == [7] * 8
     assert len(stranger.requests_to(wire.LIST_MEMORIES)) == 9
 
 
-def test_without_a_gate_or_after_it_reads_are_asked_as_ever(stranger):
-    client = stranger.client()
-    with client.rate_limited(SharedRateLimiter(Time().pace(4))):
-        client.tags("u1")
-    stranger.always(wire.LIST_TAGS, answered(429))
-    with pytest.raises(RateLimitError):
-        client.tags("u1")
-    assert len(stranger.requests_to(wire.LIST_TAGS)) == 7  # one, then one and five repeats
-
-
 @pytest.mark.parametrize("first_out", ["inner", "outer"])
-def test_the_end_of_one_block_leaves_the_gate_of_another(stranger, first_out):
+def test_the_end_of_one_block_leaves_the_limiter_of_another(stranger, first_out):
     client, times = stranger.client(), {"outer": Time(), "inner": Time()}
-    blocks = {name: client.rate_limited(SharedRateLimiter(time.pace(4))) for name, time in times.items()}
+    blocks = {name: client.rate_limited(SharedRateLimiter(time.limiter(4))) for name, time in times.items()}
     for block in blocks.values():
         block.__enter__()
     blocks.pop(first_out).__exit__(None, None, None)
@@ -159,10 +142,10 @@ def test_the_end_of_one_block_leaves_the_gate_of_another(stranger, first_out):
     assert times[left].slept == [7] * 3
 
 
-def test_writes_are_left_to_whoever_knows_what_they_mean(stranger):
+def test_writes_are_not_repeated(stranger):
     client = stranger.client()
     stranger.always(wire.CREATE_MEMORY, answered(429, {}, Retry_After="7"))
     time = Time()
-    with client.rate_limited(SharedRateLimiter(time.pace(4))), pytest.raises(RateLimitError):
+    with client.rate_limited(SharedRateLimiter(time.limiter(4))), pytest.raises(RateLimitError):
         client.create_memory_blob("u1", memory_key="mk", content="x")
     assert time.slept == []

@@ -64,21 +64,6 @@ def test_another_thread_is_kept_out_as_well(tmp_path):
     assert f"process {os.getpid()}" in refused[0]
 
 
-def test_one_can_wait_for_the_other(tmp_path):
-    path, entered = tmp_path / "lock", threading.Event()
-
-    def hold():
-        with process_lock(path, what="the run"):
-            entered.set()
-            threading.Event().wait(0.05)
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    entered.wait()
-    with process_lock(path, what="the run", wait_s=20):
-        thread.join()
-
-
 def test_a_lock_of_something_else_is_refused_by_name(tmp_path):
     (tmp_path / "lock").write_bytes(b"nothing that SQLite knows" * 99)
     with pytest.raises(mf.JournalError, match="lock"), process_lock(tmp_path / "lock", what="the run"):

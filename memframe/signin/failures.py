@@ -98,7 +98,7 @@ _OF_CODE: Mapping[str, Kind] = {
 _TRANSIENT: frozenset[Kind] = frozenset({"unreachable", "busy"})
 
 
-class Trouble(Struct, frozen=True):
+class Failure(Struct, frozen=True):
     """A failed step, in words for people.
 
     Attributes
@@ -107,7 +107,7 @@ class Trouble(Struct, frozen=True):
         For programs: ``refused_key``, ``unreachable``, ``used_code`` and so on.
     step : str
         The step that failed.
-    text, way_out : str
+    text, next_step : str
         Cause and next step, without a secret.
     retry_after_s : float or None
         Seconds that the service asked to wait, if it did.
@@ -116,27 +116,27 @@ class Trouble(Struct, frozen=True):
     kind: Kind
     step: Step
     text: str
-    way_out: str
+    next_step: str
     retry_after_s: float | None = None
 
     @property
-    def is_passing(self) -> bool:
+    def is_transient(self) -> bool:
         """True if the same step may succeed later by itself."""
         return self.kind in _TRANSIENT
 
 
-def trouble_of(step: Step, error: BaseException, *, memory_key_is_old: bool = False) -> Trouble:
+def describe_failure(step: Step, error: BaseException, *, memory_key_is_old: bool = False) -> Failure:
     """Classify the error of a step; an old memory key is one of an earlier connection.
 
-    >>> trouble_of("finish", OAuthError("...", code="access_denied")).text
+    >>> describe_failure("finish", OAuthError("...", code="access_denied")).text
     'The user chose not to allow the connection. Nothing was shared.'
     """
     kind = "refused_memory_key" if memory_key_is_old else _kind_of(step, error)
-    text, way_out = TEXTS.get(kind) or _message_of(error)
+    text, next_step = TEXTS.get(kind) or _message_of(error)
     wait_s = getattr(error, "retry_after_s", None)
     if kind == "busy" and wait_s:
-        way_out = f"Try again in {wait_s:.0f} s."
-    return Trouble(kind, step, text, way_out, wait_s)
+        next_step = f"Try again in {wait_s:.0f} s."
+    return Failure(kind, step, text, next_step, wait_s)
 
 
 def _kind_of(step: Step, error: BaseException) -> Kind:

@@ -1,0 +1,111 @@
+"""`memframe show`, `list` and `search`: look at memories, whose texts are masked unless they are asked for."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+import pandas as pd
+
+from memframe.audit.result import records_of
+from memframe.audit.text import masked
+from memframe.cli.options import as_json, full_id, open_request, request_required
+from memframe.client.responses import is_uuid
+from memframe.display import escape_invisible, number_of, printable
+from memframe.load import load_memories, load_memory
+
+_OPEN = ("id", "created_at", "updated_at", "source", "importance", "confidence", "content_error")
+_TEXTS = ("title", "summary", "content")
+
+with_text_option = click.option(
+    "--with-text", is_flag=True, help="Show title, summary, content and tags; without it, how long they are."
+)
+limit_option = click.option(
+    "--limit", type=click.IntRange(min=1), help="Memories to show at most; by default all."
+)
+
+
+@click.command("show")
+@click.argument("memory_id", metavar="ID")
+@with_text_option
+@request_required
+@as_json
+def show_command(memory_id: str, with_text: bool, request_id: str, as_json: bool) -> None:
+    """Show one memory, given by its id or the beginning of it; texts are masked.
+
+    \b
+    Example:
+        memframe show 5f0c9b1e --request 7c9e6679 --with-text
+    """
+    with open_request(request_id) as access:
+        if not is_uuid(memory_id):
+            ids = load_memories(access)["id"]
+            memory_id = full_id(memory_id, ids, ("memory", "memories"), shown_by="memframe list")
+        (memory,) = _records(load_memory(access, memory_id), with_text=with_text)
+    if as_json:
+        click.echo(json.dumps(memory))
+        return
+    for name, value in memory.items():
+        if value is not None:
+            text = ", ".join(value) if isinstance(value, list) else str(value)
+            click.echo(f"{name:<14} {escape_invisible(text)}")
+
+
+@click.command("list")
+@click.option("--tag", "tags", multiple=True, help="Only memories with this tag; several: with one of them.")
+@limit_option
+@with_text_option
+@request_required
+@as_json
+def list_command(
+    tags: tuple[str, ...], limit: int | None, with_text: bool, request_id: str, as_json: bool
+) -> None:
+    """List memories, one a line: id, day, source, and the length of title and content.
+
+    \b
+    Example:
+        memframe list --request 7c9e6679 --tag travel --with-text
+    """
+    with open_request(request_id) as access:
+        _print(load_memories(access, tags=tags or None, limit=limit), with_text=with_text, as_json=as_json)
+
+
+@click.command("search")
+@click.argument("text")
+@limit_option
+@with_text_option
+@request_required
+@as_json
+def search_command(text: str, limit: int | None, with_text: bool, request_id: str, as_json: bool) -> None:
+    """List memories in which the service finds TEXT: in title, summary or content, whatever its case.
+
+    \b
+    Example:
+        memframe search "green tea" --request 7c9e6679
+    """
+    with open_request(request_id) as access:
+        _print(load_memories(access, search=text, limit=limit), with_text=with_text, as_json=as_json)
+
+
+def _print(memories: pd.DataFrame, *, with_text: bool, as_json: bool) -> None:
+    records = _records(memories, with_text=with_text)
+    if as_json:
+        click.echo(json.dumps(records))
+        return
+    for memory in records:
+        day, text = (memory["created_at"] or "")[:10], memory["title"] or memory["content"] or ""
+        click.echo(
+            f"{memory['id']}  {day:<10}  {printable(memory['source'] or '', 16):<16}  {printable(text, 72)}"
+        )
+    more = "" if memories.attrs["memframe"]["complete"] else "; there may be more, beyond --limit"
+    click.echo(f"{number_of(len(records), 'memory', 'memories')}{more}", err=True)
+
+
+def _records(memories: pd.DataFrame, *, with_text: bool) -> list[dict[str, Any]]:
+    """Return memories for people or JSON; of texts that are not asked for, how they begin and their lengths."""
+    times = {name: memories[name].map(lambda at: at.isoformat(), na_action="ignore") for name in _OPEN[1:3]}
+    texts = {} if with_text else {name: memories[name].map(masked, na_action="ignore") for name in _TEXTS}
+    tags = memories["tags"].map(list if with_text else len)
+    shown = memories.assign(**times, **texts, **{"tags" if with_text else "n_tags": tags})
+    return records_of(shown[[*_OPEN, *_TEXTS, "tags" if with_text else "n_tags"]])

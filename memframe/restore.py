@@ -1,0 +1,445 @@
+"""Plans made of an archive: what is gone at the service comes back, and nothing that is there is written twice.
+
+A row of the user's own archive is known by its id. A row whose id is not there is looked for by what it says, among
+the memories that are no other row's: it may have come back before under a new id, or be of another account, whose ids
+mean nothing here. So restoring once more writes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from msgspec import Struct
+from msgspec.structs import replace
+
+from memframe.access import Access
+from memframe.archive import is_sealed, load_archive
+from memframe.archive.sealing import Key
+from memframe.display import number_of
+from memframe.errors import PlanError, check_kind
+from memframe.plan import Plan, plan_of
+from memframe.plan.cells import Cell, column_times, normalize, parse_times
+from memframe.plan.change import FIELDS, Change, Label, Value, in_order, list_some
+from memframe.plan.changes import Conflicts, OnConflict, is_held
+from memframe.plan.current import CurrentMemory, iter_current, read_current
+from memframe.plan.edited_frame import EditedFrame, RowErrors
+from memframe.plan.plan import UTC_MINUTE
+from memframe.undo import without_repeats
+
+Archive = str | PathLike[str] | pd.DataFrame
+"""A path of what `export_memories` wrote, or a frame of memories."""
+
+
+def plan_restore(
+    access: Access, archive: Archive, *, key: Key | None = None, on_conflict: OnConflict = "mark"
+) -> Plan:
+    """Plan to bring back what an archive holds and the service does not. Nothing is written.
+
+    Parameters
+    ----------
+    access : Access
+    archive : path or DataFrame
+        What `export_memories` wrote, sealed or not, or a frame of memories. It may be of another account: its
+        memories are known by what they say, and get new ids.
+    key : str, Secret, Credentials, Access, or dict of int to key, optional
+        What opens a sealed archive, as in `load_archive`; by default the access.
+    on_conflict : {"raise", "mark", "mine", "theirs"}
+        What becomes of memories that are there and differ from the archive: an error; a change of action
+        "conflict", which is there to be looked at and cannot be applied; as the archive has them; or as the service
+        has them.
+
+    Returns
+    -------
+    Plan
+        Creates. A memory has its id and dates again where the service restores it, as the embedded one does for 30
+        days after a delete; else it has a new id and the date of the run, as ``plan.notes`` say. They also count
+        what is left alone. What cannot be created is of action "invalid", with the reason;
+        ``plan.without("conflict", "invalid")`` brings back the rest.
+
+    Raises
+    ------
+    PlanError
+        The frame is none of memories, has an id twice, or there is a conflict.
+    FrameError, SealError
+        As in `load_archive`.
+
+    Examples
+    --------
+    >>> from memframe import apply_plan, export_memories, load_memories, plan_deletes
+    >>> n_rows = export_memories(access, folder / "backup.parquet")
+    >>> gone = plan_deletes(access, load_memories(access, limit=2))
+    >>> apply_plan(access, gone, confirm=2).raise_for_failures()
+    >>> back = plan_restore(access, folder / "backup.parquet")
+    >>> back
+    <memframe.Plan: 2 restores>
+    >>> apply_plan(access, back).raise_for_failures()
+    """
+    check_kind("access", access, Access)
+    conflicts = Conflicts(on_conflict)
+    moment = access.client.runtime.now()
+    frame = _read(access, archive, key)
+    found = _match(access, _memories_of(access, frame), frame.fields)
+    asked = [_create(memory) for memory in found.gone]
+    changes = without_repeats(access, asked)
+    differing = [_reconcile(archived, memory, conflicts) for archived, memory in found.differing]
+    conflicts.raise_if_any()
+    n_left = {
+        "as archived": found.n_same,
+        "under another id": found.n_renamed + len(asked) - len(changes),
+        "otherwise than archived": differing.count(None),
+        "not in the archive": found.n_others,
+    }
+    left = [f"{number_of(n, 'memory', 'memories')} {what}" for what, n in n_left.items() if n]
+    notes = [*_notes(access, changes, frame.unknown), *([f"Left alone: {', '.join(left)}."] if left else [])]
+    changes += filter(None, differing)
+    return plan_of(access, changes, notes=notes, created_at=moment)
+
+
+class ArchivedMemory(Struct, frozen=True, kw_only=True):
+    """One row of an archive.
+
+    Attributes
+    ----------
+    row : str, int, float or None
+        Its label.
+    id : str or None
+        None where the row has none, or is of another account.
+    cells : dict of str to Cell
+        Its fields, without content that could not be opened when it was archived.
+    created_at, updated_at : datetime64
+    tag_ids : frozenset of str or None
+        None where the archive has no such column.
+    error : str or None
+        Why there is no content.
+    """
+
+    row: Label
+    id: str | None
+    cells: dict[str, Cell]
+    created_at: np.datetime64
+    updated_at: np.datetime64
+    tag_ids: frozenset[str] | None = None
+    error: str | None = None
+
+    def unlike(self, memory: CurrentMemory) -> tuple[str, ...]:
+        """Find the fields that the service holds otherwise."""
+        return tuple(name for name, cell in self.cells.items() if not is_held(name, cell, memory.value(name)))
+
+    def values(self, names: Iterable[str]) -> tuple[dict[str, Value], list[str]]:
+        """Return the values to send, and why some cannot be sent."""
+        cells = {name: normalize(name, self.cells[name].value) for name in names}
+        values = in_order({name: cell.value for name, cell in cells.items()})
+        return values, [cell.error for cell in cells.values() if cell.error]
+
+
+def _read(access: Access, archive: Archive, key: Key | None) -> EditedFrame:
+    check_kind("the archive, if no path,", archive, pd.DataFrame, str, PathLike, error=PlanError)
+    if isinstance(archive, pd.DataFrame):
+        if key is not None:
+            raise PlanError("key= opens a sealed archive, and this is a frame: leave it out")
+        return EditedFrame(archive)
+    return EditedFrame(load_archive(archive, key=access if key is None and is_sealed(archive) else key))
+
+
+def _memories_of(access: Access, frame: EditedFrame) -> list[ArchivedMemory]:
+    """Return the rows of an archive.
+
+    Raises
+    ------
+    PlanError
+        It has an id twice, or cells of another type.
+    """
+    rows, errors = np.arange(len(frame.ids)), RowErrors()
+    is_own = frame.is_own(access)
+    frame.check_ids(errors, of=is_own)
+    read_only = [name for name in frame.read_only if name != "created_at"]
+    cells = {name: frame.cells(name, rows) for name in (*frame.fields, *read_only)}
+    unknown = np.full(len(rows), np.datetime64("NaT"))
+    created_at, updated_at = (
+        column_times(frame.column(name, rows)) if name in frame else unknown
+        for name in ("created_at", "updated_at")
+    )
+    found = []
+    for row in rows.tolist():
+        of_row = {name: column[row] for name, column in cells.items()}
+        tag_ids, error = of_row.pop("tag_ids", None), of_row.pop("content_error", Cell(None)).value
+        if error is not None:
+            of_row.pop("content", None)
+        for cell in of_row.values():
+            if cell.error:
+                errors.add(frame.name(row), cell.error)
+        found.append(
+            ArchivedMemory(
+                row=frame.name(row),
+                id=frame.ids[row] if is_own[row] else None,
+                cells=of_row,
+                created_at=created_at[row],
+                updated_at=updated_at[row],
+                tag_ids=None if tag_ids is None else frozenset(tag_ids.value or ()),  # type: ignore[arg-type]  # names
+                error=None if error is None else str(error),
+            )
+        )
+    errors.raise_if_any("the archive")
+    return found
+
+
+class _ArchiveMatch(NamedTuple):
+    """An archive against what the service lists."""
+
+    gone: list[ArchivedMemory]
+    differing: list[tuple[ArchivedMemory, CurrentMemory]]
+    n_same: int
+    n_renamed: int
+    """Rows that are there under other ids."""
+    n_others: int
+    """Memories that are no row's."""
+
+
+def _match(access: Access, archived: Sequence[ArchivedMemory], fields: Sequence[str]) -> _ArchiveMatch:
+    """Match rows with memories: by id, then by all fields, and those of another account by content alone."""
+    left = {memory.id: memory for memory in archived if memory.id is not None}
+    differing, n_same, n_others = [], 0, 0
+    free = _FreeMemories(fields)
+    for memory in iter_current(access):
+        row = left.pop(memory.id, None)
+        if row is None:
+            n_others += 1
+            free.add(memory)
+        elif row.unlike(memory):
+            differing.append((row, memory))
+        else:
+            n_same += 1
+    rest = [memory for memory in archived if memory.id is None or memory.id in left]
+    renamed = [memory for memory in rest if free.take(memory.cells)]
+    rest = _without(rest, renamed)
+    foreign = [memory for memory in rest if memory.id is None]
+    alike = [(memory, memory_id) for memory in foreign if (memory_id := free.take_by_content(memory.cells))]
+    current = read_current(access, [memory_id for _, memory_id in alike])
+    pairs = [(memory, current[memory_id]) for memory, memory_id in alike if memory_id in current]
+    differing += [(memory, there) for memory, there in pairs if memory.unlike(there)]
+    n_renamed = len(renamed) + sum(not memory.unlike(there) for memory, there in pairs)
+    n_found = len(renamed) + len(pairs)
+    gone = _without(rest, [memory for memory, _ in pairs])
+    return _ArchiveMatch(gone, differing, n_same, n_renamed, n_others - n_found)
+
+
+def _without(memories: Iterable[ArchivedMemory], others: Iterable[ArchivedMemory]) -> list[ArchivedMemory]:
+    taken = set(map(id, others))
+    return [memory for memory in memories if id(memory) not in taken]
+
+
+class _FreeMemories:
+    """Memories that no row has by its id, by what they say; each is taken once."""
+
+    def __init__(self, fields: Sequence[str]) -> None:
+        self._fields = fields
+        self._of_fields: dict[bytes, list[str]] = defaultdict(list)
+        self._of_content: dict[bytes, list[str]] = defaultdict(list)
+        self._taken: set[str] = set()
+
+    def add(self, memory: CurrentMemory) -> None:
+        if memory.content is not None:
+            values = {name: memory.value(name) for name in self._fields}
+            self._of_fields[_digest(values)].append(memory.id)
+            self._of_content[_digest({"content": memory.content})].append(memory.id)
+
+    def take(self, cells: Mapping[str, Cell]) -> str | None:
+        """Return the id of a memory that is equal in all fields."""
+        values = {name: normalize(name, cell.value).value for name, cell in cells.items()}
+        return self._pop(self._of_fields, values)
+
+    def take_by_content(self, cells: Mapping[str, Cell]) -> str | None:
+        """Return the id of a memory with the same content."""
+        return self._pop(self._of_content, {"content": cells["content"].value} if "content" in cells else {})
+
+    def _pop(self, ids_of: Mapping[bytes, list[str]], values: Mapping[str, Value]) -> str | None:
+        if values.get("content") is None:
+            return None
+        free = (memory_id for memory_id in ids_of.get(_digest(values), ()) if memory_id not in self._taken)
+        found = next(free, None)
+        if found is not None:
+            self._taken.add(found)
+        return found
+
+
+def _digest(values: Mapping[str, Value]) -> bytes:
+    """Compute a digest that is the same for values that `same_value` calls the same."""
+    return hashlib.sha256(
+        repr([(name, _canonical(values[name])) for name in sorted(values)]).encode()
+    ).digest()
+
+
+def _canonical(value: Value) -> str | float | list[str] | None:
+    if isinstance(value, tuple):
+        return sorted({*value}) or None
+    return value if isinstance(value, str) or value is None else float(value)
+
+
+# -- changes
+
+
+def _create(memory: ArchivedMemory) -> Change:
+    """Make the create of a memory that is gone, or an invalid change where there can be none."""
+    given = [name for name, cell in memory.cells.items() if cell.value not in (None, ())]
+    values, errors = memory.values(given)
+    if memory.error is not None:
+        errors.append(f"the archive has no content that opens: {memory.error}")
+    elif "content" not in values:
+        errors.append("it has no content, without which a memory cannot be made")
+    if errors:
+        return Change(action="invalid", row=memory.row, id=memory.id, after=values, reason="; ".join(errors))
+    created = f", created {_date(memory.created_at)}"
+    if memory.id is None:
+        return Change(
+            action="create", row=memory.row, after=values, reason=f"has no id of this account{created}"
+        )
+    reason = f"brings back memory {memory.id}{created}"
+    return Change(action="create", row=memory.row, after=values, reason=reason, restores=memory.id)
+
+
+def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, conflicts: Conflicts) -> Change | None:
+    """Make the change of a memory that is there and differs; None where the service's counts."""
+    if conflicts.winner == "theirs":
+        return None
+    names = archived.unlike(memory)
+    values, errors = archived.values(names)
+    before = in_order({name: memory.value(name) for name in names})
+    (service_at,) = parse_times([memory.blob.updated_at])
+    reason = (
+        f"{', '.join(names)} not as archived; the archive's state was written {_date(archived.updated_at)}, the "
+        f"service's {_date(service_at)}"
+    )
+    change = Change(
+        action="conflict", row=archived.row, id=memory.id, before=before, after=values, reason=reason
+    )
+    if conflicts.winner is None:
+        return conflicts.add(change)
+    if "content" in values and values["content"] is None:
+        errors.append("content cannot be cleared")
+    if memory.error is not None:
+        errors.append(f"it could not be read as it is now ({memory.error})")
+    if errors:
+        return replace(change, action="invalid", reason="; ".join(errors))
+    return replace(change, action="patch")
+
+
+def _date(at: np.datetime64) -> str:
+    return "at an unknown time" if np.isnat(at) else pd.Timestamp(at).strftime(UTC_MINUTE)
+
+
+def _notes(access: Access, changes: Iterable[Change], unknown: Sequence[str]) -> Iterator[str]:
+    creates = [change for change in changes if change.action == "create"]
+    days = access.client.restore_days
+    if any(change.restores for change in creates):
+        yield (
+            f"A memory that was deleted within {number_of(days, 'day', 'days')} comes back with its id and dates, any "
+            "other with a new id and the date of the run."
+            if days
+            else "Memories come back with new ids and the date of the run: this service does not restore them."
+        )
+    if not all(change.restores for change in creates):
+        yield "Memories without an id of this account get new ids and the date of the run."
+    if unknown:
+        yield f"Not written, as a memory has no such columns: {list_some(unknown)}"
+
+
+# -- the rehearsal
+
+
+class ArchiveCheck(Struct, frozen=True, kw_only=True):
+    """An archive against what the service lists.
+
+    Attributes
+    ----------
+    n_listed, n_archived : int
+        Memories of the service, and rows of the archive.
+    missing : tuple of str
+        Ids that the service lists and the archive does not hold.
+    differing : dict of str to tuple of str
+        Fields in which they differ, by id; ``content`` also where either cannot be opened.
+    gone : tuple of str
+        Ids that only the archive holds: they can be restored.
+    """
+
+    n_listed: int
+    n_archived: int
+    missing: tuple[str, ...] = ()
+    differing: dict[str, tuple[str, ...]] = {}
+    gone: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """True where the archive holds all that the service lists, as it is."""
+        return not (self.missing or self.differing)
+
+    def __str__(self) -> str:
+        listed = number_of(self.n_listed, "memory", "memories")
+        differing = [f"{memory_id} in {', '.join(names)}" for memory_id, names in self.differing.items()]
+        parts = [
+            f"the archive holds all of the {listed} that the service lists, as they are"
+            if self.is_whole
+            else f"the archive does not hold all of the {listed} that the service lists",
+            *([f"{len(self.missing):,} missing: {list_some(self.missing)}"] if self.missing else []),
+            *([f"{len(differing):,} differing: {list_some(differing, '; ')}"] if differing else []),
+            *([f"{len(self.gone):,} only in the archive: {list_some(self.gone)}"] if self.gone else []),
+        ]
+        return "\n".join(parts)
+
+
+def check_archive(access: Access, archive: Archive, *, key: Key | None = None) -> ArchiveCheck:
+    """Compare an archive with all that the service lists: ids, fields and times. Nothing is written.
+
+    Parameters
+    ----------
+    access, archive, key
+        As in `plan_restore`.
+
+    Examples
+    --------
+    >>> from memframe import export_memories
+    >>> n_rows = export_memories(access, folder / "backup.parquet", sealed=True)
+    >>> check_archive(access, folder / "backup.parquet").is_whole
+    True
+    """
+    check_kind("access", access, Access)
+    frame = _read(access, archive, key)
+    memories = _memories_of(access, frame)
+    left = {memory.id: memory for memory in memories if memory.id is not None}
+    missing, differing, n_listed = [], {}, 0
+    for memory in iter_current(access):
+        n_listed += 1
+        archived = left.pop(memory.id, None)
+        if archived is None:
+            missing.append(memory.id)
+        elif names := tuple(_unproven(archived, memory)):
+            differing[memory.id] = names
+    return ArchiveCheck(
+        n_listed=n_listed,
+        n_archived=len(memories),
+        missing=tuple(missing),
+        differing=differing,
+        gone=tuple(left),
+    )
+
+
+def _unproven(archived: ArchivedMemory, memory: CurrentMemory) -> Iterator[str]:
+    """Find the columns of which it is not shown that the archive holds what the service lists."""
+    unlike = archived.unlike(memory)
+    for name in FIELDS:
+        is_closed = name == "content" and memory.error is not None
+        if name not in archived.cells or is_closed or name in unlike:
+            yield name
+    if archived.tag_ids is not None and archived.tag_ids != {*(memory.blob.tag_ids or ())}:
+        yield "tag_ids"
+    held = parse_times([memory.blob.created_at, memory.blob.updated_at])
+    for name, mine, theirs in zip(
+        ("created_at", "updated_at"), (archived.created_at, archived.updated_at), held, strict=True
+    ):
+        if mine != theirs and not (np.isnat(mine) and np.isnat(theirs)):
+            yield name

@@ -1,0 +1,150 @@
+"""Count how many memories of a user each developer reads, creates, patches and deletes, by day.
+
+Counts are kept in memory and added to the database every few seconds: a call costs no statement. A process that is
+killed loses those of its last `FLUSH_EVERY_S`; one that is stopped, or whose database is away for a while, none.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from threading import Event, Lock, Thread
+from typing import Any, Literal
+
+from msgspec import Struct
+from sqlalchemy import Engine, Integer, String, bindparam, exists, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError
+
+from memframe.service.clock import Clock
+from memframe.service.store.engine import fetch_all, writing
+from memframe.service.store.schema import access_counts, developers, users
+
+FLUSH_EVERY_S = 5.0
+
+Action = Literal["reads", "creates", "patches", "deletes"]
+ACTIONS: tuple[Action, ...] = ("reads", "creates", "patches", "deletes")
+
+Key = tuple[str, int, str]
+"""User, ordinal of the day (UTC) and developer."""
+
+
+class DayOfAccess(Struct, frozen=True):
+    """Memories that one developer has read and changed on one day (UTC)."""
+
+    day: str
+    developer_id: str
+    developer_name: str
+    reads: int
+    creates: int
+    patches: int
+    deletes: int
+
+
+class ActivityLog:
+    """Counts by user, day and developer.
+
+    Parameters
+    ----------
+    engine : Engine
+    now : Clock
+    """
+
+    def __init__(self, engine: Engine, *, now: Clock) -> None:
+        self._engine = engine
+        self._now = now
+        self._counts: dict[Key, dict[Action, int]] = {}
+        self._lock = Lock()
+        self._flush_lock = Lock()
+        self._closing = Event()
+        self._thread: Thread | None = None
+
+    def count(self, user_id: str, developer_id: str, action: Action, n: int = 1) -> None:
+        """Count memories that a developer has read or changed."""
+        if not n:
+            return
+        key = (user_id, self._now().toordinal(), developer_id)
+        with self._lock:
+            counted = self._counts.get(key)
+            if counted is None:
+                counted = self._counts[key] = dict.fromkeys(ACTIONS, 0)
+            counted[action] += n
+            if self._thread is None:
+                self._thread = Thread(target=self._flush_at_times, name="memframe-activity", daemon=True)
+                self._thread.start()
+
+    def flush(self) -> None:
+        """Add what was counted to the database; on an error it stays counted."""
+        with self._flush_lock:
+            with self._lock:
+                counts, self._counts = self._counts, {}
+            if not counts:
+                return
+            rows = [
+                {
+                    "user_id": user_id,
+                    "day": date.fromordinal(day).isoformat(),
+                    "developer_id": developer_id,
+                    **counted,
+                }
+                for (user_id, day, developer_id), counted in sorted(counts.items())
+            ]
+            try:
+                with writing(self._engine) as connection:
+                    connection.execute(_ADD[connection.dialect.name], rows)
+            except BaseException:
+                with self._lock:
+                    for key, counted in counts.items():
+                        since = self._counts.get(key, {})
+                        self._counts[key] = {name: n + since.get(name, 0) for name, n in counted.items()}
+                raise
+
+    def of_user(self, user_id: str, *, offset: int, limit: int) -> tuple[list[DayOfAccess], bool]:
+        """Return a page of what developers did with a user's memories, latest first; True where more follow."""
+        self.flush()
+        shown = [access_counts.c[name] for name in ("day", "developer_id", *ACTIONS)]
+        query = (
+            select(*shown, developers.c.name.label("developer_name"))
+            .join(developers, developers.c.id == access_counts.c.developer_id)
+            .where(access_counts.c.user_id == user_id)
+            .order_by(access_counts.c.day.desc(), access_counts.c.developer_id)
+            .offset(offset)
+            .limit(limit + 1)
+        )
+        with self._engine.connect() as connection:
+            found = fetch_all(connection, DayOfAccess, query)
+        return found[:limit], len(found) > limit
+
+    def close(self) -> None:
+        """End the thread, and add what is left to the database."""
+        self._closing.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._flush_or_keep()
+
+    def _flush_at_times(self) -> None:
+        while not self._closing.wait(FLUSH_EVERY_S):
+            self._flush_or_keep()
+
+    def _flush_or_keep(self) -> None:
+        try:
+            self.flush()
+        except DBAPIError:  # it is away, and logged as such where callers meet it
+            return
+
+
+def _make_upsert(dialect: Any) -> Any:
+    """Add counts to a row, or make it; counts of users who were erased meanwhile are dropped."""
+    columns: list[Any] = [
+        *(bindparam(name, type_=String).label(name) for name in ("user_id", "day", "developer_id")),
+        *(bindparam(action, type_=Integer).label(action) for action in ACTIONS),
+    ]
+    there = exists().where(users.c.id == bindparam("user_id", type_=String))
+    upsert = dialect.insert(access_counts).from_select(
+        [column.name for column in columns], select(*columns).where(there)
+    )
+    key = [access_counts.c[name] for name in ("user_id", "day", "developer_id")]
+    sums = {action: access_counts.c[action] + upsert.excluded[action] for action in ACTIONS}
+    return upsert.on_conflict_do_update(index_elements=key, set_=sums)
+
+
+_ADD = {"sqlite": _make_upsert(sqlite), "postgresql": _make_upsert(postgresql)}

@@ -1,0 +1,57 @@
+"""`memframe show`, `list` and `search`: texts only where they are asked for."""
+
+import json
+
+import pandas as pd
+import pytest
+
+import memframe as mf
+
+ROWS = {
+    "title": ["Morning tea", "Door", None],
+    "content": ["Ada drinks green tea.", "The door opens with Tr0ub4dor&3x.", "Rows\x1b[2J on Sundays"],
+    "tags": [("tea", "morning"), (), ("sport",)],
+    "source": ["chat", "mail\nx", None],
+}
+
+
+@pytest.fixture
+def look(call, access):
+    mf.create_memories(access, pd.DataFrame(ROWS), progress=False)
+    return lambda *arguments: call(*arguments, "--request", access.request_id)
+
+
+def test_lists_show_texts_only_where_they_are_asked_for(look):
+    masked = look("list")
+    assert masked.exit_code == 0, masked.output
+    assert len(masked.stdout.splitlines()) == 3
+    assert not any(word in masked.stdout for word in ("tea", "Tr0ub", "Rows", "Door"))
+    assert "3 memories" in masked.stderr
+    shown = look("list", "--with-text")
+    assert "Morning tea" in shown.stdout
+    assert "Rows\\x1b[2J on Sundays" in shown.stdout
+    assert len(shown.stdout.splitlines()) == 3
+    one = look("list", "--tag", "sport", "--json", "--with-text")
+    assert [each["tags"] for each in json.loads(one.stdout)] == [["sport"]]
+    assert "beyond --limit" in look("list", "--limit", "2").stderr
+
+
+@pytest.mark.parametrize(("text", "n"), [("GREEN TEA", 1), ("door", 1), ("nothing", 0)])
+def test_a_search_is_the_services(look, text, n):
+    found = json.loads(look("search", text, "--json").stdout)
+    assert len(found) == n
+    assert all(each["content"].endswith("characters)") for each in found)
+
+
+def test_one_memory_is_shown_by_the_beginning_of_its_id(look):
+    door = json.loads(look("search", "door", "--json").stdout)[0]["id"]
+    for given in (door, door[:12], door[:12].upper()):
+        masked = look("show", given)
+        assert (masked.exit_code, door in masked.stdout, "Tr0ub" in masked.stdout) == (0, True, False), (
+            masked.output
+        )
+    shown = look("show", door, "--with-text")
+    assert "The door opens with Tr0ub4dor&3x." in shown.stdout
+    assert json.loads(look("show", door, "--json").stdout)["n_tags"] == 0
+    missing = look("show", "zzz")
+    assert (missing.exit_code, "`memframe list` shows the ids" in missing.stderr) == (1, True)
