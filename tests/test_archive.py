@@ -160,7 +160,7 @@ def test_other_columns_are_kept_as_far_as_the_format_goes(tmp_path, extension):
         return
     assert loaded["=code"].tolist() == ["007", "=1+1"]
     assert loaded["label"].tolist() == ["x", "y"]
-    assert loaded["n"].tolist() == ([1, 2] if extension == ".jsonl" else ["1", "2"])
+    assert loaded["n"].tolist() == ([1, 2] if extension in (".jsonl", ".json") else ["1", "2"])
     if extension == ".jsonl":
         assert loaded["flag"].tolist() == [True, False]
         assert loaded["seen"].tolist()[0].startswith("2024-05-01T12:00:00.123456")

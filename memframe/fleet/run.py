@@ -173,7 +173,7 @@ class FleetFolder:
 
     # -- for runs
 
-    def prepare(self, work: Work) -> None:
+    def prepare(self) -> None:
         """Create the folder, private to its owner; refuse one that holds other files."""
         if not self.path.parent.is_dir():
             raise FrameError(f"The folder {self.path.parent} does not exist: create it, or choose another.")
@@ -186,6 +186,9 @@ class FleetFolder:
             raise FrameError(
                 f"{self.path} holds {strange[0]}, which is no result of a fleet: choose another folder."
             )
+
+    def check_form(self, work: Work) -> None:
+        """Refuse archives of another form than those that are there."""
         first = next(self._folders(MEMORIES), None)
         if first and work.archive and work.archive != (found := _form_of(first)):
             raise FrameError(
@@ -284,9 +287,10 @@ def fill_folder(
     check_kind("client", client, Client)
     folder = FleetFolder(expand_path(path))
     with raise_write_errors(folder.path):
-        folder.prepare(work)
+        folder.prepare()
         approved, gone = approved_and_revoked(client.access_requests())
         folder.forgotten = folder.forget(user.user_id for user in gone if user.user_id)
+        folder.check_form(work)
         finished_before = folder.done(approved, work.kinds)
         folder.n_before = len(finished_before)
         missing = [user for user in approved if user not in finished_before]

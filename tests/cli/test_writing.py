@@ -124,7 +124,6 @@ def test_a_column_with_a_typo_is_refused_and_others_are_listed(call, on_request,
 
 def test_a_file_that_cannot_be_read_says_how_pandas_writes_one(on_request, memories, folder):
     for write, advice in (
-        (lambda m: m.to_json("x.json", orient="records", date_format="iso"), "lines=True"),
         (lambda m: m.to_json("x.jsonl", orient="records", date_format="iso"), "lines=True"),
         (lambda m: m.to_csv("x.csv", sep=";"), "sep=','"),
         (lambda m: m.to_pickle("x.pkl"), "to_parquet"),
