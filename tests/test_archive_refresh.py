@@ -193,7 +193,7 @@ def test_memories_of_the_service_itself_are_refreshed(tmp_path, access, extensio
     ).id
     changes = refresh(access, path)
     assert (changes.added, changes.changed, changes.gone) == ((four,), (two,), (one,))
-    assert repr(changes) == "Changes(added=1, changed=1, gone=1)"
+    assert repr(changes) == "<memframe.Changes: 1 added, 1 changed, 1 gone>"
     assert_same(mf.load_archive(path), mf.load_memories(access, progress=False))
     assert mf.load_archive(path).id.tolist() == [two, three, four]
 

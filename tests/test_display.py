@@ -11,6 +11,7 @@ from memframe.display import html_card
 from memframe.secret import Secret
 from memframe.wire import AccessRequest, Credentials
 from tests.canaries import found_in
+from tests.rows import memories_of
 
 HOSTILE = "<script>alert(1)</script>\u202e'\"&\x1b[2J"
 SECRET = "canary-of-a-secret"
@@ -87,3 +88,17 @@ def test_no_card_sets_a_colour_that_a_theme_might_not_bear(user):
 def test_what_is_not_known_is_left_out():
     assert "OAuth" not in mf.connect("http://127.0.0.1:1", api_key="mf_key")._repr_html_()
     assert Page(html_card("A", {"b": 0})).text.split() == ["A", "b", "0"]
+
+
+def test_what_a_cell_shows_is_a_card_of_the_same_facts(service, tmp_path):
+    audit = mf.audit_memories(memories_of([]))
+    for value, text in (
+        (service, service.base_url),
+        (mf.SignIn(), "next"),
+        (mf.Changes(added=("m1",)), "added"),
+        (audit.compare(audit), "stayed"),
+        (mf.FleetFolder(tmp_path / "<b>"), "&lt;b&gt;"),
+    ):
+        assert repr(value).startswith(f"<memframe.{type(value).__name__}")
+        assert text in value._repr_html_()
+        assert "<b>" in value._repr_html_()

@@ -33,6 +33,7 @@ from memframe.archive.places import check_target, format_of, is_folder, part_nam
 from memframe.archive.sealing import IN_THE_OPEN, Plain, Reader, Sealed, tables_of_access
 from memframe.archive.table import ARCHIVE_SCHEMA, ArchiveHeader, tuples_of
 from memframe.client.responses import same_id
+from memframe.display import html_card
 from memframe.errors import FrameError, check_kind
 from memframe.files import atomic_folder, expand_path
 from memframe.progress import ProgressOption
@@ -44,7 +45,7 @@ class Changes(Struct, frozen=True):
     """Ids of memories that were added to, changed in and removed from an archive.
 
     >>> Changes(added=("m7",), changed=(), gone=("m1", "m2"))
-    Changes(added=1, changed=0, gone=2)
+    <memframe.Changes: 1 added, 0 changed, 2 gone>
     >>> bool(Changes())
     False
     """
@@ -57,7 +58,14 @@ class Changes(Struct, frozen=True):
         return bool(self.added or self.changed or self.gone)
 
     def __repr__(self) -> str:
-        return f"Changes(added={len(self.added)}, changed={len(self.changed)}, gone={len(self.gone)})"
+        return f"<memframe.Changes: {', '.join(f'{n:,} {name}' for name, n in self._counts.items())}>"
+
+    def _repr_html_(self) -> str:
+        return html_card("Changes", self._counts)
+
+    @property
+    def _counts(self) -> dict[str, int]:
+        return {name: len(getattr(self, name)) for name in self.__struct_fields__}
 
 
 class Segment(NamedTuple):
@@ -252,7 +260,7 @@ def refresh_archive(
     >>> n_rows = export_memories(access, folder / "memories")
     >>> run = create_memories(access, pd.DataFrame({"content": ["Likes green tea."]}))
     >>> refresh_archive(access, folder / "memories")
-    Changes(added=1, changed=0, gone=0)
+    <memframe.Changes: 1 added, 0 changed, 0 gone>
     """
     check_kind("access", access, Access)
     target = expand_path(path)

@@ -21,7 +21,7 @@ from memframe.audit.evidence import labels_of
 from memframe.audit.findings import CHECKS, DTYPES, SEVERITIES, are_figures, findings_frame, joined
 from memframe.audit.judge import Judgement, no_judgement
 from memframe.audit.text import with_all_columns
-from memframe.display import number_of
+from memframe.display import html_card, number_of
 from memframe.errors import ConfigError, FrameError, Hint, check_kind
 from memframe.files import atomic_file, expand_path, raise_os_errors_as
 from memframe.report.summary import Count, brief_html, counts_of, details, headline, proposals, worst_of
@@ -49,7 +49,14 @@ class Comparison(NamedTuple):
     stayed: pd.DataFrame
 
     def __repr__(self) -> str:
-        return f"<Comparison: {len(self.new):,} new, {len(self.gone):,} gone, {len(self.stayed):,} stayed>"
+        return f"<memframe.Comparison: {', '.join(f'{n:,} {name}' for name, n in self._counts.items())}>"
+
+    def _repr_html_(self) -> str:
+        return html_card("Findings of two audits", self._counts)
+
+    @property
+    def _counts(self) -> dict[str, int]:
+        return {name: len(frame) for name, frame in self._asdict().items()}
 
 
 def compare_findings(later: pd.DataFrame, earlier: pd.DataFrame) -> Comparison:
@@ -179,7 +186,7 @@ class Audit:
     >>> memories = pd.DataFrame({"id": ["m1", "m2"], "content": ["Door code: 2580#", "Likes tea"]})
     >>> audit = audit_memories(memories, checks=["secret", "missing"])
     >>> audit
-    <Audit of 2 memories: 1 high>
+    <memframe.Audit of 2 memories: 1 high>
     >>> audit.summary
         check severity  n_findings  n_memories  share
     0  secret     high           1           1    0.5
@@ -201,7 +208,7 @@ class Audit:
     def __repr__(self) -> str:
         found = ", ".join(f"{n:,} {name}" for name, n in worst_of(self.by_memory).items())
         n = number_of(len(self.memories), "memory", "memories")
-        return f"<Audit of {n}: {found or 'no findings'}>"
+        return f"<memframe.Audit of {n}: {found or 'no findings'}>"
 
     @property
     def by_memory(self) -> pd.DataFrame:

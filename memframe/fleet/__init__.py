@@ -20,9 +20,9 @@ from memframe.archive.table import ARCHIVE_SCHEMA, frame_of
 from memframe.audit import audit_memories
 from memframe.audit.findings import Check
 from memframe.client import Client
-from memframe.display import number_of
+from memframe.display import html_card, number_of
 from memframe.errors import check_kind
-from memframe.fleet.run import FleetFolder, deduplicate, fill_folder, process_users
+from memframe.fleet.run import FleetFolder, deduplicate, describe_outcomes, fill_folder, process_users
 from memframe.fleet.work import Work, approved_and_revoked, concat_tables, outcomes_frame, revoked_result
 from memframe.progress import ProgressOption
 
@@ -49,9 +49,11 @@ class Fleet:
     outcomes: pd.DataFrame
 
     def __repr__(self) -> str:
-        counts = self.outcomes["status"].value_counts()
-        users = ", ".join(f"{count:,} {status}" for status, count in counts.items()) or "none"
-        return f"<memframe.Fleet of {number_of(len(self.memories), 'memory', 'memories')}; users: {users}>"
+        memories = number_of(len(self.memories), "memory", "memories")
+        return f"<memframe.Fleet of {memories}; users: {describe_outcomes(self.outcomes)}>"
+
+    def _repr_html_(self) -> str:
+        return html_card("Fleet", {"memories": len(self.memories), "users": describe_outcomes(self.outcomes)})
 
 
 def load_fleet(

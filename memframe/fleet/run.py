@@ -37,6 +37,7 @@ from memframe.archive.sealing import Reader
 from memframe.audit.findings import findings_frame
 from memframe.client import Client
 from memframe.client.retry import RateLimiter, SharedRateLimiter
+from memframe.display import html_card
 from memframe.errors import ConfigError, FrameError, check_kind
 from memframe.files import atomic_file, atomic_folder, expand_path
 from memframe.fleet.work import (
@@ -94,6 +95,12 @@ _MAX_NAME = 230
 """Of 255 bytes in a file's name: there are the prefix, and 17 of `atomic_folder`."""
 
 
+def describe_outcomes(outcomes: pd.DataFrame) -> str:
+    """Count users by status, in words."""
+    counts = outcomes["status"].value_counts()
+    return ", ".join(f"{count:,} {status}" for status, count in counts.items()) or "none"
+
+
 class FleetFolder:
     """The results of a fleet in a folder.
 
@@ -117,6 +124,9 @@ class FleetFolder:
 
     def __repr__(self) -> str:
         return f"<memframe.FleetFolder {self.path}>"
+
+    def _repr_html_(self) -> str:
+        return html_card("Fleet folder", {"path": self.path, "users": describe_outcomes(self.outcomes)})
 
     @property
     def outcomes(self) -> pd.DataFrame:

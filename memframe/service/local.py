@@ -12,6 +12,7 @@ from threading import Thread
 
 import uvicorn
 from argon2 import PasswordHasher
+from markupsafe import Markup
 
 from memframe.errors import ConfigError
 from memframe.files import expand_path
@@ -61,7 +62,12 @@ class LocalService:
         self.redirect_uri = DEFAULT_REDIRECT_URI
 
     def __repr__(self) -> str:
-        return f"<LocalService at {self.base_url}>"
+        return f"<memframe.LocalService {self.base_url}>"
+
+    def _repr_html_(self) -> str:
+        addresses = {"API": self.base_url, "OAuth server": self.auth_url, "dashboard": self.dashboard_url}
+        rows = Markup("").join(Markup("<br>{}: {}").format(*pair) for pair in addresses.items())
+        return Markup("<b>Service</b>{}").format(rows)
 
     def add_user(self, email: str, password: str) -> str:
         """Add a user, who can sign in; return the user's id."""

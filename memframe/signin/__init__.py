@@ -30,6 +30,7 @@ from msgspec.structs import replace
 
 from memframe.access import Access, ContentFormat, open_access
 from memframe.client import Client, connect_and_sign_in
+from memframe.display import html_card
 from memframe.errors import AccessError, ConfigError, MemframeError, NotFoundError
 from memframe.load import load_memories, load_tags
 from memframe.oauth import OAuthFlow
@@ -81,6 +82,9 @@ class SignIn:
 
     def __repr__(self) -> str:
         return f"<memframe.SignIn {self.state}: {self.due}>"
+
+    def _repr_html_(self) -> str:
+        return html_card("Sign-in", {"state": self.state, "next": self.due})
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a sign-in cannot be pickled: it holds keys, and an attempt of this process alone")

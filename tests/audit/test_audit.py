@@ -258,7 +258,7 @@ def test_severities_count_each_memory_once(audit):
     expected = ", ".join(
         f"{(worst == rank).sum():,} {name}" for rank, name in reversed([*enumerate(SEVERITIES)])
     )
-    assert repr(audit) == f"<Audit of 389 memories: {expected}>"
+    assert repr(audit) == f"<memframe.Audit of 389 memories: {expected}>"
     sums = sum(int(said.rpartition(" ")[2]) for said in audit.proposals)
     actionable = audit.by_memory[audit.by_memory["action"] != "none"]
     assert sums == actionable["id"].nunique()
@@ -269,7 +269,7 @@ def test_tags_that_no_memory_carries_count_no_memory():
     audit = mf.audit_memories(rows("Likes tea", tags=[("work",)]), tags=tags, checks=["tags"])
     assert audit.findings["kind"].tolist() == ["unused"]
     assert audit.summary["n_memories"].tolist() == [0]
-    assert repr(audit) == "<Audit of 1 memory: no findings>"
+    assert repr(audit) == "<memframe.Audit of 1 memory: no findings>"
 
 
 def test_empty_fields_and_old_memories_are_figures_and_their_rows_are_still_there():
