@@ -2,12 +2,14 @@
 
 import logging
 
+import pandas as pd
 import pytest
 
+import memframe as mf
 from memframe import wire
 from memframe.client.retry import RateLimiter
 from memframe.versions import show_versions
-from tests.faults import answered, cut
+from tests.faults import FaultProxy, answered, cut, lost
 from tests.strangers import SECRETS, USER_ID, Stranger
 
 
@@ -32,6 +34,16 @@ def test_retries_are_logged_with_their_reason(logged):
 def test_a_slow_down_is_logged_with_its_wait(logged):
     RateLimiter(8, clock=lambda: 0.0).throttled(wait_s=2)
     assert logged() == ["Slowing down (429): at most 4 requests in flight, the next in 2.0 s."]
+
+
+def test_a_reconciliation_is_logged_with_what_it_found(logged, user):
+    with FaultProxy(user.service.base_url) as proxy:
+        client = mf.connect(proxy.base_url, api_key=user.service.api_key)
+        access = mf.open_access(client, user.access().request_id)
+        proxy.script(wire.CREATE_MEMORY, lost)
+        mf.create_memories(access, pd.DataFrame({"content": ["an illness"]}), settle_s=0).raise_for_failures()
+    looked = [line for line in logged() if line.startswith("Looked for")]
+    assert looked == ["Looked for writes that had no answer: 1 recovered."]
 
 
 def test_versions_are_shown(capsys):

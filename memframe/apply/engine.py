@@ -22,7 +22,7 @@ from memframe.apply.reconcile import CreateFingerprints, Reconciliation
 from memframe.apply.responses import ReadResponse, Sender, WriteResponse
 from memframe.apply.run import Verification
 from memframe.apply.workers import Interrupts, WorkerPool
-from memframe.client.retry import RateLimiter
+from memframe.client.retry import RateLimiter, logger
 from memframe.errors import (
     AccessError,
     AuthError,
@@ -357,6 +357,10 @@ class Engine:
             self.log.write([replace(op, error=why) for op in left])
             if isinstance(error, AccessError | AuthError):
                 self._stop(error)
+        if creates or others:
+            found = Counter(op.state for op in map(self._current, creates + others))
+            counts = ", ".join(f"{n:,} {state}" for state, n in found.items())
+            logger.info("Looked for writes that had no answer: %s.", counts)
         creates = [self._current(op) for op in creates]
         # What was sent too often stays unknown, though no listing shows it: it may come late.
         tired = [op for op in creates if op.state == "planned" and not self._may_try(op.n)]
