@@ -367,13 +367,16 @@ def _make_private(folder: Path) -> None:
 
 
 def _load_master_key(path: Path, store: Store) -> MasterKey:
+    was_bound = (
+        store.is_bound()
+    )  # asked first: the key file of another first start is there before its database
     if path.exists():
         master_key, following = MasterKey.load(path), load_next_key(path)
         if following is not None and store.is_bound(following.fingerprint()):
             following.complete_rotation(path)  # it was interrupted before the file was replaced
             return following
         return master_key
-    if store.is_bound():
+    if was_bound:
         raise ConfigError(
             f"the data is there, but its master key file {path} is not; restore it from a backup"
         )
