@@ -160,7 +160,7 @@ def hide_frames(do: Callable[P, T]) -> Callable[P, T]:
             return do(*args, **options)
         except MemframeError:
             raise
-        except BaseException as error:
+        except BaseException as error:  # any of them would carry frames that hold secrets
             broken = error
         if isinstance(broken, Exception):  # what the handler of a signal raises, or a fault of our own
             place = extract_tb(broken.__traceback__)[-1]

@@ -39,7 +39,10 @@ def test_columns_that_were_not_written_are_named_by_the_run(access):
     run = mf.create_memories(access, rows, **QUIET)
     for shown in (repr(run), run._repr_html_()):
         assert "Not written, as a memory has no such columns: n_chars" in shown
-        assert "Not written, as the service sets it: created_at of 1 new memory" in shown
+        assert (
+            "Not written, as the service sets it: created_at of 1 new memory; times are those of the run"
+            in shown
+        )
     run.raise_for_failures()
     with pytest.raises(mf.PlanError, match="'contnet'"):
         mf.push_memories(access, pd.DataFrame({"content": ["juice"], "contnet": "milk"}), **QUIET)

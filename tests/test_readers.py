@@ -299,7 +299,7 @@ def test_each_format_is_known_by_its_shape(tmp_path, name, content, form, rows, 
     report = frame.attrs["memframe_read"]
     assert (report["format"], report["rows"], report["left_out"]) == (form, len(rows), left_out)
     assert len(said) == bool(left_out or report["tags_cut"] or FORMATS[form].note)
-    assert all(report["said"] in str(each.message) and each.filename == __file__ for each in said)
+    assert all(report["summary"] in str(each.message) and each.filename == __file__ for each in said)
     assert list(frame.columns[: len(MEMORY_KINDS)]) == list(MEMORY_KINDS)
     assert frame["id"].isna().all()
     empty = memories_of([])
@@ -357,7 +357,7 @@ def test_times_without_a_zone_need_one(tmp_path):
     frame = read(path, zone="Europe/Paris")
     assert frame["created_at"][0] == pd.Timestamp("2024-05-01T10:00Z")
     assert frame.attrs["memframe_read"]["times"]["zone"] == "Europe/Paris"
-    assert "no archival passages" in frame.attrs["memframe_read"]["said"]
+    assert "no archival passages" in frame.attrs["memframe_read"]["summary"]
     assert read("[2024-05-01] - x\n", zone="Europe/Paris")["created_at"][0] == pd.Timestamp(
         "2024-04-30T22:00Z"
     )
@@ -370,7 +370,7 @@ def test_tags_are_cut_to_what_a_service_takes_and_counted():
     assert tags[:4] == ("a", "b", "c", "x" * 200)
     assert len(tags) == 100
     assert frame.attrs["memframe_read"]["tags_cut"] == 2 + 200 - 95
-    assert "107 tags" in frame.attrs["memframe_read"]["said"]
+    assert "107 tags" in frame.attrs["memframe_read"]["summary"]
 
 
 def test_odd_characters_are_kept_and_lone_surrogates_marked():

@@ -130,7 +130,7 @@ def read_file(path: Path, form: str, zone: str | None) -> pd.DataFrame:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         memories = read_memories(path, format=form, zone=zone)
-    click.echo(memories.attrs[READ]["said"], err=True)
+    click.echo(memories.attrs[READ]["summary"], err=True)
     return memories
 
 

@@ -290,8 +290,8 @@ def export_user(destination: Path, email: str, place: ServiceConfig, as_json: bo
         raise ConfigError(f"{destination} ends neither in .json nor in .md; name a file that does")
     with open_service(place) as deployment:
         user = _find_user(deployment, email)
-        said = f"the file {destination} cannot be written", "name a new file in a folder that is there"
-        with raise_os_errors_as(ConfigError, *said), atomic_file(destination, may_replace=False) as file:
+        refusal = f"the file {destination} cannot be written", "name a new file in a folder that is there"
+        with raise_os_errors_as(ConfigError, *refusal), atomic_file(destination, may_replace=False) as file:
             file.writelines(export(deployment, user))
     size = destination.stat().st_size
     shown = {"path": str(destination), "user_id": user.id, "bytes": size}
@@ -365,16 +365,16 @@ def import_file(
     with warnings.catch_warnings(record=True):  # of what was left out, which is shown below
         warnings.simplefilter("always")
         frame = read_memories(source, format=form, zone=zone)
-    said = frame.attrs["memframe_read"]["said"]
+    summary = frame.attrs["memframe_read"]["summary"]
     with open_service(place) as deployment:
         user = _find_user(deployment, email)
         run = (run_import if applies else preview_import)(deployment, user.id, frame)
-    shown = {**asdict(run), "user_id": user.id, "read": said}
+    shown = {**asdict(run), "user_id": user.id, "read": summary}
     new, known = (number_of(number, "memory", "memories") for number in (run.n_new, run.n_known))
     if run.id:
-        words = f"{said}\n{new} imported, {known} known already.\nTo undo it: memframe service undo-import {run.id}"
+        words = f"{summary}\n{new} imported, {known} known already.\nTo undo it: memframe service undo-import {run.id}"
     else:
-        words = f"{said}\n{new} to import, {known} known already." + (
+        words = f"{summary}\n{new} to import, {known} known already." + (
             " --apply writes them." if run.n_new else ""
         )
     show(shown, words, as_json=as_json)

@@ -134,7 +134,8 @@ def _notes(frame: EditedFrame, builder: ChangeBuilder) -> Iterator[str]:
         n_new = int(np.logical_or.reduce([given[name] for name in names]).sum())
         them = "it" if len(names) == 1 else "them"
         of_new = number_of(n_new, "new memory", "new memories")
-        yield f"Not written, as the service sets {them}: {', '.join(names)} of {of_new}"
+        times = "; times are those of the run" if any(name.endswith("_at") for name in names) else ""
+        yield f"Not written, as the service sets {them}: {', '.join(names)} of {of_new}{times}"
     why = {"tag_ids": "the service sets it by the tags", "content_error": "only loading sets it"}
     for name, n in builder.n_ignored.items():
         yield f"Not written, as {why[name]}: {name} of {number_of(n, 'memory', 'memories')}"

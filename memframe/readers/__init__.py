@@ -8,7 +8,7 @@ Archives of memframe are read by `load_archive`.
 Rows have no ``id``, as no service holds them: written with `plan_changes` they become new memories. ``origin_id`` is
 their id where they come from. A score of an unknown scale stays in a column beside. ``attrs["memframe_read"]`` has
 the counts of a read: ``format``, ``rows``, ``left_out`` (reason to number), ``times``, ``tags_cut``, ``unread_files``
-and ``said``, the same in sentences.
+and ``summary``, the same in sentences.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def read_memories(
     -------
     DataFrame
         With the columns of `load_memories`, ``origin_id``, and further ones as the format has them, as text.
-        ``attrs["memframe_read"]`` holds the counts, and ``said`` the same in sentences.
+        ``attrs["memframe_read"]`` holds the counts, and its ``summary`` the same in sentences.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def read_memories(
              content                created_at
     0      Likes tea 2024-05-01 00:00:00+00:00
     1  Lives in Lyon                       NaT
-    >>> memories.attrs["memframe_read"]["said"]
+    >>> memories.attrs["memframe_read"]["summary"]
     '2 memories read as pasted.'
     """
     known = read_zone(zone)
@@ -100,8 +100,8 @@ def read_memories(
 
 
 def _with_report(archived: pd.DataFrame) -> pd.DataFrame:
-    said = f"{number_of(len(archived), 'memory', 'memories')} read as memframe."
-    archived.attrs[READ] = {"format": "memframe", "rows": len(archived), "left_out": {}, "said": said}
+    summary = f"{number_of(len(archived), 'memory', 'memories')} read as memframe."
+    archived.attrs[READ] = {"format": "memframe", "rows": len(archived), "left_out": {}, "summary": summary}
     return archived
 
 
@@ -111,7 +111,7 @@ def _read(source: Input, name: str, rows: Collector) -> pd.DataFrame:
     _check_count(source, form, documents, n_entries)
     frame = rows.frame(form.name, form.note, source.unread + len(source.documents) - len(documents))
     if rows.left_out or rows.n_tags_cut or form.note:
-        warnings.warn(f"{source.name}: {frame.attrs[READ]['said']}", stacklevel=3)
+        warnings.warn(f"{source.name}: {frame.attrs[READ]['summary']}", stacklevel=3)
     return frame
 
 
@@ -123,12 +123,12 @@ def _choose(source: Input, name: str) -> tuple[Format, list[Document]]:
         fit = [
             each
             for each in given
-            if FORMATS[name].knows(each) or (is_free and each.form in ("text", "markdown"))
+            if FORMATS[name].matches(each) or (is_free and each.form in ("text", "markdown"))
         ]
         if not fit:
             raise FrameError(f"{source.name} is not of the format {name!r}, which is {FORMATS[name].shape}.")
         return FORMATS[name], fit
-    fits = {key: [each for each in given if form.knows(each)] for key, form in FORMATS.items()}
+    fits = {key: [each for each in given if form.matches(each)] for key, form in FORMATS.items()}
     if len(given) > 1:  # a note may hold a list
         fits["pasted"] = []
     found = [key for key, documents in fits.items() if documents and key not in GENERIC]

@@ -142,8 +142,8 @@ def _context(place: str, message: Item) -> Items:
             ("About the user", "about_user_message", "user_profile"),
             ("Instructions", "about_model_message", "user_instructions"),
         ):
-            if said := text_of(found.get(own)) or text_of(content.get(inner)):
-                yield place, {"content": said, "title": title}
+            if profile := text_of(found.get(own)) or text_of(content.get(inner)):
+                yield place, {"content": profile, "title": title}
 
 
 def is_claude(document: Document) -> bool:

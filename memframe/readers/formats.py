@@ -32,7 +32,7 @@ class Format(NamedTuple):
         In words, for messages.
     heads, marks : tuple of str
         Keys, separated by blanks, by all of which the object that the file is, or one of its entries, is known.
-    strangers : str
+    absent : str
         Keys that no entry has: those of a similar format.
     lists : str
         Keys under which the list of entries may stand.
@@ -49,7 +49,7 @@ class Format(NamedTuple):
         Times are seconds since 1970.
     note : str
         What the format cannot hold, to be said with every read.
-    is_known : callable, optional
+    fits : callable, optional
         Knows a document where keys alone do not tell.
     items : callable, optional
         Prepares the entries of all documents.
@@ -59,7 +59,7 @@ class Format(NamedTuple):
     shape: str
     heads: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
-    strangers: str = ""
+    absent: str = ""
     lists: str = ""
     fields: Mapping[str, str] = {}
     dropped: tuple[tuple[str, object, str], ...] = ()
@@ -67,19 +67,19 @@ class Format(NamedTuple):
     states: str = ""
     seconds: bool = False
     note: str = ""
-    is_known: Callable[[Document], bool] = lambda _: False
+    fits: Callable[[Document], bool] = lambda _: False
     items: Callable[[list[Document]], Items] | None = None
 
-    def knows(self, document: Document) -> bool:
+    def matches(self, document: Document) -> bool:
         """Return True for a document of this format."""
-        if any(top(document).keys() >= {*head.split()} for head in self.heads) or self.is_known(document):
+        if any(top(document).keys() >= {*head.split()} for head in self.heads) or self.fits(document):
             return True
         if document.form not in ("json", "lines") or not isinstance(document.value, dict | list):
             return False
-        marks, strangers = [mark.split() for mark in self.marks], {*self.strangers.split()}
+        marks, absent = [mark.split() for mark in self.marks], {*self.absent.split()}
         return any(
             isinstance(item, dict)
-            and not item.keys() & strangers
+            and not item.keys() & absent
             and any(all(key in item or dig(item, key) is not None for key in mark) for mark in marks)
             for _, item in document.items(*self.lists.split())
         )
@@ -220,7 +220,7 @@ FORMATS = {
                 "data hash",
                 "payload.data payload.hash",
             ),
-            strangers="isLatest isForgotten spaceId",
+            absent="isLatest isForgotten spaceId",
             lists="results memories items records",
             fields={
                 "content": "memory text data content payload.data",
@@ -242,7 +242,7 @@ FORMATS = {
         Format(
             "mem0-markdown",
             "blocks of `id` and `created_at` between lines of ---",
-            is_known=is_mem0_markdown,
+            fits=is_mem0_markdown,
             items=mem0_markdown_items,
         ),
         Format(
@@ -287,13 +287,11 @@ FORMATS = {
         Format(
             "chatgpt",
             "conversations with a `mapping` of messages, or a list of `content` and `enabled`",
-            is_known=is_chatgpt,
+            fits=is_chatgpt,
             items=chatgpt_items,
         ),
-        Format(
-            "claude", "`conversations_memory` or `project_memories`", is_known=is_claude, items=claude_items
-        ),
-        Format("pasted", "lines such as `[2024-05-01] - text`", is_known=is_pasted, items=pasted_items),
+        Format("claude", "`conversations_memory` or `project_memories`", fits=is_claude, items=claude_items),
+        Format("pasted", "lines such as `[2024-05-01] - text`", fits=is_pasted, items=pasted_items),
         Format(
             "langgraph",
             "objects with `namespace`, `key` and `value`",
@@ -399,15 +397,11 @@ FORMATS = {
             dropped=(("status", "retracted", "retracted"),),
             beside={"relations": "relation"},
             states="integrity.total_memories",
-            is_known=lambda document: top(document).get("schema") == "portable-ai-memory",
+            fits=lambda document: top(document).get("schema") == "portable-ai-memory",
             items=_pam_items,
         ),
-        Format(
-            "markdown", "Markdown with frontmatter, or .md files", is_known=is_markdown, items=markdown_items
-        ),
-        Format(
-            "table", "rows or objects with a text under a usual name", is_known=is_table, items=table_items
-        ),
+        Format("markdown", "Markdown with frontmatter, or .md files", fits=is_markdown, items=markdown_items),
+        Format("table", "rows or objects with a text under a usual name", fits=is_table, items=table_items),
     ]
 }
 """The last ones take what no other format knows."""

@@ -137,10 +137,10 @@ def _note_items(name: str, note: Item, body: str, first: int) -> Items:
             text = observation[2].rstrip()
             context = _CONTEXT.search(text)
             tags = [observation[1], *_HASHTAG.findall(text), *_as_list(note.get("tags"))]
-            said = (
+            text_and_context = (
                 {"content": text[: context.start()], "context": context[1]} if context else {"content": text}
             )
-            yield place, note | said | {"tags": tags}
+            yield place, note | text_and_context | {"tags": tags}
         elif is_graph and _RELATION.fullmatch(line):
             yield place, Damage("relation", is_entry=False)
         else:

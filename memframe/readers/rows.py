@@ -204,13 +204,13 @@ class Collector:
             "tags_cut": self.n_tags_cut,
             "unread_files": unread,
         }
-        return report | {"said": " ".join(self._sentences(report, note))}
+        return report | {"summary": " ".join(self._sentences(report, note))}
 
     def _sentences(self, report: Mapping[str, Any], note: str) -> Iterable[str]:
         yield f"{number_of(self._n_rows, 'memory', 'memories')} read as {report['format']}."
         if self.left_out:
             places = self._first_place
-            parts = (f"{reason}: {n:,}, first {places[reason]}" for reason, n in self.left_out.items())
+            parts = (f"{reason} ({n:,}, first at {places[reason]})" for reason, n in self.left_out.items())
             yield f"Left out: {'; '.join(parts)}."
         if self.n_tags_cut:
             yield f"Changed to what a service takes: {number_of(self.n_tags_cut, 'tag', 'tags')}."

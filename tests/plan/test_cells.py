@@ -318,7 +318,10 @@ def test_other_columns_say_nothing(writers):
 def test_own_columns_that_a_new_memory_cannot_set_are_named(writers):
     copies = writers.memories.assign(id=None)
     assert writers.plan(copies).notes == (
-        "Not written, as the service sets them: created_at, tag_ids, updated_at of 4 new memories",
+        (
+            "Not written, as the service sets them: created_at, tag_ids, updated_at of 4 new memories; "
+            "times are those of the run"
+        ),
     )
     tagged = with_cells(copies, "a", tag_ids=("t1",)).drop(columns=["created_at", "updated_at"])
     assert writers.plan(tagged[:1]).notes == ("Not written, as the service sets it: tag_ids of 1 new memory",)

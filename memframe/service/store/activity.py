@@ -91,7 +91,7 @@ class ActivityLog:
             try:
                 with writing(self._engine) as connection:
                     connection.execute(_ADD[connection.dialect.name], rows)
-            except BaseException:
+            except BaseException:  # Ctrl-C as well: what is not stored is counted again
                 with self._lock:
                     for key, counted in counts.items():
                         since = self._counts.get(key, {})

@@ -154,7 +154,7 @@ class GroupCommit:
                 for write in writes:
                     try:
                         results.append(write.run(queries))
-                    except Exception as error:
+                    except Exception as error:  # which write it was decides what becomes of the others
                         failed = error
                         raise
         except Exception as error:

@@ -77,7 +77,7 @@ def open_engine(url: str) -> Engine:
     try:
         with naming_database_errors(engine):
             _prepare_schema(engine)
-    except BaseException:
+    except BaseException:  # Ctrl-C as well: nobody else could close the connections
         engine.dispose()
         raise
     return engine
