@@ -12,14 +12,15 @@ from memframe.envelope.detect import (
     LAYOUTS,
     OWN,
     PLAIN,
-    Codec,
     bind,
+    check_key,
     every_layout,
+    fault_of_key,
     looks_sealed,
     read_format,
     reason_for,
 )
-from memframe.envelope.layouts import Authenticated, Layout, check_key, is_fit
+from memframe.envelope.layouts import Authenticated, Codec, Form, Layout, Read
 from memframe.errors import ConfigError, Hint, SealError
 from memframe.secret import Secret
 
@@ -44,13 +45,6 @@ class Opened(NamedTuple):
     plain: list[bytes | None]
     errors: dict[int, str]
     n_plain: int
-
-
-class _LastRead(NamedTuple):
-    """Layout that opened the last text, and that text as a model of the spelling."""
-
-    layout: Layout
-    like: str
 
 
 class Envelope:
@@ -124,13 +118,12 @@ class Envelope:
     ) -> None:
         self.content_format = content_format
         self._key, self._user_id, self._key_version = key, user_id, key_version
-        _check_version(key_version)
-        reading = read_format(content_format)
-        if write_format is not None or any(isinstance(layout, str) for layout in reading.layouts):
+        if type(key_version) is not int or key_version < 0:  # True would be 1
+            raise ConfigError(f"key_version is a whole number from 0 up, not {key_version!r}")
+        self._auto, self._plain, layouts = read_format(content_format)
+        if write_format is not None or any(isinstance(layout, str) for layout in layouts):
             check_key(key)
-        self._auto = reading.auto
-        self._plain = reading.plain
-        readers = [self._reader(layout) for layout in reading.layouts]
+        readers = [layout if isinstance(layout, Layout) else self._bind(layout) for layout in layouts]
         provable = [reader for reader in readers if isinstance(reader, Authenticated)]
         self._readers = provable if self._auto else readers
         self._unmarked = [reader for reader in self._readers if not reader.marked]
@@ -139,8 +132,8 @@ class Envelope:
         self._mutex = threading.Lock()
         self._locked: Layout | None = None
         self._read: Authenticated | None = None
-        self._last_read: _LastRead | None = None
-        self._samples: dict[str, str] = {}
+        self._last_read: tuple[Layout, Form] | None = None
+        self._forms: dict[str, Form] = {}
 
     def __repr__(self) -> str:
         return f"<Envelope of user {self._user_id}, key_version {self._key_version}>"
@@ -154,7 +147,7 @@ class Envelope:
     @property
     def layout(self) -> str | None:
         """Name of the layout that the content turned out to be in; None before any was opened."""
-        known = self._locked or self._read or (self._last_read.layout if self._last_read else None)
+        known = self._locked or self._read or (self._last_read and self._last_read[0])
         return None if known is None else known.name
 
     @property
@@ -176,7 +169,7 @@ class Envelope:
                 "content cannot be sealed: it holds half of a surrogate pair, which is not Unicode"
             )
         layout = self._write_layout()
-        return layout.seal(plain, self._samples.get(layout.name))
+        return layout.seal(plain, self._forms.get(layout.name))
 
     def open(self, sealed: str) -> str:
         """Open sealed text.
@@ -204,7 +197,8 @@ class Envelope:
                     continue
                 opened[index] = self._as_plain(text)
                 if opened[index] is None:
-                    errors[index] = self._reason(text)
+                    tried = [each for each in self._readers if each.marked or self._locked in (None, each)]
+                    errors[index] = reason_for(text, readers=tried, known=self._known)
                 else:
                     n_plain += 1
             elif not plain.isascii() and not is_utf8(plain):
@@ -217,30 +211,27 @@ class Envelope:
             if self._last_read:
                 break
             opened.append(None if text is None else self._open_one(text))
-        if last := self._last_read:  # the rest in one tight loop; what it leaves out is looked at one by one
-            rest = texts[len(opened) :]
-            opened += last.layout.open_all(rest, last.like)
+        if self._last_read:  # the rest in one tight loop; what it leaves out is looked at one by one
+            layout, form = self._last_read
+            opened += layout.open_all(texts[len(opened) :], form)
             if None in opened:
-                opened = list(map(self._open_missed, texts, opened))
+                opened = [
+                    self._open_one(text) if plain is None and text is not None else plain
+                    for text, plain in zip(texts, opened, strict=True)
+                ]
         return opened
 
-    def _open_missed(self, text: str | None, plain: bytes | None) -> bytes | None:
-        return plain if plain is not None or text is None else self._open_one(text)
-
     def _open_one(self, text: str) -> bytes | None:
-        for layout in self._candidates(text):
-            plain = layout.open(text)
-            if plain is not None:
-                return plain if self._accept(layout, text, plain) else None
+        marked = [reader for reader in self._readers if reader.marked and reader.fits(text)]
+        for layout in marked or ([self._locked] if self._locked else self._unmarked):
+            read = layout.read(text)
+            if read is not None:
+                return read.plain if self._accept(layout, read) else None
         return None
 
-    def _candidates(self, text: str) -> Sequence[Layout]:
-        marked = [reader for reader in self._readers if reader.marked and reader.fits(text)]
-        return marked or ([self._locked] if self._locked else self._unmarked)
-
-    def _accept(self, layout: Layout, text: str, plain: bytes) -> bool:
+    def _accept(self, layout: Layout, read: Read) -> bool:
         """Record the layout that opened a text; return False if another thread locked a different one."""
-        if not plain:  # without a ciphertext two layouts can be the same bytes: nothing is learned
+        if not read.plain:  # without a ciphertext two layouts can be the same bytes: nothing is learned
             return True
         with self._mutex:
             if self._auto and not layout.marked:
@@ -249,8 +240,8 @@ class Envelope:
                     return False
             if isinstance(layout, Authenticated) and (self._read is None or self._read.name == OWN):
                 self._read = layout
-            self._last_read = _LastRead(layout, text)
-            self._samples[layout.name] = text
+            self._last_read = layout, read.form
+            self._forms[layout.name] = read.form
         return True
 
     def _as_plain(self, text: str) -> bytes | None:
@@ -260,23 +251,9 @@ class Envelope:
             return None
         return utf8_of(text)
 
-    def _reason(self, text: str) -> str:
-        readers = [reader for reader in self._readers if reader.marked or self._locked in (None, reader)]
-        return reason_for(text, readers=readers, known=self._known)
-
     @cached_property
     def _known(self) -> list[Layout]:
-        return [self._bind(name) for name in every_layout()] if is_fit(self._key) else []
-
-    @cached_property
-    def _own(self) -> Authenticated:
-        check_key(self._key)
-        return self._writable(OWN)
-
-    def _reader(self, layout: str | Layout) -> Layout:
-        if isinstance(layout, Layout):
-            return layout
-        return self._own if layout == OWN else self._bind(layout)
+        return [] if fault_of_key(self._key.reveal()) else [self._bind(name) for name in every_layout()]
 
     def _bind(self, name: str) -> Layout:
         return bind(name, self._key, self._user_id, self._key_version)
@@ -293,10 +270,10 @@ class Envelope:
             )
         return layout
 
+    @cached_property
+    def _own(self) -> Authenticated:
+        check_key(self._key)
+        return self._writable(OWN)
+
     def _write_layout(self) -> Authenticated:
         return self._writer or self._read or self._named or self._own
-
-
-def _check_version(key_version: int) -> None:
-    if type(key_version) is not int or key_version < 0:  # True would be 1
-        raise ConfigError(f"key_version is a whole number from 0 up, not {key_version!r}")

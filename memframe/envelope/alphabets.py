@@ -6,7 +6,7 @@ a hexadecimal digit. Then a changed text still opens, which a seal must not allo
 
 from __future__ import annotations
 
-from binascii import hexlify, unhexlify
+from binascii import unhexlify
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -71,20 +71,16 @@ def _decode_bare(text: str) -> bytes:
     return _decode_url(text + "=" * (-len(text) % 4))
 
 
-def _decode_lower(text: str) -> bytes:
-    if text != text.lower():
-        raise ValueError("capitals among small hexadecimal digits")
-    return unhexlify(text)
+def _hexadecimal(name: str, case: Callable[[str], str]) -> Alphabet:
+    def decode(text: str) -> bytes:
+        if text != case(text):
+            raise ValueError("both cases of hexadecimal digits")
+        return unhexlify(text)
+
+    return Alphabet(name, lambda raw: case(raw.hex()), decode)
 
 
-def _decode_upper(text: str) -> bytes:
-    if text != text.upper():
-        raise ValueError("small letters among capital hexadecimal digits")
-    return unhexlify(text)
-
-
-HEX = Alphabet("hex", lambda raw: hexlify(raw).decode(), _decode_lower)
-HEX_UPPER = Alphabet("HEX", lambda raw: hexlify(raw).decode().upper(), _decode_upper)
+HEX, HEX_UPPER = _hexadecimal("hex", str.lower), _hexadecimal("HEX", str.upper)
 BASE64 = Alphabet("base64", b64encode_as_string, decode_base64)
 BASE64URL = Alphabet("base64url", _encode_url, _decode_url)
 BASE64URL_BARE = Alphabet("base64url without padding", lambda raw: _encode_url(raw).rstrip("="), _decode_bare)
@@ -93,34 +89,20 @@ ALPHABETS = (HEX, HEX_UPPER, BASE64, BASE64URL, BASE64URL_BARE)
 """In the order in which a text is tried: no sealed content is base64 and by chance all hexadecimal."""
 
 
-class Spelled(NamedTuple):
-    """Bytes and the alphabet that they were written in."""
-
-    alphabet: Alphabet
-    raw: bytes
-
-
-def spellings(text: str) -> Iterator[Spelled]:
-    """List the readings of a text in strict alphabets, the likeliest first.
+def spellings(text: str, alphabets: Sequence[Alphabet] = ALPHABETS) -> Iterator[tuple[Alphabet, bytes]]:
+    """Yield the readings of a text in strict alphabets, the likeliest first.
 
     >>> [(alphabet.name, raw) for alphabet, raw in spellings("QUI=")]
     [('base64', b'AB'), ('base64url', b'AB')]
-    >>> list(spellings("no, thanks"))
-    []
     """
     if " " in text:  # prose, told at a glance
         return
-    for alphabet in ALPHABETS:
+    for alphabet in alphabets:
         try:
             raw = alphabet.decode(text)
         except ValueError:
             continue
-        yield Spelled(alphabet, raw)
-
-
-def spelling(text: str) -> Spelled | None:
-    """Return the likeliest reading of a text that is long enough to be certain."""
-    return next(spellings(text), None)
+        yield alphabet, raw
 
 
 def utf8_of(text: str) -> bytes | None:

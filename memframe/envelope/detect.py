@@ -1,19 +1,21 @@
-"""Content formats by name, and why no layout opened a content: plain text, wrong key, layout, damage."""
+"""Content formats and keys by name, the change from one key to the next, and why no layout opened a content."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 
 from memframe.envelope.alphabets import utf8_of
 from memframe.envelope.layouts import (
-    DERIVATIONS,
     Aead,
     Authenticated,
     CbcColon,
+    Codec,
+    CodecLayout,
     Colons,
     FernetToken,
     Joined,
@@ -102,41 +104,21 @@ def reason_for(text: str, *, readers: Sequence[Layout], known: Iterable[Layout])
     """
     tried = {reader.name for reader in readers}
     others = [layout for layout in known if layout.name not in tried]
-    objections = (layout.objection(text) for layout in (*readers, *others))
-    return (
-        next((objection for objection in objections if objection), None)
-        or _explain_other_layout(text, others, tried)
-        or _explain_failure(text, readers, others)
-        or _explain_unknown(text)
-    )
-
-
-def _explain_other_layout(text: str, others: Sequence[Layout], tried: set[str]) -> str | None:
-    provable = (layout for layout in others if isinstance(layout, Authenticated))
-    layout = next((layout for layout in provable if layout.open(text) is not None), None)
-    if layout is None:
-        return None
-    return f"sealed as {layout.name}, while this content is read as {', '.join(sorted(tried))}; {_advice(layout.name)}"
-
-
-def _explain_failure(text: str, readers: Sequence[Layout], others: Sequence[Layout]) -> str | None:
-    layouts = sorted((*readers, *others), key=_order)
-    layout = next((layout for layout in layouts if layout.fits(text)), None)
-    if layout is None:
-        return None
-    if isinstance(layout, Authenticated):
-        return f"looks like {layout.name}, but did not authenticate: wrong key or damage"
-    if layout in readers:
-        return f"looks like {layout.name}, but did not open: wrong key or damage"
-    return f"looks like {layout.name}, which does not show changes; {_advice(layout.name)} all the same"
-
-
-def _order(layout: Layout) -> int:
-    """Order layouts for a diagnosis: marked ones first, then those that were tried."""
-    return 0 if layout.marked else 1
-
-
-def _explain_unknown(text: str) -> str:
+    every = (*readers, *others)
+    if objection := next((said for layout in every if (said := layout.objection(text))), None):
+        return objection
+    for layout in others:
+        if isinstance(layout, Authenticated) and layout.open(text) is not None:
+            read_as = ", ".join(sorted(tried))
+            return f"sealed as {layout.name}, while this content is read as {read_as}; {_advise(layout.name)}"
+    alike = sorted((layout for layout in every if layout.fits(text)), key=lambda layout: not layout.marked)
+    if alike:
+        likeliest = alike[0]
+        if isinstance(likeliest, Authenticated):
+            return f"looks like {likeliest.name}, but did not authenticate: wrong key or damage"
+        if likeliest in readers:
+            return f"looks like {likeliest.name}, but did not open: wrong key or damage"
+        return f"looks like {likeliest.name}, which does not show changes; {_advise(likeliest.name)} all the same"
     if not text:
         return "empty, which no sealed content is"
     if utf8_of(text) is None:
@@ -144,7 +126,7 @@ def _explain_unknown(text: str) -> str:
     return 'in no known layout: damage, or plain text; content_format="plain" reads plain text'
 
 
-def _advice(name: str) -> str:
+def _advise(name: str) -> str:
     return f'content_format="{name}" reads it'
 
 
@@ -167,23 +149,28 @@ LAYOUTS: dict[str, Callable[[str, KeyBinding], Layout]] = {
     "jwe": lambda name, binding: Jwe(name, binding.gcm),
     "fernet": lambda name, binding: FernetToken(name, binding.key),
     "gcm-json": lambda name, binding: Json(name, binding.gcm),
-    "gcm-iv-ct-tag": lambda name, binding: Joined(name, binding.gcm, tag_last=True, iv_sizes=(12, 16)),
-    "gcm-iv-tag-ct": lambda name, binding: Joined(name, binding.gcm, tag_last=False, iv_sizes=(12, 16)),
+    "gcm-iv-ct-tag": lambda name, binding: Joined(name, binding.gcm),
+    "gcm-iv-tag-ct": lambda name, binding: Joined(name, binding.gcm, tag_last=False),
     "gcm-iv:tag:ct": lambda name, binding: Colons(name, binding.gcm, tag_last=False),
     "gcm-iv:ct:tag": lambda name, binding: Colons(name, binding.gcm, tag_last=True),
-    "chacha20-poly1305": lambda name, binding: Joined(
-        name, ChaCha20Poly1305(binding.key), tag_last=True, iv_sizes=(12,)
-    ),
+    "chacha20-poly1305": lambda name, binding: Joined(name, ChaCha20Poly1305(binding.key), iv_sizes=(12,)),
     "cbc-iv:ct": lambda name, binding: CbcColon(name, binding.key),
     "openssl-salted": lambda name, binding: OpenSsl(name, binding.key_text),
 }
 """Name to maker, in the order in which ``"auto"`` tries the authenticated ones."""
 
-PlainRule = Literal["never", "unless sealed", "always"]
-"""When content passes as plain text."""
+DERIVATIONS: dict[str, Callable[[str], bytes]] = {
+    "": bytes.fromhex,
+    "ascii": lambda text: text[:32].encode("ascii"),
+    "sha256": lambda text: hashlib.sha256(text.encode("ascii")).digest(),
+}
+"""How 32 bytes come from the key text. All but the first are read only when a format names them."""
 
 UNDERIVED = {OWN, PLAIN, "openssl-salted"}
 """Layouts that fix how the key is used, so that no other derivation can be named."""
+
+PlainRule = Literal["never", "unless sealed", "always"]
+"""When content passes as plain text."""
 
 
 def bind(name: str, key: Secret, user_id: str, key_version: int) -> Layout:
@@ -206,63 +193,6 @@ def bind(name: str, key: Secret, user_id: str, key_version: int) -> Layout:
     return LAYOUTS[layout](name, KeyBinding(key.reveal(), raw, AESGCM(raw), user_id, key_version))
 
 
-class Codec(Protocol):
-    """User-defined sealing and opening of content."""
-
-    def seal(self, text: str) -> str: ...
-
-    def open(self, text: str) -> str: ...
-
-
-class CodecLayout(Authenticated):
-    """A `Codec` used as a layout; that it detects changes is its author's promise.
-
-    What it raises is named by its type alone, as a message may hold content.
-    """
-
-    def __init__(self, codec: Codec) -> None:
-        super().__init__("codec")
-        self._codec = codec
-
-    def fits(self, _text: str, /) -> bool:
-        return True
-
-    def open(self, text: str, /) -> bytes | None:
-        plain = self._run(self._codec.open, text)
-        return utf8_of(plain) if isinstance(plain, str) else None
-
-    def seal(self, plain: bytes, _like: str | None, /) -> str:
-        sealed = self._run(self._codec.seal, plain.decode())
-        if isinstance(sealed, str):
-            return sealed
-        raise SealError(f"content cannot be sealed: the codec {_answer(sealed)}")
-
-    def objection(self, text: str, /) -> str | None:
-        return f"the codec {_answer(self._run(self._codec.open, text))}"
-
-    @staticmethod
-    def _run(turn: Callable[[str], str], text: str) -> object:
-        try:
-            return turn(text)
-        except Exception as error:  # a codec may raise what it likes
-            return error
-
-
-def _answer(outcome: object) -> str:
-    kind = type(outcome).__name__
-    if isinstance(outcome, Exception):
-        return f"raised {kind}"
-    return "returned text that is not Unicode" if isinstance(outcome, str) else f"returned {kind}, not str"
-
-
-class Reading(NamedTuple):
-    """Parsed ``content_format``."""
-
-    auto: bool
-    plain: PlainRule
-    layouts: Sequence[str | Layout]
-
-
 def every_layout() -> list[str]:
     """List each layout under each derivation of the key, the usual one first."""
     return [
@@ -273,6 +203,14 @@ def every_layout() -> list[str]:
     ]
 
 
+class Reading(NamedTuple):
+    """Parsed ``content_format``."""
+
+    auto: bool
+    plain: PlainRule
+    layouts: Sequence[str | Layout]
+
+
 def read_format(content_format: str | Sequence[str] | Codec) -> Reading:
     """Parse a ``content_format``.
 
@@ -281,12 +219,14 @@ def read_format(content_format: str | Sequence[str] | Codec) -> Reading:
     """
     if content_format == "auto":
         return Reading(True, "unless sealed", list(LAYOUTS))
-    if content_format == PLAIN:
-        return Reading(False, "always", [])
-    if isinstance(content_format, str):
-        return Reading(False, "never", [content_format])
-    if isinstance(content_format, Sequence):
-        return _read_names(content_format)
+    if isinstance(content_format, str | Sequence):
+        names = [content_format] if isinstance(content_format, str) else list(content_format)
+        if not names or "auto" in names or not all(isinstance(name, str) for name in names):
+            raise ConfigError('a list of content formats holds the names of layouts; "auto" stands alone')
+        layouts = [name for name in names if name != PLAIN]
+        if len(layouts) == len(names):
+            return Reading(False, "never", layouts)
+        return Reading(False, "unless sealed" if layouts else "always", layouts)
     if all(callable(getattr(content_format, turn, None)) for turn in ("seal", "open")):
         return Reading(False, "never", [CodecLayout(content_format)])
     raise ConfigError(
@@ -295,9 +235,93 @@ def read_format(content_format: str | Sequence[str] | Codec) -> Reading:
     )
 
 
-def _read_names(names: Sequence[str]) -> Reading:
-    if not names or "auto" in names or not all(isinstance(name, str) for name in names):
-        raise ConfigError('a list of content formats holds the names of layouts; "auto" stands alone')
-    layouts = [name for name in names if name != PLAIN]
-    plain: PlainRule = "never" if len(layouts) == len(names) else "unless sealed" if layouts else "always"
-    return Reading(False, plain, layouts)
+class Rekeying:
+    """Reseal one user's content from one key version to the next, in the layout and spelling that it had.
+
+    Parameters
+    ----------
+    old, new : tuple of int and Secret
+        A ``key_version`` and its ``encryption_key``.
+    user_id : str
+    layouts : sequence of str
+        Authenticated layouts in which the content may be; tried in this order.
+
+    Examples
+    --------
+    >>> old, new = (1, Secret("0f1e" * 16)), (2, Secret("2d3c" * 16))
+    >>> rekeying = Rekeying(old, new, user_id="4f0c", layouts=["memframe"])
+    >>> rekeying.reseal("mf1.1.AAAA") is None
+    True
+    """
+
+    def __init__(
+        self, old: tuple[int, Secret], new: tuple[int, Secret], *, user_id: str, layouts: Sequence[str]
+    ) -> None:
+        self._pairs = []
+        for name in layouts:
+            opener, sealer = (bind(name, key, user_id, version) for version, key in (old, new))
+            if not isinstance(sealer, Authenticated):
+                raise ConfigError(
+                    f"content in {name!r} cannot be carried to another key: it shows no changes"
+                )
+            self._pairs.append((opener, sealer))
+
+    def reseal(self, sealed: str) -> str | None:
+        """Seal content under the new key; None if the old one does not open it."""
+        for opener, sealer in self._pairs:
+            read = opener.read(sealed)
+            if read is not None:
+                return sealer.seal(*read)
+        return None
+
+
+_ADVICE = "fetch the credentials again and pass their encryption_key as it came"
+_NEED = "need 64 hexadecimal characters (256 bits)"
+_UNFIT_KEYS = {
+    r"": f"is empty; {_ADVICE}",
+    r"0[xX].*": f"begins with 0x; {_NEED} without it",
+    r".*\s.*": f"holds spaces or line ends; {_NEED} and nothing else",
+    r"(?=.*[^0-9a-fA-F])[A-Za-z0-9+/_-]{43}=?": (
+        f"looks like base64; {_NEED}: decode it and pass .hex() of the bytes"
+    ),
+    r".*[^0-9a-fA-F].*": f"holds characters that are not hexadecimal; {_ADVICE}",
+    r".{32}": f"has 128 bits (32 hexadecimal characters); {_NEED}",
+    r".{48}": f"has 192 bits (48 hexadecimal characters); {_NEED}",
+    r"(?i:(..)\1{31})": f"is one byte repeated, which protects nothing; {_ADVICE}",
+}
+"""Patterns of keys that are not fit for use, and why; the first that matches counts."""
+
+
+def check_key(key: Secret) -> None:
+    """Refuse a key that is not fit for use.
+
+    Parameters
+    ----------
+    key : Secret
+        64 hexadecimal characters; capitals are accepted.
+
+    Raises
+    ------
+    SealError
+        Where the text is anything else; the message says what, and never quotes it.
+
+    Examples
+    --------
+    >>> check_key(Secret("0x" + "5f" * 32))
+    Traceback (most recent call last):
+    memframe.errors.SealError: the encryption key begins with 0x; need 64 hexadecimal characters (256 bits)
+    without it
+    """
+    fault = fault_of_key(key.reveal())  # the text is in no variable of a frame that raises
+    if fault:
+        raise SealError(f"the encryption key {fault}")
+
+
+def fault_of_key(text: str) -> str | None:
+    """Explain why a key is not fit for use."""
+    for pattern, fault in _UNFIT_KEYS.items():
+        if re.fullmatch(pattern, text, re.DOTALL):
+            return fault
+    if len(text) == 64:
+        return None
+    return f"has {len(text)} characters{', an odd number' if len(text) % 2 else ''}; {_NEED}; {_ADVICE}"

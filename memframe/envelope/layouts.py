@@ -1,5 +1,5 @@
-"""Layouts of sealed content: ours, joined bytes, parts between colons or in JSON, compact JWE, Fernet, and two without
-authentication.
+"""Layouts of sealed content: ours, joined bytes, parts between colons or in JSON, compact JWE, Fernet, two without
+authentication, and codecs of one's own.
 
 A layout is bound to a key when it is made. It never raises for content: what it cannot open is None,
 as a page with one damaged row is the common case, and the reason is worked out in `memframe.envelope.detect`.
@@ -16,10 +16,10 @@ import os
 import re
 from abc import ABC, abstractmethod
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import product
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 from cryptography.exceptions import InvalidTag
@@ -30,6 +30,7 @@ from cryptography.hazmat.primitives.ciphers.modes import CBC
 from cryptography.hazmat.primitives.padding import PKCS7
 
 from memframe.envelope.alphabets import (
+    ALPHABETS,
     BASE64,
     BASE64URL,
     BASE64URL_BARE,
@@ -38,11 +39,10 @@ from memframe.envelope.alphabets import (
     Alphabet,
     decode_base64,
     decode_base64_all,
-    spelling,
     spellings,
+    utf8_of,
 )
 from memframe.errors import SealError
-from memframe.secret import Secret
 
 IV_BYTES = 12
 TAG_BYTES = 16
@@ -54,6 +54,30 @@ class Aead(Protocol):
     def encrypt(self, nonce: bytes, data: bytes, associated_data: bytes | None) -> bytes: ...
 
     def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes | None) -> bytes: ...
+
+
+class Form(NamedTuple):
+    """Spelling of a sealed text, for a writer that spells the next one alike.
+
+    Attributes
+    ----------
+    alphabets : tuple of Alphabet
+        Of each part.
+    iv_bytes : int
+    frame : Any
+        Of JSON its keys, of a JWE its header.
+    """
+
+    alphabets: tuple[Alphabet, ...] = ()
+    iv_bytes: int = IV_BYTES
+    frame: Any = None
+
+
+class Read(NamedTuple):
+    """An opened text, and its spelling."""
+
+    plain: bytes
+    form: Form = Form()
 
 
 class Layout(ABC):
@@ -80,14 +104,16 @@ class Layout(ABC):
         """Return True if the text could be in this layout, judged without the key."""
 
     @abstractmethod
-    def open(self, text: str, /) -> bytes | None:
+    def read(self, text: str, /) -> Read | None:
         """Open a text; None if it is not in this layout or does not authenticate."""
 
-    def open_all(self, texts: Sequence[str | None], _like: str, /) -> list[bytes | None]:
-        """Open many texts; the second argument is a text that did open.
+    def open(self, text: str, /) -> bytes | None:
+        """Open a text; None as in `read`."""
+        read = self.read(text)
+        return read and read.plain
 
-        May leave out rows spelled in another way.
-        """
+    def open_all(self, texts: Sequence[str | None], _form: Form, /) -> list[bytes | None]:
+        """Open many texts; may leave out those that are not spelled in the given form."""
         return [None if text is None else self.open(text) for text in texts]
 
     def objection(self, _text: str, /) -> str | None:
@@ -99,16 +125,120 @@ class Authenticated(Layout):
     """A layout in which every change of the sealed text is noticed; only such are written."""
 
     @abstractmethod
-    def seal(self, plain: bytes, like: str | None, /) -> str:
-        """Seal under a fresh nonce, spelled like a given sealed text."""
+    def seal(self, plain: bytes, form: Form | None = None, /) -> str:
+        """Seal under a fresh nonce, in the form of a text that was read."""
 
 
-def decrypt(cipher: Aead, iv: bytes, sealed: bytes, bound: bytes | None = None) -> bytes | None:
-    """Decrypt and authenticate; None if that fails."""
-    try:
-        return cipher.decrypt(iv, sealed, bound)
-    except InvalidTag:
+class Sealed(NamedTuple):
+    """Bytes of a text in one of its possible forms; ``data`` ends with the tag."""
+
+    form: Form
+    iv: bytes
+    data: bytes
+
+
+class AeadLayout(Authenticated):
+    """A layout of nonce, ciphertext and tag."""
+
+    usual = Form()
+    """Form of what is written where none was read."""
+
+    def __init__(self, name: str, cipher: Aead) -> None:
+        super().__init__(name)
+        self._cipher = cipher
+
+    @abstractmethod
+    def _readings(self, text: str) -> Iterable[Sealed]:
+        """Yield the bytes of a text for every form that it can be in."""
+
+    @abstractmethod
+    def _write(self, form: Form, iv: bytes, data: bytes, tag: bytes) -> str:
+        """Write the parts as text."""
+
+    def _bound(self, _form: Form) -> bytes | None:
+        """Return the associated data."""
         return None
+
+    def fits(self, text: str, /) -> bool:
+        return any(self._readings(text))
+
+    def read(self, text: str, /) -> Read | None:
+        for form, iv, data in self._readings(text):
+            try:
+                return Read(self._cipher.decrypt(iv, data, self._bound(form)), form)
+            except InvalidTag:
+                continue
+        return None
+
+    def seal(self, plain: bytes, form: Form | None = None, /) -> str:
+        form = form or self.usual
+        nonce = os.urandom(form.iv_bytes)
+        sealed = self._cipher.encrypt(nonce, plain, self._bound(form))
+        return self._write(form, nonce, sealed[:-TAG_BYTES], sealed[-TAG_BYTES:])
+
+
+class Joined(AeadLayout):
+    """Nonce, ciphertext and tag joined to one run of bytes, in base64 or hexadecimal.
+
+    Padding may be missing where the text can be base64url, as its writers differ; it carries no content.
+    """
+
+    _head = ""
+    _associated_data: bytes | None = None
+
+    def __init__(
+        self, name: str, cipher: Aead, *, tag_last: bool = True, iv_sizes: Sequence[int] = (IV_BYTES, 16)
+    ) -> None:
+        super().__init__(name, cipher)
+        self._tag_last = tag_last
+        self._iv_sizes = iv_sizes
+        self._alphabets: Sequence[Alphabet] = ALPHABETS
+        self.usual = Form((BASE64,), iv_sizes[0])
+
+    def _bound(self, _form: Form) -> bytes | None:
+        return self._associated_data
+
+    def _readings(self, text: str) -> Iterator[Sealed]:
+        if not text.startswith(self._head):
+            return
+        alphabet, raw = next(spellings(text[len(self._head) :], self._alphabets), (BASE64, b""))
+        for size in self._iv_sizes:
+            if len(raw) >= size + TAG_BYTES:
+                end = size if self._tag_last else size + TAG_BYTES
+                yield Sealed(Form((alphabet,), size), raw[:size], raw[end:] + raw[size:end])
+
+    def open_all(self, texts: Sequence[str | None], form: Form, /) -> list[bytes | None]:
+        alphabet, size = form.alphabets[0], form.iv_bytes
+        if alphabet is BASE64 and self._tag_last:
+            try:
+                return self._open_column(texts, size)  # type: ignore[arg-type]  # a missing one raises
+            except (ValueError, TypeError, AttributeError, InvalidTag):
+                pass  # one is missing, spelled in another way or changed: look at each
+        decode, unseal, bound, head = alphabet.decode, self._cipher.decrypt, self._associated_data, self._head
+        start, end = len(head), size if self._tag_last else size + TAG_BYTES
+        opened: list[bytes | None] = []
+        for text in texts:
+            plain = None
+            if text is not None and text.startswith(head):
+                try:
+                    raw = decode(text[start:])
+                    plain = unseal(raw[:size], raw[end:] + raw[size:end], bound)
+                except (ValueError, InvalidTag):  # spelled in another way, too short, or changed
+                    plain = None
+            opened.append(plain)
+        return opened
+
+    def _open_column(self, texts: Sequence[str], size: int) -> list[bytes | None]:
+        """Open a well-formed column; the first text that is malformed raises."""
+        unseal, bound, head = self._cipher.decrypt, self._associated_data, self._head
+        if head:
+            if not all(text.startswith(head) for text in texts):
+                raise ValueError("another layout")
+            texts = [text[len(head) :] for text in texts]
+        return [unseal(raw[:size], raw[size:], bound) for raw in decode_base64_all(texts)]
+
+    def _write(self, form: Form, iv: bytes, data: bytes, tag: bytes) -> str:
+        return self._head + form.alphabets[0].encode(iv + (data + tag if self._tag_last else tag + data))
 
 
 def associated_data(user_id: str, key_version: int) -> bytes:
@@ -117,7 +247,7 @@ def associated_data(user_id: str, key_version: int) -> bytes:
     return b"".join(len(field).to_bytes(4, "big") + field for field in fields)
 
 
-class Own(Authenticated):
+class Own(Joined):
     """Our own layout, which names the key version and binds user and key version to the content.
 
     The text is ``mf1.VERSION.BODY``, all ASCII:
@@ -135,220 +265,85 @@ class Own(Authenticated):
     """
 
     marked = True
-    _form = re.compile(r"mf1\.(0|[1-9][0-9]*)\.")
 
     def __init__(self, name: str, cipher: Aead, user_id: str, key_version: int) -> None:
-        super().__init__(name)
-        self._cipher = cipher
+        super().__init__(name, cipher, iv_sizes=(IV_BYTES,))
         self._key_version = key_version
         self._head = f"mf1.{key_version}."
-        self._bound = associated_data(user_id, key_version)
+        self._associated_data = associated_data(user_id, key_version)
+        self._alphabets = (BASE64,)
 
     def fits(self, text: str, /) -> bool:
         return text.startswith("mf1.")
 
-    def open(self, text: str, /) -> bytes | None:
-        return self.open_all([text], text)[0]
-
-    def open_all(self, texts: Sequence[str | None], _like: str, /) -> list[bytes | None]:
-        unseal, head, bound, start = self._cipher.decrypt, self._head, self._bound, len(self._head)
-        opened: list[bytes | None] = []
-        for text in texts:
-            plain = None
-            if text is not None and text.startswith(head):
-                try:
-                    raw = decode_base64(text[start:])
-                    plain = unseal(raw[:IV_BYTES], raw[IV_BYTES:], bound)
-                except (ValueError, InvalidTag):  # not base64, too short, or changed: said by the None
-                    plain = None
-            opened.append(plain)
-        return opened
-
-    def seal(self, plain: bytes, _like: str | None, /) -> str:
-        nonce = os.urandom(IV_BYTES)
-        return self._head + BASE64.encode(nonce + self._cipher.encrypt(nonce, plain, self._bound))
-
     def objection(self, text: str, /) -> str | None:
-        named = self._form.match(text)
+        named = re.match(r"mf1\.(0|[1-9][0-9]*)\.", text)
         if named and named[1] != str(self._key_version):
             return f"sealed with key_version {named[1]}, these credentials hold {self._key_version}"
         return None
 
 
-class Joined(Authenticated):
-    """Nonce, ciphertext and tag joined to one run of bytes, in base64 or hexadecimal.
-
-    Padding may be missing where the text can be base64url, as its writers differ; it carries no content.
-    """
-
-    def __init__(self, name: str, cipher: Aead, *, tag_last: bool, iv_sizes: Sequence[int]) -> None:
-        super().__init__(name)
-        self._cipher = cipher
-        self._tag_last = tag_last
-        self._iv_sizes = iv_sizes
-
-    def fits(self, text: str, /) -> bool:
-        read = spelling(text)
-        return read is not None and len(read.raw) >= min(self._iv_sizes) + TAG_BYTES
-
-    def open(self, text: str, /) -> bytes | None:
-        read = spelling(text)
-        if read is None:
-            return None
-        return next(
-            (plain for size in self._iv_sizes if (plain := self._open_raw(read.raw, size)) is not None), None
-        )
-
-    def _open_raw(self, raw: bytes, iv_size: int) -> bytes | None:
-        if len(raw) < iv_size + TAG_BYTES:
-            return None
-        iv, sealed = raw[:iv_size], raw[iv_size:]
-        if not self._tag_last:
-            sealed = sealed[TAG_BYTES:] + sealed[:TAG_BYTES]
-        return decrypt(self._cipher, iv, sealed)
-
-    def _form_of(self, text: str) -> tuple[Alphabet, int]:
-        """Return alphabet and nonce size of a text that this layout opens."""
-        read = spelling(text)
-        if read is None:
-            return BASE64, self._iv_sizes[0]
-        sizes = (size for size in self._iv_sizes if self._open_raw(read.raw, size) is not None)
-        return read.alphabet, next(sizes, self._iv_sizes[0])
-
-    def open_all(self, texts: Sequence[str | None], like: str, /) -> list[bytes | None]:
-        alphabet, size = self._form_of(like)
-        if alphabet is BASE64 and self._tag_last:
-            try:
-                return self._open_column(texts, size)  # type: ignore[arg-type]  # a missing one raises
-            except (ValueError, TypeError, InvalidTag):
-                pass  # one is missing, spelled in another way or changed: look at each
-        decode, unseal, tag_last = alphabet.decode, self._cipher.decrypt, self._tag_last
-        tag_end = size + TAG_BYTES
-        opened: list[bytes | None] = []
-        for text in texts:
-            plain = None
-            if text is not None:
-                try:
-                    raw = decode(text)
-                    sealed = raw[size:] if tag_last else raw[tag_end:] + raw[size:tag_end]
-                    plain = unseal(raw[:size], sealed, None)
-                except (ValueError, InvalidTag):  # spelled in another way, too short, or changed
-                    plain = None
-            opened.append(plain)
-        return opened
-
-    def _open_column(self, texts: Sequence[str], size: int) -> list[bytes | None]:
-        """Open a well-formed column; the first text that is malformed raises."""
-        unseal = self._cipher.decrypt
-        return [unseal(raw[:size], raw[size:], None) for raw in decode_base64_all(texts)]
-
-    def seal(self, plain: bytes, like: str | None, /) -> str:
-        alphabet, size = self._form_of(like) if like else (BASE64, self._iv_sizes[0])
-        nonce = os.urandom(size)
-        sealed = self._cipher.encrypt(nonce, plain, None)
-        if not self._tag_last:
-            sealed = sealed[-TAG_BYTES:] + sealed[:-TAG_BYTES]
-        return alphabet.encode(nonce + sealed)
-
-
-_IV_SIZES = (IV_BYTES, 16)
-
-
 class Parts(NamedTuple):
-    """Nonce, ciphertext and tag, each as text."""
+    """Nonce, ciphertext and tag, each as text, and what stands around them."""
 
     iv: str
     data: str
     tag: str
+    frame: Any = None
 
 
-Alphabets = tuple[Alphabet, Alphabet, Alphabet]
-"""Those of `Parts`, in the same order."""
-
-
-class Form(NamedTuple):
-    """Parsed text: parts, and how they were spelled."""
-
-    plain: bytes
-    iv_size: int
-    alphabets: Alphabets
-
-
-class Parted(Authenticated):
+class Parted(AeadLayout):
     """Nonce, ciphertext and tag written apart, each in an alphabet of its own."""
 
-    def __init__(self, name: str, cipher: Aead) -> None:
-        super().__init__(name)
-        self._cipher = cipher
+    usual = Form((HEX, HEX, HEX))
 
     @abstractmethod
     def _split(self, text: str) -> Parts | None:
-        """Split a text into its three parts; None if it has another form."""
+        """Split a text into its parts; None if it has another form."""
 
     @abstractmethod
-    def _join(self, parts: Parts, like: str | None, /) -> str:
-        """Join three parts to a text."""
+    def _join(self, parts: Parts) -> str:
+        """Join parts to a text."""
 
-    def fits(self, text: str, /) -> bool:
+    def _readings(self, text: str) -> list[Sealed]:
+        """List the bytes of the parts for every reading in which nonce and tag have their sizes.
+
+        A short part may be base64 and hexadecimal at once, and only the tag can tell. Parts in one alphabet
+        come first: most writers use one, and so does what is written after them.
+        """
         parts = self._split(text)
-        return parts is not None and bool(_readings(parts))
+        found = []
+        for iv, data, tag in product(*(list(spellings(part)) for part in parts[:3])) if parts else ():
+            alphabets = iv[0], data[0], tag[0]
+            if len(iv[1]) in (IV_BYTES, 16) and len(tag[1]) == TAG_BYTES and _agree({*alphabets}):
+                found.append(
+                    Sealed(Form(alphabets, len(iv[1]), parts and parts.frame), iv[1], data[1] + tag[1])
+                )
+        return sorted(found, key=lambda sealed: len({*sealed.form.alphabets}))
 
-    def open(self, text: str, /) -> bytes | None:
-        form = self._form_of(text)
-        return form and form.plain
-
-    def open_all(self, texts: Sequence[str | None], like: str, /) -> list[bytes | None]:
-        form = self._form_of(like)
-        if form is None:
-            return super().open_all(texts, like)
+    def open_all(self, texts: Sequence[str | None], form: Form, /) -> list[bytes | None]:
         return [None if text is None else self._open_in(text, form.alphabets) for text in texts]
 
-    def _open_in(self, text: str, alphabets: Alphabets) -> bytes | None:
+    def _open_in(self, text: str, alphabets: Sequence[Alphabet]) -> bytes | None:
         parts = self._split(text)
         if parts is None:
             return None
         try:
-            iv, data, tag = (alphabet.decode(part) for alphabet, part in zip(alphabets, parts, strict=True))
+            iv, data, tag = (alphabet.decode(part) for alphabet, part in zip(alphabets, parts, strict=False))
             return self._cipher.decrypt(iv, data + tag, None) if len(tag) == TAG_BYTES else None
         except (ValueError, InvalidTag):  # spelled in another way, or changed
             return None
 
-    def _form_of(self, text: str) -> Form | None:
-        parts = self._split(text)
-        for alphabets, (iv, data, tag) in _readings(parts) if parts else ():
-            plain = decrypt(self._cipher, iv, data + tag)
-            if plain is not None:
-                return Form(plain, len(iv), alphabets)
-        return None
-
-    def seal(self, plain: bytes, like: str | None, /) -> str:
-        form = (like and self._form_of(like)) or Form(b"", IV_BYTES, (HEX, HEX, HEX))
-        nonce = os.urandom(form.iv_size)
-        sealed = self._cipher.encrypt(nonce, plain, None)
-        raws = (nonce, sealed[:-TAG_BYTES], sealed[-TAG_BYTES:])
-        texts = (alphabet.encode(raw) for alphabet, raw in zip(form.alphabets, raws, strict=True))
-        return self._join(Parts(*texts), like)
+    def _write(self, form: Form, iv: bytes, data: bytes, tag: bytes) -> str:
+        of_iv, of_data, of_tag = form.alphabets
+        return self._join(Parts(of_iv.encode(iv), of_data.encode(data), of_tag.encode(tag), form.frame))
 
 
-def _readings(parts: Parts) -> list[tuple[Alphabets, tuple[bytes, bytes, bytes]]]:
-    """List alphabets and bytes of the parts for every reading in which nonce and tag have their sizes.
-
-    A short part may be base64 and hexadecimal at once, and only the tag can tell. Parts in one alphabet
-    come first: most writers use one, and so does what is written after them.
-    """
-    ways = product(*(list(spellings(part)) for part in parts))
-    fitting = [way for way in ways if len(way[0].raw) in _IV_SIZES and len(way[2].raw) == TAG_BYTES]
-    fitting.sort(key=lambda way: len({read.alphabet.name for read in way}))
-    readings = [tuple(zip(*way, strict=True)) for way in fitting]
-    return [(alphabets, raws) for alphabets, raws in readings if _agree(alphabets)]
-
-
-def _agree(alphabets: Alphabets) -> bool:
+def _agree(used: set[Alphabet]) -> bool:
     """Return True if one writer can have used these together: one case of digits, padding in all or none.
 
     Otherwise a capital made small, or padding cut off, would open just the same.
     """
-    used = {*alphabets}
     return not {HEX, HEX_UPPER} <= used and (BASE64URL_BARE not in used or len(used) == 1)
 
 
@@ -360,21 +355,22 @@ class Colons(Parted):
         self._tag_last = tag_last
 
     def _split(self, text: str) -> Parts | None:
-        parts = text.split(":", 3)
-        if len(parts) != 3:
+        iv, *others = text.split(":", 3)
+        if len(others) != 2:
             return None
-        iv, *others = parts
         data, tag = others if self._tag_last else reversed(others)
         return Parts(iv, data, tag)
 
-    def _join(self, parts: Parts, _like: str | None, /) -> str:
-        order = (parts.iv, parts.data, parts.tag) if self._tag_last else (parts.iv, parts.tag, parts.data)
-        return ":".join(order)
+    def _join(self, parts: Parts) -> str:
+        iv, data, tag, _ = parts
+        return ":".join((iv, data, tag) if self._tag_last else (iv, tag, data))
 
 
-_IV_KEYS = ("iv", "nonce")
-_DATA_KEYS = ("data", "ciphertext", "content", "encrypted", "encryptedData", "ct")
-_TAG_KEYS = ("tag", "authTag", "auth_tag")
+_JSON_KEYS = (
+    ("iv", "nonce"),
+    ("data", "ciphertext", "content", "encrypted", "encryptedData", "ct"),
+    ("tag", "authTag", "auth_tag"),
+)
 _ALGORITHM_KEYS = ("alg", "algorithm")
 _ALGORITHMS = ("aes-256-gcm", "AES-256-GCM", "AES-GCM", "A256GCM")
 
@@ -383,88 +379,71 @@ class Json(Parted):
     """A JSON object with nonce, ciphertext and tag, and perhaps the name of the algorithm.
 
     Any other key, and white space that some writer does not put there, is refused: nothing would notice
-    its change.
+    its change. The frame holds its keys in their order, and the algorithm.
     """
 
     marked = True
+    usual = Form((HEX, HEX, HEX), frame={keys[0]: "" for keys in _JSON_KEYS})
 
     def _split(self, text: str) -> Parts | None:
-        fields = _fields_of(text)
-        named = [[key for key in keys if key in fields] for keys in (_IV_KEYS, _DATA_KEYS, _TAG_KEYS)]
-        algorithms = [key for key in _ALGORITHM_KEYS if fields.get(key) in _ALGORITHMS]
+        if not (text.startswith("{") and text.endswith("}")) or "\r" in text:
+            return None
+        try:
+            fields = msgspec.json.decode(text, type=dict[str, str])
+        except (msgspec.DecodeError, UnicodeEncodeError):
+            return None
+        named = [[key for key in keys if key in fields] for keys in _JSON_KEYS]
+        algorithms = {key: fields[key] for key in _ALGORITHM_KEYS if fields.get(key) in _ALGORITHMS}
         if any(len(keys) != 1 for keys in named) or len(fields) != len(named) + len(algorithms):
             return None
-        return Parts(*(fields[key] for (key,) in named))
+        iv, data, tag = (fields[key] for (key,) in named)
+        return Parts(iv, data, tag, dict.fromkeys(fields, "") | algorithms)
 
-    def _join(self, parts: Parts, like: str | None) -> str:
-        values = zip((_IV_KEYS, _DATA_KEYS, _TAG_KEYS), parts, strict=True)
-        sealed = {key: value for keys, value in values for key in keys}
-        form = _fields_of(like) if like else dict.fromkeys((_IV_KEYS[0], _DATA_KEYS[0], _TAG_KEYS[0]), "")
-        return msgspec.json.encode({key: sealed.get(key, value) for key, value in form.items()}).decode()
-
-
-def _fields_of(text: str) -> dict[str, str]:
-    """Read the texts of a JSON object; empty for anything else."""
-    if not (text.startswith("{") and text.endswith("}")) or "\r" in text:
-        return {}
-    try:
-        return msgspec.json.decode(text, type=dict[str, str])
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return {}
+    def _join(self, parts: Parts) -> str:
+        *texts, frame = parts
+        sealed = {key: text for keys, text in zip(_JSON_KEYS, texts, strict=True) for key in keys}
+        return msgspec.json.encode({key: sealed.get(key, text) for key, text in frame.items()}).decode()
 
 
-_HEADER = BASE64URL_BARE.encode(b'{"alg":"dir","enc":"A256GCM"}')
-_encode, _decode = BASE64URL_BARE.encode, BASE64URL_BARE.decode
-
-
-class Jwe(Authenticated):
+class Jwe(AeadLayout):
     """Compact JWE (RFC 7516) with the key used directly: ``alg`` is ``dir``, ``enc`` is ``A256GCM``.
 
     Compression and critical extensions are refused; other header fields are authenticated and kept.
     """
 
     marked = True
-
-    def __init__(self, name: str, cipher: Aead) -> None:
-        super().__init__(name)
-        self._cipher = cipher
+    usual = Form(frame=BASE64URL_BARE.encode(b'{"alg":"dir","enc":"A256GCM"}'))
 
     def fits(self, text: str, /) -> bool:
         return text.startswith("eyJ") and text.count(".") == 4
 
-    def open(self, text: str, /) -> bytes | None:
-        if not self.fits(text) or _fault_of(_header_of(text)):
-            return None
+    def _bound(self, form: Form) -> bytes:
+        header: str = form.frame
+        return header.encode("ascii")
+
+    def _readings(self, text: str) -> Iterator[Sealed]:
+        if not self.fits(text) or self.objection(text):
+            return
         header, key, *sealed = text.split(".")
         try:
-            iv, data, tag = (_decode(part) for part in sealed)
-            if key or len(iv) != IV_BYTES or len(tag) != TAG_BYTES:
-                return None
-            return self._cipher.decrypt(iv, data + tag, header.encode("ascii"))
-        except (ValueError, InvalidTag):  # not base64url, or changed: said by the None
-            return None
+            iv, data, tag = map(BASE64URL_BARE.decode, sealed)
+        except ValueError:
+            return
+        if not key and len(iv) == IV_BYTES and len(tag) == TAG_BYTES:
+            yield Sealed(Form(frame=header), iv, data + tag)
 
-    def seal(self, plain: bytes, like: str | None, /) -> str:
-        header = _header_of(like) if like else _HEADER
-        nonce = os.urandom(IV_BYTES)
-        sealed = self._cipher.encrypt(nonce, plain, header.encode("ascii"))
-        return ".".join(
-            (header, "", _encode(nonce), _encode(sealed[:-TAG_BYTES]), _encode(sealed[-TAG_BYTES:]))
-        )
+    def _write(self, form: Form, iv: bytes, data: bytes, tag: bytes) -> str:
+        return ".".join((form.frame, "", *map(BASE64URL_BARE.encode, (iv, data, tag))))
 
     def objection(self, text: str, /) -> str | None:
-        return _fault_of(_header_of(text)) if self.fits(text) else None
-
-
-def _header_of(text: str) -> str:
-    return text.partition(".")[0]
+        return _fault_of_header(text.partition(".")[0]) if self.fits(text) else None
 
 
 @lru_cache(maxsize=16)  # a writer has one header for all its content
-def _fault_of(encoded: str) -> str | None:
+def _fault_of_header(encoded: str) -> str | None:
     """Explain why a compact JWE with this header cannot be read."""
     try:
-        header = msgspec.json.decode(_decode(encoded), type=dict[str, object])
+        header = msgspec.json.decode(BASE64URL_BARE.decode(encoded), type=dict[str, object])
     except (ValueError, msgspec.DecodeError):
         return "looks like jwe, but its header is damaged"
     if (header.get("alg"), header.get("enc")) != ("dir", "A256GCM"):
@@ -485,14 +464,14 @@ class FernetToken(Authenticated):
     def fits(self, text: str, /) -> bool:
         return text.startswith("gAAAAA")
 
-    def open(self, text: str, /) -> bytes | None:
+    def read(self, text: str, /) -> Read | None:
         try:
             BASE64URL.decode(text)  # Fernet's own decoder is lenient
-            return self._fernet.decrypt(text)
+            return Read(self._fernet.decrypt(text))
         except (ValueError, InvalidToken):  # not base64url, or changed: said by the None
             return None
 
-    def seal(self, plain: bytes, _like: str | None, /) -> str:
+    def seal(self, plain: bytes, _form: Form | None = None, /) -> str:
         return self._fernet.encrypt(plain).decode()
 
 
@@ -507,22 +486,21 @@ class CbcColon(Layout):
         self._aes = AES(key)
 
     def fits(self, text: str, /) -> bool:
-        return bool(_cbc_readings(text))
+        return any(self._readings(text))
 
-    def open(self, text: str, /) -> bytes | None:
-        opened = (_decrypt_cbc(self._aes, iv, data) for iv, data in _cbc_readings(text))
-        return next((plain for plain in opened if plain is not None), None)
+    def _readings(self, text: str) -> Iterator[tuple[bytes, bytes]]:
+        """Yield nonce and ciphertext for every alphabet in which both are whole blocks."""
+        iv_text, colon, data_text = text.partition(":")
+        for (_, iv), (_, data) in product(spellings(iv_text), spellings(data_text)) if colon else ():
+            if len(iv) == _BLOCK_BYTES and data and len(data) % _BLOCK_BYTES == 0:
+                yield iv, data
+
+    def read(self, text: str, /) -> Read | None:
+        opened = (_decrypt_cbc(self._aes, iv, data) for iv, data in self._readings(text))
+        return next(filter(None, opened), None)
 
 
-def _cbc_readings(text: str) -> list[tuple[bytes, bytes]]:
-    """List nonce and ciphertext for every alphabet in which both are whole blocks."""
-    iv_text, colon, data_text = text.partition(":")
-    ivs = {raw for _, raw in spellings(iv_text) if colon and len(raw) == _BLOCK_BYTES}
-    bodies = {raw for _, raw in spellings(data_text) if raw and len(raw) % _BLOCK_BYTES == 0}
-    return [(iv, body) for iv in ivs for body in bodies]
-
-
-def _decrypt_cbc(aes: AES, iv: bytes, data: bytes) -> bytes | None:
+def _decrypt_cbc(aes: AES, iv: bytes, data: bytes) -> Read | None:
     decryptor, unpadder = Cipher(aes, CBC(iv)).decryptor(), PKCS7(8 * _BLOCK_BYTES).unpadder()
     padded = decryptor.update(data) + decryptor.finalize()
     try:
@@ -530,7 +508,7 @@ def _decrypt_cbc(aes: AES, iv: bytes, data: bytes) -> bytes | None:
         plain.decode()
     except ValueError:  # padding or UTF-8 is wrong, thus the key or the data is
         return None
-    return plain
+    return Read(plain)
 
 
 class OpenSsl(Layout):
@@ -548,7 +526,7 @@ class OpenSsl(Layout):
     def fits(self, text: str, /) -> bool:
         return text.startswith("U2FsdGVkX1")
 
-    def open(self, text: str, /) -> bytes | None:
+    def read(self, text: str, /) -> Read | None:
         try:
             raw = decode_base64(text.replace("\n", ""))
         except ValueError:
@@ -556,90 +534,58 @@ class OpenSsl(Layout):
         mark, salt, data = raw[:8], raw[8:16], raw[16:]
         if mark != b"Salted__" or not data or len(data) % _BLOCK_BYTES:
             return None
-        derived = self._derive(salt)
-        return _decrypt_cbc(AES(derived[:32]), derived[32:], data)
-
-    def _derive(self, salt: bytes) -> bytes:
-        """Derive key and nonce by EVP_BytesToKey: chained digests, until there are 32 + 16 bytes."""
-        digests = [b""]
-        for _ in range(3):
-            material = digests[-1] + self._passphrase + salt
-            digests.append(hashlib.md5(material, usedforsecurity=False).digest())  # the format's choice
-        return b"".join(digests)
+        derived = digest = b""
+        while len(derived) < 48:  # EVP_BytesToKey: chained digests
+            digest = hashlib.md5(digest + self._passphrase + salt, usedforsecurity=False).digest()
+            derived += digest
+        return _decrypt_cbc(AES(derived[:32]), derived[32:48], data)
 
 
-_DIGITS = 64
-_ADVICE = "fetch the credentials again and pass their encryption_key as it came"
-_NEED = f"need {_DIGITS} hexadecimal characters (256 bits)"
-_SHORTER = {32: "128", 48: "192"}
+class Codec(Protocol):
+    """User-defined sealing and opening of content."""
 
-DERIVATIONS: dict[str, Callable[[str], bytes]] = {
-    "": bytes.fromhex,
-    "ascii": lambda text: text[:32].encode("ascii"),
-    "sha256": lambda text: hashlib.sha256(text.encode("ascii")).digest(),
-}
-"""How 32 bytes come from the text. All but the first are read only when a format names them."""
+    def seal(self, text: str) -> str: ...
+
+    def open(self, text: str) -> str: ...
 
 
-def check_key(key: Secret) -> None:
-    """Refuse a key that is not fit for use.
+class CodecLayout(Authenticated):
+    """A `Codec` used as a layout; that it detects changes is its author's promise.
 
-    Parameters
-    ----------
-    key : Secret
-        64 hexadecimal characters; capitals are accepted.
-
-    Raises
-    ------
-    SealError
-        Where the text is anything else; the message says what, and never quotes it.
-
-    Examples
-    --------
-    >>> check_key(Secret("0x" + "5f" * 32))
-    Traceback (most recent call last):
-    memframe.errors.SealError: the encryption key begins with 0x; need 64 hexadecimal characters (256 bits)
-    without it
+    What it raises is named by its type alone, as a message may hold content.
     """
-    fault = _fault(key.reveal())  # the text is in no variable of a frame that raises
-    if fault:
-        raise SealError(f"the encryption key {fault}")
+
+    def __init__(self, codec: Codec) -> None:
+        super().__init__("codec")
+        self._codec = codec
+
+    def fits(self, _text: str, /) -> bool:
+        return True
+
+    def read(self, text: str, /) -> Read | None:
+        plain = _run(self._codec.open, text)
+        raw = utf8_of(plain) if isinstance(plain, str) else None
+        return None if raw is None else Read(raw)
+
+    def seal(self, plain: bytes, _form: Form | None = None, /) -> str:
+        sealed = _run(self._codec.seal, plain.decode())
+        if isinstance(sealed, str):
+            return sealed
+        raise SealError(f"content cannot be sealed: the codec {_describe(sealed)}")
+
+    def objection(self, text: str, /) -> str | None:
+        return f"the codec {_describe(_run(self._codec.open, text))}"
 
 
-def is_fit(key: Secret) -> bool:
-    """Return True for a key that `check_key` accepts."""
-    return _fault(key.reveal()) is None
+def _run(turn: Callable[[str], str], text: str) -> object:
+    try:
+        return turn(text)
+    except Exception as error:  # a codec may raise what it likes
+        return error
 
 
-def _fault(text: str) -> str | None:
-    if not text:
-        return f"is empty; {_ADVICE}"
-    if text[:2] in ("0x", "0X"):
-        return f"begins with 0x; {_NEED} without it"
-    if any(sign.isspace() for sign in text):
-        return f"holds spaces or line ends; {_NEED} and nothing else"
-    if not re.fullmatch("[0-9a-fA-F]+", text):
-        return _not_hexadecimal(text)
-    return _wrong_size(text) or _predictable(text)
-
-
-def _not_hexadecimal(text: str) -> str:
-    if re.fullmatch(r"[A-Za-z0-9+/_-]{43}=?", text):
-        return f"looks like base64; {_NEED}: decode it and pass .hex() of the bytes"
-    return f"holds characters that are not hexadecimal; {_ADVICE}"
-
-
-def _wrong_size(text: str) -> str | None:
-    n_digits = len(text)
-    if n_digits in _SHORTER:
-        return f"has {_SHORTER[n_digits]} bits ({n_digits} hexadecimal characters); {_NEED}"
-    if n_digits != _DIGITS:
-        odd = ", an odd number" if n_digits % 2 else ""
-        return f"has {n_digits} characters{odd}; {_NEED}; {_ADVICE}"
-    return None
-
-
-def _predictable(text: str) -> str | None:
-    if len(set(bytes.fromhex(text))) == 1:
-        return f"is one byte repeated, which protects nothing; {_ADVICE}"
-    return None
+def _describe(outcome: object) -> str:
+    kind = type(outcome).__name__
+    if isinstance(outcome, Exception):
+        return f"raised {kind}"
+    return "returned text that is not Unicode" if isinstance(outcome, str) else f"returned {kind}, not str"

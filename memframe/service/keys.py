@@ -23,8 +23,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from memframe.envelope import Envelope
-from memframe.envelope.detect import bind
-from memframe.envelope.rekeying import Rekeying
+from memframe.envelope.detect import Rekeying, bind
 from memframe.errors import ConfigError, ConflictError
 from memframe.files import atomic_file
 from memframe.secret import Secret

@@ -16,7 +16,7 @@ from sqlalchemy import update
 import memframe
 from memframe.cli import main
 from memframe.envelope import Envelope
-from memframe.envelope.rekeying import Rekeying
+from memframe.envelope.detect import Rekeying
 from memframe.errors import ConfigError, NotFoundError
 from memframe.secret import Secret
 from memframe.service import run_local
