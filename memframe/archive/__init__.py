@@ -12,8 +12,7 @@ Portable AI Memory, which `memframe.read_memories` reads. Indexes and ``attrs`` 
 tags becomes the empty tuple, as in every frame.
 
 What pandas itself wrote of such a frame, by ``to_parquet``, ``to_csv`` or ``to_json(orient="records",
-lines=True)``, loads too. There the index comes back, where the file has one: it names the rows in a plan. Levels
-of it that are columns of memories, such as ``id``, become columns again.
+lines=True)``, loads too. An index without a name is left out, one with a name is a column.
 
 An archive is the plaintext of people's memories in the open, unless it is sealed: then what people wrote
 opens only with the user's key (see `memframe.archive.sealing` for what that is, column by column). Either is
@@ -157,11 +156,7 @@ def load_archive(
     reader = Reader(expand_path(path), key)
     if key is not None:
         reader.require_sealed()
-    labels = reader.labels()
-    tables = [*reader.tables(columns, labels)]
-    return frame_of(
-        pa.concat_tables(tables, promote_options="permissive"), labels, () if columns is None else columns
-    )
+    return frame_of(pa.concat_tables(reader.tables(columns), promote_options="permissive"))
 
 
 def is_sealed(path: str | PathLike[str]) -> bool:

@@ -6,8 +6,9 @@ loading removes exactly what was added. The same holds after a semicolon, a tab 
 spreadsheet that splits at semicolons ignores quotes around cells that commas divide. Text is quoted, which keeps
 empty text (``""``) apart from missing text. Lists are JSON.
 
-Files of `DataFrame.to_csv` are read as well. They are recognized by an unnamed first column, the index, or by lists as
-Python shows them: ``('a', 'b')``. Empty text is missing there, as pandas does not distinguish the two.
+Files of `DataFrame.to_csv` are read as well. They are recognized by an unnamed first column, the index, which is left
+out, or by lists as Python shows them: ``('a', 'b')``. Empty text is missing there, as pandas does not distinguish the
+two.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from memframe.archive.table import ARCHIVE_SCHEMA, ArchiveFormat, Level, wrong_column
+from memframe.archive.table import ARCHIVE_SCHEMA, ArchiveFormat, wrong_column
 from memframe.errors import FrameError
 from memframe.frames import NAMES
 
@@ -60,7 +61,7 @@ def _write(file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> int
 
 
 def _disarm(table: pa.Table) -> pa.Table:
-    names = [_disarm_name(name) for name in table.column_names]
+    names = [re.sub(_LIVE, r"'\1", re.sub(_LIVE_INSIDE, r"\1'\2", name)) for name in table.column_names]
     return pa.Table.from_arrays([_cells(column) for column in table.columns], names=names)
 
 
@@ -75,32 +76,30 @@ def _cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.replace_substring_regex(inside, _LIVE, r"'\1")
 
 
-def _disarm_name(name: str) -> str:
-    return re.sub(_LIVE, r"'\1", re.sub(_LIVE_INSIDE, r"\1'\2", name))
-
-
-def _restore_name(name: str) -> str:
-    return re.sub(_MARKED_INSIDE, r"\1\2", re.sub(_MARKED, r"\1", name))
-
-
-class _FirstRow(NamedTuple):
+class _Header(NamedTuple):
     """First row of a file, and the program that wrote it."""
 
     fields: list[str]
-    """Names of all columns: those of an index that pandas wrote are ``__index_level_0__`` and so on."""
+    """Names of all columns; those of an index that pandas wrote have no name of their own."""
     n_levels: int
     is_of_pandas: bool
 
 
-def _header(path: Path) -> _FirstRow:
+def _header(path: Path) -> _Header:
     limit = csv.field_size_limit()
     try:
         csv.field_size_limit(path.stat().st_size + 1)  # Python's reader takes 128 KiB a cell otherwise
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.reader(file)
             names = next(rows, [])
-            _refuse_other_separator(path, names)
-            n_levels = _n_levels(names)
+            found = re.search("[;\t|]", names[0]) if len(names) == 1 else None
+            if found and ARCHIVE_SCHEMA.keys() & names[0].split(found[0]):
+                raise FrameError(
+                    f"The columns of {path} are separated by {found[0]!r}: write it with to_csv(path, sep=',')."
+                )
+            n_levels = 0  # an index is without a name, or with one that occurs again
+            while n_levels < len(names) and (not names[n_levels] or names[n_levels] in names[n_levels + 1 :]):
+                n_levels += 1
             is_of_pandas = n_levels > 0 or _has_lists_of_python(names, rows)
     except FrameError:  # a ValueError, too
         raise
@@ -110,28 +109,10 @@ def _header(path: Path) -> _FirstRow:
         ) from None
     finally:
         csv.field_size_limit(limit)
-    fields = names if is_of_pandas else [_restore_name(name) for name in names]
-    return _FirstRow([*_fields_of_index(n_levels), *fields[n_levels:]], n_levels, is_of_pandas)
-
-
-def _refuse_other_separator(path: Path, names: Sequence[str]) -> None:
-    found = re.search("[;\t|]", names[0]) if len(names) == 1 else None
-    if found and ARCHIVE_SCHEMA.keys() & names[0].split(found[0]):
-        raise FrameError(
-            f"The columns of {path} are separated by {found[0]!r}: write it with to_csv(path, sep=',')."
-        )
-
-
-def _n_levels(names: Sequence[str]) -> int:
-    """Count the leading columns that are an index: unnamed, or with a name that occurs again."""
-    n_levels = 0
-    while n_levels < len(names) and (not names[n_levels] or names[n_levels] in names[n_levels + 1 :]):
-        n_levels += 1
-    return n_levels
-
-
-def _fields_of_index(n_levels: int) -> list[str]:
-    return [f"__index_level_{level}__" for level in range(n_levels)]
+    fields = [f"index {level}" for level in range(n_levels)] + names[n_levels:]
+    if not is_of_pandas:
+        fields = [re.sub(_MARKED_INSIDE, r"\1\2", re.sub(_MARKED, r"\1", name)) for name in fields]
+    return _Header(fields, n_levels, is_of_pandas)
 
 
 def _has_lists_of_python(names: Sequence[str], rows: Iterable[Sequence[str]]) -> bool:
@@ -148,10 +129,6 @@ def _names(path: Path) -> list[str]:
     return header.fields[header.n_levels :]
 
 
-def _labels(path: Path) -> list[Level]:
-    return [Level(field) for field in _fields_of_index(_header(path).n_levels)]
-
-
 def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
     header = _header(path)
     twice = [name for name in columns if header.fields.count(name) > 1]
@@ -159,15 +136,20 @@ def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
         raise FrameError(
             f"{path} has several columns named {twice[0]}: write it again with all but one renamed."
         )
+    text_columns = dict.fromkeys(header.fields, _TEXT)
+    kinds = {name: kind for name, kind in ARCHIVE_SCHEMA.items() if kind != NAMES.arrow}
     try:
         table = pa.csv.read_csv(
             path,
             read_options=pa.csv.ReadOptions(
-                block_size=_block_bytes(path), column_names=header.fields, skip_rows_after_names=1
+                # in one piece if possible, as no row may cross a block
+                block_size=min(max(path.stat().st_size, _MIN_BLOCK_BYTES), _MAX_BLOCK_BYTES),
+                column_names=header.fields,
+                skip_rows_after_names=1,
             ),
             parse_options=pa.csv.ParseOptions(newlines_in_values=True),
             convert_options=pa.csv.ConvertOptions(
-                column_types={name: _type_in_file(name) for name in header.fields[header.n_levels :]},
+                column_types=text_columns | kinds,
                 include_columns=columns,
                 null_values=[""],
                 true_values=["true"],
@@ -177,36 +159,22 @@ def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
             ),
         )
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:  # its message quotes cells
-        raise _damage_error(path, str(error)) from None
-    restored = _restore_from_pandas if header.is_of_pandas else _restore
-    yield pa.table({name: restored(path, name, table[name]) for name in columns})
+        found = re.search(r"CSV column #(\d+)|Row #(\d+)", str(error))
+        place = found[0] if found else "a row"
+        raise FrameError(
+            f"{path} is not as it was exported ({place}): another program changed or cut it."
+        ) from None
+    yield pa.table({name: _restore(path, name, table[name], header.is_of_pandas) for name in columns})
 
 
-def _block_bytes(path: Path) -> int:
-    """Return a block size that takes the file in one piece if possible, as no row may cross a block."""
-    return min(max(path.stat().st_size, _MIN_BLOCK_BYTES), _MAX_BLOCK_BYTES)
-
-
-def _type_in_file(name: str) -> pa.DataType:
-    kind = ARCHIVE_SCHEMA.get(name, _TEXT)
-    return _TEXT if kind == NAMES.arrow else kind
-
-
-def _restore(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if column.type != _TEXT:
+def _restore(path: Path, name: str, column: pa.ChunkedArray, is_of_pandas: bool) -> pa.ChunkedArray:
+    if column.type == _TEXT and not is_of_pandas:
+        column = pc.replace_substring_regex(column, _MARKED, r"\1", max_replacements=1)
+        column = pc.replace_substring_regex(column, _MARKED_INSIDE, r"\1\2")
+    if ARCHIVE_SCHEMA.get(name) != NAMES.arrow:
         return column
-    text = pc.replace_substring_regex(column, _MARKED, r"\1", max_replacements=1)
-    text = pc.replace_substring_regex(text, _MARKED_INSIDE, r"\1\2")
-    return _lists(path, name, text) if ARCHIVE_SCHEMA.get(name) == NAMES.arrow else text
-
-
-def _restore_from_pandas(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return _lists(path, name, column) if ARCHIVE_SCHEMA.get(name) == NAMES.arrow else column
-
-
-def _lists(path: Path, name: str, text: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
-        cells = [None if cell is None else _words_in(cell) for cell in text.to_pylist()]
+        cells = [None if cell is None else _words_in(cell) for cell in column.to_pylist()]
     except msgspec.MsgspecError:  # its message may quote the cell
         raise wrong_column(
             path, name, 'text that is no list, which is written ["tea", "home"] or as pandas does'
@@ -226,10 +194,4 @@ def _words_in(cell: str) -> list[str] | None:
     return names
 
 
-def _damage_error(path: Path, message: str) -> FrameError:
-    found = re.search(r"CSV column #(\d+)|Row #(\d+)", message)
-    place = found[0] if found else "a row"
-    return FrameError(f"{path} is not as it was exported ({place}): another program changed or cut it.")
-
-
-CSV = ArchiveFormat(_names, _read, _write, labels=_labels)
+CSV = ArchiveFormat(_names, _read, _write)

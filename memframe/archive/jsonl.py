@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from math import inf
 from pathlib import Path
@@ -26,7 +25,6 @@ _UNITS = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": inf}
 HOW_PANDAS_WRITES = "write it with to_json(path, orient='records', lines=True), one memory a line"
 
 _encoder = msgspec.json.Encoder(enc_hook=lambda moment: moment.isoformat())  # pandas' times to the nanosecond
-_decoder = msgspec.json.Decoder(dict[str, Any])
 
 
 def _write(file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:  # noqa: ARG001 - each line names its own columns
@@ -49,7 +47,11 @@ def _write_array(file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) 
 
 def records_of(table: pa.Table) -> list[dict[str, Any]]:
     """Convert a table to one dict a row, with times as text."""
-    _refuse_infinite(table)
+    for name in table.column_names:
+        if pa.types.is_floating(table[name].type) and pc.any(pc.is_inf(table[name])).as_py():
+            raise FrameError(
+                f"The column {name!r} holds an infinite number, which JSON cannot say: use Parquet."
+            )
     columns = [_cells(name, table[name]) for name in table.column_names]
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
@@ -66,26 +68,15 @@ def _cells(name: str, column: pa.ChunkedArray) -> list[Any]:
     return column.to_numpy().tolist()  # type: ignore[no-any-return]
 
 
-def _refuse_infinite(table: pa.Table) -> None:
-    for name in table.column_names:
-        if pa.types.is_floating(table[name].type) and pc.any(pc.is_inf(table[name])).as_py():
-            raise FrameError(
-                f"The column {name!r} holds an infinite number, which JSON cannot say: use Parquet."
-            )
-
-
-Rows = Callable[[Path], Iterator[dict[str, Any]]]
-
-
-def _names(path: Path, rows_of: Rows) -> list[str]:
+def _names(path: Path) -> list[str]:
     """Read the column names of the first row; a file without rows has the columns of memories."""
-    return next((list(row) for row in rows_of(path)), [*ARCHIVE_SCHEMA])
+    return next((list(row) for row in _rows(path)), [*ARCHIVE_SCHEMA])
 
 
-def _read(path: Path, columns: list[str], rows_of: Rows) -> Iterator[pa.Table]:
+def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
     """Read tables; extra columns may differ in type between them (nulls only, or whole numbers, in one)."""
     yield pa.schema((name, ARCHIVE_SCHEMA.get(name, pa.null())) for name in columns).empty_table()
-    rows = rows_of(path)
+    rows = _rows(path)
     for chunk in iter(lambda: list(islice(rows, _CHUNK_LINES)), []):
         yield table_of_records(path, chunk, columns)
 
@@ -93,46 +84,44 @@ def _read(path: Path, columns: list[str], rows_of: Rows) -> Iterator[pa.Table]:
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
     """Read the rows of a file; refuse a key that the first row lacks, as it would be lost."""
     known: set[str] = set()
+    for number, row in _array_rows(path) if path.suffix.lower() == ".json" else _line_rows(path):
+        known = known or set(row)
+        if not row.keys() <= known:
+            new = next(key for key in row if key not in known)
+            raise FrameError(
+                f"Line {number} of {path} has the key {new!r:.60}, which the first line has not: give it to the "
+                "first line, with null if need be, or load the lines that have it from a file of their own."
+            )
+        yield row
+
+
+def _line_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    decoder = msgspec.json.Decoder(dict[str, Any])
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             bare = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
             if bare.strip():
-                row = _row(path, number, bare)
-                known = known or set(row)
-                if not row.keys() <= known:
-                    raise _new_key(path, number, next(key for key in row if key not in known))
-                yield row
+                try:
+                    yield number, decoder.decode(bare)
+                except _NO_JSON:
+                    raise FrameError(
+                        f"Line {number} of {path} is no JSON object: it is damaged, or no archive of memories; a "
+                        f"frame: {HOW_PANDAS_WRITES}."
+                    ) from None
 
 
-def _array_rows(path: Path) -> Iterator[dict[str, Any]]:
+def _array_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     text = path.read_bytes().removeprefix(_BYTE_ORDER_MARK)
     try:
-        rows = msgspec.json.decode(text, type=list[dict[str, Any]]) if text.lstrip()[:1] == b"[" else None
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # their messages may quote the text
-        rows = None
-    if rows is None:
-        raise FrameError(f"{path} is no JSON array of memories: it is damaged, or of another system.")
-    for number, row in enumerate(rows, 1):
-        if not row.keys() <= rows[0].keys():
-            raise _new_key(path, number, next(key for key in row if key not in rows[0]))
-        yield row
-
-
-def _new_key(path: Path, number: int, key: str) -> FrameError:
-    return FrameError(
-        f"Line {number} of {path} has the key {key!r:.60}, which the first line has not: give it to the "
-        "first line, with null if need be, or load the lines that have it from a file of their own."
-    )
-
-
-def _row(path: Path, number: int, line: bytes) -> dict[str, Any]:
-    try:
-        return _decoder.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # their messages may quote the line
+        return enumerate(msgspec.json.decode(text, type=list[dict[str, Any]]), 1)
+    except _NO_JSON:
         raise FrameError(
-            f"Line {number} of {path} is no JSON object: it is damaged, or no archive of memories; a frame: "
-            f"{HOW_PANDAS_WRITES}."
+            f"{path} is no JSON array of memories: it is damaged, or of another system."
         ) from None
+
+
+_NO_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""Errors of the decoder, whose messages may quote the text."""
 
 
 def table_of_records(path: Path, rows: list[dict[str, Any]], columns: list[str]) -> pa.Table:
@@ -170,5 +159,4 @@ def _times(values: list[Any]) -> pa.Array:
     return pa.array(values, pa.timestamp(unit, "UTC")).cast(TIME.arrow, safe=False)
 
 
-JSONL = ArchiveFormat(partial(_names, rows_of=_rows), partial(_read, rows_of=_rows), _write)
-JSON = ArchiveFormat(partial(_names, rows_of=_array_rows), partial(_read, rows_of=_array_rows), _write_array)
+JSONL, JSON = ArchiveFormat(_names, _read, _write), ArchiveFormat(_names, _read, _write_array)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from memframe.archive.table import HEADER, PANDAS, ArchiveFormat, ArchiveHeader, Level, cast_column, header_in
+from memframe.archive.table import HEADER, ArchiveFormat, ArchiveHeader, cast_column, read_metadata
 from memframe.errors import FrameError, MemframeError
 
 GROUP_ROWS = 10_000
@@ -23,85 +23,35 @@ GROUP_BYTES = 64 * 1024 * 1024
 """Enough for a group of fewer rows."""
 
 
-def _schema(path: Path) -> pa.Schema:
+def schema_of(path: Path) -> pa.Schema:
+    """Read the schema of a file."""
     try:
         return pq.read_schema(path)
     except DAMAGE as error:
         raise _unreadable(path, error) from None
 
 
-def footer(file: Path | BinaryIO) -> dict[bytes, bytes]:
-    """Return the metadata in a file's footer."""
+def footer_of(file: Path | BinaryIO) -> dict[bytes, bytes]:
+    """Read the metadata in the footer of a file."""
     try:
         return pq.read_metadata(file).metadata or {}
     except DAMAGE as error:
         raise _unreadable(file, error) from None
 
 
-def header_bytes(schema: pa.Schema) -> bytes:
-    """Return the header of a schema as it stands in a file."""
-    found: bytes = (schema.metadata or {}).get(HEADER, b"")
-    return found
-
-
-def column_names(path: Path) -> list[str]:
-    """Return the columns that are stored in a file."""
-    return list(_schema(path).names)
-
-
 def _names(path: Path) -> list[str]:
     """List the columns of a file; ``user_id`` may stand in the header alone, as beside ``user_id=...`` folders."""
-    schema = _schema(path)
-    nameless = {level.field for level in _levels(schema) if level.field != level.name}
-    names = [name for name in schema.names if name not in nameless]
-    return names if header_in(schema) is None else [*dict.fromkeys([*names, "user_id"])]
+    schema = schema_of(path)
+    names = [name for name in schema.names if not _NAMELESS_INDEX.fullmatch(name)]
+    return names if _header_in(schema) is None else [*dict.fromkeys([*names, "user_id"])]
 
 
-def _labels(path: Path) -> list[Level]:
-    return _levels(_schema(path))
+_NAMELESS_INDEX = re.compile("__index_level_[0-9]+__")
+"""Columns in which pandas keeps an index without a name."""
 
 
-def _levels(schema: pa.Schema) -> list[Level]:
-    """Return the levels of the index of a frame that pandas wrote; our own archives keep none."""
-    try:
-        found = msgspec.json.decode((schema.metadata or {}).get(PANDAS, b"{}"), type=_Described)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return []
-    name_of = {column.field_name: column.name for column in found.columns}
-    return [
-        Level(None, level.name, range(level.start, level.stop, level.step))
-        if isinstance(level, _Range)
-        else Level(level, name_of.get(level))
-        for level in found.index_columns
-        if isinstance(level, _Range) or level in schema.names
-    ]
-
-
-class _Column(msgspec.Struct):
-    """One column as pandas describes it."""
-
-    field_name: str | None = None
-    name: str | None = None
-
-
-class _Range(msgspec.Struct):
-    """An index that is a range, which has no column."""
-
-    start: int
-    stop: int
-    step: int
-    name: str | None = None
-
-
-class _Described(msgspec.Struct):
-    """Description of a frame by pandas, as far as it is used."""
-
-    index_columns: list[str | _Range] = []
-    columns: list[_Column] = []
-
-
-def _header(path: Path) -> ArchiveHeader | None:
-    return header_in(_schema(path))
+def _header_in(schema: pa.Schema) -> ArchiveHeader | None:
+    return read_metadata(schema.metadata, HEADER, ArchiveHeader)
 
 
 def _unreadable(path: Path | BinaryIO, error: Exception) -> FrameError:
@@ -115,23 +65,18 @@ def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
     try:
         # not as a dataset, which takes folder names for columns
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            yield from (_fit(path, table, columns, file.schema_arrow) for table in _groups(file, columns))
+            stored = [name for name in columns if name in file.schema_arrow.names]
+            groups = (file.read_row_group(at, columns=stored) for at in range(file.num_row_groups))
+            for table in groups if file.num_row_groups else [file.read(columns=stored)]:
+                yield _fit(path, table, columns, file.schema_arrow)
     except MemframeError:
         raise
     except DAMAGE as error:
         raise _unreadable(path, error) from None
 
 
-def _groups(file: pq.ParquetFile, columns: list[str]) -> Iterator[pa.Table]:
-    stored = [name for name in columns if name in file.schema_arrow.names]
-    for group in range(file.num_row_groups):
-        yield file.read_row_group(group, columns=stored)
-    if not file.num_row_groups:
-        yield file.read(columns=stored)
-
-
 def _fit(path: Path, table: pa.Table, columns: list[str], schema: pa.Schema) -> pa.Table:
-    header = header_in(schema)
+    header = _header_in(schema)
     if header is not None and "user_id" in columns and "user_id" not in table.column_names:
         table = table.append_column("user_id", pa.repeat(header.user_id, len(table)))
     table.validate(full=True)  # Arrow does not verify that text is UTF-8
@@ -143,22 +88,22 @@ def write(
     file: BinaryIO,
     schema: pa.Schema,
     tables: Iterable[pa.Table],
-    footer_of: Callable[[], Mapping[bytes, bytes]] | None = None,
+    make_footer: Callable[[], Mapping[bytes, bytes]] | None = None,
 ) -> int:
     """Write tables as one file, every page with its checksum, and return the number of rows.
 
     Parameters
     ----------
-    footer_of : callable, optional
-        Called once all tables are written: what the footer shall say beside the schema.
+    make_footer : callable, optional
+        Called once all tables are written: what the footer shall hold beside the schema.
     """
     n_rows = 0
     with pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer:
         for group in _gather(tables):
             writer.write_table(group)
             n_rows += len(group)
-        if footer_of:
-            writer.add_key_value_metadata(footer_of())
+        if make_footer:
+            writer.add_key_value_metadata(make_footer())
     return n_rows
 
 
@@ -181,17 +126,17 @@ def in_parts(schema: pa.Schema, tables: Iterable[pa.Table], part_rows: int) -> I
     """Divide tables into files; yield at least one, so that an empty archive has its columns."""
     rest = iter(tables)
     first = next(rest, schema.empty_table())
+
+    def until_full(table: pa.Table | None) -> Iterator[pa.Table]:
+        n_rows = 0
+        while table is not None:
+            yield table
+            n_rows += len(table)
+            table = next(rest, None) if n_rows < part_rows else None
+
     while first is not None:
-        yield _until_full(first, rest, part_rows)
+        yield until_full(first)
         first = next(rest, None)
 
 
-def _until_full(first: pa.Table, others: Iterator[pa.Table], part_rows: int) -> Iterator[pa.Table]:
-    n_rows = len(first)
-    yield first
-    while n_rows < part_rows and (table := next(others, None)) is not None:
-        n_rows += len(table)
-        yield table
-
-
-PARQUET = ArchiveFormat(_names, _read, write, _header, _labels)
+PARQUET = ArchiveFormat(_names, _read, write, lambda path: _header_in(schema_of(path)))

@@ -5,22 +5,19 @@ file, and new ones join the file after which they are listed, up to `PART_ROWS`,
 order of the service. Unchanged files are linked into a folder beside the archive, which replaces it when it is
 complete; a crash before leaves the old archive.
 
-Rows are compared by hashes of their id and all cells, 25 bytes a row, so that an archive of any size is compared in
-bounded memory. Python chooses the key of its hashes anew for each process, so nobody can prepare two texts that
-share one.
+Rows are compared by hashes of their id and all cells, 25 bytes a row, and the rows of one file are held at a time.
+Python chooses the key of its hashes anew for each process, so nobody can prepare two texts that share one.
 """
 
 from __future__ import annotations
 
-import itertools
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, groupby
+from itertools import pairwise
 from math import inf
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -66,21 +63,6 @@ class Changes(Struct, frozen=True):
     @property
     def _counts(self) -> dict[str, int]:
         return {name: len(getattr(self, name)) for name in self.__struct_fields__}
-
-
-class Segment(NamedTuple):
-    """Consecutive rows of one file of the refreshed archive."""
-
-    file: int
-    """Number of that file."""
-    base: int
-    """Number of the old file that it continues, -1 if none."""
-    table: pa.Table
-    hashes: Hashes
-
-    def after(self, n_rows: int) -> Segment:
-        """Return the segment without its first rows."""
-        return self._replace(table=self.table.slice(n_rows), hashes=self.hashes[n_rows:])
 
 
 class ArchivedRows:
@@ -165,23 +147,39 @@ class RowComparison:
         self._columns = list(columns)
         self._part_rows = part_rows
         self._continues = continues
-        self._file, self._base, self._last, self._n_rows = -1, -1, -1, 0
         self._row = -1
         self.added: list[str] = []
         self.changed: list[str] = []
-        self.gone: list[str] = []
 
-    def changes(self) -> Changes:
-        """Return the changes found."""
-        return Changes(tuple(self.added), tuple(self.changed), tuple(self.gone))
+    def files(self, tables: Iterable[pa.Table]) -> Iterator[tuple[int, list[pa.Table]]]:
+        """Yield the old file that each file continues, -1 for none, and its tables; none if nothing changed.
 
-    def segments(self, tables: Iterable[pa.Table]) -> Iterator[Segment]:
-        """Divide the rows of tables into segments, each for one file."""
+        There is at least one file, so that an archive without memories keeps its columns.
+        """
+        base, last, n_rows = -1, -1, 0
+        held: list[tuple[pa.Table, Hashes]] = []
         for table in tables:
             hashes = _hashes(table.select(self._columns))
             for begin, end, old_file in _runs(self._old_files(table, hashes)):
-                self._place(old_file, end - begin)
-                yield Segment(self._file, self._base, table.slice(begin, end - begin), hashes[begin:end])
+                is_next = old_file > last
+                if is_next:  # an old file stays separate; new memories before it join it while they fit
+                    together = n_rows + len(self._known.hashes_of(old_file))
+                    ends = base >= 0 or together > self._part_rows
+                else:
+                    ends = n_rows >= self._part_rows and (old_file < 0 or old_file != base)
+                if held and ends:
+                    yield base, self._unless_same(base, held)
+                    held, n_rows = [], 0
+                if not held:
+                    base = old_file if is_next and self._continues else -1
+                last, n_rows = max(last, old_file), n_rows + end - begin
+                held.append((table.slice(begin, end - begin), hashes[begin:end]))
+        yield base, self._unless_same(base, held)
+
+    def _unless_same(self, base: int, held: list[tuple[pa.Table, Hashes]]) -> list[pa.Table]:
+        tables, hashes = [table for table, _ in held], [some for _, some in held]
+        is_same = base >= 0 and np.array_equal(np.concatenate(hashes), self._known.hashes_of(base))
+        return [] if is_same else tables
 
     def _old_files(self, table: pa.Table, hashes: Hashes) -> NDArray[np.int64]:
         """Return the file of each row that keeps its place; -1 for one that is new, or changed and moved."""
@@ -196,24 +194,6 @@ class RowComparison:
         self.changed += table["id"].filter(pa.array(is_old & ~is_same)).to_pylist()
         return np.where(is_same | (is_old & follows), known.files_of(rows), -1)
 
-    def _place(self, old_file: int, n_rows: int) -> None:
-        """Continue the current file, or begin the next: where an old file begins, or this one is full."""
-        is_next = old_file > self._last
-        if self._file < 0 or (self._begins(old_file) if is_next else self._is_full(old_file)):
-            self._file += 1
-            self._base = old_file if is_next and self._continues else -1
-            self._n_rows = 0
-        self._last = max(self._last, old_file)
-        self._n_rows += n_rows
-
-    def _begins(self, old_file: int) -> bool:
-        """Return True if an old file stays separate; new memories before it join it while they fit."""
-        together = self._n_rows + len(self._known.hashes_of(old_file))
-        return self._base >= 0 or together > self._part_rows
-
-    def _is_full(self, old_file: int) -> bool:
-        return self._n_rows >= self._part_rows and (old_file < 0 or old_file != self._base)
-
 
 def _runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
     """Yield begin, end and value of each run of equal values.
@@ -222,7 +202,7 @@ def _runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
     [(0, 2, 3), (2, 3, -1)]
     """
     edges = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
-    for begin, end in itertools.pairwise(edges):
+    for begin, end in pairwise(edges):
         yield begin, end, int(values[begin])
 
 
@@ -270,7 +250,40 @@ def refresh_archive(
             raise FrameError(f"{target} holds notes, which are not refreshed: export them again.")
         check_target(target)
         _check_owner(reader, target, access)
-        return _Refresh(access, target, reader.header()).carry_out(target, progress)
+        return _refresh(access, target, reader.header(), progress)
+
+
+def _refresh(access: Access, target: Path, header: ArchiveHeader | None, progress: ProgressOption) -> Changes:
+    seal = header.seal if header else None
+    form = Sealed(access, header) if seal else Plain.of(access)
+    can_open = seal is None or seal.key_version == access.credentials.key_version
+    reader = Reader(target, access if can_open else None)
+    columns = [name for name in ARCHIVE_SCHEMA if can_open or name in IN_THE_OPEN]
+    known = ArchivedRows(reader.tables_of_part(part, columns) for part in reader.parts)
+    comparison = RowComparison(
+        known,
+        columns,
+        part_rows=places.PART_ROWS if is_folder(target) else inf,
+        continues=not (seal and isinstance(form, Sealed)) or form.continues(seal),
+    )
+    files = comparison.files(tables_of_access(access, progress=progress))
+    gone: list[str] = []
+    if is_folder(target):
+        with atomic_folder(target) as fresh:
+            for number, (base, tables) in enumerate(files):
+                path = fresh / part_name(number)
+                if tables or base < 0:
+                    form.write(path, map(form.prepare, tables))
+                else:
+                    _link(reader.parts[base], path)
+            gone += _gone(reader, known)
+            form.seal_folder(fresh)
+    else:
+        for base, tables in files:
+            gone += _gone(reader, known)
+            if tables or base < 0:
+                form.write(target, map(form.prepare, tables))
+    return Changes(tuple(comparison.added), tuple(comparison.changed), tuple(gone))
 
 
 def _check_owner(reader: Reader, path: Path, access: Access) -> None:
@@ -283,7 +296,12 @@ def _check_owner(reader: Reader, path: Path, access: Access) -> None:
                 "refresh would lose: export the access to another path, and keep both."
             )
     header = reader.header()
-    owners = {header.user_id} if header else _owners(reader)
+    tables = [] if header else reader.tables(["user_id"])
+    owners = (
+        {header.user_id}
+        if header
+        else {one for table in tables for one in table["user_id"].unique().to_pylist()}
+    )
     others = [owner for owner in owners if owner is None or not same_id(owner, access.user_id)]
     if others:
         raise FrameError(
@@ -292,115 +310,13 @@ def _check_owner(reader: Reader, path: Path, access: Access) -> None:
         )
 
 
-def _owners(reader: Reader) -> set[str | None]:
-    found: set[str | None] = set()
-    for table in reader.tables(["user_id"]):
-        found.update(table["user_id"].unique().to_pylist())
-    return found
-
-
-class _Refresh:
-    """State of one refresh: how the archive is sealed, which rows can be compared, which files can stay."""
-
-    def __init__(self, access: Access, path: Path, header: ArchiveHeader | None) -> None:
-        self._access = access
-        seal = header.seal if header else None
-        self._form: Plain | Sealed = Sealed(access) if seal else Plain.of(access)
-        self._continues = seal is None or (isinstance(self._form, Sealed) and self._form.continues(seal))
-        if seal and self._continues:
-            self._form = Sealed(access, header)
-        can_open = seal is None or seal.key_version == access.credentials.key_version
-        self._reader = Reader(path, access if can_open else None)
-        self._columns = [name for name in ARCHIVE_SCHEMA if can_open or name in IN_THE_OPEN]
-        parts = self._reader.parts
-        self._known = ArchivedRows(self._reader.tables_of_part(part, self._columns) for part in parts)
-
-    def carry_out(self, target: Path, progress: ProgressOption) -> Changes:
-        in_folder = is_folder(target)
-        comparison = RowComparison(
-            self._known,
-            self._columns,
-            part_rows=places.PART_ROWS if in_folder else inf,
-            continues=self._continues,
-        )
-        segments = self._segments(comparison, progress)
-        files = (
-            (base, group)
-            for (_, base), group in groupby(segments, key=lambda segment: (segment.file, segment.base))
-        )
-        if in_folder:
-            with atomic_folder(target) as fresh:
-                for number, (base, group) in enumerate(_at_least_one(files)):
-                    self._write_file(fresh / part_name(number), base, group)
-                self._form.seal_folder(fresh)
-        else:
-            for base, group in _at_least_one(files):
-                self._write_file(target, base, group)
-        return comparison.changes()
-
-    def _segments(self, comparison: RowComparison, progress: ProgressOption) -> Iterator[Segment]:
-        """Yield all segments, then record which rows of the old files are gone."""
-        yield from comparison.segments(tables_of_access(self._access, progress=progress))
-        comparison.gone += self._gone()
-
-    def _write_file(self, path: Path, base: int, segments: Iterator[Segment]) -> None:
-        """Write a file, or keep an old one with the same rows."""
-        n_same, others = _divergence(segments, self._hashes_of(base))
-        if others is not None:
-            tables = chain(
-                self._old_rows(base, n_same), (self._form.prepare(segment.table) for segment in others)
-            )
-            self._form.write(path, tables)
-        elif not path.exists():
-            _link(self._reader.parts[base], path)
-
-    def _hashes_of(self, base: int) -> Hashes:
-        return self._known.hashes_of(base) if base >= 0 else np.empty(0, np.int64)
-
-    def _old_rows(self, base: int, n_rows: int) -> Iterator[pa.Table]:
-        """Yield the first rows of an old file as stored, so that sealed cells are not sealed again."""
-        if n_rows:
-            part = self._reader.parts[base]
-            for table in format_of(part).read(part, [*ARCHIVE_SCHEMA]):
-                yield table.slice(0, n_rows)
-                n_rows = max(0, n_rows - len(table))
-
-    def _gone(self) -> Iterator[str]:
-        is_gone = ~self._known.is_seen
-        if is_gone.any():
-            row = 0
-            for table in self._reader.tables(["id"]):
-                yield from table["id"].filter(pa.array(is_gone[row : row + len(table)])).to_pylist()
-                row += len(table)
-
-
-_Files = Iterator[tuple[int, Iterator[Segment]]]
-
-
-def _at_least_one(files: _Files) -> _Files:
-    """Yield the files to write; an empty one if there are no memories, so that the archive keeps its columns."""
-    n_files = 0
-    for n_files, file in enumerate(files, 1):  # noqa: B007 - the count is what is asked for
-        yield file
-    if not n_files:
-        yield -1, iter(())
-
-
-def _divergence(segments: Iterator[Segment], hashes: Hashes) -> tuple[int, Iterable[Segment] | None]:
-    """Count the rows that are unchanged, and return the segments after them; None if all are."""
-    n_same = 0
-    for segment in segments:
-        n_equal = _n_equal(segment.hashes, hashes[n_same:])
-        n_same += n_equal
-        if n_equal < len(segment.hashes):
-            return n_same, chain([segment.after(n_equal)], segments)
-    return n_same, None if 0 < n_same == len(hashes) else ()
-
-
-def _n_equal(these: Hashes, those: Hashes) -> int:
-    n_rows = min(len(these), len(those))
-    differ = np.flatnonzero(these[:n_rows] != those[:n_rows])
-    return int(differ[0]) if len(differ) else n_rows
+def _gone(reader: Reader, known: ArchivedRows) -> Iterator[str]:
+    """Yield the ids of archived rows that were not seen."""
+    is_gone = ~known.is_seen
+    row = 0
+    for table in reader.tables(["id"]) if is_gone.any() else ():
+        yield from table["id"].filter(pa.array(is_gone[row : row + len(table)])).to_pylist()
+        row += len(table)
 
 
 def _link(old: Path, new: Path) -> None:

@@ -21,9 +21,10 @@ import hashlib
 import hmac
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain
+from functools import partial
+from itertools import accumulate, chain, starmap
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import msgspec
 import pyarrow as pa
@@ -37,14 +38,13 @@ from memframe.archive.places import SEAL_FILE, format_of, is_folder, parts_of
 from memframe.archive.table import (
     ARCHIVE_SCHEMA,
     HEADER,
+    MAC,
     ArchiveHeader,
-    Level,
     Mac,
     Seal,
-    mac_in,
+    read_metadata,
+    schema_for,
     table_of_page,
-    with_header,
-    with_mac,
 )
 from memframe.client.responses import same_id
 from memframe.client.validation import memory_query
@@ -61,69 +61,6 @@ from memframe.wire import Credentials
 
 Key = str | Secret | Credentials | Access | Mapping[int, str | Secret]
 """The ``encryption_key`` itself, what holds it, or several by their ``key_version``."""
-
-
-class Keys(NamedTuple):
-    """Keys for one archive, taken from the caller's ``key=``.
-
-    Attributes
-    ----------
-    key : Secret
-        Of the version that the archive is sealed with.
-    others : dict of int to Secret
-        Other versions, newest first.
-    codec : Codec or None
-        Of the access that was given.
-    """
-
-    key: Secret
-    others: Mapping[int, Secret] = {}
-    codec: Codec | None = None
-
-
-def keys_for(where: object, header: ArchiveHeader, key: Key | None) -> Keys:
-    """Choose the key that opens an archive.
-
-    Raises
-    ------
-    SealError
-        There is none, or it is of another user or version; the message says which is needed.
-    """
-    seal = header.seal
-    assert seal is not None  # noqa: S101 - for the type checker: only sealed archives are opened
-    fault = f"{where} is sealed with key_version {seal.key_version} of user {header.user_id}"
-    codec = None
-    if key is None:
-        raise SealError(fault, hint=_ANY_KEY)
-    if isinstance(key, Mapping):
-        others = {version: as_secret(one) for version, one in sorted(key.items(), reverse=True)}
-        if seal.key_version not in others:
-            held = ", ".join(map(str, others)) or "none"
-            raise SealError(f"{fault}, and of the versions given ({held}) none is that one.")
-        return Keys(others.pop(seal.key_version), others)
-    if isinstance(key, Access):
-        found = key.envelope.content_format
-        codec = None if isinstance(found, str | Sequence) else found
-        key = key.credentials
-    if isinstance(key, Credentials):
-        if not same_id(key.user_id, header.user_id):
-            raise SealError(f"{fault}, and this is a key of user {key.user_id}: pass one of theirs.")
-        if key.key_version != seal.key_version:
-            hint = Hint(
-                f"pass the older key as key={{{seal.key_version}: ...}}", "give the older key in a --key-file"
-            )
-            raise SealError(
-                f"{fault}, and these credentials hold key_version {key.key_version}",
-                hint=hint + ", or export the archive again.",
-            )
-        key = key.encryption_key
-    return Keys(as_secret(key), codec=codec)
-
-
-_ANY_KEY = Hint(
-    "pass key=, the Access to that user or its encryption_key.",
-    "give the user's --request, or the encryption_key in a --key-file.",
-)
 
 
 STORED = "stored"
@@ -167,38 +104,27 @@ class FileMac:
     def __init__(self, key: bytes) -> None:
         self._key = key
         self._streams: dict[str, list[hmac.HMAC]] = {}
-        self._n_rows = 0
+        self.n_rows = 0
 
-    def tables(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """Pass tables on, and add them to the code."""
-        for table in tables:
-            self.update(table)
-            yield table
-
-    def update(self, table: pa.Table) -> None:
-        """Add the rows of a table to the code; how rows are divided into tables makes no difference."""
-        self._n_rows += len(table)
+    def add(self, table: pa.Table) -> pa.Table:
+        """Add the rows of a table, and return it; how rows are divided into tables makes no difference."""
+        self.n_rows += len(table)
         for name, column in zip(table.column_names, table.columns, strict=True):
             for chunk in filter(len, column.chunks):
                 data = _streams_of(chunk)
                 fresh = [hmac.new(self._key, name.encode(), hashlib.sha256) for _ in data]
                 for stream, some in zip(self._streams.setdefault(name, fresh), data, strict=True):
                     stream.update(some)
+        return table
 
-    def mac(self, header: bytes, names: Iterable[str]) -> Mac:
+    def code(self, header: bytes, names: Iterable[str]) -> Mac:
         """Return the code of a file with this header and these columns."""
         columns = {name: self.digest(name) for name in sorted(names)}
-        return Mac(columns, self._n_rows, code=_code(self._key, header, columns, self._n_rows, []))
+        return Mac(columns, self.n_rows, code=_code(self._key, header, columns, self.n_rows, []))
 
     def digest(self, name: str) -> str:
         """Return the digest of one column."""
         return "".join(stream.hexdigest() for stream in self._streams.get(name, ()))
-
-    def agrees(self, mac: Mac, names: Iterable[str]) -> bool:
-        """Tell whether these columns are as they were when the code was made."""
-        return self._n_rows == mac.n_rows and all(
-            hmac.compare_digest(self.digest(name), mac.columns[name]) for name in names
-        )
 
 
 def mac_key(key: Secret, user_id: str) -> bytes:
@@ -244,7 +170,7 @@ class Plain:
     @classmethod
     def of(cls, access: Access) -> Plain:
         """Return the form of an archive of all memories of one user."""
-        return cls(with_header(pa.schema(ARCHIVE_SCHEMA), ArchiveHeader(access.user_id)))
+        return cls(schema_for(ArchiveHeader(access.user_id)))
 
     def prepare(self, table: pa.Table) -> pa.Table:
         """Return the table to write: without its column of stored content."""
@@ -263,7 +189,7 @@ class Plain:
         """Leave the folder as it is: it has no seal."""
 
 
-class Sealed:
+class Sealed(Plain):
     """Write a sealed archive, of tables of `tables_of_access`.
 
     Parameters
@@ -275,14 +201,15 @@ class Sealed:
     """
 
     def __init__(self, access: Access, header: ArchiveHeader | None = None) -> None:
-        keys = access.credentials
+        keys, found = access.credentials, access.envelope.content_format
         self._own = Envelope(
             keys.encryption_key, user_id=keys.user_id, key_version=keys.key_version, content_format=OWN
         )
-        self.seal = (header and header.seal) or Seal(
-            keys.key_version, _format_of(access.envelope), check=self._own.seal(keys.user_id)
-        )
-        self.schema = with_header(pa.schema(ARCHIVE_SCHEMA), ArchiveHeader(keys.user_id, self.seal))
+        names = found if isinstance(found, str) else list(found) if isinstance(found, Sequence) else CODEC
+        self.seal = Seal(keys.key_version, names, check=self._own.seal(keys.user_id))
+        if header and header.seal and self.continues(header.seal):
+            self.seal = header.seal
+        super().__init__(schema_for(ArchiveHeader(keys.user_id, self.seal)))
         self._mac_key = mac_key(keys.encryption_key, keys.user_id)
 
     def continues(self, seal: Seal) -> bool:
@@ -295,11 +222,19 @@ class Sealed:
         contents = zip(table[STORED].to_pylist(), table["content"].to_pylist(), strict=True)
         columns = {name: table[name] for name in ARCHIVE_SCHEMA}
         columns |= {name: _text(self._seal_all(table[name].to_pylist())) for name in SEALED_TEXTS}
-        columns |= {
-            "tags": _each_name(table["tags"], self._seal_all),
-            "content": _text([self._content(stored, plain) for stored, plain in contents]),
-        }
+        columns["tags"] = _each_name(table["tags"], self._seal_all)
+        columns["content"] = _text(
+            [
+                stored
+                if stored is None or plain not in (None, stored)
+                else AS_STORED + self._own.seal(stored)
+                for stored, plain in contents
+            ]
+        )
         return pa.table(columns)
+
+    def _seal_all(self, cells: _Cells) -> list[str | None]:
+        return [None if cell is None else self._own.seal(cell) for cell in cells]
 
     def write(self, path: Path, tables: Iterable[pa.Table]) -> int:
         """Write one file of the archive with its authentication code, and return the number of its rows."""
@@ -308,13 +243,9 @@ class Sealed:
 
     def write_to(self, file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
         """Write one Parquet file with its code, whose schema may lack columns."""
-        mac = FileMac(self._mac_key)
-        return parquet.write(
-            file,
-            schema,
-            mac.tables(tables),
-            lambda: with_mac(mac.mac(parquet.header_bytes(schema), schema.names)),
-        )
+        mac, header = FileMac(self._mac_key), schema.metadata[HEADER]
+        passed = map(mac.add, tables)
+        return parquet.write(file, schema, passed, lambda: _entry_of(mac.code(header, schema.names)))
 
     def seal_folder(self, folder: Path) -> None:
         """Write the file with the code over all files of a dataset."""
@@ -323,26 +254,16 @@ class Sealed:
 
     def seal_of(self, schema: pa.Schema, parts: Iterable[Path | BinaryIO]) -> bytes:
         """Return the file with the code over these files, in this order."""
-        found = [mac_in(parquet.footer(part)) for part in parts]
+        found = (read_metadata(parquet.footer_of(part), MAC, Mac) for part in parts)
         codes = [mac.code for mac in found if mac]
-        header = parquet.header_bytes(schema)
-        mac = Mac({}, 0, codes, _code(self._mac_key, header, {}, 0, codes))
+        mac = Mac({}, 0, codes, _code(self._mac_key, schema.metadata[HEADER], {}, 0, codes))
         file = io.BytesIO()
-        parquet.write(file, schema, [], lambda: with_mac(mac))
+        parquet.write(file, schema, [], lambda: _entry_of(mac))
         return file.getvalue()
 
-    def _seal_all(self, cells: _Cells) -> list[str | None]:
-        return [None if cell is None else self._own.seal(cell) for cell in cells]
 
-    def _content(self, stored: str | None, plain: str | None) -> str | None:
-        if stored is None or (plain is not None and plain != stored):
-            return stored
-        return AS_STORED + self._own.seal(stored)
-
-
-def _format_of(envelope: Envelope) -> str | list[str]:
-    found = envelope.content_format
-    return found if isinstance(found, str) else list(found) if isinstance(found, Sequence) else CODEC
+def _entry_of(mac: Mac) -> dict[bytes, bytes]:
+    return {MAC: msgspec.json.encode(mac)}
 
 
 class Opener:
@@ -364,10 +285,33 @@ class Opener:
     """
 
     def __init__(self, where: object, header: ArchiveHeader, key: Key | None) -> None:
+        seal = header.seal
+        assert seal is not None  # noqa: S101 - for the type checker: only sealed archives are opened
         self._where = where
-        keys = keys_for(where, header, key)
-        self._own, self._content, self._older = _envelopes(where, header, keys)
-        self._mac_key = mac_key(keys.key, header.user_id)
+        present, others, codec = _choose_keys(where, header.user_id, seal, key)
+        bind = partial(Envelope, user_id=header.user_id)
+        self._own = bind(present, key_version=seal.key_version, content_format=OWN)
+        if self._own.open_many([seal.check]).errors:
+            raise SealError(
+                f"This key does not open {where}, which is sealed with key_version {seal.key_version} of user "
+                f"{header.user_id}",
+                hint=Hint(
+                    "pass that key, or an Access to that user.",
+                    "give that key, or the --request of that user.",
+                ),
+            )
+        stored_as = codec if seal.content_format == CODEC else seal.content_format
+        if stored_as is None:
+            raise SealError(
+                f"The content of {where} is stored by a codec of your own",
+                hint=Hint(
+                    "pass key=access, of an access that was opened with content_format=codec.",
+                    "read it in Python, with the codec.",
+                ),
+            )
+        self._content = bind(present, key_version=seal.key_version, content_format=stored_as)
+        self._older = [bind(other, key_version=version) for version, other in others.items()]
+        self._mac_key = mac_key(present, header.user_id)
 
     def check_folder(self, folder: Path, parts: Sequence[Path]) -> None:
         """Refuse a dataset of which a file is missing, added or exchanged."""
@@ -385,30 +329,34 @@ class Opener:
         mac, names, found = self._mac_of(part), [], FileMac(self._mac_key)
         for table in tables:
             names = [name for name in table.column_names if name in mac.columns]
-            found.update(table.select(names))
+            found.add(table.select(names))
             yield table
-        if not found.agrees(mac, names):
+        digests = ((found.digest(name), mac.columns[name]) for name in names)
+        if found.n_rows != mac.n_rows or not all(starmap(hmac.compare_digest, digests)):
             raise _change_error(part)
 
     def _mac_of(self, part: Path) -> Mac:
         """Return the code in a file's footer, if the key made it for this header and these columns."""
-        footer = parquet.footer(part)
-        mac = mac_in(footer)
+        footer = parquet.footer_of(part)
+        mac = read_metadata(footer, MAC, Mac)
         if mac is None:
             raise SealError(
-                f"{part} has no authentication code: it was taken away, or an older version of memframe sealed the "
-                "archive. Export it again."
+                f"{part} has no authentication code: it was taken away, or memframe did not seal it. Export the "
+                "archive again."
             )
-        header = footer.get(HEADER, b"")
-        code = _code(self._mac_key, header, mac.columns, mac.n_rows, mac.parts)
-        is_whole = sorted(mac.columns) == sorted(parquet.column_names(part)) or part.name == SEAL_FILE
+        code = _code(self._mac_key, footer.get(HEADER, b""), mac.columns, mac.n_rows, mac.parts)
+        is_whole = mac.columns.keys() == {*parquet.schema_of(part).names} or part.name == SEAL_FILE
         if not is_whole or not hmac.compare_digest(code, mac.code):
             raise _change_error(part)
         return mac
 
     def open(self, table: pa.Table) -> pa.Table:
         """Open the sealed columns of a table."""
-        columns = {name: self._column(name, table[name]) for name in table.column_names}
+        columns = {name: table[name] for name in table.column_names}
+        for name in columns.keys() & {*SEALED_TEXTS}:
+            columns[name] = TEXT.chunk(self._open_all(name, table[name].to_pylist()))
+        if "tags" in columns:
+            columns["tags"] = _each_name(table["tags"], partial(self._open_all, "tags"))
         if "content" in columns:
             plain, errors = self._contents(table["content"].to_pylist())
             columns["content"] = TEXT.chunk(plain)
@@ -417,26 +365,22 @@ class Opener:
                 columns["content_error"] = _text([errors.get(row, archived) for row, archived in said])
         return pa.table(columns).replace_schema_metadata(table.schema.metadata)
 
-    def _column(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
-        if name in SEALED_TEXTS:
-            return TEXT.chunk(self._open_all(name, column.to_pylist()))
-        if name == "tags":
-            return _each_name(column, lambda cells: self._open_all(name, cells))
-        return column
-
     def _open_all(self, name: str, cells: _Cells) -> list[bytes | None]:
         opened = self._own.open_many(cells)
         if opened.errors:
             raise SealError(
                 f"{number_of(len(opened.errors), 'text', 'texts')} of {name} in {self._where} cannot be opened, "
-                "though the key is right: the "
-                "archive was changed or damaged. Export it again."
+                "though the key is right: the archive was changed or damaged. Export it again."
             )
         return opened.plain
 
     def _contents(self, cells: _Cells) -> tuple[list[bytes | None], dict[int, str | None]]:
         """Open content; return the reasons for missing rows, None for those that an older key opened."""
-        stored = self._unwrap(cells)
+        stored = list(cells)
+        marked = [row for row, cell in enumerate(cells) if cell is not None and cell.startswith(AS_STORED)]
+        bare = self._open_all("content", [(cells[row] or "").removeprefix(AS_STORED) for row in marked])
+        for row, text in zip(marked, bare, strict=True):
+            stored[row] = None if text is None else text.decode()
         plain, missing, _ = self._content.open_many(stored)
         errors: dict[int, str | None] = {**missing}
         for older in self._older:
@@ -446,46 +390,42 @@ class Opener:
                     plain[row], errors[row] = text, None
         return plain, errors
 
-    def _unwrap(self, cells: _Cells) -> _Cells:
-        marked = [row for row, cell in enumerate(cells) if cell is not None and cell.startswith(AS_STORED)]
-        if not marked:
-            return cells
-        bare = self._open_all("content", [(cells[row] or "").removeprefix(AS_STORED) for row in marked])
-        stored = list(cells)
-        for row, text in zip(marked, bare, strict=True):
-            stored[row] = None if text is None else text.decode()
-        return stored
 
-
-def _envelopes(where: object, header: ArchiveHeader, keys: Keys) -> tuple[Envelope, Envelope, list[Envelope]]:
-    """Make the envelopes: for what we sealed, for content as the service stores it, for content under other keys."""
-    seal = header.seal
-    assert seal is not None  # noqa: S101 - for the type checker: only sealed archives are opened
-    own = Envelope(keys.key, user_id=header.user_id, key_version=seal.key_version, content_format=OWN)
-    if own.open_many([seal.check]).errors:
-        raise SealError(
-            f"This key does not open {where}, which is sealed with key_version {seal.key_version} of user "
-            f"{header.user_id}",
-            hint=Hint(
-                "pass that key, or an Access to that user.", "give that key, or the --request of that user."
-            ),
+def _choose_keys(
+    where: object, user_id: str, seal: Seal, key: Key | None
+) -> tuple[Secret, dict[int, Secret], Codec | None]:
+    """Choose the key of an archive; return it, those of other versions, newest first, and the codec of an access."""
+    fault = f"{where} is sealed with key_version {seal.key_version} of user {user_id}"
+    codec = None
+    if key is None:
+        hint = Hint(
+            "pass key=, the Access to that user or its encryption_key.",
+            "give the user's --request, or the encryption_key in a --key-file.",
         )
-    content_format = keys.codec if seal.content_format == CODEC else seal.content_format
-    if content_format is None:
-        raise SealError(
-            f"The content of {where} is stored by a codec of your own",
-            hint=Hint(
-                "pass key=access, of an access that was opened with content_format=codec.",
-                "read it in Python, with the codec.",
-            ),
-        )
-    content = Envelope(
-        keys.key, user_id=header.user_id, key_version=seal.key_version, content_format=content_format
-    )
-    older = [
-        Envelope(key, user_id=header.user_id, key_version=version) for version, key in keys.others.items()
-    ]
-    return own, content, older
+        raise SealError(fault, hint=hint)
+    if isinstance(key, Mapping):
+        others = {version: as_secret(one) for version, one in sorted(key.items(), reverse=True)}
+        if seal.key_version not in others:
+            held = ", ".join(map(str, others)) or "none"
+            raise SealError(f"{fault}, and of the versions given ({held}) none is that one.")
+        return others.pop(seal.key_version), others, None
+    if isinstance(key, Access):
+        found = key.envelope.content_format
+        codec = None if isinstance(found, str | Sequence) else found
+        key = key.credentials
+    if isinstance(key, Credentials):
+        if not same_id(key.user_id, user_id):
+            raise SealError(f"{fault}, and this is a key of user {key.user_id}: pass one of theirs.")
+        if key.key_version != seal.key_version:
+            hint = Hint(
+                f"pass the older key as key={{{seal.key_version}: ...}}", "give the older key in a --key-file"
+            )
+            raise SealError(
+                f"{fault}, and these credentials hold key_version {key.key_version}",
+                hint=hint + ", or export the archive again.",
+            )
+        key = key.encryption_key
+    return as_secret(key), {}, codec
 
 
 def _change_error(part: Path) -> SealError:
@@ -523,53 +463,42 @@ class Reader:
         self._key = key
         self._opener: tuple[ArchiveHeader, Opener] | None = None
 
-    def header(self) -> ArchiveHeader | None:
-        """Return the header of the first file."""
-        return format_of(self.parts[0]).header(self.parts[0])
+    def header(self, part: Path | None = None) -> ArchiveHeader | None:
+        """Return the header of a file, by default of the first one."""
+        part = part or self.parts[0]
+        return format_of(part).header(part)
 
-    def is_sealed(self) -> bool:
-        """Return True if the archive says that it is sealed."""
-        header = self.header()
+    def is_sealed(self, part: Path | None = None) -> bool:
+        """Return True if a file says that it is sealed."""
+        header = self.header(part)
         return header is not None and header.seal is not None
-
-    def labels(self) -> Sequence[Level]:
-        """Return the index of the frame that pandas wrote to a file; files of a dataset have none together."""
-        return format_of(self.parts[0]).labels(self.parts[0]) if len(self.parts) == 1 else ()
-
-    def tables(
-        self, columns: Sequence[str] | None = None, labels: Iterable[Level] = ()
-    ) -> Iterator[pa.Table]:
-        """Yield all rows, file by file, as tables of the given columns (by default all) and the labels."""
-        for part in self.parts:
-            yield from self.tables_of_part(part, columns, labels)
-
-    def tables_of_part(
-        self, part: Path, columns: Sequence[str] | None = None, labels: Iterable[Level] = ()
-    ) -> Iterator[pa.Table]:
-        """Yield the rows of one file."""
-        found = format_of(part)
-        fields = [level.field for level in labels if level.field is not None]
-        wanted = [*dict.fromkeys([*_check_columns(part, found.names(part), columns), *fields])]
-        needed = [*dict.fromkeys([*wanted, *_dependencies_of(wanted)])]
-        header = found.header(part)
-        if header is None or header.seal is None:
-            yield from found.read(part, wanted)
-        elif self._key is None and SEALED.isdisjoint(needed):
-            yield from found.read(part, wanted)  # in the open, and not verified
-        else:
-            opener = self._opener_for(header)
-            for table in opener.verify(part, found.read(part, needed)):
-                yield opener.open(table).select(wanted)
 
     def require_sealed(self) -> None:
         """Refuse files that are not sealed: with a key, the caller expects authenticated rows."""
         for part in self.parts:
-            header = format_of(part).header(part)
-            if header is None or header.seal is None:
+            if not self.is_sealed(part):
                 raise SealError(
                     f"{part} is not sealed, and a key was given: leave the key out to read it as it is, unless it "
                     "should be sealed; then it was replaced."
                 )
+
+    def tables(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Yield all rows, file by file, as tables of the given columns (by default all)."""
+        for part in self.parts:
+            yield from self.tables_of_part(part, columns)
+
+    def tables_of_part(self, part: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Yield the rows of one file."""
+        found, header = format_of(part), self.header(part)
+        wanted = _check_columns(part, found.names(part), columns)
+        needed = [*dict.fromkeys([*wanted, *(["content"] if "content_error" in wanted else [])])]
+        in_the_open = self._key is None and SEALED.isdisjoint(needed)  # and then not verified
+        if header is None or header.seal is None or in_the_open:
+            yield from found.read(part, wanted)
+        else:
+            opener = self._opener_for(header)
+            for table in opener.verify(part, found.read(part, needed)):
+                yield opener.open(table).select(wanted)
 
     def _opener_for(self, header: ArchiveHeader) -> Opener:
         """Return the opener of all files that were sealed together."""
@@ -581,11 +510,6 @@ class Reader:
         if self._opener[0] != header:
             raise SealError(f"The files in {self._path} were not sealed together: export the archive again.")
         return self._opener[1]
-
-
-def _dependencies_of(wanted: Iterable[str]) -> list[str]:
-    """List the columns that others are computed from: ``content_error`` needs the content."""
-    return ["content"] if "content_error" in wanted else []
 
 
 def _check_columns(path: Path, names: Sequence[str], columns: Sequence[str] | None) -> list[str]:

@@ -6,10 +6,10 @@ schema, under ``memframe``. Archives made of frames have none, as a frame may ho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import msgspec
 import pandas as pd
@@ -20,8 +20,18 @@ from msgspec import Struct
 from memframe.errors import FrameError
 from memframe.frames import MEMORY_KINDS, NAMES, TEXT
 
-HEADER = b"memframe"
-_MAC = b"memframe.mac"
+HEADER, MAC, PANDAS = b"memframe", b"memframe.mac", b"pandas"
+"""Metadata of a schema or footer: our header, our authentication code, and pandas' own description of a frame."""
+
+T = TypeVar("T")
+
+
+def read_metadata(metadata: Mapping[bytes, bytes] | None, key: bytes, kind: type[T]) -> T | None:
+    """Decode an entry of metadata; None if there is none, or it is unreadable."""
+    try:
+        return msgspec.json.decode((metadata or {}).get(key, b""), type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
 
 
 class Seal(Struct, frozen=True):
@@ -69,52 +79,13 @@ class Mac(Struct, frozen=True):
     code: str = ""
 
 
-def with_mac(mac: Mac) -> dict[bytes, bytes]:
-    """Return the entry of a footer that carries a code."""
-    return {_MAC: msgspec.json.encode(mac)}
-
-
-def mac_in(footer: Mapping[bytes, bytes]) -> Mac | None:
-    """Return the code in a footer; None if there is none, or it is unreadable."""
-    try:
-        return msgspec.json.decode(footer.get(_MAC, b""), type=Mac)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return None
-
-
-def with_header(schema: pa.Schema, header: ArchiveHeader) -> pa.Schema:
-    """Add a header to a schema."""
-    return schema.with_metadata({**(schema.metadata or {}), HEADER: msgspec.json.encode(header)})
-
-
-def header_in(schema: pa.Schema) -> ArchiveHeader | None:
-    """Read the header of a schema; None if there is none, or it is unreadable.
-
-    >>> schema = with_header(pa.schema({"id": pa.string()}), ArchiveHeader("u1"))
-    >>> header_in(schema)
-    ArchiveHeader(user_id='u1', seal=None)
-    """
-    found = (schema.metadata or {}).get(HEADER)
-    try:
-        return found and msgspec.json.decode(found, type=ArchiveHeader)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return None
-
-
 ARCHIVE_SCHEMA: dict[str, pa.DataType] = {name: kind.arrow for name, kind in MEMORY_KINDS.items()}
 """Columns that every archive has, and their types."""
 
-PANDAS = b"pandas"
-"""Where the metadata of a schema has pandas' own description of a frame."""
 
-
-class Level(NamedTuple):
-    """One level of the index that a frame had when pandas wrote it."""
-
-    field: str | None
-    """The column of the file that holds it; None for a range of numbers, which no column holds."""
-    name: str | None = None
-    span: range = range(0)
+def schema_for(header: ArchiveHeader) -> pa.Schema:
+    """Return the schema of an archive with this header."""
+    return pa.schema(ARCHIVE_SCHEMA, {HEADER: msgspec.json.encode(header)})
 
 
 class ArchiveFormat(NamedTuple):
@@ -128,8 +99,6 @@ class ArchiveFormat(NamedTuple):
     """File, schema, tables -> number of rows."""
     header: Callable[[Path], ArchiveHeader | None] = lambda _path: None
     """Path -> header, where such files have one."""
-    labels: Callable[[Path], Sequence[Level]] = lambda _path: ()
-    """Path -> the index of the frame, where the file keeps it beside the columns."""
 
 
 def table_of(frame: pd.DataFrame) -> pa.Table:
@@ -146,61 +115,32 @@ def table_of(frame: pd.DataFrame) -> pa.Table:
 
 def table_of_page(columns: Mapping[str, Sequence[Any]], names: Iterable[str]) -> pa.Table:
     """Convert the columns of a page to a table; extra columns of text keep their names."""
-    return pa.table({name: _page_array(name, columns[name]) for name in names})
+    return pa.table(
+        {
+            name: pa.array([list(cell or ()) for cell in columns[name]], NAMES.arrow)
+            if MEMORY_KINDS.get(name) is NAMES
+            else MEMORY_KINDS.get(name, TEXT).chunk(columns[name])
+            for name in names
+        }
+    )
 
 
-def _page_array(name: str, cells: Sequence[Any]) -> pa.Array:
-    kind = MEMORY_KINDS.get(name, TEXT)
-    return pa.array([names or () for names in cells], NAMES.arrow) if kind is NAMES else kind.chunk(cells)
-
-
-def frame_of(table: pa.Table, labels: Sequence[Level] = (), columns: Collection[str] = ()) -> pd.DataFrame:
-    """Return the frame that a table was made of.
-
-    Parameters
-    ----------
-    table : Table
-    labels : sequence of Level
-        The index. Levels that are columns of memories become columns again.
-    columns : collection of str
-        Levels that are asked for as columns.
-    """
+def frame_of(table: pa.Table) -> pd.DataFrame:
+    """Return the frame that a table was made of, under a fresh index."""
     others = [name for name in table.column_names if name not in ARCHIVE_SCHEMA]
-    frame = _without_index(table.select(others)).to_pandas().set_axis(others, axis="columns")
-    levels = [level for level in labels if level.field not in ARCHIVE_SCHEMA]
-    fields = {level.field for level in levels} - {*columns}
-    cells = {
-        name: _series(name, table[name]) if name in ARCHIVE_SCHEMA else frame[name]
-        for name in table.column_names
-        if name not in fields
-    }
-    loaded = pd.DataFrame(cells, index=pd.RangeIndex(len(table)), copy=False)
-    loaded.index = _index(frame, levels, len(table))
-    return loaded
-
-
-def _without_index(table: pa.Table) -> pa.Table:
-    """Remove pandas' index description from a table, as `set_index` would drop the columns."""
     metadata = table.schema.metadata or {}
-    if PANDAS not in metadata:
-        return table
-    described = msgspec.json.encode(msgspec.json.decode(metadata[PANDAS]) | {"index_columns": []})
-    return table.replace_schema_metadata(metadata | {PANDAS: described})
-
-
-def _index(frame: pd.DataFrame, levels: Sequence[Level], n_rows: int) -> pd.Index[Any]:
-    """Return the index that a frame had, or a fresh one where labels are missing or too few."""
-    arrays: list[Any] = [
-        pd.RangeIndex(level.span) if level.field is None else frame[level.field] for level in levels
-    ]
-    is_whole = all(len(array) == n_rows and not array.isna().any() for array in arrays)
-    if not arrays or not is_whole:
-        return pd.RangeIndex(n_rows)
-    names = [None if level.name in ARCHIVE_SCHEMA else level.name for level in levels]
-    if len(arrays) > 1:
-        return pd.MultiIndex.from_arrays(arrays, names=names)
-    index: pd.Index[Any] = pd.Index(arrays[0]).rename(names[0])
-    return index
+    if PANDAS in metadata:  # what was an index is a column like any other
+        described = msgspec.json.decode(metadata[PANDAS]) | {"index_columns": []}
+        table = table.replace_schema_metadata(metadata | {PANDAS: msgspec.json.encode(described)})
+    frame = table.select(others).to_pandas().set_axis(others, axis="columns")
+    cells = {}
+    for name in table.column_names:
+        kind, column = MEMORY_KINDS.get(name), table[name]
+        if kind is None:
+            cells[name] = frame[name]
+        else:
+            cells[name] = kind.join([kind.chunk(tuples_of(column))] if kind is NAMES else column.chunks)
+    return pd.DataFrame(cells, index=pd.RangeIndex(len(table)), copy=False)
 
 
 def array_of(cells: Iterable[Any], kind: pa.DataType | None) -> pa.Array:
@@ -264,8 +204,3 @@ def tuples_of(column: pa.ChunkedArray) -> list[tuple[str, ...]]:
     names = iter(pc.list_flatten(column).to_numpy().tolist())
     lengths = pc.list_value_length(column).fill_null(0).to_pylist()
     return [tuple(islice(names, length)) for length in lengths]
-
-
-def _series(name: str, column: pa.ChunkedArray) -> pd.Series[Any]:
-    kind = MEMORY_KINDS[name]
-    return kind.join([kind.chunk(tuples_of(column))] if kind is NAMES else column.chunks)
