@@ -420,7 +420,8 @@ BAD = [
     ("references", "---\na: &a [x]\nb: *a\n---\ntext", "frontmatter of .* is no YAML"),
     ("a list as frontmatter", "---\n- a\n---\ntext", "no list of keys and values"),
     ("python in YAML", "---\na: !!python/object/apply:os.system [ls]\nb: ]\n---\n", "is no YAML"),
-    ("long frontmatter", f"---\na: {'x' * 70_000}\n---\ntext", "is no YAML"),
+    ("deep frontmatter", f"---\na: {'[' * 400_000}\n---\ntext", "is no YAML"),
+    ("long frontmatter", f"---\na: {'x' * 1_100_000}\n---\ntext", "is no YAML"),
 ]  # fmt: skip
 
 

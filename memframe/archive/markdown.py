@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -23,8 +24,13 @@ from memframe.archive.table import ARCHIVE_SCHEMA, ArchiveFormat
 from memframe.errors import FrameError
 from memframe.frames import NUMBER
 
-MAX_FRONTMATTER = 1 << 22
-"""Characters: no note needs more."""
+MAX_FRONTMATTER = 1 << 20
+"""Characters."""
+
+MAX_DEPTH = 50
+"""Lists and mappings within each other, where more than `_SHORT` characters could exhaust the stack of the parser."""
+
+_SHORT = 4096
 
 _FRONTMATTER = re.compile(r"---[ \t]*\r?\n(.*?\n)??---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
@@ -41,13 +47,22 @@ def split_frontmatter(text: str) -> tuple[str, str]:
     return (found[1] or "", text[found.end() :]) if found else ("", text)
 
 
+def _check_nesting(head: str) -> None:
+    """Refuse what is nested too deeply, and references, by which a small text becomes a large one."""
+    depth = 0
+    for event in yaml.parse(head, _Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH or isinstance(event, yaml.AliasEvent):
+            raise yaml.YAMLError("nested too deeply, or a reference")
+
+
 def parse_frontmatter(head: str, place: str) -> dict[str, Any]:
     """Return the keys of a frontmatter; all values are text, or lists and mappings of it."""
     try:
         if len(head) > MAX_FRONTMATTER:
             raise yaml.YAMLError("too long")
-        if "*" in head and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(head, _Loader)):
-            raise yaml.YAMLError("a reference, by which a small text becomes a large one")
+        if len(head) > _SHORT or "*" in head:
+            _check_nesting(head)
         found = yaml.load(head, _Loader)  # noqa: S506 - makes texts, lists and mappings alone
     except (yaml.YAMLError, RecursionError, ValueError, LookupError):  # their messages quote the text
         raise FrameError(f"The frontmatter of {place} is no YAML that is read here: mend it.") from None
@@ -131,16 +146,18 @@ def _row_of(path: Path) -> dict[str, Any]:
     return row
 
 
-def _rows_of(path: Path) -> list[dict[str, Any]]:
+@lru_cache(maxsize=1)  # a note is asked for its columns, then for its rows
+def _rows_of(path: Path, _written_at: int) -> list[dict[str, Any]]:
     return [] if path.name == "index.md" and path.read_bytes() == _INDEX else [_row_of(path)]
 
 
 def _names(path: Path) -> list[str]:
-    return [*dict.fromkeys([*ARCHIVE_SCHEMA, *(name for row in _rows_of(path) for name in row)])]
+    rows = _rows_of(path, path.stat().st_mtime_ns)
+    return [*dict.fromkeys([*ARCHIVE_SCHEMA, *(name for row in rows for name in row)])]
 
 
 def _read(path: Path, columns: list[str]) -> Iterator[pa.Table]:
-    yield table_of_records(path, _rows_of(path), columns)
+    yield table_of_records(path, _rows_of(path, path.stat().st_mtime_ns), columns)
 
 
 def _write(file: BinaryIO, schema: pa.Schema, tables: Iterable[pa.Table]) -> NoReturn:  # noqa: ARG001 - as other formats have it
