@@ -196,34 +196,33 @@ def process_lock(path: Path, *, what: str, wait_s: float = 0) -> Iterator[None]:
     Traceback (most recent call last):
     memframe.errors.JournalError: the run is in use by process ... Wait until that is done, or end it
     """
-    with closing(_open_lock(path, wait_s)) as lock:
+    try:
+        path.touch(mode=0o600)
+        opened = sqlite3.connect(path, timeout=wait_s, isolation_level=None)
+    except (OSError, sqlite3.Error) as fault:
+        raise JournalError(
+            f"the lock {path} cannot be opened: {fault}. Correct the folder's permissions"
+        ) from None
+    with closing(opened) as lock:
         try:
-            _take(lock)
+            for statement in _TAKE:
+                lock.execute(statement, this_process() if "?" in statement else ())
         except sqlite3.Error as fault:
             raise _refusal(lock, what, path, fault) from None
         yield
 
 
-def _open_lock(path: Path, wait_s: float) -> sqlite3.Connection:
-    try:
-        path.touch(mode=0o600)
-        return sqlite3.connect(path, timeout=wait_s, isolation_level=None)
-    except (OSError, sqlite3.Error) as fault:
-        raise JournalError(
-            f"the lock {path} cannot be opened: {fault}. Correct the folder's permissions"
-        ) from None
-
-
-def _take(lock: sqlite3.Connection) -> None:
-    """Record this process and keep a transaction open; durability is not needed."""
-    lock.execute("PRAGMA journal_mode = MEMORY")
-    lock.execute("PRAGMA synchronous = OFF")
-    lock.execute("BEGIN IMMEDIATE")
-    lock.execute("CREATE TABLE IF NOT EXISTS holder (pid INTEGER, host TEXT, since TEXT)")
-    lock.execute("DELETE FROM holder")
-    lock.execute("INSERT INTO holder VALUES (?, ?, ?)", this_process())
-    lock.execute("COMMIT")
-    lock.execute("BEGIN IMMEDIATE")  # a process that came between the two holds the lock, and is named
+_TAKE = (
+    "PRAGMA journal_mode = MEMORY",
+    "PRAGMA synchronous = OFF",
+    "BEGIN IMMEDIATE",
+    "CREATE TABLE IF NOT EXISTS holder (pid INTEGER, host TEXT, since TEXT)",
+    "DELETE FROM holder",
+    "INSERT INTO holder VALUES (?, ?, ?)",
+    "COMMIT",
+    "BEGIN IMMEDIATE",  # a process that came between the two holds the lock, and is named
+)
+"""Record this process and keep a transaction open; durability is not needed."""
 
 
 def _refusal(lock: sqlite3.Connection, what: str, path: Path, fault: sqlite3.Error) -> JournalError:

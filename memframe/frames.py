@@ -55,10 +55,6 @@ def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     return pa.array(values, type=kind, memory_pool=_POOL)
 
 
-def _arrow_chunk(kind: pa.DataType) -> Callable[[Sequence[Any]], pa.Array]:
-    return partial(_array, kind=kind)
-
-
 def _text_chunk(values: Sequence[str | bytes | None]) -> pa.Array:
     """Make text from ``str`` or from UTF-8 bytes, which Arrow checks faster than Python decodes them."""
     if isinstance(next((value for value in values if value is not None), None), bytes):
@@ -76,12 +72,9 @@ def _time_chunk(values: Sequence[str | None]) -> pa.Array:
         return pa.array(times.astype(TIME_DTYPE), type=_ARROW_TIME)
 
 
-def _join_arrow(kind: pa.DataType) -> Callable[[list[pa.Array]], pd.Series[Any]]:
-    def join(chunks: list[pa.Array]) -> pd.Series[Any]:
-        column: pd.Series[Any] = pa.chunked_array(chunks, type=kind).to_pandas()
-        return column
-
-    return join
+def _join_arrow(chunks: list[pa.Array], kind: pa.DataType) -> pd.Series[Any]:
+    column: pd.Series[Any] = pa.chunked_array(chunks, type=kind).to_pandas()
+    return column
 
 
 def _names_chunk(values: Sequence[Sequence[str] | None]) -> NDArray[np.object_]:
@@ -92,45 +85,31 @@ def _join_copied(chunks: list[Any], dtype: Any) -> pd.Series[Any]:
     return pd.Series(np.concatenate([np.array([], dtype), *chunks]), copy=False)
 
 
-TEXT = Kind(_ARROW_TEXT, _text_chunk, _join_arrow(_ARROW_TEXT))
-NUMBER = Kind(pa.float64(), _arrow_chunk(pa.float64()), partial(_join_copied, dtype=np.float64))
-FLAG = Kind(pa.bool_(), _arrow_chunk(pa.bool_()), _join_arrow(pa.bool_()))
-TIME = Kind(_ARROW_TIME, _time_chunk, _join_arrow(_ARROW_TIME))
+TEXT = Kind(_ARROW_TEXT, _text_chunk, partial(_join_arrow, kind=_ARROW_TEXT))
+NUMBER = Kind(pa.float64(), partial(_array, kind=pa.float64()), partial(_join_copied, dtype=np.float64))
+FLAG = Kind(pa.bool_(), partial(_array, kind=pa.bool_()), partial(_join_arrow, kind=pa.bool_()))
+TIME = Kind(_ARROW_TIME, _time_chunk, partial(_join_arrow, kind=_ARROW_TIME))
 NAMES = Kind(pa.list_(pa.string()), _names_chunk, partial(_join_copied, dtype=object))
 """Tuples of text: they compare, hash and cannot be changed in place, which no list type does."""
 
+_TIMES = {"created_at": TIME, "updated_at": TIME}
+
 MEMORY_KINDS: Mapping[str, Kind] = {
-    "id": TEXT,
-    "user_id": TEXT,
-    "title": TEXT,
-    "summary": TEXT,
-    "content": TEXT,
-    "tags": NAMES,
-    "tag_ids": NAMES,
-    "importance": NUMBER,
-    "confidence": NUMBER,
+    **dict.fromkeys(["id", "user_id", "title", "summary", "content"], TEXT),
+    **dict.fromkeys(["tags", "tag_ids"], NAMES),
+    **dict.fromkeys(["importance", "confidence"], NUMBER),
     "source": TEXT,
-    "created_at": TIME,
-    "updated_at": TIME,
+    **_TIMES,
     "content_error": TEXT,
 }
 TAG_KINDS: Mapping[str, Kind] = {
-    "id": TEXT,
-    "name": TEXT,
-    "color": TEXT,
-    "description": TEXT,
+    **dict.fromkeys(["id", "name", "color", "description"], TEXT),
     "is_enabled": FLAG,
-    "created_at": TIME,
-    "updated_at": TIME,
+    **_TIMES,
 }
 REQUEST_KINDS: Mapping[str, Kind] = {
-    "id": TEXT,
-    "status": TEXT,
-    "reason": TEXT,
-    "user_id": TEXT,
-    "ai_connector_id": TEXT,
-    "created_at": TIME,
-    "updated_at": TIME,
+    **dict.fromkeys(["id", "status", "reason", "user_id", "ai_connector_id"], TEXT),
+    **_TIMES,
 }
 """Without the memory key: a frame is for looking at."""
 
@@ -214,23 +193,13 @@ def replace_surrogates(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequen
 
     Such a memory is named in ``content_error``, so that no plan writes the replacement back.
     """
-    whole: dict[str, Sequence[Any]] = {
-        name: list(map(to_encodable, cells)) for name, cells in columns.items()
-    }
-    if "content_error" in columns:
-        whole["content_error"] = _with_surrogates_named(columns, whole)
-    return whole
-
-
-def _with_surrogates_named(
-    columns: Mapping[str, Sequence[Any]], whole: Mapping[str, Sequence[Any]]
-) -> list[str | None]:
-    errors = list(columns["content_error"])
-    for name, cells in columns.items():
+    whole: dict[str, list[Any]] = {name: list(map(to_encodable, cells)) for name, cells in columns.items()}
+    errors = whole.get("content_error")
+    for name, cells in columns.items() if errors is not None else ():
         for row, (was, now) in enumerate(zip(cells, whole[name], strict=True)):
-            if was is not now and errors[row] is None:
+            if errors and was is not now and errors[row] is None:
                 errors[row] = f"{name} holds a lone surrogate, shown as U+FFFD"
-    return errors
+    return {**whole}
 
 
 def to_encodable(cell: Any) -> Any:
@@ -276,7 +245,10 @@ def texts(memories: pd.DataFrame, name: str) -> pd.Series[str]:
 
 def name_cells(memories: pd.DataFrame, name: str) -> list[Collection[str]]:
     """Read a column of tuples of names, the empty tuple for none."""
-    return [cell if _is_names(cell) else _no_names(name, cell) for cell in _column(memories, name)]
+    cells = _column(memories, name).tolist()
+    if any(not isinstance(cell, tuple | list | np.ndarray) and not pd.isna(cell) for cell in cells):
+        raise _unreadable(name, "tuples of names")
+    return [cell if isinstance(cell, tuple | list | np.ndarray) else () for cell in cells]
 
 
 class Ranking(NamedTuple):
@@ -300,16 +272,6 @@ def rank_values(column: pd.Series[str]) -> Ranking:
     names = values.tolist()
     order = sorted(range(len(names)), key=lambda code: (-counts[code], names[code]))
     return Ranking([names[code] for code in order], counts[order].tolist(), np.argsort(order)[codes])
-
-
-def _is_names(cell: Any) -> bool:
-    return isinstance(cell, tuple | list | np.ndarray)
-
-
-def _no_names(name: str, cell: Any) -> tuple[str, ...]:
-    if pd.isna(cell):
-        return ()
-    raise _unreadable(name, "tuples of names")
 
 
 def _column(memories: pd.DataFrame, name: str) -> pd.Series[Any]:

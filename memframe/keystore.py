@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from memframe.errors import JournalError
 from memframe.files import atomic_file, is_open_to_others, private_folder, process_lock, raise_os_errors_as
 from memframe.secret import Secret
-from memframe.settings import KEYRING_SERVICE, Keyring, open_secure_keyring, open_system_keyring
+from memframe.settings import KEYRING_SERVICE, Keyring, open_secure_keyring, open_system_keyring, read_keyring
 
 MARK = b"mfv1"
 KEYRING_ENTRY = "data_key"
@@ -100,7 +100,14 @@ class LocalCipher:
             raise JournalError(
                 f"{associated_data}: what is stored is not of memframe, or damaged; restore a copy of it"
             )
-        key = self._key(head.removeprefix(MARK), associated_data)
+        key_id = head.removeprefix(MARK)
+        key = next((key for key in self.keys if key.id == key_id), None)
+        if key is None:
+            raise JournalError(
+                f"{associated_data}: sealed with the data key {key_id.hex()}, which is not here (looked in "
+                f"{self.searched}). Open it as the user and on the machine that wrote it, with the same keyring "
+                "unlocked"
+            )
         try:
             return key.cipher.decrypt(
                 nonce, sealed[_HEAD_BYTES + _NONCE_BYTES :], head + associated_data.encode() + beside
@@ -109,15 +116,6 @@ class LocalCipher:
             raise JournalError(
                 f"{associated_data}: what is stored was changed, or belongs elsewhere; restore a copy of it"
             ) from None
-
-    def _key(self, key_id: bytes, associated_data: str) -> DataKey:
-        for key in self.keys:
-            if key.id == key_id:
-                return key
-        raise JournalError(
-            f"{associated_data}: sealed with the data key {key_id.hex()}, which is not here (looked in "
-            f"{self.searched}). Open it as the user and on the machine that wrote it, with the same keyring unlocked"
-        )
 
 
 def open_local_cipher(
@@ -159,31 +157,18 @@ def state_folder() -> Path:
 def _search(folder: Path, open_keyring: Callable[[], Keyring] | None) -> LocalCipher:
     """Find the data keys, the keyring's first; perhaps none."""
     path = folder / KEY_FILE
-    stored, fault = _read_keyring(open_keyring)
-    texts = {"the OS keyring": stored, str(path): _read(path)}
-    keys = tuple(_data_key(text, place) for place, text in texts.items() if text is not None)
-    return LocalCipher(keys, f"the OS keyring{fault} and {path}" if open_keyring else str(path))
-
-
-def _data_key(text: Secret, place: str) -> DataKey:
-    try:
-        return DataKey(text)
-    except ValueError:
-        raise JournalError(
-            f"the data key in {place} is damaged: restore it from a backup. Without it nothing that was sealed "
-            "opens again; to start over, delete it"
-        ) from None
-
-
-def _read_keyring(open_keyring: Callable[[], Keyring] | None) -> tuple[Secret | None, str]:
-    """Read the keyring's data key; if the keyring did not open, return a note for messages instead."""
-    if open_keyring is None:
-        return None, ""
-    try:
-        text = open_keyring().get_password(KEYRING_SERVICE, KEYRING_ENTRY)
-    except Exception as fault:  # a backend raises whatever its platform does
-        return None, f" (which did not open: {type(fault).__name__})"
-    return None if text is None else Secret(text), ""
+    stored, fault = read_keyring(open_keyring, KEYRING_ENTRY) if open_keyring else (None, "")
+    keys = []
+    for place, text in (("the OS keyring", stored), (str(path), _read(path))):
+        try:
+            keys += [] if text is None else [DataKey(text)]
+        except ValueError:
+            raise JournalError(
+                f"the data key in {place} is damaged: restore it from a backup. Without it nothing that was sealed "
+                "opens again; to start over, delete it"
+            ) from None
+    keyring = "the OS keyring" + (f" (which did not open: {fault})" if fault else "")
+    return LocalCipher(tuple(keys), f"{keyring} and {path}" if open_keyring else str(path))
 
 
 def _read(path: Path) -> Secret | None:
@@ -213,4 +198,4 @@ def _keep(key: Secret, open_keyring: Callable[[], Keyring]) -> bool:
         open_secure_keyring(open_keyring).set_password(KEYRING_SERVICE, KEYRING_ENTRY, key.reveal())
     except Exception:  # it keeps nothing closed, or did not open: the file does as well
         return False
-    return _read_keyring(open_keyring)[0] == key
+    return read_keyring(open_keyring, KEYRING_ENTRY)[0] == key

@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, closing
 from functools import partial
 from itertools import starmap
 from operator import attrgetter
-from typing import Any, Literal, Protocol, SupportsIndex, TypeGuard, get_args
+from typing import Any, Literal, SupportsIndex, TypeGuard
 
 import msgspec
 
@@ -58,27 +58,18 @@ class MemoryPages:
     """
 
     def __init__(self, access: Access, on_undecryptable: OnUndecryptable = "mark") -> None:
-        if on_undecryptable not in get_args(OnUndecryptable):
+        if on_undecryptable not in ("mark", "raise"):
             raise ConfigError(f"on_undecryptable={on_undecryptable!r}: give 'mark' or 'raise'")
         self._access = access
         self._raises = on_undecryptable == "raise"
         self._ids: set[str] = set()
         self.complete = False
-        self.n_rows = 0
-        self.n_repeated = 0
-        self.n_undecryptable = 0
-        self.n_plain = 0
+        self.n_rows = self.n_repeated = self.n_undecryptable = self.n_plain = 0
 
     def report(self) -> dict[str, int | bool | str]:
         """Return the small dict for ``frame.attrs``."""
-        return {
-            "n_rows": self.n_rows,
-            "n_undecryptable": self.n_undecryptable,
-            "n_plain": self.n_plain,
-            "n_repeated": self.n_repeated,
-            "complete": self.complete,
-            "base_url": self._access.client.base_url,
-        }
+        counts = ("n_rows", "n_undecryptable", "n_plain", "n_repeated", "complete")
+        return {name: getattr(self, name) for name in counts} | {"base_url": self._access.client.base_url}
 
     def columns(
         self, query: Mapping[str, str], *, limit: int | None, page_size: PageSize
@@ -106,7 +97,10 @@ class MemoryPages:
                 is_whole = not page.next_cursor and len(records) == len(fresh)
                 n_empty = 0 if records else n_empty + 1
                 if n_empty > MAX_EMPTY_PAGES:
-                    raise _endless(n_empty)
+                    raise ProtocolError(
+                        f"{LIST_MEMORIES}: {n_empty} pages in a row without a new memory, each pointing to a next one; "
+                        "the listing has no end"
+                    )
                 may_hold_surrogates = b"\\" in body.reveal() and _SURROGATE.search(body.reveal()) is not None
                 del body
                 if records:
@@ -145,7 +139,14 @@ class MemoryPages:
         stored = columns["content"]
         opened = self._access.envelope.open_many(stored)
         if opened.errors and self._raises:
-            raise _undecryptable(opened.errors, columns["id"])
+            first, reason = next(
+                iter(opened.errors.items())
+            )  # one error for all, as a wrong key affects them alike
+            raise SealError(
+                f"{len(opened.errors):,} of {number_of(len(records), 'memory', 'memories')} of a page cannot be "
+                f"opened; the first, {columns['id'][first]}: {reason}. Load with on_undecryptable='mark' to see all "
+                "of them in content_error"
+            )
         n_rows = len(records)
         self.n_rows += n_rows
         self.n_undecryptable += len(opened.errors)
@@ -159,39 +160,14 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 """An escaped surrogate in JSON; the search for a lone backslash before it runs at the speed of memory."""
 
 
-def _undecryptable(errors: Mapping[int, str], ids: Sequence[str]) -> SealError:
-    """Make one error for all rows: a wrong key affects them all alike."""
-    first = next(iter(errors))
-    return SealError(
-        f"{len(errors):,} of {number_of(len(ids), 'memory', 'memories')} of a page cannot be opened; "
-        f"the first, {ids[first]}: "
-        f"{errors[first]}. Load with on_undecryptable='mark' to see all of them in content_error"
-    )
-
-
-def _endless(n_empty: int) -> ProtocolError:
-    return ProtocolError(
-        f"{LIST_MEMORIES}: {n_empty} pages in a row without a new memory, each pointing to a next one; "
-        "the listing has no end"
-    )
-
-
 # -- the chain of pages
 
 _REFUSALS_OF_SIZE = {400, 413, 422}
 """Statuses that may refuse the size of the first page; of a later page only 413 does."""
 
 
-class Page(Protocol):
-    """A requested page."""
-
-    def read(self) -> SecretBytes:
-        """Wait for its JSON."""
-        ...
-
-
-RequestPage = Callable[[int, str | None], AbstractContextManager[Page]]
-"""(page size, cursor) -> page; leaving the context gives an unread page up."""
+RequestPage = Callable[[int, str | None], AbstractContextManager[Callable[[], SecretBytes]]]
+"""(page size, cursor) -> what waits for the JSON of that page; leaving the context gives an unread page up."""
 
 
 def iter_pages(
@@ -224,13 +200,18 @@ def iter_pages(
         is_needed = len(cursors) + 1 < n_needed
         if not is_needed:
             yield body
-        _refuse_repeated(cursor, cursors)
-        with request(size, cursor) as page:
+        if cursor in cursors:
+            raise ProtocolError(
+                f"{LIST_MEMORIES}: the cursor of page {len(cursors) + 1} repeats an earlier one, so the listing "
+                "has no end; nothing was returned, as it could not be complete. Tell the operator of the service"
+            )
+        cursors.add(cursor)
+        with request(size, cursor) as read:
             if is_needed:
                 yield body
             body = _NONE  # so that the next one is read into the memory of this one
             try:
-                body = page.read()
+                body = read()
                 continue
             except (ServiceError, AnswerTooLargeError) as refused:
                 size = _shrink(size, refused, may_shrink, {413})
@@ -244,8 +225,8 @@ def _read_page(
     """Read a page in the largest size that is not refused, and return that size."""
     while True:
         try:
-            with request(size, cursor) as page:
-                return page.read(), size
+            with request(size, cursor) as read:
+                return read(), size
         except (ServiceError, AnswerTooLargeError) as refused:
             size = _shrink(size, refused, may_shrink, {413} if cursor else _REFUSALS_OF_SIZE)
 
@@ -255,13 +236,11 @@ def _shrink(
 ) -> int:
     """Return the next smaller page size; raise the refusal if it is not about size, or there is none."""
     smaller = None
-    if not may_shrink:
-        raise refused
     if isinstance(refused, AnswerTooLargeError):
         smaller = _smaller(size, None, "")
     elif refused.status in statuses:
         smaller = _smaller(size, refused.status, refused.detail or "")
-    if smaller is None:
+    if smaller is None or not may_shrink:
         raise refused
     return smaller
 
@@ -278,15 +257,6 @@ def _smaller(size: int, status: int | None, reason: str) -> int | None:
     numbers = {int(number) for number in re.findall(r"\b\d{1,4}\b", reason)} - {status}
     named = [number for number in numbers if least <= number < size]
     return max(named or [number for number in PAGE_SIZES if number < size], default=None)
-
-
-def _refuse_repeated(cursor: str, cursors: set[str]) -> None:
-    if cursor in cursors:
-        raise ProtocolError(
-            f"{LIST_MEMORIES}: the cursor of page {len(cursors) + 1} repeats an earlier one, so the listing "
-            "has no end; nothing was returned, as it could not be complete. Tell the operator of the service"
-        )
-    cursors.add(cursor)
 
 
 class _Cursor(msgspec.Struct):

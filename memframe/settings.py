@@ -116,90 +116,58 @@ def open_secure_keyring(open_keyring: Callable[[], Keyring]) -> Keyring:
 def require_setting(name: Name, argument: str | Secret | None, sources: Sources) -> Found:
     """Return the setting from the first source that has it; if none has, say where to put it."""
     found = find_setting(name, argument, sources)
-    if found is None:
-        others = f"set the variable {variable_of(name)} in the environment, "
-        others += f"{_list_places(name, sources)}.{_fault_of_keyring(name, sources)}"
-        raise ConfigError(f"{name} is not set", hint=Hint(f"pass {name}=..., {others}", others))
-    return found
-
-
-def _list_places(name: Name, sources: Sources) -> str:
-    """List where a setting can be kept."""
+    if found is not None:
+        return found
     places = ["keep it with `memframe login`"] if name in KEYRING_ENTRIES else []
     places += [f"write it in {sources.config}"] if name in FILE_ENTRIES else []
-    return ", ".join([*places[:-1], f"or {places[-1]}"])
+    *first, last = places
+    others = ", ".join([f"set the variable {_variable_of(name)} in the environment", *first, f"or {last}."])
+    if name in KEYRING_ENTRIES and sources.open_keyring:
+        _, fault = read_keyring(sources.open_keyring, name)
+        if fault and fault != "NoKeyringError":  # not having one is no fault
+            others += f" The OS keyring did not open ({fault}): unlock it if it is there."
+    raise ConfigError(f"{name} is not set", hint=Hint(f"pass {name}=..., {others}", others))
 
 
 def find_setting(name: Name, argument: str | Secret | None, sources: Sources) -> Found | None:
     """Return the setting from the first source that has it."""
-    return (
-        from_argument(name, argument)
-        or _from_environ(name, sources.environ)
-        or from_keyring(name, sources)
-        or _from_file(name, sources.config)
-    )
+    if argument is not None:
+        if not isinstance(argument, str | Secret):
+            raise ConfigError(f"{name} (from the argument) is text, not {type(argument).__name__}.")
+        return Found(name, as_secret(argument), "the argument")
+    variable = _variable_of(name)
+    if variable in sources.environ:
+        return Found(name, Secret(sources.environ[variable]), f"the environment variable {variable}")
+    return _from_keyring(name, sources) or _from_file(name, sources.config)
 
 
-def variable_of(name: Name) -> str:
-    """Return the environment variable of a setting."""
+def _variable_of(name: Name) -> str:
     return f"MEMFRAME_{name.upper()}"
 
 
-def from_argument(name: Name, argument: str | Secret | None) -> Found | None:
-    """Return the setting that the caller gave."""
-    if argument is None:
-        return None
-    if not isinstance(argument, str | Secret):
-        raise ConfigError(f"{name} (from the argument) is text, not {type(argument).__name__}.")
-    return Found(name, as_secret(argument), "the argument")
+def read_keyring(open_keyring: Callable[[], Keyring], entry: str) -> tuple[Secret | None, str]:
+    """Read an entry of the keyring; where it did not open, return the name of the error as well."""
+    try:
+        text = open_keyring().get_password(KEYRING_SERVICE, entry)
+    except (
+        Exception
+    ) as fault:  # a backend raises whatever its platform does: missing or locked, it has nothing
+        return None, type(fault).__name__
+    return None if text is None else Secret(text), ""
 
 
-def _from_environ(name: Name, environ: Mapping[str, str]) -> Found | None:
-    variable = variable_of(name)
-    if variable not in environ:
-        return None
-    return Found(name, Secret(environ[variable]), f"the environment variable {variable}")
-
-
-def from_keyring(name: Name, sources: Sources) -> Found | None:
-    """Return the setting that the keyring holds."""
+def _from_keyring(name: Name, sources: Sources) -> Found | None:
     if name not in KEYRING_ENTRIES or sources.open_keyring is None:
         return None
-    try:
-        text = sources.open_keyring().get_password(KEYRING_SERVICE, name)
-    except Exception:  # a backend raises whatever its platform does: missing or locked, it has nothing
-        return None
-    return None if text is None else Found(name, Secret(text), "the OS keyring", stored=True)
-
-
-def _fault_of_keyring(name: Name, sources: Sources) -> str:
-    """Explain a missing setting by a keyring that did not open."""
-    if name not in KEYRING_ENTRIES or sources.open_keyring is None:
-        return ""
-    try:
-        sources.open_keyring().get_password(KEYRING_SERVICE, name)
-    except Exception as fault:  # as in from_keyring; not having one is no fault
-        kind = type(fault).__name__
-        return (
-            ""
-            if kind == "NoKeyringError"
-            else f" The OS keyring did not open ({kind}): unlock it if it is there."
-        )
-    return ""
+    value, _ = read_keyring(sources.open_keyring, name)
+    return None if value is None else Found(name, value, "the OS keyring", stored=True)
 
 
 def _from_file(name: Name, path: Path | None) -> Found | None:
-    entries = _read_file(path) if path else {}
-    if name not in entries:
-        return None
-    return Found(name, Secret(entries[name]), f"the file {path}")
-
-
-def _read_file(path: Path) -> dict[str, str]:
     try:
-        entries = tomllib.loads(path.read_text("utf-8-sig"))
+        entries = tomllib.loads(path.read_text("utf-8-sig")) if path else {}
     except FileNotFoundError:
-        return {}
+        return None
     except OSError as error:
         raise ConfigError(
             f"The file {path} cannot be read: {error.strerror}. Correct its permissions."
@@ -208,38 +176,19 @@ def _read_file(path: Path) -> dict[str, str]:
         raise ConfigError(
             f'The file {path} is not TOML: write lines such as base_url = "https://...".'
         ) from None
-    for name, value in entries.items():
-        _check_file_entry(path, name, value)
-    return entries
-
-
-def _check_file_entry(path: Path, name: str, value: object) -> None:
-    if name in SECRETS:
-        raise ConfigError(
-            f"The file {path} holds the secret {name}, and files get copied and committed: delete the line, "
-            f"and keep it with `memframe login` or in the environment variable {variable_of(name)}."
-        )
-    if name not in FILE_ENTRIES:
-        raise ConfigError(
-            f"The file {path} has an unknown entry {name!r}: known are {', '.join(FILE_ENTRIES)}."
-        )
-    if not isinstance(value, str):
-        raise ConfigError(f"The entry {name} in the file {path} is not text: put it in quotes.")
-
-
-__all__ = [
-    "ClientSettings",
-    "OAuthSettings",
-    "Sources",
-    "check_secret",
-    "check_url",
-    "find_client_settings",
-    "find_oauth_settings",
-    "origins_of",
-    "store_settings",
-]
-
-_QUOTES = "\"'`“”‘’«»"
+    for entry, value in entries.items():
+        if entry in SECRETS:
+            raise ConfigError(
+                f"The file {path} holds the secret {entry}, and files get copied and committed: delete the line, "
+                f"and keep it with `memframe login` or in the environment variable MEMFRAME_{entry.upper()}."
+            )
+        if entry not in FILE_ENTRIES:
+            raise ConfigError(
+                f"The file {path} has an unknown entry {entry!r}: known are {', '.join(FILE_ENTRIES)}."
+            )
+        if not isinstance(value, str):
+            raise ConfigError(f"The entry {entry} in the file {path} is not text: put it in quotes.")
+    return Found(name, Secret(entries[name]), f"the file {path}") if name in entries else None
 
 
 class ClientSettings(Struct, frozen=True):
@@ -287,11 +236,7 @@ def find_client_settings(
     >>> find_client_settings("https://api.example.com/api/v1/", sources=Sources(environ))
     ClientSettings(base_url='https://api.example.com/api/v1', api_key=Secret(••••••), auth_url=None)
     """
-    base_url, api_key, auth_url = (
-        as_secret_if_text(base_url),
-        as_secret_if_text(api_key),
-        as_secret_if_text(auth_url),
-    )
+    base_url, api_key, auth_url = map(as_secret_if_text, (base_url, api_key, auth_url))
     sources = user_sources() if sources is None else sources
     address = require_setting("base_url", base_url, sources)
     key = require_setting("api_key", api_key, sources)
@@ -331,11 +276,7 @@ def find_oauth_settings(
     >>> found.auth_url, found.client_secret
     ('http://localhost:8080', None)
     """
-    client_secret, auth_url, redirect_uri = (
-        as_secret_if_text(client_secret),
-        as_secret_if_text(auth_url),
-        as_secret_if_text(redirect_uri),
-    )
+    client_secret, auth_url, redirect_uri = map(as_secret_if_text, (client_secret, auth_url, redirect_uri))
     sources = user_sources() if sources is None else sources
     server = _check(require_setting("auth_url", auth_url, sources)).reveal()
     client = _check(require_setting("client_id", client_id, sources))
@@ -382,17 +323,13 @@ def store_settings(
     ConfigError
         A value is refused, or there is no keyring that encrypts its secrets.
     """
-    base_url, api_key, client_secret = (
-        as_secret_if_text(base_url),
-        as_secret_if_text(api_key),
-        as_secret_if_text(client_secret),
-    )
+    base_url, api_key = as_secret_if_text(base_url), as_secret_if_text(api_key)
+    client_secret = as_secret_if_text(client_secret)
     if client_secret is not None and not (auth_url and client_id):
         raise ConfigError("client_secret belongs to an auth_url and a client_id; give them with it")
     given = dict(zip(KEYRING_ENTRIES, (base_url, auth_url, api_key, client_id, client_secret), strict=True))
-    found = (from_argument(name, value) for name, value in given.items())
-    entries = {setting.name: _check(setting) for setting in found if setting}
-    _replace_entries(open_keyring, entries)
+    found = (find_setting(name, value, Sources()) for name, value in given.items())
+    _replace_entries(open_keyring, {setting.name: _check(setting) for setting in found if setting})
 
 
 def remove_settings(*, open_keyring: Callable[[], Keyring] = open_system_keyring) -> list[Name]:
@@ -431,7 +368,7 @@ def _replace_entries(open_keyring: Callable[[], Keyring], entries: Mapping[Name,
 
 
 def _checked_entry(name: Name, sources: Sources) -> Secret | None:
-    found = from_keyring(name, sources)
+    found = _from_keyring(name, sources)
     return found and _check(found)
 
 
@@ -443,7 +380,7 @@ def _refuse_elsewhere(secret: Name, address: Name, in_force: str, sources: Sourc
             f"The OS keyring has a {secret} without its {address}: store both with `memframe login`."
         )
     if home.reveal() != in_force:
-        others = f"set {variable_of(secret)}, or run `memframe login` for this address."
+        others = f"set {_variable_of(secret)}, or run `memframe login` for this address."
         raise ConfigError(
             f"The {secret} in the OS keyring was stored for {home.reveal()} and is not sent to {in_force}",
             hint=Hint(f"pass {secret}=..., {others}", others),
@@ -451,7 +388,12 @@ def _refuse_elsewhere(secret: Name, address: Name, in_force: str, sources: Sourc
 
 
 def _check(found: Found) -> Secret:
-    return _CHECKS[found.name](f"{found.name} (from {found.origin})", found.value)
+    named = f"{found.name} (from {found.origin})"
+    if found.name == "redirect_uri":
+        return Secret(check_redirect_uri(named, found.value))
+    if found.name in ("base_url", "auth_url"):
+        return Secret(check_url(named, found.value))
+    return check_secret(named, found.value)
 
 
 def check_secret(name: str, secret: Secret) -> Secret:
@@ -467,6 +409,9 @@ def check_secret(name: str, secret: Secret) -> Secret:
     return bare
 
 
+_QUOTES = "\"'`“”‘’«»"
+
+
 def _fault_of_secret(text: str) -> str | None:
     if not text.strip():
         return "is empty: give the value, or unset it to look in the next place."
@@ -477,17 +422,3 @@ def _fault_of_secret(text: str) -> str | None:
     if not (text.isascii() and text.isprintable()):
         return "has an invisible or foreign character in it: copy the value again from where it was issued."
     return None
-
-
-def _plain(check: Callable[[str, Secret], str]) -> Callable[[str, Secret], Secret]:
-    return lambda name, value: Secret(check(name, value))
-
-
-_CHECKS: Mapping[Name, Callable[[str, Secret], Secret]] = {
-    "base_url": _plain(check_url),
-    "auth_url": _plain(check_url),
-    "redirect_uri": _plain(check_redirect_uri),
-    "api_key": check_secret,
-    "client_id": check_secret,
-    "client_secret": check_secret,
-}

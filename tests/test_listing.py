@@ -263,7 +263,7 @@ class Pages:
             return SecretBytes(b'{"memoryBlobs": [], "next_cursor": %s}' % following.encode())
 
         try:
-            yield SimpleNamespace(read=read)
+            yield read
         finally:
             self.events.append(f"let go of {number}")
 
@@ -398,8 +398,8 @@ def client(stranger):
         yield client
 
 
-def id_on(page):
-    (memory,) = decode(page.read(), MemoryPage, what="a page").memory_blobs
+def id_on(read):
+    (memory,) = decode(read(), MemoryPage, what="a page").memory_blobs
     return memory.id
 
 
@@ -416,7 +416,7 @@ def test_responses_under_way_are_not_mixed_up_and_an_unread_one_is_not_taken_for
 def test_one_connection_is_used_over_and_over(client, stranger):
     for number in range(5):
         with requested(client, f"m{number}") as page:
-            page.read()
+            page()
     assert len(stranger.ports) == 1
 
 
@@ -440,7 +440,7 @@ def test_a_token_that_was_renewed_meanwhile_is_not_renewed_again(client, strange
 def test_behind_a_rate_limiter_nothing_is_sent_ahead(client, stranger):
     with client.rate_limited(SharedRateLimiter(RateLimiter(4))), requested(client) as page:
         client.access_request("r1")
-        page.read()
+        page()
     assert [request.path.rsplit("/", 1)[-1] for request in stranger.requests] == [
         "token",
         "r1",
@@ -452,4 +452,4 @@ def test_a_service_that_went_away_is_told_when_its_answer_is_wanted(client, stra
     client.sign_in()
     stranger.__exit__()
     with requested(client) as page, pytest.raises(mf.NoAnswerError, match="cannot reach"):
-        page.read()
+        page()

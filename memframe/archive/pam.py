@@ -22,7 +22,10 @@ from memframe.archive.jsonl import records_of
 from memframe.display import number_of
 from memframe.frames import MEMORY_KINDS
 
-_TYPES = "fact preference skill context relationship goal instruction identity environment project".split()
+_TYPES = {
+    "fact", "preference", "skill", "context", "relationship", "goal", "instruction", "identity", "environment",
+    "project",
+}  # fmt: skip
 _STATES = ("active", "superseded", "deprecated", "archived")
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from os import PathLike
 from typing import Any, Self, TypeVar, Unpack
@@ -144,9 +144,13 @@ class Client:
         **ids: str,
     ) -> T:
         request = {"params": params} if body is None else {"data": wire.encode(body), "headers": JSON_BODY}
-        response = self.send(endpoint, ids, **request)
-        content = self._transport.require_success(response, endpoint, call=_name_call(endpoint, ids))
-        return decode(content, kind, what=endpoint)
+        return decode(self._succeed(endpoint, ids, **request).body, kind, what=endpoint)
+
+    def _succeed(self, endpoint: wire.Endpoint, ids: Mapping[str, str], **parts: Any) -> Response:
+        response = self.send(endpoint, ids, **parts)
+        named = f"{endpoint.method} {endpoint.fill(**ids)}"  # one of the ids may be wrong
+        self._transport.require_success(response, endpoint, call=named)
+        return response
 
     def _body_fields(self, memory_key: Secret, **fields: Any) -> dict[str, Any]:
         """Check the fields of a body, and mask the memory key in messages."""
@@ -197,12 +201,10 @@ class Client:
         AccessError
             The request is not approved, or belongs to another developer.
         """
-        ids = {"request_id": request_id}
-        endpoint = wire.GET_CREDENTIALS
-        response = self.send(endpoint, ids)
-        body = self._transport.require_success(response, endpoint, call=_name_call(endpoint, ids))
-        keys = decode(body, Credentials, what=endpoint)
-        self.restore_days = _restore_days(response)
+        response = self._succeed(wire.GET_CREDENTIALS, {"request_id": request_id})
+        keys = decode(response.body, Credentials, what=wire.GET_CREDENTIALS)
+        days = response.headers.get(wire.RESTORE_DAYS, "")
+        self.restore_days = int(days) if re.fullmatch(r"[0-9]{1,4}", days) else 0
         self._transport.mask_until_unmasked(keys.memory_key, keys.encryption_key)
         return keys
 
@@ -228,16 +230,34 @@ class Client:
         nothing is said; ``cursor`` is ``next_cursor`` of the page before.
         """
         query = memory_query(user_id, tags=tags, search=search, min_importance=min_importance)
-        with self.request_page(query, limit, cursor) as page:
-            return decode(page.read(), wire.MemoryPage, what=wire.LIST_MEMORIES)
+        with self.request_page(query, limit, cursor) as read:
+            return decode(read(), wire.MemoryPage, what=wire.LIST_MEMORIES)
 
+    @contextmanager
     def request_page(
         self, query: Mapping[str, str], limit: int | None = None, cursor: str | None = None
-    ) -> PendingPage:
-        """Request a page of memories without waiting for it; `memory_query` makes the query."""
+    ) -> Iterator[Callable[[], SecretBytes]]:
+        """Request a page of memories, and give the function that waits for its JSON; it is called once at most.
+
+        `memory_query` makes the query. The loaders decode one page while the service prepares the next.
+        """
         paging = {"limit": None if limit is None else str(limit), "cursor": cursor}
         params = {**query, **{name: value for name, value in paging.items() if value is not None}}
-        return PendingPage(self.base_url + wire.LIST_MEMORIES.path, params, self._tokens, self._transport)
+        url = self.base_url + wire.LIST_MEMORIES.path
+        bearer = self._tokens.token()
+        pending = self._transport.send_ahead(url, auth=bearer, params=params)
+
+        def read() -> SecretBytes:
+            response = self._tokens.send(
+                "GET", url, transport=self._transport, bearer=bearer, pending=pending, params=params
+            )
+            return self._transport.require_success(response, wire.LIST_MEMORIES)
+
+        try:
+            yield read
+        finally:
+            if pending:
+                pending.close()
 
     def memory_blob(self, user_id: str, memory_id: str) -> MemoryBlob:
         """Fetch one memory, content sealed."""
@@ -275,9 +295,8 @@ class Client:
     def delete_memory_blob(self, user_id: str, memory_id: str) -> None:
         """Delete one memory for good."""
         endpoint = wire.DELETE_MEMORY
-        ids = {"memory_id": memory_id}
-        response = self.send(endpoint, ids, params=of_user(user_id))
-        body = self._transport.require_success(response, endpoint, call=_name_call(endpoint, ids))
+        response = self._succeed(endpoint, {"memory_id": memory_id}, params=of_user(user_id))
+        body = response.body
         if body.reveal().strip() and not decode(body, wire.Deleted, what=endpoint).success:
             raise ProtocolError(
                 f"{endpoint}: answered {response.status} but not success; read the memory again"
@@ -293,55 +312,6 @@ class Client:
         """Fetch one tag of a user."""
         tag = self._call(wire.TAG, wire.Tag, params=of_user(user_id), tag_id=tag_id)
         return require_same_id(tag, what=wire.TAG, id=tag_id)
-
-
-class PendingPage:
-    """A page of memories that was requested; `read` waits for it. Used as a context manager.
-
-    The loaders decode one page while the service prepares the next.
-    """
-
-    def __init__(
-        self, url: str, params: Mapping[str, str], tokens: TokenProvider, transport: Transport
-    ) -> None:
-        self._url, self._params, self._tokens, self._transport = url, params, tokens, transport
-        self._bearer = tokens.token()
-        self._pending = transport.send_ahead(url, auth=self._bearer, params=params)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        if self._pending:
-            self._pending.close()
-
-    def read(self) -> SecretBytes:
-        """Return the JSON of the page; once.
-
-        Raises
-        ------
-        ServiceError, NoAnswerError, ProtocolError
-            As `Client.memory_blobs`.
-        """
-        response = self._tokens.send(
-            "GET",
-            self._url,
-            transport=self._transport,
-            bearer=self._bearer,
-            pending=self._pending,
-            params=self._params,
-        )
-        return self._transport.require_success(response, wire.LIST_MEMORIES)
-
-
-def _name_call(endpoint: wire.Endpoint, ids: Mapping[str, str]) -> str:
-    """Name a call for messages with the ids that were asked for, as one of them may be wrong."""
-    return f"{endpoint.method} {endpoint.fill(**ids)}"
-
-
-def _restore_days(response: Response) -> int:
-    days = response.headers.get(wire.RESTORE_DAYS, "")
-    return int(days) if re.fullmatch(r"[0-9]{1,4}", days) else 0
 
 
 def connect(

@@ -60,7 +60,11 @@ class TokenProvider:
     def __init__(self, base_url: str, api_key: Secret, lifetime_s: int | None, transport: Transport) -> None:
         self._base_url = base_url
         self._url = base_url + ISSUE_TOKEN.path
-        self._request = TokenRequest(api_key, UNSET if lifetime_s is None else _check_lifetime(lifetime_s))
+        if lifetime_s is not None and (type(lifetime_s) is not int or lifetime_s < 1):
+            raise ConfigError(
+                f"token_lifetime_s={lifetime_s!r}: give whole seconds from 1, or None to leave it to the service"
+            )
+        self._request = TokenRequest(api_key, UNSET if lifetime_s is None else lifetime_s)
         self._transport = transport
         self._bearer: BearerAuth | None = None
         self._renewing = threading.Lock()
@@ -85,9 +89,20 @@ class TokenProvider:
             api_url = self._find_api() if is_elsewhere else None
             if api_url is None:
                 raise
-            raise _wrong_address(self._base_url, api_url) from None
+            error = NotFoundError(
+                f"{ISSUE_TOKEN}: there is no API at {self._base_url}, but there is one at {api_url}: give that as "
+                "base_url",
+                status=HTTPStatus.NOT_FOUND,
+                endpoint=str(ISSUE_TOKEN),
+            )
+            error.api_url = api_url
+            raise error from None
         self._transport.mask(token.token)
-        _refuse_unfit(token.token)
+        if not re.fullmatch(r"[\x21-\x7e]+", token.token.reveal()):  # whose line ends could forge headers
+            raise ProtocolError(
+                f"{ISSUE_TOKEN}: the answer's token is empty or cannot stand in a header. Check that base_url is the "
+                "address of the API; if it is, tell the operator of the service"
+            )
         return token
 
     def _find_api(self) -> str | None:
@@ -144,33 +159,3 @@ class TokenProvider:
 
 API_PATH = "/api/v1"
 """Path of the API in the addresses of the specification."""
-
-
-def _wrong_address(base_url: str, api_url: str) -> NotFoundError:
-    error = NotFoundError(
-        f"{ISSUE_TOKEN}: there is no API at {base_url}, but there is one at {api_url}: give that as base_url",
-        status=HTTPStatus.NOT_FOUND,
-        endpoint=str(ISSUE_TOKEN),
-    )
-    error.api_url = api_url
-    return error
-
-
-_TOKEN = re.compile(r"[\x21-\x7e]+")
-
-
-def _refuse_unfit(token: Secret) -> None:
-    """Refuse an empty token, and one whose line ends could forge headers."""
-    if not _TOKEN.fullmatch(token.reveal()):
-        raise ProtocolError(
-            f"{ISSUE_TOKEN}: the answer's token is empty or cannot stand in a header. Check that base_url is the "
-            "address of the API; if it is, tell the operator of the service"
-        )
-
-
-def _check_lifetime(lifetime_s: object) -> int:
-    if not isinstance(lifetime_s, int) or isinstance(lifetime_s, bool) or lifetime_s < 1:
-        raise ConfigError(
-            f"token_lifetime_s={lifetime_s!r}: give whole seconds from 1, or None to leave it to the service"
-        )
-    return lifetime_s

@@ -52,20 +52,17 @@ _BEFORE_SENDING = (
 """Errors that come before a byte of the request was sent. Others may come later: a TLS error, for one, can come in
 the middle of a response."""
 
-_ADVICE = {
-    True: "Try again later",
-    False: "Try again later; a write may have been carried out, so read before you repeat one",
-}
-"""Next step after a missing response, by whether the request is a read."""
+_READ_FIRST = "; a write may have been carried out, so read before you repeat one"
 
 
-def to_no_answer_error(url: str, broken: Exception, *, is_read: bool) -> NoAnswerError:
+def to_no_answer_error(host: str, broken: Exception, *, is_read: bool) -> NoAnswerError:
     """Say what broke without urllib3's own text, which holds the URL with search text and ids.
 
     ``is_read`` says that the request writes nothing, so that it may be sent again.
     """
+    advice = "Try again later" + ("" if is_read else _READ_FIRST)
     unsent = any(isinstance(cause, _BEFORE_SENDING) for cause in _causes(broken))
-    return NoAnswerError(_message(urlsplit(url).netloc, broken, _ADVICE[is_read]), sent=not unsent)
+    return NoAnswerError(_message(host, broken, advice), sent=not unsent)
 
 
 def _causes(broken: BaseException | None) -> Iterator[BaseException]:
@@ -76,21 +73,19 @@ def _causes(broken: BaseException | None) -> Iterator[BaseException]:
         broken = next((cause for cause in inner if isinstance(cause, BaseException)), None)
 
 
-def _is_distrusted(broken: Exception) -> bool:
-    return any(isinstance(cause, ssl.SSLCertVerificationError) for cause in _causes(broken))
-
-
 def _message(host: str, broken: Exception, advice: str) -> str:
     cause = getattr(broken, "reason", broken)
-    if isinstance(cause, SSLError) and not _is_distrusted(broken):
-        return (
-            f"TLS with {host} failed or broke. Check the port, and that it speaks https: a service on this machine "
-            f"may have an address with http://. {advice}"
-        )
-    if isinstance(cause, SSLError):
+    if isinstance(cause, SSLError) and any(
+        isinstance(each, ssl.SSLCertVerificationError) for each in _causes(broken)
+    ):
         return (
             f"cannot trust {host}: its TLS certificate does not verify. If your organisation signs its own, "
             "pass the file with its root certificate as ca_bundle, or set REQUESTS_CA_BUNDLE to it"
+        )
+    if isinstance(cause, SSLError):
+        return (
+            f"TLS with {host} failed or broke. Check the port, and that it speaks https: a service on this machine "
+            f"may have an address with http://. {advice}"
         )
     if isinstance(cause, ProxyError):
         return (
@@ -130,11 +125,6 @@ class PendingRequest:
     def is_connected(self) -> bool:
         """True if the connection is open, so that a failure is one of this request."""
         return not self._connection.is_closed
-
-    @property
-    def needs_proxy(self) -> bool:
-        """True if a proxy has to open a tunnel before anything is sent."""
-        return bool(self._connection.is_closed and self._pool.proxy)
 
     def send(self, request: requests.PreparedRequest, target: str) -> None:
         """Send the request."""
@@ -314,7 +304,7 @@ class ConnectionPool(HTTPAdapter):
         """
         pool, target = self._route(request)
         pending = PendingRequest(pool)
-        if pending.needs_proxy or not (connects or pending.is_connected):
+        if not (pending.is_connected or (connects and not pool.proxy)):
             pending.close()
             return None
         try:

@@ -148,9 +148,18 @@ def decode(body: SecretBytes, kind: type[T], *, what: object) -> T:
     try:
         return _decode(body, kind)
     except msgspec.ValidationError as wrong:
-        fault = f"breaks the specification: {_where(wrong)}. {_CHECK_SERVICE}"
+        where = re.sub(
+            r"enum value .*(?= - at `)", "enum value", str(wrong), flags=re.DOTALL
+        )  # which it quotes
+        fault = (
+            f"breaks the specification: {where}. If base_url is the address of a Memory Access Service, version 1, "
+            "tell its operator."
+        )
     except (ValueError, RecursionError):
-        fault = f"is {_looks_like(body.reveal())}, not JSON. {_CHECK_ADDRESS}"
+        fault = (
+            f"is {_looks_like(body.reveal())}, not JSON. Check the address: base_url ends with /api/v1, and no sign-in "
+            "page or proxy may stand between."
+        )
     raise ProtocolError(f"{what}: the answer {fault}")  # out here it carries no cause that quotes the body
 
 
@@ -160,29 +169,16 @@ def _decode(body: SecretBytes, kind: type[T]) -> T:
         return decoder.decode(body.reveal())
     except msgspec.ValidationError:
         raise
-    except msgspec.DecodeError:
-        return _decode_leniently(body, kind)
-
-
-def _where(wrong: msgspec.ValidationError) -> str:
-    """Return msgspec's message without the value, which it quotes for enums."""
-    return re.sub(r"enum value .*(?= - at `)", "enum value", str(wrong), flags=re.DOTALL)
-
-
-def _decode_leniently(body: SecretBytes, kind: type[T]) -> T:
-    """Decode with Python's reader, which accepts lone surrogates: JSON allows them, msgspec refuses them."""
-    return msgspec.convert(json.loads(body.reveal(), parse_constant=_refuse), kind, dec_hook=secret_from_wire)
+    except (
+        msgspec.DecodeError
+    ):  # Python's reader accepts lone surrogates, which JSON allows and msgspec refuses
+        return msgspec.convert(
+            json.loads(body.reveal(), parse_constant=_refuse), kind, dec_hook=secret_from_wire
+        )
 
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
-
-
-_CHECK_SERVICE = "If base_url is the address of a Memory Access Service, version 1, tell its operator."
-
-_CHECK_ADDRESS = (
-    "Check the address: base_url ends with /api/v1, and no sign-in page or proxy may stand between."
-)
 
 
 @functools.cache

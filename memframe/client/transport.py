@@ -36,7 +36,6 @@ FORM_BODY = {"Content-Type": "application/x-www-form-urlencoded"}
 
 MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 
-
 READ_ATTEMPTS = 3
 """Attempts of a read whose response is missing or cut off."""
 
@@ -172,20 +171,24 @@ class Transport:
         failure: MemframeError
         is_read = method == "GET" if is_read is None else is_read
         limiter = self._limiter if method == "GET" else None
-        policy = self._policy(method, is_read)
+        policy = self._retry_but_429 if self._limiter else self._retry
+        if is_read and method != "GET":  # the call for a token
+            policy = self._retry_but_429.new(allowed_methods={method})
+        host = urlsplit(url).netloc
         n_attempts = READ_ATTEMPTS if is_read else 1
         for attempt_no in range(1, n_attempts + 1):
             attempt = functools.partial(self._attempt, method, url, policy, pending, parts)
             try:
-                return limiter.call(attempt, _retry_after_s) if limiter else attempt()
+                return limiter.call(attempt, lambda r: retry_after_s(r.headers)) if limiter else attempt()
             except HTTPError as broken:
-                failure = to_no_answer_error(url, broken, is_read=is_read)
+                failure = to_no_answer_error(host, broken, is_read=is_read)
                 cause = type(broken).__name__
-                logger.info(
-                    "No answer from %s (%s), attempt %d of %d.", _host(url), cause, attempt_no, n_attempts
-                )
+                logger.info("No answer from %s (%s), attempt %d of %d.", host, cause, attempt_no, n_attempts)
             except (requests.RequestException, UnicodeError) as unfit:
-                failure = _unencodable(url, unfit)
+                failure = ConfigError(
+                    f"a request to {host} could not be made ({type(unfit).__name__}): an address, an id or a text "
+                    "that was passed cannot travel over HTTP. Check them for broken characters"
+                )
                 break
             pending = None
         raise failure  # outside of except: the cause holds the URL, the token and the body
@@ -213,9 +216,10 @@ class Transport:
         pending: PendingRequest | None,
         parts: Mapping[str, Any],
     ) -> Response:
+        host = urlsplit(url).netloc
         if pending:
             with pending.response() as raw:
-                response = _read(raw, _host(url))
+                response = _read(raw, host)
             if not (policy.total and policy.is_retry(method, response.status)):
                 return response
             policy = policy.after_waiting(response.headers)
@@ -223,9 +227,9 @@ class Transport:
         is_sent_once = method not in (policy.allowed_methods or ())
         if is_sent_once and (pending := pool.send_ahead(request, connects=False)):
             with closing(pending), pending.response() as raw:
-                return _read(raw, _host(url))
+                return _read(raw, host)
         with pool.request(request, retries=policy) as raw:
-            return _read(raw, _host(url))
+            return _read(raw, host)
 
     def _prepare(
         self,
@@ -244,12 +248,6 @@ class Transport:
         request.headers = {**self._headers, **(headers or {})}  # type: ignore[assignment]  # any mapping does
         return auth(request) if auth else request
 
-    def _policy(self, method: str, is_read: bool) -> ReadRetry:
-        """Return the retry policy of a request; 429 is left to the rate limiter and to the call for a token."""
-        if is_read and method != "GET":
-            return self._retry_but_429.new(allowed_methods={method})
-        return self._retry_but_429 if self._limiter else self._retry
-
     def require_success(self, response: Response, what: object, *, call: str | None = None) -> SecretBytes:
         """Return the body of a 2xx response to ``what``; raise the error of any other, which names the ``call``."""
         if 200 <= response.status < 300:
@@ -259,7 +257,14 @@ class Transport:
     def to_error(self, response: Response, what: object, *, call: str | None = None) -> MemframeError:
         """Make the error of a response outside 2xx to ``what``."""
         if 300 <= response.status < 400:
-            target = self.printable(_redirect_host(response))
+            try:
+                target = (
+                    urlsplit(response.headers.get("Location", "")).hostname
+                    or "another place on the same host"
+                )
+            except ValueError:
+                target = "a malformed address"
+            target = self.printable(target)
             return ProtocolError(
                 f"{response.host} answered {response.status}, a redirect to {target}. memframe follows none, as a "
                 "write would be lost and a key could go astray; use the final address as base_url or auth_url"
@@ -273,10 +278,6 @@ class Transport:
         for secret in secrets:
             text = text.replace(secret.reveal(), "••••••")
         return printable(text)
-
-
-def _retry_after_s(response: Response) -> float | None:
-    return retry_after_s(response.headers)
 
 
 def _read(response: BaseHTTPResponse, host: str) -> Response:
@@ -295,21 +296,3 @@ def _read(response: BaseHTTPResponse, host: str) -> Response:
             "ask for smaller pages with page_size="
         )
     return Response(response.status, response.headers, body, host)
-
-
-def _redirect_host(redirect: Response) -> str:
-    try:
-        return urlsplit(redirect.headers.get("Location", "")).hostname or "another place on the same host"
-    except ValueError:
-        return "a malformed address"
-
-
-def _unencodable(url: str, unfit: Exception) -> ConfigError:
-    return ConfigError(
-        f"a request to {_host(url)} could not be made ({type(unfit).__name__}): an address, an id or a text "
-        "that was passed cannot travel over HTTP. Check them for broken characters"
-    )
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).netloc

@@ -32,11 +32,27 @@ def memory_query(
     """
     query = of_user(user_id)
     if tags is not None:
-        query["tags"] = ",".join(_tag_names(tags))
+        names = [tags] if isinstance(tags, str) else list(tags)
+        if not names:
+            raise ConfigError(
+                "tags is empty, which no memory matches: name at least one tag, or leave tags out"
+            )
+        for name in names:
+            if not _check_text("a tag name", name).strip() or "," in name:
+                raise ConfigError(
+                    f"tags={names!r}: {name!r} cannot be filtered by, as names travel separated by commas: leave it "
+                    "out, and filter the frame"
+                )
+        query["tags"] = ",".join(names)
     if search is not None:
         query["searchQuery"] = _check_text("search", search)
     if min_importance is not None:
-        query["importance"] = str(_check_share("min_importance", min_importance))
+        given: object = min_importance
+        if isinstance(given, bool) or not isinstance(given, SupportsFloat) or not 0 <= float(given) <= 1:
+            raise ConfigError(
+                f"min_importance={min_importance!r} is outside 0 to 1, the range of this filter: pass a number in it"
+            )
+        query["importance"] = str(float(given))
     return query
 
 
@@ -91,24 +107,3 @@ def _check_text(name: str, text: object) -> str:
 
 def _is_unicode(text: str) -> bool:
     return text.encode("utf-8", "replace").decode() == text  # of half a surrogate pair it makes "?"
-
-
-def _check_share(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, SupportsFloat) or not 0 <= float(value) <= 1:
-        raise ConfigError(
-            f"{name}={value!r} is outside 0 to 1, the range of this filter: pass a number in it"
-        )
-    return float(value)
-
-
-def _tag_names(tags: Iterable[str]) -> list[str]:
-    names = [tags] if isinstance(tags, str) else list(tags)
-    if not names:
-        raise ConfigError("tags is empty, which no memory matches: name at least one tag, or leave tags out")
-    for name in names:
-        if not _check_text("a tag name", name).strip() or "," in name:
-            raise ConfigError(
-                f"tags={names!r}: {name!r} cannot be filtered by, as names travel separated by commas: leave it "
-                "out, and filter the frame"
-            )
-    return names

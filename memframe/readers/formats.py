@@ -14,10 +14,8 @@ from memframe.readers.markdown import (
     mem0_markdown_items,
     table_items,
 )
-from memframe.readers.rows import Entry, Item, LeftOut, Yielded, from_seconds, is_filled
+from memframe.readers.rows import Item, from_seconds, is_filled
 from memframe.readers.source import Damage, Document
-
-_COLUMNS = frozenset(Entry.__struct_fields__) - {"place", "extra"}
 
 Items = Iterator[tuple[str, Any]]
 
@@ -84,29 +82,27 @@ class Format(NamedTuple):
             for _, item in document.items(*self.lists.split())
         )
 
-    def read(self, documents: list[Document]) -> Iterator[Yielded]:
-        """Yield every entry, or that it is left out."""
+    def read(self, documents: list[Document]) -> Iterator[tuple[str, Item | Damage]]:
+        """Yield every entry with its place, or why it is left out."""
         entries = (entry for document in documents for entry in document.items(*self.lists.split()))
         for place, item in self.items(documents) if self.items else entries:
             if isinstance(item, dict):
-                yield self._entry(place, item)
+                yield place, self._entry(item)
             else:
-                reason = item if isinstance(item, Damage) else Damage("not an object")
-                yield LeftOut(place, reason.reason, reason.is_entry)
+                yield place, item if isinstance(item, Damage) else Damage("not an object")
         for document in documents:
             for key, what in self.beside.items():
                 for _ in range(_length(document.value, key.split("."))):
-                    yield LeftOut(f"{key} of {document.name}", what, is_entry=False)
+                    yield f"{key} of {document.name}", Damage(what, is_entry=False)
 
-    def _entry(self, place: str, item: Item) -> Yielded:
+    def _entry(self, item: Item) -> Item | Damage:
         for key, value, reason in self.dropped:
             if dig(item, key) == value:
-                return LeftOut(place, reason)
+                return Damage(reason)
         found = {name: filled(item, keys) for name, keys in self.fields.items()} if self.fields else item
         if self.seconds:
             found |= {name: from_seconds(found[name]) for name in ("created_at", "updated_at")}
-        extra = {name: value for name, value in found.items() if name not in _COLUMNS}
-        return Entry(place=place, extra=extra, **{name: found[name] for name in found.keys() & _COLUMNS})
+        return found
 
     def stated(self, document: Document) -> object:
         """Return the number of entries that a document states, None if it states none."""
@@ -150,33 +146,25 @@ def _openmemory_items(documents: list[Document]) -> Items:
     """Join names of apps and categories; the lines of an archive repeat its tables, and count without them."""
     for document in [each for each in documents if "memories" in top(each)] or documents:
         value = top(document)
-        names = {
-            (key, row.get("id")): row.get("name")
+        app_names, category_names = (
+            {str(row.get("id")): row.get("name") for row in _rows(value.get(key))}
             for key in ("apps", "categories")
-            for row in _rows(value.get(key))
-        }
-        links = [
-            (row.get("memory_id"), row.get("category_id")) for row in _rows(value.get("memory_categories"))
-        ]
-        of_memory: dict[Any, list[Any]] = {}
-        for memory_id, category_id in links:
-            of_memory.setdefault(str(memory_id), []).append(category_id)
+        )
+        of_memory: dict[str, list[Any]] = {}
+        for row in _rows(value.get("memory_categories")):
+            of_memory.setdefault(str(row.get("memory_id")), []).append(row.get("category_id"))
         for place, item in document.items("memories"):
             if value and isinstance(item, dict):
                 given = item.get("category_ids") or of_memory.get(str(item.get("id")), [])
                 ids = [str(one) for one in given] if isinstance(given, list) else []
-                categories = [names.get(("categories", one), one) for one in ids]
-                yield (
-                    place,
-                    item | {"categories": categories, "app": names.get(("apps", str(item.get("app_id"))))},
-                )
+                categories = [category_names.get(one, one) for one in ids]
+                yield place, item | {"categories": categories, "app": app_names.get(str(item.get("app_id")))}
             else:
                 yield place, item
 
 
 def _rows(value: Any) -> list[Item]:
-    rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
-    return [row | {"id": str(row.get("id"))} for row in rows]
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
 def _observations(documents: list[Document]) -> Items:

@@ -7,15 +7,15 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, tzinfo
-from typing import Any, NamedTuple
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pandas as pd
-from msgspec import Struct
 
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError
 from memframe.frames import MEMORY_KINDS, READ, TEXT, FrameBuilder, replace_surrogates
+from memframe.readers.source import Damage
 
 MAX_TAGS, MAX_TAG_CHARS = 100, 200
 """Of a memory, as services take them."""
@@ -23,53 +23,19 @@ MAX_TAGS, MAX_TAG_CHARS = 100, 200
 MAX_COLUMNS = 200
 """Columns beside those of a memory."""
 
-_TEXTS = ("title", "summary", "source")
+_TEXTS = ("content", "title", "summary", "source", "origin_id")
 _TIMES = ("created_at", "updated_at")
-
-
-class Entry(Struct, kw_only=True):
-    """One memory as a reader yields it.
-
-    Attributes
-    ----------
-    place : str
-        In its document, for messages.
-    content : Any
-        Its text; an entry without one is left out.
-    tags : Any
-        A list of names, or one text of names with commas between.
-    importance, confidence : float, optional
-        From 0 to 5 and 0 to 1; of an unknown scale they belong to ``extra``.
-    created_at, updated_at : datetime or str, optional
-        A day alone is its midnight.
-    extra : dict
-        Further columns, as text.
-    """
-
-    place: str
-    content: Any = None
-    title: Any = None
-    summary: Any = None
-    tags: Any = ()
-    importance: Any = None
-    confidence: Any = None
-    source: Any = None
-    created_at: Any = None
-    updated_at: Any = None
-    origin_id: Any = None
-    extra: Mapping[str, Any] = {}
-
-
-class LeftOut(NamedTuple):
-    """Something of a file that becomes no row; ``is_entry`` is False for what is no memory, such as a relation."""
-
-    place: str
-    reason: str
-    is_entry: bool = True
+_SCORES = ("importance", "confidence")
+_COLUMNS = (*_TEXTS, *_TIMES, *_SCORES, "tags")
+_OWN = frozenset([*MEMORY_KINDS, "origin_id"])
 
 
 Item = dict[str, Any]
-Yielded = Entry | LeftOut
+"""One memory as a reader yields it: cells of `_COLUMNS`, and further ones, which are kept as text.
+
+Tags are a list of names, or one text of names with commas between; times may be text, of which a day alone is its
+midnight. A memory without a content is left out.
+"""
 
 
 def read_zone(zone: str | tzinfo | None) -> tzinfo | None:
@@ -102,47 +68,44 @@ class Collector:
         self.left_out: Counter[str] = Counter()
         self._first_place: dict[str, str] = {}
 
-    def take(self, yielded: Iterable[Yielded]) -> int:
-        """Collect what a reader yields, and return the number of entries."""
+    def take(self, items: Iterable[tuple[str, Item | Damage]]) -> int:
+        """Collect what a reader yields, with its places, and return the number of entries."""
         n_entries = 0
-        for each in yielded:
-            n_entries += isinstance(each, Entry) or each.is_entry
-            if isinstance(each, LeftOut):
-                self._leave_out(each.place, each.reason)
+        for place, item in items:
+            if isinstance(item, Damage):
+                n_entries += item.is_entry
+                self._leave_out(place, item.reason)
             else:
-                self._add(each.place, each)
+                n_entries += 1
+                self._add(place, item)
         return n_entries
 
     def _leave_out(self, place: str, reason: str) -> None:
         self.left_out[reason] += 1
         self._first_place.setdefault(reason, place)
 
-    def _add(self, place: str, entry: Entry) -> None:
-        content = text_of(entry.content)
-        if content is None or not content.strip():
+    def _add(self, place: str, item: Item) -> None:
+        cells: Item = {name: text_of(item.get(name)) for name in _TEXTS}
+        if not (cells["content"] or "").strip():
             self._leave_out(place, "without a text")
             return
-        cells: Item = {name: text_of(getattr(entry, name)) for name in (*_TEXTS, "origin_id")} | {
-            "content": content
-        }
-        cells |= {name: self._time(getattr(entry, name), f"{name} in {place}") for name in _TIMES}
-        cells |= {"tags": self._tags(entry.tags), "tag_ids": ()}
-        cells |= {name: _score(getattr(entry, name)) for name in ("importance", "confidence")}
-        extra = {
-            f"origin_{key}" if key in self._own else key: text_of(value) for key, value in entry.extra.items()
-        }
-        cells |= {key: text for key, text in extra.items() if text}
+        cells |= {name: self._time(item.get(name), f"{name} in {place}") for name in _TIMES}
+        cells |= {"tags": self._tags(item.get("tags", ())), "tag_ids": ()}
+        for name in _SCORES:
+            value = item.get(name)
+            is_flag = isinstance(value, bool)
+            cells[name] = float(value) if isinstance(value, int | float) and not is_flag else None
+        extra = {f"origin_{key}" if key in _OWN else key: item[key] for key in item if key not in _COLUMNS}
+        cells |= {key: text for key, value in extra.items() if (text := text_of(value))}
         for key in cells.keys() - self._columns.keys():
             self._columns[key] = [None] * self._n_rows
         for key, column in self._columns.items():
             column.append(cells.get(key))
         self._n_rows += 1
-        if len(self._columns) > MAX_COLUMNS + len(self._own):
+        if len(self._columns) > MAX_COLUMNS + len(_OWN):
             raise FrameError(
                 f"There are more than {MAX_COLUMNS} columns at {place}: choose some, with pandas."
             )
-
-    _own = frozenset([*MEMORY_KINDS, "origin_id"])
 
     def _time(self, value: Any, place: str) -> str | None:
         if value is None or value == "":
@@ -166,13 +129,8 @@ class Collector:
             raise FrameError(f"{place} is out of the range of times: mend it, or leave it out.") from None
 
     def _tags(self, value: Any) -> tuple[str, ...]:
-        given = (
-            value.split(",")
-            if isinstance(value, str)
-            else value
-            if isinstance(value, list | tuple)
-            else [value]
-        )
+        value = value.split(",") if isinstance(value, str) else value
+        given = value if isinstance(value, list | tuple) else [value]
         texts = [text.strip() for text in map(text_of, given) if text and text.strip()]
         names = [part.strip()[:MAX_TAG_CHARS].strip() for text in texts for part in text.split(",")]
         unique = tuple(dict.fromkeys(filter(None, names)))[:MAX_TAGS]
@@ -264,7 +222,3 @@ def from_seconds(value: Any) -> Any:
         return datetime.fromtimestamp(value, UTC)
     except (OverflowError, ValueError, OSError):
         return str(value)
-
-
-def _score(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
