@@ -206,11 +206,7 @@ _WAIT = Hint("wait_for_decision() waits for it", "memframe request wait waits fo
 
 
 def wait_for_decision(
-    client: Client,
-    request_id: str | AccessRequest,
-    *,
-    timeout_s: float,
-    poll_s: float = 5,
+    client: Client, request_id: str | AccessRequest, *, timeout_s: float, poll_s: float = 5
 ) -> AccessRequest:
     """Poll an access request until the user has decided.
 

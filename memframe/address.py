@@ -22,24 +22,10 @@ _UNSEEN = re.compile(r"[\s\\\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\
 
 
 def check_url(name: str, text: str | Secret) -> str:
-    """Normalize the address of a service; an unsafe one is an error that names the setting.
+    """Normalize the address of a service; an unsafe one is a `ConfigError` that names the setting.
 
     Scheme and host come out in lower case, a standard port and a trailing slash are dropped.
 
-    Parameters
-    ----------
-    name : str
-        What the message calls the setting.
-    text : str or Secret
-        The address as it was given.
-
-    Raises
-    ------
-    ConfigError
-        The address is malformed or unsafe.
-
-    Examples
-    --------
     >>> check_url("base_url", "https://API.example.com:443/api/v1/")
     'https://api.example.com/api/v1'
     """
@@ -56,13 +42,6 @@ def check_url(name: str, text: str | Secret) -> str:
 def check_redirect_uri(name: str, text: str | Secret) -> str:
     """Check a redirect address and return it unchanged, as the authorization server compares it letter by letter.
 
-    Raises
-    ------
-    ConfigError
-        As in `check_url`; a query is allowed here.
-
-    Examples
-    --------
     >>> check_redirect_uri("redirect_uri", "http://127.0.0.1/callback/")
     'http://127.0.0.1/callback/'
     """

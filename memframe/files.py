@@ -171,16 +171,9 @@ def this_process() -> LockHolder:
 
 @contextmanager
 def process_lock(path: Path, *, what: str, wait_s: float = 0) -> Iterator[None]:
-    """Hold the lock at `path` for the length of a ``with`` block.
+    """Hold the lock at `path` for the length of a ``with`` block, or wait for it ``wait_s``.
 
-    Parameters
-    ----------
-    path : Path
-        Path of the lock's own file, which stays: removing it could let in two holders.
-    what : str
-        The locked thing, for messages.
-    wait_s : float
-        Seconds to wait for another holder.
+    Its file stays: removing it could let in two holders. Messages call the locked thing ``what``.
 
     Raises
     ------
@@ -189,7 +182,6 @@ def process_lock(path: Path, *, what: str, wait_s: float = 0) -> Iterator[None]:
 
     Examples
     --------
-    >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "lock"
     >>> with process_lock(path, what="the run"), process_lock(path, what="the run"):  # doctest: +ELLIPSIS
     ...     pass

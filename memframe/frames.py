@@ -115,15 +115,8 @@ REQUEST_KINDS: Mapping[str, Kind] = {
 
 
 class FrameBuilder:
-    """Collect chunks of columns and join them to one frame.
+    """Collect chunks of columns and join them to one frame with the columns of ``kinds``.
 
-    Parameters
-    ----------
-    kinds : mapping of str to Kind
-        The columns in their order.
-
-    Examples
-    --------
     >>> builder = FrameBuilder({"id": TEXT, "tags": NAMES})
     >>> builder.add({"id": ["m1", "m2"], "tags": [("work",), None]})
     2

@@ -41,20 +41,9 @@ _FIELDS = tuple(name for name in MEMORY_KINDS if name != "content_error")
 
 
 class MemoryPages:
-    """The memories of one user, page by page.
+    """The memories of one user, page by page, and the counts of what came so far, as in ``frame.attrs``.
 
-    Parameters
-    ----------
-    access : Access
-    on_undecryptable : {"mark", "raise"}
-        Mark content that cannot be opened in ``content_error``, or end the listing.
-
-    Attributes
-    ----------
-    complete : bool
-        True once the last page was read.
-    n_rows, n_repeated, n_undecryptable, n_plain : int
-        Counts of what came so far, as in ``frame.attrs``.
+    ``on_undecryptable`` is to mark content that cannot be opened in ``content_error``, or to end the listing ("raise").
     """
 
     def __init__(self, access: Access, on_undecryptable: OnUndecryptable = "mark") -> None:
@@ -175,20 +164,9 @@ def iter_pages(
 ) -> Generator[SecretBytes]:
     """Yield the JSON of every page of a listing, in order.
 
-    Parameters
-    ----------
-    request : callable
-        Requests one page.
-    page_size : int or "auto"
-        Memories a page. "auto" asks for 1,000, and for less if the service refuses that, or if a later page is too
-        large for the service (413) or for one response. Where the service clamps, pages are simply smaller.
-    limit : int, optional
-        Memories wanted in all: pages are no larger, and none is requested ahead that may not be needed.
-
-    Raises
-    ------
-    ProtocolError
-        A cursor repeats.
+    A ``page_size`` of "auto" asks for 1,000 memories, and for less if the service refuses that, or if a later page is
+    too large for the service (413) or for one response. Where the service clamps, pages are simply smaller. With a
+    ``limit`` pages are no larger, and none is requested ahead that may not be needed.
     """
     size = PAGE_SIZES[0] if page_size == "auto" else _check_page_size(page_size)
     size = size if limit is None else min(size, limit)

@@ -21,13 +21,7 @@ from memframe.access import Access
 from memframe.client import Client
 from memframe.client.validation import memory_query
 from memframe.errors import ConfigError, check_kind
-from memframe.frames import (
-    MEMORY_KINDS,
-    FrameBuilder,
-    gc_paused,
-    requests_frame,
-    tags_frame,
-)
+from memframe.frames import MEMORY_KINDS, FrameBuilder, gc_paused, requests_frame, tags_frame
 from memframe.listing import MemoryPages, OnUndecryptable, PageSize, is_count
 from memframe.progress import Progress, ProgressOption
 

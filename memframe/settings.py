@@ -62,13 +62,7 @@ class Keyring(Protocol):
 class Sources:
     """Sources of settings beside arguments; ``Sources()`` has none.
 
-    Attributes
-    ----------
-    environ : mapping of str to str
-    open_keyring : callable or None
-        Gives the `Keyring`; called only when a setting is looked for there.
-    config : Path or None
-        The file without secrets.
+    ``open_keyring`` is called only when a setting is looked for there; ``config`` is the file without secrets.
     """
 
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)  # it holds secrets in the open

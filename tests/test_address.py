@@ -24,75 +24,63 @@ def test_an_address_has_one_spelling(text, spelling):
     assert check_url("base_url", text) == spelling
 
 
-UNSAFE = [
-    ("", "empty"),
-    ("  ", "empty"),
-    ("example.com/api", "https://"),
-    ("ftp://example.com", "https://"),
-    ("javascript:alert(1)", "https://"),
-    ("file:///etc/passwd", "https://"),
-    ("https://", "no host"),
-    ("https:///path", "no host"),
-    ("https://me:hunter2@example.com", "user name or password"),
-    ("https://hunter2@example.com", "user name or password"),
-    ("https://example.com@evil.example", "user name or password"),
-    ("https://example.com/#hunter2", "fragment"),
-    ("https://example.com/#", "fragment"),
-    ("http://example.com", "plain http"),
-    ("http://127.0.0.1.example.com", "plain http"),
-    ("http://localhost.example.com", "plain http"),
-    ("http://0.0.0.0:80", "plain http"),
-    ("http://10.0.0.1", "plain http"),
-    ("http://2130706433", "plain http"),
-    ("http://[::2]", "plain http"),
-    ("https://example.com./api", "dot at the end"),
-    ("http://localhost.", "dot at the end"),
-    ("https://example.com\\@evil.example", "backslash"),
-    ("https://exa mple.com", "blank"),
-    (" https://example.com", "blank"),
-    ("https://example.com\n", "blank"),
-    ("https://exam\tple.com", "blank"),
-    ("https://example.com\x00", "invisible"),
-    ("https://exam\u200bple.com", "invisible"),
-    ("https://ex\u0430mple.com", "ASCII"),
-    ("https://bücher.example", "ASCII"),
-    ("https://example\u3002com", "ASCII"),
-    ("https://example.com:port", "broken host or port"),
-    ("https://example.com:99999", "broken host or port"),
-    ("https://[::1", "broken host or port"),
-    ("https://\u2100.example.com", "broken host or port"),
-    ("https://exa%6dple.com", "malformed host"),
-    ("https://-example.com", "malformed host"),
-    ("https://a..b", "malformed host"),
-    ("https://[fe80::1%25eth0]", "malformed host"),
-    ("https://example.com/caf\u00e9", "percent-encoded"),
-]
+UNSAFE = {
+    "empty": ["", "  "],
+    "https://": ["example.com/api", "ftp://example.com", "javascript:alert(1)", "file:///etc/passwd"],
+    "no host": ["https://", "https:///path"],
+    "user name or password": [
+        "https://me:hunter2@example.com",
+        "https://hunter2@example.com",
+        "https://example.com@evil.example",
+    ],
+    "fragment": ["https://example.com/#hunter2", "https://example.com/#"],
+    "plain http": [
+        "http://example.com",
+        "http://127.0.0.1.example.com",
+        "http://localhost.example.com",
+        "http://0.0.0.0:80",
+        "http://10.0.0.1",
+        "http://2130706433",
+        "http://[::2]",
+    ],
+    "dot at the end": ["https://example.com./api", "http://localhost."],
+    "backslash": ["https://example.com\\@evil.example"],
+    "blank": [
+        "https://exa mple.com",
+        " https://example.com",
+        "https://example.com\n",
+        "https://exam\tple.com",
+    ],
+    "invisible": ["https://example.com\x00", "https://exam\u200bple.com"],
+    "ASCII": ["https://ex\u0430mple.com", "https://b\xfccher.example", "https://example\u3002com"],
+    "broken host or port": [
+        "https://example.com:port",
+        "https://example.com:99999",
+        "https://[::1",
+        "https://\u2100.example.com",
+    ],
+    "malformed host": [
+        "https://exa%6dple.com",
+        "https://-example.com",
+        "https://a..b",
+        "https://[fe80::1%25eth0]",
+    ],
+    "percent-encoded": ["https://example.com/caf\xe9"],
+}
+"""Why an address is refused -> such addresses."""
 
 
 @pytest.mark.asvs("12.2.1")
 @pytest.mark.parametrize("check", [check_url, check_redirect_uri])
-@pytest.mark.parametrize(("text", "says"), UNSAFE)
-def test_an_unsafe_address_is_refused_without_repeating_it(check, text, says):
+@pytest.mark.parametrize(("says", "text"), [(says, text) for says, texts in UNSAFE.items() for text in texts])
+def test_an_unsafe_address_is_refused_without_repeating_it(check, says, text):
     with pytest.raises(ConfigError, match=rf"^my_url .*{says}") as caught:
         check("my_url", text)
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "https://app.example.com/cb",
-        "https://app.example.com/cb?x=1",
-        "http://127.0.0.1/callback/",
-        "http://LOCALHOST:8000/cb",
-        "http://[::1]:9/cb",
-    ],
-)
-def test_a_redirect_address_stays_as_it_was_written(text):
-    assert check_redirect_uri("redirect_uri", text) == text
-
-
-def test_a_query_is_for_redirects_only():
-    assert check_redirect_uri("redirect_uri", "https://app.example.com/cb?x=1").endswith("?x=1")
+def test_a_redirect_address_stays_as_it_was_written_and_alone_may_have_a_query():
+    for text in ("https://app.example.com/cb?x=1", "http://127.0.0.1/callback/", "http://LOCALHOST:8000/cb"):
+        assert check_redirect_uri("redirect_uri", text) == text
     with pytest.raises(ConfigError, match="query"):
         check_url("base_url", "https://example.com?key=hunter2")

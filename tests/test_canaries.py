@@ -232,7 +232,7 @@ STEPS = {
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of sockets that it left open
 @pytest.mark.parametrize("name", STEPS)
 def test_ctrl_c_during_a_request_shows_no_secret_in_a_traceback_with_local_variables(user, name):
-    """At every 11th line that runs, from the first to the last: while it is made, while it waits, while it is read."""
+    """At every 23rd line that runs, from the first to the last: while it is made, while it waits, while it is read."""
     access = user.access()
     service, keys = user.service, access.credentials
     secrets = {"memory key": keys.memory_key, "flow": user.flow(), "keys": keys}
@@ -244,7 +244,7 @@ def test_ctrl_c_during_a_request_shows_no_secret_in_a_traceback_with_local_varia
         "encryption key": keys.encryption_key.reveal(),
     }
     n_broken = 0
-    for nth in count(1, 11):
+    for nth in count(1, 23):
         client = mf.connect(service.base_url, api_key=service.api_key, auth_url=service.auth_url)
         shown["token"] = client.sign_in().token.reveal()
         stop = interrupted(lambda: STEPS[name](user, client, secrets), nth)  # noqa: B023 - called at once
@@ -254,4 +254,4 @@ def test_ctrl_c_during_a_request_shows_no_secret_in_a_traceback_with_local_varia
         n_broken += 1
         for text in shown_by(stop):
             assert not found_in(text, shown), (nth, text[:60])
-    assert n_broken > 20
+    assert n_broken > 10

@@ -16,18 +16,11 @@ from memframe.secret import Secret
 from memframe.wire import AccessRequest, MemoryBlob, Tag
 
 DTYPES = {
-    "id": "str",
-    "user_id": "str",
-    "title": "str",
-    "summary": "str",
-    "content": "str",
-    "tags": "object",
-    "tag_ids": "object",
-    "importance": "float64",
-    "confidence": "float64",
+    **dict.fromkeys(["id", "user_id", "title", "summary", "content"], "str"),
+    **dict.fromkeys(["tags", "tag_ids"], "object"),
+    **dict.fromkeys(["importance", "confidence"], "float64"),
     "source": "str",
-    "created_at": "datetime64[us, UTC]",
-    "updated_at": "datetime64[us, UTC]",
+    **dict.fromkeys(["created_at", "updated_at"], "datetime64[us, UTC]"),
     "content_error": "str",
 }
 

@@ -102,12 +102,6 @@ def test_every_changed_byte_is_noticed(folder):
             vault.open(sealed[:length], associated_data=PLACE)
 
 
-def test_what_belongs_to_one_row_does_not_open_for_another(folder):
-    vault = open_local_cipher(folder, open_keyring=None)
-    with pytest.raises(mf.JournalError, match="belongs elsewhere"):
-        vault.open(vault.seal(b"tea", associated_data=PLACE), associated_data="run r1, row 4")
-
-
 @pytest.mark.parametrize("text", ["", "0f" * 31, "not hexadecimal"])
 def test_a_damaged_key_is_refused_and_not_replaced(folder, text):
     folder.mkdir(mode=0o700)

@@ -46,14 +46,8 @@ def test_the_sample_comes_back_as_it_was_stored(filled):
     assert memories.created_at.tolist() == [pd.Timestamp(memory.created_at) for memory in sample]
     assert memories.importance.isna().tolist() == [memory.importance is None for memory in sample]
     assert memories.content_error.isna().all()
-    assert memories.attrs["memframe"] == {
-        "n_rows": len(sample),
-        "n_undecryptable": 0,
-        "n_plain": 0,
-        "n_repeated": 0,
-        "complete": True,
-        "base_url": filled.client.base_url,
-    }
+    counts = {"n_rows": len(sample), "n_undecryptable": 0, "n_plain": 0, "n_repeated": 0, "complete": True}
+    assert memories.attrs["memframe"] == counts | {"base_url": filled.client.base_url}
 
 
 def test_no_page_size_changes_the_frame_and_a_limit_cuts_it(filled):
@@ -204,8 +198,13 @@ def test_of_two_loads_the_newer_counts(access):
 
 
 def test_an_option_that_makes_no_sense_is_named(access):
-    for options in ({"limit": -1}, {"page_size": 0}, {"on_undecryptable": "drop"}, {"progress": "sometimes"}):
-        (name,) = options
+    odd = {
+        "limit": [-1, 1.5],
+        "page_size": [0, 1.5, "all", True, None],
+        "on_undecryptable": ["drop"],
+        "progress": ["x"],
+    }
+    for name, options in ((name, {name: value}) for name, values in odd.items() for value in values):
         with pytest.raises(ConfigError, match=name):
             mf.load_memories(access, **{"progress": False} | options)
 
@@ -225,14 +224,8 @@ def test_real_memories_go_through_the_service_and_back_byte_for_byte(user):
 
 
 def as_sample(row):
+    nothing = dict.fromkeys(["title", "summary", "importance"])
+    given = {name: row[name] for name in ("content", "source", "created_at")}
     return SampleMemory(
-        content=row["content"],
-        title=None,
-        summary=None,
-        tags=(row["person"],),
-        importance=None,
-        confidence=1.0,
-        source=row["source"],
-        created_at=row["created_at"],
-        updated_at=row["created_at"],
+        **nothing, **given, tags=(row["person"],), confidence=1.0, updated_at=row["created_at"]
     )

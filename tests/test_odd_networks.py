@@ -220,14 +220,6 @@ def test_a_server_that_says_nothing_is_named_with_the_time(monkeypatch):
         )
 
 
-def test_nobody_there_is_told_as_that():
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-    assert_clear(
-        no_answer(tags_at(f"http://127.0.0.1:{port}"), f"cannot reach 127.0.0.1:{port}", "Check the address")
-    )
-
-
 # Certificates
 
 
@@ -296,11 +288,6 @@ def test_a_service_that_speaks_no_tls_is_not_blamed_for_its_certificate():
     with raw_server(b"", taken_aback) as (port, _):
         words = (f"TLS with 127.0.0.1:{port} failed", "may have an address with http://", "Try again later")
         assert_clear(no_answer(tags_at(f"https://127.0.0.1:{port}"), *words))
-
-
-def test_a_certificate_that_the_user_names_is_trusted(tls_server, certificate, monkeypatch):
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
-    assert tags_at(tls_server[0])() == []
 
 
 def test_one_that_is_passed_is_trusted_whatever_the_environment_says(tls_server, certificate, monkeypatch):

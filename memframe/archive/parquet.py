@@ -92,10 +92,7 @@ def write(
 ) -> int:
     """Write tables as one file, every page with its checksum, and return the number of rows.
 
-    Parameters
-    ----------
-    make_footer : callable, optional
-        Called once all tables are written: what the footer shall hold beside the schema.
+    ``make_footer`` is called once all tables are written: what the footer shall hold beside the schema.
     """
     n_rows = 0
     with pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as writer:

@@ -66,13 +66,7 @@ class Changes(Struct, frozen=True):
 
 
 class ArchivedRows:
-    """Rows of the archive before the refresh.
-
-    Parameters
-    ----------
-    files : iterable of iterables of tables
-        Its files, with the columns that are compared.
-    """
+    """Rows of the archive before the refresh, of files with the columns that are compared."""
 
     def __init__(self, files: Iterable[Iterable[pa.Table]]) -> None:
         ids, hashes, sizes = [_NO_HASHES], [_NO_HASHES], []
@@ -129,15 +123,7 @@ def _cells(column: pa.ChunkedArray) -> Sequence[object]:
 class RowComparison:
     """Compare current memories with an archive, and assign them to files.
 
-    Parameters
-    ----------
-    known : ArchivedRows
-    columns : sequence of str
-        What is compared.
-    part_rows : float
-        Rows after which new memories begin a file of their own.
-    continues : bool
-        Continue the files of the archive; otherwise all are written anew.
+    New memories begin a file of their own after ``part_rows``; unless it ``continues`` the archive, all files are new.
     """
 
     def __init__(

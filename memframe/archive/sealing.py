@@ -93,13 +93,7 @@ _Cells = Sequence[str | None]
 
 
 class FileMac:
-    """Compute the authentication code of one file while its tables are written or read.
-
-    Parameters
-    ----------
-    key : bytes
-        Of `mac_key`.
-    """
+    """Compute the authentication code of one file while its tables are written or read."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -190,15 +184,7 @@ class Plain:
 
 
 class Sealed(Plain):
-    """Write a sealed archive, of tables of `tables_of_access`.
-
-    Parameters
-    ----------
-    access : Access
-        Whose key seals.
-    header : ArchiveHeader, optional
-        Of an archive that is to be continued under the same key.
-    """
+    """Write a sealed archive, of tables of `tables_of_access`, or continue one that has a ``header``."""
 
     def __init__(self, access: Access, header: ArchiveHeader | None = None) -> None:
         keys, found = access.credentials, access.envelope.content_format
@@ -267,16 +253,7 @@ def _entry_of(mac: Mac) -> dict[bytes, bytes]:
 
 
 class Opener:
-    """Verify and open tables of a sealed archive.
-
-    Parameters
-    ----------
-    where : object
-        What the archive is called in messages: its path.
-    header : ArchiveHeader
-        Of a sealed archive.
-    key : Key or None
-        As in `load_archive`.
+    """Verify and open tables of a sealed archive, which messages call ``where``.
 
     Raises
     ------
@@ -447,14 +424,9 @@ def _each_name(column: pa.ChunkedArray, change: Callable[[_Cells], Sequence[str 
 
 
 class Reader:
-    """Reader of the files of one archive.
+    """Reader of the files of one archive: a file, or the folder of a Parquet dataset.
 
-    Parameters
-    ----------
-    path : Path
-        A file, or the folder of a Parquet dataset.
-    key : Key, optional
-        Needed where the archive is sealed, as soon as a sealed column is read. With it the archive is verified.
+    The key is needed as soon as a sealed column is read. With it the archive is verified.
     """
 
     def __init__(self, path: Path, key: Key | None = None) -> None:

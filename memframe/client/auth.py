@@ -27,14 +27,7 @@ from memframe.wire import ISSUE_TOKEN, LIST_REQUESTS, TokenRequest, TokenRespons
 
 
 class BearerAuth(AuthBase):
-    """Put the token on a request; as an auth object it cannot be overridden by a netrc file.
-
-    Attributes
-    ----------
-    token : Secret
-    n_uses : int
-        Requests that carry it.
-    """
+    """Put the token on a request, and count the uses; as an auth object it cannot be overridden by a netrc file."""
 
     def __init__(self, token: Secret, n_uses: int = 0) -> None:
         self.token = token
@@ -46,16 +39,7 @@ class BearerAuth(AuthBase):
 
 
 class TokenProvider:
-    """Fetch and renew the tokens of a client, and send requests with them.
-
-    Parameters
-    ----------
-    base_url : str
-    api_key : Secret
-    lifetime_s : int or None
-        Wished lifetime in seconds; None leaves it to the service.
-    transport : Transport
-    """
+    """Fetch and renew the tokens of a client, and send requests with them."""
 
     def __init__(self, base_url: str, api_key: Secret, lifetime_s: int | None, transport: Transport) -> None:
         self._base_url = base_url
@@ -129,12 +113,8 @@ class TokenProvider:
         """Send a request with the token, and again with a renewed one after a 401.
 
         A second 401 is final if no other request carried that token. If others did, they may have used it up, as some
-        services issue tokens for a few requests: the last attempt has a token of its own.
-
-        Parameters
-        ----------
-        bearer, pending : optional
-            The token and the request that were sent ahead.
+        services issue tokens for a few requests: the last attempt has a token of its own. ``bearer`` and ``pending`` are
+        the token and the request that were sent ahead.
         """
         bearer = bearer or self.token()
         response = transport.send(method, url, auth=bearer, pending=pending, **parts)

@@ -141,13 +141,7 @@ class PendingRequest:
 
     @contextmanager
     def response(self) -> Iterator[BaseHTTPResponse]:
-        """Give the response, once; the block reads it to its end.
-
-        Raises
-        ------
-        urllib3.exceptions.HTTPError
-            No response, or a part of one.
-        """
+        """Give the response, once; the block reads it to its end. Without one it raises as urllib3 does."""
         with self._raise_as_urllib3(), self._connection.getresponse() as response:
             yield response
         self._is_unread = False
@@ -253,15 +247,7 @@ class FinalResponse(HTTPResponse):
 
 
 class ConnectionPool(HTTPAdapter):
-    """Connections to all services that a client speaks to, by origin.
-
-    Parameters
-    ----------
-    trust_env : bool
-        Take proxies and certificates from the environment.
-    ca_bundle : str or None
-        File or folder with the root certificates that are trusted instead of the usual ones.
-    """
+    """Connections to all services that a client speaks to, by origin."""
 
     def __init__(self, *, trust_env: bool, ca_bundle: str | None) -> None:
         super().__init__(pool_maxsize=MAX_CONNECTIONS)
@@ -269,13 +255,7 @@ class ConnectionPool(HTTPAdapter):
         self._pool_to = functools.cache(self._pool)
 
     def request(self, request: requests.PreparedRequest, *, retries: Retry) -> BaseHTTPResponse:
-        """Send a request whose URL and headers are encoded; the body of the response is still to be read.
-
-        Raises
-        ------
-        urllib3.exceptions.HTTPError
-            No response.
-        """
+        """Send a request whose URL and headers are encoded; the body of the response is still to be read."""
         pool, target = self._route(request)
         return pool.urlopen(
             str(request.method),
@@ -296,11 +276,6 @@ class ConnectionPool(HTTPAdapter):
 
         Also None if there is no open connection and ``connects`` is False. On an open one this takes half as long as
         `request`, whose retries, timeouts and proxies it leaves out.
-
-        Raises
-        ------
-        urllib3.exceptions.HTTPError
-            It could not be sent.
         """
         pool, target = self._route(request)
         pending = PendingRequest(pool)
@@ -347,13 +322,6 @@ def connection_options(origin: str, *, trust_env: bool, ca_bundle: str | None) -
 
     The environment does not count for plain http, which is spoken to this machine only. A netrc file never counts.
 
-    Raises
-    ------
-    ConfigError
-        The environment names certificates that are not there.
-
-    Examples
-    --------
     >>> connection_options("https://m.example", trust_env=False, ca_bundle="root.pem")
     {'proxies': {}, 'verify': 'root.pem', 'cert': None}
     """
@@ -366,12 +334,7 @@ def connection_options(origin: str, *, trust_env: bool, ca_bundle: str | None) -
 
 
 def check_ca_bundle(name: str, ca_bundle: str | PathLike[str]) -> str:
-    """Return the path of root certificates, which must exist; ``name`` is the setting for the error message.
-
-    Raises
-    ------
-    ConfigError
-    """
+    """Return the path of root certificates, which must exist; ``name`` is the setting for the error message."""
     path = expand_path(ca_bundle)
     if not path.exists():
         raise ConfigError(

@@ -70,16 +70,9 @@ class Response(NamedTuple):
 def to_service_error(
     response: Response, *, what: object, printable: Callable[[str], str], call: str | None = None
 ) -> ServiceError:
-    """Make the error of a response outside 2xx.
+    """Make the error of a response outside 2xx to an endpoint, which the message calls ``call``.
 
-    Parameters
-    ----------
-    what : object
-        The endpoint, for the message.
-    printable : callable
-        Makes the service's own words safe to print.
-    call : str, optional
-        The call in the message, with its ids; by default `what`.
+    ``printable`` makes the service's own words safe to print.
     """
     texts = read_error_texts(response.body.reveal())
     reason = printable(next((texts[name] for name in _REASONS if name in texts), "no reason given"))
@@ -138,13 +131,7 @@ def _first_listed(document: Mapping[str, Any]) -> dict[str, str]:
 
 @hide_frames
 def decode(body: SecretBytes, kind: type[T], *, what: object) -> T:
-    """Decode a body as a struct of `memframe.wire`.
-
-    Raises
-    ------
-    ProtocolError
-        Not JSON, or not of that form; the message says where, and quotes no value.
-    """
+    """Decode a body as a struct of `memframe.wire`; the error says where it has another form, and quotes no value."""
     try:
         return _decode(body, kind)
     except msgspec.ValidationError as wrong:
@@ -196,13 +183,7 @@ def _looks_like(body: bytes) -> str:
 
 
 def require_same_id(record: T, *, what: object, **asked: str) -> T:
-    """Return the record if it has the ids that were asked for; another may be another person's data.
-
-    Raises
-    ------
-    ProtocolError
-        It has others.
-    """
+    """Return the record if it has the ids that were asked for; another may be another person's data."""
     for name, value in asked.items():
         if not same_id(getattr(record, name), value):
             raise ProtocolError(

@@ -100,15 +100,6 @@ TOO_MANY = 429
 class RateLimiter:
     """The rate of one run: requests in flight, waits, and the budget of retries; for one thread at a time.
 
-    Parameters
-    ----------
-    workers : int
-        The most requests in flight.
-    clock, sleep, chance : callable
-        Seconds that only grow; waits so many of them; a number from 0 to 1.
-
-    Examples
-    --------
     >>> limiter = RateLimiter(8, clock=lambda: 0.0)
     >>> limiter.throttled(wait_s=2)
     True
@@ -190,13 +181,7 @@ R = TypeVar("R", bound=HasStatus)
 
 
 class SharedRateLimiter:
-    """A rate limiter for the threads of one run.
-
-    Parameters
-    ----------
-    limiter : RateLimiter
-        Used by nothing else.
-    """
+    """A rate limiter, used by nothing else, for the threads of one run."""
 
     def __init__(self, limiter: RateLimiter) -> None:
         self._limiter = limiter
@@ -206,12 +191,7 @@ class SharedRateLimiter:
     def call(self, send: Callable[[], R], wait_s: Callable[[R], float | None]) -> R:
         """Call `send` until its response is not a 429 or the budget is spent, and return the response.
 
-        Parameters
-        ----------
-        send : callable
-            Sends the request once.
-        wait_s : callable
-            Response -> seconds that it asks to wait; None if it does not say.
+        ``wait_s`` reads from a response the seconds that it asks to wait; None if it does not say.
         """
         n_throttled = 0
         while True:

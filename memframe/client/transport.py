@@ -41,22 +41,7 @@ READ_ATTEMPTS = 3
 
 
 class Transport:
-    """HTTP by the rules of this module.
-
-    Parameters
-    ----------
-    retry : ReadRetry, optional
-        Policy for GET.
-    trust_env : bool
-        Take proxies and certificates from the environment.
-    ca_bundle : str or path, optional
-        File or folder with the root certificates that are trusted instead of the usual ones.
-
-    Raises
-    ------
-    ConfigError
-        There is nothing at `ca_bundle`.
-    """
+    """HTTP by the rules of this module; ``trust_env`` takes proxies and certificates from the environment."""
 
     def __init__(
         self,
@@ -158,15 +143,6 @@ class Transport:
             What `send_ahead` has sent; it is read as the first attempt, and closed by the caller.
         **parts
             ``auth``, ``params``, ``data`` and ``headers``, as in `requests`.
-
-        Raises
-        ------
-        NoAnswerError
-            Not reached, cut off or silent; for a read, after `READ_ATTEMPTS`.
-        ProtocolError
-            The response is larger than `MAX_RESPONSE_BYTES`.
-        ConfigError
-            The request cannot be encoded.
         """
         failure: MemframeError
         is_read = method == "GET" if is_read is None else is_read

@@ -17,16 +17,8 @@ def memory_query(
     search: str | None = None,
     min_importance: float | None = None,
 ) -> dict[str, str]:
-    """Make the query parameters of a list call.
+    """Make the query parameters of a list call; a filter that the service would misread is a `ConfigError`.
 
-    Raises
-    ------
-    ConfigError
-        The user id is none, there is no tag name or one that is empty or holds a comma, or
-        ``min_importance`` is not within 0 to 1.
-
-    Examples
-    --------
     >>> memory_query("u1", tags=["work", "home"], min_importance=0.5)
     {'user_id': 'u1', 'tags': 'work,home', 'importance': '0.5'}
     """
@@ -76,13 +68,7 @@ def check_id(name: str, value: object) -> str:
 
 
 def refuse_unsendable(fields: Mapping[str, object]) -> None:
-    """Refuse fields that JSON cannot express, or would change: NaN would become null, which clears a field.
-
-    Raises
-    ------
-    ConfigError
-        A number is not finite, a text is not Unicode, a secret is empty, or ``tags`` is one text.
-    """
+    """Refuse fields that JSON cannot express, or would change: NaN would become null, which clears a field."""
     for name, value in fields.items():
         if isinstance(value, float) and not math.isfinite(value):
             raise ConfigError(

@@ -32,14 +32,8 @@ _NOT_TEXT = "opened, but not UTF-8 text: the content of a program that does not 
 class Opened(NamedTuple):
     """Result of `Envelope.open_many` for a column.
 
-    Attributes
-    ----------
-    plain : list of bytes or None
-        UTF-8, one a text; None where there was none or it could not be opened.
-    errors : dict of int to str
-        Why not, by position.
-    n_plain : int
-        Texts that were not sealed and passed as plain text.
+    ``plain`` has UTF-8, None where there was no text or it could not be opened; ``errors`` says by position why not;
+    ``n_plain`` counts texts that were not sealed and passed as plain text.
     """
 
     plain: list[bytes | None]

@@ -53,21 +53,11 @@ def looks_sealed(text: str, *, among_sealed: bool) -> bool:
       are those of base64, hexadecimal, colons and full stops, and small letters, capitals and digits
       are mixed as in random bytes. Prose has a space every few letters; an address has its ``://``.
 
-    Short or damaged content can pass for plain by that. Empty text always does.
+    Short or damaged content can pass for plain by that. Empty text always does. ``among_sealed``, where other content
+    of the same user was sealed, a single word, a long text without the mix and any JSON object look sealed too.
 
-    Parameters
-    ----------
-    text : str
-    among_sealed : bool
-        True if other content of the same user was sealed. Then a single word, a long text without the
-        mix and any JSON object look sealed too.
-
-    Examples
-    --------
-    >>> looks_sealed("Likes tea, hates coffee.", among_sealed=True)
-    False
-    >>> looks_sealed("00" * 28, among_sealed=False)
-    True
+    >>> looks_sealed("Likes tea, hates coffee.", among_sealed=True), looks_sealed("00" * 28, among_sealed=False)
+    (False, True)
     """
     if _MARKS.match(text) or _is_sealed_json(text) or (among_sealed and text.startswith("{")):
         return True
@@ -92,16 +82,7 @@ def _is_mixed(text: str) -> bool:
 
 
 def reason_for(text: str, *, readers: Sequence[Layout], known: Iterable[Layout]) -> str:
-    """Explain why a text could not be opened: wrong key, another layout, or damage.
-
-    Parameters
-    ----------
-    text : str
-    readers : sequence of Layout
-        The layouts that were tried.
-    known : iterable of Layout
-        Every layout, to recognise what was not tried.
-    """
+    """Explain why the ``readers`` could not open a text: wrong key, damage, or another of the ``known`` layouts."""
     tried = {reader.name for reader in readers}
     others = [layout for layout in known if layout.name not in tried]
     every = (*readers, *others)
@@ -174,13 +155,7 @@ PlainRule = Literal["never", "unless sealed", "always"]
 
 
 def bind(name: str, key: Secret, user_id: str, key_version: int) -> Layout:
-    """Make the layout of that name under a key; ``name@derivation`` derives the key's bytes in another way.
-
-    Raises
-    ------
-    ConfigError
-        Where there is no layout or no derivation of that name.
-    """
+    """Make the layout of that name under a key; ``name@derivation`` derives the key's bytes in another way."""
     layout, _, derivation = name.partition("@")
     if layout not in LAYOUTS:
         raise ConfigError(f"there is no content format {layout!r}; there are {', '.join([*LAYOUTS, PLAIN])}")
@@ -238,19 +213,10 @@ def read_format(content_format: str | Sequence[str] | Codec) -> Reading:
 class Rekeying:
     """Reseal one user's content from one key version to the next, in the layout and spelling that it had.
 
-    Parameters
-    ----------
-    old, new : tuple of int and Secret
-        A ``key_version`` and its ``encryption_key``.
-    user_id : str
-    layouts : sequence of str
-        Authenticated layouts in which the content may be; tried in this order.
+    ``old`` and ``new`` are a ``key_version`` and its key; the authenticated ``layouts`` are tried in their order.
 
-    Examples
-    --------
     >>> old, new = (1, Secret("0f1e" * 16)), (2, Secret("2d3c" * 16))
-    >>> rekeying = Rekeying(old, new, user_id="4f0c", layouts=["memframe"])
-    >>> rekeying.reseal("mf1.1.AAAA") is None
+    >>> Rekeying(old, new, user_id="4f0c", layouts=["memframe"]).reseal("mf1.1.AAAA") is None
     True
     """
 
@@ -293,20 +259,8 @@ _UNFIT_KEYS = {
 
 
 def check_key(key: Secret) -> None:
-    """Refuse a key that is not fit for use.
+    """Refuse a key other than 64 hexadecimal characters; the message says what it is, and never quotes it.
 
-    Parameters
-    ----------
-    key : Secret
-        64 hexadecimal characters; capitals are accepted.
-
-    Raises
-    ------
-    SealError
-        Where the text is anything else; the message says what, and never quotes it.
-
-    Examples
-    --------
     >>> check_key(Secret("0x" + "5f" * 32))
     Traceback (most recent call last):
     memframe.errors.SealError: the encryption key begins with 0x; need 64 hexadecimal characters (256 bits)

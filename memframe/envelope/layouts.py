@@ -59,13 +59,7 @@ class Aead(Protocol):
 class Form(NamedTuple):
     """Spelling of a sealed text, for a writer that spells the next one alike.
 
-    Attributes
-    ----------
-    alphabets : tuple of Alphabet
-        Of each part.
-    iv_bytes : int
-    frame : Any
-        Of JSON its keys, of a JWE its header.
+    ``frame`` is what stands around the parts: the keys of JSON, the header of a JWE.
     """
 
     alphabets: tuple[Alphabet, ...] = ()
@@ -81,15 +75,7 @@ class Read(NamedTuple):
 
 
 class Layout(ABC):
-    """One way to write sealed bytes as text.
-
-    Attributes
-    ----------
-    name : str
-        As in ``content_format``.
-    marked : bool
-        True if a text in this layout can be recognized without the key.
-    """
+    """One way to write sealed bytes as text; one that is ``marked`` can be recognized without the key."""
 
     marked = False
 

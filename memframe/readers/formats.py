@@ -239,13 +239,7 @@ FORMATS = {
             heads=("apps memories",),
             marks=("app content state",),
             lists="memories",
-            fields=_USUAL
-            | {
-                "content": "content",
-                "tags": "categories",
-                "source": "app",
-                "status": "state",
-            },
+            fields=_USUAL | {"content": "content", "tags": "categories", "source": "app", "status": "state"},
             dropped=(("state", "deleted", "deleted"),),
             items=_openmemory_items,
         ),
@@ -414,10 +408,7 @@ REFUSED: tuple[tuple[Callable[[Document], bool], str], ...] = (
         lambda document: _has_all(document, "uuid", "chat_messages"),
         "it holds Claude's conversations, without memories.json: ask Claude for a list of dated lines, which is read",
     ),
-    (
-        lambda document: bool(top(document)),
-        _UNKNOWN_OBJECT,
-    ),
+    (lambda document: bool(top(document)), _UNKNOWN_OBJECT),
 )
 """Documents that hold no memories, or not reliably, and why; the last one takes every object."""
 

@@ -53,13 +53,7 @@ def read_zone(zone: str | tzinfo | None) -> tzinfo | None:
 
 
 class Collector:
-    """Collect entries, and build their frame.
-
-    Parameters
-    ----------
-    zone : tzinfo, optional
-        Of times that name none; without it such a time is an error.
-    """
+    """Collect entries, and build their frame; without a ``zone``, a time that names none is an error."""
 
     def __init__(self, zone: tzinfo | None) -> None:
         self._zone = zone

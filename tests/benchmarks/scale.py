@@ -65,10 +65,7 @@ def varied(n_memories):
 
     draw = random.Random(7)
     for number in range(n_memories):
-        yield {
-            **memory(number, some_text(draw)),
-            "id": f"########-5f6d-4a1b-8c3d-{number % PAGE_SIZE:012x}",
-        }
+        yield {**memory(number, some_text(draw)), "id": f"########-5f6d-4a1b-8c3d-{number % PAGE_SIZE:012x}"}
 
 
 # The ways

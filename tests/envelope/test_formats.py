@@ -7,7 +7,6 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pybase64 import b64encode_as_string
 
 from memframe.envelope import LAYOUTS, Envelope
-from memframe.envelope.detect import looks_sealed
 from memframe.errors import ConfigError, SealError
 from memframe.secret import Secret
 
@@ -48,9 +47,6 @@ class TestPlainText:
         assert opened.plain == [None, b"Likes tea, hates coffee.", b"Likes tea"]
         assert 'content_format="plain"' in opened.errors[0]
         assert opened.n_plain == 1
-
-    def test_base64_without_a_digit_looks_sealed(self):
-        assert looks_sealed("JTmbATCOsQPdWyOSEqt;VcHhsFbgLSfIufcEyfM=", among_sealed=False)
 
     def test_by_name_everything_is_plain(self, envelope, sealed_as):
         texts = ["Vegetarian", sealed_as("jwe"), "00" * 40]

@@ -82,12 +82,6 @@ def test_unauthenticated_content_is_named_and_not_opened():
                 envelope_for(GOLDEN).open(row["sealed"])
 
 
-def test_capitals_in_the_key_text_make_no_difference():
-    golden = GOLDEN | {"key": GOLDEN["key"].upper()}
-    row = GOLDEN["rows"][0]
-    assert envelope_for(golden).open(row["sealed"]) == row["plain"]
-
-
 def with_a_bit_changed(text):
     for at, sign in enumerate(text):
         for bit in range(8):

@@ -1,9 +1,10 @@
-"""A key that is not fit for use is refused, in words that say why and never quote it."""
+"""A key that is not fit for use is refused, in words that say why; content goes from one key to the next."""
 
 import pytest
 
-from memframe.envelope import Envelope
-from memframe.errors import SealError
+from memframe.envelope import LAYOUTS, Envelope
+from memframe.envelope.detect import Rekeying
+from memframe.errors import ConfigError, SealError
 from memframe.secret import Secret
 
 GOOD = "8f3c1d5e7a9b0c2d4e6f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5"
@@ -38,15 +39,50 @@ def test_an_unfit_key_is_refused_with_its_reason(text, reason):
     assert not any(part in str(caught.value) for part in quoted)
 
 
-@pytest.mark.parametrize("text", [GOOD, GOOD.upper(), GOOD[:32] + GOOD[32:].upper()])
-def test_either_case_is_accepted(text):
-    sealed = Envelope(Secret(text), user_id="u", key_version=1).seal("tea")
-    assert Envelope(Secret(GOOD), user_id="u", key_version=1).open(sealed) == "tea"
+def test_plain_text_needs_no_key_to_be_read():
+    for text, _ in UNFIT.values():
+        plain = Envelope(Secret(text), user_id="u", key_version=1, content_format="plain")
+        assert plain.open("Likes tea") == "Likes tea"
+        with pytest.raises(SealError, match=r"^the encryption key "):
+            plain.seal("Likes tea")
 
 
-@pytest.mark.parametrize("text", [text for text, _ in UNFIT.values()], ids=UNFIT)
-def test_plain_text_needs_no_key_to_be_read(text):
-    plain = Envelope(Secret(text), user_id="u", key_version=1, content_format="plain")
-    assert plain.open("Likes tea") == "Likes tea"
-    with pytest.raises(SealError, match=r"^the encryption key "):
-        plain.seal("Likes tea")
+OLD, NEW = (1, Secret("0f1e" * 16)), (2, Secret("2d3c" * 16))
+
+
+def envelope_under(numbered_key, *, user_id="4f0c", **formats):
+    version, key = numbered_key
+    return Envelope(key, user_id=user_id, key_version=version, **formats)
+
+
+AUTHENTICATED = [name for name in LAYOUTS if name not in {"cbc-iv:ct", "openssl-salted"}]
+
+
+@pytest.mark.parametrize("layout", AUTHENTICATED)
+@pytest.mark.parametrize("plain", ["Likes tea", "Straße 😀", ""])
+def test_what_the_old_key_sealed_opens_with_the_new_one_alone(layout, plain):
+    sealed = envelope_under(OLD, write_format=layout).seal(plain)
+    rekeying = Rekeying(OLD, NEW, user_id="4f0c", layouts=[layout])
+    resealed = rekeying.reseal(sealed)
+    assert envelope_under(NEW, content_format=layout).open(resealed) == plain
+    assert len(resealed) == len(sealed)
+    with pytest.raises(SealError):
+        envelope_under(OLD, content_format=layout).open(resealed)
+    assert rekeying.reseal(resealed) is None
+
+
+def test_what_does_not_open_is_none():
+    rekeying = Rekeying(OLD, NEW, user_id="4f0c", layouts=AUTHENTICATED)
+    of_another_user = envelope_under(OLD, user_id="another").seal("Likes tea")
+    for sealed in ("4tFrXdN5uC1sQ0bEJ2ZJ3w==", "", "plain", of_another_user):
+        assert rekeying.reseal(sealed) is None
+
+
+def test_the_spelling_of_each_text_is_kept():
+    upper = envelope_under(OLD, write_format="gcm-iv:tag:ct").seal("Likes tea").upper()
+    assert Rekeying(OLD, NEW, user_id="4f0c", layouts=AUTHENTICATED).reseal(upper).isupper()
+
+
+def test_layouts_that_show_no_changes_are_refused_by_name():
+    with pytest.raises(ConfigError, match="'cbc-iv:ct' cannot be carried"):
+        Rekeying(OLD, NEW, user_id="4f0c", layouts=["cbc-iv:ct"])
