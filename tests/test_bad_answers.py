@@ -129,21 +129,15 @@ ANSWERS = {
     "page: broken UTF-8": broken_page(page().replace(b"Tea", b"\xff\xfe"), "not JSON", ADDRESS),
     "page: nested for ever": broken_page(b'{"x":' * 50_000, "not JSON", ADDRESS),
     "page: a list": broken_page(b"[]", "Expected `object`, got `array`", TELL),
-    "page: an error with status 200": broken_page(
-        b'{"error": "boom"}', "missing required field `memoryBlobs`", TELL
-    ),
-    "page: id of 2^63": broken_page(
-        page(id=2**63), r"Expected `str`, got `int` - at `\$\.memoryBlobs.*id", TELL
-    ),
+    "page: an error with status 200": broken_page(b'{"error": "boom"}', "missing required field `memoryBlobs`", TELL),
+    "page: id of 2^63": broken_page(page(id=2**63), r"Expected `str`, got `int` - at `\$\.memoryBlobs.*id", TELL),
     "page: id null": broken_page(page(id=None), "Expected `str`, got `null`", TELL),
     "page: content an object": broken_page(page(content={"iv": "x"}), r"`str \| null`, got `object`", TELL),
     "page: score as text": broken_page(page(importance="high"), r"`float \| null`, got `str`", TELL),
     "page: cursor a number": broken_page(
         json.dumps({**PAGE, "next_cursor": 5}).encode(), r"got `int` - at `\$\.next_cursor`", TELL
     ),
-    "page: cursor a broken escape": broken_page(
-        b'{"memoryBlobs":[],"next_cursor":"\\x"}', "not JSON", ADDRESS
-    ),
+    "page: cursor a broken escape": broken_page(b'{"memoryBlobs":[],"next_cursor":"\\x"}', "not JSON", ADDRESS),
     "page: cursor broken UTF-8": broken_page(b'{"memoryBlobs":[],"next_cursor":"\xff"}', "not JSON", ADDRESS),
     "page: of another user": broken_page(page(user_id=OTHER_USER), *OTHERS),
     "pages without an end": Case(
@@ -161,43 +155,28 @@ ANSWERS = {
     "credentials: of nobody": odd_key(r"`str` of length >= 1 - at `\$\.user_id`", user_id=""),
     "request: another": odd(wire.GET_REQUEST, call("access_request", "r1"), *OTHERS, id="r2"),
     "request: of no known status": odd(
-        wire.GET_REQUEST,
-        call("access_request", "r1"),
-        "GET /access-requests/{request_id}",
-        r"Invalid enum value - at `\$\.status`",
-        TELL,
-        status=f"{SECRETS['token']}\x1b[2J",
+        wire.GET_REQUEST, call("access_request", "r1"), "GET /access-requests/{request_id}",
+        r"Invalid enum value - at `\$\.status`", TELL, status=f"{SECRETS['token']}\x1b[2J"
     ),
     "memory: another id": odd(GET, call("memory_blob", USER_ID, "m1"), "for id m1", *OTHERS, id="m2"),
     "memory: another user": odd(
-        GET,
-        lambda stranger: mf.load_memory(mf.open_access(stranger.client(), "r1"), "m1"),
-        f"for user_id {USER_ID}",
-        *OTHERS,
-        user_id=OTHER_USER,
+        GET, lambda stranger: mf.load_memory(mf.open_access(stranger.client(), "r1"), "m1"), f"for user_id {USER_ID}",
+        *OTHERS, user_id=OTHER_USER
     ),
     "tag: another id": odd(wire.TAG, call("tag", USER_ID, "t1"), *OTHERS, id="t2"),
     "create: another user": odd(wire.CREATE_MEMORY, create_one, "POST", *OTHERS, user_id=OTHER_USER),
-    "create: no body": broken(
-        wire.CREATE_MEMORY, replied(b"", 204), create_one, "POST", "empty, not JSON", ADDRESS
-    ),
+    "create: no body": broken(wire.CREATE_MEMORY, replied(b"", 204), create_one, "POST", "empty, not JSON", ADDRESS),
     "delete: not done": undeleted({"success": False}, "not success", "read the memory again"),
-    "delete: an error with status 200": undeleted(
-        {"error": "locked"}, "missing required field `success`", TELL
-    ),
+    "delete: an error with status 200": undeleted({"error": "locked"}, "missing required field `success`", TELL),
     "redirect: elsewhere": moved(wire.ISSUE_TOKEN, 308, "https://evil.example/", sign_in, r"evil\.example\."),
     "redirect: with a key in its host": moved(LIST, 302, f"https://{HEX}.example/", load, "••••••"),
     "redirect: to a broken address": moved(LIST, 302, "http://[", load, "a malformed address"),
     "redirect: of OAuth": moved(EXCHANGE_CODE, 307, "https://evil.example/", exchange, "evil"),
     "OAuth: without a memory key": broken(
-        EXCHANGE_CODE,
-        answered(200, {"access_token": SECRETS["access token"], "token_type": "bearer"}),
-        exchange,
-        "POST /oauth/token",
-        "missing required field `memory_key`",
-        TELL,
+        EXCHANGE_CODE, answered(200, {"access_token": SECRETS["access token"], "token_type": "bearer"}), exchange,
+        "POST /oauth/token", "missing required field `memory_key`", TELL
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", ANSWERS.values(), ids=ANSWERS)
@@ -314,16 +293,13 @@ CONSENTS = {
     "another state": refused_consent(
         f"http://127.0.0.1/callback?code={CODE}&state=s2", "another attempt", "open the newest link again"
     ),
-    "no state": refused_consent(
-        f"http://127.0.0.1/callback?code={CODE}", "no state", "paste the whole address"
-    ),
+    "no state": refused_consent(f"http://127.0.0.1/callback?code={CODE}", "no state", "paste the whole address"),
     "two states": refused_consent(
         f"http://127.0.0.1/callback?code={CODE}&state=s1&state=s1", "no state", "paste the whole address"
     ),
     "the link itself": refused_consent(
-        "https://auth.example/oauth/authorize?response_type=code&client_id=a1&state=s1",
-        "the link itself",
-        "open it, and paste the address",
+        "https://auth.example/oauth/authorize?response_type=code&client_id=a1&state=s1", "the link itself",
+        "open it, and paste the address"
     ),
     "no code": refused_consent("http://127.0.0.1/callback?state=s1", "no code", "copy the address"),
     "two codes": refused_consent(f"?code={CODE}&code={CODE}&state=s1", "no code", "copy the address"),
@@ -338,7 +314,7 @@ CONSENTS = {
         f"?code={CODE}&state=s1&iss=http://[", "another OAuth server", "check auth_url"
     ),
     "a broken address": refused_consent(f"http://[?code={CODE}", "no state", "paste the whole address"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CONSENTS.values(), ids=CONSENTS)

@@ -187,7 +187,7 @@ ODD_BUT_RIGHT = {
     + measured(NOTHING_THERE),
     "a mark of its encoding": JSON_HEAD + measured(b"\xef\xbb\xbf" + NOTHING_THERE),
     "another type": b"HTTP/1.1 200\r\nContent-Type: text/plain\r\n" + measured(NOTHING_THERE),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("answer", ODD_BUT_RIGHT.values(), ids=ODD_BUT_RIGHT)

@@ -113,8 +113,8 @@ class TokenProvider:
         """Send a request with the token, and again with a renewed one after a 401.
 
         A second 401 is final if no other request carried that token. If others did, they may have used it up, as some
-        services issue tokens for a few requests: the last attempt has a token of its own. ``bearer`` and ``pending`` are
-        the token and the request that were sent ahead.
+        services issue tokens for a few requests: the last attempt has a token of its own. ``bearer`` and ``pending``
+        are the token and the request that were sent ahead.
         """
         bearer = bearer or self.token()
         response = transport.send(method, url, auth=bearer, pending=pending, **parts)
