@@ -73,7 +73,7 @@ class MemoryPages:
         self, query: Mapping[str, str], *, limit: int | None = None, page_size: PageSize = "auto"
     ) -> Generator[tuple[list[MemoryBlob], bool]]:
         """Yield the new records of each page, and whether they may hold lone surrogates."""
-        left = sys.maxsize if limit is None else _check_limit(limit)
+        left = sys.maxsize if limit is None else _check_count("limit", limit, 0, "None for all memories")
         request = partial(self._access.client.request_page, query)
         n_empty = 0
         is_whole = False
@@ -168,7 +168,7 @@ def iter_pages(
     too large for the service (413) or for one response. Where the service clamps, pages are simply smaller. With a
     ``limit`` pages are no larger, and none is requested ahead that may not be needed.
     """
-    size = PAGE_SIZES[0] if page_size == "auto" else _check_page_size(page_size)
+    size = PAGE_SIZES[0] if page_size == "auto" else _check_count("page_size", page_size, 1, "'auto'")
     size = size if limit is None else min(size, limit)
     may_shrink = page_size == "auto"
     body, size = _read_page(request, size, None, may_shrink)
@@ -259,16 +259,10 @@ def cursor_of(body: SecretBytes) -> str | None:
     return decode(cursor, _Cursor, what=LIST_MEMORIES).next_cursor or None
 
 
-def _check_page_size(page_size: object) -> int:
-    if is_count(page_size, at_least=1):
-        return operator.index(page_size)
-    raise ConfigError(f"page_size={page_size!r}: give a whole number from 1, or 'auto'")
-
-
-def _check_limit(limit: object) -> int:
-    if is_count(limit, at_least=0):
-        return operator.index(limit)
-    raise ConfigError(f"limit={limit!r}: give a whole number from 0, or None for all memories")
+def _check_count(name: str, value: object, least: int, otherwise: str) -> int:
+    if is_count(value, at_least=least):
+        return operator.index(value)
+    raise ConfigError(f"{name}={value!r}: give a whole number from {least}, or {otherwise}")
 
 
 def is_count(value: object, *, at_least: int) -> TypeGuard[SupportsIndex]:

@@ -22,7 +22,7 @@ replaces another archive, and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Literal
@@ -99,17 +99,22 @@ def export_memories(
     with raise_write_errors(target):
         check_target(target)
         notes = format == "markdown" or (format is None and target.suffix == ".md")
-        _check_format(target, format, notes=notes, sealed=sealed)
+        _check_format(target, format, notes=notes)
         if sealed:
-            _check_sealable(access_or_frame, target)
+            _check_sealable(access_or_frame, target, is_parquet=not (notes or format))
         form, tables = _tables_of(access_or_frame, sealed, progress)
-        if notes:
-            with atomic_folder(target) as fresh:
-                return write_notes(fresh, tables)
         if format == "pam":
             with atomic_file(target, may_replace=False) as file:
                 return write_pam(file, tables)
-        return _write_dataset(target, form, tables) if is_folder(target) else form.write(target, tables)
+        if not is_folder(target):
+            return form.write(target, tables)
+        with atomic_folder(target) as fresh:
+            if notes:
+                return write_notes(fresh, tables)
+            parts = enumerate(parquet.in_parts(form.schema, tables, places.PART_ROWS))
+            n_rows = sum(form.write(fresh / part_name(number), part) for number, part in parts)
+            form.seal_folder(fresh)
+            return n_rows
 
 
 def load_archive(
@@ -175,13 +180,9 @@ def _check_names(columns: object) -> None:
         )
 
 
-def _check_format(target: Path, name: object, *, notes: bool, sealed: bool) -> None:
+def _check_format(target: Path, name: object, *, notes: bool) -> None:
     if name not in (None, "markdown", "pam"):
         raise ConfigError(f"format={name!r:.60}: give 'markdown', 'pam', or a path whose suffix says it")
-    if sealed and (notes or name == "pam"):
-        raise FrameError(
-            "A sealed archive is Parquet, which can be sealed and notes cannot: leave out format=."
-        )
     if name == "pam" and (is_folder(target) or target.suffix != ".json"):
         raise FrameError(f"Portable AI Memory is a .json file, and {target} is none: give it that suffix.")
     if notes and not is_folder(target):
@@ -190,7 +191,11 @@ def _check_format(target: Path, name: object, *, notes: bool, sealed: bool) -> N
         )
 
 
-def _check_sealable(source: object, target: Path) -> None:
+def _check_sealable(source: object, target: Path, *, is_parquet: bool) -> None:
+    if not is_parquet:
+        raise FrameError(
+            "A sealed archive is Parquet, which can be sealed and notes cannot: leave out format=."
+        )
     if not isinstance(source, Access):
         raise FrameError(
             f"sealed=True needs the user's key, which {type(source).__name__} does not hold: pass the Access, or "
@@ -211,11 +216,3 @@ def _tables_of(
     check_kind("access_or_frame, if no Access,", source, pd.DataFrame, Access, error=FrameError)
     form = Sealed(source) if sealed else Plain.of(source)
     return form, map(form.prepare, tables_of_access(source, progress=progress))
-
-
-def _write_dataset(folder: Path, form: Plain | Sealed, tables: Iterable[pa.Table]) -> int:
-    with atomic_folder(folder) as fresh:
-        parts = parquet.in_parts(form.schema, tables, places.PART_ROWS)
-        n_rows = sum(form.write(fresh / part_name(number), part) for number, part in enumerate(parts))
-        form.seal_folder(fresh)
-    return n_rows

@@ -88,7 +88,11 @@ def read_memories(
         raise FrameError(f"path_or_text is {kind_of(path_or_text)}: pass a path, or the text as a str")
     path = None if is_text(path_or_text) else expand_path(path_or_text)
     if path is not None and (format == "memframe" or (format == "auto" and is_archive(path))):
-        return _with_report(load_archive(path))
+        archived = load_archive(path)
+        summary = f"{number_of(len(archived), 'memory', 'memories')} read as memframe."
+        report = {"format": "memframe", "rows": len(archived), "left_out": {}, "summary": summary}
+        archived.attrs[READ] = report
+        return archived
     try:
         source = open_text(str(path_or_text)) if path is None else open_path(path)
         with gc_paused():
@@ -97,12 +101,6 @@ def read_memories(
         raise FrameError(
             f"{printable(str(path or 'the text'))} is nested too deeply to be memories."
         ) from None
-
-
-def _with_report(archived: pd.DataFrame) -> pd.DataFrame:
-    summary = f"{number_of(len(archived), 'memory', 'memories')} read as memframe."
-    archived.attrs[READ] = {"format": "memframe", "rows": len(archived), "left_out": {}, "summary": summary}
-    return archived
 
 
 def _read(source: Input, name: str, rows: Collector) -> pd.DataFrame:

@@ -40,7 +40,8 @@ def _list_items(name: str, text: str, *, goes_on: bool = False) -> Items:
     entry: Item | None = None
     for number, line in enumerate(text.split("\n"), 1):
         if _is_frame(line) or not line.strip():
-            heading = _heading(line) or heading
+            found = _HEADING.fullmatch(line)
+            heading = (found[1] or found[2]).strip() if found else heading
             continue
         dated, bullet = _LINE.match(line), _BULLET.match(line)
         if entry is not None and not (dated or bullet) and (goes_on or line[0] in " \t"):
@@ -50,7 +51,9 @@ def _list_items(name: str, text: str, *, goes_on: bool = False) -> Items:
             yield place, entry
         place, entry = f"line {number} of {name}", None
         if dated:
-            entry = {"content": dated[2].strip(), "title": heading} | _date_saved(dated[1].strip())
+            date = dated[1].strip()
+            entry = {"content": dated[2].strip(), "title": heading}
+            entry["created_at" if read_time(date) else "date_saved"] = date
         elif bullet:
             entry = {"content": bullet[1].strip(), "title": heading}
         else:
@@ -61,15 +64,6 @@ def _list_items(name: str, text: str, *, goes_on: bool = False) -> Items:
 
 def _is_frame(line: str) -> bool:
     return bool(_HEADING.fullmatch(line) or _FENCE.fullmatch(line))
-
-
-def _heading(line: str) -> str | None:
-    found = _HEADING.fullmatch(line)
-    return (found[1] or found[2]).strip() if found else None
-
-
-def _date_saved(text: str) -> Item:
-    return {"created_at": text} if read_time(text) else {"date_saved": text}
 
 
 def is_chatgpt(document: Document) -> bool:

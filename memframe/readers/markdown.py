@@ -136,7 +136,9 @@ def _note_items(name: str, note: Item, body: str, first: int) -> Items:
         if observation := found[number]:
             text = observation[2].rstrip()
             context = _CONTEXT.search(text)
-            tags = [observation[1], *_HASHTAG.findall(text), *_as_list(note.get("tags"))]
+            of_note = note.get("tags")
+            of_note = of_note if isinstance(of_note, list) else (text_of(of_note) or "").split(",")
+            tags = [observation[1], *_HASHTAG.findall(text), *of_note]
             text_and_context = (
                 {"content": text[: context.start()], "context": context[1]} if context else {"content": text}
             )
@@ -147,7 +149,3 @@ def _note_items(name: str, note: Item, body: str, first: int) -> Items:
             rest.append(line)
     if len(rest) == len(lines) or any(line.strip() and not line.lstrip().startswith("#") for line in rest):
         yield name, note | {"content": "\n".join(rest).strip("\r\n")}
-
-
-def _as_list(tags: Any) -> list[Any]:
-    return tags if isinstance(tags, list) else (text_of(tags) or "").split(",")
