@@ -21,7 +21,6 @@ from msgspec.structs import replace
 
 import memframe as mf
 from memframe.journal import Header, Journal, Operation, RunDirectory
-from memframe.journal.runs import _list_runs, _purge_runs
 from memframe.keystore import DataKey, LocalCipher
 from memframe.plan.change import Change
 from memframe.runtime import Runtime
@@ -32,7 +31,6 @@ from tests.simulation.scenario import STAGE, deletes, patches
 from tests.simulation.world import KEYS, World
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
-FORMER = Path(__file__).parent / "former.journal"
 VAULT = LocalCipher((DataKey(Secret("3c" * 32)),))
 HEADER = Header(
     run_id="0b5e9e9c-3d1f-4c55-9a53-6f5d4a1b2c3d",
@@ -243,7 +241,7 @@ def test_a_change_that_is_missing_is_noticed(journal, path):
 def test_what_was_moved_to_another_place_does_not_open(journal, path):
     journal.close()
     with sqlite3.connect(path) as database:
-        database.execute("UPDATE drafts SET change = (SELECT change FROM drafts WHERE n = 0) WHERE n = 1")
+        database.execute("UPDATE entries SET change = (SELECT change FROM entries WHERE n = 0) WHERE n = 1")
     database.close()
     with reopened(path) as again, pytest.raises(mf.JournalError, match="change of change 1"):
         again.operations()
@@ -347,7 +345,7 @@ def test_runs_are_listed_with_their_counts(directory):
         stood(directory, 2, "sending", "second"),
         stood(directory, 1, "planned", "third"),
     ]
-    runs = _list_runs(directory)
+    runs = directory.list_runs()
     assert runs.journal.tolist() == paths
     assert runs.state.tolist() == ["finished", "open", "open"]
     assert runs[["done", "unknown", "planned"]].to_numpy().tolist() == [[2, 0, 0], [0, 2, 0], [0, 0, 2]]
@@ -355,7 +353,7 @@ def test_runs_are_listed_with_their_counts(directory):
 
 
 def test_no_runs_are_a_frame_of_the_same_columns(directory):
-    none, some = _list_runs(directory), stood(directory) and _list_runs(directory)
+    none, some = directory.list_runs(), stood(directory) and directory.list_runs()
     assert none.empty
     pd.testing.assert_series_equal(none.dtypes, some.dtypes)
 
@@ -365,7 +363,7 @@ def test_a_running_and_a_damaged_one_are_told(directory):
     damaged.write_bytes(b"not any more" * 999)
     with Journal.open(running, VAULT, writes=True) as journal:
         journal.record([operation(0)])
-        states = _list_runs(directory).set_index("journal").state
+        states = directory.list_runs().set_index("journal").state
     assert states[running] == "running"
     assert states[damaged] == "unreadable"
 
@@ -374,11 +372,11 @@ def test_old_runs_are_purged_with_all_that_lay_beside_them(directory):
     old, young = stood(directory, 31), stood(directory, 29, run_id="second")
     directory.mark_open(replace(HEADER, run_id="second"), young)
     directory.mark_open(replace(HEADER, run_id="0b5e9e9c"), old)
-    gone = _purge_runs(directory, NOW)
+    gone = directory.purge_runs(NOW)
     assert gone.journal.tolist() == [old]
     assert [path.name for path in directory.folder.iterdir() if path.is_file()] == [young.name]
     assert [note.journal for note in directory.notes()] == [young]
-    assert _purge_runs(directory, NOW, 0).journal.tolist() == [young]
+    assert directory.purge_runs(NOW, 0).journal.tolist() == [young]
 
 
 @pytest.mark.parametrize("days", [-1, float("nan")])
@@ -390,28 +388,28 @@ def test_days_are_a_number_from_0(directory, days):
 def test_an_open_run_is_found_wherever_its_journal_is(directory, path):
     Journal.create(path, HEADER, ENTRIES, VAULT).close()
     directory.mark_open(HEADER, path)
-    assert _list_runs(directory).journal.tolist() == [path]
-    assert _purge_runs(directory, NOW, 0).empty  # the caller keeps it elsewhere
+    assert directory.list_runs().journal.tolist() == [path]
+    assert directory.purge_runs(NOW, 0).empty  # the caller keeps it elsewhere
     path.unlink()
-    (run,) = _list_runs(directory).to_dict("records")
+    (run,) = directory.list_runs().to_dict("records")
     assert (run["state"], run["run"], run["user_id"]) == ("missing", HEADER.run_id, HEADER.user_id)
-    assert _purge_runs(directory, NOW, 0).empty  # its disk may be away
+    assert directory.purge_runs(NOW, 0).empty  # its disk may be away
 
 
 def test_a_note_that_disappears_while_runs_are_listed_is_no_fault(directory, monkeypatch):
     """Another process purges: after the names were read, and after the files were seen."""
     path = stood(directory, 40)
     directory.mark_open(HEADER, path)
-    listed = type(path).iterdir
+    listed = type(path).glob
 
-    def purged_meanwhile(folder):
-        names = [*listed(folder)]
+    def purged_meanwhile(folder, pattern):
+        names = [*listed(folder, pattern)]
         monkeypatch.undo()
-        _purge_runs(directory, NOW)
+        directory.purge_runs(NOW)
         return iter(names)
 
-    monkeypatch.setattr(type(path), "iterdir", purged_meanwhile)
-    assert _list_runs(directory).empty
+    monkeypatch.setattr(type(path), "glob", purged_meanwhile)
+    assert directory.list_runs().empty
     path = stood(directory, 40)
 
     def removed_meanwhile(path, *arguments, **options):
@@ -421,19 +419,20 @@ def test_a_note_that_disappears_while_runs_are_listed_is_no_fault(directory, mon
 
     opened = Journal.open
     monkeypatch.setattr(Journal, "open", removed_meanwhile)
-    assert _list_runs(directory).empty
-    assert _purge_runs(directory, NOW).empty
+    assert directory.list_runs().empty
+    assert directory.purge_runs(NOW).empty
 
 
 PURGING = """
 import sys
 from pathlib import Path
 from datetime import UTC, datetime
-from memframe.journal.runs import RunDirectory, _list_runs, _purge_runs
+from memframe.journal import RunDirectory
 
-while not Path(sys.argv[1], "done").exists():
-    _list_runs(RunDirectory(Path(sys.argv[1])))
-    _purge_runs(RunDirectory(Path(sys.argv[1])), datetime.now(UTC))
+directory = RunDirectory(Path(sys.argv[1]))
+while not (directory.folder / "done").exists():
+    directory.list_runs()
+    directory.purge_runs(datetime.now(UTC))
 """
 
 
@@ -446,8 +445,8 @@ def test_two_processes_that_list_and_purge_do_not_disturb_each_other(directory):
                 path = directory.path_of(header)
                 Journal.create(path, header, ENTRIES, VAULT).close()
                 directory.mark_open(header, path)
-                _list_runs(directory)
-                _purge_runs(directory, NOW)
+                directory.list_runs()
+                directory.purge_runs(NOW)
         finally:
             (directory.folder / "done").touch()
             _, errors = other.communicate(timeout=60)
@@ -542,27 +541,6 @@ def test_a_damaged_journal_stops_its_own_user_alone_and_is_named(user, access, r
     assert write(access, facts(1, "something else")).is_complete
 
 
-def test_notes_of_an_earlier_version_are_still_read(user, access, runs, tmp_path):
-    journal = cut_short(access, journal=tmp_path / "elsewhere.journal")
-    note = note_of(runs)
-    _, plan_id, run_id = note.name.split(".")
-    note.unlink()
-    (runs / "open" / run_id).write_text(str(journal))
-    (runs / "plans" / plan_id).write_text(str(journal))
-    with pytest.raises(mf.PlanError, match=r"cut short.*2 changes.*resume_run"):
-        write(access, facts())
-    with mine_and_another(user) as other:
-        assert write(other, facts()).is_complete
-    mf.resume_run(access, journal, progress=False, settle_s=0.0).raise_for_failures()
-    assert write(access, facts()).is_complete  # who wants them twice can have them
-    assert not [*(runs / "open").iterdir()]
-
-
-def test_an_empty_note_of_an_earlier_version_is_told_and_stops_nobody(access, runs):
-    write(access, facts(1))
-    (runs / "open" / "0b5e9e9c-3d1f-4c55-9a53-6f5d4a1b2c3d").touch()
-    with pytest.warns(UserWarning, match=r"an earlier version .*0b5e9e9c.*cannot be read.*purge_runs"):
-        assert write(access, facts(1, "another")).is_complete
 
 
 def test_a_run_at_another_service_with_the_same_user_id_is_none_of_ours(directory):
@@ -657,11 +635,11 @@ def test_what_is_given_up_must_be_a_run_and_not_running(runs, directory, tmp_pat
     notes.write_text("mine")
     for path in (notes, tmp_path / "nothing"):
         with pytest.raises(mf.JournalError, match="no run is known"):
-            _purge_runs(directory, NOW, journals=[path])
+            directory.purge_runs(NOW, journals=[path])
     assert notes.exists()
     running = stood(directory)
     with Journal.open(running, VAULT, writes=True), pytest.raises(mf.JournalError, match="is running"):
-        _purge_runs(directory, NOW, journals=[running])
+        directory.purge_runs(NOW, journals=[running])
     assert running.exists()
 
 
@@ -695,7 +673,7 @@ def test_a_header_that_was_changed_on_the_disk_is_refused(access, user, runs, ch
     assert len(mf.load_memories(access)) == 1
 
 
-def test_a_header_without_its_mark_or_of_the_former_format_is_refused_too(journal, path):
+def test_a_header_without_its_mark_or_of_another_format_is_refused_too(journal, path):
     journal.close()
     for statement in ("DELETE FROM header WHERE name = 'mark'", "PRAGMA user_version = 1"):
         with sqlite3.connect(path) as database:
@@ -704,14 +682,6 @@ def test_a_header_without_its_mark_or_of_the_former_format_is_refused_too(journa
         with pytest.raises(mf.JournalError), reopened(path) as again:
             again.operations()
 
-
-def test_a_journal_of_the_former_format_is_still_read():
-    """Written before headers were authenticated: one create, done."""
-    with Journal.open(FORMER, VAULT) as journal:
-        assert journal.counts() == {"done": 1, "planned": 1}
-        assert [op.change for op in journal.operations()] == [change for change, *_ in ENTRIES]
-        assert journal.requests([0])[0].reveal() == ENTRIES[0][1]
-        assert (journal.backup(1), journal.ids_before) == (OLD, {"m1", "m2"})
 
 
 def test_finished_journals_go_with_age_when_a_run_begins_and_open_ones_stay(
