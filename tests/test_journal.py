@@ -541,8 +541,6 @@ def test_a_damaged_journal_stops_its_own_user_alone_and_is_named(user, access, r
     assert write(access, facts(1, "something else")).is_complete
 
 
-
-
 def test_a_run_at_another_service_with_the_same_user_id_is_none_of_ours(directory):
     elsewhere = replace(HEADER, base_url="https://elsewhere.example.org/api/v1")
     directory.mark_open(HEADER, directory.path_of(HEADER))
@@ -681,7 +679,6 @@ def test_a_header_without_its_mark_or_of_another_format_is_refused_too(journal, 
         database.close()
         with pytest.raises(mf.JournalError), reopened(path) as again:
             again.operations()
-
 
 
 def test_finished_journals_go_with_age_when_a_run_begins_and_open_ones_stay(

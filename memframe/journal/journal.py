@@ -42,12 +42,14 @@ Entry = tuple[Change, bytes | None, MemoryBlob | None]
 APPLICATION_ID = 0x6D66_726A  # "mfrj", in the head of the file
 FORMAT = 3
 
+_OPERATIONS = (
+    f"n INTEGER PRIMARY KEY, state TEXT NOT NULL CHECK (state IN {(*STATUSES, 'sending')}), details BLOB"
+)
 TABLES = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {FORMAT}",
     "CREATE TABLE header (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE operations (n INTEGER PRIMARY KEY, "
-    f"state TEXT NOT NULL CHECK (state IN {(*STATUSES, 'sending')}), details BLOB)",
+    f"CREATE TABLE operations ({_OPERATIONS})",
     "CREATE TABLE entries (n INTEGER PRIMARY KEY, change BLOB NOT NULL, request BLOB, backup BLOB)",
 )
 """States, which change often, are apart from what is large: SQLite writes a whole row again for one of its cells.

@@ -129,8 +129,9 @@ class RunDirectory:
     def notes(self, pattern: str = "*.*.*") -> Iterator[RunNote]:
         """Read the notes whose names fit, those on unfinished runs first."""
         for file in (*sorted(self._open.glob(pattern)), *sorted(self._plans.glob(pattern))):
-            is_half = file.name[0] == "."  # of a process that was killed while it wrote
-            if not is_half and (note := self._read(RunNote(file, *file.name.split(".")))):
+            owner, plan_id, run_id = file.name.split(".")[:3]
+            is_half = not owner  # of a process that was killed while it wrote
+            if not is_half and (note := self._read(RunNote(file, owner, plan_id, run_id))):
                 yield note
 
     def unfinished(self, base_url: str, user_id: str) -> list[RunNote]:
@@ -354,10 +355,15 @@ def _entry(path: Path, note: RunNote | None) -> dict[str, Any] | None:
 
 
 def _frame(entries: list[dict[str, Any]]) -> pd.DataFrame:
-    texts = dict.fromkeys(("run", "created_at", "base_url", "user_id"), "str") | {"created_at": TIME_DTYPE}
-    dtypes = {**texts, **dict.fromkeys(STATUSES, "Int64"), "state": "str", "journal": "object"}
+    dtypes: dict[str, str] = {
+        "run": "str",
+        "created_at": TIME_DTYPE,
+        **dict.fromkeys(("base_url", "user_id"), "str"),
+        **dict.fromkeys(STATUSES, "Int64"),
+        "state": "str",
+        "journal": "object",
+    }
     columns = {
-        name: pd.Series([entry.get(name) for entry in entries], dtype=dtype)
-        for name, dtype in dtypes.items()
+        name: pd.Series([entry.get(name) for entry in entries], dtype=dtype) for name, dtype in dtypes.items()
     }
     return pd.DataFrame(columns)

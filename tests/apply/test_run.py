@@ -161,10 +161,10 @@ def create(n, content, **fields):
 
 def test_equal_bytes_are_proof_and_their_absence_is_where_the_service_stores_as_it_gets():
     mine, twin = current("m1", "tea"), current("m2", "tea", "sealed by somebody else")
-    found = match([create(0, "tea")], [mine], digest_of={0: mine.sealed_digest}, taken=[])
-    assert found.found == {0: "m1"}
+    found, _ = match([create(0, "tea")], [mine], digest_of={0: mine.sealed_digest}, taken=[])
+    assert found == {0: "m1"}
     digest_of = {0: mine.sealed_digest, 1: "other"}
-    assert match([create(1, "tea")], [mine, twin], digest_of=digest_of, taken=["m1"]) == ({}, frozenset())
+    assert match([create(1, "tea")], [mine, twin], digest_of=digest_of, taken=["m1"]) == ({}, set())
 
 
 def test_by_text_it_is_counted_and_the_fields_decide_between_equal_ones():
@@ -175,7 +175,7 @@ def test_by_text_it_is_counted_and_the_fields_decide_between_equal_ones():
         create(2, "tea"),
         create(3, "rowing", title="Rows"),
     ]
-    assert match(creates, new, digest_of={}, taken=[]).found == {0: "m2", 1: "m1", 3: "m3"}
+    assert match(creates, new, digest_of={}, taken=[])[0] == {0: "m2", 1: "m1", 3: "m3"}
 
 
 def test_something_new_that_nobody_can_read_leaves_it_undecided():
