@@ -67,7 +67,7 @@ class WorkerPool(Generic[T]):
             thread.start()
 
     def completed(self, timeout_s: float) -> list[tuple[int, T]]:
-        """Wait for results, each with its operation: at least one where a task is under way, unless the time is over before.
+        """Wait for results, each with its operation: at least one where a task is under way, unless the time is over.
 
         An exception of a task is raised here.
         """

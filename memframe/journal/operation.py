@@ -123,4 +123,4 @@ class Operation(OperationState, frozen=True, kw_only=True):
         Where ``id`` is the same, the service has restored that one, else it has made a new one, dated of the day of
         the run.
         """
-        return self.change.restores or None
+        return self.change.restores
