@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -171,21 +171,19 @@ def check_option(name: str, value: object, kind: object) -> None:
         raise PlanError(f"{name}={value!r}: give one of {', '.join(map(repr, choices))}")
 
 
-class Merged(NamedTuple):
-    """Names of the fields of one memory to send, and of those in conflict."""
-
-    sent: tuple[str, ...]
-    conflicts: tuple[str, ...]
-
-
-def three_way(mine: Fields, base: Fields | None, theirs: Fields) -> Merged:
+def three_way(mine: Fields, base: Fields | None, theirs: Fields) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Decide field by field, by the table of this module; without a base whatever differs is a conflict.
+
+    Returns
+    -------
+    sent, conflicts : tuple of str
+        Names of fields.
 
     Examples
     --------
     >>> was = {"title": "tea", "source": "chat", "summary": None}
     >>> three_way(was | {"title": "Tea", "source": "mail"}, was, was | {"source": "phone", "summary": "new"})
-    Merged(sent=('title',), conflicts=('source',))
+    (('title',), ('source',))
     """
     sent, conflicts = [], []
     for name, value in mine.items():
@@ -196,7 +194,7 @@ def three_way(mine: Fields, base: Fields | None, theirs: Fields) -> Merged:
                 conflicts.append(name)
         else:
             sent.append(name)
-    return Merged(tuple(sent), tuple(conflicts))
+    return tuple(sent), tuple(conflicts)
 
 
 def explain_difference(names: Sequence[str], row_at: np.datetime64 | None, service_at: np.datetime64) -> str:
@@ -262,7 +260,10 @@ class NullPolicy:
         """Return the values to send; what cannot be sent is added to the errors."""
         values = {}
         for name, cell in cells.items():
-            if cell.is_null and (self.on_null == "skip" or self._was_empty(base.get(name))):
+            was_empty = (
+                base.get(name) == "" and self.on_null == "raise"
+            )  # a CSV of pandas has both as missing
+            if cell.is_null and (self.on_null == "skip" or was_empty):
                 continue
             value, error, _ = normalize(name, cell.value)
             if name == "content" and value is None:
@@ -275,10 +276,6 @@ class NullPolicy:
                 self.errors.add(row, error)
             values[name] = value
         return values
-
-    def _was_empty(self, before: Value) -> bool:
-        """Tell text that had nothing in it, for which a CSV of pandas has a missing cell, from text that went."""
-        return before == "" and self.on_null == "raise"
 
 
 def _creates(frame: EditedFrame, null_policy: NullPolicy) -> Iterator[Change]:
@@ -325,10 +322,10 @@ class ChangeBuilder:
             if is_of_now and "updated_at" in edit.times:
                 self.n_ignored.update(_read_only_edits(edit, memory))
             mine = self._values_without_baseline(edit, theirs, is_of_now=is_of_now)
-        merged = three_way(mine, base, theirs)
-        sent = merged.sent + (merged.conflicts if self._conflicts.winner == "mine" else ())
-        if merged.conflicts and not self._conflicts.winner:
-            return self._conflict(edit, merged.conflicts, mine, theirs)
+        sent, conflicts = three_way(mine, base, theirs)
+        if conflicts and not self._conflicts.winner:
+            return self._conflict(edit, conflicts, mine, theirs)
+        sent += conflicts if self._conflicts.winner == "mine" else ()
         if not sent:
             return None
         if memory.error:
@@ -391,11 +388,9 @@ class ChangeBuilder:
     def _conflict(
         self, edit: Edit, names: tuple[str, ...], mine: Mapping[str, Value], theirs: Mapping[str, Value]
     ) -> Change:
-        at = edit.times.get("updated_at")
+        reason = f"{', '.join(names)} changed at the service since it was loaded"
         if edit.base is None:
-            reason = explain_difference(names, at, self._updated_at[edit.id])
-        else:
-            reason = f"{', '.join(names)} changed at the service since it was loaded"
+            reason = explain_difference(names, edit.times.get("updated_at"), self._updated_at[edit.id])
         return self._conflicts.add(
             Change(
                 action="conflict",
