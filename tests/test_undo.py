@@ -7,8 +7,6 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from msgspec import UNSET
-from msgspec.structs import replace
 
 import memframe as mf
 from memframe.plan.change import FIELDS
@@ -138,15 +136,6 @@ def test_an_offer_that_is_no_number_of_days_is_none(service, access, memories, s
         reader = mf.open_access(client, access.request_id)
         assert reader.client.restore_days == 0
         assert "does not restore" in str(mf.plan_deletes(reader, memories.id[0]))
-
-
-def test_an_undo_by_an_earlier_memframe_is_known_for_what_it_is(elsewhere, memories):
-    run = applied(elsewhere, mf.plan_deletes(elsewhere, memories.iloc[:1]))
-    plan = mf.plan_undo(elsewhere, run)
-    (change,) = plan.records
-    of_before = replace(change, restores=UNSET, reason=f"made anew: it was memory {memories.id[0]}")
-    applied(elsewhere, replace(plan, records=(of_before,)))
-    assert len(mf.plan_undo(elsewhere, run)) == 0
 
 
 def test_a_restore_whose_answer_got_lost_is_found_and_not_sent_again(service, access, memories):
