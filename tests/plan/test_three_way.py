@@ -21,20 +21,6 @@ STATES = st.fixed_dictionaries({name: TAGS if name == "tags" else VALUES for nam
 # In pure form
 
 
-@given(a=STATES)
-def test_what_nobody_edited_is_not_sent(a):
-    assert three_way(a, a, a) == ((), ())
-
-
-@given(a=STATES, b=STATES)
-def test_what_is_sent_makes_of_one_state_the_other(a, b):
-    sent, conflicts = three_way(b, a, a)
-    assert not conflicts
-    became = a | {name: b[name] for name in sent}
-    assert all(same_value(name, became[name], b[name]) for name in FIELDS)
-    assert not any(same_value(name, a[name], b[name]) for name in sent)
-
-
 @given(base=STATES, mine=STATES, theirs=STATES)
 def test_nothing_that_somebody_else_wrote_is_overwritten(base, mine, theirs):
     sent, conflicts = three_way(mine, base, theirs)
