@@ -146,22 +146,15 @@ def _judged_states(
 def _delete(row: Label, memory: CurrentMemory, seen: JudgedState, conflicts: Conflicts) -> Change | None:
     theirs = {name: memory.value(name) for name in FIELDS}
     changed = [name for name, value in seen.fields.items() if not same_value(name, value, theirs[name])]
-    if changed and conflicts.winner == "theirs":
+    if not changed or conflicts.winner == "mine":
+        return delete_of(row, memory)
+    if conflicts.winner == "theirs":
         return None
-    if changed and not conflicts.winner:
-        reason = f"{', '.join(changed)} changed at the service since it was loaded"
-        if not seen.is_loaded:
-            reason = explain_difference(changed, seen.row_at, parse_times([memory.blob.updated_at])[0])
-        return conflicts.add(
-            Change(
-                action="conflict",
-                row=row,
-                id=memory.id,
-                before={name: theirs[name] for name in changed},
-                reason=reason,
-            )
-        )
-    return delete_of(row, memory)
+    reason = f"{', '.join(changed)} changed at the service since it was loaded"
+    if not seen.is_loaded:
+        reason = explain_difference(changed, seen.row_at, parse_times([memory.blob.updated_at])[0])
+    before = {name: theirs[name] for name in changed}
+    return conflicts.add(Change(action="conflict", row=row, id=memory.id, before=before, reason=reason))
 
 
 def delete_of(row: Label, memory: CurrentMemory) -> Change:
