@@ -150,10 +150,7 @@ def _read(access: Access, archive: Archive, key: Key | None) -> EditedFrame:
 def _memories_of(access: Access, frame: EditedFrame) -> list[ArchivedMemory]:
     """Return the rows of an archive.
 
-    Raises
-    ------
-    PlanError
-        It has an id twice, or cells of another type.
+    Raises `PlanError` where it has an id twice, or cells of another type.
     """
     rows, errors = np.arange(len(frame.ids)), RowErrors()
     is_own = frame.is_own(access)

@@ -63,10 +63,7 @@ class OperationLog:
     def balance(self) -> dict[Status, int]:
         """Count how many operations ended in each status.
 
-        Raises
-        ------
-        JournalError
-            The journal does not have the same counts.
+        Raises `JournalError` where the journal does not have the same counts.
         """
         counts, on_disk = Counter(op.status for op in self), Counter(self._journal.counts())
         on_disk["unknown"] += on_disk.pop("sending", 0)

@@ -32,12 +32,7 @@ def check_options(workers: object, settle_s: object) -> None:
 
 
 def check_plan(access: Access, plan: Plan, confirm: object) -> None:
-    """Refuse a plan for somebody else, one with open questions, and deletes that were not confirmed.
-
-    Raises
-    ------
-    PlanError
-    """
+    """Raise `PlanError` for a plan for somebody else, one with open questions, and deletes without confirmation."""
     refuse_elsewhere(access, "plan", plan.base_url, plan.user_id)
     odd = [change for change in plan.records if change.action in {"conflict", "invalid"}]
     if odd:
@@ -59,12 +54,7 @@ def check_plan(access: Access, plan: Plan, confirm: object) -> None:
 
 
 def refuse_elsewhere(access: Access, what: str, base_url: str, user_id: str) -> None:
-    """Refuse a plan or a journal that is for another user or service than the access.
-
-    Raises
-    ------
-    PlanError
-    """
+    """Refuse a plan or a journal that is for another user or service than the access, by a `PlanError`."""
     if not same_id(user_id, access.user_id):
         raise PlanError(
             f"this {what} is for the user {user_id}, the access for {access.user_id}: open that one's access"
@@ -78,12 +68,8 @@ def refuse_elsewhere(access: Access, what: str, base_url: str, user_id: str) -> 
 def refuse_repeated(directory: RunDirectory, cipher: LocalCipher, plan: Plan) -> None:
     """Refuse what an earlier run has begun: carried out by two, a create is there twice.
 
-    Raises
-    ------
-    PlanError
-        It names the journal of that run.
-    JournalError
-        What an unfinished run of the same user has written is not known, as its journal is away or damaged.
+    Raises `PlanError`, which names the journal of that run, or `JournalError` where the journal of an unfinished run of
+    the same user is away or damaged, so that what it has written is not known.
     """
     note = directory.of_plan(plan.id)
     if note is not None:
@@ -168,12 +154,8 @@ def read_service_state(access: Access, plan: Plan) -> tuple[Access, dict[str, Cu
     ids_before : frozenset of str
         Ids of all memories, where the plan creates some.
 
-    Raises
-    ------
-    StalePlanError
-        It is not, or the key is another one.
-    AccessError
-        The request is not approved any more.
+    Raises `StalePlanError` where it is not, or the key is another one, and `AccessError` where the request is not
+    approved any more.
     """
     access = access.renew()
     refuse_rekeyed(access, plan.key_version)
@@ -196,12 +178,7 @@ def read_service_state(access: Access, plan: Plan) -> tuple[Access, dict[str, Cu
 
 
 def refuse_rekeyed(access: Access, key_version: int) -> None:
-    """Refuse to write what was or would be sealed under another key than the user's present one.
-
-    Raises
-    ------
-    StalePlanError
-    """
+    """Raise `StalePlanError` if content was or would be sealed under another key than the user's present one."""
     present = access.credentials.key_version
     if present != key_version:
         raise StalePlanError(

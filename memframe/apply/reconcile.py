@@ -54,11 +54,7 @@ class Reconciliation:
         """Find what unknown creates have made; the others are planned again, or stay unknown.
 
         Once the service is `rekeyed`, it has sealed everything anew, so that only plain text can be compared.
-
-        Raises
-        ------
-        MemframeError
-            A listing did not come to its end; nothing follows from it.
+        Raises `MemframeError` where a listing did not come to its end; nothing follows from it.
         """
         digest_of = {} if rekeyed else self._digest_of
         left, _ = self._adopt(access, unknown, digest_of)
@@ -74,10 +70,7 @@ class Reconciliation:
     def settle_others(self, access: Access, unknown: Sequence[Operation]) -> None:
         """Settle patches and deletes that are not going to be sent once more, where reading them tells.
 
-        Raises
-        ------
-        MemframeError
-            They cannot be read.
+        Raises `MemframeError` where they cannot be read.
         """
         current = read_current(access, [str(op.id) for op in unknown])
         decided = (decide_after_reading(op, current.get(str(op.id))) for op in unknown)

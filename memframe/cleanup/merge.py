@@ -143,15 +143,8 @@ def _plain(word: str) -> str:
 def lost(doomed: Said, kept: Said, store: WordCounts, *, breaks_off: bool = False) -> list[str]:
     """Find what one memory says that the others would not hold; not for display, as it may be a secret.
 
-    Parameters
-    ----------
-    doomed, kept : Said
-    store : WordCounts
-    breaks_off : bool
-        Whether the doomed text is the beginning of one that is kept, so that its last word may be half a word.
+    A doomed text that `breaks_off` is the beginning of one that is kept: its last word may be half a word.
 
-    Examples
-    --------
     >>> texts = StatementsByKey({"m1": "Ada likes tea", "m2": "Ada from Leeds likes tea since 2019."})
     >>> tea, more = texts.said("m1"), texts.said("m2")
     >>> store = WordCounts(pd.DataFrame({"content": ["Ada likes tea", "Ada from Leeds likes tea"]}))
@@ -233,15 +226,7 @@ class Copy(NamedTuple):
 
 
 class Merge(Struct, frozen=True, kw_only=True):
-    """One memory that is kept, and those that are in it from then on.
-
-    Attributes
-    ----------
-    keeper : str
-    copies : tuple of str
-    values : dict of str to value
-        Of the keeper, afterwards.
-    """
+    """One memory that is kept, those that are in it from then on, and its fields then."""
 
     keeper: str
     copies: tuple[str, ...]
@@ -251,16 +236,9 @@ class Merge(Struct, frozen=True, kw_only=True):
 class Merging:
     """Finds what can be merged without a loss.
 
-    Parameters
-    ----------
-    memories : DataFrame
-        All that were audited.
-    values : mapping
-        The fields of each memory that may take part, by its id, as they are going to be.
-    taken : collection of str
-        "delete" where copies go that hold nothing of their own, "merge" where others are merged.
-    apart : collection of set of str
-        Pairs of memories that differ in a value.
+    `memories` are all that were audited, `values` the fields of those that may take part, by id, as they are going to
+    be. `taken` holds "delete" where copies go that hold nothing of their own, "merge" where others are merged. `apart`
+    are pairs of memories that differ in a value.
     """
 
     def __init__(

@@ -59,10 +59,7 @@ class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
 class Rows:
     """The memories of one user in an audited frame, each once.
 
-    Raises
-    ------
-    PlanError
-        The frame holds other users' memories alone, or one memory in two states.
+    Raises `PlanError` where the frame holds other users' memories alone, or one memory in two states.
     """
 
     def __init__(self, access: Access, memories: pd.DataFrame) -> None:
@@ -180,20 +177,10 @@ def draft_of(
     taken: Iterable[str],
     apart: Iterable[frozenset[str]],
 ) -> Draft:
-    """Decide what becomes of each memory that findings name.
+    """Decide what becomes of each memory that findings name, by their ``action``.
 
-    Parameters
-    ----------
-    findings : DataFrame
-        Those that something is planned for, by their ``action``.
-    rows : mapping of str to DraftRow
-        The memories that they name.
-    memories : DataFrame
-        All memories of the user that were audited.
-    taken : iterable of str
-        Actions that are asked for at all.
-    apart : iterable of set of str
-        Pairs of memories that differ in a value.
+    `memories` are all of the user that were audited, `taken` the actions that are asked for at all, and `apart` pairs
+    of memories that differ in a value.
     """
     sealed = {i for i, row in rows.items() if row.is_closed}  # deleted for that alone, if they are
     lasting = {i for i in sealed if (stored := rows[i].stored) and stored.content is not None}
@@ -337,12 +324,8 @@ class Writer:
     def notes(self, findings: pd.DataFrame) -> Iterator[str]:
         """Say how many of the memories that an audit proposes to change are changed, and why the others are not.
 
-        Nothing is said where each of them is changed, and no other memory.
-
-        Parameters
-        ----------
-        findings : DataFrame
-            Of the audit, about memories of this user, whatever was asked for.
+        Nothing is said where each of them is changed, and no other memory. The findings are those of the audit about
+        memories of this user, whatever was asked for.
         """
         changed = {*self._after, *self._draft.deletes, *self._merged_into}
         wanted = {*findings["id"][findings["action"].isin(PLANNED)], *self._actions}

@@ -82,10 +82,7 @@ class Journal:
     ) -> Self:
         """Create a journal with all operations planned, on the disk when this returns.
 
-        Raises
-        ------
-        JournalError
-            There is something at the path already, or it cannot be written.
+        Raises `JournalError` where there is something at the path already, or it cannot be written.
         """
         what = f"nothing is sent without a journal, and no journal can be made at {path}"
         with raise_os_errors_as(JournalError, what, "mend the folder, or pass another journal="):
@@ -110,10 +107,8 @@ class Journal:
     ) -> Self:
         """Open a journal; with a cipher without keys only what is not sealed can be read.
 
-        Raises
-        ------
-        JournalError
-            It is none, damaged, in use, or sealed with a key that is not here; or its header was changed.
+        Raises `JournalError` where it is none, damaged, in use, sealed with a key that is not here, or its header was
+        changed.
         """
         if not _size_of(path):  # perhaps being made just now: a lock on it would stop that
             raise _never_began(path)
@@ -190,10 +185,7 @@ class Journal:
     ) -> None:
         """Write where operations stand, and newer backups, in one commit; on the disk when this returns.
 
-        Raises
-        ------
-        JournalError
-            It could not be written; nothing of it was.
+        Raises `JournalError` where it could not be written; nothing of it was.
         """
         rows = []
         for op in operations:

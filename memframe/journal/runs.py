@@ -74,10 +74,7 @@ class RunNote(NamedTuple):
 class RunDirectory:
     """The journals of this user on this machine, and the notes on them.
 
-    Raises
-    ------
-    JournalError
-        The folder cannot be made.
+    Raises `JournalError` where the folder cannot be made.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -107,10 +104,7 @@ class RunDirectory:
     def mark_open(self, header: Header, path: Path) -> None:
         """Record that a run begins or goes on, and where its journal is; on the disk when this returns.
 
-        Raises
-        ------
-        JournalError
-            The note cannot be written.
+        Raises `JournalError` where the note cannot be written.
         """
         fields = {
             "journal": str(_absolute(path)),
@@ -181,10 +175,7 @@ class RunDirectory:
     def give_up(self, path: Path) -> None:
         """Remove a journal, if it is there, and the notes on its runs.
 
-        Raises
-        ------
-        JournalError
-            It cannot be removed.
+        Raises `JournalError` where it cannot be removed.
         """
         what = f"{path} cannot be removed"
         with raise_os_errors_as(JournalError, what, "mend the permissions of its folder"):

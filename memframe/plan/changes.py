@@ -137,12 +137,7 @@ def _notes(frame: EditedFrame, builder: ChangeBuilder) -> Iterator[str]:
 
 
 def check_size(records: Iterable[Change], max_changes: int | None) -> None:
-    """Refuse more writes than somebody has allowed.
-
-    Raises
-    ------
-    PlanError
-    """
+    """Refuse more writes than somebody has allowed, by a `PlanError`."""
     n_writes = sum(change.action in WRITES for change in records)
     if max_changes is not None and n_writes > max_changes:
         raise PlanError(
@@ -155,12 +150,7 @@ def check_size(records: Iterable[Change], max_changes: int | None) -> None:
 
 
 def check_option(name: str, value: object, kind: object) -> None:
-    """Refuse a word that is none of the choices.
-
-    Raises
-    ------
-    PlanError
-    """
+    """Refuse a word that is none of the choices, by a `PlanError`."""
     choices = get_args(kind)
     if value not in choices:
         raise PlanError(f"{name}={value!r}: give one of {', '.join(map(repr, choices))}")
@@ -227,10 +217,7 @@ class Conflicts:
     def raise_if_any(self) -> None:
         """Raise if there are any that are not to be marked in the plan.
 
-        Raises
-        ------
-        PlanError
-            It names the rows and what moved.
+        Raises `PlanError`, which names the rows and what moved.
         """
         if self._found and self._raises:
             rows = [f"{change.label}: {change.reason}" for change in self._found]

@@ -53,10 +53,7 @@ class RowErrors:
     def raise_if_any(self, what: str) -> None:
         """Raise if there are any.
 
-        Raises
-        ------
-        PlanError
-            It names rows and causes.
+        Raises `PlanError`, which names rows and causes.
         """
         if not self._rows_of:
             return
@@ -80,10 +77,7 @@ _USUAL_ID = re.compile(r"[\w-]+", re.ASCII)
 class EditedFrame:
     """A frame of memories that was edited: its columns by name, its ids, the labels of its rows.
 
-    Raises
-    ------
-    PlanError
-        It is no frame, or its columns are repeated or misspelled.
+    Raises `PlanError` where it is no frame, or its columns are repeated or misspelled.
     """
 
     def __init__(

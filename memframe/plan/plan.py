@@ -290,10 +290,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
     def refuse_stale(self, current: Mapping[str, CurrentMemory]) -> None:
         """Refuse to go on if what the plan was made from has moved.
 
-        Raises
-        ------
-        StalePlanError
-            It names the first rows and fields.
+        Raises `StalePlanError`, which names the first rows and fields.
         """
         n_fields, n_moved, moved = 0, 0, []
         for change in self.writes:
