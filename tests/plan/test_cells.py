@@ -288,6 +288,7 @@ def test_values_outside_the_bounds_that_nobody_touched_are_left_alone(stranger):
         (lambda m: pd.concat([m, m[["title"]]], axis=1), "several columns named title"),
         (lambda m: pd.concat([m, m[["id"]]], axis=1), "several columns named id"),
         (lambda m: pd.concat([m, m.loc[["b"]]]), "rows b, b: the id .* is there 2 times"),
+        (lambda m: pd.DataFrame({"text": ["tea"]}), "none of the columns of memories; it has text: rename"),
         (lambda m: m.title, "a pandas Series, not a pandas DataFrame: choose rows with"),
         (lambda m: m.to_dict(), r"a dict, not a pandas DataFrame: pd\.DataFrame"),
     ],
