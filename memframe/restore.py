@@ -150,10 +150,7 @@ def _read(access: Access, archive: Archive, key: Key | None) -> EditedFrame:
 def _memories_of(access: Access, frame: EditedFrame) -> list[ArchivedMemory]:
     """Return the rows of an archive.
 
-    Raises
-    ------
-    PlanError
-        It has an id twice, or cells of another type.
+    Raises `PlanError` where it has an id twice, or cells of another type.
     """
     rows, errors = np.arange(len(frame.ids)), RowErrors()
     is_own = frame.is_own(access)
@@ -161,9 +158,9 @@ def _memories_of(access: Access, frame: EditedFrame) -> list[ArchivedMemory]:
     read_only = [name for name in frame.read_only if name != "created_at"]
     cells = {name: frame.cells(name, rows) for name in (*frame.fields, *read_only)}
     unknown = np.full(len(rows), np.datetime64("NaT"))
+    times = ("created_at", "updated_at")
     created_at, updated_at = (
-        column_times(frame.column(name, rows)) if name in frame else unknown
-        for name in ("created_at", "updated_at")
+        column_times(frame.column(name, rows)) if name in frame else unknown for name in times
     )
     found = []
     for row in rows.tolist():
@@ -204,34 +201,36 @@ class _ArchiveMatch(NamedTuple):
 def _match(access: Access, archived: Sequence[ArchivedMemory], fields: Sequence[str]) -> _ArchiveMatch:
     """Match rows with memories: by id, then by all fields, and those of another account by content alone."""
     left = {memory.id: memory for memory in archived if memory.id is not None}
-    differing, n_same, n_others = [], 0, 0
-    free = _FreeMemories(fields)
+    differing, n_same, free = [], 0, _FreeMemories(fields)
     for memory in iter_current(access):
         row = left.pop(memory.id, None)
         if row is None:
-            n_others += 1
             free.add(memory)
         elif row.unlike(memory):
             differing.append((row, memory))
         else:
             n_same += 1
-    rest = [memory for memory in archived if memory.id is None or memory.id in left]
-    renamed = [memory for memory in rest if free.take(memory.cells)]
-    rest = _without(rest, renamed)
-    foreign = [memory for memory in rest if memory.id is None]
-    alike = [(memory, memory_id) for memory in foreign if (memory_id := free.take_by_content(memory.cells))]
-    current = read_current(access, [memory_id for _, memory_id in alike])
-    pairs = [(memory, current[memory_id]) for memory, memory_id in alike if memory_id in current]
-    differing += [(memory, there) for memory, there in pairs if memory.unlike(there)]
-    n_renamed = len(renamed) + sum(not memory.unlike(there) for memory, there in pairs)
-    n_found = len(renamed) + len(pairs)
-    gone = _without(rest, [memory for memory, _ in pairs])
-    return _ArchiveMatch(gone, differing, n_same, n_renamed, n_others - n_found)
-
-
-def _without(memories: Iterable[ArchivedMemory], others: Iterable[ArchivedMemory]) -> list[ArchivedMemory]:
-    taken = set(map(id, others))
-    return [memory for memory in memories if id(memory) not in taken]
+    missing = [row for row in archived if row.id is None or row.id in left]
+    rest = [
+        row
+        for row in missing
+        if not free.take({n: normalize(n, c.value).value for n, c in row.cells.items()})
+    ]
+    n_renamed, found = len(missing) - len(rest), {}
+    for place, row in enumerate(rest):
+        content = {name: cell.value for name, cell in row.cells.items() if name == "content"}
+        if row.id is None and (memory_id := free.take(content)):
+            found[place] = memory_id
+    current = read_current(access, found.values())
+    pairs = [(rest[place], current[memory_id]) for place, memory_id in found.items() if memory_id in current]
+    unlike = [(row, there) for row, there in pairs if row.unlike(there)]
+    return _ArchiveMatch(
+        gone=[row for place, row in enumerate(rest) if found.get(place) not in current],
+        differing=differing + unlike,
+        n_same=n_same,
+        n_renamed=n_renamed + len(pairs) - len(unlike),
+        n_others=free.n_added - n_renamed - len(pairs),
+    )
 
 
 class _FreeMemories:
@@ -239,30 +238,21 @@ class _FreeMemories:
 
     def __init__(self, fields: Sequence[str]) -> None:
         self._fields = fields
-        self._of_fields: dict[bytes, list[str]] = defaultdict(list)
-        self._of_content: dict[bytes, list[str]] = defaultdict(list)
+        self._ids_of: dict[bytes, list[str]] = defaultdict(list)
         self._taken: set[str] = set()
+        self.n_added = 0
 
     def add(self, memory: CurrentMemory) -> None:
+        self.n_added += 1
         if memory.content is not None:
             values = {name: memory.value(name) for name in self._fields}
-            self._of_fields[_digest(values)].append(memory.id)
-            self._of_content[_digest({"content": memory.content})].append(memory.id)
+            for key in {_digest(values), _digest({"content": memory.content})}:
+                self._ids_of[key].append(memory.id)
 
-    def take(self, cells: Mapping[str, Cell]) -> str | None:
-        """Return the id of a memory that is equal in all fields."""
-        values = {name: normalize(name, cell.value).value for name, cell in cells.items()}
-        return self._pop(self._of_fields, values)
-
-    def take_by_content(self, cells: Mapping[str, Cell]) -> str | None:
-        """Return the id of a memory with the same content."""
-        return self._pop(self._of_content, {"content": cells["content"].value} if "content" in cells else {})
-
-    def _pop(self, ids_of: Mapping[bytes, list[str]], values: Mapping[str, Value]) -> str | None:
-        if values.get("content") is None:
-            return None
-        free = (memory_id for memory_id in ids_of.get(_digest(values), ()) if memory_id not in self._taken)
-        found = next(free, None)
+    def take(self, values: Mapping[str, Value]) -> str | None:
+        """Return the id of a memory that is equal in all fields, or that has the same content if that is all."""
+        free = self._ids_of[_digest(values)] if values.get("content") is not None else []
+        found = next((memory_id for memory_id in free if memory_id not in self._taken), None)
         if found is not None:
             self._taken.add(found)
         return found
@@ -270,15 +260,13 @@ class _FreeMemories:
 
 def _digest(values: Mapping[str, Value]) -> bytes:
     """Compute a digest that is the same for values that `same_value` calls the same."""
-    return hashlib.sha256(
-        repr([(name, _canonical(values[name])) for name in sorted(values)]).encode()
-    ).digest()
-
-
-def _canonical(value: Value) -> str | float | list[str] | None:
-    if isinstance(value, tuple):
-        return sorted({*value}) or None
-    return value if isinstance(value, str) or value is None else float(value)
+    plain: dict[str, object] = dict(values)
+    for name, value in values.items():
+        if isinstance(value, tuple):
+            plain[name] = sorted({*value}) or None
+        elif isinstance(value, int | float):
+            plain[name] = float(value)
+    return hashlib.sha256(repr(sorted(plain.items())).encode()).digest()
 
 
 # -- changes
@@ -294,12 +282,8 @@ def _create(memory: ArchivedMemory) -> Change:
         errors.append("it has no content, without which a memory cannot be made")
     if errors:
         return Change(action="invalid", row=memory.row, id=memory.id, after=values, reason="; ".join(errors))
-    created = f", created {_date(memory.created_at)}"
-    if memory.id is None:
-        return Change(
-            action="create", row=memory.row, after=values, reason=f"has no id of this account{created}"
-        )
-    reason = f"brings back memory {memory.id}{created}"
+    what = "has no id of this account" if memory.id is None else f"brings back memory {memory.id}"
+    reason = f"{what}, created {_date(memory.created_at)}"
     return Change(action="create", row=memory.row, after=values, reason=reason, restores=memory.id)
 
 
@@ -438,8 +422,7 @@ def _unproven(archived: ArchivedMemory, memory: CurrentMemory) -> Iterator[str]:
     if archived.tag_ids is not None and archived.tag_ids != {*(memory.blob.tag_ids or ())}:
         yield "tag_ids"
     held = parse_times([memory.blob.created_at, memory.blob.updated_at])
-    for name, mine, theirs in zip(
-        ("created_at", "updated_at"), (archived.created_at, archived.updated_at), held, strict=True
-    ):
+    archived_at = (archived.created_at, archived.updated_at)
+    for name, mine, theirs in zip(("created_at", "updated_at"), archived_at, held, strict=True):
         if mine != theirs and not (np.isnat(mine) and np.isnat(theirs)):
             yield name

@@ -13,11 +13,12 @@ from __future__ import annotations
 import functools
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
+from msgspec.structs import replace
 
 from memframe.access import Access
 from memframe.address import same_service
@@ -25,10 +26,10 @@ from memframe.apply import Run, StrPath, path_in, refuse_elsewhere
 from memframe.client.responses import same_id
 from memframe.envelope import Envelope
 from memframe.errors import Hint, JournalError, PlanError, SealError, check_kind
-from memframe.journal import WRITTEN, Header, Journal, Operation, RunDirectory
+from memframe.journal import WRITTEN, Journal, Operation, RunDirectory
 from memframe.plan import Plan, plan_of
 from memframe.plan.cells import parse_times
-from memframe.plan.change import FIELDS, Action, Change, Label, Value, list_some, same_value
+from memframe.plan.change import FIELDS, Action, Change, Value, list_some, same_value
 from memframe.plan.current import CurrentMemory, iter_current, read_current
 from memframe.plan.edited_frame import label_of
 from memframe.plan.plan import UTC_MINUTE
@@ -36,16 +37,6 @@ from memframe.secret import Secret, as_secret
 from memframe.wire import MemoryBlob
 
 Fields = dict[str, Value]
-
-_MADE_ANEW = "made anew: it was memory "
-"""Beginning of the reason in which journals of before `Change.restores` name the memory that a create brings back."""
-
-
-class Source(NamedTuple):
-    """The journal of the run that is undone, and whether the service offers to restore what it deleted."""
-
-    journal: Journal
-    restores: bool
 
 
 def plan_undo(
@@ -103,121 +94,100 @@ def plan_undo(
         undone = _written_operations(journal.operations(), rows)
         now = read_current(access, [str(operation.id) for operation in undone])
         age, window = moment - journal.header.created_at, timedelta(days=access.client.restore_days)
-        source = Source(journal, restores=age < window)
-        inverse = [_INVERSE[op.action](op, now.get(str(op.id)), source) for op in undone]
+        inverse = [_invert(op, now.get(str(op.id)), journal, restores=age < window) for op in undone]
     changes = without_repeats(access, filter(None, inverse))
     return plan_of(access, changes, created_at=moment)
 
 
 def _written_operations(operations: list[Operation], rows: Iterable[object] | None) -> list[Operation]:
     """Return the operations that were carried out, of the rows that are asked for."""
-    wanted = operations if rows is None else _of_rows(operations, [label_of(row) for row in rows])
-    unknown = [op.change.label for op in wanted if op.status == "unknown"]
+    if rows is not None:
+        labels = {label_of(row) for row in rows}
+        missing = labels - {operation.change.row for operation in operations}
+        if missing:
+            named = [f"row {label}" for label in sorted(missing, key=str)]
+            raise PlanError(f"the run has no {list_some(named)}: run.outcomes.row has the labels of its rows")
+        operations = [operation for operation in operations if operation.change.row in labels]
+    unknown = [op.change.label for op in operations if op.status == "unknown"]
     if unknown:
         raise PlanError(
             f"it is not known yet whether {list_some(unknown)} was written",
             hint=Hint("resume_run() finds out, then undo", "memframe resume finds out, then undo"),
         )
-    return [operation for operation in wanted if operation.state in WRITTEN]
+    return [operation for operation in operations if operation.state in WRITTEN]
 
 
-def _of_rows(operations: list[Operation], labels: list[Label]) -> list[Operation]:
-    missing = set(labels) - {operation.change.row for operation in operations}
-    if missing:
-        named = [f"row {label}" for label in sorted(missing, key=str)]
-        raise PlanError(f"the run has no {list_some(named)}: run.outcomes.row has the labels of its rows")
-    return [operation for operation in operations if operation.change.row in labels]
+def _invert(
+    operation: Operation, now: CurrentMemory | None, journal: Journal, *, restores: bool
+) -> Change | None:
+    """Make the change that takes an operation back, if it needs any."""
+    if operation.action == "patch":
+        return _undo_patch(operation, now)
+    if operation.action == "create":
+        return None if now is None else _undo_create(operation, now)
+    if now is not None:
+        return None  # it is there under its own id
+    return _undo_delete(operation.change, journal.backup(operation.n), restores=restores)
 
 
-def _undo_patch(operation: Operation, now: CurrentMemory | None, _: Source) -> Change | None:
+def _undo_patch(operation: Operation, now: CurrentMemory | None) -> Change | None:
     """Set the old values, where the service still holds what the run has written."""
     done = operation.change
     old = {name: done.before[name] for name in done.after if name in done.before}
     if now is None:
-        return _conflict(done, {}, old, "deleted since the run by somebody else")
-    old = {name: value for name, value in old.items() if not _holds(now, name, value)}
+        return _change(done, "conflict", {}, old, "deleted since the run by somebody else")
+    old = {name: value for name, value in old.items() if not same_value(name, now.value(name), value)}
     present = {name: now.value(name) for name in old}
-    moved = [name for name in old if not _is_of_the_run(operation, now, name)]
+    moved = _moved(operation, now, old)
     if moved:
-        return _conflict(done, present, old, _changed_since(moved))
-    return _inverse(done, "patch", present, old, "takes a patch back", id=done.id) if old else None
+        return _change(done, "conflict", present, old, moved)
+    return _change(done, "patch", present, old, "takes a patch back") if old else None
 
 
-def _undo_create(operation: Operation, now: CurrentMemory | None, _: Source) -> Change | None:
+def _undo_create(operation: Operation, now: CurrentMemory) -> Change:
     """Delete what the run has made, unless somebody went on writing it."""
     done = operation.change
-    if now is None:
-        return None
     held = {name: now.value(name) for name in FIELDS if name != "content" or now.error is None}
-    moved = [name for name in done.plain if not _is_of_the_run(operation, now, name)]
+    moved = _moved(operation, now, done.plain)
     if moved:
-        return _conflict(done, held, {}, _changed_since(moved), made=now.id)
+        return _change(done, "conflict", held, {}, moved, id=now.id)
     sealed = None if now.error is None else now.sealed_digest
-    return _inverse(done, "delete", held, {}, "takes a create back", id=now.id, sealed=sealed)
+    return _change(done, "delete", held, {}, "takes a create back", id=now.id, sealed=sealed)
 
 
-def _undo_delete(operation: Operation, now: CurrentMemory | None, source: Source) -> Change | None:
-    """A create of all that the deleted memory held; content that no key has opened as it was stored."""
-    done = operation.change
-    if now is not None:
-        return None  # it is there under its own id
+def _undo_delete(done: Change, blob: MemoryBlob | None, *, restores: bool) -> Change:
+    """Create what the deleted memory held, with content that no key has opened as it was stored."""
     held: Fields = {name: value for name, value in done.before.items() if value is not None and value != ()}
-    blob = source.journal.backup(operation.n)
-    if done.sealed is not None:
+    is_sealed = done.sealed is not None
+    if is_sealed:
         held["content"] = None if blob is None else blob.content
     if held.get("content") is None:
-        return _conflict(done, {}, held, "it held no content, without which a memory cannot be made")
-    reason = _restore_reason(done.id, blob, restores=source.restores)
-    is_sealed = done.sealed is not None
-    return _inverse(done, "create", {}, held, reason, verbatim=is_sealed, restores=done.id)
-
-
-_INVERSE: Mapping[Action, Callable[[Operation, CurrentMemory | None, Source], Change | None]] = {
-    "patch": _undo_patch,
-    "create": _undo_create,
-    "delete": _undo_delete,
-}
-
-
-def _inverse(done: Change, action: Action, before: Fields, after: Fields, reason: str, **more: Any) -> Change:
-    """Make the change that takes another one back, in the same group and with the same texts hidden."""
-    return Change(
-        action=action,
-        row=done.row,
-        before=before,
-        after=after,
-        reason=reason,
-        group=done.group,
-        hidden=done.hidden,
-        **more,
-    )
-
-
-def _conflict(done: Change, before: Fields, after: Fields, why: str, *, made: str | None = None) -> Change:
-    return _inverse(done, "conflict", before, after, why, id=made or done.id)
-
-
-def _restore_reason(memory_id: str | None, blob: MemoryBlob | None, *, restores: bool) -> str:
-    """Say how a deleted memory comes back, with its old date, which no field of the change shows."""
+        why = "it held no content, without which a memory cannot be made"
+        return _change(done, "conflict", {}, held, why)
     (created_at,) = parse_times([blob.created_at if blob else None])
     date = "at an unknown time" if pd.isna(created_at) else pd.Timestamp(created_at).strftime(UTC_MINUTE)
+    reason = f"made anew: it was memory {done.id}, created {date}; it gets a new id and the date of the undo"
     if restores:
-        return f"restores memory {memory_id}, created {date}, with its id and dates"
-    return f"made anew: it was memory {memory_id}, created {date}; it gets a new id and the date of the undo"
+        reason = f"restores memory {done.id}, created {date}, with its id and dates"
+    return _change(done, "create", {}, held, reason, id=None, verbatim=is_sealed, restores=done.id)
 
 
-def _holds(now: CurrentMemory, name: str, value: Value) -> bool:
-    return same_value(name, now.value(name), value)
+def _change(done: Change, action: Action, before: Fields, after: Fields, reason: str, **more: Any) -> Change:
+    """Make a change of the same memory, in the same group and with the same texts hidden."""
+    same = {"row": done.row, "id": done.id, "group": done.group, "hidden": done.hidden}
+    return Change(action=action, before=before, after=after, reason=reason, **(same | more))
 
 
-def _is_of_the_run(operation: Operation, now: CurrentMemory, name: str) -> bool:
-    """Tell whether a field holds what the run has written, or what the service has answered that it made of it."""
-    kept = operation.normalized
-    return _holds(now, name, operation.change.after[name]) or (name in kept and _holds(now, name, kept[name]))
-
-
-def _changed_since(moved: list[str]) -> str:
-    return f"changed since the run by somebody else: {', '.join(moved)}"
+def _moved(operation: Operation, now: CurrentMemory, names: Iterable[str]) -> str | None:
+    """Name the fields that hold neither what the run has written nor what the service answered that it made of it."""
+    written, kept = operation.change.after, operation.normalized
+    moved = [
+        name
+        for name in names
+        if not same_value(name, now.value(name), written[name])
+        and not (name in kept and same_value(name, now.value(name), kept[name]))
+    ]
+    return f"changed since the run by somebody else: {', '.join(moved)}" if moved else None
 
 
 def without_repeats(access: Access, changes: Iterable[Change]) -> list[Change]:
@@ -226,17 +196,10 @@ def without_repeats(access: Access, changes: Iterable[Change]) -> list[Change]:
     sought = {change.restores for change in changes if change.restores}
     made: dict[str, list[str]] = defaultdict(list)
     for operation in _earlier_creates(access) if sought else ():
-        deleted = _deleted_of(operation.change)
-        if deleted and deleted in sought and operation.id:
-            made[deleted].append(operation.id)
+        if operation.restores in sought and operation.id:
+            made[operation.restores].append(operation.id)
     there = read_current(access, [memory_id for ids in made.values() for memory_id in ids])
     return [change for change in changes if there.keys().isdisjoint(made.get(change.restores or "", ()))]
-
-
-def _deleted_of(change: Change) -> str | None:
-    """Return the id of the deleted memory that a create brings back."""
-    reason = change.reason or ""
-    return change.restores or (reason.removeprefix(_MADE_ANEW) if reason.startswith(_MADE_ANEW) else None)
 
 
 def _earlier_creates(access: Access) -> Iterator[Operation]:
@@ -244,21 +207,19 @@ def _earlier_creates(access: Access) -> Iterator[Operation]:
 
     Of no other user or service: where ids are mere numbers, one id is a memory of each.
     """
-    runtime = access.client.runtime
+    runtime, operations = access.client.runtime, []
     cipher = runtime.open_local_cipher()
     for path in RunDirectory(runtime.folder).journals():
         try:
             with Journal.open(path, cipher) as journal:
-                operations = journal.operations() if _is_of(access, journal.header) else []
+                of, at = journal.header.user_id, journal.header.base_url
+                is_ours = same_id(of, access.user_id) and same_service(at, access.client.base_url)
+                operations = journal.operations() if is_ours else []
         except (
             JournalError
-        ):  # damaged or in use: it says nothing, and another run's journal is not what was asked for
+        ):  # damaged or in use: it says nothing, and it is not the journal that was asked for
             continue
         yield from (op for op in operations if op.action == "create" and op.state in WRITTEN)
-
-
-def _is_of(access: Access, header: Header) -> bool:
-    return same_id(header.user_id, access.user_id) and same_service(header.base_url, access.client.base_url)
 
 
 # -- after a change of key
@@ -300,63 +261,41 @@ def plan_reseal(access: Access, *, old_keys: OldKeys | None = None) -> Plan:
     """
     check_kind("access", access, Access)
     moment = access.client.runtime.now()
-    keys = _OlderKeys(access.envelope, old_keys, newest=access.credentials.key_version)
-    records = [_reseal(memory, keys) for memory in iter_current(access) if _is_unopened(memory)]
-    return plan_of(access, records, created_at=moment)
+    keys = [*_with_versions(old_keys)]
 
+    @functools.cache
+    def envelope_of(number: int, version: int) -> Envelope:
+        return access.envelope.rekey(keys[number][1], version)
 
-def _is_unopened(memory: CurrentMemory) -> bool:
-    return memory.content is None and memory.blob.content is not None
-
-
-def _reseal(memory: CurrentMemory, keys: _OlderKeys) -> Change:
-    content = keys.open(memory.blob.content or "")
-    if content is None:
-        return Change(
-            action="invalid",
+    for number in range(len(keys)):  # a key of another form is refused before anything is read
+        try:
+            envelope_of(number, 0)
+        except SealError as refused:
+            raise SealError(f"number {number + 1} of the older keys: {refused}") from None
+    missing = "none of the older keys opens it either" if keys else "pass the older key in old_keys"
+    records = []
+    for memory in iter_current(access):
+        sealed = memory.blob.content
+        if memory.content is not None or sealed is None:
+            continue
+        named = _VERSION.match(sealed)
+        default = int(named[1]) if named else access.credentials.key_version
+        opened = (
+            envelope_of(number, default if version is None else version).open_many([sealed]).plain[0]
+            for number, (version, _) in enumerate(keys)
+        )
+        content = next((plain.decode() for plain in opened if plain is not None), None)
+        change = Change(
+            action="patch",
             id=memory.id,
-            reason=f"{memory.error}; {keys.failure}",
+            after={} if content is None else {"content": content},
+            reason="sealed with an older key",
             sealed=memory.sealed_digest,
         )
-    return Change(
-        action="patch",
-        id=memory.id,
-        after={"content": content},
-        reason="sealed with an older key",
-        sealed=memory.sealed_digest,
-    )
-
-
-class _OlderKeys:
-    """The older keys, each as the envelope that it opens."""
-
-    def __init__(self, envelope: Envelope, old_keys: OldKeys | None, *, newest: int) -> None:
-        self._keys = [*_with_versions(old_keys)]
-        self._newest = newest
-        self._envelope = functools.cache(
-            lambda number, version: envelope.rekey(self._keys[number][1], version)
-        )
-        for number in range(len(self._keys)):  # a key of another form is refused before anything is read
-            try:
-                self._envelope(number, 0)
-            except SealError as refused:
-                raise SealError(f"number {number + 1} of the older keys: {refused}") from None
-
-    @property
-    def failure(self) -> str:
-        """Say why none opened a text, beside what the newest key says of it."""
-        return "none of the older keys opens it either" if self._keys else "pass the older key in old_keys"
-
-    def open(self, sealed: str) -> str | None:
-        """Open content with whichever key fits; None where none does."""
-        named = _VERSION.match(sealed)
-        default = int(named[1]) if named else self._newest
-        for number, (version, _) in enumerate(self._keys):
-            envelope = self._envelope(number, default if version is None else version)
-            plain = envelope.open_many([sealed]).plain[0]
-            if plain is not None:
-                return plain.decode()
-        return None
+        if content is None:
+            change = replace(change, action="invalid", reason=f"{memory.error}; {missing}")
+        records.append(change)
+    return plan_of(access, records, created_at=moment)
 
 
 def _with_versions(old_keys: OldKeys | None) -> Iterator[tuple[int | None, Secret]]:

@@ -21,7 +21,6 @@ from msgspec.structs import replace
 
 import memframe as mf
 from memframe.journal import Header, Journal, Operation, RunDirectory
-from memframe.journal.runs import _list_runs, _purge_runs
 from memframe.keystore import DataKey, LocalCipher
 from memframe.plan.change import Change
 from memframe.runtime import Runtime
@@ -32,7 +31,6 @@ from tests.simulation.scenario import STAGE, deletes, patches
 from tests.simulation.world import KEYS, World
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
-FORMER = Path(__file__).parent / "former.journal"
 VAULT = LocalCipher((DataKey(Secret("3c" * 32)),))
 HEADER = Header(
     run_id="0b5e9e9c-3d1f-4c55-9a53-6f5d4a1b2c3d",
@@ -133,11 +131,6 @@ def test_neither_plaintext_nor_any_secret_is_in_a_journal():
 # Who may write it
 
 
-def test_it_is_made_once(journal, path):
-    with pytest.raises(mf.JournalError, match="there already: resume_run"):
-        Journal.create(path, HEADER, ENTRIES, VAULT)
-
-
 def test_it_is_for_one_process_at_a_time(journal, path):
     with pytest.raises(mf.JournalError, match="another process uses it"):
         reopened(path, writes=True)
@@ -173,13 +166,27 @@ def test_no_journal_is_told_from_a_damaged_one(tmp_path):
             reopened(file)
 
 
-def test_a_journal_of_a_later_format_is_left_to_the_version_that_wrote_it(journal, path):
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("PRAGMA user_version = 99", "format 99"),
+        ("DELETE FROM header WHERE name = 'mark'", "header cannot be authenticated"),
+        ("DELETE FROM operations WHERE n = 1", "1 of 2 changes"),
+        ("DELETE FROM entries WHERE n = 1", "change 1 is missing"),
+        ("UPDATE operations SET state = 'done' WHERE n = 1", "state of change 1 was changed"),
+        (
+            "UPDATE entries SET change = (SELECT change FROM entries WHERE n = 0) WHERE n = 1",
+            "change of change 1",
+        ),
+    ],
+)
+def test_a_journal_of_another_form_or_that_was_changed_is_refused(journal, path, statement, words):
     journal.close()
     with sqlite3.connect(path) as database:
-        database.execute("PRAGMA user_version = 99")
+        database.execute(statement)
     database.close()
-    with pytest.raises(mf.JournalError, match="format 99"):
-        reopened(path)
+    with pytest.raises(mf.JournalError, match=words), reopened(path) as again:
+        again.operations()
 
 
 def test_whatever_byte_is_changed_it_is_refused_or_reads_as_it_was():
@@ -210,43 +217,14 @@ def reading(path, vault):
         return [(op, journal.requests([op.n]), journal.backup(op.n)) for op in operations], journal.ids_before
 
 
-def test_a_journal_that_was_cut_short_is_refused(journal, path):
+def test_a_journal_that_was_cut_short_or_ends_within_a_page_is_refused(journal, path):
+    """SQLite reads zeros for what is missing, and one byte may be one."""
     journal.close()
     whole = path.read_bytes()
-    for length in (
-        100,
-        5000,
-        len(whole) - 16,
-    ):  # SQLite reads zeros for what is missing, and one byte may be one
-        path.write_bytes(whole[:length])
+    for changed in (whole[:100], whole[:5000], whole[:-16], whole + bytes(4095)):
+        path.write_bytes(changed)
         with pytest.raises(mf.JournalError):
             reading(path, VAULT)
-
-
-def test_a_file_of_no_whole_number_of_pages_is_refused_whatever_is_in_the_last(journal, path):
-    journal.close()
-    with path.open("ab") as file:
-        file.write(bytes(4095))
-    with pytest.raises(mf.JournalError, match="cut short"):
-        reading(path, VAULT)
-
-
-def test_a_change_that_is_missing_is_noticed(journal, path):
-    journal.close()
-    with sqlite3.connect(path) as database:
-        database.execute("DELETE FROM operations WHERE n = 1")
-    database.close()
-    with reopened(path) as again, pytest.raises(mf.JournalError, match="1 of 2 changes"):
-        again.operations()
-
-
-def test_what_was_moved_to_another_place_does_not_open(journal, path):
-    journal.close()
-    with sqlite3.connect(path) as database:
-        database.execute("UPDATE drafts SET change = (SELECT change FROM drafts WHERE n = 0) WHERE n = 1")
-    database.close()
-    with reopened(path) as again, pytest.raises(mf.JournalError, match="change of change 1"):
-        again.operations()
 
 
 # When it cannot be kept, nothing is sent
@@ -342,22 +320,18 @@ def stood(directory, days_ago=0, state="done", run_id="0b5e9e9c"):
 
 
 def test_runs_are_listed_with_their_counts(directory):
+    none = directory.list_runs()
     paths = [
         stood(directory, 3),
         stood(directory, 2, "sending", "second"),
         stood(directory, 1, "planned", "third"),
     ]
-    runs = _list_runs(directory)
+    runs = directory.list_runs()
     assert runs.journal.tolist() == paths
     assert runs.state.tolist() == ["finished", "open", "open"]
     assert runs[["done", "unknown", "planned"]].to_numpy().tolist() == [[2, 0, 0], [0, 2, 0], [0, 0, 2]]
-    assert runs.created_at.dtype == "datetime64[us, UTC]"
-
-
-def test_no_runs_are_a_frame_of_the_same_columns(directory):
-    none, some = _list_runs(directory), stood(directory) and _list_runs(directory)
     assert none.empty
-    pd.testing.assert_series_equal(none.dtypes, some.dtypes)
+    pd.testing.assert_series_equal(none.dtypes, runs.dtypes)
 
 
 def test_a_running_and_a_damaged_one_are_told(directory):
@@ -365,7 +339,7 @@ def test_a_running_and_a_damaged_one_are_told(directory):
     damaged.write_bytes(b"not any more" * 999)
     with Journal.open(running, VAULT, writes=True) as journal:
         journal.record([operation(0)])
-        states = _list_runs(directory).set_index("journal").state
+        states = directory.list_runs().set_index("journal").state
     assert states[running] == "running"
     assert states[damaged] == "unreadable"
 
@@ -374,11 +348,11 @@ def test_old_runs_are_purged_with_all_that_lay_beside_them(directory):
     old, young = stood(directory, 31), stood(directory, 29, run_id="second")
     directory.mark_open(replace(HEADER, run_id="second"), young)
     directory.mark_open(replace(HEADER, run_id="0b5e9e9c"), old)
-    gone = _purge_runs(directory, NOW)
+    gone = directory.purge_runs(NOW)
     assert gone.journal.tolist() == [old]
     assert [path.name for path in directory.folder.iterdir() if path.is_file()] == [young.name]
     assert [note.journal for note in directory.notes()] == [young]
-    assert _purge_runs(directory, NOW, 0).journal.tolist() == [young]
+    assert directory.purge_runs(NOW, 0).journal.tolist() == [young]
 
 
 @pytest.mark.parametrize("days", [-1, float("nan")])
@@ -390,28 +364,28 @@ def test_days_are_a_number_from_0(directory, days):
 def test_an_open_run_is_found_wherever_its_journal_is(directory, path):
     Journal.create(path, HEADER, ENTRIES, VAULT).close()
     directory.mark_open(HEADER, path)
-    assert _list_runs(directory).journal.tolist() == [path]
-    assert _purge_runs(directory, NOW, 0).empty  # the caller keeps it elsewhere
+    assert directory.list_runs().journal.tolist() == [path]
+    assert directory.purge_runs(NOW, 0).empty  # the caller keeps it elsewhere
     path.unlink()
-    (run,) = _list_runs(directory).to_dict("records")
+    (run,) = directory.list_runs().to_dict("records")
     assert (run["state"], run["run"], run["user_id"]) == ("missing", HEADER.run_id, HEADER.user_id)
-    assert _purge_runs(directory, NOW, 0).empty  # its disk may be away
+    assert directory.purge_runs(NOW, 0).empty  # its disk may be away
 
 
 def test_a_note_that_disappears_while_runs_are_listed_is_no_fault(directory, monkeypatch):
     """Another process purges: after the names were read, and after the files were seen."""
     path = stood(directory, 40)
     directory.mark_open(HEADER, path)
-    listed = type(path).iterdir
+    listed = type(path).glob
 
-    def purged_meanwhile(folder):
-        names = [*listed(folder)]
+    def purged_meanwhile(folder, pattern):
+        names = [*listed(folder, pattern)]
         monkeypatch.undo()
-        _purge_runs(directory, NOW)
+        directory.purge_runs(NOW)
         return iter(names)
 
-    monkeypatch.setattr(type(path), "iterdir", purged_meanwhile)
-    assert _list_runs(directory).empty
+    monkeypatch.setattr(type(path), "glob", purged_meanwhile)
+    assert directory.list_runs().empty
     path = stood(directory, 40)
 
     def removed_meanwhile(path, *arguments, **options):
@@ -421,19 +395,20 @@ def test_a_note_that_disappears_while_runs_are_listed_is_no_fault(directory, mon
 
     opened = Journal.open
     monkeypatch.setattr(Journal, "open", removed_meanwhile)
-    assert _list_runs(directory).empty
-    assert _purge_runs(directory, NOW).empty
+    assert directory.list_runs().empty
+    assert directory.purge_runs(NOW).empty
 
 
 PURGING = """
 import sys
 from pathlib import Path
 from datetime import UTC, datetime
-from memframe.journal.runs import RunDirectory, _list_runs, _purge_runs
+from memframe.journal import RunDirectory
 
-while not Path(sys.argv[1], "done").exists():
-    _list_runs(RunDirectory(Path(sys.argv[1])))
-    _purge_runs(RunDirectory(Path(sys.argv[1])), datetime.now(UTC))
+directory = RunDirectory(Path(sys.argv[1]))
+while not (directory.folder / "done").exists():
+    directory.list_runs()
+    directory.purge_runs(datetime.now(UTC))
 """
 
 
@@ -441,13 +416,13 @@ def test_two_processes_that_list_and_purge_do_not_disturb_each_other(directory):
     command = [sys.executable, "-c", PURGING, str(directory.folder)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as other:
         try:
-            for number in range(20):
+            for number in range(8):
                 header = replace(HEADER, run_id=f"{number:08}", created_at=datetime(2020, 1, 1, tzinfo=UTC))
                 path = directory.path_of(header)
                 Journal.create(path, header, ENTRIES, VAULT).close()
                 directory.mark_open(header, path)
-                _list_runs(directory)
-                _purge_runs(directory, NOW)
+                directory.list_runs()
+                directory.purge_runs(NOW)
         finally:
             (directory.folder / "done").touch()
             _, errors = other.communicate(timeout=60)
@@ -542,29 +517,6 @@ def test_a_damaged_journal_stops_its_own_user_alone_and_is_named(user, access, r
     assert write(access, facts(1, "something else")).is_complete
 
 
-def test_notes_of_an_earlier_version_are_still_read(user, access, runs, tmp_path):
-    journal = cut_short(access, journal=tmp_path / "elsewhere.journal")
-    note = note_of(runs)
-    _, plan_id, run_id = note.name.split(".")
-    note.unlink()
-    (runs / "open" / run_id).write_text(str(journal))
-    (runs / "plans" / plan_id).write_text(str(journal))
-    with pytest.raises(mf.PlanError, match=r"cut short.*2 changes.*resume_run"):
-        write(access, facts())
-    with mine_and_another(user) as other:
-        assert write(other, facts()).is_complete
-    mf.resume_run(access, journal, progress=False, settle_s=0.0).raise_for_failures()
-    assert write(access, facts()).is_complete  # who wants them twice can have them
-    assert not [*(runs / "open").iterdir()]
-
-
-def test_an_empty_note_of_an_earlier_version_is_told_and_stops_nobody(access, runs):
-    write(access, facts(1))
-    (runs / "open" / "0b5e9e9c-3d1f-4c55-9a53-6f5d4a1b2c3d").touch()
-    with pytest.warns(UserWarning, match=r"an earlier version .*0b5e9e9c.*cannot be read.*purge_runs"):
-        assert write(access, facts(1, "another")).is_complete
-
-
 def test_a_run_at_another_service_with_the_same_user_id_is_none_of_ours(directory):
     elsewhere = replace(HEADER, base_url="https://elsewhere.example.org/api/v1")
     directory.mark_open(HEADER, directory.path_of(HEADER))
@@ -642,26 +594,16 @@ def test_rows_of_a_run_whose_journal_is_away_are_not_planned_anew(access, runs, 
     assert len(mf.load_memories(access)) == 4
 
 
-def test_a_plan_whose_journal_was_removed_by_hand_is_refused_until_it_is_purged(access, runs):
-    plan = mf.plan_changes(access, facts())
-    run = mf.apply_plan(access, plan, progress=False, settle_s=0.0)
-    run.journal.unlink()
-    with pytest.raises(mf.PlanError, match=rf"not at {run.journal}"):
-        mf.apply_plan(access, plan, progress=False)
-    assert mf.purge_runs(0).journal.tolist() == [run.journal]
-    assert mf.apply_plan(access, plan, progress=False, settle_s=0.0).is_complete
-
-
 def test_what_is_given_up_must_be_a_run_and_not_running(runs, directory, tmp_path):
     notes = tmp_path / "notes.txt"
     notes.write_text("mine")
     for path in (notes, tmp_path / "nothing"):
         with pytest.raises(mf.JournalError, match="no run is known"):
-            _purge_runs(directory, NOW, journals=[path])
+            directory.purge_runs(NOW, journals=[path])
     assert notes.exists()
     running = stood(directory)
     with Journal.open(running, VAULT, writes=True), pytest.raises(mf.JournalError, match="is running"):
-        _purge_runs(directory, NOW, journals=[running])
+        directory.purge_runs(NOW, journals=[running])
     assert running.exists()
 
 
@@ -693,25 +635,6 @@ def test_a_header_that_was_changed_on_the_disk_is_refused(access, user, runs, ch
             with pytest.raises(mf.JournalError, match="header"):
                 go_on(opened, journal)
     assert len(mf.load_memories(access)) == 1
-
-
-def test_a_header_without_its_mark_or_of_the_former_format_is_refused_too(journal, path):
-    journal.close()
-    for statement in ("DELETE FROM header WHERE name = 'mark'", "PRAGMA user_version = 1"):
-        with sqlite3.connect(path) as database:
-            database.execute(statement)
-        database.close()
-        with pytest.raises(mf.JournalError), reopened(path) as again:
-            again.operations()
-
-
-def test_a_journal_of_the_former_format_is_still_read():
-    """Written before headers were authenticated: one create, done."""
-    with Journal.open(FORMER, VAULT) as journal:
-        assert journal.counts() == {"done": 1, "planned": 1}
-        assert [op.change for op in journal.operations()] == [change for change, *_ in ENTRIES]
-        assert journal.requests([0])[0].reveal() == ENTRIES[0][1]
-        assert (journal.backup(1), journal.ids_before) == (OLD, {"m1", "m2"})
 
 
 def test_finished_journals_go_with_age_when_a_run_begins_and_open_ones_stay(

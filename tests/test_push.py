@@ -49,12 +49,6 @@ def test_columns_that_were_not_written_are_named_by_the_run(access):
     assert contents(access) == ["juice"]
 
 
-def test_a_frame_without_a_column_of_memories_is_refused_with_the_columns_that_it_has(access):
-    rows = pd.DataFrame({"text": ["tea"], "when": ["today"]})
-    with pytest.raises(mf.PlanError, match="none of the columns of memories; it has text, when: rename"):
-        mf.push_memories(access, rows, **QUIET)
-
-
 def test_read_only_columns_of_a_row_that_was_not_loaded_are_named_when_they_were_edited(access, memories):
     stranger = mf.open_access(access.client, access.request_id)
     run = mf.push_memories(stranger, memories.assign(content_error=["no key", None]), **QUIET)

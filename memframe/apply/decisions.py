@@ -128,7 +128,12 @@ def decide(operation: Operation, response: WriteResponse) -> tuple[Decision, Ope
 def decide_after_reading(operation: Operation, memory: CurrentMemory | None) -> tuple[Decision, Operation]:
     """Decide what follows from reading the memory of a patch or delete, and move the operation on."""
     action, change = operation.action, operation.change
-    reading = compare(change, memory)
+    moved_fields = differs(change, memory)
+    reading: Reading = "as planned"
+    if memory is None:
+        reading = "gone"
+    elif moved_fields:
+        reading = "as intended" if action == "patch" and not unlike(change.after, memory) else "moved"
     decision = DECISIONS_AFTER_READING[action, reading]
     if operation.ambiguous:
         decision = DECISIONS_AFTER_READING_IF_AMBIGUOUS.get((action, reading), decision)
@@ -136,7 +141,7 @@ def decide_after_reading(operation: Operation, memory: CurrentMemory | None) -> 
         return decision, operation
     error = None
     if decision != "recovered":
-        moved = f"changed meanwhile by somebody else: {', '.join(differs(change, memory))}; make a new plan for it"
+        moved = f"changed meanwhile by somebody else: {', '.join(moved_fields)}; make a new plan for it"
         error = _WORDS.get((action, reading), moved)
     return decision, replace(operation, state=STATE_AFTER[decision], error=error)
 
@@ -144,16 +149,6 @@ def decide_after_reading(operation: Operation, memory: CurrentMemory | None) -> 
 def state_unsent(ambiguous: bool) -> State:
     """Return the state of an operation that was taken up and is not being sent now."""
     return "unknown" if ambiguous else "planned"
-
-
-def compare(change: Change, memory: CurrentMemory | None) -> Reading:
-    """Compare a memory that was read again with a change of it."""
-    if memory is None:
-        return "gone"
-    if not differs(change, memory):
-        return "as planned"
-    is_intended = change.action == "patch" and not unlike(change.after, memory)
-    return "as intended" if is_intended else "moved"
 
 
 def unlike(fields: Fields, memory: CurrentMemory) -> tuple[str, ...]:

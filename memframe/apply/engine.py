@@ -18,7 +18,7 @@ from memframe.access import Access, with_state
 from memframe.apply.decisions import Decision, decide, decide_after_reading, state_unsent
 from memframe.apply.operations import Groups, OperationLog
 from memframe.apply.preflight import refuse_rekeyed
-from memframe.apply.reconcile import CreateFingerprints, Reconciliation
+from memframe.apply.reconcile import Reconciliation
 from memframe.apply.responses import ReadResponse, Sender, WriteResponse
 from memframe.apply.run import Verification
 from memframe.apply.workers import Interrupts, WorkerPool
@@ -31,7 +31,7 @@ from memframe.errors import (
     ProtocolError,
     StalePlanError,
 )
-from memframe.journal import Header, Operation
+from memframe.journal import Operation
 from memframe.plan.current import CurrentMemory
 from memframe.secret import SecretBytes
 from memframe.wire import MemoryBlob
@@ -68,19 +68,17 @@ class Engine:
     def __init__(
         self,
         access: Access,
-        header: Header,
         log: OperationLog,
-        fingerprints: CreateFingerprints,
         *,
         workers: int,
         settle_s: float,
         read_at: float | None = None,
     ) -> None:
         runtime = access.client.runtime
-        self._access, self.header, self.log, self._workers = access, header, log, workers
-        self._reconciliation = Reconciliation(log, fingerprints, settle_s=settle_s, sleep=runtime.sleep)
+        self._access, self._log, self._workers = access, log, workers
+        self._reconciliation = Reconciliation(log, settle_s=settle_s, sleep=runtime.sleep)
         self._groups = Groups(log)
-        self._sender = Sender(access, header.run_id)
+        self._sender = Sender(access, log.header.run_id)
         self._pool: WorkerPool[Result] = WorkerPool(workers)
         self._interrupts = Interrupts(defers=workers > 1)
         self._clock = runtime.clock
@@ -96,8 +94,7 @@ class Engine:
         self._throttled: Counter[int] = Counter()
         self._failed: Counter[int] = Counter()
         self._paid: Counter[int] = Counter()
-        self._sealed = fingerprints.digest_of.keys()
-        self._ids = {*fingerprints.before, *(op.new_id for op in log if op.new_id)}
+        self._ids = {*log.ids_before, *(op.new_id for op in log if op.new_id)}
         self._left_unknown: set[int] = set()
         self._rekeyed: StalePlanError | None = None
         self._stopped: MemframeError | None = None
@@ -113,8 +110,8 @@ class Engine:
                 self._reconcile()
             if self._stopped:  # perhaps since: nothing is going to be read before it is sent again
                 self._reconcile()
-        waiting = ((op, self._groups.wait_reason(op)) for op in self.log.with_state("planned"))
-        self.log.write([replace(op, error=why) for op, why in waiting if why])
+        waiting = ((op, self._groups.wait_reason(op)) for op in self._log.with_state("planned"))
+        self._log.write([replace(op, error=why) for op, why in waiting if why])
         if not self._is_denied:
             self._watch_key()
         if self._is_denied:
@@ -134,15 +131,10 @@ class Engine:
             return []
 
     def _sendable(self) -> list[Operation]:
-        planned = self.log.with_state("planned")
-        unknown = self.log.with_state(
-            "unknown", actions=("patch", "delete")
-        )  # each is read before it is sent
-        return [
-            op
-            for op in planned + unknown
-            if self._groups.is_due(op) and self._groups.block_reason(op) is None and self._may_try(op.n)
-        ]
+        planned = self._log.with_state("planned")
+        planned += self._log.with_state("unknown", actions=("patch", "delete"))  # read before they are sent
+        due = (op for op in planned if self._groups.is_due(op) and self._groups.block_reason(op) is None)
+        return [op for op in due if self._may_try(op.n)]
 
     def _may_try(self, n: int) -> bool:
         return self._failed[n] < MAX_ATTEMPTS
@@ -176,7 +168,7 @@ class Engine:
                 self._watch_key()
             self._watched_at = self._clock()
         if self._stopped:
-            self._recall()
+            self._take_back(self._pool.recall())
             self._queue.clear()
         elif self._queue and not self._pool.n_busy:
             with self._interrupts.allow():
@@ -185,9 +177,9 @@ class Engine:
         is_fresh = {n: self._is_fresh(n) for n in leaving}
         if leaving or not n_taken or not self._pool.n_busy:
             self._commit([n for n in leaving if is_fresh[n]])
-        bodies = self.log.requests(leaving) if leaving else {}
+        bodies = self._log.requests(leaving) if leaving else {}
         for n in leaving:
-            operation = self.log[n]
+            operation = self._log[n]
             send = partial(self._send_if_fresh, operation, bodies.get(n))
             self._pool.submit(n, send if is_fresh[n] else partial(self._sender.read, operation))
 
@@ -199,28 +191,24 @@ class Engine:
         return min(PATIENCE_S, self._pace.hold_s) if has_room else PATIENCE_S
 
     def _leaving(self) -> list[int]:
-        """Take from the queue what may leave now."""
+        """Take from the queue what may leave now: as many as are ahead of the workers once few of those are left."""
         leaving: list[int] = []
-        room = self._room()
+        if self._pace.hold_s or self._trouble:
+            return leaving
+        n_busy, room = self._pool.n_busy, self._pace.limit - self._pool.n_busy
+        if 1 < self._workers == self._pace.limit:
+            is_low = n_busy <= self._workers + self._workers // 4
+            room = AHEAD * self._workers - n_busy if is_low else 0
         while self._queue and len(leaving) < room:
             n = self._queue.popleft()
-            if self._groups.block_reason(self.log[n]) is None:
+            if self._groups.block_reason(self._log[n]) is None:
                 leaving.append(n)
         return leaving
-
-    def _room(self) -> int:
-        """Return how many operations may leave: as many as are ahead of the workers once few of those are left."""
-        if self._pace.hold_s or self._trouble:
-            return 0
-        if self._workers == 1 or self._pace.limit < self._workers:
-            return self._pace.limit - self._pool.n_busy
-        is_low = self._pool.n_busy <= self._workers + self._workers // 4
-        return AHEAD * self._workers - self._pool.n_busy if is_low else 0
 
     def _is_fresh(self, n: int) -> bool:
         """Tell whether the memory is known as it is: a create has none, and after a doubt it is not known."""
         read_at = self._read_at.get(n)
-        return self.log[n].action == "create" or (read_at is not None and self._clock() - read_at < FRESH_S)
+        return self._log[n].action == "create" or (read_at is not None and self._clock() - read_at < FRESH_S)
 
     def _send_if_fresh(self, operation: Operation, body: SecretBytes | None) -> Result:
         """Send an operation, in a worker, unless it should not be sent any more."""
@@ -234,21 +222,15 @@ class Engine:
     def _commit(self, leaving: Iterable[int]) -> None:
         """Write what came back and the intents of what leaves, in one step of the journal."""
         for n in leaving:
-            operation = self._moved.get(n, self.log[n])
-            self._moved[n] = self._intend(operation)
-        self.log.write(self._moved.values(), self._backups)
+            operation = self._moved.get(n, self._log[n])
+            self._moved[n] = replace(operation, state="sending", attempts=operation.attempts + 1)
+        self._log.write(self._moved.values(), self._backups)
         self._moved, self._backups = {}, {}
 
-    def _intend(self, operation: Operation) -> Operation:
-        return replace(operation, state="sending", attempts=operation.attempts + 1)
-
-    def _recall(self) -> None:
-        """Take back what no worker has begun, to the front of the queue."""
-        self._take_back(self._pool.recall())
-
     def _take_back(self, unsent: list[int]) -> None:
+        """Put what was not sent after all to the front of the queue again."""
         for n in reversed(unsent):
-            operation = self.log[n]
+            operation = self._log[n]
             if operation.state == "sending":
                 state = state_unsent(operation.ambiguous)
                 self._moved[n] = replace(operation, state=state, attempts=operation.attempts - 1)
@@ -256,7 +238,7 @@ class Engine:
 
     def _drain(self) -> None:
         """Wait for what is in flight, for a moment; nothing more leaves."""
-        self._recall()
+        self._take_back(self._pool.recall())
         self._queue.clear()
         deadline = self._clock() + DRAIN_S
         while self._pool.n_busy and (left_s := deadline - self._clock()) > 0:
@@ -274,12 +256,12 @@ class Engine:
                 self._queue.appendleft(n)
             self._trouble.discard(n)
         if self._pace.hold_s or self._pace.limit < self._workers:
-            self._recall()
+            self._take_back(self._pool.recall())
         return len(completed)
 
     def _decide(self, n: int, result: WriteResponse | ReadResponse) -> Decision:
         """Decide what follows, and note it for the next step of the journal."""
-        operation = self.log[n]
+        operation = self._log[n]
         if isinstance(result, ReadResponse):
             decision, moved = decide_after_reading(operation, result.memory)
             if decision == "send" and result.memory is not None:
@@ -289,27 +271,27 @@ class Engine:
             if decision == "recovered":
                 self._note_success(n)
         else:
-            result = self._check_new_id(operation, result)
+            if operation.action == "create":
+                result = self._check_new_id(operation, result)
             decision, moved = decide(operation, result)
             self._note_response(n, result, decision)
             if moved.ambiguous:
                 self._read_at.pop(n, None)
         self._moved[n] = moved
         if decision in {"rejected", "conflict"} and self._groups.note_failure(moved):
-            self._recall()  # others of the group may be among them
+            self._take_back(self._pool.recall())  # others of the group may be among them
         return decision
 
     def _check_new_id(self, operation: Operation, response: WriteResponse) -> WriteResponse:
         """Refuse an id that another memory had; only a service that knows plain text may merge equal ones."""
-        if operation.action != "create" or response.id is None:
-            return response
-        if response.id in self._ids and operation.n in self._sealed:
+        if response.id in self._ids and self._log.header.encrypt:
             error = ProtocolError(
                 f"the create of row {operation.row} was answered with the id of another memory, {response.id}: nothing "
                 "more is sent. Ask the operator of the service to look at it"
             )
             return response._replace(kind="wrong_record", id=None, error=error)
-        self._ids.add(response.id)
+        if response.id is not None:
+            self._ids.add(response.id)
         return response
 
     def _note_response(self, n: int, response: WriteResponse, decision: Decision) -> None:
@@ -342,7 +324,7 @@ class Engine:
             self._watch_key()
         if self._is_denied:
             return
-        unknown = self.log.with_state("unknown")
+        unknown = self._log.with_state("unknown")
         creates = [op for op in unknown if op.action == "create" and op.n not in self._left_unknown]
         others = [op for op in unknown if op.action != "create" and not self._goes_on(op)]
         try:
@@ -353,22 +335,19 @@ class Engine:
                 self._reconciliation.settle_others(self._access, others)
         except MemframeError as error:
             why = f"it could not be found out whether it was written: {error}"
-            left = [op for op in map(self._current, creates + others) if op.state == "unknown"]
-            self.log.write([replace(op, error=why) for op in left])
+            left = [self._log[op.n] for op in creates + others]
+            self._log.write([replace(op, error=why) for op in left if op.state == "unknown"])
             if isinstance(error, AccessError | AuthError):
                 self._stop(error)
+        creates, others = ([self._log[op.n] for op in some] for some in (creates, others))
         if creates or others:
-            found = Counter(op.state for op in map(self._current, creates + others))
+            found = Counter(op.state for op in creates + others)
             counts = ", ".join(f"{n:,} {state}" for state, n in found.items())
             logger.info("Looked for writes that had no answer: %s.", counts)
-        creates = [self._current(op) for op in creates]
         # What was sent too often stays unknown, though no listing shows it: it may come late.
         tired = [op for op in creates if op.state == "planned" and not self._may_try(op.n)]
-        self.log.write([replace(op, state="unknown") for op in tired])
+        self._log.write([replace(op, state="unknown") for op in tired])
         self._left_unknown |= {op.n for op in creates if op.state == "unknown"} | {op.n for op in tired}
-
-    def _current(self, operation: Operation) -> Operation:
-        return self.log[operation.n]
 
     def _goes_on(self, operation: Operation) -> bool:
         """Tell whether an operation is going to be read and sent once more anyway."""
@@ -385,17 +364,15 @@ class Engine:
     def _watch_key(self) -> None:
         """Ask whether the key is still the one that content was sealed under; a refusal of access shows, too."""
         try:
-            renewed = self._access.renew()
+            self._compare_key(self._access.renew())
         except (AccessError, AuthError) as refused:
             self._stop(refused)
         except MemframeError:
             return  # a service that cannot be reached now will not take writes either, and they say so
-        else:
-            self._compare_key(renewed)
 
     def _compare_key(self, access: Access) -> None:
         try:
-            refuse_rekeyed(access, self.header.key_version)
+            refuse_rekeyed(access, self._log.header.key_version)
         except StalePlanError as rekeyed:
             self._access, self._rekeyed = access, rekeyed
             self._stop(rekeyed)

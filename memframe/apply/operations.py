@@ -11,7 +11,7 @@ from memframe.errors import JournalError
 from memframe.journal import SETTLED, STATUSES, WRITTEN, Journal, Operation, State, Status
 from memframe.plan import broken_dependencies
 from memframe.plan.change import Action
-from memframe.plan.current import CurrentMemory, read_current
+from memframe.plan.current import read_current
 from memframe.progress import Progress
 from memframe.secret import SecretBytes
 from memframe.wire import MemoryBlob
@@ -22,6 +22,7 @@ class OperationLog:
 
     def __init__(self, journal: Journal, operations: Iterable[Operation], bar: Progress) -> None:
         self._journal, self._bar = journal, bar
+        self.header, self.ids_before = journal.header, journal.ids_before
         self._operations = {operation.n: operation for operation in operations}
         self._settled: Counter[State] = Counter()
         self._show(self)
@@ -62,10 +63,7 @@ class OperationLog:
     def balance(self) -> dict[Status, int]:
         """Count how many operations ended in each status.
 
-        Raises
-        ------
-        JournalError
-            The journal does not have the same counts.
+        Raises `JournalError` where the journal does not have the same counts.
         """
         counts, on_disk = Counter(op.status for op in self), Counter(self._journal.counts())
         on_disk["unknown"] += on_disk.pop("sending", 0)
@@ -131,28 +129,18 @@ class Groups:
         ]
         keepers = [op for group in ready for op in self._keepers(group)]
         dependents = [op for group in ready for op in self._of(group) if op.change.depends_on]
-        ids = [
-            *(str(op.id) for op in keepers),
-            *(memory_id for op in dependents for memory_id in op.change.depends_on),
-        ]
+        ids = {str(op.id) for op in keepers}.union(*(op.change.depends_on for op in dependents))
         current = read_current(access, ids) if ids else {}
-        self._block_unkept(keepers, current)
-        self._block_broken_dependencies(dependents, current)
-        self._verified |= {group for group in ready if group not in self._reasons}
-        return any(group in self._verified for group in ready)
-
-    def _block_unkept(self, keepers: Iterable[Operation], current: Mapping[str, CurrentMemory]) -> None:
         for op in keepers:
             memory = current.get(str(op.id))
             if memory is None or unlike(op.change.after, memory):
                 self._block(op, f"{op.change.label} of its group does not read back as it was written")
-
-    def _block_broken_dependencies(
-        self, dependents: Iterable[Operation], current: Mapping[str, CurrentMemory]
-    ) -> None:
         for op in dependents:
             for memory_id, fields in broken_dependencies(op.change, current):
                 self._block(op, f"memory {memory_id}, which it depends on, was changed ({', '.join(fields)})")
+        due = {group for group in ready if group not in self._reasons}
+        self._verified |= due
+        return bool(due)
 
     def _block(self, operation: Operation, why: str) -> None:
         if operation.change.group is not None:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import math
 import shlex
-import warnings
-from collections.abc import Iterator
-from typing import NamedTuple
-from uuid import uuid4
 
 import msgspec
 
@@ -19,12 +14,11 @@ from memframe.client.validation import refuse_unsendable
 from memframe.display import number_of
 from memframe.envelope import Envelope
 from memframe.errors import ConfigError, Hint, JournalError, PlanError, StalePlanError, resume_hint
-from memframe.journal import Entry, Header, Journal, RunDirectory, RunNote
+from memframe.journal import Journal, RunDirectory, RunNote
 from memframe.keystore import LocalCipher
 from memframe.plan import Plan
 from memframe.plan.change import Change, format_counts, list_some
 from memframe.plan.current import CurrentMemory, iter_current, read_current
-from memframe.runtime import package_version
 
 MAX_WORKERS = 16
 
@@ -38,12 +32,7 @@ def check_options(workers: object, settle_s: object) -> None:
 
 
 def check_plan(access: Access, plan: Plan, confirm: object) -> None:
-    """Refuse a plan for somebody else, one with open questions, and deletes that were not confirmed.
-
-    Raises
-    ------
-    PlanError
-    """
+    """Raise `PlanError` for a plan for somebody else, one with open questions, and deletes without confirmation."""
     refuse_elsewhere(access, "plan", plan.base_url, plan.user_id)
     odd = [change for change in plan.records if change.action in {"conflict", "invalid"}]
     if odd:
@@ -65,12 +54,7 @@ def check_plan(access: Access, plan: Plan, confirm: object) -> None:
 
 
 def refuse_elsewhere(access: Access, what: str, base_url: str, user_id: str) -> None:
-    """Refuse a plan or a journal that is for another user or service than the access.
-
-    Raises
-    ------
-    PlanError
-    """
+    """Refuse a plan or a journal that is for another user or service than the access, by a `PlanError`."""
     if not same_id(user_id, access.user_id):
         raise PlanError(
             f"this {what} is for the user {user_id}, the access for {access.user_id}: open that one's access"
@@ -84,16 +68,21 @@ def refuse_elsewhere(access: Access, what: str, base_url: str, user_id: str) -> 
 def refuse_repeated(directory: RunDirectory, cipher: LocalCipher, plan: Plan) -> None:
     """Refuse what an earlier run has begun: carried out by two, a create is there twice.
 
-    Raises
-    ------
-    PlanError
-        It names the journal of that run.
-    JournalError
-        What an unfinished run of the same user has written is not known, as its journal is away or damaged.
+    Raises `PlanError`, which names the journal of that run, or `JournalError` where the journal of an unfinished run of
+    the same user is away or damaged, so that what it has written is not known.
     """
-    begun = directory.of_plan(plan.id)
-    if begun is not None:
-        raise _begun_already(begun)
+    note = directory.of_plan(plan.id)
+    if note is not None:
+        begun, away = "this plan was carried out or begun already", _explain_absence(note)
+        if note.is_purged:
+            raise PlanError(
+                f"{begun}, and its journal was purged since, as the run was finished: a new plan does it once more"
+            )
+        if away is None:
+            raise PlanError(begun, hint=resume_hint(note.place) + ", and a new plan does it once more")
+        look = "; if it is gone for good, look at the memories first, as all or part of it was written; then "
+        hint = resume_hint(note.journal or "PATH") + look + _giving_up(note)
+        raise PlanError(f"{begun}, and {away}", hint=hint)
     mine = {_target_key(change) for change in plan.writes}
     for note in directory.unfinished(plan.base_url, plan.user_id):
         shared = [change for change in _unsettled_changes(note, cipher, plan) if _target_key(change) in mine]
@@ -103,23 +92,6 @@ def refuse_repeated(directory: RunDirectory, cipher: LocalCipher, plan: Plan) ->
                 f"such as {shared[0].label}",
                 hint=resume_hint(note.place) + "; or " + _giving_up(note) + ", if they may be there twice",
             )
-
-
-def _begun_already(note: RunNote) -> PlanError:
-    begun = "this plan was carried out or begun already"
-    if note.is_purged:
-        return PlanError(
-            f"{begun}, and its journal was purged since, as the run was finished: a new plan does it once more"
-        )
-    away = _explain_absence(note)
-    if away is None:
-        return PlanError(begun, hint=resume_hint(note.place) + ", and a new plan does it once more")
-    return PlanError(
-        f"{begun}, and {away}",
-        hint=resume_hint(note.journal or "PATH")
-        + "; if it is gone for good, look at the memories first, as all or part of it was written; then "
-        + _giving_up(note),
-    )
 
 
 def _explain_absence(note: RunNote) -> str | None:
@@ -145,41 +117,24 @@ def _unsettled_changes(note: RunNote, cipher: LocalCipher, plan: Plan) -> list[C
     """Find what a second run could do once more: creates that were made or may be, other writes that may be."""
     try:
         with Journal.open(note.place, cipher) as journal:
-            header = journal.header
-            is_mine = same_id(header.user_id, plan.user_id) and same_service(header.base_url, plan.base_url)
-            return list(_unsettled(journal)) if is_mine else []
+            operations = journal.operations()
     except JournalError as fault:
-        refusal = _unreadable(note, plan, fault)
-        if note.owner is not None:
-            raise refusal from None
-        # In use it is by another user, as the right to write for this one is ours.
-        if fault.errno != errno.EBUSY:
-            warnings.warn(str(refusal), stacklevel=2)
-        return []
-
-
-def _unreadable(note: RunNote, plan: Plan, fault: JournalError) -> JournalError:
-    """Return what to say of an unfinished run of which nobody can tell what it has written."""
-    whose = "by an earlier version of memframe, it is not known for whom,"
-    if note.owner is not None:
-        whose = f"for user {plan.user_id} at {plan.base_url}"
-    unread = f"its journal cannot be read ({fault}): move it to another folder, or restore a copy of it"
-    refusal = JournalError(
-        f"a run {whose} was cut short, and {_explain_absence(note) or unread}",
-        hint=resume_hint("PATH")
-        + "; "
-        + _giving_up(note)
-        + ", though what it has written may then be written twice",
-    )
-    refusal.errno = fault.errno
-    return refusal
-
-
-def _unsettled(journal: Journal) -> Iterator[Change]:
-    for operation in journal.operations():
-        state, action = operation.state, operation.action
-        if state in {"sending", "unknown"} or (action == "create" and state not in {"rejected", "conflict"}):
-            yield operation.change
+        unread = f"its journal cannot be read ({fault}): move it to another folder, or restore a copy of it"
+        refusal = JournalError(
+            f"a run for user {plan.user_id} at {plan.base_url} was cut short, and {_explain_absence(note) or unread}",
+            hint=resume_hint("PATH")
+            + "; "
+            + _giving_up(note)
+            + ", though what it has written may then be written twice",
+        )
+        refusal.errno = fault.errno
+        raise refusal from None
+    return [
+        op.change
+        for op in operations
+        if op.state in {"sending", "unknown"}
+        or (op.action == "create" and op.state not in {"rejected", "conflict"})
+    ]
 
 
 def _target_key(change: Change) -> bytes:
@@ -187,75 +142,49 @@ def _target_key(change: Change) -> bytes:
     return msgspec.json.encode(change.id or change.after, order="sorted")
 
 
-class ServiceState(NamedTuple):
-    """The state that a run begins from."""
-
-    access: Access
-    current: dict[str, CurrentMemory]
-    """The memories of the plan's patches and deletes, and those that they depend on."""
-    ids_before: frozenset[str]
-    """Ids of all memories, where the plan creates some."""
-
-
-def read_service_state(access: Access, plan: Plan) -> ServiceState:
+def read_service_state(access: Access, plan: Plan) -> tuple[Access, dict[str, CurrentMemory], frozenset[str]]:
     """Read the state of the service, which must be what the plan was made from.
 
-    Raises
-    ------
-    StalePlanError
-        It is not, or the key is another one.
-    AccessError
-        The request is not approved any more.
+    Returns
+    -------
+    access : Access
+        With the credentials of this moment.
+    current : dict of str to CurrentMemory
+        The memories of the plan's patches and deletes, and those that they depend on.
+    ids_before : frozenset of str
+        Ids of all memories, where the plan creates some.
+
+    Raises `StalePlanError` where it is not, or the key is another one, and `AccessError` where the request is not
+    approved any more.
     """
     access = access.renew()
     refuse_rekeyed(access, plan.key_version)
-    ids = [
-        memory_id
-        for change in plan.writes
-        for memory_id in (change.id, *change.depends_on)
-        if memory_id is not None
-    ]
-    if not plan.counts.get("create"):
+    ids = {i for change in plan.writes for i in (change.id, *change.depends_on) if i is not None}
+    ids_before: set[str] = set()
+    if plan.counts.get("create"):
+        current = {}
+        for memory in iter_current(access):
+            ids_before.add(memory.id)
+            if memory.id in ids:
+                current[memory.id] = memory
+    else:
         with_content = any(change.compares_content for change in plan.writes)
         current = read_current(access, ids, with_content=with_content)
-        state = ServiceState(access, current, frozenset())
-    else:
-        wanted, ids_before = set(ids), set()
-        current = {}
-        for one in iter_current(access):
-            ids_before.add(one.id)
-            if one.id in wanted:
-                current[one.id] = one
-        state = ServiceState(access, current, frozenset(ids_before))
-    plan.refuse_stale(state.current)
-    there = [change for change in plan.writes if change.restores in state.ids_before]
+    plan.refuse_stale(current)
+    there = [f"memory {change.restores}" for change in plan.writes if change.restores in ids_before]
     if there:
-        rows = list_some([f"memory {change.restores}" for change in there])
-        raise StalePlanError(f"this plan restores what is there again: {rows}; make a new plan")
-    return state
+        raise StalePlanError(f"this plan restores what is there again: {list_some(there)}; make a new plan")
+    return access, current, frozenset(ids_before)
 
 
 def refuse_rekeyed(access: Access, key_version: int) -> None:
-    """Refuse to write what was or would be sealed under another key than the user's present one.
-
-    Raises
-    ------
-    StalePlanError
-    """
+    """Raise `StalePlanError` if content was or would be sealed under another key than the user's present one."""
     present = access.credentials.key_version
     if present != key_version:
         raise StalePlanError(
             f"the user's key is of version {present} by now, the plan of {key_version}: open the access again, load, "
             "and make a new plan"
         )
-
-
-def journal_entries(plan: Plan, state: ServiceState, *, encrypt: bool) -> Iterator[Entry]:
-    """Make the entries of the journal: bodies sealed once and frozen, and the memories as they were."""
-    for change in plan.writes:
-        memory = state.current.get(str(change.id))
-        body = freeze_body(change, plan.user_id, state.access.envelope if encrypt else None)
-        yield change, body, None if memory is None else memory.blob
 
 
 def freeze_body(change: Change, user_id: str, envelope: Envelope | None) -> bytes | None:
@@ -275,19 +204,3 @@ def freeze_body(change: Change, user_id: str, envelope: Envelope | None) -> byte
     if envelope is not None and "content" in fields and not change.verbatim:
         fields["content"] = envelope.seal(str(fields["content"]))
     return msgspec.json.encode({"user_id": user_id, **fields})
-
-
-def header_of(access: Access, plan: Plan, *, encrypt: bool) -> Header:
-    """Make the header of a new journal."""
-    return Header(
-        run_id=str(uuid4()),
-        base_url=plan.base_url,
-        user_id=plan.user_id,
-        request_id=access.request_id,
-        key_version=plan.key_version,
-        plan_id=plan.id,
-        created_at=access.client.runtime.now(),
-        memframe=package_version(),
-        n_changes=len(plan.writes),
-        encrypt=encrypt,
-    )

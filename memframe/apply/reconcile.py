@@ -12,8 +12,7 @@ equal creates want two memories.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import pandas as pd
@@ -33,51 +32,21 @@ N_TOGETHER = 500
 """Bodies that are read from the journal at a time."""
 
 
-class CreateFingerprints(NamedTuple):
-    """Marks by which the memories that a run has created are recognised."""
-
-    before: frozenset[str]
-    """Ids of the memories that were there before."""
-    digest_of: dict[int, str]
-    """Digests of contents as they were sent, by the place of the create in the run; none for plain text."""
-
-    def list_new(self, access: Access, also: Container[str] = ()) -> list[CurrentMemory]:
-        """List all memories that were not there before, completely, and those of some ids."""
-        return [
-            memory for memory in iter_current(access) if memory.id not in self.before or memory.id in also
-        ]
-
-
 class _Content(msgspec.Struct):
     content: str
-
-
-def read_fingerprints(log: OperationLog, before: frozenset[str], *, encrypt: bool) -> CreateFingerprints:
-    """Compute the fingerprints of the creates in a log, from the bytes that were frozen."""
-    creates = [op.n for op in log if op.action == "create"] if encrypt else []
-    digests = {}
-    for first in range(0, len(creates), N_TOGETHER):
-        for n, body in log.requests(creates[first : first + N_TOGETHER]).items():
-            digests[n] = digest_of(decode(body, _Content, what="the journal").content)
-    return CreateFingerprints(before, digests)
-
-
-# -- unknown operations
 
 
 class Reconciliation:
     """Settles the unknown operations of one run, and reads back the others."""
 
-    def __init__(
-        self,
-        log: OperationLog,
-        fingerprints: CreateFingerprints,
-        *,
-        settle_s: float,
-        sleep: Callable[[float], None],
-    ) -> None:
-        self._log, self._fingerprints = log, fingerprints
-        self._settle_s, self._sleep = settle_s, sleep
+    def __init__(self, log: OperationLog, *, settle_s: float, sleep: Callable[[float], None]) -> None:
+        self._log, self._settle_s, self._sleep = log, settle_s, sleep
+        self._digest_of: dict[int, str] = {}
+        """Digests of contents as they are sent, by the place of the create in the run; none for plain text."""
+        creates = [op.n for op in log if op.action == "create"] if log.header.encrypt else []
+        for first in range(0, len(creates), N_TOGETHER):
+            for n, body in log.requests(creates[first : first + N_TOGETHER]).items():
+                self._digest_of[n] = digest_of(decode(body, _Content, what="the journal").content)
         self._earlier = {op.n for op in log.with_state(*WRITTEN)}
         """Written by an earlier process: what is as it was before them was undone since."""
 
@@ -85,13 +54,9 @@ class Reconciliation:
         """Find what unknown creates have made; the others are planned again, or stay unknown.
 
         Once the service is `rekeyed`, it has sealed everything anew, so that only plain text can be compared.
-
-        Raises
-        ------
-        MemframeError
-            A listing did not come to its end; nothing follows from it.
+        Raises `MemframeError` where a listing did not come to its end; nothing follows from it.
         """
-        digest_of = {} if rekeyed else self._fingerprints.digest_of
+        digest_of = {} if rekeyed else self._digest_of
         left, _ = self._adopt(access, unknown, digest_of)
         if not left:
             return
@@ -105,10 +70,7 @@ class Reconciliation:
     def settle_others(self, access: Access, unknown: Sequence[Operation]) -> None:
         """Settle patches and deletes that are not going to be sent once more, where reading them tells.
 
-        Raises
-        ------
-        MemframeError
-            They cannot be read.
+        Raises `MemframeError` where they cannot be read.
         """
         current = read_current(access, [str(op.id) for op in unknown])
         decided = (decide_after_reading(op, current.get(str(op.id))) for op in unknown)
@@ -124,36 +86,57 @@ class Reconciliation:
         if any(op.action == "create" and op.ambiguous for op in written):
             self._sleep(self._settle_s)
         try:
-            current = _read_written(access, written, self._fingerprints)
-            found = _verify(written, current, self._fingerprints, self._earlier)
+            found, current = self._verify(access, written)
             if found.missing or found.unlike or found.undone:
                 self._sleep(self._settle_s)
-                current = _read_written(access, written, self._fingerprints)
-                found = _verify(written, current, self._fingerprints, self._earlier)
+                found, current = self._verify(access, written)
         except MemframeError as error:
             return Verification(failure=str(error)), {}
         return found, current
 
+    def _list_new(self, access: Access, also: Container[str] = ()) -> list[CurrentMemory]:
+        """List all memories that were not there before the run, completely, and those of some ids."""
+        before = self._log.ids_before
+        return [memory for memory in iter_current(access) if memory.id not in before or memory.id in also]
+
     def _adopt(
         self, access: Access, unknown: Sequence[Operation], digest_of: Mapping[int, str]
-    ) -> tuple[list[Operation], frozenset[int]]:
+    ) -> tuple[list[Operation], set[int]]:
         """Take over the memories that a listing shows; return the creates that are left, and the undecided ones."""
         taken = {op.new_id for op in self._log if op.state in WRITTEN and op.new_id}
-        matches = match(unknown, self._fingerprints.list_new(access), digest_of=digest_of, taken=taken)
+        found, undecided = match(unknown, self._list_new(access), digest_of=digest_of, taken=taken)
         self._log.write(
             replace(self._log[n], state="recovered", new_id=memory_id, error=None)
-            for n, memory_id in matches.found.items()
+            for n, memory_id in found.items()
         )
-        return [op for op in unknown if op.n not in matches.found], matches.undecided
+        return [op for op in unknown if op.n not in found], undecided
 
-
-class Matches(NamedTuple):
-    """The creates that a listing shows."""
-
-    found: dict[int, str]
-    """Ids of the memories that creates have made, by their place in the run."""
-    undecided: frozenset[int]
-    """Creates of which nothing can be said: something new is there that cannot be read."""
+    def _verify(
+        self, access: Access, written: Sequence[Operation]
+    ) -> tuple[Verification, dict[str, CurrentMemory]]:
+        ids = {str(op.id) for op in written}
+        creates = [op for op in written if op.action == "create"]
+        if creates:  # with whatever else is new
+            current = {memory.id: memory for memory in self._list_new(access, ids)}
+        else:
+            with_content = any(op.change.compares_content for op in written)
+            current = read_current(access, ids, with_content=with_content)
+        found: dict[str, list[str]] = {"missing": [], "unlike": [], "undone": []}
+        for op in written:
+            memory = current.get(str(op.id))
+            if (op.action == "delete") is (memory is None) and not (
+                memory and unlike(op.change.plain, memory)
+            ):
+                continue
+            is_undone = op.n in self._earlier and _is_undone(op, memory)
+            what = "undone" if is_undone else "missing" if memory is None else "unlike"
+            found[what].append(str(op.id))
+        new = [memory for memory in current.values() if memory.id not in self._log.ids_before]
+        return Verification(
+            n_checked=len(written),
+            duplicates=tuple(_duplicates(creates, new, self._digest_of)),
+            **{what: tuple(ids) for what, ids in found.items()},  # type: ignore[arg-type]  # fields of ids
+        ), current
 
 
 def match(
@@ -162,10 +145,17 @@ def match(
     *,
     digest_of: Mapping[int, str],
     taken: Iterable[str],
-) -> Matches:
+) -> tuple[dict[int, str], set[int]]:
     """Match unknown creates with the memories that are new since the run began and not taken by other creates.
 
     One digest of the run that is found proves that the service stores contents as they were sent.
+
+    Returns
+    -------
+    found : dict of int to str
+        Ids of the memories that creates have made, by their place in the run.
+    undecided : set of int
+        Creates of which nothing can be said: something new is there that cannot be read.
     """
     taken = set(taken)
     n_of = {digest_of[op.n]: op.n for op in unknown if op.n in digest_of}
@@ -177,12 +167,11 @@ def match(
     rest = [op for op in unknown if op.n not in found]
     ours = frozenset(digest_of.values())
     if not rest or any(memory.sealed_digest in ours for memory in new):
-        return Matches(found, frozenset())
+        return found, set()
     free = [memory for memory in new if memory.id not in taken | set(found.values())]
     found |= _match_by_text(rest, free)
     is_legible = all(memory.error is None for memory in free)
-    undecided = frozenset() if is_legible else frozenset(op.n for op in rest if op.n not in found)
-    return Matches(found, undecided)
+    return found, set() if is_legible else {op.n for op in rest if op.n not in found}
 
 
 def _match_by_text(unknown: Sequence[Operation], free: Sequence[CurrentMemory]) -> dict[int, str]:
@@ -201,48 +190,6 @@ def _match_by_text(unknown: Sequence[Operation], free: Sequence[CurrentMemory]) 
     return found
 
 
-# -- reading back
-
-
-def _read_written(
-    access: Access, written: Sequence[Operation], fingerprints: CreateFingerprints
-) -> dict[str, CurrentMemory]:
-    """Read what was written and, after creates, whatever else is new."""
-    ids = {str(op.id) for op in written}
-    if any(op.action == "create" for op in written):
-        return {memory.id: memory for memory in fingerprints.list_new(access, ids)}
-    with_content = any(op.change.compares_content for op in written)
-    return read_current(access, ids, with_content=with_content)
-
-
-def _verify(
-    written: Sequence[Operation],
-    current: Mapping[str, CurrentMemory],
-    fingerprints: CreateFingerprints,
-    earlier: Container[int],
-) -> Verification:
-    creates = [op for op in written if op.action == "create"]
-    new = [memory for memory in current.values() if memory.id not in fingerprints.before] if creates else []
-    missing, otherwise, undone = [], [], []
-    for op in written:
-        memory = current.get(str(op.id))
-        if (op.action == "delete") is (memory is None) and not (memory and unlike(op.change.plain, memory)):
-            continue
-        if op.n in earlier and _is_undone(op, memory):
-            undone.append(str(op.id))
-        elif memory is None:
-            missing.append(str(op.id))
-        else:
-            otherwise.append(str(op.id))
-    return Verification(
-        n_checked=len(written),
-        missing=tuple(missing),
-        unlike=tuple(otherwise),
-        undone=tuple(undone),
-        duplicates=tuple(_duplicates(creates, new, fingerprints.digest_of)),
-    )
-
-
 def _is_undone(operation: Operation, memory: CurrentMemory | None) -> bool:
     """Tell whether a memory is as it was before the operation."""
     if memory is None:
@@ -252,20 +199,21 @@ def _is_undone(operation: Operation, memory: CurrentMemory | None) -> bool:
 
 def _duplicates(
     creates: Sequence[Operation], new: Sequence[CurrentMemory], digest_of: Mapping[int, str]
-) -> Iterable[tuple[str, ...]]:
+) -> Iterator[tuple[str, ...]]:
     """Find memories that one create has made, or more memories of one content than were created."""
     ours = {digest_of[op.n] for op in creates if op.n in digest_of}
+    n_made = Counter(str(op.change.after["content"]) for op in creates)
     by_digest: dict[str, list[str]] = defaultdict(list)
     by_text: dict[str, list[str]] = defaultdict(list)
-    n_made = Counter(str(op.change.after["content"]) for op in creates)
-    for memory in new:
+    for memory in new if creates else ():
         if memory.sealed_digest in ours:
             by_digest[memory.sealed_digest].append(memory.id)
         if memory.content is not None and memory.content in n_made:
             by_text[memory.content].append(memory.id)
     if by_digest:
-        return [tuple(ids) for ids in by_digest.values() if len(ids) > 1]
-    return [tuple(ids) for text, ids in by_text.items() if len(ids) > n_made[text]]
+        yield from (tuple(ids) for ids in by_digest.values() if len(ids) > 1)
+    else:
+        yield from (tuple(ids) for text, ids in by_text.items() if len(ids) > n_made[text])
 
 
 def update_baseline(

@@ -6,6 +6,7 @@ Exchanging only: what follows is decided in `memframe.apply.decisions`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Literal, NamedTuple
 from urllib.parse import quote
@@ -181,30 +182,16 @@ def classify(
     except ProtocolError as broken:
         return WriteResponse("unclear", None, status, broken)
     if record and not (same_id(record.user_id, user_id) and (id is None or same_id(record.id, id))):
-        return WriteResponse("wrong_record", None, status, _wrong_record(answer, action, id))
-    doubt = f"{answer.host} answered {status}, which does not say that the {action} was done"
-    return WriteResponse(
-        "done" if is_done else "unclear",
-        record.id if record else id,
-        status,
-        None if is_done else ProtocolError(doubt),
-        record=record,
-    )
-
-
-def _read_success(
-    answer: Response, action: Action, asked: str | None
-) -> tuple[bool, MemoryBlobResponse | None]:
-    """Tell whether an answer says that the write is done, and return the record in it."""
-    what = f"the {action}"
-    if answer.status not in _SUCCESSES[action]:
-        return False, None
-    if action == "delete":
-        return not answer.body.reveal().strip() or decode(answer.body, Deleted, what=what).success, None
-    if action == "patch" and _says_patched(answer, str(asked)):
-        return True, None
-    record = decode(answer.body, MemoryBlobResponse, what=what)
-    return (True, record) if record.id.strip() else (False, None)
+        wrong = ProtocolError(
+            f"{answer.host} answered the {action} of {id or 'a new memory'} with the record of another memory or "
+            "user, which was not kept: nothing more is sent. Ask the operator of the service to look at it"
+        )
+        return WriteResponse("wrong_record", None, status, wrong)
+    found = record.id if record else id
+    if is_done:
+        return WriteResponse("done", found, status, record=record)
+    doubt = ProtocolError(f"{answer.host} answered {status}, which does not say that the {action} was done")
+    return WriteResponse("unclear", found, status, doubt, record=record)
 
 
 class _Part(Struct, frozen=True):
@@ -215,27 +202,28 @@ class _Part(Struct, frozen=True):
     success: bool | None = None
 
 
-def _says_patched(answer: Response, asked: str) -> bool:
-    """Tell whether a patch is answered with less than the whole record, but with enough to believe it.
+def _read_success(
+    answer: Response, action: Action, asked: str | None
+) -> tuple[bool, MemoryBlobResponse | None]:
+    """Tell whether an answer says that the write is done, and return the record in it.
 
-    That is no content at all, ``success``, or the id with the fields that were sent.
+    A patch may be answered with no content at all, ``success``, or the id with the fields that were sent.
     """
-    if answer.status == HTTPStatus.NO_CONTENT:
-        return True
-    try:
-        part = decode(answer.body, _Part, what="the patch")
-    except ProtocolError:
-        return False
-    if part.user_id is not None or part.success is False:
-        return False
-    return part.success is True if part.id is None else same_id(part.id, asked)
-
-
-def _wrong_record(answer: Response, action: Action, asked: str | None) -> ProtocolError:
-    return ProtocolError(
-        f"{answer.host} answered the {action} of {asked or 'a new memory'} with the record of another memory or "
-        "user, which was not kept: nothing more is sent. Ask the operator of the service to look at it"
-    )
+    what = f"the {action}"
+    if answer.status not in _SUCCESSES[action]:
+        return False, None
+    if action == "delete":
+        return not answer.body.reveal().strip() or decode(answer.body, Deleted, what=what).success, None
+    if action == "patch":
+        if answer.status == HTTPStatus.NO_CONTENT:
+            return True, None
+        with suppress(ProtocolError):
+            part = decode(answer.body, _Part, what=what)
+            is_ours = part.success is True if part.id is None else same_id(part.id, str(asked))
+            if is_ours and part.user_id is None and part.success is not False:
+                return True, None
+    record = decode(answer.body, MemoryBlobResponse, what=what)
+    return (True, record) if record.id.strip() else (False, None)
 
 
 def classify_error(error: MemframeError, *, wrote: bool) -> WriteResponse:
@@ -244,21 +232,18 @@ def classify_error(error: MemframeError, *, wrote: bool) -> WriteResponse:
     Refusals of a write by status are answers, so that an error with a status is about the token that it needs.
     """
     status = error.status if isinstance(error, ServiceError) else None
-    return WriteResponse(_kind_of_error(error, status or 0, wrote), None, status, error)
-
-
-def _kind_of_error(error: MemframeError, status: int, wrote: bool) -> ResponseKind:
+    kind: ResponseKind = "refused" if wrote else "read_refused"
     match error:
         case NoAnswerError():
-            return "unclear" if wrote and error.sent else "unsent"
+            kind = "unclear" if wrote and error.sent else "unsent"
         case RateLimitError():
-            return "throttled"
+            kind = "throttled"
         case AuthError() | AccessError():
-            return "access_denied"
-        case ServiceError() if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return "unsent"
+            kind = "access_denied"
+        case ServiceError() if error.status and error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            kind = "unsent"
         case ProtocolError():
-            return "wrong_record" if wrote else "access_denied"
+            kind = "wrong_record" if wrote else "access_denied"
         case ServiceError() if wrote:
-            return "access_denied"
-    return "refused" if wrote else "read_refused"
+            kind = "access_denied"
+    return WriteResponse(kind, None, status, error)

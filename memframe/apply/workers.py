@@ -8,16 +8,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
-from typing import Generic, NamedTuple, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 T = TypeVar("T")
-
-
-class Completed(NamedTuple, Generic[T]):
-    """A completed task: the operation that it was for, and its result."""
-
-    n: int
-    result: T
 
 
 class WorkerPool(Generic[T]):
@@ -31,7 +24,7 @@ class WorkerPool(Generic[T]):
     >>> with WorkerPool(1) as pool:
     ...     pool.submit(7, lambda: "seven")
     ...     pool.completed(timeout_s=1)
-    [Completed(n=7, result='seven')]
+    [(7, 'seven')]
     """
 
     def __init__(self, workers: int) -> None:
@@ -73,18 +66,18 @@ class WorkerPool(Generic[T]):
             self._threads.append(thread)
             thread.start()
 
-    def completed(self, timeout_s: float) -> list[Completed[T]]:
-        """Wait for results: at least one where a task is under way, unless the time is over before.
+    def completed(self, timeout_s: float) -> list[tuple[int, T]]:
+        """Wait for results, each with its operation: at least one where a task is under way, unless the time is over.
 
         An exception of a task is raised here.
         """
-        found: list[Completed[T]] = []
+        found: list[tuple[int, T]] = []
         while self._futures:
             try:
                 n = self._results.get(block=not found, timeout=timeout_s)
             except Empty:
                 break
-            found.append(Completed(n, self._futures.pop(n).result()))
+            found.append((n, self._futures.pop(n).result()))
         return found
 
     def recall(self) -> list[int]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TypedDict, Unpack
+from uuid import uuid4
 
 import pandas as pd
 from msgspec.structs import replace
@@ -16,24 +19,25 @@ from memframe.apply.operations import OperationLog
 from memframe.apply.preflight import (
     check_options,
     check_plan,
-    header_of,
-    journal_entries,
+    freeze_body,
     read_service_state,
     refuse_elsewhere,
     refuse_repeated,
 )
-from memframe.apply.reconcile import read_fingerprints, update_baseline
+from memframe.apply.reconcile import update_baseline
 from memframe.apply.run import Run
 from memframe.display import number_of
+from memframe.envelope import Envelope
 from memframe.errors import JournalError, PlanError, check_kind, resume_hint
 from memframe.files import expand_path
-from memframe.journal import KEPT_DAYS, WRITTEN, Journal, Operation, RunDirectory
+from memframe.journal import KEPT_DAYS, WRITTEN, Entry, Header, Journal, Operation, RunDirectory
 from memframe.plan import Plan, plan_changes
-from memframe.plan.change import Label, list_some
+from memframe.plan.change import list_some
 from memframe.plan.changes import OnConflict, OnNull
+from memframe.plan.current import CurrentMemory
 from memframe.plan.edited_frame import EditedFrame
 from memframe.progress import Progress, ProgressOption
-from memframe.runtime import Runtime
+from memframe.runtime import package_version
 
 StrPath = str | PathLike[str]
 
@@ -111,22 +115,36 @@ def apply_plan(
     directory, cipher = RunDirectory(runtime.folder), runtime.open_local_cipher()
     with directory.writing_to(plan.user_id):
         refuse_repeated(directory, cipher, plan)
-        state = read_service_state(access, plan)
-        read_at = runtime.clock()
-        header = header_of(access, plan, encrypt=encrypt)
-        path = directory.path_of(header) if journal is None else expand_path(journal)
-        directory.purge_finished(header.created_at - timedelta(days=KEPT_DAYS))
-        entries = journal_entries(plan, state, encrypt=encrypt)
-        created = Journal.create(
-            path, header, entries, cipher, ids_before=state.ids_before, connect=runtime.connect
+        renewed, current, ids_before = read_service_state(access, plan)
+        read_at, begun_at = runtime.clock(), runtime.now()
+        header = Header(
+            run_id=str(uuid4()),
+            base_url=plan.base_url,
+            user_id=plan.user_id,
+            request_id=access.request_id,
+            key_version=plan.key_version,
+            plan_id=plan.id,
+            created_at=begun_at,
+            memframe=package_version(),
+            n_changes=len(plan.writes),
+            encrypt=encrypt,
         )
-        with created as record, _bar(progress, len(plan.writes), runtime) as bar:
-            log = OperationLog(record, [Operation(n=n, change=c) for n, c in enumerate(plan.writes)], bar)
-            fingerprints = read_fingerprints(log, state.ids_before, encrypt=encrypt)
-            engine = Engine(
-                state.access, header, log, fingerprints, workers=workers, settle_s=settle_s, read_at=read_at
-            )
-            return _carry_out(engine, access, directory, path)
+        directory.purge_finished(begun_at - timedelta(days=KEPT_DAYS))
+        path = directory.path_of(header) if journal is None else expand_path(journal)
+        entries = _entries(plan, current, renewed.envelope if encrypt else None)
+        with Journal.create(
+            path, header, entries, cipher, ids_before=ids_before, connect=runtime.connect
+        ) as record:
+            planned = [Operation(n=n, change=change) for n, change in enumerate(plan.writes)]
+            engine = partial(Engine, renewed, workers=workers, settle_s=settle_s, read_at=read_at)
+            return _carry_out(engine, access, directory, record, planned, progress)
+
+
+def _entries(plan: Plan, current: Mapping[str, CurrentMemory], envelope: Envelope | None) -> Iterator[Entry]:
+    """Freeze the requests of a plan, each sealed once, and the memories as they were."""
+    for change in plan.writes:
+        memory = current.get(change.id or "")
+        yield change, freeze_body(change, plan.user_id, envelope), None if memory is None else memory.blob
 
 
 def resume_run(
@@ -181,20 +199,9 @@ def resume_run(
         directory.writing_to(access.user_id),
         Journal.open(path, cipher, writes=True, connect=runtime.connect) as record,
     ):
-        header = record.header
-        refuse_elsewhere(access, "journal", header.base_url, header.user_id)
-        with _bar(progress, header.n_changes, runtime) as bar:
-            log = OperationLog(record, record.operations(), bar)
-            log.write(_cut_short(log))
-            fingerprints = read_fingerprints(log, record.ids_before, encrypt=header.encrypt)
-            engine = Engine(access.renew(), header, log, fingerprints, workers=workers, settle_s=settle_s)
-            return _carry_out(engine, access, directory, path)
-
-
-def _cut_short(log: OperationLog) -> list[Operation]:
-    """Mark as unknown what may have been carried out when the last process ended."""
-    found = [op for op in log if op.state == "sending" or (op.state == "planned" and op.ambiguous)]
-    return [replace(op, state="unknown", ambiguous=True) for op in found]
+        refuse_elsewhere(access, "journal", record.header.base_url, record.header.user_id)
+        engine = partial(Engine, access.renew(), workers=workers, settle_s=settle_s)
+        return _carry_out(engine, access, directory, record, record.operations(), progress)
 
 
 def path_in(journal: StrPath | Run) -> Path:
@@ -208,24 +215,38 @@ def path_in(journal: StrPath | Run) -> Path:
     return path
 
 
-def _bar(progress: ProgressOption, total: int, runtime: Runtime) -> Progress:
-    return Progress(progress, total=total, text="changes", clock=runtime.clock)
+def _carry_out(
+    engine_of: Callable[[OperationLog], Engine],
+    access: Access,
+    directory: RunDirectory,
+    journal: Journal,
+    operations: list[Operation],
+    progress: ProgressOption,
+) -> Run:
+    header, path = journal.header, journal.path
+    with Progress(progress, total=header.n_changes, text="changes", clock=access.client.runtime.clock) as bar:
+        log = OperationLog(journal, operations, bar)
+        log.write(_cut_short(log))
+        engine = engine_of(log)
+        directory.mark_open(header, path)
+        try:
+            verification, current, stopped = engine.run()
+        except BaseException as cut_short:  # Ctrl-C above all: its traceback says how to go on
+            hint = resume_hint(path)
+            cut_short.add_note(f"The run is recorded in its journal: {hint.python}.")
+            cut_short.hint = hint  # type: ignore[attr-defined]  # of any exception, for the command line
+            raise
+        update_baseline(access, log.with_state(*WRITTEN), current)
+        counts = log.balance()
+        if not (counts["planned"] or counts["unknown"]):
+            directory.mark_closed(header)
+        return Run(results=tuple(log), journal=path, verification=verification, stopped=stopped)
 
 
-def _carry_out(engine: Engine, access: Access, directory: RunDirectory, path: Path) -> Run:
-    directory.mark_open(engine.header, path)
-    try:
-        verification, current, stopped = engine.run()
-    except BaseException as cut_short:  # Ctrl-C above all: its traceback says how to go on
-        hint = resume_hint(path)
-        cut_short.add_note(f"The run is recorded in its journal: {hint.python}.")
-        cut_short.hint = hint  # type: ignore[attr-defined]  # of any exception, for the command line
-        raise
-    update_baseline(access, engine.log.with_state(*WRITTEN), current)
-    counts = engine.log.balance()
-    if not (counts["planned"] or counts["unknown"]):
-        directory.mark_closed(engine.header)
-    return Run(results=tuple(engine.log), journal=path, verification=verification, stopped=stopped)
+def _cut_short(log: OperationLog) -> list[Operation]:
+    """Mark as unknown what may have been carried out when the last process ended."""
+    found = [op for op in log if op.state == "sending" or (op.state == "planned" and op.ambiguous)]
+    return [replace(op, state="unknown", ambiguous=True) for op in found]
 
 
 # -- frames in one call
@@ -317,10 +338,10 @@ def create_memories(access: Access, frame: pd.DataFrame, **options: Unpack[Write
        action status
     0  create   done
     """
-    edited = EditedFrame(frame)
-    _refuse(
-        [edited.name(row) for row, memory_id in enumerate(edited.ids) if memory_id is not None],
+    _refuse_rows(
+        frame,
         "an id, so that they are there already: update_memories() changes them, push_memories() does both",
+        with_id=True,
     )
     return push_memories(access, frame, **options)
 
@@ -364,18 +385,18 @@ def update_memories(
       action status
     0  patch   done
     """
-    edited = EditedFrame(frame)
-    _refuse(
-        [edited.name(row) for row, memory_id in enumerate(edited.ids) if memory_id is None],
+    _refuse_rows(
+        frame,
         "no id, so that nobody knows what to change: create_memories() makes them, push_memories() does both",
+        with_id=False,
     )
     return push_memories(
         access, frame, on_null=on_null, on_conflict=on_conflict, max_changes=max_changes, **options
     )
 
 
-def _refuse(rows: list[Label], why: str) -> None:
+def _refuse_rows(frame: pd.DataFrame, why: str, *, with_id: bool) -> None:
+    edited = EditedFrame(frame)
+    rows = [f"row {edited.name(row)}" for row, one in enumerate(edited.ids) if (one is not None) is with_id]
     if rows:
-        raise PlanError(
-            f"{number_of(len(rows), 'row has', 'rows have')} {why} ({list_some([f'row {row}' for row in rows])})"
-        )
+        raise PlanError(f"{number_of(len(rows), 'row has', 'rows have')} {why} ({list_some(rows)})")

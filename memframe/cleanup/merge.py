@@ -130,13 +130,9 @@ def _said(text: str, words: Sequence[str]) -> Said:
         written=frozenset(known.union(letters)),
         names=frozenset([name for name in names if len(name) > 1 and name not in CLASSES]),
         first=frozenset([name for name in first if name not in CLASSES and name not in LIGHT - _NAMES_TOO]),
-        signs=frozenset() if text.isascii() else frozenset(filter(_is_sign, text)),
+        signs=frozenset(c for c in text if c > "\x7f" and unicodedata.category(c) in {"So", "Sm"}),
         last=frozenset(letters[-1:]),
     )
-
-
-def _is_sign(character: str) -> bool:
-    return character > "\x7f" and unicodedata.category(character) in {"So", "Sm"}
 
 
 @lru_cache(maxsize=1 << 16)
@@ -147,15 +143,8 @@ def _plain(word: str) -> str:
 def lost(doomed: Said, kept: Said, store: WordCounts, *, breaks_off: bool = False) -> list[str]:
     """Find what one memory says that the others would not hold; not for display, as it may be a secret.
 
-    Parameters
-    ----------
-    doomed, kept : Said
-    store : WordCounts
-    breaks_off : bool
-        Whether the doomed text is the beginning of one that is kept, so that its last word may be half a word.
+    A doomed text that `breaks_off` is the beginning of one that is kept: its last word may be half a word.
 
-    Examples
-    --------
     >>> texts = StatementsByKey({"m1": "Ada likes tea", "m2": "Ada from Leeds likes tea since 2019."})
     >>> tea, more = texts.said("m1"), texts.said("m2")
     >>> store = WordCounts(pd.DataFrame({"content": ["Ada likes tea", "Ada from Leeds likes tea"]}))
@@ -169,21 +158,16 @@ def lost(doomed: Said, kept: Said, store: WordCounts, *, breaks_off: bool = Fals
         return []
     if len(values) > _MAX_SLIPS:
         return values  # so many words are no slips, and comparing each with each would take long
-    held = _joined(doomed.words, kept.words) | (_halves(doomed, kept) if breaks_off else set())
-    names = (word for word in capitals - held if word in doomed.names or _may_be_name(word, store))
+    held = _joined(doomed.words, kept.words)
+    if breaks_off:
+        held |= {word for word in doomed.last if any(whole.startswith(word) for whole in kept.written)}
+    sure = (
+        doomed.names | _NAMES_TOO
+    )  # one that begins a sentence is hardly a name if it occurs in lower case elsewhere
+    names = (word for word in capitals - held if word in sure or word not in store.common)
     others = dict.fromkeys(kept.words).keys() - doomed.words
     words = (word for word in values if word not in held and not _is_slip(word, others, store))
     return list(dict.fromkeys([*sorted(names), *words, *sorted(signs)]))
-
-
-def _may_be_name(word: str, store: WordCounts) -> bool:
-    """True if a word that begins a sentence may be a name: hardly if it occurs in lower case elsewhere."""
-    return word in _NAMES_TOO or word not in store.common
-
-
-def _halves(doomed: Said, kept: Said) -> set[str]:
-    """Last words that break off in the middle of one that is kept."""
-    return {word for word in doomed.last if any(whole.startswith(word) for whole in kept.written)}
 
 
 def _is_slip(word: str, others: Iterable[str], store: WordCounts) -> bool:
@@ -242,15 +226,7 @@ class Copy(NamedTuple):
 
 
 class Merge(Struct, frozen=True, kw_only=True):
-    """One memory that is kept, and those that are in it from then on.
-
-    Attributes
-    ----------
-    keeper : str
-    copies : tuple of str
-    values : dict of str to value
-        Of the keeper, afterwards.
-    """
+    """One memory that is kept, those that are in it from then on, and its fields then."""
 
     keeper: str
     copies: tuple[str, ...]
@@ -260,16 +236,9 @@ class Merge(Struct, frozen=True, kw_only=True):
 class Merging:
     """Finds what can be merged without a loss.
 
-    Parameters
-    ----------
-    memories : DataFrame
-        All that were audited.
-    values : mapping
-        The fields of each memory that may take part, by its id, as they are going to be.
-    taken : collection of str
-        "delete" where copies go that hold nothing of their own, "merge" where others are merged.
-    apart : collection of set of str
-        Pairs of memories that differ in a value.
+    `memories` are all that were audited, `values` the fields of those that may take part, by id, as they are going to
+    be. `taken` holds "delete" where copies go that hold nothing of their own, "merge" where others are merged. `apart`
+    are pairs of memories that differ in a value.
     """
 
     def __init__(
@@ -293,7 +262,11 @@ class Merging:
 
     def merges(self, copies: Iterable[Copy]) -> Iterator[Merge]:
         """Plan the merges of memories that say the same; those that have to stay are in none."""
-        found = sorted({copy for copy in copies if copy.id != copy.keeper}, key=_rank_of, reverse=True)
+        found = sorted(
+            {copy for copy in copies if copy.id != copy.keeper},
+            key=lambda copy: (_RANKS.get(copy.check, _LAST), copy.id, copy.keeper, copy.kind),
+            reverse=True,
+        )
         self._copies = {copy.id: copy for copy in found}  # of several the one that compares most
         clusters = [[i for i in cluster if i in self._values] for cluster in _clusters(found)]
         members = [member for cluster in clusters for member in cluster]
@@ -323,19 +296,16 @@ class Merging:
             keeper, *others = left
             content = self._values[keeper]["content"]
             holder = _Holder(keeper, self._values[keeper])
-            self._fill(holder, [i for i in others if is_first or self._values[i]["content"] == content])
+            waiting = [i for i in others if is_first or self._values[i]["content"] == content]
+            n_before = 0
+            while len(holder.members) > n_before:  # again and again, as what was taken in may hold more
+                n_before = len(holder.members)
+                for member in waiting:
+                    if member not in holder.members and self._may_go(member, holder):
+                        self._take_in(member, holder)
             if len(holder.members) > 1:
                 yield Merge(keeper=keeper, copies=tuple(holder.members)[1:], values=holder.values)
             left, is_first = [i for i in others if i not in holder.members], False
-
-    def _fill(self, holder: _Holder, waiting: Sequence[str]) -> None:
-        """Take in what can be held, again and again, as what was taken in may hold more."""
-        n_before = 0
-        while len(holder.members) > n_before:
-            n_before = len(holder.members)
-            for member in waiting:
-                if member not in holder.members and self._may_go(member, holder):
-                    self._take_in(member, holder)
 
     def _may_go(self, member: str, holder: _Holder) -> bool:
         """True if the merge is asked for, and no value is known in which the two differ."""
@@ -346,28 +316,22 @@ class Merging:
         return is_asked and holder.members.keys().isdisjoint(self._apart_from[member])
 
     def _take_in(self, member: str, holder: _Holder) -> None:
+        """Merge a memory, if both have one source, the service accepts what is taken over, and nothing is lost."""
         values, copy = self._values[member], self._copies.get(member)
         gains = holder.gains(values)
         grown = {**holder.values, **gains}
-        if not _can_hold(grown, values, gains):
+        is_sendable = all(normalize(name, value) == (value, None, False) for name, value in gains.items())
+        if not (is_sendable and (_is_empty(values.get("source")) or values["source"] == grown["source"])):
             return
         written = {**holder.written, **dict.fromkeys(gains, member)}
         if any(values.get(name) not in (None, grown[name]) for name in _TEXTS):
             breaks_off = copy is not None and copy.kind == "truncated"
-            doomed, kept = self._said(dict.fromkeys(_TEXTS, member)), self._said(written)
+            doomed = Said.of(self._texts.said((member, name)) for name in _TEXTS)
+            kept = Said.of(self._texts.said((written[name], name)) for name in _TEXTS)
             if lost(doomed, kept, self._store, breaks_off=breaks_off):
                 return
-        holder.take(member, gains, written)
-
-    def _said(self, written: Mapping[str, str]) -> Said:
-        """Join the statements of three texts, each given by its memory."""
-        return Said.of(self._texts.said((written[name], name)) for name in _TEXTS)
-
-
-def _can_hold(grown: Values, other: Values, gains: Values) -> bool:
-    """True if both have one source, and the service accepts what is taken over."""
-    is_sendable = all(normalize(name, value) == (value, None, False) for name, value in gains.items())
-    return is_sendable and (_is_empty(other.get("source")) or other.get("source") == grown["source"])
+        holder.members[member] = None
+        holder.values, holder.written = grown, written
 
 
 class _Holder:
@@ -384,20 +348,10 @@ class _Holder:
         """Return what it would take over from another one."""
         gains = {name: other.get(name) for name in _FILLED if _is_empty(self.values.get(name))}
         gains = {name: value for name, value in gains.items() if not _is_empty(value)}
-        tags = tuple(dict.fromkeys([*_tags(self.values), *_tags(other)]))
-        if not same_value("tags", tags, self.values.get("tags")):
-            gains["tags"] = tags
+        tags = dict.fromkeys([*(self.values.get("tags") or ()), *(other.get("tags") or ())])  # type: ignore[misc]
+        if not same_value("tags", tuple(tags), self.values.get("tags")):
+            gains["tags"] = tuple(tags)
         return gains
-
-    def take(self, member: str, gains: Values, written: dict[str, str]) -> None:
-        """Hold another one from now on."""
-        self.members[member] = None
-        self.values |= gains
-        self.written = written
-
-
-def _rank_of(copy: Copy) -> tuple[int, str, str, str]:
-    return _RANKS.get(copy.check, _LAST), copy.id, copy.keeper, copy.kind
 
 
 def _clusters(copies: Sequence[Copy]) -> list[list[str]]:
@@ -412,8 +366,3 @@ def _clusters(copies: Sequence[Copy]) -> list[list[str]]:
 
 def _is_empty(value: Value) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
-
-
-def _tags(values: Values) -> tuple[str, ...]:
-    tags = values.get("tags")
-    return tags if isinstance(tags, tuple) else ()

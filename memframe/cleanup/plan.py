@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-import numpy as np
 import pandas as pd
 from msgspec import Struct
 from msgspec.structs import replace
@@ -60,33 +59,44 @@ class DraftRow(Struct, frozen=True, kw_only=True, dict=True):
 class Rows:
     """The memories of one user in an audited frame, each once.
 
-    Raises
-    ------
-    PlanError
-        The frame holds other users' memories alone, or one memory in two states.
+    Raises `PlanError` where the frame holds other users' memories alone, or one memory in two states.
     """
 
     def __init__(self, access: Access, memories: pd.DataFrame) -> None:
-        self._frame = _once_each(_of_user(access, memories))
         self._access = access
-        ids = self._frame["id"].tolist()
-        self._place = {memory_id: place for place, memory_id in enumerate(ids)}
+        if "user_id" in memories.columns:  # rows that name no user count as the user's own
+            users = memories["user_id"].dropna().unique()
+            foreign = [user for user in users if not same_id(str(user), access.user_id)]
+            memories = memories[~memories["user_id"].isin(foreign)]
+            if foreign and memories.empty:
+                raise PlanError(
+                    f"the audit is of memories of user {list_some([str(user) for user in foreign])}, the access is to "
+                    f"{access.user_id}: open that user's access"
+                )
+        memories = memories[memories["id"].notna()]
+        repeated = memories[memories["id"].duplicated(keep=False)]
+        names = [name for name in FIELDS if name in memories.columns]
+        states = repeated[["id", *names]].astype(str).drop_duplicates()
+        odd = states["id"][states["id"].duplicated()].unique().tolist()
+        if odd:  # which of them was judged is not known
+            raise PlanError(
+                f"the audited frame holds memories in more than one state ({list_some(odd)}): "
+                "keep the newest row of each, and audit again"
+            )
+        self.memories = memories.drop_duplicates("id")
+        """The rows of this user."""
+        self._place = {memory_id: place for place, memory_id in enumerate(self.memories["id"])}
 
     def __len__(self) -> int:
-        return len(self._frame)
+        return len(self.memories)
 
     def __contains__(self, memory_id: object) -> bool:
         return memory_id in self._place
 
-    @property
-    def memories(self) -> pd.DataFrame:
-        """The rows of this user."""
-        return self._frame
-
     def read(self, ids: Collection[str]) -> dict[str, DraftRow]:
         """Chosen memories beside what the service holds now, in the order of the frame."""
         ids = sorted(ids, key=self._place.__getitem__)
-        frame = self._frame.iloc[[self._place[memory_id] for memory_id in ids]]
+        frame = self.memories.iloc[[self._place[memory_id] for memory_id in ids]]
         stored = read_current(self._access, ids, n_known=len(self)) if ids else {}
         names = [name for name in FIELDS if name in frame.columns]
         columns = [[read_cell(name, cell).value for cell in cells_of(frame[name])] for name in names]
@@ -103,36 +113,6 @@ class Rows:
                 is_closed=bool(closed) or (now is not None and now.error is not None),
             )
         return rows
-
-
-def _of_user(access: Access, memories: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the user of an access; rows that name no user count as theirs."""
-    if "user_id" not in memories.columns:
-        return memories
-    users = memories["user_id"].dropna().unique()
-    foreign = [user for user in users if not same_id(str(user), access.user_id)]
-    own = memories[~memories["user_id"].isin(foreign)]
-    if foreign and own.empty:
-        raise PlanError(
-            f"the audit is of memories of user {list_some([str(user) for user in foreign])}, the access is to "
-            f"{access.user_id}: open that user's access"
-        )
-    return own
-
-
-def _once_each(memories: pd.DataFrame) -> pd.DataFrame:
-    """The first of rows that repeat a memory; such as disagree leave open what was judged."""
-    memories = memories[memories["id"].notna()]
-    repeated = memories[memories["id"].duplicated(keep=False)]
-    names = [name for name in FIELDS if name in memories.columns]
-    states = repeated[["id", *names]].astype(str).drop_duplicates()
-    odd = states["id"][states["id"].duplicated()].unique().tolist()
-    if odd:
-        raise PlanError(
-            f"the audited frame holds memories in more than one state ({list_some(odd)}): "
-            "keep the newest row of each, and audit again"
-        )
-    return memories.drop_duplicates("id")
 
 
 def retaggings(findings: pd.DataFrame) -> dict[str, dict[str, str | None]]:
@@ -197,25 +177,15 @@ def draft_of(
     taken: Iterable[str],
     apart: Iterable[frozenset[str]],
 ) -> Draft:
-    """Decide what becomes of each memory that findings name.
+    """Decide what becomes of each memory that findings name, by their ``action``.
 
-    Parameters
-    ----------
-    findings : DataFrame
-        Those that something is planned for, by their ``action``.
-    rows : mapping of str to DraftRow
-        The memories that they name.
-    memories : DataFrame
-        All memories of the user that were audited.
-    taken : iterable of str
-        Actions that are asked for at all.
-    apart : iterable of set of str
-        Pairs of memories that differ in a value.
+    `memories` are all of the user that were audited, `taken` the actions that are asked for at all, and `apart` pairs
+    of memories that differ in a value.
     """
-    may_touch = [
-        _may_touch(rows[i], check) for i, check in zip(findings["id"], findings["check"], strict=True)
-    ]
-    findings = findings[np.array(may_touch, bool)]
+    sealed = {i for i, row in rows.items() if row.is_closed}  # deleted for that alone, if they are
+    lasting = {i for i in sealed if (stored := rows[i].stored) and stored.content is not None}
+    is_sealed, is_about_it = findings["id"].isin(sealed), findings["check"] == "sealed"
+    findings = findings[(is_sealed == is_about_it) & ~findings["id"].isin(lasting)]
     conflicts = _conflicts(findings, rows)
     findings = findings[~findings["id"].isin(conflicts.keys())]
     open_rows = {i: row for i, row in rows.items() if not row.is_closed and i not in conflicts}
@@ -254,13 +224,6 @@ def draft_of(
     )
 
 
-def _may_touch(row: DraftRow, check: str) -> bool:
-    """True if a finding may change a memory; unreadable content is deleted for that alone."""
-    if check == "sealed":
-        return row.is_closed and (row.stored is None or row.stored.content is None)
-    return not row.is_closed
-
-
 def _conflicts(findings: pd.DataFrame, rows: Mapping[str, DraftRow]) -> dict[str, tuple[str, ...]]:
     """Memories of which something moved that the findings have looked at, or that would be lost."""
     looked_at: defaultdict[str, set[str]] = defaultdict(set)
@@ -281,22 +244,17 @@ def _edited(
     """Return memories without their secrets, with the tags and on the scale that the audit proposes."""
     values = {i: dict(some) for i, some in before.items()}
     for memory_id, found in redacted.items():
-        values[memory_id] |= {
-            name: value for name, value in found.values.items() if _is_sendable(name, value)
-        }
+        sendable = {name for name, value in found.values.items() if normalize(name, value).error is None}
+        values[memory_id] |= {name: found.values[name] for name in sendable}
     for memory_id, names in retaggings(findings[findings["action"] == "retag"]).items():
         tags = retagged(values[memory_id]["tags"] or (), names)  # type: ignore[arg-type]  # names
-        if _is_sendable("tags", tags):
+        if normalize("tags", tags).error is None:
             values[memory_id]["tags"] = tags
     for memory_id in findings["id"][(findings["action"] == "rescale") & (findings["field"] == "importance")]:
         importance = before[memory_id]["importance"]
         if isinstance(importance, float):
             values[memory_id]["importance"] = rescaled(importance)
     return values
-
-
-def _is_sendable(name: str, value: Value) -> bool:
-    return normalize(name, value).error is None
 
 
 def _deletes(findings: pd.DataFrame, may_stay: Collection[str]) -> dict[str, str | None]:
@@ -366,12 +324,8 @@ class Writer:
     def notes(self, findings: pd.DataFrame) -> Iterator[str]:
         """Say how many of the memories that an audit proposes to change are changed, and why the others are not.
 
-        Nothing is said where each of them is changed, and no other memory.
-
-        Parameters
-        ----------
-        findings : DataFrame
-            Of the audit, about memories of this user, whatever was asked for.
+        Nothing is said where each of them is changed, and no other memory. The findings are those of the audit about
+        memories of this user, whatever was asked for.
         """
         changed = {*self._after, *self._draft.deletes, *self._merged_into}
         wanted = {*findings["id"][findings["action"].isin(PLANNED)], *self._actions}

@@ -80,15 +80,8 @@ class ChosenActions(NamedTuple):
 
 
 def read_actions(actions: Actions) -> ChosenActions:
-    """Read what `plan_cleanup` was asked for.
+    """Read what `plan_cleanup` was asked for; raise `ConfigError` where nothing like that can be planned.
 
-    Raises
-    ------
-    ConfigError
-        There is no such action or check, or nothing like that is planned for it.
-
-    Examples
-    --------
     >>> sorted(read_actions(["delete", "merge"]).taken)
     ['delete', 'merge']
     >>> read_actions({"near_duplicate": "delete"})
@@ -126,20 +119,8 @@ def _decision(check: object, action: str) -> str:
 def check_share(findings: pd.DataFrame, deletes: Iterable[str], n_memories: int, max_share: float) -> None:
     """Refuse to delete more of a user's memories on wording alone than somebody has allowed.
 
-    Parameters
-    ----------
-    findings : DataFrame
-        Those that something is planned for.
-    deletes : iterable of str
-        The memories that are going to be deleted.
-    n_memories : int
-        How many the user has, as far as they were audited.
-    max_share : float
-
-    Raises
-    ------
-    PlanError
-        Names number and share, and the ``max_share`` that confirms them.
+    Raises `PlanError`, which names number and share, and the ``max_share`` that confirms them. `n_memories` is how many
+    the user has, as far as they were audited.
     """
     found = findings[(findings["action"] == "delete") & findings["id"].isin(list(deletes))]
     is_seen = found["check"].isin(_SEEN) | ((found["check"] == "junk") & found["kind"].isin(ACTIONS.keys()))
@@ -173,18 +154,8 @@ def audit_again(access: Access, path: str | PathLike[str]) -> Renewal:
 
     A saved audit holds no texts, and its offsets are those of the texts as they were. So nothing is taken from it but
     which findings somebody has seen: what is found no more, or otherwise, is left out, and so is what is new. What it
-    had for review alone, as a judge objected to a proposal, stays so.
-
-    Parameters
-    ----------
-    access : Access
-    path : str or path
-        Of a file of `Audit.to_json`, or of ``memframe audit --json``.
-
-    Raises
-    ------
-    FrameError
-        The file is no saved audit.
+    had for review alone, as a judge objected to a proposal, stays so. The path is of a file of `Audit.to_json`, or of
+    ``memframe audit --json``; raises `FrameError` where the file is no saved audit.
     """
     saved = read_audit(expand_path(path))
     if not saved.is_stored:

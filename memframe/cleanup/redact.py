@@ -75,18 +75,8 @@ def redact_memories(
 
     Texts that were different stay so: where nothing but the secrets told them apart, their marks are numbered.
 
-    Parameters
-    ----------
-    findings : DataFrame
-        With ``check kind id field start end score``; of one check, or of several.
-    memories : mapping
-        The fields of each memory, by its id.
-    apart : iterable of set of str
-        Pairs of memories that are known to differ in a value.
-    searched : DataFrame, optional
-        What `searched_in` has found in these memories, and maybe others.
-    search : Search, optional
-        That has looked at some of what becomes of them before.
+    `apart` are pairs of memories that are known to differ in a value, `searched` is what `searched_in` has found in
+    these memories, and `search` has looked at some of what becomes of them before.
     """
     cuttings = {i: _Cutting(memories[i], by_field) for i, by_field in _stretches(findings, memories).items()}
     checks = [check for check in _FINDERS if (findings["check"] == check).any()]

@@ -1,8 +1,8 @@
 """The journal of one run: an SQLite file with every intent on the disk before its request leaves, contents sealed.
 
 In the open are states, counts, ids and addresses. Changes, requests, backups and errors are sealed with the local data
-key, each bound to its run and place. The memory key and the token are never in it: they are put in when a request
-leaves.
+key, each bound to its place and to the header of its run. The memory key and the token are never in it: they are put
+in when a request leaves.
 """
 
 from __future__ import annotations
@@ -13,22 +13,20 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from itertools import starmap
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self, TypeVar
 from urllib.parse import quote
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import asdict
 
 from memframe.client.responses import decode
 from memframe.errors import Hint, JournalError, ProtocolError, resume_hint
 from memframe.files import raise_os_errors_as
-from memframe.journal.operation import STATUSES, Header, Operation, State
+from memframe.journal.operation import STATUSES, Header, Operation, OperationState, State
 from memframe.keystore import LocalCipher
-from memframe.plan.change import Change, Value
+from memframe.plan.change import Change
 from memframe.secret import SecretBytes
 from memframe.wire import MemoryBlob
 
@@ -42,58 +40,31 @@ Entry = tuple[Change, bytes | None, MemoryBlob | None]
 (None for a create)."""
 
 APPLICATION_ID = 0x6D66_726A  # "mfrj", in the head of the file
-FORMAT = 2
-FORMATS = {1, FORMAT}
-"""Formats that are read; in the first the header was not authenticated."""
+FORMAT = 3
 
-_IN_STATES = f"CHECK (state IN {(*STATUSES, 'sending')})"
-
+_OPERATIONS = (
+    f"n INTEGER PRIMARY KEY, state TEXT NOT NULL CHECK (state IN {(*STATUSES, 'sending')}), details BLOB"
+)
 TABLES = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {FORMAT}",
     "CREATE TABLE header (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
-    f"CREATE TABLE operations (n INTEGER PRIMARY KEY, state TEXT NOT NULL {_IN_STATES}, standing BLOB NOT NULL)",
-    "CREATE TABLE drafts (n INTEGER PRIMARY KEY, change BLOB NOT NULL, request BLOB, backup BLOB)",
+    f"CREATE TABLE operations ({_OPERATIONS})",
+    "CREATE TABLE entries (n INTEGER PRIMARY KEY, change BLOB NOT NULL, request BLOB, backup BLOB)",
 )
-"""States, which change often, are apart from what is large: SQLite writes a whole row again for one of its cells."""
-
-_READ_REQUESTS = (
-    "SELECT n, request FROM drafts WHERE n IN (SELECT value FROM json_each(?)) AND request IS NOT NULL"
-)
-_READ_ALL = "SELECT n, state, standing, change FROM operations LEFT JOIN drafts USING (n) ORDER BY n"
-
-
-class _Standing(
-    Struct,
-    frozen=True,
-    omit_defaults=True,
-    rename={"new_id": "id", "ambiguous": "in_doubt", "normalized": "kept"},
-):
-    """The sealed part of an operation's row, by the names of the file's format."""
-
-    state: State = "planned"
-    new_id: str | None = None
-    attempts: int = 0
-    ambiguous: bool = False
-    http_status: int | None = None
-    error: str | None = None
-    normalized: dict[str, Value] = {}
+"""States, which change often, are apart from what is large: SQLite writes a whole row again for one of its cells.
+The details of an operation that was not begun are missing."""
 
 
 class Journal:
     """The journal of one run, open. Made by `create` and `open`; used by one thread."""
 
     def __init__(
-        self,
-        path: Path,
-        header: Header,
-        cipher: LocalCipher,
-        database: sqlite3.Connection,
-        text: bytes | None,
+        self, path: Path, header: Header, cipher: LocalCipher, database: sqlite3.Connection, text: bytes
     ) -> None:
         self.path, self.header = path, header
         self._cipher, self._database, self._process = cipher, database, os.getpid()
-        self._bound = b"" if text is None else b"\0" + hashlib.sha256(text).digest()
+        self._bound = b"\0" + hashlib.sha256(text).digest()
 
     def __repr__(self) -> str:
         return f"<memframe journal {self.path}>"
@@ -111,20 +82,20 @@ class Journal:
     ) -> Self:
         """Create a journal with all operations planned, on the disk when this returns.
 
-        Raises
-        ------
-        JournalError
-            There is something at the path already, or it cannot be written.
+        Raises `JournalError` where there is something at the path already, or it cannot be written.
         """
-        _make_file(path)
+        what = f"nothing is sent without a journal, and no journal can be made at {path}"
+        with raise_os_errors_as(JournalError, what, "mend the folder, or pass another journal="):
+            try:
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            except FileExistsError:
+                hint = resume_hint(path) + "; a new run needs another path"
+                raise JournalError(f"{path} is there already", hint=hint) from None
         try:
-            with _sqlite_errors(path):
-                text = msgspec.json.encode(header)
-                journal = cls(path, header, cipher, _connect(connect, path, writes=True), text)
-                with ExitStack() as unless_filled:
-                    unless_filled.callback(journal.close)
-                    journal._fill(entries, ids_before, text)
-                    unless_filled.pop_all()
+            text = msgspec.json.encode(header)
+            with _connected(connect, path, writes=True) as database:
+                journal = cls(path, header, cipher, database, text)
+                journal._fill(entries, ids_before, text)
                 return journal
         except BaseException:  # Ctrl-C as well: what was never begun is not left behind
             remove(path)
@@ -136,23 +107,17 @@ class Journal:
     ) -> Self:
         """Open a journal; with a cipher without keys only what is not sealed can be read.
 
-        Raises
-        ------
-        JournalError
-            It is none, damaged, in use, or sealed with a key that is not here; or its header was changed.
+        Raises `JournalError` where it is none, damaged, in use, sealed with a key that is not here, or its header was
+        changed.
         """
         if not _size_of(path):  # perhaps being made just now: a lock on it would stop that
             raise _never_began(path)
-        with _sqlite_errors(path):
-            database = _connect(connect, path, writes=writes)
-            try:
-                header, text = _read_header(database, path)
-                journal = cls(path, header, cipher, database, text)
+        with _connected(connect, path, writes=writes) as database:
+            header, text = _read_header(database, path)
+            journal = cls(path, header, cipher, database, text)
+            if cipher.keys:
                 journal._check_header()
-                return journal
-            except BaseException:  # Ctrl-C as well: nobody else could open a journal that is held
-                database.close()
-                raise
+            return journal
 
     def __enter__(self) -> Self:
         return self
@@ -168,34 +133,50 @@ class Journal:
 
     def operations(self) -> list[Operation]:
         """Read all operations in the order of the plan."""
-        with _sqlite_errors(self.path):
-            rows = self._database.execute(_READ_ALL).fetchall()
+        query = "SELECT n, state, details, change FROM operations LEFT JOIN entries USING (n) ORDER BY n"
+        rows = self._read(query)
         if len(rows) != self.header.n_changes:
             raise _damaged(self.path, f"{len(rows):,} of {self.header.n_changes:,} changes are there")
-        return [self._operation(*row) for row in rows]
+        operations = []
+        for n, state, details, sealed in rows:
+            if sealed is None:
+                raise _damaged(self.path, f"change {n} is missing")
+            change = self._decode(sealed, Change, "change", n)
+            found = OperationState()
+            if details is not None:
+                found = self._decode(details, OperationState, "state", n)
+            if found.state != state:
+                raise _damaged(self.path, f"the state of change {n} was changed")
+            operations.append(Operation(n=n, change=change, **asdict(found)))
+        return operations
 
     def requests(self, places: Iterable[int]) -> dict[int, SecretBytes]:
         """Read the bodies of requests, to the byte as they were frozen; that of a delete is missing."""
-        with _sqlite_errors(self.path):
-            rows = self._database.execute(_READ_REQUESTS, (json.dumps([*places]),)).fetchall()
-        return {n: self._open(sealed, "request", n) for n, sealed in rows}
+        query = (
+            "SELECT n, request FROM entries "
+            "WHERE n IN (SELECT value FROM json_each(?)) AND request IS NOT NULL"
+        )
+        rows = self._read(query, json.dumps([*places]))
+        return {n: SecretBytes(self._open(sealed, "request", n)) for n, sealed in rows}
 
     def backup(self, n: int) -> MemoryBlob | None:
         """Read a memory whole, as it was before its write left."""
-        sealed = self._one("SELECT backup FROM drafts WHERE n = ?", n)
-        return None if sealed is None else self._decode(sealed, MemoryBlob, "backup", n)
+        found = self._read("SELECT backup FROM entries WHERE n = ? AND backup IS NOT NULL", n)
+        return self._decode(found[0][0], MemoryBlob, "backup", n) if found else None
 
     @property
     def ids_before(self) -> frozenset[str]:
         """Ids of all memories that were there before the first create left; empty for a run without creates."""
-        sealed = self._one("SELECT value FROM header WHERE name = ?", "ids_before")
+        ((sealed,),) = self._read("SELECT value FROM header WHERE name = 'ids_before'")
         return frozenset(self._decode(sealed, list[str], "ids before"))
 
     def counts(self) -> dict[State, int]:
         """Count the operations in each state, as they are on the disk."""
+        return dict(self._read("SELECT state, count(*) FROM operations GROUP BY state"))
+
+    def _read(self, query: str, *parameters: object) -> list[Any]:
         with _sqlite_errors(self.path):
-            rows = self._database.execute("SELECT state, count(*) FROM operations GROUP BY state").fetchall()
-        return dict(rows)
+            return self._database.execute(query, parameters).fetchall()
 
     # -- writing
 
@@ -204,43 +185,39 @@ class Journal:
     ) -> None:
         """Write where operations stand, and newer backups, in one commit; on the disk when this returns.
 
-        Raises
-        ------
-        JournalError
-            It could not be written; nothing of it was.
+        Raises `JournalError` where it could not be written; nothing of it was.
         """
-        rows = [(op.state, self._seal(_standing(op), "standing", op.n), op.n) for op in operations]
-        records = [(self._seal(blob, "backup", n), n) for n, blob in (backups or {}).items()]
+        rows = []
+        for op in operations:
+            details = OperationState(**{name: getattr(op, name) for name in OperationState.__struct_fields__})
+            rows.append((op.state, self._seal(details, "state", op.n), op.n))
+        copies = [(self._seal(blob, "backup", n), n) for n, blob in (backups or {}).items()]
         with self._writing() as database:
-            database.executemany("UPDATE operations SET state = ?, standing = ? WHERE n = ?", rows)
-            if records:
-                database.executemany("UPDATE drafts SET backup = ? WHERE n = ?", records)
+            database.executemany("UPDATE operations SET state = ?, details = ? WHERE n = ?", rows)
+            if copies:
+                database.executemany("UPDATE entries SET backup = ? WHERE n = ?", copies)
 
     def _fill(self, entries: Iterable[Entry], ids_before: Iterable[str], text: bytes) -> None:
         head = [
             ("header", text),
-            ("mark", self._cipher.seal(b"", associated_data=self._place("header", None), beside=self._bound)),
-            ("ids_before", self._seal(list(ids_before), "ids before")),
+            ("mark", self._seal(b"", "header")),
+            ("ids_before", self._seal([*ids_before], "ids before")),
         ]
+        sealed = (
+            (
+                n,
+                self._seal(change, "change", n),
+                None if body is None else self._seal(body, "request", n),
+                None if memory is None else self._seal(memory, "backup", n),
+            )
+            for n, (change, body, memory) in enumerate(entries)
+        )
         with self._writing() as database:
             for statement in TABLES:
                 database.execute(statement)
             database.executemany("INSERT INTO header VALUES (?, ?)", head)
-            database.executemany(
-                "INSERT INTO drafts VALUES (?, ?, ?, ?)", starmap(self._row, enumerate(entries))
-            )
-            planned = _Standing()
-            rows = (
-                (n, planned.state, self._seal(planned, "standing", n)) for n in range(self.header.n_changes)
-            )
-            database.executemany("INSERT INTO operations VALUES (?, ?, ?)", rows)
-
-    def _row(self, n: int, entry: Entry) -> tuple[int, bytes, bytes | None, bytes | None]:
-        change, body, memory = entry
-        place = self._place("request", n)
-        request = body and self._cipher.seal(body, associated_data=place, beside=self._bound)
-        backup = None if memory is None else self._seal(memory, "backup", n)
-        return n, self._seal(change, "change", n), request, backup
+            database.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", sealed)
+            database.execute("INSERT INTO operations SELECT n, 'planned', NULL FROM entries")
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -262,73 +239,37 @@ class Journal:
 
     def _check_header(self) -> None:
         """Refuse a header that is not the one to which all that is sealed here is bound."""
-        if not self._bound or not self._cipher.keys:
-            return
-        mark = self._one("SELECT value FROM header WHERE name = ?", "mark")
-        if mark is None:
+        mark = self._read("SELECT value FROM header WHERE name = 'mark'")
+        if not mark:
             raise _damaged(self.path, "its header cannot be authenticated")
         try:
-            self._open(mark, "header", None)
+            self._open(mark[0][0], "header", None)
         except JournalError as fault:
-            refusal = JournalError(
+            raise JournalError(
                 f"the journal {self.path} cannot be trusted, so nothing is sent from it: {fault}"
-            )
-        else:
-            return
-        raise refusal
-
-    def _operation(self, n: int, state: str, standing: bytes, change: bytes | None) -> Operation:
-        if change is None:
-            raise _damaged(self.path, f"change {n} is missing")
-        planned = self._decode(change, Change, "change", n)
-        found = self._decode(standing, _Standing, "standing", n)
-        if found.state != state:
-            raise _damaged(self.path, f"the state of change {n} was changed")
-        return Operation(n=n, change=planned, **asdict(found))
-
-    def _one(self, query: str, key: object) -> Any:
-        with _sqlite_errors(self.path):
-            row = self._database.execute(query, (key,)).fetchone()
-        return row and row[0]
+            ) from None
 
     def _place(self, what: str, n: int | None) -> str:
         """Name the place of a sealed value: at another one, or in another run, it does not open."""
         return f"run {self.header.run_id}, {what}" + ("" if n is None else f" of change {n}")
 
-    def _open(self, sealed: bytes, what: str, n: int | None) -> SecretBytes:
-        return SecretBytes(
-            self._cipher.open(sealed, associated_data=self._place(what, n), beside=self._bound)
-        )
+    def _open(self, sealed: bytes, what: str, n: int | None) -> bytes:
+        return self._cipher.open(sealed, associated_data=self._place(what, n), beside=self._bound)
 
     def _seal(self, value: object, what: str, n: int | None = None) -> bytes:
-        return self._cipher.seal(_encode(value), associated_data=self._place(what, n), beside=self._bound)
+        """Seal bytes, or the JSON of something else; half of a surrogate pair in it is kept as it came."""
+        try:
+            data = value if isinstance(value, bytes) else msgspec.json.encode(value)
+        except UnicodeEncodeError:
+            data = json.dumps(msgspec.to_builtins(value)).encode()
+        return self._cipher.seal(data, associated_data=self._place(what, n), beside=self._bound)
 
     def _decode(self, sealed: bytes, kind: type[T], what: str, n: int | None = None) -> T:
         try:
-            return decode(self._open(sealed, what, n), kind, what=what)
+            return decode(SecretBytes(self._open(sealed, what, n)), kind, what=what)
         except ProtocolError:
-            fault = f"its {what} is of another form"
-        raise _damaged(self.path, fault)
-
-
-def _standing(operation: Operation) -> _Standing:
-    return _Standing(
-        operation.state,
-        operation.new_id,
-        operation.attempts,
-        operation.ambiguous,
-        operation.http_status,
-        operation.error,
-        operation.normalized,
-    )
-
-
-def _encode(value: object) -> bytes:
-    """Encode JSON, also of a record with half of a surrogate pair in it, which is kept as it came."""
-    try:
-        return msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        return json.dumps(msgspec.to_builtins(value)).encode()
+            fault = _damaged(self.path, f"its {what} is of another form")
+        raise fault  # out here, as what it came from may quote the record
 
 
 # -- the file
@@ -340,56 +281,46 @@ def remove(path: Path) -> None:
         path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
-def _make_file(path: Path) -> None:
-    """Create an empty file where there is none, for its owner alone."""
-    what = f"nothing is sent without a journal, and no journal can be made at {path}"
-    with raise_os_errors_as(JournalError, what, "mend the folder, or pass another journal="):
-        try:
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        except FileExistsError:
-            raise JournalError(
-                f"{path} is there already", hint=resume_hint(path) + "; a new run needs another path"
-            ) from None
-
-
-def _connect(connect: Connect, path: Path, *, writes: bool) -> sqlite3.Connection:
-    """Open the database, which must be there; to write, it is locked until it is closed."""
+@contextmanager
+def _connected(connect: Connect, path: Path, *, writes: bool) -> Iterator[sqlite3.Connection]:
+    """Open the database, which must be there, and close it if the block fails; to write, it is locked while open."""
     place = path.absolute().as_posix()
     root = "" if place[0] == "/" else "/"  # before the letter of a drive
     address = (
         f"file://{root}{quote(os.fsencode(place))}?mode=rw"  # else SQLite makes one that was just removed
     )
-    database = connect(address, timeout=0, isolation_level=None, uri=True)
-    try:
-        if writes:
-            database.execute("PRAGMA locking_mode = EXCLUSIVE")
-            database.execute("PRAGMA journal_mode = WAL")
-            database.execute("PRAGMA synchronous = FULL")
-    except BaseException:  # Ctrl-C as well: nobody else could open what is held
-        database.close()
-        raise
-    return database
+    with _sqlite_errors(path):
+        database = connect(address, timeout=0, isolation_level=None, uri=True)
+        try:
+            if writes:
+                database.execute("PRAGMA locking_mode = EXCLUSIVE")
+                database.execute("PRAGMA journal_mode = WAL")
+                database.execute("PRAGMA synchronous = FULL")
+            yield database
+        except BaseException:  # Ctrl-C as well: nobody else could open what is held
+            database.close()
+            raise
 
 
-def _read_header(database: sqlite3.Connection, path: Path) -> tuple[Header, bytes | None]:
-    """Read the header of a database that is whole and of a known format, and its bytes to authenticate."""
+def _read_header(database: sqlite3.Connection, path: Path) -> tuple[Header, bytes]:
+    """Read the header of a database that is whole and of the known format, and its bytes to authenticate."""
     application, form = (
         database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
     )
     if application != APPLICATION_ID:
         raise _never_began(path)
-    if form not in FORMATS:
+    if form != FORMAT:
         raise JournalError(
-            f"{path} is a journal of format {form}, this memframe reads {FORMAT} at most: use that which wrote it"
+            f"{path} is a journal of format {form}, this memframe reads {FORMAT}: use that which wrote it"
         )
     if _size_of(path) % database.execute("PRAGMA page_size").fetchone()[0]:
         raise _damaged(path, "cut short")  # SQLite reads zeros for what is missing of its last page
     found = database.execute("PRAGMA quick_check(1)").fetchone()[0]
     if found != "ok":
         raise _damaged(path, found)
-    text = database.execute("SELECT value FROM header WHERE name = 'header'").fetchone()
+    row = database.execute("SELECT value FROM header WHERE name = 'header'").fetchone()
     try:
-        return msgspec.json.decode(text[0], type=Header), text[0] if form > 1 else None
+        return msgspec.json.decode(row[0], type=Header), row[0]
     except (msgspec.MsgspecError, TypeError, ValueError):
         raise _damaged(path, "its header cannot be read") from None
 
@@ -440,21 +371,14 @@ def _sqlite_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as fault:
-        refusal = _error_of(path, fault)
-    else:
-        return
-    raise refusal
-
-
-def _error_of(path: Path, fault: sqlite3.Error) -> JournalError:
-    name = getattr(fault, "sqlite_errorname", "")
-    if name.startswith("SQLITE_CANTOPEN") and not path.exists():
-        return _absent(path)
-    for beginning, (number, words) in _REASONS.items():
-        if name.startswith(beginning):
-            refusal = JournalError(
-                f"the journal {path} cannot be written or read: {words}; then", hint=resume_hint(path)
-            )
-            refusal.errno = number
-            return refusal
-    return _damaged(path, str(fault))
+        name = getattr(fault, "sqlite_errorname", "")
+        if name.startswith("SQLITE_CANTOPEN") and not path.exists():
+            raise _absent(path) from None
+        for beginning, (number, words) in _REASONS.items():
+            if name.startswith(beginning):
+                refusal = JournalError(
+                    f"the journal {path} cannot be written or read: {words}; then", hint=resume_hint(path)
+                )
+                refusal.errno = number
+                raise refusal from None
+        raise _damaged(path, str(fault)) from None

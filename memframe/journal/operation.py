@@ -58,14 +58,11 @@ class Header(Struct, frozen=True, kw_only=True):
     encrypt: bool = True
 
 
-class Operation(Struct, frozen=True, kw_only=True):
-    """One write of a run: the change that was planned, and what has become of it.
+class OperationState(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The part of an operation that changes during a run.
 
     Attributes
     ----------
-    n : int
-        Its place in the run.
-    change : Change
     state : str
     new_id : str or None
         Of the memory that a create has made.
@@ -81,8 +78,6 @@ class Operation(Struct, frozen=True, kw_only=True):
         Fields that the service stores in its own way, such as tags in small letters, as it answered.
     """
 
-    n: int
-    change: Change
     state: State = "planned"
     new_id: str | None = None
     attempts: int = 0
@@ -90,6 +85,13 @@ class Operation(Struct, frozen=True, kw_only=True):
     http_status: int | None = None
     error: str | None = None
     normalized: dict[str, Value] = {}
+
+
+class Operation(OperationState, frozen=True, kw_only=True):
+    """One write of a run: its place ``n``, the change that was planned, and what has become of it."""
+
+    n: int
+    change: Change
 
     def __repr__(self) -> str:
         return f"<{self.action} {self.n}: {self.state}>"
@@ -121,4 +123,4 @@ class Operation(Struct, frozen=True, kw_only=True):
         Where ``id`` is the same, the service has restored that one, else it has made a new one, dated of the day of
         the run.
         """
-        return self.change.restores or None
+        return self.change.restores

@@ -6,8 +6,7 @@ run says where its journal is, wherever that is: in ``runs/open`` until nothing 
 journal, which may be on a disk that is away: only `purge_runs` removes it.
 
 A note is named by owner (a digest of service and user), plan and run. So one that cannot be read any more still
-stops this plan and this user, and nobody else. Notes of earlier versions are named by run or plan alone, and hold
-no more than the path.
+stops this plan and this user, and nobody else.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -44,10 +43,8 @@ class RunNote(NamedTuple):
     ----------
     file : Path
         The note itself.
-    owner : str or None
-        Digest of service and user; None in notes of earlier versions.
-    plan_id, run_id : str or None
-        From the name of the note.
+    owner, plan_id, run_id : str
+        From the name of the note; ``owner`` is the digest of service and user.
     journal : Path or None
         Where the journal was put; None where the note cannot be read.
     base_url, user_id : str or None
@@ -59,9 +56,9 @@ class RunNote(NamedTuple):
     """
 
     file: Path
-    owner: str | None = None
-    plan_id: str | None = None
-    run_id: str | None = None
+    owner: str = ""
+    plan_id: str = ""
+    run_id: str = ""
     journal: Path | None = None
     base_url: str | None = None
     user_id: str | None = None
@@ -77,10 +74,7 @@ class RunNote(NamedTuple):
 class RunDirectory:
     """The journals of this user on this machine, and the notes on them.
 
-    Raises
-    ------
-    JournalError
-        The folder cannot be made.
+    Raises `JournalError` where the folder cannot be made.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -93,30 +87,24 @@ class RunDirectory:
 
     def path_of(self, header: Header) -> Path:
         """Return the default place of the journal of a run."""
-        return (
-            self.folder
-            / f"{header.created_at:%Y%m%dT%H%M%SZ}-{header.plan_id[:12]}-{header.run_id[:8]}{ENDING}"
-        )
+        name = f"{header.created_at:%Y%m%dT%H%M%SZ}-{header.plan_id[:12]}-{header.run_id[:8]}{ENDING}"
+        return self.folder / name
 
     def of_plan(self, plan_id: str) -> RunNote | None:
         """Return the note on a run of this plan, if there was one; of a journal without a note, its path alone."""
         here = (RunNote(path, journal=path) for path in self.folder.glob(f"*-{plan_id[:12]}-*{ENDING}"))
-        return next(self.notes(lambda note: note.plan_id == plan_id), None) or next(here, None)
+        return next(self.notes(f"*.{plan_id}.*"), None) or next(here, None)
 
     def writing_to(self, user_id: str) -> AbstractContextManager[None]:
         """Hold the right to write one user's memories, which one process of this machine has at a time."""
         digest = hashlib.sha256(user_id.encode()).hexdigest()
-        return process_lock(
-            self.folder / f"{digest[:16]}.lock", what=f"the right to write the memories of user {user_id}"
-        )
+        what = f"the right to write the memories of user {user_id}"
+        return process_lock(self.folder / f"{digest[:16]}.lock", what=what)
 
     def mark_open(self, header: Header, path: Path) -> None:
         """Record that a run begins or goes on, and where its journal is; on the disk when this returns.
 
-        Raises
-        ------
-        JournalError
-            The note cannot be written.
+        Raises `JournalError` where the note cannot be written.
         """
         fields = {
             "journal": str(_absolute(path)),
@@ -131,29 +119,24 @@ class RunDirectory:
         name = _name_of(header)
         with suppress(FileNotFoundError):  # given up by another process
             (self._open / name).replace(self._plans / name)
-        (self._open / header.run_id).unlink(missing_ok=True)  # of an earlier version
 
-    def notes(self, wanted: Callable[[RunNote], object] = lambda _: True) -> Iterator[RunNote]:
-        """Read the notes, those on unfinished runs first, of which the names are wanted."""
-        for file in (*sorted(self._open.iterdir()), *sorted(self._plans.iterdir())):
-            named = self._named(file)
-            if file.name[0] != "." and wanted(named) and (note := self._read(named)):
+    def notes(self, pattern: str = "*.*.*") -> Iterator[RunNote]:
+        """Read the notes whose names fit, those on unfinished runs first."""
+        for file in (*sorted(self._open.glob(pattern)), *sorted(self._plans.glob(pattern))):
+            owner, plan_id, run_id = file.name.split(".")[:3]
+            is_half = not owner  # of a process that was killed while it wrote
+            if not is_half and (note := self._read(RunNote(file, owner, plan_id, run_id))):
                 yield note
 
     def unfinished(self, base_url: str, user_id: str) -> list[RunNote]:
-        """Return the notes on unfinished runs of one user at one service, and on those that do not say whose."""
-        owners = {owner_of(base_url, user_id), None}
-        found = self.notes(lambda note: note.file.parent == self._open and note.owner in owners)
-        return [note for note in found if not note.is_purged]
+        """Return the notes on unfinished runs of one user at one service."""
+        notes = self.notes(f"{owner_of(base_url, user_id)}.*.*")
+        return [note for note in notes if note.file.parent == self._open and not note.is_purged]
 
     def places(self) -> dict[Path, RunNote | None]:
         """Return where every journal is or was that is known here, with the note on it."""
         noted = {note.place: note for note in self.notes() if not note.is_purged}
         return dict.fromkeys(self.folder.glob(f"*{ENDING}")) | noted
-
-    def keeps(self, path: Path) -> bool:
-        """Return whether a journal, or a note in its place, stands here and not where a caller keeps it."""
-        return path.parent in {self.folder, self._open, self._plans}
 
     def journals(self) -> list[Path]:
         """Return every journal that is there, the oldest first."""
@@ -161,17 +144,41 @@ class RunDirectory:
         there = (path for path in changed_at if path.parent not in {self._open, self._plans})
         return sorted(there, key=changed_at.__getitem__)
 
+    def list_runs(self) -> pd.DataFrame:
+        """List the runs, as `memframe.list_runs` does."""
+        return _frame(self._entries())
+
+    def purge_runs(
+        self,
+        now: datetime,
+        older_than_days: float = KEPT_DAYS,
+        *,
+        journals: Iterable[str | os.PathLike[str]] | None = None,
+    ) -> pd.DataFrame:
+        """Remove journals and the notes on them, as `memframe.purge_runs` does."""
+        if not older_than_days >= 0:
+            raise ConfigError(f"older_than_days={older_than_days!r}: give a number of days from 0")
+        limit = now - timedelta(days=older_than_days)
+        if journals is not None:
+            going = [self._entry_at(path) for path in journals]
+        else:
+            own = {self.folder, self._open, self._plans}
+            old = [one for one in self._entries() if one["created_at"] <= limit]
+            going = [one for one in old if one["journal"].parent in own and one["state"] != "running"]
+        for entry in going:
+            self.give_up(entry["journal"])
+        for note in self.notes() if journals is None else ():
+            if note.is_purged and (_changed_at(note.file) or limit) <= limit:
+                note.file.unlink(missing_ok=True)
+        return _frame(going)
+
     def give_up(self, path: Path) -> None:
         """Remove a journal, if it is there, and the notes on its runs.
 
-        Raises
-        ------
-        JournalError
-            It cannot be removed.
+        Raises `JournalError` where it cannot be removed.
         """
-        with raise_os_errors_as(
-            JournalError, f"{path} cannot be removed", "mend the permissions of its folder"
-        ):
+        what = f"{path} cannot be removed"
+        with raise_os_errors_as(JournalError, what, "mend the permissions of its folder"):
             remove(path)
             for note in self.notes():
                 if path in {note.journal, note.file}:
@@ -185,39 +192,47 @@ class RunDirectory:
             note = notes.get(path)
             entry = _entry(path, note)
             if entry and entry["state"] == "finished" and entry["created_at"] < before:
-                if note and note.owner:
+                if note:
                     self._write(note.file, {"journal": str(path), "is_purged": True})
                 with suppress(OSError):  # Windows keeps what another process reads: the next run tries again
                     remove(path)
+
+    def _entries(self) -> list[dict[str, Any]]:
+        """Return the rows of `list_runs`, the oldest first."""
+        found = [entry for path, note in self.places().items() if (entry := _entry(path, note))]
+        return sorted(found, key=lambda entry: entry["created_at"])
+
+    def _entry_at(self, path: str | os.PathLike[str]) -> dict[str, Any]:
+        """Return the run that has its journal at a path, or had."""
+        place, places = _absolute(Path(path).expanduser()), self.places()
+        entry = _entry(place, places.get(place))
+        if entry is None or (place not in places and entry["state"] == "unreadable"):
+            raise JournalError(f"no run is known that has its journal at {path}", hint=KNOWN_RUNS)
+        if entry["state"] == "running":
+            raise JournalError(
+                f"the run of {path} is running in another process: wait until that is done, or end it"
+            )
+        return entry
 
     def _write(self, file: Path, fields: dict[str, Any]) -> None:
         what = f"nothing is sent, as {self.folder} cannot be written"
         with raise_os_errors_as(JournalError, what, "make room there"), atomic_file(file) as note:
             note.write(json.dumps(fields).encode())
 
-    def _named(self, file: Path) -> RunNote:
-        """Return what the name of a note says."""
-        owner, _, rest = file.name.partition(".")
-        plan_id, _, run_id = rest.partition(".")
-        if run_id:
-            return RunNote(file, owner, plan_id, run_id)
-        return (
-            RunNote(file, run_id=file.name) if file.parent == self._open else RunNote(file, plan_id=file.name)
-        )
-
     def _read(self, note: RunNote) -> RunNote | None:
         """Read a note; None, where another process has removed it meanwhile."""
         try:
-            return note._replace(**_parse_note(note.file.read_text("utf-8")))
+            fields = json.loads(note.file.read_bytes())
+            journal, begun = Path(fields.pop("journal")), fields.pop("created_at", None)
+            if not journal.is_absolute() or "\0" in str(journal):
+                raise ValueError("a note without a path")
+            created_at = None if begun is None else datetime.fromisoformat(begun)
+            return note._replace(journal=journal, created_at=created_at, **fields)
         except FileNotFoundError:
             return None
-        except (
-            OSError,
-            ValueError,
-            TypeError,
-            LookupError,
-        ):  # empty after a power cut, damaged, of another form
-            here = self.folder.glob(f"*-{(note.plan_id or '')[:12]}*-{(note.run_id or '')[:8]}*{ENDING}")
+        except (OSError, ValueError, TypeError, LookupError, AttributeError):
+            # empty after a power cut, damaged, of another form
+            here = self.folder.glob(f"*-{note.plan_id[:12]}-{note.run_id[:8]}{ENDING}")
             return note._replace(journal=next(here, None))
 
 
@@ -237,23 +252,6 @@ def owner_of(base_url: str, user_id: str) -> str:
 
 def _name_of(header: Header) -> str:
     return f"{owner_of(header.base_url, header.user_id)}.{header.plan_id}.{header.run_id}"
-
-
-def _parse_note(text: str) -> dict[str, Any]:
-    """Read the text of a note: JSON, or the path alone, which is what earlier versions wrote.
-
-    >>> _parse_note("/home/me/run.journal")["journal"].name
-    'run.journal'
-    """
-    fields = json.loads(text) if text.startswith("{") else {"journal": text}
-    if not Path(fields["journal"]).is_absolute() or "\0" in fields["journal"]:
-        raise ValueError("a note without a path")
-    begun = fields.get("created_at")
-    return {
-        **{name: fields[name] for name in ("base_url", "user_id", "is_purged") if name in fields},
-        "journal": Path(fields["journal"]),
-        "created_at": None if begun is None else datetime.fromisoformat(begun),
-    }
 
 
 def _changed_at(path: Path) -> datetime | None:
@@ -283,11 +281,7 @@ def list_runs() -> pd.DataFrame:
     >>> list(runs.columns[:4])
     ['run', 'created_at', 'base_url', 'user_id']
     """
-    return _list_runs(RunDirectory())
-
-
-def _list_runs(directory: RunDirectory) -> pd.DataFrame:
-    return _frame(_entries(directory))
+    return RunDirectory().list_runs()
 
 
 def purge_runs(
@@ -322,58 +316,7 @@ def purge_runs(
     >>> len(purge_runs(older_than_days=90))
     0
     """
-    return _purge_runs(RunDirectory(), datetime.now(UTC), older_than_days, journals=journals)
-
-
-def _purge_runs(
-    directory: RunDirectory,
-    now: datetime,
-    older_than_days: float = KEPT_DAYS,
-    *,
-    journals: Iterable[str | os.PathLike[str]] | None = None,
-) -> pd.DataFrame:
-    if not older_than_days >= 0:
-        raise ConfigError(f"older_than_days={older_than_days!r}: give a number of days from 0")
-    limit = now - timedelta(days=older_than_days)
-    if journals is not None:
-        going = [_entry_at(directory, path) for path in journals]
-    else:
-        going = [
-            entry
-            for entry in _entries(directory)
-            if directory.keeps(entry["journal"])
-            and entry["created_at"] <= limit
-            and entry["state"] != "running"
-        ]
-    for entry in going:
-        directory.give_up(entry["journal"])
-    for note in directory.notes() if journals is None else ():
-        if note.is_purged and (_changed_at(note.file) or limit) <= limit:
-            note.file.unlink(missing_ok=True)
-    return _frame(going)
-
-
-def _entry_at(directory: RunDirectory, path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the run that has its journal at a path, or had."""
-    place, places = _absolute(Path(path).expanduser()), directory.places()
-    entry = _entry(place, places.get(place))
-    if entry is None or (place not in places and entry["state"] == "unreadable"):
-        raise JournalError(f"no run is known that has its journal at {path}", hint=KNOWN_RUNS)
-    if entry["state"] == "running":
-        raise JournalError(
-            f"the run of {path} is running in another process: wait until that is done, or end it"
-        )
-    return entry
-
-
-_COUNTS = STATUSES
-_COLUMNS = ("run", "created_at", "base_url", "user_id", *_COUNTS, "state", "journal")
-
-
-def _entries(directory: RunDirectory) -> list[dict[str, Any]]:
-    """Return the rows of `list_runs`, the oldest first."""
-    found = [entry for path, note in directory.places().items() if (entry := _entry(path, note))]
-    return sorted(found, key=lambda entry: entry["created_at"])
+    return RunDirectory().purge_runs(datetime.now(UTC), older_than_days, journals=journals)
 
 
 def _entry(path: Path, note: RunNote | None) -> dict[str, Any] | None:
@@ -382,38 +325,36 @@ def _entry(path: Path, note: RunNote | None) -> dict[str, Any] | None:
         with Journal.open(path, LocalCipher(())) as journal:
             counts, header = journal.counts(), journal.header
     except JournalError as fault:
-        return _closed_entry(path, note, is_running=fault.errno == errno.EBUSY)
+        written_at = _changed_at(path)
+        began = (note and note.created_at) or written_at or (note and _changed_at(note.file))
+        if began is None:
+            return None
+        is_running = fault.errno == errno.EBUSY
+        state = "running" if is_running else "missing" if written_at is None else "unreadable"
+        known = {"run": note.run_id, "base_url": note.base_url, "user_id": note.user_id} if note else {}
+        return {**known, "created_at": began, "state": state, "journal": path}
     counts["unknown"] = counts.get("unknown", 0) + counts.pop("sending", 0)
     return {
         "run": header.run_id,
         "created_at": header.created_at,
         "base_url": header.base_url,
         "user_id": header.user_id,
-        **{status: counts.get(status, 0) for status in _COUNTS},
+        **{status: counts.get(status, 0) for status in STATUSES},
         "state": "open" if any(counts[state] for state in counts.keys() - SETTLED) else "finished",
         "journal": path,
     }
 
 
-def _closed_entry(path: Path, note: RunNote | None, *, is_running: bool) -> dict[str, Any] | None:
-    """Return the row of a run whose journal does not open, with what its note says."""
-    written_at = _changed_at(path)
-    began = (note and note.created_at) or written_at or (note and _changed_at(note.file))
-    if began is None:
-        return None
-    state = "running" if is_running else "missing" if written_at is None else "unreadable"
-    fields = {} if note is None else {"run": note.run_id, "base_url": note.base_url, "user_id": note.user_id}
-    return {**fields, "created_at": began, "state": state, "journal": path}
-
-
 def _frame(entries: list[dict[str, Any]]) -> pd.DataFrame:
     dtypes: dict[str, str] = {
+        "run": "str",
         "created_at": TIME_DTYPE,
+        **dict.fromkeys(("base_url", "user_id"), "str"),
+        **dict.fromkeys(STATUSES, "Int64"),
+        "state": "str",
         "journal": "object",
-        **dict.fromkeys(_COUNTS, "Int64"),
     }
     columns = {
-        name: pd.Series([entry.get(name) for entry in entries], dtype=dtypes.get(name, "str"))
-        for name in _COLUMNS
+        name: pd.Series([entry.get(name) for entry in entries], dtype=dtype) for name, dtype in dtypes.items()
     }
     return pd.DataFrame(columns)

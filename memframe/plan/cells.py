@@ -6,7 +6,7 @@ Whole columns are compared at the speed of Arrow; only what differs is read cell
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from operator import is_not
 from typing import Any, NamedTuple, Self
@@ -64,48 +64,26 @@ def read_cell(field: str, cell: Any) -> Cell:
     >>> read_cell("importance", "high").error
     'importance is text, not a number'
     """
+    is_list = field in LISTS
+    kind = "text" if field in TEXTS else "a list of names" if is_list else "a number"
+    nothing: Value = () if is_list else None
     if isinstance(cell, str):
-        return _read_text(field, cell)
-    if field in LISTS:
-        return _read_names(field, cell)
+        if cell == NULL:
+            return Cell(nothing)
+        return Cell(str(cell)) if field in TEXTS else Cell(nothing, f"{field} is text, not {kind}")
+    if is_list and isinstance(cell, LIST_TYPES):
+        found = sorted(cell, key=str) if isinstance(cell, set | frozenset) else cell
+        names = [name for name in found if isinstance(name, str) or pd.isna(name) is not True]
+        strange = [name for name in names if not isinstance(name, str)]
+        if strange:
+            return Cell((), f"a tag is {type(strange[0]).__name__}, not text")
+        return Cell(tuple(dict.fromkeys(map(str, names))))
     if pd.isna(cell) is True:
-        return Cell(None, is_null=True)
-    if field in TOP_OF_SCORE and _is_number(cell):
-        return Cell(_as_float(cell))
-    return Cell(None, f"{field} is {_kind(cell)}, not {'text' if field in TEXTS else 'a number'}")
-
-
-def _read_text(field: str, cell: str) -> Cell:
-    if cell == NULL:
-        return Cell(() if field in LISTS else None)
-    if field in TEXTS:
-        return Cell(str(cell))
-    return Cell(None, f"{field} is text, not {'a list of names' if field in LISTS else 'a number'}")
-
-
-def _read_names(field: str, cell: Any) -> Cell:
-    if not isinstance(cell, LIST_TYPES):
-        if pd.isna(cell) is True:
-            return Cell((), is_null=True)
-        return Cell((), f"{field} is {_kind(cell)}, not a list of names")
-    found = sorted(cell, key=str) if isinstance(cell, set | frozenset) else cell
-    names = [name for name in found if isinstance(name, str) or pd.isna(name) is not True]
-    strange = [name for name in names if not isinstance(name, str)]
-    if strange:
-        return Cell((), f"a tag is {_kind(strange[0])}, not text")
-    return Cell(tuple(dict.fromkeys(map(str, names))))
-
-
-def _is_number(cell: Any) -> bool:
-    return isinstance(cell, numbers.Real | Decimal) and not isinstance(cell, bool | np.bool)
-
-
-def _as_float(cell: Any) -> float:
-    return float(str(cell) if isinstance(cell, np.float32 | np.float16) else cell)
-
-
-def _kind(cell: object) -> str:
-    return type(cell).__name__
+        return Cell(nothing, is_null=True)
+    is_number = isinstance(cell, numbers.Real | Decimal) and not isinstance(cell, bool | np.bool)
+    if field in TOP_OF_SCORE and is_number:
+        return Cell(float(str(cell) if isinstance(cell, np.float32 | np.float16) else cell))
+    return Cell(nothing, f"{field} is {type(cell).__name__}, not {kind}")
 
 
 def normalize(field: str, value: Value) -> Cell:
@@ -129,16 +107,9 @@ def _value_error(field: str, value: Value) -> str | None:
     if isinstance(value, float):
         top = TOP_OF_SCORE[field]
         return None if 0 <= value <= top else f"{field} is {value:g}, outside 0 to {top:g}"
-    if any("\0" in text for text in _texts_of(value)):
+    names = value if isinstance(value, tuple) else ()
+    if "\0" in (value if isinstance(value, str) else "".join(names)):
         return f"{field} holds the character NUL"
-    return _tags_error(value) if isinstance(value, tuple) else None
-
-
-def _texts_of(value: Value) -> Iterable[str]:
-    return (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ()
-
-
-def _tags_error(names: tuple[str, ...]) -> str | None:
     if len(names) > MAX_TAGS:
         return f"it has {len(names):,} tags, of which a memory can have {MAX_TAGS}"
     if "" in names:
@@ -165,10 +136,15 @@ def differs_in(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
     if kind is NAMES:
         return _names_differ(mine, base)
     if kind is TIME:
-        return _numbers_differ(column_times(mine), column_times(base))
-    if kind is NUMBER:
-        return _scores_differ(name, mine, base)
-    return _texts_differ(name, mine, base)
+        return _differ(column_times(mine), column_times(base))
+    if kind is not NUMBER:
+        return _texts_differ(name, mine, base)
+    if not pd.api.types.is_numeric_dtype(mine.dtype) or pd.api.types.is_bool_dtype(mine.dtype):
+        return _cells_differ(name, mine, base)
+    scores, beside = mine.to_numpy(dtype="float64", na_value=np.nan), base.to_numpy(dtype="float64")
+    if str(mine.dtype) in FEWER_BITS:  # as exact as the column is, no more
+        beside = beside.astype(str(mine.dtype)).astype("float64")
+    return _differ(scores, beside) & ~np.asarray(is_rounded(scores, beside))
 
 
 def column_times(column: pd.Series[Any]) -> NDArray[np.datetime64]:
@@ -183,18 +159,8 @@ def parse_times(texts: Sequence[str | None] | pd.Series[Any]) -> NDArray[np.date
     return column_times(texts if isinstance(texts, pd.Series) else TIME.join([TIME.chunk(texts)]))
 
 
-def _numbers_differ(mine: NDArray[Any], base: NDArray[Any]) -> Mask:
+def _differ(mine: NDArray[Any], base: NDArray[Any]) -> Mask:
     return np.asarray((mine != base) & ~(pd.isna(mine) & pd.isna(base)))
-
-
-def _scores_differ(name: str, mine: pd.Series[Any], base: pd.Series[Any]) -> Mask:
-    if not pd.api.types.is_numeric_dtype(mine.dtype) or pd.api.types.is_bool_dtype(mine.dtype):
-        return _cells_differ(name, mine, base)
-    numbers = mine.to_numpy(dtype="float64", na_value=np.nan)
-    beside = base.to_numpy(dtype="float64")
-    if str(mine.dtype) in FEWER_BITS:  # as exact as the column is, no more
-        beside = beside.astype(str(mine.dtype)).astype("float64")
-    return _numbers_differ(numbers, beside) & ~np.asarray(is_rounded(numbers, beside))
 
 
 def is_rounded(mine: NDArray[Any] | float, held: NDArray[Any] | float) -> Mask | np.bool:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from memframe.display import number_of
@@ -35,9 +35,7 @@ MAX_LISTED = 5
 """Rows or ids that a message names before it counts the others."""
 
 
-class Change(
-    Struct, frozen=True, kw_only=True, rename={"depends_on": "relies_on"}
-):  # as files of before have it
+class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One write that shall happen to one memory.
 
     Attributes
@@ -68,7 +66,7 @@ class Change(
     depends_on : dict of str to dict of str to value
         Other memories, by id, and what of each must still be so: the change is stale where it is not. Of a copy that
         is deleted, the one that holds from then on alone what it said.
-    restores : str, optional
+    restores : str or None
         Of a create, the id of the deleted memory that it brings back. A service that kept the times of that memory
         gives the new one its id and times; another one gives it an id of its own, and dates it of now.
 
@@ -89,7 +87,7 @@ class Change(
     verbatim: bool = False
     hidden: tuple[str, ...] = ()
     depends_on: dict[str, dict[str, Value]] = {}
-    restores: str | UnsetType = UNSET  # left out of the JSON: plans and journals of before keep their form
+    restores: str | None = None
 
     def __repr__(self) -> str:
         shown = asdict(mask(self))
@@ -129,13 +127,14 @@ def mask(change: Change) -> Change:
         return replace(change, hidden=())
     pattern = re.compile("|".join(map(re.escape, hidden)))
 
-    def mask_value(value: Value) -> Value:
-        if isinstance(value, tuple):
-            return tuple(pattern.sub(MASK, name) for name in value)
-        return pattern.sub(MASK, value) if isinstance(value, str) else value
-
     def mask_fields(fields: Fields) -> dict[str, Value]:
-        return {name: mask_value(value) for name, value in fields.items()}
+        masked = dict(fields)
+        for name, value in fields.items():
+            if isinstance(value, str):
+                masked[name] = pattern.sub(MASK, value)
+            elif isinstance(value, tuple):
+                masked[name] = tuple(pattern.sub(MASK, one) for one in value)
+        return masked
 
     return replace(
         change,

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
+from msgspec.structs import replace
 
 from memframe.access import Access
 from memframe.display import number_of
@@ -30,8 +31,6 @@ from memframe.plan.plan import Plan, plan_of
 
 OnNull = Literal["raise", "null", "skip"]
 OnConflict = Literal["raise", "mark", "mine", "theirs"]
-
-_GONE = "it was deleted at the service since it was loaded"
 
 
 def plan_changes(
@@ -99,25 +98,21 @@ def plan_changes(
     check_kind("access", access, Access)
     check_option("on_null", on_null, OnNull)
     conflicts, errors = Conflicts(on_conflict), RowErrors()
-    frame = EditedFrame(edited)
+    frame, builder = EditedFrame(edited), ChangeBuilder(on_null, conflicts, errors)
     frame.check_ids(errors)
     frame.check_users(access, errors)
     errors.raise_if_any("the frame")
     states = access.states()
     edits = find_edits(frame, states, errors)
-    null_policy = NullPolicy(on_null, errors)
-    creates = list(_creates(frame, null_policy))
-    mine = [
-        None if edit.base is None else null_policy.values(edit.row, edit.cells, edit.base) for edit in edits
-    ]
+    creates = list(builder.creates(frame))
+    mine = [None if edit.base is None else builder.values(edit.row, edit.cells, edit.base) for edit in edits]
     errors.raise_if_any("the frame")
     moment = access.client.runtime.now()
     now = read_current(access, [edit.id for edit in edits], n_known=len(states) or None)
-    builder = ChangeBuilder(now, conflicts, null_policy)
-    patches = [builder.change(edit, own) for edit, own in zip(edits, mine, strict=True)]
+    patches = list(builder.changes(edits, mine, now))
     errors.raise_if_any("the frame")
     conflicts.raise_if_any()
-    records = [change for change in patches if change] + creates
+    records = patches + creates
     check_size(records, max_changes)
     return plan_of(access, records, notes=_notes(frame, builder), created_at=moment)
 
@@ -142,12 +137,7 @@ def _notes(frame: EditedFrame, builder: ChangeBuilder) -> Iterator[str]:
 
 
 def check_size(records: Iterable[Change], max_changes: int | None) -> None:
-    """Refuse more writes than somebody has allowed.
-
-    Raises
-    ------
-    PlanError
-    """
+    """Refuse more writes than somebody has allowed, by a `PlanError`."""
     n_writes = sum(change.action in WRITES for change in records)
     if max_changes is not None and n_writes > max_changes:
         raise PlanError(
@@ -160,32 +150,25 @@ def check_size(records: Iterable[Change], max_changes: int | None) -> None:
 
 
 def check_option(name: str, value: object, kind: object) -> None:
-    """Refuse a word that is none of the choices.
-
-    Raises
-    ------
-    PlanError
-    """
+    """Refuse a word that is none of the choices, by a `PlanError`."""
     choices = get_args(kind)
     if value not in choices:
         raise PlanError(f"{name}={value!r}: give one of {', '.join(map(repr, choices))}")
 
 
-class Merged(NamedTuple):
-    """Names of the fields of one memory to send, and of those in conflict."""
-
-    sent: tuple[str, ...]
-    conflicts: tuple[str, ...]
-
-
-def three_way(mine: Fields, base: Fields | None, theirs: Fields) -> Merged:
+def three_way(mine: Fields, base: Fields | None, theirs: Fields) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Decide field by field, by the table of this module; without a base whatever differs is a conflict.
+
+    Returns
+    -------
+    sent, conflicts : tuple of str
+        Names of fields.
 
     Examples
     --------
     >>> was = {"title": "tea", "source": "chat", "summary": None}
     >>> three_way(was | {"title": "Tea", "source": "mail"}, was, was | {"source": "phone", "summary": "new"})
-    Merged(sent=('title',), conflicts=('source',))
+    (('title',), ('source',))
     """
     sent, conflicts = [], []
     for name, value in mine.items():
@@ -196,7 +179,7 @@ def three_way(mine: Fields, base: Fields | None, theirs: Fields) -> Merged:
                 conflicts.append(name)
         else:
             sent.append(name)
-    return Merged(tuple(sent), tuple(conflicts))
+    return tuple(sent), tuple(conflicts)
 
 
 def explain_difference(names: Sequence[str], row_at: np.datetime64 | None, service_at: np.datetime64) -> str:
@@ -234,10 +217,7 @@ class Conflicts:
     def raise_if_any(self) -> None:
         """Raise if there are any that are not to be marked in the plan.
 
-        Raises
-        ------
-        PlanError
-            It names the rows and what moved.
+        Raises `PlanError`, which names the rows and what moved.
         """
         if self._found and self._raises:
             rows = [f"{change.label}: {change.reason}" for change in self._found]
@@ -251,161 +231,148 @@ class Conflicts:
             )
 
 
-class NullPolicy:
-    """Turn cells into values to send, by what an emptied cell means."""
+class ChangeBuilder:
+    """Build changes of edits and of the current state of their memories; what cannot be sent is added to the errors."""
 
-    def __init__(self, on_null: OnNull, errors: RowErrors) -> None:
-        self.on_null = on_null
-        self.errors = errors
+    def __init__(self, on_null: OnNull, conflicts: Conflicts, errors: RowErrors) -> None:
+        self._on_null, self._conflicts, self._errors = on_null, conflicts, errors
+        self.n_ignored: Counter[str] = Counter()
+        """Memories whose read-only columns were edited, by column."""
 
     def values(self, row: Label, cells: Mapping[str, Cell], base: Mapping[str, Value]) -> dict[str, Value]:
-        """Return the values to send; what cannot be sent is added to the errors."""
+        """Return the values to send, by what an emptied cell means."""
         values = {}
         for name, cell in cells.items():
-            if cell.is_null and (self.on_null == "skip" or self._was_empty(base.get(name))):
+            # a CSV of pandas has a missing cell for both
+            was_empty = base.get(name) == "" and self._on_null == "raise"
+            if cell.is_null and (self._on_null == "skip" or was_empty):
                 continue
             value, error, _ = normalize(name, cell.value)
             if name == "content" and value is None:
                 error = "content cannot be cleared: put the text back, or delete the memory instead"
-            elif cell.is_null and self.on_null == "raise":
+            elif cell.is_null and self._on_null == "raise":
                 error = (
                     f"{name} was emptied: say by on_null (--on-null) what that means, or write memframe.NULL"
                 )
             if error and not cell.error:
-                self.errors.add(row, error)
+                self._errors.add(row, error)
             values[name] = value
         return values
 
-    def _was_empty(self, before: Value) -> bool:
-        """Tell text that had nothing in it, for which a CSV of pandas has a missing cell, from text that went."""
-        return before == "" and self.on_null == "raise"
+    def creates(self, frame: EditedFrame) -> Iterator[Change]:
+        """Make a create of each row without an id; what is missing in it is not sent."""
+        rows = np.flatnonzero([memory_id is None for memory_id in frame.ids])
+        cells = {name: frame.cells(name, rows) for name in frame.fields} if len(rows) else {}
+        for number, row in enumerate(rows.tolist()):
+            label, given = frame.label(row), {}
+            for name, column in cells.items():
+                cell = column[number]
+                if cell.error:
+                    self._errors.add(label, cell.error)
+                if cell.error or cell.value not in (None, ()):
+                    given[name] = cell
+            if "content" not in given:
+                self._errors.add(label, "a new memory needs content")
+            yield Change(action="create", row=label, after=in_order(self.values(label, given, {})))
 
-
-def _creates(frame: EditedFrame, null_policy: NullPolicy) -> Iterator[Change]:
-    """Make a create of each row without an id; what is missing in it is not sent."""
-    rows = np.flatnonzero([memory_id is None for memory_id in frame.ids])
-    cells = {name: frame.cells(name, rows) for name in frame.fields} if len(rows) else {}
-    for number, row in enumerate(rows.tolist()):
-        label = frame.label(row)
-        row_cells = {name: column[number] for name, column in cells.items()}
-        given = {name: cell for name, cell in row_cells.items() if cell.error or cell.value not in (None, ())}
-        for cell in given.values():
-            if cell.error:
-                null_policy.errors.add(label, cell.error)
-        if "content" not in given:
-            null_policy.errors.add(label, "a new memory needs content")
-        yield Change(action="create", row=label, after=in_order(null_policy.values(label, given, {})))
-
-
-class ChangeBuilder:
-    """Build changes of edits and the current state of their memories."""
-
-    def __init__(
-        self, now: Mapping[str, CurrentMemory], conflicts: Conflicts, null_policy: NullPolicy
-    ) -> None:
-        self._now = now
-        self._null_policy = null_policy
-        self._conflicts = conflicts
-        self.n_ignored: Counter[str] = Counter()
-        self._created_at, self._updated_at = (
+    def changes(
+        self,
+        edits: Iterable[Edit],
+        values: Iterable[dict[str, Value] | None],
+        now: Mapping[str, CurrentMemory],
+    ) -> Iterator[Change]:
+        """Make the changes of edits, with the values of those that have a baseline."""
+        created_at, updated_at = (
             dict(zip(now, parse_times([getattr(memory.blob, name) for memory in now.values()]), strict=True))
             for name in ("created_at", "updated_at")
         )
+        for edit, mine in zip(edits, values, strict=True):
+            memory = now.get(edit.id)
+            if memory is None:
+                change = self._gone(edit, mine)
+            else:
+                change = self._merge(edit, mine, memory, created_at[edit.id], updated_at[edit.id])
+            if change is not None:
+                yield change
 
-    def change(self, edit: Edit, mine: dict[str, Value] | None) -> Change | None:
-        """Return the change of an edit, if it needs any."""
-        memory = self._now.get(edit.id)
-        if memory is None:
-            return self._gone(edit, mine)
+    def _merge(
+        self,
+        edit: Edit,
+        mine: dict[str, Value] | None,
+        memory: CurrentMemory,
+        created_at: np.datetime64,
+        updated_at: np.datetime64,
+    ) -> Change | None:
         theirs = {name: memory.value(name) for name in edit.cells}
         base: Mapping[str, Value] | None = edit.base
         if mine is None:
-            is_of_now = self._is_of_now(edit)
+            is_of_now = self._is_of_now(edit, created_at, updated_at)
             base = theirs if is_of_now else None
             if is_of_now and "updated_at" in edit.times:
                 self.n_ignored.update(_read_only_edits(edit, memory))
             mine = self._values_without_baseline(edit, theirs, is_of_now=is_of_now)
-        merged = three_way(mine, base, theirs)
-        sent = merged.sent + (merged.conflicts if self._conflicts.winner == "mine" else ())
-        if merged.conflicts and not self._conflicts.winner:
-            return self._conflict(edit, merged.conflicts, mine, theirs)
-        if not sent:
+        sent, conflicts = three_way(mine, base, theirs)
+        is_conflict = bool(conflicts) and not self._conflicts.winner
+        names = conflicts if is_conflict else sent + conflicts if self._conflicts.winner == "mine" else sent
+        if not names:
             return None
-        if memory.error:
-            self._null_policy.errors.add(
-                edit.row,
-                f"it could not be read as it is now ({memory.error}); after a change of key, open the access again",
-            )
-        return Change(
+        change = Change(
             action="patch",
             row=edit.row,
             id=edit.id,
-            before=in_order({name: theirs[name] for name in sent}),
-            after=in_order({name: mine[name] for name in sent}),
+            before=in_order({name: theirs[name] for name in names}),
+            after=in_order({name: mine[name] for name in names}),
         )
+        if is_conflict:
+            reason = f"{', '.join(names)} changed at the service since it was loaded"
+            if edit.base is None:
+                reason = explain_difference(names, edit.times.get("updated_at"), updated_at)
+            return self._conflicts.add(replace(change, action="conflict", reason=reason))
+        if memory.error:
+            error = f"it could not be read as it is now ({memory.error}); after a change of key, open the access again"
+            self._errors.add(edit.row, error)
+        return change
 
-    def _is_of_now(self, edit: Edit) -> bool:
+    def _is_of_now(self, edit: Edit, created_at: np.datetime64, updated_at: np.datetime64) -> bool:
         """Tell whether a row without a baseline is of the state that the service holds."""
-        created_at, updated_at = self._created_at[edit.id], self._updated_at[edit.id]  # of NaT all
-        created = _as_held(edit.times.get("created_at"), created_at)  # comparisons are false
+        created = _as_held(edit.times.get("created_at"), created_at)  # of NaT all comparisons are false
         updated = _as_held(edit.times.get("updated_at"), updated_at)
         if created is not None and (created < created_at or created > created_at):
-            self._null_policy.errors.add(edit.row, "created_at is read-only, and not the service's")
+            self._errors.add(edit.row, "created_at is read-only, and not the service's")
         if updated is not None and (updated < created_at or updated > updated_at):
-            self._null_policy.errors.add(
-                edit.row, "updated_at is read-only, and of no state that the memory was in"
-            )
+            self._errors.add(edit.row, "updated_at is read-only, and of no state that the memory was in")
         return updated is None or bool(updated == updated_at)
 
     def _values_without_baseline(
         self, edit: Edit, theirs: Mapping[str, Value], *, is_of_now: bool
     ) -> dict[str, Value]:
         """Return what a row without a baseline has otherwise than the service."""
-        on_null = self._null_policy.on_null
-        is_silent = on_null == "skip" or (on_null == "raise" and "updated_at" not in edit.times)
+        is_silent = self._on_null == "skip" or (self._on_null == "raise" and "updated_at" not in edit.times)
         cells = {
             name: cell
             for name, cell in edit.cells.items()
             if not (is_held(name, cell, theirs[name]) or (cell.is_null and is_silent))
         }
         if is_of_now or self._conflicts.winner == "mine":
-            return self._null_policy.values(edit.row, cells, theirs)
+            return self.values(edit.row, cells, theirs)
         return {name: cell.value for name, cell in cells.items()}  # all of them conflicts
 
     def _gone(self, edit: Edit, mine: dict[str, Value] | None) -> Change | None:
         """Refuse an edit of a memory that the service does not have, or mark it as a conflict."""
-        if mine is None and not edit.times:
-            self._null_policy.errors.add(edit.row, f"there is no memory with the id {edit.id}")
-        elif self._conflicts.winner == "mine":
-            self._null_policy.errors.add(
-                edit.row, f"{_GONE}: drop the row, or empty its id to create it anew"
-            )
-        elif not self._conflicts.winner:
-            reason = _GONE if mine is not None else f"there is no memory with the id {edit.id}, or no more"
-            after = in_order(mine or {})
-            return self._conflicts.add(
-                Change(action="conflict", row=edit.row, id=edit.id, after=after, reason=reason)
-            )
-        return None
-
-    def _conflict(
-        self, edit: Edit, names: tuple[str, ...], mine: Mapping[str, Value], theirs: Mapping[str, Value]
-    ) -> Change:
-        at = edit.times.get("updated_at")
-        if edit.base is None:
-            reason = explain_difference(names, at, self._updated_at[edit.id])
-        else:
-            reason = f"{', '.join(names)} changed at the service since it was loaded"
-        return self._conflicts.add(
-            Change(
-                action="conflict",
-                row=edit.row,
-                id=edit.id,
-                before=in_order({name: theirs[name] for name in names}),
-                after=in_order({name: mine[name] for name in names}),
-                reason=reason,
-            )
+        gone, unknown = (
+            "it was deleted at the service since it was loaded",
+            f"there is no memory with the id {edit.id}",
         )
+        if mine is None and not edit.times:
+            self._errors.add(edit.row, unknown)
+        elif self._conflicts.winner == "mine":
+            self._errors.add(edit.row, f"{gone}: drop the row, or empty its id to create it anew")
+        elif not self._conflicts.winner:
+            reason = f"{unknown}, or no more" if mine is None else gone
+            after = in_order(mine or {})
+            conflict = Change(action="conflict", row=edit.row, id=edit.id, after=after, reason=reason)
+            return self._conflicts.add(conflict)
+        return None
 
 
 def _as_held(time: np.datetime64 | None, held: np.datetime64) -> np.datetime64 | None:

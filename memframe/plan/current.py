@@ -74,10 +74,7 @@ def digest_of(content: str) -> str:
 def iter_current(access: Access) -> Iterator[CurrentMemory]:
     """Iterate over all memories of the user, page by page; at the end it was all of them, or an error.
 
-    Raises
-    ------
-    ProtocolError
-        The listing breaks the specification: another user's memories, a cursor that repeats.
+    Raises `ProtocolError` where the listing breaks the specification: another user's memories, a cursor that repeats.
     """
     for page in _pages(access):
         yield from page

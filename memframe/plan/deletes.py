@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,10 +70,14 @@ def plan_deletes(
     check_kind("access", access, Access)
     conflicts, errors = Conflicts(on_conflict), RowErrors()
     frame, is_frame = _frame_of(frame_or_ids)
-    _check(frame, access, errors)
+    frame.check_users(access, errors)
+    frame.check_ids(errors, once=False)
     first_of: dict[str, int] = {}
     for row, memory_id in enumerate(frame.ids):
         first_of.setdefault(memory_id, row)
+        if memory_id is None:
+            errors.add(frame.name(row), "it has no id")
+    errors.raise_if_any("the deletes")
     rows = list(first_of.values())
     moment, baseline = access.client.runtime.now(), access.baseline()
     now = read_current(access, [frame.ids[row] for row in rows], n_known=len(baseline) or None)
@@ -81,10 +85,10 @@ def plan_deletes(
         if frame.ids[row] not in now:
             errors.add(frame.name(row), f"there is no memory with the id {frame.ids[row]}")
     errors.raise_if_any("the deletes")
-    seen = _judged_states(frame, rows, baseline, now) if is_frame else (JudgedState({}) for _ in rows)
+    seen = _judged_states(frame, rows, baseline, now) if is_frame else [JudgedState({})] * len(rows)
     records = [
-        _delete(frame.label(row), now[frame.ids[row]], looked_at, conflicts)
-        for row, looked_at in zip(rows, seen, strict=True)
+        _delete(frame.label(row), now[frame.ids[row]], judged, conflicts)
+        for row, judged in zip(rows, seen, strict=True)
     ]
     conflicts.raise_if_any()
     return plan_of(access, filter(None, records), created_at=moment)
@@ -101,31 +105,17 @@ def _frame_of(given: Any) -> tuple[EditedFrame, bool]:
     if not isinstance(given, Iterable) or isinstance(given, bytes | Mapping) or hasattr(given, "to_pandas"):
         check_kind("what to delete, if not ids,", given, pd.DataFrame, error=PlanError)
     ids: pd.Series[Any] = given if isinstance(given, pd.Series) else pd.Series([*given], dtype=object)
-    _refuse_no_ids(ids)
-    return EditedFrame(ids.astype(object).to_frame("id"), has_labels=ids is given), False
-
-
-def _refuse_no_ids(ids: pd.Series[Any]) -> None:
-    """Refuse a mask, and records, before each of their rows is called a wrong id."""
-    kinds = {type(cell) for cell in ids}
+    kinds = {type(cell) for cell in ids}  # of a mask, and of records, each row would be called a wrong id
     if kinds and kinds <= {bool, np.bool}:
         raise PlanError("a mask says which rows to delete, not of which frame: pass the rows, memories[mask]")
     if kinds == {dict}:
         check_kind("what to delete, if not ids,", ids.to_list(), pd.DataFrame, error=PlanError)
-
-
-def _check(frame: EditedFrame, access: Access, errors: RowErrors) -> None:
-    frame.check_users(access, errors)
-    frame.check_ids(errors, once=False)
-    for row, memory_id in enumerate(frame.ids):
-        if memory_id is None:
-            errors.add(frame.name(row), "it has no id")
-    errors.raise_if_any("the deletes")
+    return EditedFrame(ids.astype(object).to_frame("id"), has_labels=ids is given), False
 
 
 def _judged_states(
     frame: EditedFrame, rows: list[int], baseline: pd.DataFrame, now: Mapping[str, CurrentMemory]
-) -> Iterator[JudgedState]:
+) -> Iterable[JudgedState]:
     """Return the state in which each memory was chosen: the baseline, else the row itself."""
     ids = [frame.ids[row] for row in rows]
     at = baseline.index.get_indexer(pd.Index(ids, dtype=object))
@@ -156,22 +146,15 @@ def _judged_states(
 def _delete(row: Label, memory: CurrentMemory, seen: JudgedState, conflicts: Conflicts) -> Change | None:
     theirs = {name: memory.value(name) for name in FIELDS}
     changed = [name for name, value in seen.fields.items() if not same_value(name, value, theirs[name])]
-    if changed and conflicts.winner == "theirs":
+    if not changed or conflicts.winner == "mine":
+        return delete_of(row, memory)
+    if conflicts.winner == "theirs":
         return None
-    if changed and not conflicts.winner:
-        reason = f"{', '.join(changed)} changed at the service since it was loaded"
-        if not seen.is_loaded:
-            reason = explain_difference(changed, seen.row_at, parse_times([memory.blob.updated_at])[0])
-        return conflicts.add(
-            Change(
-                action="conflict",
-                row=row,
-                id=memory.id,
-                before={name: theirs[name] for name in changed},
-                reason=reason,
-            )
-        )
-    return delete_of(row, memory)
+    reason = f"{', '.join(changed)} changed at the service since it was loaded"
+    if not seen.is_loaded:
+        reason = explain_difference(changed, seen.row_at, parse_times([memory.blob.updated_at])[0])
+    before = {name: theirs[name] for name in changed}
+    return conflicts.add(Change(action="conflict", row=row, id=memory.id, before=before, reason=reason))
 
 
 def delete_of(row: Label, memory: CurrentMemory) -> Change:

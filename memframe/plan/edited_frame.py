@@ -53,21 +53,17 @@ class RowErrors:
     def raise_if_any(self, what: str) -> None:
         """Raise if there are any.
 
-        Raises
-        ------
-        PlanError
-            It names rows and causes.
+        Raises `PlanError`, which names rows and causes.
         """
         if not self._rows_of:
             return
-        causes = [f"{_rows(rows)}: {cause}" for cause, rows in self._rows_of.items()]
+        causes = [
+            f"{'row' if len(rows) == 1 else 'rows'} {list_some([str(row) for row in rows])}: {cause}"
+            for cause, rows in self._rows_of.items()
+        ]
         n_more = len(causes) - MAX_CAUSES
         more = f"; and {number_of(n_more, 'more cause', 'more causes')}" if n_more > 0 else ""
         raise PlanError(f"{what} cannot be planned: {'; '.join(causes[:MAX_CAUSES])}{more}")
-
-
-def _rows(rows: list[Label]) -> str:
-    return f"{'row' if len(rows) == 1 else 'rows'} {list_some([str(row) for row in rows])}"
 
 
 _READ_ONLY = "created_at", "tag_ids", "content_error"
@@ -81,10 +77,7 @@ _USUAL_ID = re.compile(r"[\w-]+", re.ASCII)
 class EditedFrame:
     """A frame of memories that was edited: its columns by name, its ids, the labels of its rows.
 
-    Raises
-    ------
-    PlanError
-        It is no frame, or its columns are repeated or misspelled.
+    Raises `PlanError` where it is no frame, or its columns are repeated or misspelled.
     """
 
     def __init__(
@@ -137,22 +130,16 @@ class EditedFrame:
 
         ``of`` chooses the rows, by default all.
         """
-        chosen = (
-            self.ids
-            if of is None
-            else [one if is_own else None for one, is_own in zip(self.ids, of, strict=True)]
-        )
+        chosen = self.ids
+        if of is not None:
+            chosen = [one if is_own else None for one, is_own in zip(chosen, of, strict=True)]
         n_of = Counter(memory_id for memory_id in chosen if isinstance(memory_id, str))
         for row, memory_id in enumerate(chosen):
-            if memory_id is None:
-                continue
-            error = _id_error(memory_id)
-            if error:
+            error = None if memory_id is None else _id_error(memory_id)
+            if error is None and once and memory_id is not None and n_of[memory_id] > 1:
+                error = f"the id {memory_id} is there {n_of[memory_id]} times; keep one row"
+            if error is not None:
                 errors.add(self.name(row), error)
-            elif once and n_of[memory_id] > 1:
-                errors.add(
-                    self.name(row), f"the id {memory_id} is there {n_of[memory_id]} times; keep one row"
-                )
 
     def is_own(self, access: Access) -> list[bool]:
         """Find the rows that are of the user of an access, or do not say whose they are."""
@@ -240,9 +227,6 @@ def _misspelled(name: str) -> str | None:
     return None if plain[-1:].isdigit() else next(near, None)
 
 
-UNREADABLE = "it could not be read as it is (see content_error): it can be deleted, but not changed"
-
-
 class Edit(Struct, frozen=True, kw_only=True):
     """One row that may change a memory.
 
@@ -317,24 +301,25 @@ class _LoadedRows:
 
     def edits(self, superseded: pd.DataFrame) -> Iterator[Edit]:
         """Return rows of a state that was loaded with the fields that differ, others whole."""
-        is_known, is_odd = self._versions()
-        self._refuse_read_only(np.flatnonzero(is_known), self._newest_at(is_known))
+        n_rows = len(self._rows)
+        is_known, is_odd = np.ones(n_rows, dtype=bool), np.zeros(n_rows, dtype=bool)
+        if (
+            "updated_at" in self._frame
+        ):  # the state that was loaded last, and such as cannot be of an earlier one
+            mine, base = self._frame.column("updated_at", self._rows), self._newest.column("updated_at")
+            at, created_at = column_times(mine), column_times(self._newest.column("created_at"))
+            is_known = ~differs_in("updated_at", mine, base)
+            is_odd = (at > column_times(base)) | (at < created_at)
+        newest = self._newest if is_known.all() else self._newest._replace(at=self._newest.at[is_known])
+        self._refuse_read_only(np.flatnonzero(is_known), newest)
         is_known[self._untouched_since(superseded, ~is_known)] = True
-        is_edited = np.logical_or.reduce([np.zeros(len(self._rows), dtype=bool), *self._differs.values()])
-        self._refuse_unreadable(is_edited)
+        is_edited = np.logical_or.reduce([np.zeros(n_rows, dtype=bool), *self._differs.values()])
+        is_unreadable = self._newest.column("content_error").notna().to_numpy()
+        for row in self._rows[is_edited & is_unreadable]:
+            cause = "it could not be read as it is (see content_error): it can be deleted, but not changed"
+            self._errors.add(self._frame.name(row), cause)
         yield from self._edits_at(np.flatnonzero(is_edited & is_known))
         yield from _edits_without_baseline(self._frame, self._rows[(is_edited | is_odd) & ~is_known])
-
-    def _newest_at(self, mask: Mask) -> BaselineRows:
-        return self._newest if mask.all() else self._newest._replace(at=self._newest.at[mask])
-
-    def _versions(self) -> tuple[Mask, Mask]:
-        """Tell the rows of the state that was loaded last, and those that cannot be of an earlier one."""
-        if "updated_at" not in self._frame:
-            return np.ones(len(self._rows), dtype=bool), np.zeros(len(self._rows), dtype=bool)
-        mine, base = self._frame.column("updated_at", self._rows), self._newest.column("updated_at")
-        at, created_at = column_times(mine), column_times(self._newest.column("created_at"))
-        return ~differs_in("updated_at", mine, base), (at > column_times(base)) | (at < created_at)
 
     def _untouched_since(self, superseded: pd.DataFrame, is_other: Mask) -> Rows:
         """Find rows of an earlier state that was loaded, in which cells equal to that state are no edits."""
@@ -356,10 +341,6 @@ class _LoadedRows:
             for row in self._rows[places][self._differences(name, places, baseline)]:
                 cause = f"{name} is read-only; give it its old value, or drop the column"
                 self._errors.add(self._frame.name(row), cause)
-
-    def _refuse_unreadable(self, is_edited: Mask) -> None:
-        for row in self._rows[is_edited & self._newest.column("content_error").notna().to_numpy()]:
-            self._errors.add(self._frame.name(row), UNREADABLE)
 
     def _edits_at(self, places: Rows) -> Iterator[Edit]:
         rows = self._rows[places]

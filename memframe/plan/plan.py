@@ -6,8 +6,10 @@ A saved plan is sealed with the data key of this user on this machine, as it hol
 from __future__ import annotations
 
 import hashlib
+import os
+import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
 from os import PathLike
@@ -16,28 +18,38 @@ from typing import Any
 
 import msgspec
 import pandas as pd
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 from msgspec.structs import replace
 
 from memframe.access import Access
 from memframe.display import number_of
 from memframe.errors import PlanError, StalePlanError
 from memframe.files import atomic_file, raise_os_errors_as
-from memframe.keystore import LocalCipher, open_local_cipher
+from memframe.keystore import open_local_cipher
 from memframe.plan.change import FIELDS, WRITES, Action, Change, format_counts, list_some, mask, same_value
 from memframe.plan.current import CurrentMemory
-from memframe.plan.render import (
-    UNDO_NOTE,
-    count_actions,
-    render_diff,
-    render_plan_html,
-    summarize,
-    undo_note,
-    wants_color,
-)
+from memframe.plan.render import count_actions, on_one_line, render_diff, render_plan_html
 from memframe.runtime import package_version
 
 UTC_MINUTE = "%Y-%m-%d %H:%M UTC"
+BEGINNING = b"memframe plan "
+MARK = BEGINNING + b"2\n"
+"""Of a saved plan."""
+
+SEALED_FOR = "the saved plan"
+UNDO_NOTE = "An undo"
+"""Beginning of the note on what an undo of deletes brings back."""
+
+_COLUMNS = {
+    "action": "str",
+    "row": "object",
+    "id": "str",
+    "fields": "object",
+    "before": "object",
+    "after": "object",
+    "reason": "str",
+    "group": "Int64",
+}
 
 
 class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
@@ -60,8 +72,6 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
     notes : tuple of str
         Sentences for the reader, such as what the plan leaves out, and what an undo of its deletes brings back. Every
         display begins with them; a sum of plans has those of both, each once.
-    restore_days : int, optional
-        Of plans that earlier versions have saved, whose id it is a part of; `notes` say it now.
 
     Raises
     ------
@@ -95,12 +105,11 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
     user_id: str
     key_version: int
     created_at: datetime
-    notes: tuple[str, ...] = ()  # a default that is not encoded: ids of plans without notes stay as they were
-    restore_days: int | UnsetType = UNSET
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         ids = (change.id or change.restores for change in self.records)
-        n_of = Counter(memory_id for memory_id in ids if isinstance(memory_id, str))
+        n_of = Counter(filter(None, ids))
         repeated = [memory_id for memory_id, n_times in n_of.items() if n_times > 1]
         if repeated:
             raise PlanError(
@@ -111,7 +120,16 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         return f"<memframe.Plan: {format_counts(count_actions(self.records))}>"
 
     def __str__(self) -> str:
-        return summarize(self.records, self.notes, self._made)
+        n_of = Counter(name for change in self.writes for name in change.after)
+        fields = ", ".join(f"{name} {n_of[name]:,}" for name in FIELDS if n_of[name])
+        return "\n".join(
+            [
+                f"Plan: {format_counts(count_actions(self.records))}",
+                *(f"  note: {on_one_line(note)}" for note in self.notes),
+                *([f"  fields to write: {fields}"] if fields else []),
+                f"  {self._made}",
+            ]
+        )
 
     def _repr_html_(self) -> str:
         return render_plan_html(self.records, self.notes, self._made)
@@ -144,10 +162,13 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
                     f"plans for two different values of {name} do not add up: apply them one by one"
                 )
         taken = 1 + max((change.group for change in self.records if change.group is not None), default=-1)
-        moved = tuple(_regrouped(change, taken) for change in other.records)
+        moved = (
+            change if change.group is None else replace(change, group=change.group + taken)
+            for change in other.records
+        )
         return replace(
             self,
-            records=self.records + moved,
+            records=(*self.records, *moved),
             created_at=min(self.created_at, other.created_at),
             notes=tuple(dict.fromkeys(self.notes + other.notes)),
         )
@@ -169,9 +190,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
 
     def without(self, *actions: Action) -> Plan:
         """The plan without changes of some actions, such as conflicts; what holds together with one goes, too."""
-        dropped = {
-            change.group for change in self.records if change.action in actions and change.group is not None
-        }
+        dropped = {change.group for change in self.records if change.action in actions} - {None}
         kept = [c for c in self.records if c.action not in actions and c.group not in dropped]
         has_deletes = any(change.action == "delete" for change in kept)
         notes = tuple(note for note in self.notes if has_deletes or note != self.undo_note)
@@ -180,18 +199,11 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
     @property
     def changes(self) -> pd.DataFrame:
         """One row a change: ``action row id fields before after reason group``, fit to be shown."""
-        shown = [mask(change) for change in self.records]
-        columns: Mapping[str, tuple[Sequence[Any], str]] = {
-            "action": ([change.action for change in shown], "str"),
-            "row": ([change.row for change in shown], "object"),
-            "id": ([change.id for change in shown], "str"),
-            "fields": ([_fields_of(change) for change in shown], "object"),
-            "before": ([change.before for change in shown], "object"),
-            "after": ([change.after for change in shown], "object"),
-            "reason": ([change.reason for change in shown], "str"),
-            "group": ([change.group for change in shown], "Int64"),
+        rows = [_document_of(change) for change in self.records]
+        columns = {
+            name: pd.Series([row[name] for row in rows], dtype=kind) for name, kind in _COLUMNS.items()
         }
-        return pd.DataFrame({name: pd.Series(cells, dtype=dtype) for name, (cells, dtype) in columns.items()})
+        return pd.DataFrame(columns)
 
     def diff(self, *, color: bool | None = None, limit: int | None = None) -> str:
         """All changes as lines that go and lines that come, long ones shortened around the difference.
@@ -203,7 +215,9 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         limit : int, optional
             Of more changes show only so many, conflicts and what is invalid first; the others are counted.
         """
-        color = wants_color() if color is None else color
+        if color is None:  # https://no-color.org
+            is_terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+            color = is_terminal and not os.environ.get("NO_COLOR")
         return render_diff(self.records, self.notes, color=color, limit=limit)
 
     def to_json(self) -> str:
@@ -217,7 +231,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
             "notes": self.notes,
             "counts": self.counts,
             "undo": self.undo_note,
-            "changes": [_document_of(mask(change)) for change in self.records],
+            "changes": [_document_of(change) for change in self.records],
         }
         return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
 
@@ -234,7 +248,15 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         PlanError
             The file cannot be written, or is something else.
         """
-        save_plan(path, self, open_local_cipher())
+        target = Path(path).expanduser()
+        sealed = open_local_cipher().seal(msgspec.json.encode(self), associated_data=SEALED_FOR)
+        with raise_os_errors_as(PlanError, f"the plan cannot be written to {target}", "choose another path"):
+            if target.exists():
+                with target.open("rb") as there:
+                    if there.read(len(BEGINNING)) != BEGINNING:
+                        raise PlanError(f"{target} is not replaced, as it is no plan: choose another path")
+            with atomic_file(target) as file:
+                file.write(MARK + sealed)
 
     @staticmethod
     def load(path: str | PathLike[str]) -> Plan:
@@ -247,25 +269,47 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True, omit_defaults=True):
         JournalError
             It was changed, or saved by another user or on another machine.
         """
-        return load_plan(path, open_local_cipher())
+        source = Path(path).expanduser()
+        with raise_os_errors_as(PlanError, f"the plan {source} cannot be read", "check the path"):
+            stored = source.read_bytes()
+        if not stored.startswith(BEGINNING):
+            raise PlanError(f"{source} is no saved plan: check the path")
+        refusal = PlanError(
+            f"{source} was saved by another version of memframe ({package_version()} cannot read it): use that "
+            "version, or plan anew and save again"
+        )
+        if not stored.startswith(MARK):
+            raise refusal
+        data = open_local_cipher().open(stored.removeprefix(MARK), associated_data=SEALED_FOR)
+        try:
+            return msgspec.json.decode(data, type=Plan)
+        except (msgspec.MsgspecError, ValueError):
+            pass
+        raise refusal  # out here, as what it came from may quote the plan
 
     def refuse_stale(self, current: Mapping[str, CurrentMemory]) -> None:
         """Refuse to go on if what the plan was made from has moved.
 
-        Raises
-        ------
-        StalePlanError
-            It names the first rows and fields.
+        Raises `StalePlanError`, which names the first rows and fields.
         """
-        writes = [change for change in self.writes if change.id is not None]
-        moved = [found for change in writes for found in _moved(change, current)]
-        if not moved:
-            return
-        n_moved, n_fields = sum(n for _, n in moved), sum(map(_n_fields, writes))
-        raise StalePlanError(
-            f"this plan is stale: {n_moved:,} of its {number_of(n_fields, 'field', 'fields')} changed since "
-            f"{self.created_at.strftime(UTC_MINUTE)}: {list_some([what for what, _ in moved])}; make a new plan"
-        )
+        n_fields, n_moved, moved = 0, 0, []
+        for change in self.writes:
+            n_own = len(change.before.keys() | ({"content"} if change.sealed is not None else set()))
+            n_own += sum(map(len, change.depends_on.values()))
+            n_fields += n_own
+            fields = differs(change, current.get(change.id or ""))
+            if fields:
+                n_moved += n_own if fields == GONE else len(fields)
+                moved.append(f"{change.label} {'is gone' if fields == GONE else ', '.join(fields)}")
+            for memory_id, fields in broken_dependencies(change, current):
+                n_moved += len(fields)
+                what = "is gone" if fields == GONE else ", ".join(fields)
+                moved.append(f"memory {memory_id}, which {change.label} depends on, {what}")
+        if moved:
+            raise StalePlanError(
+                f"this plan is stale: {n_moved:,} of its {number_of(n_fields, 'field', 'fields')} changed since "
+                f"{self.created_at.strftime(UTC_MINUTE)}: {list_some(moved)}; make a new plan"
+            )
 
 
 def plan_of(
@@ -289,18 +333,22 @@ def plan_of(
     )
 
 
-def _fields_of(change: Change) -> tuple[str, ...]:
-    """In the order of the frames; a delete sends none."""
-    return tuple(name for name in FIELDS if name in change.after)
+def undo_note(restore_days: int) -> str:
+    """Say what an undo of deletes brings back, before it is too late."""
+    if restore_days:
+        days = number_of(restore_days, "day", "days")
+        return f"{UNDO_NOTE} within {days} brings deleted memories back with their ids and dates."
+    return (
+        f"{UNDO_NOTE} brings deleted memories back with new ids and the date of that day: this service does not "
+        "restore them."
+    )
 
 
 def _document_of(change: Change) -> dict[str, Any]:
-    shown = ("action", "row", "id", "before", "after", "reason", "group")
-    return {name: getattr(change, name) for name in shown} | {"fields": _fields_of(change)}
-
-
-def _regrouped(change: Change, taken: int) -> Change:
-    return change if change.group is None else replace(change, group=change.group + taken)
+    """Show a change as the columns of `Plan.changes`, with its hidden texts masked."""
+    fields = tuple(name for name in FIELDS if name in change.after)
+    masked = mask(change)
+    return {name: fields if name == "fields" else getattr(masked, name) for name in _COLUMNS}
 
 
 # -- staleness: judged by the fields in the plan, never by ``updated_at``
@@ -346,63 +394,3 @@ def broken_dependencies(
         fields = differs(Change(action="patch", id=memory_id, before=needed), current.get(memory_id))
         if fields:
             yield memory_id, fields
-
-
-def _moved(change: Change, current: Mapping[str, CurrentMemory]) -> Iterator[tuple[str, int]]:
-    """Describe what moved, each with the number of its fields."""
-    fields = differs(change, current.get(str(change.id)))
-    if fields:
-        what = " is gone" if fields == GONE else f" {', '.join(fields)}"
-        yield f"{change.label}{what}", _n_fields(change) if fields == GONE else len(fields)
-    for memory_id, fields in broken_dependencies(change, current):
-        what = "is gone" if fields == GONE else ", ".join(fields)
-        yield f"memory {memory_id}, which {change.label} depends on, {what}", len(fields)
-
-
-def _n_fields(change: Change) -> int:
-    n_needed = sum(map(len, change.depends_on.values()))
-    return n_needed + len(change.before.keys() | ({"content"} if change.sealed is not None else set()))
-
-
-# -- files
-
-BEGINNING = b"memframe plan "
-MARK = BEGINNING + b"1\n"
-SEALED_FOR = "the saved plan"
-
-
-def save_plan(path: str | PathLike[str], plan: Plan, cipher: LocalCipher) -> None:
-    """Write a plan to a file of mode 0600, sealed."""
-    target = Path(path).expanduser()
-    sealed = cipher.seal(msgspec.json.encode(plan), associated_data=SEALED_FOR)
-    with raise_os_errors_as(PlanError, f"the plan cannot be written to {target}", "choose another path"):
-        if target.exists() and not _is_plan(target):
-            raise PlanError(f"{target} is not replaced, as it is no plan: choose another path")
-        with atomic_file(target) as file:
-            file.write(MARK + sealed)
-
-
-def _is_plan(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(BEGINNING)) == BEGINNING
-
-
-def load_plan(path: str | PathLike[str], cipher: LocalCipher) -> Plan:
-    """Read back a plan that was saved."""
-    source = Path(path).expanduser()
-    with raise_os_errors_as(PlanError, f"the plan {source} cannot be read", "check the path"):
-        stored = source.read_bytes()
-    if not stored.startswith(BEGINNING):
-        raise PlanError(f"{source} is no saved plan: check the path")
-    refusal = PlanError(
-        f"{source} was saved by another version of memframe ({package_version()} cannot read it): use that version, "
-        "or plan anew and save again"
-    )
-    if not stored.startswith(MARK):
-        raise refusal
-    data = cipher.open(stored.removeprefix(MARK), associated_data=SEALED_FOR)
-    try:
-        return msgspec.json.decode(data, type=Plan)
-    except (msgspec.MsgspecError, ValueError):
-        pass
-    raise refusal  # out here, as what it came from may quote the plan

@@ -27,7 +27,7 @@ def assert_whole(found):
 
 
 def test_a_few_kills():
-    assert_whole(killed(rows=100, client_kills=5, service_kills=2))
+    assert_whole(killed(rows=60, client_kills=3, service_kills=1))
 
 
 @pytest.mark.campaign

@@ -57,14 +57,15 @@ def test_a_plan_with_open_questions_is_refused_and_they_are_named(action):
     refused(plan_of(odd), "row 7: changed on both sides")
 
 
-@pytest.mark.parametrize("workers", [0, 17, 2.0, True, "4"])
-def test_workers_are_a_whole_number_from_1_to_16(workers):
-    refused(creates(World()), "workers=", mf.ConfigError, workers=workers)
-
-
-@pytest.mark.parametrize("settle_s", [-1, float("nan"), float("inf"), "2", None, True])
-def test_settle_s_is_a_number_of_seconds(settle_s):
-    refused(creates(World()), "settle_s=", mf.ConfigError, settle_s=settle_s)
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *[("workers", value) for value in (0, 17, 2.0, True, "4")],
+        *[("settle_s", value) for value in (-1, float("nan"), float("inf"), "2", None, True)],
+    ],
+)
+def test_options_are_numbers_within_bounds(option, value):
+    refused(creates(World()), f"{option}=", mf.ConfigError, **{option: value})
 
 
 def test_confirming_deletes_that_a_plan_has_not_is_refused():
@@ -159,14 +160,6 @@ def create(n, content, **fields):
     )
 
 
-def test_equal_bytes_are_proof_and_their_absence_is_where_the_service_stores_as_it_gets():
-    mine, twin = current("m1", "tea"), current("m2", "tea", "sealed by somebody else")
-    found = match([create(0, "tea")], [mine], digest_of={0: mine.sealed_digest}, taken=[])
-    assert found.found == {0: "m1"}
-    digest_of = {0: mine.sealed_digest, 1: "other"}
-    assert match([create(1, "tea")], [mine, twin], digest_of=digest_of, taken=["m1"]) == ({}, frozenset())
-
-
 def test_by_text_it_is_counted_and_the_fields_decide_between_equal_ones():
     new = [current("m1", "tea", title="Coffee"), current("m2", "tea", title="Tea"), current("m3", "rowing")]
     creates = [
@@ -175,12 +168,7 @@ def test_by_text_it_is_counted_and_the_fields_decide_between_equal_ones():
         create(2, "tea"),
         create(3, "rowing", title="Rows"),
     ]
-    assert match(creates, new, digest_of={}, taken=[]).found == {0: "m2", 1: "m1", 3: "m3"}
-
-
-def test_something_new_that_nobody_can_read_leaves_it_undecided():
-    new = [current("m1", None, "odd", error="another key")]
-    assert match([create(0, "tea")], new, digest_of={}, taken=[]) == ({}, {0})
+    assert match(creates, new, digest_of={}, taken=[])[0] == {0: "m2", 1: "m1", 3: "m3"}
 
 
 def test_a_create_stays_unknown_while_something_new_cannot_be_read():
@@ -225,21 +213,8 @@ def test_a_run_says_what_happened_in_a_line_and_in_a_table():
     assert "<b>changed" not in html
     assert "&lt;run&gt;" in html
     assert html.count("<tr") == 3  # the head, and what is not done
-
-
-def test_a_long_run_shows_the_first_rows_only():
-    many = Run(results=OUTCOMES[1:2] * 1000, journal=None)
-    assert many._repr_html_().count("<tr") == 21
-    assert "and 980 more" in many._repr_html_()
-
-
-def test_counts_balance_in_every_run():
-    run = Run(results=OUTCOMES, journal=None)
-    counts = run.counts
-    assert counts["attempted"] == sum(
-        counts[name] for name in ("done", "recovered", "rejected", "conflict", "unknown")
-    )
-    assert counts["attempted"] + counts["planned"] == len(run) == 3
+    many = Run(results=OUTCOMES[1:2] * 1000, journal=None)._repr_html_()
+    assert (many.count("<tr"), "and 980 more" in many) == (21, True)
 
 
 @pytest.mark.parametrize(

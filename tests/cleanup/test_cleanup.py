@@ -30,6 +30,7 @@ def ids_of(memories):
 
 def test_copies_that_hold_nothing_of_their_own_are_deleted(store):
     store.fill(TEA, TEA, TEA, "Ada lives in Leeds.")
+    assert store.plan(actions={"exact_duplicate": "delete"}, max_share=0).counts == {"delete": 2}
     plan = store.plan()
     assert plan.counts == {"delete": 2}
     assert plan.changes.reason.str.contains("exact_duplicate").all()
@@ -151,11 +152,6 @@ def test_a_few_deletes_on_wording_need_no_share(store):
     audit = dataclasses.replace(audit, findings=pd.concat([audit.findings, told], ignore_index=True))
     with pytest.raises(mf.PlanError, match=r"junk 1, superseded 2.*max_share=0\.15"):
         store.plan(audit, actions={"junk": "delete", "superseded": "delete"})
-
-
-def test_copies_are_not_deleted_on_wording(store):
-    store.fill(TEA, TEA, TEA)
-    assert store.plan(actions={"exact_duplicate": "delete"}, max_share=0).counts == {"delete": 2}
 
 
 def test_a_keeper_that_is_junk_does_not_take_its_copies_with_it(store):
@@ -358,25 +354,18 @@ def test_tags_get_one_spelling_and_disabled_ones_come_off(store):
     assert len(store.plan(actions=["retag"])) == 0
 
 
-def test_importance_comes_to_one_scale(store):
-    importance = [0.4, 4.0, None, 5.0, 1.0]
+@pytest.mark.parametrize(
+    ("importance", "becomes"),
+    [
+        ([0.4, 4.0, None, 5.0, 1.0], [0.4, 0.8, np.nan, 1.0, 1.0]),  # of two scales, a 1 stays a 1
+        ([1.0, 2.0, None, 5.0], [0.2, 0.4, np.nan, 1.0]),
+    ],
+)
+def test_importance_comes_to_one_scale(store, importance, becomes):
     texts = ["Ada sails.", "Bo paints the hull blue.", "Cy ate soup.", "Di owns two mules.", "Ed left Rome."]
-    store.fill(*[{"content": text, "importance": i} for text, i in zip(texts, importance, strict=True)])
-    plan = store.plan(actions=["rescale"])
-    assert sorted(change.after["importance"] for change in plan.records) == [0.8, 1.0]
-    store.apply(plan)
-    np.testing.assert_array_equal(
-        store.load().sort_values("content").importance, [0.4, 0.8, np.nan, 1.0, 1.0]
-    )
-    assert len(store.plan()) == 0
-
-
-def test_the_least_of_a_scale_from_1_to_5_stays_the_least(store):
-    texts = ["Ada sails.", "Bo paints the hull blue.", "Cy ate soup.", "Di owns two mules."]
-    store.fill(
-        *[{"content": text, "importance": i} for text, i in zip(texts, [1.0, 2.0, None, 5.0], strict=True)]
-    )
-    np.testing.assert_array_equal(store.clean().sort_values("content").importance, [0.2, 0.4, np.nan, 1.0])
+    store.fill(*[{"content": text, "importance": i} for text, i in zip(texts, importance, strict=False)])
+    after = store.clean(actions=["rescale"])
+    np.testing.assert_array_equal(after.sort_values("content").importance, becomes)
     assert len(store.plan()) == 0
 
 

@@ -10,26 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memframe.plan.change import MASK, Change
-from memframe.plan.render import MAX_CHANGED_CHARS, MAX_SHOWN, shorten, spans_of, text_of, undo_note
+from memframe.plan.plan import undo_note
+from memframe.plan.render import MAX_CHANGED_CHARS, MAX_SHOWN, shorten, spans_of, text_of
 from tests.plan.test_plan import CHANGES, TEXT, plan_with
 
 WORDS = st.lists(st.sampled_from(["tea", "boat", " ", " ", ".", "\n", "Ada"]), max_size=12).map("".join)
-OUR_TAGS = {
-    "div",
-    "style",
-    "b",
-    "span",
-    "table",
-    "colgroup",
-    "col",
-    "thead",
-    "tbody",
-    "tr",
-    "th",
-    "td",
-    "del",
-    "ins",
-}
+OUR_TAGS = {*re.findall(r"\w+", "div style b span table colgroup col thead tbody tr th td del ins")}
 OUR_ATTRIBUTES = {"class", "style", "rowspan", "colspan", "title"}
 SGR = re.compile(r"\x1b\[(?:1|7|27|31|32|33|36|0)m")
 NASTY = "<script>alert('x')</script> & \"quoted\" \x1b[2Jcleared \u202eturned \x07 \U000e0041"

@@ -10,7 +10,6 @@ import msgspec
 from msgspec.structs import replace
 
 from memframe.apply import decisions, write
-from memframe.apply.engine import Engine
 from memframe.apply.operations import OperationLog
 from memframe.secret import SecretBytes
 from tests.simulation.scenario import STAGE
@@ -36,11 +35,12 @@ def forget(log):
 def acknowledge_before_send():
     """Writes down that it is done when it is only about to be sent."""
 
-    def intend(engine, operation):
-        return replace(intended(engine, operation), state="done")
+    def write_ahead(log, operations, backups=None):
+        done = (replace(op, state="done") if op.state == "sending" else op for op in operations)
+        written(log, done, backups)
 
-    intended = Engine._intend
-    with patch.object(Engine, "_intend", intend):
+    written = OperationLog.write
+    with patch.object(OperationLog, "write", write_ahead):
         yield
 
 
