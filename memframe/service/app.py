@@ -38,6 +38,7 @@ from memframe.service.logs import RequestLog, log_as_json
 from memframe.service.openapi import get_openapi_document
 from memframe.service.pages import Site, http_error_page, is_for_people
 from memframe.service.server import end_with_parent, freeze_objects
+from memframe.service.store.batching import WakeUps
 from memframe.service.throttle import SearchPool
 
 MAX_BODY_BYTES = 1_000_000
@@ -81,6 +82,7 @@ def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
                 "addresses": addresses,
                 "bearer_tokens": deployment.bearer_tokens(addresses),
                 "in_flight": InFlightKeys(),
+                "wake_ups": WakeUps(),
                 "database_errors": errors,
                 "searches": searches,
                 "site": Site(deployment, addresses),

@@ -8,11 +8,12 @@ wrapped by the current one.
 
 from __future__ import annotations
 
+import hmac
 import os
 import re
 import secrets
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from threading import Lock
 
@@ -35,8 +36,8 @@ KEY_FILE = "master.key"
 KNOWN_LAYOUTS = ("memframe", "gcm-iv-ct-tag", "gcm-iv:tag:ct")
 """Layouts of sealed content that a write may bring; such content is stored as it came."""
 
-MAX_UNWRAPPED = 1000
-"""Users' keys that stay unwrapped in memory."""
+MAX_UNWRAPPED, MAX_DERIVED = 1000, 1000
+"""Users' keys, and keys that are derived from the master key, that stay in memory."""
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
@@ -74,6 +75,7 @@ class MasterKey:
             )
         self._text = text
         self.first = self
+        self._derive = lru_cache(MAX_DERIVED)(partial(_derive, text))
         self._wrapping = AESGCM(self.derive("wrap user keys"))
 
     def __repr__(self) -> str:
@@ -117,8 +119,11 @@ class MasterKey:
 
     def derive(self, *purpose: str, n_bytes: int = _KEY_BYTES) -> bytes:
         """Derive a key for one purpose, deterministically."""
-        info = b"".join(len(part.encode()).to_bytes(4) + part.encode() for part in ("memframe", *purpose))
-        return HKDF(SHA256(), n_bytes, salt=None, info=info).derive(bytes.fromhex(self._text.reveal()))
+        return self._derive(purpose, n_bytes)
+
+    def digest(self, purpose: str, value: bytes) -> str:
+        """Make a keyed digest, by which the database alone reveals nothing of a value; it outlives rotations."""
+        return hmac.digest(self.first.derive(purpose), value, "sha256").hex()
 
     def fingerprint(self) -> str:
         """Return a public identifier of this key."""
@@ -159,6 +164,11 @@ class MasterKey:
                 f"the encryption key of user {user_id}, version {version}, does not open with this "
                 "master key; restore the master key that belongs to this database"
             ) from None
+
+
+def _derive(text: Secret, purpose: tuple[str, ...], n_bytes: int) -> bytes:
+    info = b"".join(len(part.encode()).to_bytes(4) + part.encode() for part in ("memframe", *purpose))
+    return HKDF(SHA256(), n_bytes, salt=None, info=info).derive(bytes.fromhex(text.reveal()))
 
 
 def load_next_key(path: Path) -> MasterKey | None:

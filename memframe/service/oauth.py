@@ -256,7 +256,7 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
 
     def validate_client_id(self, client_id: str, request: Request) -> bool:
         """Return True for a client that is known and enabled."""
-        client = self._accounts.developer_by_client_id(client_id)
+        client = self._accounts.developer(client_id=client_id)
         request.client = client
         return client is not None and not client.disabled
 
@@ -306,7 +306,7 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
     def authenticate_client(self, request: Request) -> bool:
         """Check the client secret, sent in the form or by HTTP Basic, not both."""
         client_id, client_secret = _client_credentials(request)
-        client = self._accounts.developer_by_client_id(client_id)
+        client = self._accounts.developer(client_id=client_id)
         fits = is_secret_of(Secret(client_secret), client.client_secret_hash if client else _NO_SECRET_HASH)
         if client is None or client.disabled or not fits:
             log_event("client refused", developer_id=client.id if client else None)
@@ -320,7 +320,7 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
 
     def validate_code(self, _: str, code: str, client: Developer, request: Request) -> bool:
         """Return True where the code may be exchanged; one that was used revokes what was issued for it."""
-        found = self._authorizations.code(secret_hash(Secret(code)))
+        found = self._authorizations.code(code_hash=secret_hash(Secret(code)))
         if found is None or found.developer_id != client.id:
             return False
         if found.used_at is not None:
@@ -383,23 +383,22 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
         return self._deployment.memory_key(user_id=redeems.user_id, developer_id=redeems.developer_id)
 
     def _redeem(self, redeems: AuthorizationCode | UserToken, token: dict[str, str]) -> bool:
-        code_id = redeems.id if isinstance(redeems, AuthorizationCode) else redeems.code_id
-        issued_at = self._authorizations.issued_at(code_id)
-        if issued_at is None:
+        code = self._authorizations.code(id=redeems.code_id) if isinstance(redeems, UserToken) else redeems
+        if code is None:
             return False
         issued = tuple(
             UserToken(
                 token_hash=secret_hash(Secret(token[f"{kind}_token"])),
                 kind=kind,
-                code_id=code_id,
+                code_id=code.id,
                 developer_id=redeems.developer_id,
                 user_id=redeems.user_id,
-                expires_at=min(self._now() + lifetime, issued_at + CONSENT_LIFETIME),
+                expires_at=min(self._now() + lifetime, code.created_at + CONSENT_LIFETIME),
             )
             for kind, lifetime in (("access", ACCESS_LIFETIME), ("refresh", REFRESH_LIFETIME))
         )
         if isinstance(redeems, AuthorizationCode):
-            return self._authorizations.redeem_code(code_id, issued)
+            return self._authorizations.redeem_code(code.id, issued)
         return self._authorizations.redeem_token(redeems, issued)
 
     def _revoke(self, code_id: str, replayed: AuthorizationCode | UserToken) -> None:

@@ -159,11 +159,10 @@ class Site:
         self.password_checks = ConcurrencyLimiter(PASSWORD_CHECKS_AT_ONCE, PASSWORD_CHECKS_WAITING)
         self.is_https = addresses.public_url.startswith("https:")
         self.cookie_name = "__Host-memframe" if self.is_https else "memframe"
-        self._browser_key = deployment.master_key.first.derive("known browsers")
 
     def sign_browser(self, name: str, email: str) -> str:
         """Sign the name of a browser in which somebody has signed in."""
-        return hmac.digest(self._browser_key, f"{name}\0{email}".encode(), "sha256").hex()
+        return self.deployment.master_key.digest("known browsers", f"{name}\0{email}".encode())
 
 
 class Visit:
@@ -193,7 +192,7 @@ class Visit:
         self._is_new = not _COOKIE_VALUE.fullmatch(value)
         self._token = new_secret() if self._is_new else Secret(value)
         if not self._is_new:
-            self.user = self.store.sessions.user(secret_hash(self._token))
+            self.user = self.store.accounts.session_user(secret_hash(self._token))
 
     def require_user(self, *, then: str = DASHBOARD, changes_password: bool = False) -> User:
         """Return the signed-in user; `RedirectInstead` without one, or where the password has to be changed first."""
@@ -207,11 +206,11 @@ class Visit:
         """Open a session under a new cookie."""
         self.sign_out()
         self.user = user
-        self.store.sessions.open(token_hash=secret_hash(self._token), user_id=user.id)
+        self.store.accounts.open_session(token_hash=secret_hash(self._token), user_id=user.id)
 
     def sign_out(self) -> None:
         """End the session; the browser gets another cookie."""
-        self.store.sessions.end(secret_hash(self._token))
+        self.store.accounts.end_session(secret_hash(self._token))
         self.user, self._token, self._is_new = None, new_secret(), True
 
     def _form_token(self) -> str:

@@ -18,9 +18,8 @@ from msgspec import Struct, structs
 
 from memframe.service.clock import format_instant
 from memframe.service.deployment import Deployment
-from memframe.service.listing import search_page
 from memframe.service.store.accounts import User
-from memframe.service.store.memories import MemoryFilter
+from memframe.service.store.listing import MemoryFilter
 from memframe.wire import MemoryBlob, Tag
 
 EXPORT_BATCH = 500
@@ -48,9 +47,9 @@ def list_memories(
 ) -> tuple[list[tuple[int, OwnMemory]], bool]:
     """Return a page of memories with their `seq`, content opened; True where more follow."""
     with deployment.store.own(chosen.user_id) as mine:
-        envelope = deployment.keyring(chosen.user_id, mine).present.envelope
+        envelope = deployment.keyring(mine).present.envelope
         if chosen.search:
-            page, has_more = search_page(mine, envelope, chosen, after=after, limit=limit)
+            page, has_more = mine.search(envelope, chosen, after=after, limit=limit)
         else:
             page, has_more = mine.page(chosen, after=after, limit=limit)
         plain = envelope.open_many([memory.content or "" for _, memory in page]).plain
@@ -63,7 +62,7 @@ def find_memory(deployment: Deployment, user_id: str, memory_id: str) -> OwnMemo
     """Return one memory; `NotFoundError` where the user has none with this id."""
     with deployment.store.own(user_id) as mine:
         memory = mine.get(memory_id)
-        envelope = deployment.keyring(user_id, mine).present.envelope
+        envelope = deployment.keyring(mine).present.envelope
         return _open(memory, envelope.open_many([memory.content or ""]).plain[0])
 
 

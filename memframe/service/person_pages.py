@@ -20,7 +20,7 @@ from memframe.service import person
 from memframe.service.api import deployment_of
 from memframe.service.logs import log_event
 from memframe.service.pages import ACCOUNT, ACTIVITY, MEMORIES, TAGS, Visit, WebRequest, page_headers
-from memframe.service.store.memories import MemoryFilter
+from memframe.service.store.listing import MemoryFilter
 from memframe.service.validation import check_text
 
 MEMORIES_PER_PAGE = 20
@@ -47,7 +47,7 @@ def _memories_page(visit: Visit, request: WebRequest) -> Response[Any]:
     words, tag = (check_text(asked.get(name, ""), "the search").strip() for name in ("q", "tag"))
     cursors = visit.site.deployment.cursors
     chosen = MemoryFilter(user.id, (tag,) if tag else (), words.casefold(), newest_first=True)
-    after = cursors.open(asked["after"], chosen) if asked.get("after") else chosen.start
+    after = cursors.open(asked.get("after"), chosen)
     page, has_more = person.list_memories(visit.site.deployment, chosen, after=after, limit=MEMORIES_PER_PAGE)
     kept = {name: value for name, value in (("q", words), ("tag", tag)) if value}
     further = urlencode({**kept, "after": cursors.seal(page[-1][0], chosen)}) if has_more else None

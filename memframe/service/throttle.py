@@ -10,7 +10,6 @@ Searches and password checks are limited for each process: what they use up is i
 from __future__ import annotations
 
 import asyncio
-import hmac
 import math
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -120,14 +119,14 @@ class Throttle:
     Parameters
     ----------
     engine : Engine
-    hash_key : bytes
-        Keys the hashes under which counts are stored.
+    digest : callable
+        Makes the keyed digests under which counts are stored.
     now : Clock
     """
 
-    def __init__(self, engine: Engine, hash_key: bytes, *, now: Clock) -> None:
+    def __init__(self, engine: Engine, digest: Callable[[bytes], str], *, now: Clock) -> None:
         self._engine = engine
-        self._hash_key = hash_key
+        self._digest = digest
         self._now = now
 
     def count(self, keys: Keys) -> None:
@@ -168,9 +167,8 @@ class Throttle:
 
     def _hash(self, keys: Keys) -> dict[str, Limit]:
         """Return the limits by keyed hash, sorted: transactions lock the rows in this order."""
-        hashed = {"\0".join(key).encode("utf-8", "surrogatepass"): limit for key, limit in keys.items()}
-        limits = {hmac.digest(self._hash_key, key, "sha256").hex(): limit for key, limit in hashed.items()}
-        return dict(sorted(limits.items()))
+        encoded = {"\0".join(key).encode("utf-8", "surrogatepass"): limit for key, limit in keys.items()}
+        return dict(sorted((self._digest(key), limit) for key, limit in encoded.items()))
 
 
 def _read(connection: Connection, key_hashes: Iterable[str], *, lock: bool = False) -> list[AttemptCount]:

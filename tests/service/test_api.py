@@ -293,8 +293,7 @@ def test_a_page_of_large_memories_ends_at_some_sixteen_megabytes(grant):
 
 @pytest.fixture
 def small_pages(monkeypatch):
-    for module in ("store.memories", "listing"):
-        monkeypatch.setattr(f"memframe.service.{module}.MAX_PAGE_BYTES", 10_000)
+    monkeypatch.setattr("memframe.service.store.listing.MAX_PAGE_BYTES", 10_000)
 
 
 @pytest.mark.parametrize("asked", [{}, {"searchQuery": "tea"}, {"tags": "t"}, {"importance": 0.5}], ids=repr)

@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 
 from memframe.errors import NotFoundError
 from memframe.service.store import Store, batching, sqlite_url
-from memframe.service.store.memories import MemoryFilter
+from memframe.service.store.listing import MemoryFilter
 from memframe.service.tokens import Bearer
 
 

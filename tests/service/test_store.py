@@ -17,7 +17,7 @@ from memframe.secret import Secret
 from memframe.service.deployment import open_deployment
 from memframe.service.keys import KEY_FILE, MasterKey
 from memframe.service.store import Store, UserToken, migrations, sqlite_url
-from memframe.service.store.memories import MemoryFilter
+from memframe.service.store.listing import MemoryFilter
 from memframe.service.store.schema import REVISION, metadata
 from memframe.service.tokens import secret_hash
 
@@ -194,7 +194,7 @@ def test_data_of_an_earlier_schema_is_upgraded(backend, tmp_path, version):
             assert (ada.must_change_password, bob.must_change_password) == (False, version > 2)
             with deployment.store.owned(ada.id) as mine:
                 page, _ = mine.page(MemoryFilter(ada.id), after=0, limit=10)
-                envelope = deployment.keyring(ada.id, mine).present.envelope
+                envelope = deployment.keyring(mine).present.envelope
                 plain = envelope.open_many([memory.content for _, memory in page]).plain
                 assert [text.decode() for text in plain] == ["Likes tea", "Lives in Oslo"]
                 assert [tag.name for tag in mine.tags.all()] == ["drinks", "home", "stamps"]
