@@ -21,7 +21,7 @@ from memframe.service.clock import format_instant
 from memframe.service.deployment import Deployment, ServiceConfig
 from memframe.service.importing import list_imports, preview_import, run_import, undo_import
 from memframe.service.logs import log_as_json
-from memframe.service.person import EXPORTS, count_memories
+from memframe.service.person_pages import EXPORTS
 from memframe.service.store import User
 
 password_stdin = click.option(
@@ -314,7 +314,8 @@ def erase_user(email: str, confirm: int | None, place: ServiceConfig, as_json: b
     with open_service(place) as deployment:
         user = _find_user(deployment, email)
         if confirm is None:
-            number = count_memories(deployment, user.id)
+            with deployment.store.own(user.id) as memories:
+                number = memories.count()
             raise ConfigError(
                 f"{printable(user.email)} has {number_of(number, 'memory', 'memories')}, which would be deleted for "
                 f"good with the account; give --confirm {number} to go on"

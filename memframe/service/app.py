@@ -102,13 +102,13 @@ def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
     return RequestGuard(app, public_url=addresses.public_url)
 
 
-@get(HEALTH, include_in_schema=False, sync_to_thread=False)
+@get(HEALTH, sync_to_thread=False)
 def check_health() -> dict[str, str]:
     """Answer while this process runs."""
     return {"status": "ok"}
 
 
-@get(READINESS, include_in_schema=False, sync_to_thread=True)
+@get(READINESS, sync_to_thread=True)
 def check_readiness(request: ApiRequest) -> dict[str, str]:
     """Answer while the database does, else 503."""
     deployment_of(request).store.is_bound()
@@ -122,11 +122,7 @@ def _answer_http_error(request: Request[Any, Any, Any], error: HTTPException) ->
 class RequestGuard:
     """ASGI middleware that checks host and path, protects every answer by headers, and serves HEAD as GET.
 
-    Parameters
-    ----------
-    app : ASGIApp
-    public_url : str
-        Requests must name its host, or a loopback address.
+    Requests must name the host of the public address, or a loopback address.
     """
 
     def __init__(self, app: ASGIApp, *, public_url: str) -> None:

@@ -94,10 +94,7 @@ class NewDeveloper(Struct, frozen=True):
 class Receipt(Struct, frozen=True):
     """Receipt of an erased account: when, and how much of what.
 
-    Attributes
-    ----------
-    receipt : str
-        Keyed digest of the user id: all that the service keeps.
+    `receipt` is a keyed digest of the user id: all that the service keeps.
     """
 
     receipt: str
@@ -111,15 +108,9 @@ class Receipt(Struct, frozen=True):
 
 
 class KeyRotation(Struct, frozen=True):
-    """Result of the rotation of a user's key.
+    """Result of the rotation of a user's key, with its new version.
 
-    Attributes
-    ----------
-    user_id : str
-    key_version : int
-        The new one.
-    n_sealed, n_unreadable : int
-        Memories whose content was sealed again, and those whose content the old key did not open.
+    The numbers are of the memories whose content was sealed again, and of those whose content the old key did not open.
     """
 
     user_id: str
@@ -131,23 +122,8 @@ class KeyRotation(Struct, frozen=True):
 class Deployment:
     """A database, the master key over it, and the accounts in it.
 
-    Parameters
-    ----------
-    store : Store
-    master_key : MasterKey
-    now : Clock, optional
-    password_hasher : PasswordHasher, optional
-        Argon2 parameters; tests pass cheap ones.
-    token_calls_per_minute : int, optional
-        Token calls from one address for one account; for all accounts together ten times as many.
-
-    Attributes
-    ----------
-    store, master_key, now
-        As given.
-    passwords : Passwords
-    cursors : CursorCipher
-    throttle : Throttle
+    Tests pass cheap Argon2 parameters as `password_hasher`. `token_calls_per_minute` is of calls from one address for
+    one account; for all accounts together it is ten times as many.
     """
 
     def __init__(
@@ -323,12 +299,7 @@ class Deployment:
 
         The new key is written beside the old one before the transaction commits, and replaces the file afterwards. A
         rotation that is interrupted between the two is completed when the service is opened next. The deployment can
-        only be closed afterwards.
-
-        Raises
-        ------
-        ConfigError
-            The service is running, or the folder of the key file is not writable.
+        only be closed afterwards. `ConfigError` while the service runs, or where the key file cannot be replaced.
         """
         old, new = self.master_key, MasterKey.generate()
 
@@ -350,19 +321,10 @@ class Deployment:
     def back_up(self, folder: Path, *, with_key: bool = True) -> list[Path]:
         """Copy the service into a new folder, from which `memframe serve` could start; return the files in it.
 
-        SQLite itself makes the copy (``VACUUM INTO``) in one read transaction, so that it is of one moment.
-
-        Parameters
-        ----------
-        folder : Path
-            Must not exist. It is closed to other users, and made as a whole or not at all.
-        with_key : bool
-            False leaves the master key out: the copy can then be kept in a less safe place.
-
-        Raises
-        ------
-        ConfigError
-            The folder exists, the database is not SQLite's, or the copy is damaged.
+        SQLite itself makes the copy (``VACUUM INTO``) in one read transaction, so that it is of one moment. The folder
+        is closed to other users, and made as a whole or not at all; without the master key (`with_key`) it can be kept
+        in a less safe place. `ConfigError` where the folder exists, the database is not SQLite's, or the copy is
+        damaged.
         """
         source = self.store.sqlite_file()
         if source is None:

@@ -98,12 +98,6 @@ class DatabaseErrorLog:
     """Log errors of the database every few seconds, and its recovery.
 
     A line for each refused call would fill the disk during an outage.
-
-    Parameters
-    ----------
-    database : str
-        Its address, without a password.
-    now : Clock
     """
 
     def __init__(self, database: str, *, now: Clock) -> None:
@@ -175,7 +169,7 @@ def options_handlers(handlers: Sequence[HTTPRouteHandler]) -> list[HTTPRouteHand
 
 
 def _options_handler(path: str, allow: str) -> HTTPRouteHandler:
-    @route(path, http_method="OPTIONS", status_code=204, include_in_schema=False, sync_to_thread=False)
+    @route(path, http_method="OPTIONS", status_code=204, sync_to_thread=False)
     def answer_options() -> Response[None]:
         return Response(None, headers={"Allow": allow})
 

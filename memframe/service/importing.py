@@ -230,11 +230,7 @@ def _import_batch(
 class UndoneImport(Struct, frozen=True):
     """Numbers of the memories that an undone import had created.
 
-    Attributes
-    ----------
-    id : str
-    n_deleted, n_changed, n_gone : int
-        Deleted now; changed since, and so kept; deleted before.
+    They were deleted now; changed since, and so kept; or gone before.
     """
 
     id: str

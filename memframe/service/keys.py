@@ -48,20 +48,10 @@ _SEALED_SPELLING = re.compile(r"[A-Za-z0-9+/=_:.-]+", re.ASCII)
 
 
 class MasterKey:
-    """Wrap user keys and derive purpose keys.
+    """Wrap user keys and derive purpose keys; made of 64 hexadecimal characters.
 
-    Parameters
-    ----------
-    text : Secret
-        64 hexadecimal characters.
+    `first` is the first master key of the service: this one until a rotation.
 
-    Attributes
-    ----------
-    first : MasterKey
-        The first master key of the service; it is this one until a rotation.
-
-    Examples
-    --------
     >>> master = MasterKey.generate()
     >>> wrapped = master.wrap(bytes(32), user_id="u-1", version=1)
     >>> master.unwrap(wrapped, user_id="u-1", version=1) == bytes(32)
@@ -238,13 +228,7 @@ class KeyUnwrapper:
 
 
 class UserKeyring:
-    """The versions of one user's key, for the length of one transaction.
-
-    Attributes
-    ----------
-    present : UserKey
-        The version that content is sealed with.
-    """
+    """The versions of one user's key, for the length of one transaction; content is sealed with the `present` one."""
 
     def __init__(self, unwrapper: KeyUnwrapper, user_id: str, keys: UserKeys) -> None:
         self._unwrapper = unwrapper

@@ -118,10 +118,8 @@ _templates.filters |= {"harmless": harmless, "moment": format_time}
 def page_headers(*, form_target: str | None = None) -> dict[str, str]:
     """Return the protective headers of a page.
 
-    Parameters
-    ----------
-    form_target : str, optional
-        An origin to which the answer to the page's form redirects: browsers apply ``form-action`` to that redirect.
+    `form_target` is an origin to which the answer to the page's form redirects: browsers apply ``form-action`` to that
+    redirect.
     """
     targets = "'self'" if form_target is None else f"'self' {form_target}"
     return {
@@ -145,13 +143,7 @@ class RedirectInstead(Exception):  # noqa: N818 - control flow, not an error of 
 
 
 class Site:
-    """State that all pages of a service share.
-
-    Parameters
-    ----------
-    deployment : Deployment
-    addresses : Addresses
-    """
+    """State that all pages of a service share."""
 
     def __init__(self, deployment: Deployment, addresses: Addresses) -> None:
         self.deployment = deployment
@@ -168,18 +160,7 @@ class Site:
 class Visit:
     """A request to a page: its browser, who is signed in there, its form, and the answers to it.
 
-    Parameters
-    ----------
-    request : Request
-
-    Attributes
-    ----------
-    site : Site
-    store : Store
-    user : User or None
-        Who is signed in.
-    address : str
-        Network address that the request is counted for.
+    `address` is the network address that the request is counted for.
     """
 
     def __init__(self, request: WebRequest) -> None:
@@ -274,6 +255,10 @@ class Visit:
         return Response(
             html, status_code=status, media_type=MediaType.HTML, headers=headers, cookies=self._cookies()
         )
+
+    def form_page(self, template: str, refusal: str | None = None, **values: Any) -> Response[str]:
+        """Render a page with a form, and why it was refused, if it was."""
+        return self.page(template, status=403 if refusal else 200, refusal=refusal, **values)
 
     def redirect(self, address: str) -> Response[str]:
         """Redirect by 303, with which no form travels along."""

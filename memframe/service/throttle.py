@@ -114,15 +114,7 @@ Keys = dict[tuple[str, ...], Limit]
 
 
 class Throttle:
-    """Counts of attempts in the database.
-
-    Parameters
-    ----------
-    engine : Engine
-    digest : callable
-        Makes the keyed digests under which counts are stored.
-    now : Clock
-    """
+    """Counts of attempts in the database, under keyed digests."""
 
     def __init__(self, engine: Engine, digest: Callable[[bytes], str], *, now: Clock) -> None:
         self._engine = engine
@@ -201,13 +193,7 @@ def group_address(host: str) -> str:
 
 
 class ConcurrencyLimiter:
-    """Let few do something at the same moment and some wait; refuse more.
-
-    Parameters
-    ----------
-    at_once : int
-    waiting : int
-    """
+    """Let few do something at the same moment and some wait; refuse more."""
 
     def __init__(self, at_once: int, waiting: int) -> None:
         self._free = asyncio.Semaphore(at_once)

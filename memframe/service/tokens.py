@@ -57,15 +57,8 @@ def is_secret_of(secret: Secret, stored_hash: str) -> bool:
 
 
 class Passwords:
-    """Hash and check passwords with argon2id.
+    """Hash and check passwords with argon2id, by the library's defaults, which follow RFC 9106.
 
-    Parameters
-    ----------
-    hasher : PasswordHasher, optional
-        The library's defaults follow RFC 9106; tests pass cheap parameters.
-
-    Examples
-    --------
     >>> passwords = Passwords(PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
     >>> stored = passwords.hash(Secret("correct horse"))
     >>> passwords.matches(Secret("correct horse"), stored), passwords.matches(Secret("wrong"), stored)
@@ -107,15 +100,8 @@ class Bearer(NamedTuple):
 class BearerTokens:
     """Issue and check developers' short-lived tokens: JWTs (RFC 7519, 9068) of one fixed algorithm.
 
-    A token that was checked is known by its hash: checking the signature costs as much as reading a memory.
-
-    Parameters
-    ----------
-    key : bytes
-        256 bits.
-    issuer, audience : str
-        Addresses that a token must name.
-    now : Clock
+    A token must name the addresses `issuer` and `audience`. One that was checked is known by its hash: checking the
+    signature costs as much as reading a memory.
     """
 
     def __init__(self, key: bytes, *, issuer: str, audience: str, now: Clock) -> None:

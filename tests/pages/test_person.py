@@ -105,7 +105,7 @@ def test_words_of_applications_stay_text(person):
 
 
 def test_all_memories_are_downloaded_as_json(person, monkeypatch):
-    monkeypatch.setattr("memframe.service.person.EXPORT_BATCH", 2)
+    monkeypatch.setattr("memframe.service.person_pages.EXPORT_BATCH", 2)
     made = [
         person.create(f"{HOSTILE} {number}", title="T", tags=["a"], importance=number) for number in range(5)
     ]

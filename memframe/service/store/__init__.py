@@ -58,28 +58,11 @@ Result = TypeVar("Result")
 
 
 class Store:
-    """The database of one service.
+    """The database of one service, at a SQLAlchemy address (`sqlite_url` gives that of a file).
 
-    Parameters
-    ----------
-    url : str
-        A SQLAlchemy address; `sqlite_url` gives that of a file.
-    now : Clock, optional
+    `lookups` are for reads of single memories from a database server, and `reading_threads` for other short reads; both
+    are None for SQLite, which answers in this process at once.
 
-    Attributes
-    ----------
-    engine : Engine
-    accounts : Accounts
-    requests : AccessRequests
-    authorizations : Authorizations
-    activity : ActivityLog
-    lookups : LookupBatcher or None
-        For reads of single memories from a database server; None for SQLite.
-    reading_threads : Executor or None
-        Threads for short reads; None for SQLite, which answers in this process at once.
-
-    Examples
-    --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -218,20 +201,8 @@ class Store:
     ) -> int:
         """Wrap all user keys with another master key, in one transaction; return their number.
 
-        Parameters
-        ----------
-        fingerprint : str
-            Of the new master key.
-        first : str
-            The first master key, wrapped by the new one.
-        rewrap : callable
-        save : callable
-            Writes the new master key to a file, before the transaction ends.
-
-        Raises
-        ------
-        ConfigError
-            Another process is connected to the database.
+        `first` is the first master key, wrapped by the new one; `save` writes the new one to a file before the
+        transaction ends. `ConfigError` where another process is connected to the database.
         """
         with writing_alone(self.engine) as connection:
             n_keys = rewrap_keys(connection, rewrap)

@@ -301,12 +301,8 @@ _SET_KEY_VERSION = SqlStatement(
 class UserKeys:
     """The wrapped encryption keys of one user, inside one transaction.
 
-    All versions are kept, so that content sealed with an earlier one is recognised; only the present one is given out.
-
-    Attributes
-    ----------
-    present : int
-        The version that content is sealed with.
+    All versions are kept, so that content sealed with an earlier one is recognised; only the `present` one, with which
+    content is sealed, is given out.
     """
 
     def __init__(self, queries: Queries, user_id: str, *, present: int, now: datetime) -> None:

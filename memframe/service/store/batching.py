@@ -168,10 +168,7 @@ class GroupCommit(BatchWorkers[Write]):
 class ReadConnections:
     """Connections for reads of one statement: one a thread, kept open, in autocommit mode.
 
-    Attributes
-    ----------
-    threads : ThreadPoolExecutor or None
-        Threads for reads from a database server. None for SQLite, which answers in this process at once.
+    `threads` are for reads from a database server; None for SQLite, which answers in this process at once.
     """
 
     def __init__(self, engine: Engine) -> None:

@@ -353,16 +353,8 @@ class CompiledSql(NamedTuple):
 
 
 class SqlStatement:
-    """A statement with named parameters, compiled once for each dialect.
+    """A statement with named parameters and, maybe, a variant for PostgreSQL, compiled once for each dialect.
 
-    Parameters
-    ----------
-    clause : Select, Insert, Update or Delete
-    postgresql : the same, optional
-        A variant for PostgreSQL.
-
-    Examples
-    --------
     >>> named = SqlStatement(sa.select(sa.column("id")).where(sa.column("name") == sa.bindparam("name")))
     >>> print(named.compile(sa.create_engine("sqlite://").dialect).text)
     SELECT id
@@ -390,18 +382,8 @@ class SqlStatement:
 class Queries:
     """Run statements on one connection.
 
-    Parameters
-    ----------
-    connection : Connection
-        SQLAlchemy's, in whatever transaction it is.
-    caches : bool
-        True where what is read holds as long as this object lives: in a transaction that has locked it.
-
-    Attributes
-    ----------
-    dialect : Dialect
-    broken : bool
-        True once the connection was lost.
+    It `caches` where what is read holds as long as this object lives: in a transaction that has locked it. It is
+    `broken` once the connection was lost.
     """
 
     def __init__(self, connection: Connection, *, caches: bool = False) -> None:

@@ -164,15 +164,8 @@ def _select_tagged(parameter: str, kind: _Kind) -> Select[Any]:
 
 
 class CursorCipher:
-    """Seal and open cursors.
+    """Seal and open cursors, with a key of `CURSOR_KEY_BYTES`.
 
-    Parameters
-    ----------
-    key : bytes
-        `CURSOR_KEY_BYTES` of them.
-
-    Examples
-    --------
     >>> cursors = CursorCipher(bytes(range(64)))
     >>> everything = MemoryFilter("u-1")
     >>> cursors.open(cursors.seal(4711, everything), everything)

@@ -109,20 +109,9 @@ class Tombstone(NamedTuple):
 
 
 class Memories:
-    """The memories and tags of one user.
+    """The memories and tags of one user, in a transaction that began `now`.
 
-    Attributes
-    ----------
-    queries : Queries
-    user_id : str
-    now : datetime
-        When the transaction began.
-    key_generation : int
-        Of the developer's memory key for the user.
-    keys : UserKeys
-    tags : Tags
-    idempotency : IdempotencyKeys
-        Of the developer.
+    `key_generation` is that of the developer's memory key for the user.
     """
 
     def __init__(
