@@ -61,7 +61,6 @@ def route_of(endpoint: wire.Endpoint) -> str:
 
 
 def deployment_of(request: ApiRequest) -> Deployment:
-    """Return the service of a request."""
     deployment: Deployment = request.app.state.deployment
     return deployment
 
@@ -117,15 +116,20 @@ def required_query(request: ApiRequest, name: str) -> str:
     return value
 
 
+async def read(request: ApiRequest, do: Callable[[], Result]) -> Result:
+    """Read little: on the event loop with SQLite, else in a thread."""
+    threads = deployment_of(request).store.reading_threads
+    if threads is None:
+        return do()
+    return await asyncio.get_running_loop().run_in_executor(threads, do)
+
+
 def quick_read(handler: Callable[..., Response[bytes]]) -> Callable[..., Awaitable[Response[bytes]]]:
-    """Run a handler that reads little on the event loop with SQLite, else in a thread."""
+    """Make a handler of one that reads little."""
 
     @wraps(handler)
     async def run(**given: Any) -> Response[bytes]:
-        threads = deployment_of(given["request"]).store.reading_threads
-        if threads is None:
-            return handler(**given)
-        return await asyncio.get_running_loop().run_in_executor(threads, partial(handler, **given))
+        return await read(given["request"], partial(handler, **given))
 
     return run
 
@@ -261,27 +265,30 @@ def _to_wire(deployment: Deployment, stored: StoredRequest) -> wire.AccessReques
 @get(route_of(wire.LIST_MEMORIES))
 async def list_memories(request: ApiRequest) -> Response[bytes]:
     """List a user's memories, a page at a time, in the order of creation."""
+    list_page = partial(_list, request)
     if query(request, "searchQuery"):  # may take long
         searches: SearchPool = request.app.state.searches
-        return await searches.run(bearer_of(request).developer_id, partial(_list, request))
-    return await quick_read(_list)(request=request)
+        return await searches.run(bearer_of(request).developer_id, list_page)
+    return await read(request, list_page)
 
 
 @get(route_of(wire.GET_MEMORY))
 async def get_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[bytes]:
     """Read one memory."""
-    bearer, user_id = bearer_of(request), required_query(request, "user_id")
+    store, bearer, user_id = (
+        deployment_of(request).store,
+        bearer_of(request),
+        required_query(request, "user_id"),
+    )
     check_text(memory_id, "the memory id")
-    if lookups := deployment_of(request).store.lookups:
+    found = None
+    if store.lookups:
         wake_ups: WakeUps = request.app.state.wake_ups
-        found = await wake_ups.wait(lookups.submit(memory_id, **bearer._asdict(), user_id=user_id))
-        if found:
-            _count(request, bearer, user_id, "reads")
-            return answer(found)
-    # from SQLite; or from PostgreSQL, to find out why there was none
-    read = await quick_read(_get)(request=request, grant=(memory_id, bearer, user_id))
+        found = await wake_ups.wait(store.lookups.submit(memory_id, **bearer._asdict(), user_id=user_id))
+    if found is None:  # it is read from SQLite; or from PostgreSQL, to find out why there was none
+        found = await read(request, partial(store.memory, memory_id, bearer, user_id))
     _count(request, bearer, user_id, "reads")
-    return read
+    return answer(found)
 
 
 @post(route_of(wire.CREATE_MEMORY))
@@ -299,7 +306,7 @@ async def create_memory(request: ApiRequest, body: RawBody) -> Response[bytes]:
 
     def create(memories: Memories) -> tuple[wire.MemoryBlobResponse, bool]:
         _check_memory_key(deployment, bearer.developer_id, new, memories.key_generation)
-        before = memories.idempotency.find(attempt) if attempt else None
+        before = memories.find_repeated(attempt) if attempt else None
         if before:
             was_restored = before == restores
             return memories.repeat_added(before, fields, tag_names, was_restored=was_restored), False
@@ -312,7 +319,7 @@ async def create_memory(request: ApiRequest, body: RawBody) -> Response[bytes]:
                 columns["updated_at"] = tombstone.updated_at
         created = memories.add(columns, tag_names)
         if attempt:
-            memories.idempotency.add(attempt, created.id)
+            memories.remember_request(attempt, created.id)
         return created, True
 
     in_flight: InFlightKeys = request.app.state.in_flight
@@ -379,10 +386,6 @@ def get_tag(request: ApiRequest, tag_id: FromPath[str]) -> Response[bytes]:
 
 def _count(request: ApiRequest, bearer: Bearer, user_id: str, action: Action, n: int = 1) -> None:
     deployment_of(request).store.activity.count(user_id, bearer.developer_id, action, n)
-
-
-def _get(request: ApiRequest, grant: tuple[Any, ...]) -> Response[bytes]:
-    return answer(deployment_of(request).store.memory(*grant))
 
 
 def _list(request: ApiRequest) -> Response[bytes]:
@@ -481,7 +484,6 @@ API_ROUTES = [
 
 
 def make_api_router() -> Router:
-    """Return all endpoints, below the prefix of this version."""
     return Router(
         API_PREFIX,
         route_handlers=[*options_handlers(API_ROUTES), *API_ROUTES],

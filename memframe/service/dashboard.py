@@ -59,13 +59,11 @@ _FILES = {
 
 @get("/", sync_to_thread=True)
 def show_start(request: WebRequest) -> Response[Any]:
-    """Redirect to the dashboard."""
     return Visit(request).redirect(DASHBOARD)
 
 
 @get("/login", sync_to_thread=True)
 def show_sign_in(request: WebRequest) -> Response[Any]:
-    """Show the sign-in form."""
     visit = Visit(request)
     then = own_address(request.query_params.get("next", DASHBOARD))
     return _sign_in_page(visit, then) if visit.user is None else visit.redirect(then)
@@ -96,7 +94,6 @@ def _sign_in(request: WebRequest, body: bytes) -> Response[Any]:
 
 @post("/logout", sync_to_thread=True)
 def sign_out(request: WebRequest, body: RawBody) -> Response[Any]:
-    """End the session."""
     visit = Visit(request)
     visit.read_form(body)
     if visit.user:
@@ -126,7 +123,6 @@ def show_dashboard(request: WebRequest) -> Response[Any]:
 
 @post("/dashboard/requests/{request_id:str}", sync_to_thread=True)
 def decide(request: WebRequest, request_id: FromPath[str], body: RawBody) -> Response[Any]:
-    """Decide on a request."""
     visit = Visit(request)
     form, user = visit.read_form(body), visit.require_user()
     try:
@@ -155,7 +151,6 @@ def disconnect(request: WebRequest, developer_id: FromPath[str], body: RawBody) 
 
 @get(PASSWORD, sync_to_thread=True)
 def show_password_form(request: WebRequest) -> Response[Any]:
-    """Show the form with which people change their password."""
     visit = Visit(request)
     visit.require_user(changes_password=True)
     return _password_page(visit, own_address(request.query_params.get("next", DASHBOARD)))
@@ -192,7 +187,6 @@ def _change_password(request: WebRequest, body: bytes) -> Response[Any]:
 
 @get("/static/{name:str}", sync_to_thread=False)
 def serve_file(name: FromPath[str]) -> Response[bytes]:
-    """Serve the stylesheet and the picture of the pages."""
     if name not in _FILES:
         raise NotFoundException
     content, media_type = _FILES[name]
@@ -254,7 +248,6 @@ def exchange_code(request: WebRequest, body: RawBody) -> Response[bytes]:
 
 @get("/.well-known/oauth-authorization-server", sync_to_thread=False)
 def describe_server(request: WebRequest) -> dict[str, Any]:
-    """Return the metadata of the authorization server (RFC 8414)."""
     return _site_of(request).server.metadata()
 
 

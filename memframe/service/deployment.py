@@ -271,13 +271,11 @@ class Deployment:
         return self.master_key.memory_key(**pair, generation=generation)
 
     def is_memory_key(self, key: Secret, *, user_id: str, developer_id: str, generation: int) -> bool:
-        """Return True for the memory key of a user and a developer."""
         own = self.master_key.memory_key(user_id=user_id, developer_id=developer_id, generation=generation)
         return own == key
 
     def keyring(self, memories: Memories) -> UserKeyring:
-        """Return what seals and opens the content of memories."""
-        return UserKeyring(self._unwrapper, memories.user_id, memories.keys)
+        return UserKeyring(self._unwrapper, memories)
 
     def rotate_key(self, user_id: str) -> KeyRotation:
         """Give a user a new version of the encryption key; `NotFoundError` where there is no such user."""
@@ -349,7 +347,6 @@ class Deployment:
         return sorted(folder.iterdir())
 
     def close(self) -> None:
-        """Close the database."""
         self.store.close()
 
 

@@ -146,7 +146,6 @@ class StoredImport(Struct, frozen=True):
 
 
 def list_imports(deployment: Deployment) -> list[StoredImport]:
-    """Return all imports that can be undone, the latest first."""
     number = func.count(imported_memories.c.digest).label("n_memories")
     shown = [imports.c[name] for name in ("id", "user_id", "started_at", "finished_at")]
     query = (
@@ -310,7 +309,6 @@ def _to_python(record: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _naming(record: str) -> Iterator[None]:
-    """Name the record in errors."""
     try:
         yield
     except (msgspec.ValidationError, InvalidError) as error:

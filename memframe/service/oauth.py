@@ -87,15 +87,11 @@ class RedirectToClient(Exception):  # noqa: N818 - control flow, not an error of
 
 
 class ConsentRequest(NamedTuple):
-    """A valid authorization request."""
-
     client: Developer
     redirect_uri: str
 
 
 class TokenAnswer(NamedTuple):
-    """Status, JSON body and headers of the token endpoint."""
-
     status: int
     body: bytes
     headers: dict[str, str] = {}  # noqa: RUF012 - of a tuple, which nobody changes
@@ -130,7 +126,6 @@ class AuthorizationServer:
         return ConsentRequest(details["request"].client, details["redirect_uri"])
 
     def allow(self, query: bytes, user: User) -> str:
-        """Issue a code; return the redirect address with it."""
         headers, _, _ = self._run(
             self._authorizing.create_authorization_response, query, credentials={"user": user}
         )
@@ -162,7 +157,6 @@ class AuthorizationServer:
         return token_error(refusal["error"], refusal.get("error_description", ""))
 
     def metadata(self) -> dict[str, Any]:
-        """Return the metadata of the server (RFC 8414)."""
         return {
             "issuer": self.issuer,
             "authorization_endpoint": self.issuer + OAUTH_AUTHORIZE,
@@ -270,13 +264,11 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
     # The authorization endpoint
 
     def validate_client_id(self, client_id: str, request: Request) -> bool:
-        """Return True for a client that is known and enabled."""
         client = self._accounts.developer(client_id=client_id)
         request.client = client
         return client is not None and not client.disabled
 
     def validate_redirect_uri(self, _: str, redirect_uri: str, request: Request) -> bool:
-        """Return True where the client has registered the address."""
         return any(redirect_matches(registered, redirect_uri) for registered in request.client.redirect_uris)
 
     def get_default_redirect_uri(self, _: str, request: Request) -> str | None:
@@ -334,7 +326,6 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
         )
 
     def get_code_challenge(self, _: str, request: Request) -> str | None:
-        """Return the challenge of the authorization request."""
         challenge: str | None = request.redeems.code_challenge
         return challenge
 
@@ -375,12 +366,10 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
         log_event(f"{kind} exchanged", developer_id=code.developer_id, user_id=code.user_id)
 
     def memory_key(self, request: Request) -> Secret:
-        """Return the memory key that goes with the tokens."""
         redeems: AuthorizationCode | UserToken = request.redeems
         return self._deployment.memory_key(user_id=redeems.user_id, developer_id=redeems.developer_id)
 
     def _revoke(self, code_id: str, replayed: AuthorizationCode | UserToken) -> None:
-        """Revoke what was issued for a code that was used twice."""
         self._authorizations.revoke_tokens(code_id)
         log_event("replayed: tokens revoked", developer_id=replayed.developer_id, user_id=replayed.user_id)
 

@@ -195,7 +195,6 @@ class Visit:
         self.user, self._token, self._is_new = None, new_secret(), True
 
     def _form_token(self) -> str:
-        """Derive the CSRF token of every form of this browser."""
         return hmac.digest(self._token.reveal().encode(), b"memframe form", "sha256").hex()
 
     def read_form(self, body: bytes) -> dict[str, str]:
@@ -248,7 +247,6 @@ class Visit:
     def page(
         self, template: str, *, status: int = 200, form_target: str | None = None, **values: Any
     ) -> Response[str]:
-        """Render a page."""
         email = self.user.email if self.user else None
         html = _templates.get_template(template).render(email=email, csrf_token=self._form_token(), **values)
         headers = page_headers(form_target=form_target)
@@ -309,12 +307,10 @@ def is_for_people(request: WebRequest) -> bool:
 
 
 def answer_redirect(request: WebRequest, redirect: RedirectInstead) -> Response[str]:
-    """Redirect to what a page needs first."""
     return Visit(request).redirect(redirect.address)
 
 
 def refusal_page(request: WebRequest, error: ServiceError) -> Response[str]:
-    """Answer an error of the service with a page."""
     page = Visit(request).notice(error.status or 400, str(error))
     if isinstance(error, TooManyCallsError):
         page.headers["Retry-After"] = str(error.retry_after_s)
@@ -322,7 +318,6 @@ def refusal_page(request: WebRequest, error: ServiceError) -> Response[str]:
 
 
 def http_error_page(request: WebRequest, error: HTTPException) -> Response[str]:
-    """Answer a refusal of the web framework with a page."""
     is_known = error.status_code in {404, 405}
     message = "this address has no page" if is_known else HTTPStatus(error.status_code).description
     page = Visit(request).notice(error.status_code, message)

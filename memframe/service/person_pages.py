@@ -59,7 +59,6 @@ class OwnMemory(Struct, frozen=True, kw_only=True):
 
 
 def _open(deployment: Deployment, mine: Memories, memories: list[MemoryBlob]) -> list[OwnMemory]:
-    """Open the content of memories."""
     opened = deployment.keyring(mine).present.envelope.open_many(
         [memory.content or "" for memory in memories]
     )
@@ -120,7 +119,6 @@ def ask_deletion(request: WebRequest, memory_id: FromPath[str]) -> Response[Any]
 
 @post(f"{MEMORIES}/{{memory_id:str}}/delete", sync_to_thread=True)
 def delete_memory(request: WebRequest, memory_id: FromPath[str], body: RawBody) -> Response[Any]:
-    """Delete a memory for good."""
     visit = Visit(request)
     visit.read_form(body)
     user = visit.require_user()
@@ -161,7 +159,6 @@ def _delete_all_page(visit: Visit, refusal: str | None = None) -> Response[Any]:
 
 
 def _count(visit: Visit, *, then: str) -> int:
-    """Return the number of the signed-in user's memories."""
     with visit.store.own(visit.require_user(then=then).id) as mine:
         number: int = mine.count()
         return number
@@ -169,7 +166,6 @@ def _count(visit: Visit, *, then: str) -> int:
 
 @get(TAGS, sync_to_thread=True)
 def show_tags(request: WebRequest) -> Response[Any]:
-    """Show tags, by name."""
     visit = Visit(request)
     user, number = visit.require_user(then=TAGS), _page_number(request)
     with visit.store.own(user.id) as mine:
@@ -197,7 +193,6 @@ def _page_number(request: WebRequest) -> int:
 
 @get(ACCOUNT, sync_to_thread=True)
 def show_account(request: WebRequest) -> Response[Any]:
-    """Show what people can do with their account."""
     visit = Visit(request)
     total, user = _count(visit, then=ACCOUNT), visit.require_user()
     return visit.page("account.html", created_at=user.created_at, total=total)

@@ -134,7 +134,6 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse(503, "The service has too many connections; try again later.", b"retry-after: 5\r\n")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timer."""
         self._timer.cancel()
         self._bounds.close(self._address)
         super().connection_lost(exc)
@@ -158,7 +157,6 @@ class BoundedProtocol(HttpToolsProtocol):
             self._deadline = self.loop.time() + HEAD_TIMEOUT_S
 
     def on_url(self, url: bytes) -> None:
-        """Count a part of the request target."""
         self._count(len(url))
         super().on_url(url)
 
@@ -178,11 +176,9 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_chunk_header(self) -> None:
-        """Start counting chunk extension and trailers."""
         self._uncounted_bytes = 0
 
     def on_body(self, body: bytes) -> None:
-        """Pass a part of the body on."""
         self._uncounted_bytes = 0
         super().on_body(body)
 

@@ -135,7 +135,11 @@ class Throttle:
             old = select(attempts.c.key_hash).where(attempts.c.last_at <= now - KEPT)
             unlocked = old.with_for_update(skip_locked=True)
             connection.execute(delete(attempts).where(attempts.c.key_hash.in_(unlocked)))
-            _add_missing(connection, limits, now)  # so that there are rows to lock
+            insert: Any = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}[connection.dialect.name]
+            missing = [{"key_hash": key, "n": 0, "began_at": now, "last_at": now} for key in limits]
+            connection.execute(
+                insert(attempts).on_conflict_do_nothing(), missing
+            )  # so that there are rows to lock
             counts = _read(connection, limits, lock=True)
             self._check(counts, limits)
             for count in counts:
@@ -166,12 +170,6 @@ class Throttle:
 def _read(connection: Connection, key_hashes: Iterable[str], *, lock: bool = False) -> list[AttemptCount]:
     query = select(attempts).where(attempts.c.key_hash.in_(list(key_hashes))).order_by(attempts.c.key_hash)
     return fetch_all(connection, AttemptCount, query.with_for_update() if lock else query)
-
-
-def _add_missing(connection: Connection, key_hashes: Iterable[str], now: datetime) -> None:
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    rows = [{"key_hash": key_hash, "n": 0, "began_at": now, "last_at": now} for key_hash in key_hashes]
-    connection.execute(insert(attempts).on_conflict_do_nothing(), rows)
 
 
 def address_of(request: Request[Any, Any, Any]) -> str:

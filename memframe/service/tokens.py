@@ -47,7 +47,6 @@ def new_secret(prefix: str = "") -> Secret:
 
 
 def secret_hash(secret: Secret) -> str:
-    """Hash a generated secret for storage."""
     return hashlib.sha256(secret.reveal().encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -70,7 +69,6 @@ class Passwords:
         self._no_password = _unmatchable_hash(self._hasher)
 
     def hash(self, password: Secret) -> str:
-        """Hash a password for storage."""
         return self._hasher.hash(password.reveal())
 
     def matches(self, password: Secret, stored_hash: str | None) -> bool:
@@ -139,24 +137,21 @@ class BearerTokens:
             if len(token.reveal()) > _MAX_TOKEN_CHARS:
                 raise bad_token()
             decoded = jwt.decode(token.reveal(), self._key, algorithms=[_ALGORITHM])
-            self._registry().validate(decoded.claims)
-            # tokens from before there were epochs have none
-            epoch = int(decoded.claims.get("epoch", 0))
+            needed: dict[str, Any] = {name: {"essential": True} for name in ("sub", "iat", "exp", "jti")}
+            registry = jwt.JWTClaimsRegistry(
+                now=int(self._now().timestamp()),
+                leeway=_LEEWAY_S,  # of the expiry, too, which `check` compares without any
+                iss={"essential": True, "value": self._issuer},
+                aud={"essential": True, "value": self._audience},
+                **needed,
+            )
+            registry.validate(decoded.claims)
+            epoch = int(decoded.claims.get("epoch", 0))  # tokens from before there were epochs have none
         except (JoseError, ValueError, RecursionError):
             raise bad_token() from None
         if decoded.header.get("typ") != _TYPE:
             raise bad_token()
         return Bearer(str(decoded.claims["sub"]), epoch), decoded.claims["exp"]
-
-    def _registry(self) -> jwt.JWTClaimsRegistry:
-        needed: dict[str, Any] = {name: {"essential": True} for name in ("sub", "iat", "exp", "jti")}
-        return jwt.JWTClaimsRegistry(
-            now=int(self._now().timestamp()),
-            leeway=_LEEWAY_S,  # of the expiry, too, which `check` compares without any
-            iss={"essential": True, "value": self._issuer},
-            aud={"essential": True, "value": self._audience},
-            **needed,
-        )
 
 
 def bad_token() -> AuthError:

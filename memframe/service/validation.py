@@ -63,7 +63,6 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.AS
 
 
 def invalid(message: str, code: str = "invalid_request") -> InvalidError:
-    """Make a 400 error."""
     return InvalidError(message, status=400, code=code)
 
 

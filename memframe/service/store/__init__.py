@@ -157,7 +157,6 @@ class Store:
 
     @property
     def name(self) -> str:
-        """Name of the database in messages."""
         return name_of(self.engine)
 
     def sqlite_file(self) -> Path | None:

@@ -241,8 +241,6 @@ class AuthorizationCode(Struct, frozen=True):
 
 
 class UserToken(Struct, frozen=True):
-    """An access or refresh token of a user."""
-
     token_hash: str
     kind: str
     code_id: str

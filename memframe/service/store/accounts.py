@@ -10,17 +10,14 @@ from uuid import uuid4
 import sqlalchemy as sa
 from msgspec import Struct
 from msgspec.structs import asdict
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from memframe.errors import ConflictError, NotFoundError
-from memframe.service.clock import format_instant
 from memframe.service.logs import log_event
 from memframe.service.store import schema
 from memframe.service.store.engine import (
-    Queries,
     Records,
-    SqlStatement,
     empty_write_ahead_log,
     lock_schema,
     writing,
@@ -69,8 +66,6 @@ class ConnectedDeveloper(Struct, frozen=True):
 
 
 class Accounts(Records):
-    """Queries on developers, users and the connections between them."""
-
     def add_developer(self, *, only_first: bool = False, **columns: Any) -> Developer:
         """Add an application; with `only_first`, `ConflictError` where there is one already."""
         developer = Developer(id=str(uuid4()), disabled=False, created_at=self._now(), **columns)
@@ -88,11 +83,9 @@ class Accounts(Records):
         return self._one(Developer, select(developers).filter_by(**known))
 
     def developers(self) -> list[Developer]:
-        """Return all developers, oldest first."""
         return self._all(Developer, select(developers).order_by(developers.c.created_at, developers.c.id))
 
     def set_developer_secret(self, developer_id: str, **hashes: str) -> None:
-        """Replace ``api_key_hash`` or ``client_secret_hash``."""
         with writing(self._engine) as connection:
             connection.execute(update(developers).where(developers.c.id == developer_id).values(**hashes))
 
@@ -110,7 +103,6 @@ class Accounts(Records):
         return user
 
     def user(self, user_id: str) -> User | None:
-        """Return a user by id."""
         return self._one(User, select(users).where(users.c.id == user_id))
 
     def user_by_email(self, email: str) -> User | None:
@@ -118,7 +110,6 @@ class Accounts(Records):
         return self._one(User, select(users).where(users.c.email == email.casefold()))
 
     def users(self) -> list[User]:
-        """Return all users, oldest first."""
         return self._all(User, select(users).order_by(users.c.created_at, users.c.id))
 
     def set_password(self, user_id: str, password_hash: str, *, must_change: bool) -> None:
@@ -267,7 +258,6 @@ class Accounts(Records):
         return self._one(User, query)
 
     def end_session(self, token_hash: str) -> None:
-        """End a session."""
         with writing(self._engine) as connection:
             connection.execute(delete(sessions).where(sessions.c.token_hash == token_hash))
 
@@ -286,42 +276,6 @@ def find_key_version(connection: Connection, user_id: str, *, lock: bool = False
 
 def _no_user(user_id: str) -> NotFoundError:
     return NotFoundError(f"there is no user {user_id}", status=404, code="not_found")
-
-
-# Keys
-
-_THIS_KEY = sa.and_(user_keys.c.user_id == bindparam("user_id"), user_keys.c.version == bindparam("version"))
-_WRAPPED = SqlStatement(select(user_keys.c.wrapped_key).where(_THIS_KEY))
-_ADD_KEY = SqlStatement(insert(user_keys))
-_SET_KEY_VERSION = SqlStatement(
-    update(users).where(users.c.id == bindparam("user_id")).values(key_version=bindparam("version"))
-)
-
-
-class UserKeys:
-    """The wrapped encryption keys of one user, inside one transaction.
-
-    All versions are kept, so that content sealed with an earlier one is recognised; only the `present` one, with which
-    content is sealed, is given out.
-    """
-
-    def __init__(self, queries: Queries, user_id: str, *, present: int, now: datetime) -> None:
-        self.present = present
-        self._queries = queries
-        self._user_id = user_id
-        self._now = now
-
-    def wrapped(self, version: int) -> bytes:
-        """Return a version, wrapped."""
-        ((wrapped,),) = self._queries.rows(_WRAPPED, user_id=self._user_id, version=version)
-        return bytes(wrapped)
-
-    def add(self, wrapped: bytes) -> None:
-        """Add a version and make it the present one."""
-        self.present += 1
-        this = {"user_id": self._user_id, "version": self.present}
-        self._queries.run(_ADD_KEY, **this, wrapped_key=wrapped, created_at=format_instant(self._now))
-        self._queries.run(_SET_KEY_VERSION, **this)
 
 
 def rewrap_keys(connection: Connection, rewrap: Rewrap) -> int:

@@ -106,8 +106,6 @@ def _answering_errors(work: Callable[[list[Item[Task]]], None], batch: list[Item
 
 
 class Write(NamedTuple):
-    """A write for one user."""
-
     user_id: str
     run: Callable[[Queries], Any]
 
@@ -180,7 +178,6 @@ class ReadConnections:
         self._lock = Lock()
 
     def queries(self) -> Queries:
-        """Return the queries of this thread's connection."""
         queries: Queries | None = getattr(self._of_thread, "queries", None)
         if queries is None:
             queries = self._of_thread.queries = _ReconnectingQueries(self._connect)

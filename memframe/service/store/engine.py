@@ -55,7 +55,6 @@ Row = tuple[Any, ...]
 
 
 def sqlite_url(path: Path) -> str:
-    """Return the SQLAlchemy URL of a SQLite file."""
     return f"sqlite:///{path}"
 
 
@@ -299,12 +298,10 @@ def _find_revision(connection: Connection) -> str:
 
 
 def read_meta(connection: Connection, name: str) -> str | None:
-    """Read a setting of the database."""
     return connection.scalar(sa.select(meta.c.value).where(meta.c.name == name))
 
 
 def write_meta(connection: Connection, name: str, value: str) -> None:
-    """Insert a setting of the database."""
     connection.execute(sa.insert(meta).values(name=name, value=value))
 
 
@@ -332,7 +329,6 @@ class Records:
 
 
 def fetch_one(connection: Connection, record: type[Record], query: Select[Any]) -> Record | None:
-    """Fetch at most one row as a record."""
     row = connection.execute(query).mappings().one_or_none()
     return None if row is None else record(**row)
 
@@ -408,7 +404,6 @@ class Queries:
         return found
 
     def rows(self, statement: SqlStatement, **parameters: Any) -> list[Row]:
-        """Fetch all rows."""
         self._execute(statement, parameters)
         return list(self._cursor.fetchall())
 
@@ -436,7 +431,6 @@ class Queries:
         return rows, False
 
     def row(self, statement: SqlStatement, **parameters: Any) -> Row | None:
-        """Fetch the first row, or None."""
         found = self.rows(statement, **parameters)
         return found[0] if found else None
 
@@ -446,7 +440,6 @@ class Queries:
         return int(self._cursor.rowcount)
 
     def run_many(self, statement: SqlStatement, rows: Sequence[dict[str, Any]]) -> None:
-        """Run a statement once for each set of parameters."""
         if rows:
             try:
                 self._cursor.executemany(statement.compile(self.dialect).text, rows)

@@ -68,7 +68,6 @@ class MemoryFilter(Struct, frozen=True):
 
     @property
     def start(self) -> int:
-        """The seq before the first page."""
         return _MAX_SEQ if self.newest_first else 0
 
 
@@ -120,13 +119,11 @@ class _Kind(NamedTuple):
         return (row < place) & (owner >= value) if self.is_descending else (row > place) & (owner <= value)
 
     def order_by(self, *columns: Column[Any]) -> list[ColumnElement[Any]]:
-        """Return the terms of ORDER BY."""
         return [column.desc() if self.is_descending else column for column in columns]
 
 
 @cache  # of few columns, and of the numbers of tags that a filter can have
 def _page_of(columns: tuple[str, ...], kind: _Kind) -> SqlStatement:
-    """Select the columns of a page, `seq` first."""
     chosen = [memories.c[name] for name in columns]
     in_postgresql = _select_page(chosen, kind._replace(in_postgresql=True))
     return SqlStatement(_select_page(chosen, kind), postgresql=in_postgresql)

@@ -30,10 +30,17 @@ from memframe.errors import ConflictError, InvalidError, NotFoundError
 from memframe.service.clock import format_instant
 from memframe.service.store import listing
 from memframe.service.store.access import GRANT, grant_of
-from memframe.service.store.accounts import UserKeys
 from memframe.service.store.engine import Queries, Row, SqlStatement
 from memframe.service.store.listing import MemoryFilter
-from memframe.service.store.schema import idempotency_keys, memories, memory_tags, tags, tombstones, users
+from memframe.service.store.schema import (
+    idempotency_keys,
+    memories,
+    memory_tags,
+    tags,
+    tombstones,
+    user_keys,
+    users,
+)
 from memframe.service.validation import MAX_USER_TAGS
 from memframe.wire import MemoryBlob, MemoryBlobResponse, Tag
 
@@ -74,6 +81,16 @@ _DELETE_ALL, _DELETE_ALL_TAGS, _DELETE_ALL_TOMBSTONES = (
 )
 _RESEAL = SqlStatement(
     update(memories).where(memories.c.seq == bindparam("seq_")).values(content=bindparam("sealed"))
+)
+
+_WRAPPED_KEY = SqlStatement(
+    select(user_keys.c.wrapped_key)
+    .where(user_keys.c.user_id == bindparam("user_id"))
+    .where(user_keys.c.version == bindparam("version"))
+)
+_ADD_USER_KEY = SqlStatement(insert(user_keys))
+_SET_KEY_VERSION = SqlStatement(
+    update(users).where(users.c.id == bindparam("user_id")).values(key_version=bindparam("version"))
 )
 
 _texts = msgspec.json.Decoder(tuple[str, ...]).decode
@@ -127,22 +144,25 @@ class Memories:
         self.queries = queries
         self.user_id = user_id
         self.now = now
+        self.key_version = key_version
         self.key_generation = key_generation
         self._developer_id = developer_id
-        self._key_version = key_version
         self._now = format_instant(now)
-
-    @cached_property
-    def keys(self) -> UserKeys:
-        return UserKeys(self.queries, self.user_id, present=self._key_version, now=self.now)
 
     @cached_property
     def tags(self) -> Tags:
         return Tags(self.queries, self.user_id, now=self._now)
 
-    @cached_property
-    def idempotency(self) -> IdempotencyKeys:
-        return IdempotencyKeys(self.queries, self._developer_id, now=self.now)
+    def wrapped_key(self, version: int) -> bytes:
+        """Return a version of the user's encryption key, wrapped; all versions are kept, to recognise content."""
+        ((wrapped,),) = self.queries.rows(_WRAPPED_KEY, user_id=self.user_id, version=version)
+        return bytes(wrapped)
+
+    def add_key(self, version: int, wrapped: bytes) -> None:
+        """Add a version of the user's encryption key and make it the present one."""
+        this = {"user_id": self.user_id, "version": version}
+        self.queries.run(_ADD_USER_KEY, **this, wrapped_key=wrapped, created_at=self._now)
+        self.queries.run(_SET_KEY_VERSION, **this)
 
     def page(self, chosen: MemoryFilter, *, after: int, limit: int) -> Page:
         """Return memories with their `seq`, in the order of creation, behind the seq `after`; True where more follow.
@@ -243,7 +263,6 @@ class Memories:
         return as_memory(_existing(self.queries.row(_DELETE, **self._this(memory_id))))
 
     def add_tombstone(self, deleted: MemoryBlob, digest: str) -> None:
-        """Add the tombstone of a deleted memory."""
         self._delete_old_tombstones()
         times = {"created_at": deleted.created_at, "updated_at": deleted.updated_at, "deleted_at": self._now}
         this = {**self._this(deleted.id), "developer_id": self._developer_id}
@@ -269,8 +288,28 @@ class Memories:
             lambda: self.queries.run(_DELETE_OLD_TOMBSTONES, until=self._restorable_after()),
         )
 
+    def find_repeated(self, request: IdempotentRequest) -> str | None:
+        """Return the id of the memory that this key has created; `InvalidError` if it came with another body."""
+        until = format_instant(self.now - IDEMPOTENT)
+        self.queries.cached(("old keys",), lambda: self.queries.run(_DELETE_OLD_KEYS, until=until))
+        row = self.queries.row(_FIND_KEY, developer_id=self._developer_id, key_hash=request.key_hash)
+        if row is None:
+            return None
+        body_hash, memory_id = row
+        if body_hash != request.body_hash:
+            message = "this Idempotency-Key came with another body before; use a new key for a new record"
+            raise InvalidError(message, status=422, code="idempotency_key_reused")
+        return str(memory_id)
+
+    def remember_request(self, request: IdempotentRequest, memory_id: str) -> None:
+        """Store an idempotency key; `ConflictError` where another process has just stored it for another user."""
+        new = {"developer_id": self._developer_id, "memory_id": memory_id, **structs.asdict(request)}
+        try:
+            self.queries.run(_ADD_KEY, **new, created_at=self._now)
+        except IntegrityError:
+            raise still_in_flight() from None
+
     def count(self) -> int:
-        """Return the number of memories."""
         ((number,),) = self.queries.rows(_COUNT, user_id=self.user_id)
         return int(number)
 
@@ -367,7 +406,6 @@ def _as_added(new: Mapping[str, Any], tag_ids: Mapping[str, str]) -> MemoryBlobR
 
 
 def _as_answered(row: Row) -> MemoryBlobResponse:
-    """Convert a row that begins with `_ANSWERED`."""
     fields = dict(zip(_ANSWERED, row, strict=False))
     fields["tags"], fields["tag_ids"] = _texts(fields["tags"]), _texts(fields["tag_ids"])
     return MemoryBlobResponse(**fields)
@@ -462,15 +500,12 @@ def _tag_ids_by_name(n_names: int) -> SqlStatement:
 
 
 class Tags:
-    """The tags of one user."""
-
     def __init__(self, queries: Queries, user_id: str, *, now: str) -> None:
         self._queries = queries
         self._user_id = user_id
         self._now = now
 
     def all(self) -> list[Tag]:
-        """Return all tags, by name."""
         return [_as_tag(row) for row in self._queries.rows(_ALL_TAGS, user_id=self._user_id)]
 
     def get(self, tag_id: str) -> Tag:
@@ -548,36 +583,6 @@ class IdempotentRequest(Struct, frozen=True):
 
     key_hash: str
     body_hash: str
-
-
-class IdempotencyKeys:
-    """The idempotency keys of one developer, inside the transaction that creates."""
-
-    def __init__(self, queries: Queries, developer_id: str, *, now: datetime) -> None:
-        self._queries = queries
-        self._developer_id = developer_id
-        self._now = now
-
-    def find(self, request: IdempotentRequest) -> str | None:
-        """Return the id of the memory that this key has created; `InvalidError` if it came with another body."""
-        until = format_instant(self._now - IDEMPOTENT)
-        self._queries.cached(("old keys",), lambda: self._queries.run(_DELETE_OLD_KEYS, until=until))
-        row = self._queries.row(_FIND_KEY, developer_id=self._developer_id, key_hash=request.key_hash)
-        if row is None:
-            return None
-        body_hash, memory_id = row
-        if body_hash != request.body_hash:
-            message = "this Idempotency-Key came with another body before; use a new key for a new record"
-            raise InvalidError(message, status=422, code="idempotency_key_reused")
-        return str(memory_id)
-
-    def add(self, request: IdempotentRequest, memory_id: str) -> None:
-        """Store a key; `ConflictError` where another process has just stored it for another user."""
-        new = {"developer_id": self._developer_id, "memory_id": memory_id, **structs.asdict(request)}
-        try:
-            self._queries.run(_ADD_KEY, **new, created_at=format_instant(self._now))
-        except IntegrityError:
-            raise still_in_flight() from None
 
 
 def still_in_flight() -> ConflictError:
