@@ -35,6 +35,7 @@ SEARCH_THREADS = 2
 SEARCHES_PER_DEVELOPER = 8
 """Searches of one developer that run or wait at the same moment."""
 
+MAX_WAIT = timedelta(minutes=15)
 KEPT = timedelta(days=1)
 """How long a count without new attempts is kept."""
 
@@ -55,13 +56,12 @@ class Limit(NamedTuple):
         From the first attempt on; then counting starts anew.
     wait : timedelta, optional
         Pause after the last attempt, where the limit is exceeded: it doubles with each further attempt, up to
-        `max_wait`. Without it further attempts wait for the end of the window.
+        `MAX_WAIT`. Without it further attempts wait for the end of the window.
     """
 
     n: int
     window: timedelta = timedelta(minutes=1)
     wait: timedelta | None = None
-    max_wait: timedelta = timedelta(minutes=15)
 
 
 PER_ADDRESS_AND_EMAIL = Limit(20, timedelta(hours=1), wait=timedelta(minutes=1))
@@ -105,7 +105,7 @@ class AttemptCount(Struct, frozen=True):
             until = self.began_at + limit.window
         else:
             doubled = limit.wait * 2 ** min(self.n - limit.n, 16)
-            until = self.last_at + min(doubled, limit.max_wait)
+            until = self.last_at + min(doubled, MAX_WAIT)
         return max(0, math.ceil((until - now).total_seconds()))
 
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
+import sqlalchemy as sa
 from msgspec import Struct
 from msgspec.structs import asdict
 from sqlalchemy import (
@@ -15,10 +16,8 @@ from sqlalchemy import (
     Update,
     bindparam,
     delete,
-    exists,
     func,
     insert,
-    literal,
     select,
     update,
 )
@@ -171,7 +170,7 @@ class AccessRequests(Records):
 
     def is_approved(self, *, developer_id: str, user_id: str) -> bool:
         """Return True where a user's memories are open to a developer."""
-        pair = (literal(developer_id), developers.c.token_epoch, literal(user_id))
+        pair = (sa.literal(developer_id), developers.c.token_epoch, sa.literal(user_id))
         return self._scalar(grant_of(*pair)) is not None
 
     def decide(self, request_id: str, status: Status, *, user_id: str | None = None) -> StoredRequest:
@@ -266,7 +265,7 @@ class Authorizations(Records):
         now = self._now()
         with writing(self._engine) as connection:
             connection.execute(delete(user_tokens).where(user_tokens.c.expires_at <= now))
-            has_tokens = exists().where(user_tokens.c.code_id == authorization_codes.c.id)
+            has_tokens = sa.exists().where(user_tokens.c.code_id == authorization_codes.c.id)
             outdated = authorization_codes.c.expires_at <= now - _USED_CODE_KEPT
             connection.execute(delete(authorization_codes).where(outdated, ~has_tokens))
             new = {"id": str(uuid4()), "created_at": now, **columns}
