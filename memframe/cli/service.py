@@ -19,12 +19,10 @@ from memframe.readers import read_memories
 from memframe.secret import Secret
 from memframe.service.clock import format_instant
 from memframe.service.deployment import Deployment, ServiceConfig
-from memframe.service.importing import preview_import, run_import, undo_import
+from memframe.service.importing import list_imports, preview_import, run_import, undo_import
 from memframe.service.logs import log_as_json
-from memframe.service.maintenance import back_up, rotate_key, rotate_master_key
-from memframe.service.person import EXPORTS, count_memories
+from memframe.service.person_pages import EXPORTS
 from memframe.service.store import User
-from memframe.service.store.imports import list_imports
 
 password_stdin = click.option(
     "--password-stdin",
@@ -125,7 +123,7 @@ def rotate_user_key(email: str, place: ServiceConfig, as_json: bool) -> None:
         memframe service rotate-key ada@example.org
     """
     with open_service(place) as deployment:
-        rotation = rotate_key(deployment, deployment.user_id(email))
+        rotation = deployment.rotate_key(deployment.user_id(email))
     sealed = f"key_version {rotation.key_version}: {number_of(rotation.n_sealed, 'memory', 'memories')} sealed again"
     show(asdict(rotation), sealed, as_json=as_json)
     if rotation.n_unreadable:
@@ -152,7 +150,7 @@ def rotate_service_key(place: ServiceConfig, as_json: bool) -> None:
         memframe service rotate-master-key
     """
     with open_service(place) as deployment:
-        n_keys = rotate_master_key(deployment, place.master_key_file)
+        n_keys = deployment.rotate_master_key(place.master_key_file)
     words = f"{place.master_key_file} is new: {number_of(n_keys, 'key', 'keys')} of users wrapped with it"
     show({"n_keys": n_keys, "master_key_file": str(place.master_key_file)}, words, as_json=as_json)
 
@@ -260,7 +258,7 @@ def back_up_service(destination: Path, without_key: bool, place: ServiceConfig, 
         memframe service backup backups/2026-03-01
     """
     with open_service(place) as deployment:
-        files = back_up(deployment, destination, with_key=not without_key)
+        files = deployment.back_up(destination, with_key=not without_key)
     values = {"folder": str(destination), "files": {file.name: file.stat().st_size for file in files}}
     names = " and ".join(file.name for file in files)
     show(values, f"{names} in {destination}, readable by you alone", as_json=as_json)
@@ -316,7 +314,8 @@ def erase_user(email: str, confirm: int | None, place: ServiceConfig, as_json: b
     with open_service(place) as deployment:
         user = _find_user(deployment, email)
         if confirm is None:
-            number = count_memories(deployment, user.id)
+            with deployment.store.own(user.id) as memories:
+                number = memories.count()
             raise ConfigError(
                 f"{printable(user.email)} has {number_of(number, 'memory', 'memories')}, which would be deleted for "
                 f"good with the account; give --confirm {number} to go on"
@@ -391,7 +390,7 @@ def list_import_runs(place: ServiceConfig, as_json: bool) -> None:
         memframe service imports --json
     """
     with open_service(place) as deployment:
-        runs = [asdict(run) for run in list_imports(deployment.store.engine)]
+        runs = [asdict(run) for run in list_imports(deployment)]
     for run in runs:
         run["started_at"] = format_instant(run["started_at"])
         run["finished_at"] = run["finished_at"] and format_instant(run["finished_at"])
@@ -418,7 +417,7 @@ def undo_import_command(import_id: str, confirm: int | None, place: ServiceConfi
         memframe service undo-import 7c9e6679 --confirm 128
     """
     with open_service(place) as deployment:
-        runs = {run.id: run for run in list_imports(deployment.store.engine)}
+        runs = {run.id: run for run in list_imports(deployment)}
         found = full_id(import_id, runs, ("import", "imports"), shown_by="memframe service imports")
         run = runs[found]
         if confirm != run.n_memories:

@@ -14,8 +14,6 @@ gets 409; if another process works on the first, it waits instead.
 from __future__ import annotations
 
 import asyncio
-import hmac
-from asyncio import wrap_future
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial, wraps
@@ -35,11 +33,12 @@ from memframe.service import validation
 from memframe.service.deployment import API_PREFIX, Deployment
 from memframe.service.http_errors import options_handlers
 from memframe.service.keys import UserKeyring
-from memframe.service.listing import search_page
 from memframe.service.logs import log_event
 from memframe.service.store import RESTORABLE, Memories, StoredRequest
 from memframe.service.store.activity import Action
-from memframe.service.store.memories import IdempotentRequest, MemoryFilter, still_in_flight
+from memframe.service.store.batching import WakeUps
+from memframe.service.store.listing import MemoryFilter
+from memframe.service.store.memories import IdempotentRequest, still_in_flight
 from memframe.service.throttle import SearchPool, address_of
 from memframe.service.tokens import Bearer, BearerTokens, bad_token, secret_hash
 from memframe.service.validation import check_text, invalid
@@ -62,7 +61,6 @@ def route_of(endpoint: wire.Endpoint) -> str:
 
 
 def deployment_of(request: ApiRequest) -> Deployment:
-    """Return the service of a request."""
     deployment: Deployment = request.app.state.deployment
     return deployment
 
@@ -118,15 +116,20 @@ def required_query(request: ApiRequest, name: str) -> str:
     return value
 
 
+async def read(request: ApiRequest, do: Callable[[], Result]) -> Result:
+    """Read little: on the event loop with SQLite, else in a thread."""
+    threads = deployment_of(request).store.reading_threads
+    if threads is None:
+        return do()
+    return await asyncio.get_running_loop().run_in_executor(threads, do)
+
+
 def quick_read(handler: Callable[..., Response[bytes]]) -> Callable[..., Awaitable[Response[bytes]]]:
-    """Run a handler that reads little on the event loop with SQLite, else in a thread."""
+    """Make a handler of one that reads little."""
 
     @wraps(handler)
     async def run(**given: Any) -> Response[bytes]:
-        threads = deployment_of(given["request"]).store.reading_threads
-        if threads is None:
-            return handler(**given)
-        return await asyncio.get_running_loop().run_in_executor(threads, partial(handler, **given))
+        return await read(given["request"], partial(handler, **given))
 
     return run
 
@@ -135,7 +138,8 @@ async def write(
     request: ApiRequest, do: Callable[[Memories], Result], bearer: Bearer, user_id: str
 ) -> Result:
     """Write to one user's memories, and wait until it is on the disk."""
-    return await asyncio.wrap_future(deployment_of(request).store.write(do, bearer, user_id))
+    wake_ups: WakeUps = request.app.state.wake_ups
+    return await wake_ups.wait(deployment_of(request).store.write(do, bearer, user_id))
 
 
 def answer(body: Struct, status: int = 200, *, headers: Mapping[str, str] | None = None) -> Response[bytes]:
@@ -154,7 +158,7 @@ def issue_token(request: ApiRequest, body: RawBody) -> Response[bytes]:
     asked = decode(wire.TokenRequest, request, body)
     key_hash = secret_hash(asked.api_key)
     deployment.count_token_call(address, key_hash)
-    developer = deployment.store.accounts.developer_by_api_key(key_hash)
+    developer = deployment.store.accounts.developer(api_key_hash=key_hash)
     if developer is None or developer.disabled:
         log_event("API key refused", developer_id=developer.id if developer else None, address=address)
         raise AuthError("the API key is not accepted", status=401, code="invalid_api_key")
@@ -215,7 +219,7 @@ def get_credentials(request: ApiRequest, request_id: FromPath[str]) -> Response[
         message = f"the access request is {stored.status}; keys are given while it is approved"
         raise AccessError(message, status=403, code="not_approved")
     memories = deployment.store.granted(bearer, stored.user_id)
-    key = deployment.keyring(stored.user_id, memories).present
+    key = deployment.keyring(memories).present
     pair = {"developer_id": stored.developer_id, "user_id": stored.user_id}
     log_event("keys given", request_id=stored.id, **pair, address=address_of(request))
     keys = wire.Credentials(stored.user_id, _memory_key(deployment, stored), key.key, key.version)
@@ -261,26 +265,30 @@ def _to_wire(deployment: Deployment, stored: StoredRequest) -> wire.AccessReques
 @get(route_of(wire.LIST_MEMORIES))
 async def list_memories(request: ApiRequest) -> Response[bytes]:
     """List a user's memories, a page at a time, in the order of creation."""
+    list_page = partial(_list, request)
     if query(request, "searchQuery"):  # may take long
         searches: SearchPool = request.app.state.searches
-        return await searches.run(bearer_of(request).developer_id, partial(_list, request))
-    return await quick_read(_list)(request=request)
+        return await searches.run(bearer_of(request).developer_id, list_page)
+    return await read(request, list_page)
 
 
 @get(route_of(wire.GET_MEMORY))
 async def get_memory(request: ApiRequest, memory_id: FromPath[str]) -> Response[bytes]:
     """Read one memory."""
-    bearer, user_id = bearer_of(request), required_query(request, "user_id")
+    store, bearer, user_id = (
+        deployment_of(request).store,
+        bearer_of(request),
+        required_query(request, "user_id"),
+    )
     check_text(memory_id, "the memory id")
-    if lookups := deployment_of(request).store.lookups:
-        found = await wrap_future(lookups.submit(memory_id, **bearer._asdict(), user_id=user_id))
-        if found:
-            _count(request, bearer, user_id, "reads")
-            return answer(found)
-    # from SQLite; or from PostgreSQL, to find out why there was none
-    read = await quick_read(_get)(request=request, grant=(memory_id, bearer, user_id))
+    found = None
+    if store.lookups:
+        wake_ups: WakeUps = request.app.state.wake_ups
+        found = await wake_ups.wait(store.lookups.submit(memory_id, **bearer._asdict(), user_id=user_id))
+    if found is None:  # it is read from SQLite; or from PostgreSQL, to find out why there was none
+        found = await read(request, partial(store.memory, memory_id, bearer, user_id))
     _count(request, bearer, user_id, "reads")
-    return read
+    return answer(found)
 
 
 @post(route_of(wire.CREATE_MEMORY))
@@ -291,18 +299,18 @@ async def create_memory(request: ApiRequest, body: RawBody) -> Response[bytes]:
     """
     deployment, bearer = deployment_of(request), bearer_of(request)
     new = decode(wire.MemoryCreate, request, body)
-    fields, tag_names = _columns(new), _tag_names(new) or ()
+    fields, tag_names = validation.check_columns(new), _tag_names(new) or ()
     content = check_text(new.content, "content")
     attempt, restores = _idempotent_request(request, body), request.headers.get(wire.RESTORES)
     check_text(new.user_id, "user_id")
 
     def create(memories: Memories) -> tuple[wire.MemoryBlobResponse, bool]:
         _check_memory_key(deployment, bearer.developer_id, new, memories.key_generation)
-        before = memories.idempotency.find(attempt) if attempt else None
+        before = memories.find_repeated(attempt) if attempt else None
         if before:
             was_restored = before == restores
             return memories.repeat_added(before, fields, tag_names, was_restored=was_restored), False
-        keyring = deployment.keyring(new.user_id, memories)
+        keyring = deployment.keyring(memories)
         columns = {**fields, "content": keyring.seal(content)}
         tombstone = memories.take_tombstone(restores) if restores else None
         if restores and tombstone:
@@ -311,7 +319,7 @@ async def create_memory(request: ApiRequest, body: RawBody) -> Response[bytes]:
                 columns["updated_at"] = tombstone.updated_at
         created = memories.add(columns, tag_names)
         if attempt:
-            memories.idempotency.add(attempt, created.id)
+            memories.remember_request(attempt, created.id)
         return created, True
 
     in_flight: InFlightKeys = request.app.state.in_flight
@@ -326,7 +334,7 @@ async def update_memory(request: ApiRequest, memory_id: FromPath[str], body: Raw
     """Change the fields of a memory that are sent."""
     deployment, bearer = deployment_of(request), bearer_of(request)
     sent = decode(wire.MemoryPatch, request, body)
-    fields, tag_names = _columns(sent), _tag_names(sent)
+    fields, tag_names = validation.check_columns(sent), _tag_names(sent)
     content = None if sent.content is UNSET else check_text(sent.content, "content")
     check_text(memory_id, "the memory id")
     check_text(sent.user_id, "user_id")
@@ -335,7 +343,7 @@ async def update_memory(request: ApiRequest, memory_id: FromPath[str], body: Raw
         _check_memory_key(deployment, bearer.developer_id, sent, memories.key_generation)
         if content is None:
             return memories.change(memory_id, fields, tag_names)
-        sealed = deployment.keyring(sent.user_id, memories).seal(content)
+        sealed = deployment.keyring(memories).seal(content)
         return memories.change(memory_id, {**fields, "content": sealed}, tag_names)
 
     changed = await write(request, change, bearer, sent.user_id)
@@ -352,7 +360,7 @@ async def delete_memory(request: ApiRequest, memory_id: FromPath[str]) -> Respon
 
     def remove(memories: Memories) -> None:
         deleted = memories.delete(memory_id)
-        keyring = deployment.keyring(user_id, memories)
+        keyring = deployment.keyring(memories)
         memories.add_tombstone(deleted, _digest(deployment, keyring, memory_id, structs.asdict(deleted)))
 
     await write(request, remove, bearer, user_id)
@@ -380,10 +388,6 @@ def _count(request: ApiRequest, bearer: Bearer, user_id: str, action: Action, n:
     deployment_of(request).store.activity.count(user_id, bearer.developer_id, action, n)
 
 
-def _get(request: ApiRequest, grant: tuple[Any, ...]) -> Response[bytes]:
-    return answer(deployment_of(request).store.memory(*grant))
-
-
 def _list(request: ApiRequest) -> Response[bytes]:
     deployment, bearer = deployment_of(request), bearer_of(request)
     chosen = MemoryFilter(
@@ -396,25 +400,16 @@ def _list(request: ApiRequest) -> Response[bytes]:
     cursor = query(request, "cursor")
     if chosen.search:
         with deployment.store.snapshot(bearer, chosen.user_id) as memories:
-            after = deployment.cursors.open(cursor, chosen) if cursor else 0
-            envelope = deployment.keyring(chosen.user_id, memories).present.envelope
-            page, has_more = search_page(memories, envelope, chosen, after=after, limit=limit)
+            after = deployment.cursors.open(cursor, chosen)
+            envelope = deployment.keyring(memories).present.envelope
+            page, has_more = memories.search(envelope, chosen, after=after, limit=limit)
     else:
         memories = deployment.store.granted(bearer, chosen.user_id)
-        after = deployment.cursors.open(cursor, chosen) if cursor else 0
+        after = deployment.cursors.open(cursor, chosen)
         page, has_more = memories.page(chosen, after=after, limit=limit)
     _count(request, bearer, chosen.user_id, "reads", len(page))
     further = deployment.cursors.seal(page[-1][0], chosen) if has_more else None
     return answer(wire.MemoryPage([memory for _, memory in page], further))
-
-
-def _columns(sent: wire.MemoryFields) -> dict[str, Any]:
-    """Check and return the sent fields, tags and content apart."""
-    texts = {name: getattr(sent, name) for name in ("title", "summary", "source")}
-    scores = {name: getattr(sent, name) for name in ("importance", "confidence")}
-    return {
-        name: check_text(text, name) if text else text for name, text in texts.items() if text is not UNSET
-    } | {name: validation.check_score(value, name) for name, value in scores.items() if value is not UNSET}
 
 
 def _tag_names(sent: wire.MemoryFields) -> tuple[str, ...] | None:
@@ -425,16 +420,15 @@ def _tag_names(sent: wire.MemoryFields) -> tuple[str, ...] | None:
 def _digest(deployment: Deployment, keyring: UserKeyring, memory_id: str, columns: Mapping[str, Any]) -> str:
     """Make a keyed digest of a memory's fields, which does not depend on how the content is sealed."""
     plain = keyring.present.envelope.open_many([columns["content"]]).plain[0]
-    texts = [columns.get(name) for name in ("title", "summary", "source")]
     scores = [columns.get(name) for name in ("importance", "confidence")]
     fields = [
         memory_id,  # so that equal memories have different digests
         columns["content"] if plain is None else plain.decode(),
-        *texts,
+        *(columns.get(name) for name in ("title", "summary", "source")),
         *(None if score is None else float(score) for score in scores),
         *sorted(columns["tags"]),
     ]
-    return _keyed_hash(deployment.master_key.first.derive("tombstones"), msgspec.json.encode(fields))
+    return deployment.master_key.digest("tombstones", msgspec.json.encode(fields))
 
 
 def _check_memory_key(
@@ -452,15 +446,10 @@ def _idempotent_request(request: ApiRequest, body: bytes) -> IdempotentRequest |
     if not 0 < len(key) <= validation.MAX_IDEMPOTENCY_KEY_CHARS:
         message = f"Idempotency-Key must have 1 to {validation.MAX_IDEMPOTENCY_KEY_CHARS} characters"
         raise invalid(message, "invalid_idempotency_key")
-    hash_key = deployment_of(request).master_key.first.derive("idempotency")
     restores = request.headers.get(wire.RESTORES)
     asked = body if restores is None else b"\0".join((body, restores.encode()))  # no JSON has a NUL
-    return IdempotentRequest(_keyed_hash(hash_key, key.encode()), _keyed_hash(hash_key, asked))
-
-
-def _keyed_hash(hash_key: bytes, value: bytes) -> str:
-    """Hash plaintext so that the database alone reveals nothing of it."""
-    return hmac.digest(hash_key, value, "sha256").hex()
+    digest = partial(deployment_of(request).master_key.digest, "idempotency")
+    return IdempotentRequest(digest(key.encode()), digest(asked))
 
 
 class InFlightKeys:
@@ -495,7 +484,6 @@ API_ROUTES = [
 
 
 def make_api_router() -> Router:
-    """Return all endpoints, below the prefix of this version."""
     return Router(
         API_PREFIX,
         route_handlers=[*options_handlers(API_ROUTES), *API_ROUTES],

@@ -8,6 +8,7 @@ decoded into another route, past what a proxy in front allows.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -38,9 +39,12 @@ from memframe.service.logs import RequestLog, log_as_json
 from memframe.service.openapi import get_openapi_document
 from memframe.service.pages import Site, http_error_page, is_for_people
 from memframe.service.server import end_with_parent, freeze_objects
+from memframe.service.store.batching import WakeUps
 from memframe.service.throttle import SearchPool
 
 MAX_BODY_BYTES = 1_000_000
+MAX_HOSTS = 100
+"""Host headers whose check is remembered."""
 
 HEALTH, READINESS = "/healthz", "/readyz"
 """Answered under any host name: a monitor may know only the machine's address."""
@@ -81,6 +85,7 @@ def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
                 "addresses": addresses,
                 "bearer_tokens": deployment.bearer_tokens(addresses),
                 "in_flight": InFlightKeys(),
+                "wake_ups": WakeUps(),
                 "database_errors": errors,
                 "searches": searches,
                 "site": Site(deployment, addresses),
@@ -100,13 +105,13 @@ def create_app(deployment: Deployment, addresses: Addresses) -> ASGIApp:
     return RequestGuard(app, public_url=addresses.public_url)
 
 
-@get(HEALTH, include_in_schema=False, sync_to_thread=False)
+@get(HEALTH, sync_to_thread=False)
 def check_health() -> dict[str, str]:
     """Answer while this process runs."""
     return {"status": "ok"}
 
 
-@get(READINESS, include_in_schema=False, sync_to_thread=True)
+@get(READINESS, sync_to_thread=True)
 def check_readiness(request: ApiRequest) -> dict[str, str]:
     """Answer while the database does, else 503."""
     deployment_of(request).store.is_bound()
@@ -120,20 +125,16 @@ def _answer_http_error(request: Request[Any, Any, Any], error: HTTPException) ->
 class RequestGuard:
     """ASGI middleware that checks host and path, protects every answer by headers, and serves HEAD as GET.
 
-    Parameters
-    ----------
-    app : ASGIApp
-    public_url : str
-        Requests must name its host, or a loopback address.
+    Requests must name the host of the public address, or a loopback address.
     """
 
     def __init__(self, app: ASGIApp, *, public_url: str) -> None:
         self._app = app
         self._public_host = urlsplit(public_url).hostname
+        self._is_own = lru_cache(MAX_HOSTS)(self._check_host)  # parsing it costs more than the rest of this
         self._headers = protective_headers(public_url)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Call the application, or answer 421 or 400."""
         kind: str = scope["type"]  # "lifespan" too, which the annotation leaves out
         if kind != "http":
             await self._app(scope, receive, send)
@@ -147,7 +148,9 @@ class RequestGuard:
                 message["headers"] = headers
             await send(message)
 
-        if scope["path"] not in {HEALTH, READINESS} and not self._is_own(_host(scope)):
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        is_own = scope["path"] in {HEALTH, READINESS} or (len(hosts) == 1 and self._is_own(hosts[0]))
+        if not is_own:
             detail = "this service is not known by the name in the Host header; use its public address"
             await _refuse(send_protected, 421, "unknown_host", detail)
         elif _ENCODED_SLASH.search(scope["raw_path"]):
@@ -158,7 +161,13 @@ class RequestGuard:
                 scope = cast("Scope", {**scope, "method": "GET"})
             await self._app(scope, receive, send_protected)
 
-    def _is_own(self, host: str | None) -> bool:
+    def _check_host(self, value: bytes) -> bool:
+        if b"@" in value:
+            return False
+        try:
+            host = urlsplit(f"//{value.decode('ascii')}").hostname
+        except ValueError:
+            return False
         return host is not None and (host == self._public_host or is_loopback(host))
 
 
@@ -171,13 +180,3 @@ async def _refuse(send: Send, status: int, code: str, detail: str) -> None:
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": False})
-
-
-def _host(scope: Scope) -> str | None:
-    values = [value for name, value in scope["headers"] if name == b"host"]
-    if len(values) != 1 or b"@" in values[0]:
-        return None
-    try:
-        return urlsplit(f"//{values[0].decode('ascii')}").hostname
-    except ValueError:
-        return None

@@ -23,7 +23,7 @@ from memframe.errors import ConfigError, ConflictError, InvalidError, ServiceErr
 from memframe.secret import Secret
 from memframe.service.http_errors import options_handlers
 from memframe.service.logs import log_event
-from memframe.service.oauth import InvalidClientLink, RedirectToClient, client_id_of, form_target
+from memframe.service.oauth import InvalidClientLink, RedirectToClient, client_id_of, form_target, token_error
 from memframe.service.pages import (
     DASHBOARD,
     PASSWORD,
@@ -57,21 +57,19 @@ _FILES = {
 }
 
 
-@get("/", include_in_schema=False, sync_to_thread=True)
+@get("/", sync_to_thread=True)
 def show_start(request: WebRequest) -> Response[Any]:
-    """Redirect to the dashboard."""
     return Visit(request).redirect(DASHBOARD)
 
 
-@get("/login", include_in_schema=False, sync_to_thread=True)
+@get("/login", sync_to_thread=True)
 def show_sign_in(request: WebRequest) -> Response[Any]:
-    """Show the sign-in form."""
     visit = Visit(request)
     then = own_address(request.query_params.get("next", DASHBOARD))
     return _sign_in_page(visit, then) if visit.user is None else visit.redirect(then)
 
 
-@post("/login", include_in_schema=False)
+@post("/login")
 async def sign_in(request: WebRequest, body: RawBody) -> Response[Any]:
     """Check e-mail and password; few at once, as argon2id takes memory."""
     async with _site_of(request).password_checks.slot():
@@ -94,9 +92,8 @@ def _sign_in(request: WebRequest, body: bytes) -> Response[Any]:
     return answer
 
 
-@post("/logout", include_in_schema=False, sync_to_thread=True)
+@post("/logout", sync_to_thread=True)
 def sign_out(request: WebRequest, body: RawBody) -> Response[Any]:
-    """End the session."""
     visit = Visit(request)
     visit.read_form(body)
     if visit.user:
@@ -107,7 +104,7 @@ def sign_out(request: WebRequest, body: RawBody) -> Response[Any]:
     return answer
 
 
-@get(DASHBOARD, include_in_schema=False, sync_to_thread=True)
+@get(DASHBOARD, sync_to_thread=True)
 def show_dashboard(request: WebRequest) -> Response[Any]:
     """Show who asks, who has access, and what was decided earlier, each in pages with the latest first."""
     visit = Visit(request)
@@ -124,9 +121,8 @@ def show_dashboard(request: WebRequest) -> Response[Any]:
     return visit.page("dashboard.html", sections=sections, developers=developers)
 
 
-@post("/dashboard/requests/{request_id:str}", include_in_schema=False, sync_to_thread=True)
+@post("/dashboard/requests/{request_id:str}", sync_to_thread=True)
 def decide(request: WebRequest, request_id: FromPath[str], body: RawBody) -> Response[Any]:
-    """Decide on a request."""
     visit = Visit(request)
     form, user = visit.read_form(body), visit.require_user()
     try:
@@ -142,7 +138,7 @@ def decide(request: WebRequest, request_id: FromPath[str], body: RawBody) -> Res
     return visit.redirect(DASHBOARD)
 
 
-@post("/dashboard/developers/{developer_id:str}/disconnect", include_in_schema=False, sync_to_thread=True)
+@post("/dashboard/developers/{developer_id:str}/disconnect", sync_to_thread=True)
 def disconnect(request: WebRequest, developer_id: FromPath[str], body: RawBody) -> Response[Any]:
     """End all access of an application."""
     visit = Visit(request)
@@ -153,15 +149,14 @@ def disconnect(request: WebRequest, developer_id: FromPath[str], body: RawBody) 
     return visit.redirect(DASHBOARD)
 
 
-@get(PASSWORD, include_in_schema=False, sync_to_thread=True)
+@get(PASSWORD, sync_to_thread=True)
 def show_password_form(request: WebRequest) -> Response[Any]:
-    """Show the form with which people change their password."""
     visit = Visit(request)
     visit.require_user(changes_password=True)
     return _password_page(visit, own_address(request.query_params.get("next", DASHBOARD)))
 
 
-@post(PASSWORD, include_in_schema=False)
+@post(PASSWORD)
 async def change_password(request: WebRequest, body: RawBody) -> Response[Any]:
     """Change the user's password and end all other sessions; few at once, as argon2id takes memory."""
     async with _site_of(request).password_checks.slot():
@@ -182,7 +177,7 @@ def _change_password(request: WebRequest, body: bytes) -> Response[Any]:
         if new != form.get("again", ""):
             raise InvalidError("the new password was not repeated as it is; type it twice")
     except (InvalidError, ConfigError) as refusal:
-        return _password_page(visit, then, refusal=as_sentence(str(refusal)))
+        return _password_page(visit, then, as_sentence(str(refusal)))
     new_hash = visit.site.deployment.passwords.hash(Secret(new))
     visit.store.accounts.set_password(user.id, new_hash, must_change=False)
     log_event("password changed", user_id=user.id, address=visit.address)
@@ -190,16 +185,15 @@ def _change_password(request: WebRequest, body: bytes) -> Response[Any]:
     return visit.redirect(then)
 
 
-@get("/static/{name:str}", include_in_schema=False, sync_to_thread=False)
+@get("/static/{name:str}", sync_to_thread=False)
 def serve_file(name: FromPath[str]) -> Response[bytes]:
-    """Serve the stylesheet and the picture of the pages."""
     if name not in _FILES:
         raise NotFoundException
     content, media_type = _FILES[name]
     return Response(content, media_type=media_type, headers={"Cache-Control": "max-age=3600"})
 
 
-@get(OAUTH_AUTHORIZE, include_in_schema=False, sync_to_thread=True)
+@get(OAUTH_AUTHORIZE, sync_to_thread=True)
 def ask_consent(request: WebRequest) -> Response[Any]:
     """Show the consent page of an authorization request, after the sign-in."""
     visit, query = Visit(request), request.scope["query_string"]
@@ -220,7 +214,7 @@ def ask_consent(request: WebRequest) -> Response[Any]:
     )
 
 
-@post(OAUTH_AUTHORIZE, include_in_schema=False, sync_to_thread=True)
+@post(OAUTH_AUTHORIZE, sync_to_thread=True)
 def take_consent(request: WebRequest, body: RawBody) -> Response[Any]:
     """Redirect to the client with the user's decision."""
     visit, query = Visit(request), request.scope["query_string"]
@@ -235,27 +229,25 @@ def take_consent(request: WebRequest, body: RawBody) -> Response[Any]:
     raise invalid("the form says neither allow nor deny")
 
 
-@post(OAUTH_TOKEN, include_in_schema=False, status_code=200, sync_to_thread=True)
+@post(OAUTH_TOKEN, status_code=200, sync_to_thread=True)
 def exchange_code(request: WebRequest, body: RawBody) -> Response[bytes]:
     """Exchange a code or a refresh token for tokens and the memory key."""
-    site = _site_of(request)
-    authorization = request.headers.get("authorization")
+    site, authorization = _site_of(request), request.headers.get("authorization")
     try:
         site.deployment.count_token_call(address_of(request), client_id_of(body, authorization))
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
+            answer = token_error("invalid_request", f"The body must be {_FORM}.")
+        else:
+            answer = site.server.exchange(body, authorization=authorization)
     except TooManyCallsError as refused:
         words = f"Too many calls; try again in {refused.retry_after_s} s."
-        headers = {"Retry-After": str(refused.retry_after_s)}
-        return _token_response(429, _token_error_body("too_many_requests", words), headers)
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM:
-        return _token_response(400, _token_error_body("invalid_request", f"The body must be {_FORM}."), {})
-    answer = site.server.exchange(body, authorization=authorization)
-    challenge = {"WWW-Authenticate": 'Basic realm="memframe"'} if answer.status == 401 else {}
-    return _token_response(answer.status, answer.body, challenge)
+        answer = token_error("too_many_requests", words, {"Retry-After": str(refused.retry_after_s)})
+    headers = {"Cache-Control": "no-store", "Pragma": "no-cache", **answer.headers}
+    return Response(answer.body, status_code=answer.status, media_type=MediaType.JSON, headers=headers)
 
 
-@get("/.well-known/oauth-authorization-server", include_in_schema=False, sync_to_thread=False)
+@get("/.well-known/oauth-authorization-server", sync_to_thread=False)
 def describe_server(request: WebRequest) -> dict[str, Any]:
-    """Return the metadata of the authorization server (RFC 8414)."""
     return _site_of(request).server.metadata()
 
 
@@ -272,19 +264,13 @@ def _sign_in_page(
         client_name = visit.site.server.check_request(query.encode()).client.name if query else None
     except (InvalidClientLink, RedirectToClient):
         client_name = None
-    known: dict[str, Any] = {
-        "next": then,
-        "client_name": client_name,
-        "entered_email": entered_email,
-        "refusal": refusal,
-    }
-    return visit.page("sign_in.html", status=403 if refusal else 200, **known)
+    shown = {"next": then, "client_name": client_name, "entered_email": entered_email}
+    return visit.form_page("sign_in.html", refusal, **shown)
 
 
-def _password_page(visit: Visit, then: str, *, refusal: str | None = None) -> Response[str]:
+def _password_page(visit: Visit, then: str, refusal: str | None = None) -> Response[str]:
     must_change = visit.user is not None and visit.user.must_change_password
-    known: dict[str, Any] = {"next": then, "must_change": must_change, "refusal": refusal}
-    return visit.page("password.html", status=403 if refusal else 200, **known)
+    return visit.form_page("password.html", refusal, next=then, must_change=must_change)
 
 
 def _authorize_address(query: bytes) -> str:
@@ -297,36 +283,16 @@ def _refuse_authorization(refused: InvalidClientLink | RedirectToClient, visit: 
     return visit.page("bad_link.html", status=400, said=str(refused))
 
 
-def _token_response(status: int, body: bytes, headers: dict[str, str]) -> Response[bytes]:
-    uncached = {"Cache-Control": "no-store", "Pragma": "no-cache"}
-    return Response(body, status_code=status, media_type=MediaType.JSON, headers=uncached | headers)
-
-
-def _token_error_body(code: str, description: str) -> bytes:
-    return msgspec.json.encode({"error": code, "error_description": description})
+ROUTES = [
+    show_start, show_sign_in, sign_in, sign_out, show_dashboard, decide, disconnect, show_password_form,
+    change_password, serve_file, ask_consent, take_consent, exchange_code, describe_server, *PERSON_ROUTES,
+]  # fmt: skip
 
 
 def make_site_router() -> Router:
     """Return all pages, and the OAuth endpoints."""
-    routes = [
-        show_start,
-        show_sign_in,
-        sign_in,
-        sign_out,
-        show_dashboard,
-        decide,
-        disconnect,
-        show_password_form,
-        change_password,
-        serve_file,
-        ask_consent,
-        take_consent,
-        exchange_code,
-        describe_server,
-        *PERSON_ROUTES,
-    ]
     return Router(
         "/",
-        route_handlers=[*options_handlers(routes), *routes],
+        route_handlers=[*options_handlers(ROUTES), *ROUTES],
         exception_handlers={ServiceError: refusal_page, RedirectInstead: answer_redirect},
     )

@@ -2,14 +2,21 @@
 
 The data folder holds the database (unless that is elsewhere) and the master key file. Both are made at the first
 start, closed to other users; data without its key, or of another key, is refused.
+
+Keys are rotated and backups made while the service runs (the master key: while it is stopped). Rotating a user's key is
+one transaction: until it commits everybody reads content and credentials of the old version. Meanwhile reads go on;
+writes wait, in SQLite all of them, in PostgreSQL those of the user. Content that clients have sealed in a layout that
+we know keeps that layout and spelling. What the old key does not open stays as it is and is counted. ``updated_at``
+does not change.
 """
 
 from __future__ import annotations
 
-import hmac
-from functools import lru_cache
+import sqlite3
+from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from uuid import uuid4
 
 from argon2 import PasswordHasher
@@ -17,21 +24,21 @@ from msgspec import Struct
 
 from memframe.address import check_redirect_uri
 from memframe.errors import ConfigError, NotFoundError
+from memframe.files import atomic_folder
 from memframe.secret import Secret
 from memframe.service import validation
 from memframe.service.clock import Clock, format_instant, utc_now
 from memframe.service.keys import (
     KEY_FILE,
-    MAX_UNWRAPPED,
     KeyUnwrapper,
     MasterKey,
     UserKeyring,
     is_open_to_others,
     load_next_key,
 )
-from memframe.service.listing import CURSOR_KEY_BYTES, CursorCipher
 from memframe.service.logs import log_event
 from memframe.service.store import Developer, Memories, Store, User, sqlite_url
+from memframe.service.store.listing import CURSOR_KEY_BYTES, CursorCipher
 from memframe.service.throttle import ACCOUNTS_PER_ADDRESS, PER_EMAIL, Limit, Throttle
 from memframe.service.tokens import (
     API_KEY_PREFIX,
@@ -48,25 +55,6 @@ DATABASE_FILE = "memframe.db"
 DEFAULT_REDIRECT_URI = "http://127.0.0.1/callback"
 FIRST_DEVELOPER = "My application"
 TOKEN_CALLS_PER_MINUTE = 60
-
-
-class ServiceConfig(NamedTuple):
-    """Configuration of a service: database and master key are in the folder unless they are given."""
-
-    folder: Path
-    database: str | None = None
-    key_file: Path | None = None
-
-    @property
-    def master_key_file(self) -> Path:
-        """Path of the master key file."""
-        return self.key_file or self.folder / KEY_FILE
-
-    def open(self, *, may_create: bool = False) -> Deployment:
-        """Open the service; without `may_create` a mistyped folder does not become a new one."""
-        return open_deployment(
-            self.folder, database_url=self.database, key_file=self.key_file, may_create=may_create
-        )
 
 
 class Addresses(Struct, frozen=True):
@@ -106,10 +94,7 @@ class NewDeveloper(Struct, frozen=True):
 class Receipt(Struct, frozen=True):
     """Receipt of an erased account: when, and how much of what.
 
-    Attributes
-    ----------
-    receipt : str
-        Keyed digest of the user id: all that the service keeps.
+    `receipt` is a keyed digest of the user id: all that the service keeps.
     """
 
     receipt: str
@@ -122,35 +107,23 @@ class Receipt(Struct, frozen=True):
     keys: int
 
 
-_ERASED = {
-    "memories": "memories",
-    "tags": "tags",
-    "access_requests": "access_requests",
-    "applications": "connections",
-    "keys": "user_keys",
-}
+class KeyRotation(Struct, frozen=True):
+    """Result of the rotation of a user's key, with its new version.
+
+    The numbers are of the memories whose content was sealed again, and of those whose content the old key did not open.
+    """
+
+    user_id: str
+    key_version: int
+    n_sealed: int
+    n_unreadable: int
 
 
 class Deployment:
     """A database, the master key over it, and the accounts in it.
 
-    Parameters
-    ----------
-    store : Store
-    master_key : MasterKey
-    now : Clock, optional
-    password_hasher : PasswordHasher, optional
-        Argon2 parameters; tests pass cheap ones.
-    token_calls_per_minute : int, optional
-        Token calls from one address for one account; for all accounts together ten times as many.
-
-    Attributes
-    ----------
-    store, master_key, now
-        As given.
-    passwords : Passwords
-    cursors : CursorCipher
-    throttle : Throttle
+    Tests pass cheap Argon2 parameters as `password_hasher`. `token_calls_per_minute` is of calls from one address for
+    one account; for all accounts together it is ten times as many.
     """
 
     def __init__(
@@ -167,9 +140,8 @@ class Deployment:
         self.now = now
         self.passwords = Passwords(password_hasher)
         self.cursors = CursorCipher(master_key.derive("cursors", n_bytes=CURSOR_KEY_BYTES))
-        self.throttle = Throttle(store.engine, master_key.first.derive("attempts"), now=now)
+        self.throttle = Throttle(store.engine, partial(master_key.digest, "attempts"), now=now)
         self._unwrapper = KeyUnwrapper(master_key)
-        self._memory_key = lru_cache(MAX_UNWRAPPED)(master_key.memory_key)
         self._token_calls = token_calls_per_minute
 
     def bearer_tokens(self, addresses: Addresses) -> BearerTokens:
@@ -183,9 +155,9 @@ class Deployment:
 
     def count_token_call(self, address: str, account: str) -> None:
         """Count a call for a token; `TooManyCallsError` beyond the limits of the account and the address."""
-        limit = self._token_calls
-        of_account, of_address = ("token call", address, account), ("token calls", address)
-        self.throttle.count({of_account: Limit(limit), of_address: Limit(ACCOUNTS_PER_ADDRESS * limit)})
+        of_account, of_address = Limit(self._token_calls), Limit(ACCOUNTS_PER_ADDRESS * self._token_calls)
+        limits = {("token call", address, account): of_account, ("token calls", address): of_address}
+        self.throttle.count(limits)
 
     def add_developer(self, name: str, *redirect_uris: str, only_first: bool = False) -> NewDeveloper:
         """Add an application; return its secrets, which are stored only as hashes.
@@ -223,7 +195,7 @@ class Deployment:
         """
         user_id = str(uuid4())
         self.store.accounts.add_user(
-            user_id=user_id,
+            id=user_id,
             email=validation.check_email(email),
             password_hash=self.passwords.hash(Secret(validation.check_new_password(password.reveal()))),
             wrapped_key=self.master_key.new_user_key(user_id=user_id, version=1),
@@ -241,8 +213,7 @@ class Deployment:
 
     def developer(self, name: str) -> Developer:
         """Return the application with an id or client_id; `NotFoundError` where there is none."""
-        accounts = self.store.accounts
-        found = accounts.developer(name) or accounts.developer_by_client_id(name)
+        found = self._find_developer(name)
         if found is None:
             raise _not_found("developer", name)
         return found
@@ -250,11 +221,13 @@ class Deployment:
     def account(self, name: str) -> Developer | User:
         """Return the person or application with an e-mail address or id; `NotFoundError` where there is none."""
         accounts = self.store.accounts
-        user = accounts.user_by_email(name) or accounts.user(name)
-        found = user or accounts.developer(name) or accounts.developer_by_client_id(name)
+        found = accounts.user_by_email(name) or accounts.user(name) or self._find_developer(name)
         if found is None:
             raise _not_found("account", name)
         return found
+
+    def _find_developer(self, name: str) -> Developer | None:
+        return self.store.accounts.developer(id=name) or self.store.accounts.developer(client_id=name)
 
     def reset_password(self, user_id: str, password: Secret) -> None:
         """Replace a person's password, which the next sign-in leads to changing; end all sessions."""
@@ -272,12 +245,20 @@ class Deployment:
         user = self.store.accounts.user(user_id)
         if user is None:
             raise _not_found("user", user_id)
-        digest = hmac.digest(self.master_key.first.derive("erasures"), user_id.encode(), "sha256").hex()
+        digest = self.master_key.digest("erasures", user_id.encode())
         erased = self.store.accounts.erase_user(user_id, digest, expected=expected)
         self._unwrapper.forget()
         self.throttle.forgive({("e-mail", user.email): PER_EMAIL}, {})
-        named = {name: erased[table] for name, table in _ERASED.items()}
-        return Receipt(digest, user_id, format_instant(self.now()), **named)
+        return Receipt(
+            digest,
+            user_id,
+            format_instant(self.now()),
+            memories=erased["memories"],
+            tags=erased["tags"],
+            access_requests=erased["access_requests"],
+            applications=erased["connections"],
+            keys=erased["user_keys"],
+        )
 
     def memory_key(self, *, user_id: str, developer_id: str) -> Secret:
         """Connect a user and a developer, unless they are connected; return their memory key."""
@@ -290,15 +271,82 @@ class Deployment:
         return self.master_key.memory_key(**pair, generation=generation)
 
     def is_memory_key(self, key: Secret, *, user_id: str, developer_id: str, generation: int) -> bool:
-        """Return True for the memory key of a user and a developer."""
-        return self._memory_key(user_id=user_id, developer_id=developer_id, generation=generation) == key
+        own = self.master_key.memory_key(user_id=user_id, developer_id=developer_id, generation=generation)
+        return own == key
 
-    def keyring(self, user_id: str, memories: Memories) -> UserKeyring:
-        """Return what seals and opens a user's content."""
-        return UserKeyring(self._unwrapper, user_id, memories.keys)
+    def keyring(self, memories: Memories) -> UserKeyring:
+        return UserKeyring(self._unwrapper, memories)
+
+    def rotate_key(self, user_id: str) -> KeyRotation:
+        """Give a user a new version of the encryption key; `NotFoundError` where there is no such user."""
+        n_sealed = n_unreadable = 0
+        with self.store.owned(user_id) as memories:
+            keyring = self.keyring(memories)
+            rekeying = keyring.rotate()
+            for batch in memories.contents():
+                resealed = {seq: rekeying.reseal(content) for seq, content in batch}
+                opened = {seq: content for seq, content in resealed.items() if content is not None}
+                memories.replace_contents(opened)
+                n_sealed += len(opened)
+                n_unreadable += len(resealed) - len(opened)
+        log_event("user key rotated", user_id=user_id)
+        return KeyRotation(user_id, keyring.present.version, n_sealed, n_unreadable)
+
+    def rotate_master_key(self, key_file: Path) -> int:
+        """Replace the master key, and wrap the keys of all users with the new one; return the number of keys.
+
+        The new key is written beside the old one before the transaction commits, and replaces the file afterwards. A
+        rotation that is interrupted between the two is completed when the service is opened next. The deployment can
+        only be closed afterwards. `ConfigError` while the service runs, or where the key file cannot be replaced.
+        """
+        old, new = self.master_key, MasterKey.generate()
+
+        def rewrap(user_id: str, version: int, wrapped: bytes) -> bytes:
+            raw = old.unwrap(wrapped, user_id=user_id, version=version)
+            return new.wrap(raw, user_id=user_id, version=version)
+
+        try:
+            n_keys = self.store.replace_master_key(
+                new.fingerprint(), new.wrap_first(old), rewrap, lambda: new.save_for_rotation(key_file)
+            )
+            new.complete_rotation(key_file)
+        except OSError as error:
+            message = f"the master key file {key_file} cannot be replaced: {error.strerror}"
+            raise ConfigError(message) from None
+        log_event("master key rotated")
+        return n_keys
+
+    def back_up(self, folder: Path, *, with_key: bool = True) -> list[Path]:
+        """Copy the service into a new folder, from which `memframe serve` could start; return the files in it.
+
+        SQLite itself makes the copy (``VACUUM INTO``) in one read transaction, so that it is of one moment. The folder
+        is closed to other users, and made as a whole or not at all; without the master key (`with_key`) it can be kept
+        in a less safe place. `ConfigError` where the folder exists, the database is not SQLite's, or the copy is
+        damaged.
+        """
+        source = self.store.sqlite_file()
+        if source is None:
+            raise ConfigError(
+                "the database is not SQLite's; back it up with its own tools, such as pg_dump, and the master key "
+                "file, without which nobody reads it"
+            )
+        if folder.exists():
+            raise ConfigError(f"{folder} is there already; name a new folder")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_folder(folder) as filling:
+            copy = filling / DATABASE_FILE
+            with closing(sqlite3.connect(source)) as connection:
+                connection.execute("VACUUM INTO ?", (str(copy),))
+            copy.chmod(0o600)
+            with closing(sqlite3.connect(copy)) as connection:
+                (found,) = connection.execute("PRAGMA integrity_check").fetchone()
+            if found != "ok":
+                raise ConfigError(f"the copy of {source} is not sound: {found}; look at the disk")
+            if with_key:
+                self.master_key.save(filling / KEY_FILE)
+        return sorted(folder.iterdir())
 
     def close(self) -> None:
-        """Close the database."""
         self.store.close()
 
 
@@ -307,51 +355,51 @@ def _not_found(kind: str, name: str) -> NotFoundError:
     return NotFoundError(message, status=404, code="not_found")
 
 
+class ServiceConfig(NamedTuple):
+    """Configuration of a service: database and master key are in the folder unless they are given."""
+
+    folder: Path
+    database: str | None = None
+    key_file: Path | None = None
+
+    @property
+    def master_key_file(self) -> Path:
+        """Path of the master key file."""
+        return self.key_file or self.folder / KEY_FILE
+
+    def open(self, *, may_create: bool = False, **options: Any) -> Deployment:
+        """Open the service, and make it if there is none and `may_create`; `options` are those of `Deployment`.
+
+        Without `may_create` a mistyped folder does not become a new service.
+        """
+        key_file, database_file = self.master_key_file, self.folder / DATABASE_FILE
+        if not may_create and not key_file.exists():
+            raise ConfigError(f"there is no service in {self.folder}; start it once with `memframe serve`")
+        if not may_create and not self.database and not database_file.exists():
+            raise ConfigError(
+                f"there is no database in {self.folder}; name the one that the service runs on: --database, or "
+                "MEMFRAME_DATABASE"
+            )
+        if key_file.parent == self.folder or not self.database:
+            _make_private(self.folder)
+        store = Store(self.database or sqlite_url(database_file), now=options.get("now", utc_now))
+        try:
+            with store.naming_errors():
+                master_key = _load_master_key(key_file, store)
+                first = store.bind(master_key.fingerprint())
+                if first is not None:
+                    master_key.unwrap_first(first)
+            return Deployment(store, master_key, **options)
+        except BaseException:  # Ctrl-C as well: nobody else could close the database
+            store.close()
+            raise
+
+
 def open_deployment(
-    folder: Path,
-    *,
-    database_url: str | None = None,
-    key_file: Path | None = None,
-    may_create: bool = True,
-    now: Clock = utc_now,
-    password_hasher: PasswordHasher | None = None,
-    token_calls_per_minute: int = TOKEN_CALLS_PER_MINUTE,
+    folder: Path, *, database_url: str | None = None, key_file: Path | None = None, **options: Any
 ) -> Deployment:
-    """Open the service in a data folder, and make it if there is none and `may_create`.
-
-    Database and master key file may be elsewhere.
-    """
-    key_file = key_file or folder / KEY_FILE
-    if not may_create:
-        _check_exists(folder, database_url, key_file)
-    if key_file.parent == folder or not database_url:
-        _make_private(folder)
-    store = Store(database_url or sqlite_url(folder / DATABASE_FILE), now=now)
-    try:
-        with store.naming_errors():
-            master_key = _load_master_key(key_file, store)
-            first = store.bind(master_key.fingerprint())
-            if first is not None:
-                master_key.unwrap_first(first)
-        return Deployment(
-            store,
-            master_key,
-            now=now,
-            password_hasher=password_hasher,
-            token_calls_per_minute=token_calls_per_minute,
-        )
-    except BaseException:  # Ctrl-C as well: nobody else could close the database
-        store.close()
-        raise
-
-
-def _check_exists(folder: Path, database_url: str | None, key_file: Path) -> None:
-    if not key_file.exists():
-        raise ConfigError(f"there is no service in {folder}; start it once with `memframe serve`")
-    if not database_url and not (folder / DATABASE_FILE).exists():
-        raise ConfigError(
-            f"there is no database in {folder}; name the one that the service runs on: --database, or MEMFRAME_DATABASE"
-        )
+    """Open the service in a data folder, and make it if there is none; `options` are those of `Deployment`."""
+    return ServiceConfig(folder, database_url, key_file).open(may_create=True, **options)
 
 
 def _make_private(folder: Path) -> None:
@@ -367,9 +415,8 @@ def _make_private(folder: Path) -> None:
 
 
 def _load_master_key(path: Path, store: Store) -> MasterKey:
-    was_bound = (
-        store.is_bound()
-    )  # asked first: the key file of another first start is there before its database
+    # asked first: the key file of another first start is there before its database
+    was_bound = store.is_bound()
     if path.exists():
         master_key, following = MasterKey.load(path), load_next_key(path)
         if following is not None and store.is_bound(following.fingerprint()):

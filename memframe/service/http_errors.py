@@ -46,7 +46,6 @@ def protective_headers(public_url: str) -> list[tuple[bytes, bytes]]:
 
 
 def problem_body(status: int, code: str, detail: str) -> bytes:
-    """Encode a problem document."""
     problem = wire.Problem(title=HTTPStatus(status).phrase, status=status, detail=detail, code=code)
     return wire.encode(problem).reveal()
 
@@ -54,14 +53,12 @@ def problem_body(status: int, code: str, detail: str) -> bytes:
 def problem_response(
     status: int, code: str, detail: str, headers: Mapping[str, str] | None = None
 ) -> Response[bytes]:
-    """Make the response with a problem document."""
     body = problem_body(status, code, detail)
     headers = {"Cache-Control": "no-store", **(headers or {})}
     return Response(body, status_code=status, media_type=PROBLEM_TYPE, headers=headers)
 
 
 def answer_service_error(_: Request[Any, Any, Any], error: ServiceError) -> Response[bytes]:
-    """Answer a refusal of the service."""
     headers = {}
     if error.status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
@@ -98,12 +95,6 @@ class DatabaseErrorLog:
     """Log errors of the database every few seconds, and its recovery.
 
     A line for each refused call would fill the disk during an outage.
-
-    Parameters
-    ----------
-    database : str
-        Its address, without a password.
-    now : Clock
     """
 
     def __init__(self, database: str, *, now: Clock) -> None:
@@ -175,7 +166,7 @@ def options_handlers(handlers: Sequence[HTTPRouteHandler]) -> list[HTTPRouteHand
 
 
 def _options_handler(path: str, allow: str) -> HTTPRouteHandler:
-    @route(path, http_method="OPTIONS", status_code=204, include_in_schema=False, sync_to_thread=False)
+    @route(path, http_method="OPTIONS", status_code=204, sync_to_thread=False)
     def answer_options() -> Response[None]:
         return Response(None, headers={"Allow": allow})
 

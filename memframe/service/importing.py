@@ -2,29 +2,32 @@
 
 `import_memories` takes over records in one transaction, as often as it is called. `run_import` takes over the rows of a
 file, some at a time while the service goes on: each row once, however often the file is imported, and under the id of a
-run that `undo_import` takes back.
+run that `undo_import` takes back. A row is known by a keyed digest of its origin and text, which is stored in the
+transaction that creates the memory.
 """
 
 from __future__ import annotations
 
-import hmac
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
+from uuid import uuid4
 
 import msgspec
 from msgspec import Meta, Struct
+from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from memframe.errors import InvalidError
 from memframe.service import validation
 from memframe.service.clock import format_instant
 from memframe.service.deployment import Deployment
 from memframe.service.logs import log_event
-from memframe.service.store.imports import ImportedRow, StoredImport
+from memframe.service.store.engine import SqlStatement, fetch_all
 from memframe.service.store.memories import TAG_COLOR, Memories
+from memframe.service.store.schema import imported_memories, imports
 
 IMPORT_BATCH = 500
 """Rows of a transaction, after which other writers have their turn."""
@@ -68,11 +71,14 @@ def import_memories(
     missing is now; what is missing in a frame (None, NaN, NaT, NA) is missing.
     """
     with deployment.store.owned(user_id) as mine:
-        envelope = deployment.keyring(user_id, mine).present.envelope
+        envelope = deployment.keyring(mine).present.envelope
         for name, record in _records(tags, "tag"):
             with _naming(name):
                 tag = msgspec.convert(record, ForeignTag, from_attributes=True)
-                mine.tags.add(_tag_columns(tag, deployment.now()))
+                (tag_name,) = validation.check_tag_names([tag.name])
+                described = {"color": tag.color or TAG_COLOR, "description": tag.description or ""}
+                times = _times(tag, deployment.now())
+                mine.tags.add(name=tag_name, is_enabled=tag.is_enabled, **described, **times)
         for row in _check_memories(deployment, user_id, memories):
             mine.add({**row.columns, "content": envelope.seal(row.content)}, row.tags)
 
@@ -89,21 +95,67 @@ class CheckedMemory(NamedTuple):
 def _check_memories(
     deployment: Deployment, user_id: str, memories: Iterable[object]
 ) -> Iterator[CheckedMemory]:
-    hash_key = deployment.master_key.first.derive("imports")
     for name, record in _records(memories, "memory"):
         with _naming(name):
             memory = msgspec.convert(record, ForeignMemory, from_attributes=True)
             content = validation.check_text(memory.content, "content")
             known = [user_id, memory.origin_id, content, memory.created_at]
-            yield CheckedMemory(
-                _columns(memory, deployment.now()),
-                content,
-                validation.check_tag_names(memory.tags or ()),
-                hmac.digest(hash_key, msgspec.json.encode(known), "sha256").hex(),
-            )
+            tags = validation.check_tag_names(memory.tags or ())
+            columns = validation.check_columns(memory) | _times(memory, deployment.now())
+            digest = deployment.master_key.digest("imports", msgspec.json.encode(known))
+            yield CheckedMemory(columns, content, tags, digest)
+
+
+def _times(record: ForeignMemory | ForeignTag, now: datetime) -> dict[str, str]:
+    created_at = record.created_at or now
+    times = {"created_at": created_at, "updated_at": record.updated_at or created_at}
+    return {name: format_instant(moment) for name, moment in times.items()}
 
 
 # Runs
+
+_OF_USER = imported_memories.c.user_id == bindparam("user_id")
+_ROW = _OF_USER & (imported_memories.c.digest == bindparam("digest"))
+_RUN = imports.c.id == bindparam("import_id")
+_DIGESTS = SqlStatement(select(imported_memories.c.digest).where(_OF_USER))
+_FIND_ROW = SqlStatement(select(imported_memories.c.import_id).where(_ROW))
+_ADD_ROW = SqlStatement(insert(imported_memories))
+_FORGET_ROW = SqlStatement(delete(imported_memories).where(_ROW))
+_ROWS_OF_RUN = SqlStatement(
+    select(imported_memories.c.digest, imported_memories.c.memory_id, imported_memories.c.updated_at)
+    .where(_OF_USER, imported_memories.c.import_id == bindparam("import_id"))
+)  # fmt: skip
+_UNFINISHED = SqlStatement(
+    select(imports.c.id)
+    .where(imports.c.user_id == bindparam("user_id"), imports.c.file_digest == bindparam("file_digest"))
+    .where(imports.c.finished_at.is_(None))
+)
+_BEGIN = SqlStatement(insert(imports))
+_FINISH = SqlStatement(update(imports).where(_RUN).values(finished_at=bindparam("now")))
+_FORGET_RUN = SqlStatement(delete(imports).where(_RUN))
+
+
+class StoredImport(Struct, frozen=True):
+    """A run of an import, with the number of memories that it created."""
+
+    id: str
+    user_id: str
+    started_at: datetime
+    finished_at: datetime | None
+    n_memories: int
+
+
+def list_imports(deployment: Deployment) -> list[StoredImport]:
+    number = func.count(imported_memories.c.digest).label("n_memories")
+    shown = [imports.c[name] for name in ("id", "user_id", "started_at", "finished_at")]
+    query = (
+        select(*shown, number)
+        .outerjoin(imported_memories, imported_memories.c.import_id == imports.c.id)
+        .group_by(*shown)
+        .order_by(imports.c.started_at.desc(), imports.c.id)
+    )
+    with deployment.store.engine.connect() as connection:
+        return fetch_all(connection, StoredImport, query)
 
 
 class ImportRun(Struct, frozen=True):
@@ -117,10 +169,10 @@ class ImportRun(Struct, frozen=True):
 
 def preview_import(deployment: Deployment, user_id: str, memories: Iterable[object]) -> ImportRun:
     """Check all rows, and count those that `run_import` would create; `InvalidError` names a row that is none."""
-    checked = list(_check_memories(deployment, user_id, memories))
+    rows = list(_check_memories(deployment, user_id, memories))
     with deployment.store.own(user_id) as mine:
-        n_new = len({row.digest for row in checked} - mine.imports.digests())
-    return ImportRun(None, len(checked), n_new, len(checked) - n_new)
+        n_new = len(_choose_new(mine, rows))
+    return ImportRun(None, len(rows), n_new, len(rows) - n_new)
 
 
 def run_import(deployment: Deployment, user_id: str, memories: Iterable[object]) -> ImportRun:
@@ -130,36 +182,46 @@ def run_import(deployment: Deployment, user_id: str, memories: Iterable[object])
     is imported again.
     """
     rows = list(_check_memories(deployment, user_id, memories))
-    checked = {row.digest: row for row in rows}
-    hash_key = deployment.master_key.first.derive("imports")
-    file_digest = hmac.digest(hash_key, "".join(sorted(checked)).encode(), "sha256").hex()
+    digests = "".join(sorted({row.digest for row in rows}))
+    file_digest = deployment.master_key.digest("imports", digests.encode())
     with deployment.store.owned(user_id) as mine:
-        known = mine.imports.digests()
-        new = [row for digest, row in checked.items() if digest not in known]
+        new = _choose_new(mine, rows)
         if not new:
             return ImportRun(None, len(rows), 0, len(rows))
-        import_id = mine.imports.begin(file_digest)
+        this = {"user_id": user_id, "file_digest": file_digest}
+        if (broken_off := mine.queries.row(_UNFINISHED, **this)) is not None:
+            import_id = str(broken_off[0])
+        else:
+            import_id, started_at = str(uuid4()), format_instant(mine.now)
+            mine.queries.run(_BEGIN, id=import_id, **this, started_at=started_at, finished_at=None)
     n_created = 0
     for first in range(0, len(new), IMPORT_BATCH):
-        batch = new[first : first + IMPORT_BATCH]
         with deployment.store.owned(user_id) as mine:
-            n_created += _import_batch(deployment, mine, user_id, import_id, batch)
+            n_created += _import_batch(deployment, mine, import_id, new[first : first + IMPORT_BATCH])
     with deployment.store.owned(user_id) as mine:
-        mine.imports.finish(import_id)
+        mine.queries.run(_FINISH, import_id=import_id, now=format_instant(mine.now))
     log_event("memories imported", user_id=user_id, import_id=import_id)
     return ImportRun(import_id, len(rows), n_created, len(rows) - n_created)
 
 
+def _choose_new(mine: Memories, rows: Iterable[CheckedMemory]) -> list[CheckedMemory]:
+    """Return each row once that was not imported before."""
+    known = {digest for (digest,) in mine.queries.rows(_DIGESTS, user_id=mine.user_id)}
+    return [row for digest, row in {row.digest: row for row in rows}.items() if digest not in known]
+
+
 def _import_batch(
-    deployment: Deployment, mine: Memories, user_id: str, import_id: str, batch: Iterable[CheckedMemory]
+    deployment: Deployment, mine: Memories, import_id: str, batch: Iterable[CheckedMemory]
 ) -> int:
     """Create memories; return the number of those that no other process has imported meanwhile."""
-    envelope = deployment.keyring(user_id, mine).present.envelope
+    envelope = deployment.keyring(mine).present.envelope
     number = 0
     for row in batch:
-        if not mine.imports.knows(row.digest):
-            created = mine.add({**row.columns, "content": envelope.seal(row.content)}, row.tags)
-            mine.imports.add(import_id, ImportedRow(row.digest, created.id, str(created.updated_at)))
+        this = {"user_id": mine.user_id, "digest": row.digest}
+        if mine.queries.row(_FIND_ROW, **this) is None:
+            new = mine.add({**row.columns, "content": envelope.seal(row.content)}, row.tags)
+            created = {"memory_id": new.id, "updated_at": str(new.updated_at)}
+            mine.queries.run(_ADD_ROW, **this, **created, import_id=import_id)
             number += 1
     return number
 
@@ -167,11 +229,7 @@ def _import_batch(
 class UndoneImport(Struct, frozen=True):
     """Numbers of the memories that an undone import had created.
 
-    Attributes
-    ----------
-    id : str
-    n_deleted, n_changed, n_gone : int
-        Deleted now; changed since, and so kept; deleted before.
+    They were deleted now; changed since, and so kept; or gone before.
     """
 
     id: str
@@ -184,19 +242,20 @@ def undo_import(deployment: Deployment, run: StoredImport) -> UndoneImport:
     """Delete the memories of an import that nobody has changed since, in one transaction."""
     deleted = changed = gone = 0
     with deployment.store.owned(run.user_id) as mine:
-        for row in mine.imports.rows(run.id):
-            updated_at = mine.updated_at(row.memory_id)
-            if updated_at not in (None, row.updated_at):
+        rows = mine.queries.rows(_ROWS_OF_RUN, user_id=run.user_id, import_id=run.id)
+        for digest, memory_id, imported_at in rows:
+            updated_at = mine.updated_at(memory_id)
+            if updated_at not in (None, imported_at):
                 changed += 1
                 continue
-            mine.imports.forget(row)
+            mine.queries.run(_FORGET_ROW, user_id=run.user_id, digest=digest)
             if updated_at is None:
                 gone += 1
             else:
-                mine.delete(row.memory_id)
+                mine.delete(memory_id)
                 deleted += 1
         if not changed:
-            mine.imports.forget_run(run.id)
+            mine.queries.run(_FORGET_RUN, import_id=run.id)
     log_event("import undone", user_id=run.user_id, import_id=run.id)
     return UndoneImport(run.id, deleted, changed, gone)
 
@@ -227,8 +286,7 @@ class _Frame(Protocol):
 
     index: Iterable[object]
 
-    def to_dict(self, orient: str) -> list[dict[str, Any]]:
-        """Return the rows."""
+    def to_dict(self, orient: str) -> list[dict[str, Any]]: ...
 
 
 def _type_of(given: object) -> str:
@@ -251,29 +309,7 @@ def _to_python(record: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _naming(record: str) -> Iterator[None]:
-    """Name the record in errors."""
     try:
         yield
     except (msgspec.ValidationError, InvalidError) as error:
         raise validation.invalid(f"{record} cannot be taken over: {error}") from None
-
-
-def _columns(memory: ForeignMemory, now: datetime) -> dict[str, Any]:
-    texts = {name: getattr(memory, name) for name in ("title", "summary", "source")}
-    scores = {
-        name: validation.check_score(getattr(memory, name), name) for name in ("importance", "confidence")
-    }
-    checked = {name: text and validation.check_text(text, name) for name, text in texts.items()}
-    return checked | scores | _times(memory, now)
-
-
-def _tag_columns(tag: ForeignTag, now: datetime) -> dict[str, Any]:
-    (name,) = validation.check_tag_names([tag.name])
-    described = {"color": tag.color or TAG_COLOR, "description": tag.description or ""}
-    return {"name": name, "is_enabled": tag.is_enabled, **described, **_times(tag, now)}
-
-
-def _times(record: ForeignMemory | ForeignTag, now: datetime) -> dict[str, str]:
-    created_at = record.created_at or now
-    times = {"created_at": created_at, "updated_at": record.updated_at or created_at}
-    return {name: format_instant(moment) for name, moment in times.items()}

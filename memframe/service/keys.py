@@ -8,11 +8,12 @@ wrapped by the current one.
 
 from __future__ import annotations
 
+import hmac
 import os
 import re
 import secrets
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from threading import Lock
 
@@ -27,15 +28,15 @@ from memframe.envelope.detect import Rekeying, bind
 from memframe.errors import ConfigError, ConflictError
 from memframe.files import atomic_file
 from memframe.secret import Secret
-from memframe.service.store.accounts import UserKeys
+from memframe.service.store import Memories
 
 KEY_FILE = "master.key"
 
 KNOWN_LAYOUTS = ("memframe", "gcm-iv-ct-tag", "gcm-iv:tag:ct")
 """Layouts of sealed content that a write may bring; such content is stored as it came."""
 
-MAX_UNWRAPPED = 1000
-"""Users' keys that stay unwrapped in memory."""
+MAX_UNWRAPPED, MAX_DERIVED = 1000, 1000
+"""Users' keys, and keys that are derived from the master key, that stay in memory."""
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
@@ -46,20 +47,10 @@ _SEALED_SPELLING = re.compile(r"[A-Za-z0-9+/=_:.-]+", re.ASCII)
 
 
 class MasterKey:
-    """Wrap user keys and derive purpose keys.
+    """Wrap user keys and derive purpose keys; made of 64 hexadecimal characters.
 
-    Parameters
-    ----------
-    text : Secret
-        64 hexadecimal characters.
+    `first` is the first master key of the service: this one until a rotation.
 
-    Attributes
-    ----------
-    first : MasterKey
-        The first master key of the service; it is this one until a rotation.
-
-    Examples
-    --------
     >>> master = MasterKey.generate()
     >>> wrapped = master.wrap(bytes(32), user_id="u-1", version=1)
     >>> master.unwrap(wrapped, user_id="u-1", version=1) == bytes(32)
@@ -73,6 +64,7 @@ class MasterKey:
             )
         self._text = text
         self.first = self
+        self._derive = lru_cache(MAX_DERIVED)(partial(_derive, text))
         self._wrapping = AESGCM(self.derive("wrap user keys"))
 
     def __repr__(self) -> str:
@@ -80,7 +72,6 @@ class MasterKey:
 
     @classmethod
     def generate(cls) -> MasterKey:
-        """Generate a random key."""
         return cls(Secret(secrets.token_hex(_KEY_BYTES)))
 
     @classmethod
@@ -115,9 +106,11 @@ class MasterKey:
         _path_of_next(path).unlink(missing_ok=True)
 
     def derive(self, *purpose: str, n_bytes: int = _KEY_BYTES) -> bytes:
-        """Derive a key for one purpose, deterministically."""
-        info = b"".join(len(part.encode()).to_bytes(4) + part.encode() for part in ("memframe", *purpose))
-        return HKDF(SHA256(), n_bytes, salt=None, info=info).derive(bytes.fromhex(self._text.reveal()))
+        return self._derive(purpose, n_bytes)
+
+    def digest(self, purpose: str, value: bytes) -> str:
+        """Make a keyed digest, by which the database alone reveals nothing of a value; it outlives rotations."""
+        return hmac.digest(self.first.derive(purpose), value, "sha256").hex()
 
     def fingerprint(self) -> str:
         """Return a public identifier of this key."""
@@ -135,7 +128,6 @@ class MasterKey:
         return self.wrap(raw, user_id=_FIRST, version=0).hex()
 
     def unwrap_first(self, wrapped: str) -> None:
-        """Unwrap the first master key."""
         raw = self.unwrap(bytes.fromhex(wrapped), user_id=_FIRST, version=0)
         self.first = MasterKey(Secret(raw.hex()))
 
@@ -158,6 +150,11 @@ class MasterKey:
                 f"the encryption key of user {user_id}, version {version}, does not open with this "
                 "master key; restore the master key that belongs to this database"
             ) from None
+
+
+def _derive(text: Secret, purpose: tuple[str, ...], n_bytes: int) -> bytes:
+    info = b"".join(len(part.encode()).to_bytes(4) + part.encode() for part in ("memframe", *purpose))
+    return HKDF(SHA256(), n_bytes, salt=None, info=info).derive(bytes.fromhex(text.reveal()))
 
 
 def load_next_key(path: Path) -> MasterKey | None:
@@ -209,15 +206,13 @@ class KeyUnwrapper:
     def __init__(self, master_key: MasterKey) -> None:
         self.master_key = master_key
         cache: LRUCache[tuple[str, int], UserKey] = LRUCache(MAX_UNWRAPPED)
-        self.unwrap = cached(cache, key=lambda user_id, version, _: (user_id, version), lock=Lock())(
-            self._unwrap
-        )
+        known_by = lambda memories, version: (memories.user_id, version)  # noqa: E731 - a key for `cached`
+        self.unwrap = cached(cache, key=known_by, lock=Lock())(self._unwrap)
 
-    def _unwrap(self, user_id: str, version: int, keys: UserKeys) -> UserKey:
-        return self.unwrap_new(user_id, version, keys.wrapped(version))
+    def _unwrap(self, memories: Memories, version: int) -> UserKey:
+        return self.unwrap_new(memories.user_id, version, memories.wrapped_key(version))
 
     def forget(self) -> None:
-        """Drop the keys in memory."""
         self.unwrap.cache_clear()
 
     def unwrap_new(self, user_id: str, version: int, wrapped: bytes) -> UserKey:
@@ -227,19 +222,12 @@ class KeyUnwrapper:
 
 
 class UserKeyring:
-    """The versions of one user's key, for the length of one transaction.
+    """The versions of one user's key, for the length of one transaction; content is sealed with the `present` one."""
 
-    Attributes
-    ----------
-    present : UserKey
-        The version that content is sealed with.
-    """
-
-    def __init__(self, unwrapper: KeyUnwrapper, user_id: str, keys: UserKeys) -> None:
+    def __init__(self, unwrapper: KeyUnwrapper, memories: Memories) -> None:
         self._unwrapper = unwrapper
-        self._user_id = user_id
-        self._keys = keys
-        self.present = unwrapper.unwrap(user_id, keys.present, keys)
+        self._memories = memories
+        self.present = unwrapper.unwrap(memories, memories.key_version)
 
     def seal(self, content: str) -> str:
         """Return content as it is stored.
@@ -250,28 +238,20 @@ class UserKeyring:
         if _SEALED_SPELLING.fullmatch(content):
             if self.present.opens(content):
                 return content
-            for version in range(self._keys.present - 1, 0, -1):
-                if self._unwrapper.unwrap(self._user_id, version, self._keys).opens(content):
-                    raise _key_version_changed(version, self._keys.present)
+            for version in range(self.present.version - 1, 0, -1):
+                if self._unwrapper.unwrap(self._memories, version).opens(content):
+                    message = (
+                        f"the content is sealed with version {version} of the user's key, and the present one is "
+                        f"{self.present.version}; fetch the credentials again and seal it with the new key"
+                    )
+                    raise ConflictError(message, status=409, code="key_version_changed")
         return self.present.envelope.seal(content)
 
     def rotate(self) -> Rekeying:
         """Add a version and make it the present one; return what converts content to it."""
-        before, version = self.present, self._keys.present + 1
-        wrapped = self._unwrapper.master_key.new_user_key(user_id=self._user_id, version=version)
-        self._keys.add(wrapped)
-        self.present = self._unwrapper.unwrap_new(self._user_id, version, wrapped)
-        return Rekeying(
-            (before.version, before.key),
-            (version, self.present.key),
-            user_id=self._user_id,
-            layouts=KNOWN_LAYOUTS,
-        )
-
-
-def _key_version_changed(version: int, present: int) -> ConflictError:
-    message = (
-        f"the content is sealed with version {version} of the user's key, and the present one is {present}; "
-        "fetch the credentials again and seal it with the new key"
-    )
-    return ConflictError(message, status=409, code="key_version_changed")
+        before, user_id, version = self.present, self._memories.user_id, self.present.version + 1
+        wrapped = self._unwrapper.master_key.new_user_key(user_id=user_id, version=version)
+        self._memories.add_key(version, wrapped)
+        self.present = self._unwrapper.unwrap_new(user_id, version, wrapped)
+        keys = (before.version, before.key), (version, self.present.key)
+        return Rekeying(*keys, user_id=user_id, layouts=KNOWN_LAYOUTS)

@@ -29,7 +29,6 @@ from memframe.service.deployment import (
     open_deployment,
 )
 from memframe.service.importing import import_memories
-from memframe.service.maintenance import rotate_key
 from memframe.service.server import listen, make_server, url_of
 from memframe.wire import Status
 
@@ -126,7 +125,7 @@ class LocalService:
 
     def rotate_key(self, user_id: str) -> int:
         """Give a user a new encryption key, and seal the content again; return the key version."""
-        return rotate_key(self._deployment, user_id).key_version
+        return self._deployment.rotate_key(user_id).key_version
 
     def decide(self, request_id: str, status: Status) -> Status:
         """Decide on an access request in the user's stead: approved, rejected or revoked."""

@@ -40,7 +40,6 @@ class RequestLog:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Call the application, then log the request."""
         kind: str = scope["type"]  # "lifespan" too, which the annotation leaves out
         if kind != "http":
             await self._app(scope, receive, send)
@@ -84,7 +83,6 @@ class JsonLines(logging.Formatter):
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format one record."""
         line = {
             "at": format_instant(datetime.fromtimestamp(record.created, UTC)),
             "level": record.levelname.lower(),

@@ -13,6 +13,7 @@ import base64
 import logging
 import re
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
 from http import HTTPStatus
 from typing import Any, NamedTuple, TypeGuard
@@ -68,6 +69,8 @@ _REASONS = {
 }
 """Descriptions of errors that oauthlib leaves empty."""
 
+_STATUSES = {"invalid_client": 401, "too_many_requests": 429}
+
 logging.getLogger("oauthlib").setLevel(logging.INFO)  # it writes codes and tokens at the level DEBUG
 
 
@@ -84,27 +87,20 @@ class RedirectToClient(Exception):  # noqa: N818 - control flow, not an error of
 
 
 class ConsentRequest(NamedTuple):
-    """A valid authorization request."""
-
     client: Developer
     redirect_uri: str
 
 
-class TokenEndpointAnswer(NamedTuple):
-    """Status and JSON body of the token endpoint."""
-
+class TokenAnswer(NamedTuple):
     status: int
     body: bytes
+    headers: dict[str, str] = {}  # noqa: RUF012 - of a tuple, which nobody changes
 
 
 class AuthorizationServer:
     """Check authorization requests, record consents, exchange codes and refresh tokens.
 
-    Parameters
-    ----------
-    deployment : Deployment
-    issuer : str
-        The public address of the authorization server.
+    `issuer` is the public address of the authorization server.
     """
 
     def __init__(self, deployment: Deployment, *, issuer: str) -> None:
@@ -130,7 +126,6 @@ class AuthorizationServer:
         return ConsentRequest(details["request"].client, details["redirect_uri"])
 
     def allow(self, query: bytes, user: User) -> str:
-        """Issue a code; return the redirect address with it."""
         headers, _, _ = self._run(
             self._authorizing.create_authorization_response, query, credentials={"user": user}
         )
@@ -142,27 +137,26 @@ class AuthorizationServer:
         log_event("consent refused", developer_id=details["request"].client.id, user_id=user.id)
         return self._refusal(AccessDeniedError("The user did not allow it.", request=details["request"]))
 
-    def exchange(self, form: bytes, *, authorization: str | None = None) -> TokenEndpointAnswer:
+    def exchange(self, form: bytes, *, authorization: str | None = None) -> TokenAnswer:
         """Answer a call of the token endpoint, given its form and ``Authorization`` header."""
         try:
             fields = read_form(form)
             if "grant_type" not in fields:
-                return _token_error("invalid_request", "The field grant_type is missing.")
+                return token_error("invalid_request", "The field grant_type is missing.")
             headers = {} if authorization is None else {"Authorization": authorization}
             _, body, status = self._exchanging.create_token_response(
                 OAUTH_TOKEN, body=urlencode(fields), headers=headers
             )
         except InvalidError as error:
-            return _token_error("invalid_request", str(error))
+            return token_error("invalid_request", str(error))
         except OAuth2Error as error:
-            return _token_error(error.error, error.description)
+            return token_error(error.error, error.description)
         if status == HTTPStatus.OK:
-            return TokenEndpointAnswer(status, body.encode())
+            return TokenAnswer(status, body.encode())
         refusal = msgspec.json.decode(body)
-        return _token_error(refusal["error"], refusal.get("error_description", ""))
+        return token_error(refusal["error"], refusal.get("error_description", ""))
 
     def metadata(self) -> dict[str, Any]:
-        """Return the metadata of the server (RFC 8414)."""
         return {
             "issuer": self.issuer,
             "authorization_endpoint": self.issuer + OAUTH_AUTHORIZE,
@@ -178,10 +172,10 @@ class AuthorizationServer:
     def _run(self, endpoint: Any, query: bytes, **arguments: Any) -> Any:
         try:
             return endpoint(f"{OAUTH_AUTHORIZE}?{urlencode(read_form(query))}", **arguments)
-        except (InvalidError, FatalClientError) as error:
-            raise InvalidClientLink(
-                error.description if isinstance(error, FatalClientError) else str(error)
-            ) from None
+        except InvalidError as error:
+            raise InvalidClientLink(str(error)) from None
+        except FatalClientError as error:
+            raise InvalidClientLink(error.description) from None
         except OAuth2Error as error:
             raise RedirectToClient(self._refusal(error)) from None
 
@@ -233,10 +227,17 @@ def _extended(uri: str, fields: list[tuple[str, str]]) -> str:
     return f"{uri}{'&' if '?' in uri else '?'}{urlencode(fields)}"
 
 
-def _token_error(code: str, description: str) -> TokenEndpointAnswer:
-    status = HTTPStatus.UNAUTHORIZED if code == "invalid_client" else HTTPStatus.BAD_REQUEST
-    words = description or _REASONS.get(code, "The request is refused.")
-    return TokenEndpointAnswer(status, msgspec.json.encode({"error": code, "error_description": words}))
+def token_error(code: str, description: str = "", headers: dict[str, str] | None = None) -> TokenAnswer:
+    """Make the answer of the token endpoint to a call that is refused."""
+    body = {"error": code, "error_description": description or _REASONS.get(code, "The request is refused.")}
+    if code == "invalid_client":
+        headers = {"WWW-Authenticate": 'Basic realm="memframe"'}
+    return TokenAnswer(_STATUSES.get(code, 400), msgspec.json.encode(body), headers or {})
+
+
+def _always(value: object) -> Callable[..., Any]:
+    """Make a callback that has one answer."""
+    return lambda *_: value
 
 
 class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has no types
@@ -252,16 +253,22 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
         self._authorizations = deployment.store.authorizations
         self._now = deployment.now
 
+    get_default_scopes = get_original_scopes = _always([])
+    validate_scopes = is_within_original_scope = _always(True)  # scopes are ignored
+    is_pkce_required = _always(False)  # all clients have a secret
+    client_authentication_required = _always(True)
+    get_code_challenge_method = _always("S256")
+    confirm_redirect_uri = _always(True)  # `validate_code` refuses with invalid_grant (RFC 6749 section 5.2)
+    invalidate_authorization_code = _always(None)  # `save_token` does it, with storing the tokens
+
     # The authorization endpoint
 
     def validate_client_id(self, client_id: str, request: Request) -> bool:
-        """Return True for a client that is known and enabled."""
-        client = self._accounts.developer_by_client_id(client_id)
+        client = self._accounts.developer(client_id=client_id)
         request.client = client
         return client is not None and not client.disabled
 
     def validate_redirect_uri(self, _: str, redirect_uri: str, request: Request) -> bool:
-        """Return True where the client has registered the address."""
         return any(redirect_matches(registered, redirect_uri) for registered in request.client.redirect_uris)
 
     def get_default_redirect_uri(self, _: str, request: Request) -> str | None:
@@ -272,18 +279,6 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
     def validate_response_type(self, _: str, response_type: str, *__: Any) -> bool:
         """Issue codes only, never tokens in an address."""
         return response_type == "code"
-
-    def get_default_scopes(self, *_: Any) -> list[str]:
-        """Return no scopes."""
-        return []
-
-    def validate_scopes(self, *_: Any) -> bool:
-        """Ignore scopes."""
-        return True
-
-    def is_pkce_required(self, *_: Any) -> bool:
-        """Allow a client, as it has a secret, to leave the challenge out."""
-        return False
 
     def save_authorization_code(self, _: str, code: dict[str, str], request: Request) -> None:
         """Store a code with everything that its exchange must repeat."""
@@ -299,14 +294,10 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
 
     # The token endpoint
 
-    def client_authentication_required(self, *_: Any) -> bool:
-        """Require it always: all clients have a secret."""
-        return True
-
     def authenticate_client(self, request: Request) -> bool:
         """Check the client secret, sent in the form or by HTTP Basic, not both."""
         client_id, client_secret = _client_credentials(request)
-        client = self._accounts.developer_by_client_id(client_id)
+        client = self._accounts.developer(client_id=client_id)
         fits = is_secret_of(Secret(client_secret), client.client_secret_hash if client else _NO_SECRET_HASH)
         if client is None or client.disabled or not fits:
             log_event("client refused", developer_id=client.id if client else None)
@@ -320,32 +311,23 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
 
     def validate_code(self, _: str, code: str, client: Developer, request: Request) -> bool:
         """Return True where the code may be exchanged; one that was used revokes what was issued for it."""
-        found = self._authorizations.code(secret_hash(Secret(code)))
+        found = self._authorizations.code(code_hash=secret_hash(Secret(code)))
         if found is None or found.developer_id != client.id:
             return False
         if found.used_at is not None:
             self._revoke(found.id, found)
             return False
-        request.redeems = found
+        request.redeems, verifier = found, request.code_verifier  # a missing one oauthlib refuses itself
         return (
             found.expires_at > self._now()
             and _repeats_redirect(found, request.redirect_uri, client)
-            and _may_verify(found, request.code_verifier)
+            and (verifier is None or bool(found.code_challenge and _VERIFIER.fullmatch(verifier)))
             and self._is_active(found.user_id)
         )
 
     def get_code_challenge(self, _: str, request: Request) -> str | None:
-        """Return the challenge of the authorization request."""
         challenge: str | None = request.redeems.code_challenge
         return challenge
-
-    def get_code_challenge_method(self, *_: Any) -> str:
-        """Return the only accepted method."""
-        return "S256"
-
-    def confirm_redirect_uri(self, *_: Any) -> bool:
-        """Accept: `validate_code` has checked it, and refuses with invalid_grant (RFC 6749 section 5.2)."""
-        return True
 
     def validate_refresh_token(self, refresh_token: str, client: Developer, request: Request) -> bool:
         """Return True where the token may be exchanged; one that was exchanged revokes its family."""
@@ -358,52 +340,36 @@ class ClientValidator(RequestValidator):  # type: ignore[misc]  # oauthlib has n
         request.redeems = found
         return found.expires_at > self._now() and self._is_active(found.user_id)
 
-    def get_original_scopes(self, *_: Any) -> list[str]:
-        """Return no scopes."""
-        return []
-
-    def is_within_original_scope(self, *_: Any) -> bool:
-        """Ignore scopes."""
-        return True
-
     def save_token(self, token: dict[str, str], request: Request) -> None:
         """Redeem a code or refresh token and store its tokens; of two calls at once one succeeds."""
         redeems: AuthorizationCode | UserToken = request.redeems
-        if not self._redeem(redeems, token):
+        code = self._authorizations.code(id=redeems.code_id) if isinstance(redeems, UserToken) else redeems
+        if code is None:
             raise InvalidGrantError(request=request)
-        kind = "code" if isinstance(redeems, AuthorizationCode) else "refresh token"
-        log_event(f"{kind} exchanged", developer_id=redeems.developer_id, user_id=redeems.user_id)
-
-    def invalidate_authorization_code(self, *_: Any) -> None:
-        """Do nothing: `save_token` does it, in the transaction that stores the tokens."""
-
-    def memory_key(self, request: Request) -> Secret:
-        """Return the memory key that goes with the tokens."""
-        redeems: AuthorizationCode | UserToken = request.redeems
-        return self._deployment.memory_key(user_id=redeems.user_id, developer_id=redeems.developer_id)
-
-    def _redeem(self, redeems: AuthorizationCode | UserToken, token: dict[str, str]) -> bool:
-        code_id = redeems.id if isinstance(redeems, AuthorizationCode) else redeems.code_id
-        issued_at = self._authorizations.issued_at(code_id)
-        if issued_at is None:
-            return False
         issued = tuple(
             UserToken(
                 token_hash=secret_hash(Secret(token[f"{kind}_token"])),
                 kind=kind,
-                code_id=code_id,
-                developer_id=redeems.developer_id,
-                user_id=redeems.user_id,
-                expires_at=min(self._now() + lifetime, issued_at + CONSENT_LIFETIME),
+                code_id=code.id,
+                developer_id=code.developer_id,
+                user_id=code.user_id,
+                expires_at=min(self._now() + lifetime, code.created_at + CONSENT_LIFETIME),
             )
             for kind, lifetime in (("access", ACCESS_LIFETIME), ("refresh", REFRESH_LIFETIME))
         )
-        if isinstance(redeems, AuthorizationCode):
-            return self._authorizations.redeem_code(code_id, issued)
-        return self._authorizations.redeem_token(redeems, issued)
+        if isinstance(redeems, UserToken):
+            kind, is_done = "refresh token", self._authorizations.redeem_token(redeems, issued)
+        else:
+            kind, is_done = "code", self._authorizations.redeem_code(code.id, issued)
+        if not is_done:
+            raise InvalidGrantError(request=request)
+        log_event(f"{kind} exchanged", developer_id=code.developer_id, user_id=code.user_id)
+
+    def memory_key(self, request: Request) -> Secret:
+        redeems: AuthorizationCode | UserToken = request.redeems
+        return self._deployment.memory_key(user_id=redeems.user_id, developer_id=redeems.developer_id)
 
     def _revoke(self, code_id: str, replayed: AuthorizationCode | UserToken) -> None:
-        """Revoke what was issued for a code that was used twice."""
         self._authorizations.revoke_tokens(code_id)
         log_event("replayed: tokens revoked", developer_id=replayed.developer_id, user_id=replayed.user_id)
 
@@ -452,12 +418,6 @@ def _repeats_redirect(code: AuthorizationCode, sent: str | None, client: Develop
     if code.redirect_uri is None:  # the authorization request had left it out, and so may the exchange
         return sent is None or (sent,) == client.redirect_uris
     return sent == code.redirect_uri
-
-
-def _may_verify(code: AuthorizationCode, verifier: str | None) -> bool:
-    if verifier is None:
-        return True  # oauthlib itself refuses this where there is a challenge
-    return code.code_challenge is not None and _VERIFIER.fullmatch(verifier) is not None
 
 
 # Redirect addresses

@@ -160,7 +160,6 @@ def path_of(endpoint: wire.Endpoint) -> str:
 
 
 def make_openapi_document(base_url: str) -> dict[str, Any]:
-    """Make the document of a service at this address."""
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
         method = operation.endpoint.method.lower()
@@ -263,5 +262,4 @@ def _encode_document(base_url: str) -> bytes:
 
 @get(OPENAPI_PATH, sync_to_thread=False)
 def get_openapi_document(request: ApiRequest) -> Response[bytes]:
-    """Return the document as JSON."""
     return Response(_encode_document(request.app.state.addresses.base_url), media_type=MediaType.JSON)

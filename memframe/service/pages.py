@@ -118,10 +118,8 @@ _templates.filters |= {"harmless": harmless, "moment": format_time}
 def page_headers(*, form_target: str | None = None) -> dict[str, str]:
     """Return the protective headers of a page.
 
-    Parameters
-    ----------
-    form_target : str, optional
-        An origin to which the answer to the page's form redirects: browsers apply ``form-action`` to that redirect.
+    `form_target` is an origin to which the answer to the page's form redirects: browsers apply ``form-action`` to that
+    redirect.
     """
     targets = "'self'" if form_target is None else f"'self' {form_target}"
     return {
@@ -145,13 +143,7 @@ class RedirectInstead(Exception):  # noqa: N818 - control flow, not an error of 
 
 
 class Site:
-    """State that all pages of a service share.
-
-    Parameters
-    ----------
-    deployment : Deployment
-    addresses : Addresses
-    """
+    """State that all pages of a service share."""
 
     def __init__(self, deployment: Deployment, addresses: Addresses) -> None:
         self.deployment = deployment
@@ -159,28 +151,16 @@ class Site:
         self.password_checks = ConcurrencyLimiter(PASSWORD_CHECKS_AT_ONCE, PASSWORD_CHECKS_WAITING)
         self.is_https = addresses.public_url.startswith("https:")
         self.cookie_name = "__Host-memframe" if self.is_https else "memframe"
-        self._browser_key = deployment.master_key.first.derive("known browsers")
 
     def sign_browser(self, name: str, email: str) -> str:
         """Sign the name of a browser in which somebody has signed in."""
-        return hmac.digest(self._browser_key, f"{name}\0{email}".encode(), "sha256").hex()
+        return self.deployment.master_key.digest("known browsers", f"{name}\0{email}".encode())
 
 
 class Visit:
     """A request to a page: its browser, who is signed in there, its form, and the answers to it.
 
-    Parameters
-    ----------
-    request : Request
-
-    Attributes
-    ----------
-    site : Site
-    store : Store
-    user : User or None
-        Who is signed in.
-    address : str
-        Network address that the request is counted for.
+    `address` is the network address that the request is counted for.
     """
 
     def __init__(self, request: WebRequest) -> None:
@@ -193,7 +173,7 @@ class Visit:
         self._is_new = not _COOKIE_VALUE.fullmatch(value)
         self._token = new_secret() if self._is_new else Secret(value)
         if not self._is_new:
-            self.user = self.store.sessions.user(secret_hash(self._token))
+            self.user = self.store.accounts.session_user(secret_hash(self._token))
 
     def require_user(self, *, then: str = DASHBOARD, changes_password: bool = False) -> User:
         """Return the signed-in user; `RedirectInstead` without one, or where the password has to be changed first."""
@@ -207,15 +187,14 @@ class Visit:
         """Open a session under a new cookie."""
         self.sign_out()
         self.user = user
-        self.store.sessions.open(token_hash=secret_hash(self._token), user_id=user.id)
+        self.store.accounts.open_session(token_hash=secret_hash(self._token), user_id=user.id)
 
     def sign_out(self) -> None:
         """End the session; the browser gets another cookie."""
-        self.store.sessions.end(secret_hash(self._token))
+        self.store.accounts.end_session(secret_hash(self._token))
         self.user, self._token, self._is_new = None, new_secret(), True
 
     def _form_token(self) -> str:
-        """Derive the CSRF token of every form of this browser."""
         return hmac.digest(self._token.reveal().encode(), b"memframe form", "sha256").hex()
 
     def read_form(self, body: bytes) -> dict[str, str]:
@@ -268,13 +247,16 @@ class Visit:
     def page(
         self, template: str, *, status: int = 200, form_target: str | None = None, **values: Any
     ) -> Response[str]:
-        """Render a page."""
         email = self.user.email if self.user else None
         html = _templates.get_template(template).render(email=email, csrf_token=self._form_token(), **values)
         headers = page_headers(form_target=form_target)
         return Response(
             html, status_code=status, media_type=MediaType.HTML, headers=headers, cookies=self._cookies()
         )
+
+    def form_page(self, template: str, refusal: str | None = None, **values: Any) -> Response[str]:
+        """Render a page with a form, and why it was refused, if it was."""
+        return self.page(template, status=403 if refusal else 200, refusal=refusal, **values)
 
     def redirect(self, address: str) -> Response[str]:
         """Redirect by 303, with which no form travels along."""
@@ -325,12 +307,10 @@ def is_for_people(request: WebRequest) -> bool:
 
 
 def answer_redirect(request: WebRequest, redirect: RedirectInstead) -> Response[str]:
-    """Redirect to what a page needs first."""
     return Visit(request).redirect(redirect.address)
 
 
 def refusal_page(request: WebRequest, error: ServiceError) -> Response[str]:
-    """Answer an error of the service with a page."""
     page = Visit(request).notice(error.status or 400, str(error))
     if isinstance(error, TooManyCallsError):
         page.headers["Retry-After"] = str(error.retry_after_s)
@@ -338,7 +318,6 @@ def refusal_page(request: WebRequest, error: ServiceError) -> Response[str]:
 
 
 def http_error_page(request: WebRequest, error: HTTPException) -> Response[str]:
-    """Answer a refusal of the web framework with a page."""
     is_known = error.status_code in {404, 405}
     message = "this address has no page" if is_known else HTTPStatus(error.status_code).description
     page = Visit(request).notice(error.status_code, message)

@@ -1,36 +1,75 @@
 """Pages with which people look through their memories, take them along, delete them, and see who used them.
 
-Each deletion has a page of its own that says what will go: of all memories it asks for their number, which has to be
-right still, and of the account for the password.
+None of it needs a grant: it is for the signed-in user, and for the operator on the user's behalf (`EXPORTS`). Each
+deletion has a page of its own that says what will go: of all memories it asks for their number, which has to be right
+still, and of the account for the password. What the user deletes leaves no tombstone, so that no application restores
+it under its id.
+
+A download is made while it is sent, some memories at a time: what is created meanwhile may be missing. Text is given as
+it is stored; in Markdown it stands in fences that are longer than any within it, so that it cannot break out.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
+import msgspec
 from litestar import Response, get, post
 from litestar.concurrency import sync_to_thread
 from litestar.params import FromPath, RawBody
 from litestar.response import Stream
+from msgspec import Struct, structs
 
-from memframe.service import person
 from memframe.service.api import deployment_of
+from memframe.service.clock import format_instant
+from memframe.service.deployment import Deployment
 from memframe.service.logs import log_event
 from memframe.service.pages import ACCOUNT, ACTIVITY, MEMORIES, TAGS, Visit, WebRequest, page_headers
-from memframe.service.store.memories import MemoryFilter
+from memframe.service.store import Memories, User
+from memframe.service.store.listing import MemoryFilter
 from memframe.service.validation import check_text
+from memframe.wire import MemoryBlob
 
 MEMORIES_PER_PAGE = 20
 TAGS_PER_PAGE = 100
 DAYS_PER_PAGE = 50
 
-_MEDIA_TYPES = {".json": "application/json", ".md": "text/markdown; charset=utf-8"}
+EXPORT_BATCH = 500
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$-])")
 
 
-@get(MEMORIES, include_in_schema=False)
+class OwnMemory(Struct, frozen=True, kw_only=True):
+    """A memory as its owner reads it: `content` is plain, and None where no key opens it."""
+
+    id: str
+    title: str | None
+    summary: str | None
+    content: str | None
+    tags: tuple[str, ...]
+    importance: float | None
+    confidence: float | None
+    source: str | None
+    created_at: str
+    updated_at: str
+
+
+def _open(deployment: Deployment, mine: Memories, memories: list[MemoryBlob]) -> list[OwnMemory]:
+    opened = deployment.keyring(mine).present.envelope.open_many(
+        [memory.content or "" for memory in memories]
+    )
+    shown = []
+    for memory, content in zip(memories, opened.plain, strict=True):
+        fields = structs.asdict(memory) | {"content": None if content is None else content.decode()}
+        shown.append(OwnMemory(**{name: fields[name] for name in OwnMemory.__struct_fields__}))
+    return shown
+
+
+@get(MEMORIES)
 async def show_memories(request: WebRequest) -> Response[Any]:
     """Show memories, all or those that a search or a tag chooses, the latest first."""
     visit = await sync_to_thread(Visit, request)
@@ -43,18 +82,23 @@ async def show_memories(request: WebRequest) -> Response[Any]:
 
 
 def _memories_page(visit: Visit, request: WebRequest) -> Response[Any]:
-    user, asked = visit.require_user(), request.query_params
+    user, asked, deployment = visit.require_user(), request.query_params, visit.site.deployment
     words, tag = (check_text(asked.get(name, ""), "the search").strip() for name in ("q", "tag"))
-    cursors = visit.site.deployment.cursors
     chosen = MemoryFilter(user.id, (tag,) if tag else (), words.casefold(), newest_first=True)
-    after = cursors.open(asked["after"], chosen) if asked.get("after") else chosen.start
-    page, has_more = person.list_memories(visit.site.deployment, chosen, after=after, limit=MEMORIES_PER_PAGE)
+    after = deployment.cursors.open(asked.get("after"), chosen)
+    with deployment.store.own(user.id) as mine:
+        search = partial(mine.search, deployment.keyring(mine).present.envelope) if words else mine.page
+        page, has_more = search(chosen, after=after, limit=MEMORIES_PER_PAGE)
+        memories = _open(deployment, mine, [memory for _, memory in page])
+        total = mine.count()
     kept = {name: value for name, value in (("q", words), ("tag", tag)) if value}
-    further = urlencode({**kept, "after": cursors.seal(page[-1][0], chosen)}) if has_more else None
+    further = None
+    if has_more:
+        further = urlencode({**kept, "after": deployment.cursors.seal(page[-1][0], chosen)})
     return visit.page(
         "memories.html",
-        memories=[memory for _, memory in page],
-        total=person.count_memories(visit.site.deployment, user.id),
+        memories=memories,
+        total=total,
         words=words,
         tag=tag,
         is_later="after" in asked,
@@ -63,88 +107,75 @@ def _memories_page(visit: Visit, request: WebRequest) -> Response[Any]:
     )
 
 
-@get(f"{MEMORIES}.json", include_in_schema=False, sync_to_thread=True)
-def download_json(request: WebRequest) -> Response[Any]:
-    """Send all memories and tags as JSON."""
-    return _download(request, ".json")
-
-
-@get(f"{MEMORIES}.md", include_in_schema=False, sync_to_thread=True)
-def download_markdown(request: WebRequest) -> Response[Any]:
-    """Send all memories as Markdown."""
-    return _download(request, ".md")
-
-
-def _download(request: WebRequest, ending: str) -> Response[Any]:
-    """Send a file that is made while it is sent."""
-    user = Visit(request).require_user(then=ACCOUNT)
-    headers = page_headers() | {"Content-Disposition": f'attachment; filename="memories{ending}"'}
-    made = person.EXPORTS[ending](deployment_of(request), user)
-    return Stream(made, media_type=_MEDIA_TYPES[ending], headers=headers)
-
-
-@get(f"{MEMORIES}/{{memory_id:str}}/delete", include_in_schema=False, sync_to_thread=True)
+@get(f"{MEMORIES}/{{memory_id:str}}/delete", sync_to_thread=True)
 def ask_deletion(request: WebRequest, memory_id: FromPath[str]) -> Response[Any]:
     """Show a memory, and ask whether it shall be deleted."""
-    visit = Visit(request)
+    visit, deployment = Visit(request), deployment_of(request)
     user = visit.require_user(then=MEMORIES)
-    memory = person.find_memory(deployment_of(request), user.id, check_text(memory_id, "the memory id"))
+    with deployment.store.own(user.id) as mine:
+        (memory,) = _open(deployment, mine, [mine.get(check_text(memory_id, "the memory id"))])
     return visit.page("delete_memory.html", memory=memory)
 
 
-@post(f"{MEMORIES}/{{memory_id:str}}/delete", include_in_schema=False, sync_to_thread=True)
+@post(f"{MEMORIES}/{{memory_id:str}}/delete", sync_to_thread=True)
 def delete_memory(request: WebRequest, memory_id: FromPath[str], body: RawBody) -> Response[Any]:
-    """Delete a memory for good."""
     visit = Visit(request)
     visit.read_form(body)
     user = visit.require_user()
-    person.delete_memory(deployment_of(request), user.id, check_text(memory_id, "the memory id"))
+    check_text(memory_id, "the memory id")
+    with visit.store.owned(user.id) as mine:
+        mine.delete(memory_id)
     log_event("memory deleted by its user", user_id=user.id, address=visit.address)
     return visit.redirect(MEMORIES)
 
 
-@get(f"{MEMORIES}/delete-all", include_in_schema=False, sync_to_thread=True)
+@get(f"{MEMORIES}/delete-all", sync_to_thread=True)
 def ask_deletion_of_all(request: WebRequest) -> Response[Any]:
     """Ask whether all memories and tags shall be deleted."""
-    visit = Visit(request)
-    visit.require_user(then=MEMORIES)
-    return _delete_all_page(visit)
+    return _delete_all_page(Visit(request))
 
 
-@post(f"{MEMORIES}/delete-all", include_in_schema=False, sync_to_thread=True)
+@post(f"{MEMORIES}/delete-all", sync_to_thread=True)
 def delete_memories(request: WebRequest, body: RawBody) -> Response[Any]:
     """Delete all memories and tags, if the number of memories is the one that was typed."""
     visit = Visit(request)
     form, user = visit.read_form(body), visit.require_user()
     typed = re.sub(r"[\s,.]", "", form.get("number", ""))
     if not (typed.isascii() and typed.isdecimal() and len(typed) < 20):
-        return _delete_all_page(visit, refusal="Type the number of your memories.")
-    if not person.delete_memories(deployment_of(request), user.id, expected=int(typed)):
-        refusal = (
-            "That is not the number of your memories, which may have changed meanwhile. Nothing was deleted."
-        )
-        return _delete_all_page(visit, refusal=refusal)
+        return _delete_all_page(visit, "Type the number of your memories.")
+    with visit.store.owned(user.id) as mine:
+        is_right = mine.count() == int(typed)
+        if is_right:
+            mine.delete_all()
+    if not is_right:
+        refusal = "That is not the number of your memories, which may have changed meanwhile. "
+        return _delete_all_page(visit, f"{refusal}Nothing was deleted.")
     log_event("all memories deleted by their user", user_id=user.id, address=visit.address)
     return visit.redirect(MEMORIES)
 
 
-def _delete_all_page(visit: Visit, *, refusal: str | None = None) -> Response[Any]:
-    total = person.count_memories(visit.site.deployment, visit.require_user().id)
-    return visit.page("delete_all.html", status=403 if refusal else 200, total=total, refusal=refusal)
+def _delete_all_page(visit: Visit, refusal: str | None = None) -> Response[Any]:
+    return visit.form_page("delete_all.html", refusal, total=_count(visit, then=MEMORIES))
 
 
-@get(TAGS, include_in_schema=False, sync_to_thread=True)
+def _count(visit: Visit, *, then: str) -> int:
+    with visit.store.own(visit.require_user(then=then).id) as mine:
+        number: int = mine.count()
+        return number
+
+
+@get(TAGS, sync_to_thread=True)
 def show_tags(request: WebRequest) -> Response[Any]:
-    """Show tags, by name."""
     visit = Visit(request)
     user, number = visit.require_user(then=TAGS), _page_number(request)
-    tags = person.list_tags(deployment_of(request), user.id)
+    with visit.store.own(user.id) as mine:
+        tags = mine.tags.all()
     some = tags[(number - 1) * TAGS_PER_PAGE : number * TAGS_PER_PAGE]
     has_more = len(tags) > number * TAGS_PER_PAGE
     return visit.page("tags.html", tags=some, total=len(tags), number=number, has_more=has_more)
 
 
-@get(ACTIVITY, include_in_schema=False, sync_to_thread=True)
+@get(ACTIVITY, sync_to_thread=True)
 def show_activity(request: WebRequest) -> Response[Any]:
     """Show how many memories each application has read and changed, by day, the latest first."""
     visit = Visit(request)
@@ -160,24 +191,22 @@ def _page_number(request: WebRequest) -> int:
     return int(asked) if re.fullmatch("[1-9][0-9]{0,5}", asked, re.ASCII) else 1
 
 
-@get(ACCOUNT, include_in_schema=False, sync_to_thread=True)
+@get(ACCOUNT, sync_to_thread=True)
 def show_account(request: WebRequest) -> Response[Any]:
-    """Show what people can do with their account."""
     visit = Visit(request)
-    user = visit.require_user(then=ACCOUNT)
-    total = person.count_memories(visit.site.deployment, user.id)
+    total, user = _count(visit, then=ACCOUNT), visit.require_user()
     return visit.page("account.html", created_at=user.created_at, total=total)
 
 
-@get(f"{ACCOUNT}/delete", include_in_schema=False, sync_to_thread=True)
+@get(f"{ACCOUNT}/delete", sync_to_thread=True)
 def ask_erasure(request: WebRequest) -> Response[Any]:
     """Say what the deletion of an account deletes, and ask for the password."""
     visit = Visit(request)
     visit.require_user(then=ACCOUNT)
-    return visit.page("delete_account.html", refusal=None)
+    return visit.form_page("delete_account.html")
 
 
-@post(f"{ACCOUNT}/delete", include_in_schema=False)
+@post(f"{ACCOUNT}/delete")
 async def erase_account(request: WebRequest, body: RawBody) -> Response[Any]:
     """Delete the account and answer with the receipt; few at once, as argon2id takes memory."""
     async with request.app.state.site.password_checks.slot():
@@ -189,13 +218,102 @@ def _erase_account(request: WebRequest, body: bytes) -> Response[Any]:
     form, user = visit.read_form(body), visit.require_user()
     if not visit.check_password(user.email, form.get("password", ""), user.password_hash):
         log_event("deletion of an account refused", user_id=user.id, address=visit.address)
-        refusal = "The password is not this one. Nothing was deleted."
-        return visit.page("delete_account.html", status=403, refusal=refusal)
+        return visit.form_page("delete_account.html", "The password is not this one. Nothing was deleted.")
     receipt = deployment_of(request).erase_user(user.id)
     visit.sign_out()
     answer = visit.page("receipt.html", receipt=receipt, email_of_erased=user.email)
     answer.headers["Clear-Site-Data"] = '"cache", "storage"'
     return answer
+
+
+# Downloads
+
+
+@get(f"{MEMORIES}.json", sync_to_thread=True)
+def download_json(request: WebRequest) -> Response[Any]:
+    """Send all memories and tags as JSON."""
+    return _download(request, ".json", "application/json")
+
+
+@get(f"{MEMORIES}.md", sync_to_thread=True)
+def download_markdown(request: WebRequest) -> Response[Any]:
+    """Send all memories as Markdown."""
+    return _download(request, ".md", "text/markdown; charset=utf-8")
+
+
+def _download(request: WebRequest, ending: str, media_type: str) -> Response[Any]:
+    """Send a file that is made while it is sent."""
+    user = Visit(request).require_user(then=ACCOUNT)
+    headers = page_headers() | {"Content-Disposition": f'attachment; filename="memories{ending}"'}
+    return Stream(EXPORTS[ending](deployment_of(request), user), media_type=media_type, headers=headers)
+
+
+def export_json(deployment: Deployment, user: User) -> Iterator[bytes]:
+    """Yield a JSON document with all memories and tags."""
+    head = {"user_id": user.id, "email": user.email, "exported_at": format_instant(deployment.now())}
+    with deployment.store.own(user.id) as mine:
+        tags = mine.tags.all()
+    yield msgspec.json.encode({**head, "tags": tags})[:-1] + b',"memories":['
+    separator = b"\n"
+    for memory in _all_memories(deployment, user.id):
+        yield separator + msgspec.json.encode(memory)
+        separator = b",\n"
+    yield b"\n]}\n"
+
+
+def export_markdown(deployment: Deployment, user: User) -> Iterator[bytes]:
+    """Yield a Markdown document with all memories, a section each."""
+    exported_at = format_instant(deployment.now())
+    yield f"# Memories of {_escape(user.email)}\n\nExported {exported_at}.\n".encode()
+    for number, memory in enumerate(_all_memories(deployment, user.id), 1):
+        yield _as_section(number, memory).encode("utf-8", "surrogatepass")
+
+
+EXPORTS: dict[str, Callable[[Deployment, User], Iterator[bytes]]] = {
+    ".json": export_json,
+    ".md": export_markdown,
+}
+"""By the ending of the file's name."""
+
+
+def _all_memories(deployment: Deployment, user_id: str) -> Iterator[OwnMemory]:
+    after, has_more = 0, True
+    while has_more:
+        with deployment.store.own(user_id) as mine:
+            page, has_more = mine.page(MemoryFilter(user_id), after=after, limit=EXPORT_BATCH)
+            memories = _open(deployment, mine, [memory for _, memory in page])
+        yield from memories
+        after = page[-1][0] if page else after
+
+
+def _as_section(number: int, memory: OwnMemory) -> str:
+    fields: dict[str, Any] = {
+        "Summary": memory.summary,
+        "Tags": ", ".join(memory.tags),
+        "Importance": memory.importance,
+        "Confidence": memory.confidence,
+        "Source": memory.source,
+        "Created": memory.created_at,
+        "Changed": memory.updated_at if memory.updated_at != memory.created_at else None,
+        "Id": memory.id,
+    }
+    listed = "".join(
+        f"- {name}: {_escape(str(value))}\n" for name, value in fields.items() if value not in (None, "")
+    )
+    text = "The content cannot be opened."
+    if memory.content is not None:
+        fence = "~" * (1 + max(2, *map(len, re.findall("~+", memory.content)), 2))
+        text = f"{fence}\n{memory.content}\n{fence}"
+    return f"\n## {number}. {_escape(memory.title or 'Without a title')}\n\n{listed}\n{text}\n"
+
+
+def _escape(text: str) -> str:
+    """Write a text on one line, without a meaning in Markdown.
+
+    >>> print(_escape("# not a *heading*"))
+    \\# not a \\*heading\\*
+    """
+    return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
 
 
 PERSON_ROUTES = [

@@ -72,14 +72,7 @@ CONNECTIONS_PER_ADDRESS = max(32, MAX_CONNECTIONS // 4)
 class ConnectionBounds:
     """Connections of a process by network address, and the headers of refusals.
 
-    Parameters
-    ----------
-    public_url : str
-        Decides whether refusals have ``Strict-Transport-Security``.
-    per_address : int
-        Most connections of one address.
-    trusted_proxies : sequence of str
-        Addresses and networks that are not counted: theirs are the connections of many clients.
+    Those of `trusted_proxies` (addresses and networks) are not counted: theirs are the connections of many clients.
     """
 
     def __init__(self, public_url: str, per_address: int, trusted_proxies: Sequence[str]) -> None:
@@ -141,7 +134,6 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse(503, "The service has too many connections; try again later.", b"retry-after: 5\r\n")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timer."""
         self._timer.cancel()
         self._bounds.close(self._address)
         super().connection_lost(exc)
@@ -165,7 +157,6 @@ class BoundedProtocol(HttpToolsProtocol):
             self._deadline = self.loop.time() + HEAD_TIMEOUT_S
 
     def on_url(self, url: bytes) -> None:
-        """Count a part of the request target."""
         self._count(len(url))
         super().on_url(url)
 
@@ -185,11 +176,9 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_chunk_header(self) -> None:
-        """Start counting chunk extension and trailers."""
         self._uncounted_bytes = 0
 
     def on_body(self, body: bytes) -> None:
-        """Pass a part of the body on."""
         self._uncounted_bytes = 0
         super().on_body(body)
 
@@ -280,21 +269,18 @@ def listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         # named TCP outright: only of such sockets does asyncio switch Nagle's delay of 40 ms off
         listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind((host, port))
+            listening.listen(BACKLOG)
+        except OSError:
+            listening.close()
+            raise
     except OSError as error:
-        raise _cannot_listen(host, port, error) from None
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(BACKLOG)
-    except OSError as error:
-        listening.close()
-        raise _cannot_listen(host, port, error) from None
+        reason = error.strerror or "the port is not free"
+        message = f"{host} port {port} cannot be listened at: {reason}; choose another host or port"
+        raise ConfigError(message) from None
     return listening
-
-
-def _cannot_listen(host: str, port: int, error: OSError) -> ConfigError:
-    reason = error.strerror or "the port is not free"
-    return ConfigError(f"{host} port {port} cannot be listened at: {reason}; choose another host or port")
 
 
 def url_of(listening: socket.socket) -> str:
@@ -303,9 +289,31 @@ def url_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def make_server(app: ASGIApp, public_url: str) -> uvicorn.Server:
-    """Make a server of the application, for this process."""
-    return uvicorn.Server(_config(app, public_url))
+def make_server(
+    app: ASGIApp | Callable[[], ASGIApp],
+    public_url: str,
+    *,
+    trusted_proxies: Sequence[str] = (),
+    connections_per_address: int = CONNECTIONS_PER_ADDRESS,
+    **options: Any,
+) -> uvicorn.Server:
+    """Make a server of the application; `options` are uvicorn's."""
+    bounds = ConnectionBounds(public_url, connections_per_address, trusted_proxies)
+    protocol: Any = partial(BoundedProtocol, bounds=bounds)
+    config = uvicorn.Config(
+        app,
+        http=protocol,
+        ws="none",
+        timeout_keep_alive=KEEP_ALIVE_S,
+        access_log=False,  # addresses hold what people search for
+        log_config=None,
+        server_header=False,
+        proxy_headers=bool(trusted_proxies),
+        forwarded_allow_ips=list(trusted_proxies),
+        timeout_graceful_shutdown=STOP_TIMEOUT_S,
+        **options,
+    )
+    return uvicorn.Server(config)
 
 
 def serve_with(
@@ -332,7 +340,7 @@ def serve_with(
     connections_per_address : int, optional
         Most connections of one address, for each process.
     """
-    config = _config(
+    server = make_server(
         make_app,
         public_url,
         factory=True,
@@ -340,54 +348,26 @@ def serve_with(
         trusted_proxies=trusted_proxies,
         connections_per_address=connections_per_address,
     )
-    server = uvicorn.Server(config)
     if workers == 1:
         server.run([listening])
     else:
-        Multiprocess(config, sockets=[listening]).run()
+        Multiprocess(server.config, sockets=[listening]).run()
 
 
 def end_with_parent() -> None:
     """Stop this process when the one that started it has ended; else it would keep the port."""
     parent = multiprocessing.parent_process()
-    if parent is not None:
-        Thread(target=_stop_after, args=(parent.join,), daemon=True).start()
+    if parent is None:
+        return
+
+    def stop_after_parent() -> None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    Thread(target=stop_after_parent, daemon=True).start()
 
 
 def freeze_objects() -> None:
     """Exempt all present objects from garbage collection: a full collection would walk them and delay requests."""
     gc.collect()
     gc.freeze()
-
-
-def _stop_after(wait: Callable[[], None]) -> None:
-    wait()
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _config(
-    app: ASGIApp | Callable[[], ASGIApp],
-    public_url: str,
-    *,
-    factory: bool = False,
-    workers: int = 1,
-    trusted_proxies: Sequence[str] = (),
-    connections_per_address: int = CONNECTIONS_PER_ADDRESS,
-) -> uvicorn.Config:
-    # without uvicorn's access log: addresses hold what people search for
-    bounds = ConnectionBounds(public_url, connections_per_address, trusted_proxies)
-    protocol: Any = partial(BoundedProtocol, bounds=bounds)
-    return uvicorn.Config(
-        app,
-        factory=factory,
-        http=protocol,
-        ws="none",
-        timeout_keep_alive=KEEP_ALIVE_S,
-        workers=workers,
-        access_log=False,
-        log_config=None,
-        server_header=False,
-        proxy_headers=bool(trusted_proxies),
-        forwarded_allow_ips=list(trusted_proxies),
-        timeout_graceful_shutdown=STOP_TIMEOUT_S,
-    )

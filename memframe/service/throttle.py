@@ -10,7 +10,6 @@ Searches and password checks are limited for each process: what they use up is i
 from __future__ import annotations
 
 import asyncio
-import hmac
 import math
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -36,6 +35,7 @@ SEARCH_THREADS = 2
 SEARCHES_PER_DEVELOPER = 8
 """Searches of one developer that run or wait at the same moment."""
 
+MAX_WAIT = timedelta(minutes=15)
 KEPT = timedelta(days=1)
 """How long a count without new attempts is kept."""
 
@@ -56,13 +56,12 @@ class Limit(NamedTuple):
         From the first attempt on; then counting starts anew.
     wait : timedelta, optional
         Pause after the last attempt, where the limit is exceeded: it doubles with each further attempt, up to
-        `max_wait`. Without it further attempts wait for the end of the window.
+        `MAX_WAIT`. Without it further attempts wait for the end of the window.
     """
 
     n: int
     window: timedelta = timedelta(minutes=1)
     wait: timedelta | None = None
-    max_wait: timedelta = timedelta(minutes=15)
 
 
 PER_ADDRESS_AND_EMAIL = Limit(20, timedelta(hours=1), wait=timedelta(minutes=1))
@@ -106,7 +105,7 @@ class AttemptCount(Struct, frozen=True):
             until = self.began_at + limit.window
         else:
             doubled = limit.wait * 2 ** min(self.n - limit.n, 16)
-            until = self.last_at + min(doubled, limit.max_wait)
+            until = self.last_at + min(doubled, MAX_WAIT)
         return max(0, math.ceil((until - now).total_seconds()))
 
 
@@ -115,19 +114,11 @@ Keys = dict[tuple[str, ...], Limit]
 
 
 class Throttle:
-    """Counts of attempts in the database.
+    """Counts of attempts in the database, under keyed digests."""
 
-    Parameters
-    ----------
-    engine : Engine
-    hash_key : bytes
-        Keys the hashes under which counts are stored.
-    now : Clock
-    """
-
-    def __init__(self, engine: Engine, hash_key: bytes, *, now: Clock) -> None:
+    def __init__(self, engine: Engine, digest: Callable[[bytes], str], *, now: Clock) -> None:
         self._engine = engine
-        self._hash_key = hash_key
+        self._digest = digest
         self._now = now
 
     def count(self, keys: Keys) -> None:
@@ -144,7 +135,11 @@ class Throttle:
             old = select(attempts.c.key_hash).where(attempts.c.last_at <= now - KEPT)
             unlocked = old.with_for_update(skip_locked=True)
             connection.execute(delete(attempts).where(attempts.c.key_hash.in_(unlocked)))
-            _add_missing(connection, limits, now)  # so that there are rows to lock
+            insert: Any = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}[connection.dialect.name]
+            missing = [{"key_hash": key, "n": 0, "began_at": now, "last_at": now} for key in limits]
+            connection.execute(
+                insert(attempts).on_conflict_do_nothing(), missing
+            )  # so that there are rows to lock
             counts = _read(connection, limits, lock=True)
             self._check(counts, limits)
             for count in counts:
@@ -168,20 +163,13 @@ class Throttle:
 
     def _hash(self, keys: Keys) -> dict[str, Limit]:
         """Return the limits by keyed hash, sorted: transactions lock the rows in this order."""
-        hashed = {"\0".join(key).encode("utf-8", "surrogatepass"): limit for key, limit in keys.items()}
-        limits = {hmac.digest(self._hash_key, key, "sha256").hex(): limit for key, limit in hashed.items()}
-        return dict(sorted(limits.items()))
+        encoded = {"\0".join(key).encode("utf-8", "surrogatepass"): limit for key, limit in keys.items()}
+        return dict(sorted((self._digest(key), limit) for key, limit in encoded.items()))
 
 
 def _read(connection: Connection, key_hashes: Iterable[str], *, lock: bool = False) -> list[AttemptCount]:
     query = select(attempts).where(attempts.c.key_hash.in_(list(key_hashes))).order_by(attempts.c.key_hash)
     return fetch_all(connection, AttemptCount, query.with_for_update() if lock else query)
-
-
-def _add_missing(connection: Connection, key_hashes: Iterable[str], now: datetime) -> None:
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    rows = [{"key_hash": key_hash, "n": 0, "began_at": now, "last_at": now} for key_hash in key_hashes]
-    connection.execute(insert(attempts).on_conflict_do_nothing(), rows)
 
 
 def address_of(request: Request[Any, Any, Any]) -> str:
@@ -203,13 +191,7 @@ def group_address(host: str) -> str:
 
 
 class ConcurrencyLimiter:
-    """Let few do something at the same moment and some wait; refuse more.
-
-    Parameters
-    ----------
-    at_once : int
-    waiting : int
-    """
+    """Let few do something at the same moment and some wait; refuse more."""
 
     def __init__(self, at_once: int, waiting: int) -> None:
         self._free = asyncio.Semaphore(at_once)

@@ -47,7 +47,6 @@ def new_secret(prefix: str = "") -> Secret:
 
 
 def secret_hash(secret: Secret) -> str:
-    """Hash a generated secret for storage."""
     return hashlib.sha256(secret.reveal().encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -57,15 +56,8 @@ def is_secret_of(secret: Secret, stored_hash: str) -> bool:
 
 
 class Passwords:
-    """Hash and check passwords with argon2id.
+    """Hash and check passwords with argon2id, by the library's defaults, which follow RFC 9106.
 
-    Parameters
-    ----------
-    hasher : PasswordHasher, optional
-        The library's defaults follow RFC 9106; tests pass cheap parameters.
-
-    Examples
-    --------
     >>> passwords = Passwords(PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
     >>> stored = passwords.hash(Secret("correct horse"))
     >>> passwords.matches(Secret("correct horse"), stored), passwords.matches(Secret("wrong"), stored)
@@ -77,7 +69,6 @@ class Passwords:
         self._no_password = _unmatchable_hash(self._hasher)
 
     def hash(self, password: Secret) -> str:
-        """Hash a password for storage."""
         return self._hasher.hash(password.reveal())
 
     def matches(self, password: Secret, stored_hash: str | None) -> bool:
@@ -107,15 +98,8 @@ class Bearer(NamedTuple):
 class BearerTokens:
     """Issue and check developers' short-lived tokens: JWTs (RFC 7519, 9068) of one fixed algorithm.
 
-    A token that was checked is known by its hash: checking the signature costs as much as reading a memory.
-
-    Parameters
-    ----------
-    key : bytes
-        256 bits.
-    issuer, audience : str
-        Addresses that a token must name.
-    now : Clock
+    A token must name the addresses `issuer` and `audience`. One that was checked is known by its hash: checking the
+    signature costs as much as reading a memory.
     """
 
     def __init__(self, key: bytes, *, issuer: str, audience: str, now: Clock) -> None:
@@ -153,24 +137,21 @@ class BearerTokens:
             if len(token.reveal()) > _MAX_TOKEN_CHARS:
                 raise bad_token()
             decoded = jwt.decode(token.reveal(), self._key, algorithms=[_ALGORITHM])
-            self._registry().validate(decoded.claims)
-            # tokens from before there were epochs have none
-            epoch = int(decoded.claims.get("epoch", 0))
+            needed: dict[str, Any] = {name: {"essential": True} for name in ("sub", "iat", "exp", "jti")}
+            registry = jwt.JWTClaimsRegistry(
+                now=int(self._now().timestamp()),
+                leeway=_LEEWAY_S,  # of the expiry, too, which `check` compares without any
+                iss={"essential": True, "value": self._issuer},
+                aud={"essential": True, "value": self._audience},
+                **needed,
+            )
+            registry.validate(decoded.claims)
+            epoch = int(decoded.claims.get("epoch", 0))  # tokens from before there were epochs have none
         except (JoseError, ValueError, RecursionError):
             raise bad_token() from None
         if decoded.header.get("typ") != _TYPE:
             raise bad_token()
         return Bearer(str(decoded.claims["sub"]), epoch), decoded.claims["exp"]
-
-    def _registry(self) -> jwt.JWTClaimsRegistry:
-        needed: dict[str, Any] = {name: {"essential": True} for name in ("sub", "iat", "exp", "jti")}
-        return jwt.JWTClaimsRegistry(
-            now=int(self._now().timestamp()),
-            leeway=_LEEWAY_S,  # of the expiry, too, which `check` compares without any
-            iss={"essential": True, "value": self._issuer},
-            aud={"essential": True, "value": self._audience},
-            **needed,
-        )
 
 
 def bad_token() -> AuthError:

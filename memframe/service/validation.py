@@ -14,7 +14,10 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import UNSET
 
 from memframe.address import check_url
 from memframe.errors import ConfigError, ConflictError, InvalidError
@@ -60,7 +63,6 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.AS
 
 
 def invalid(message: str, code: str = "invalid_request") -> InvalidError:
-    """Make a 400 error."""
     return InvalidError(message, status=400, code=code)
 
 
@@ -134,6 +136,15 @@ def check_score(value: float | None, name: str) -> float | None:
     if value is not None and not (math.isfinite(value) and 0 <= value <= top):
         raise invalid(f"{name} must be a number from 0 to {top:g}", f"invalid_{name}")
     return value
+
+
+def check_columns(record: object) -> dict[str, Any]:
+    """Check and return the texts and scores of a memory that are set, tags and content apart."""
+    texts = {name: getattr(record, name) for name in ("title", "summary", "source")}
+    scores = {name: getattr(record, name) for name in ("importance", "confidence")}
+    return {
+        name: check_text(text, name) if text else text for name, text in texts.items() if text is not UNSET
+    } | {name: check_score(value, name) for name, value in scores.items() if value is not UNSET}
 
 
 def check_text(value: str, name: str, *, max_chars: int | None = None) -> str:

@@ -65,7 +65,7 @@ class Running:
 
     def ids(self):
         with self.deployment.store.owned(self.user_id) as mine:
-            from memframe.service.store.memories import MemoryFilter
+            from memframe.service.store.listing import MemoryFilter
 
             return [memory.id for _, memory in mine.page(MemoryFilter(self.user_id), after=0, limit=1000)[0]]
 

@@ -105,22 +105,20 @@ def test_words_of_applications_stay_text(person):
 
 
 def test_all_memories_are_downloaded_as_json(person, monkeypatch):
-    monkeypatch.setattr("memframe.service.person.EXPORT_BATCH", 2)
-    made = [
-        person.create(f"{HOSTILE} {number}", title="T", tags=["a"], importance=number) for number in range(5)
-    ]
+    monkeypatch.setattr("memframe.service.person_pages.EXPORT_BATCH", 2)
+    assert person.browser.open("/dashboard/memories.json").json()["memories"] == []
+    assert person.browser.open("/dashboard/memories.md").text.startswith("# Memories of ")
+    contents = [f"{HOSTILE} {number}" for number in range(5)]
+    made = [person.create(text, title="T", tags=["a"], importance=n) for n, text in enumerate(contents)]
     answer = person.browser.open("/dashboard/memories.json")
     assert answer.headers["Content-Disposition"] == 'attachment; filename="memories.json"'
     assert answer.headers["Cache-Control"] == "no-store"
     told = answer.json()
     assert (told["email"], [tag["name"] for tag in told["tags"]]) == (person.email, ["a"])
-    assert [memory["content"] for memory in told["memories"]] == [
-        f"{HOSTILE} {number}" for number in range(5)
-    ]
-    kept = {"id", "title", "tags", "importance", "created_at", "updated_at"}
-    assert [{name: memory[name] for name in kept} for memory in told["memories"]] == [
-        {name: memory[name] for name in kept} for memory in made
-    ]
+    assert [memory["content"] for memory in told["memories"]] == contents
+    for memory, was in zip(told["memories"], made, strict=True):
+        for name in ("id", "title", "tags", "importance", "created_at", "updated_at"):
+            assert memory[name] == was[name]
 
 
 def test_all_memories_are_downloaded_as_markdown_out_of_which_no_text_breaks(person):
@@ -132,11 +130,6 @@ def test_all_memories_are_downloaded_as_markdown_out_of_which_no_text_breaks(per
     ]  # fmt: skip
     assert f"\n~~~~~~\n{HOSTILE}\n~~~~~~\n" in text
     assert r"- Tags: \[x\]\(y\)" in text
-
-
-def test_a_user_without_memories_downloads_empty_files(person):
-    assert person.browser.open("/dashboard/memories.json").json()["memories"] == []
-    assert person.browser.open("/dashboard/memories.md").text.startswith("# Memories of ")
 
 
 # Deleting
@@ -191,22 +184,21 @@ def test_no_other_site_deletes_anything(person):
 
 
 @pytest.mark.any_database
-@pytest.mark.parametrize(
-    "path",
-    ["memories", "memories?q=x", "memories.json", "memories.md", "memories/x/delete", "memories/delete-all",
-     "tags", "activity", "account", "account/delete"],
-)  # fmt: skip
 def test_whoever_is_not_signed_in_or_has_a_password_of_the_operator_sees_nothing(
-    service, stranger, new_email, path
+    service, stranger, new_email
 ):
-    stranger.open(f"/dashboard/{path}", allow_redirects=False)
-    assert stranger.page.headers["Location"].startswith("/login?next=")
-    address = new_email()
-    user_id = service.add_user(address, PASSWORD)
+    def redirects():
+        paths = ["", "?q=x", ".json", ".md", "/x/delete", "/delete-all"]
+        paths = [f"memories{path}" for path in paths] + ["tags", "activity", "account", "account/delete"]
+        pages = [stranger.open(f"/dashboard/{path}", allow_redirects=False) for path in paths]
+        return {page.headers["Location"].partition("?")[0] for page in pages}
+
+    assert redirects() == {"/login"}
+    user_id = service.add_user(address := new_email(), PASSWORD)
     service._deployment.reset_password(user_id, Secret(PASSWORD))
+    stranger.open("/login")
     stranger.sign_in(address)
-    stranger.open(f"/dashboard/{path}", allow_redirects=False)
-    assert stranger.page.headers["Location"].startswith("/dashboard/password")
+    assert redirects() == {"/dashboard/password"}
 
 
 # Who used them

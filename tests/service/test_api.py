@@ -30,17 +30,17 @@ def test_an_access_request_has_every_field_of_the_specification(service, call, g
     answer = call.post("/access-requests", {"memoryKey": grant.memory_key, "reason": "to tidy up"})
     assert answer.status_code == 201
     asked = answer.json()
-    assert asked["status"] == "pending"
-    assert asked["reason"] == "to tidy up"
-    assert asked["memoryKey"] == grant.memory_key
-    assert asked["user_id"] == grant.user_id
-    assert set(asked) == {
-        "id", "status", "reason", "memoryKey", "user_id", "aiConnectorId", "createdAt", "updatedAt",
-    }  # fmt: skip
+    given = {"reason": "to tidy up", "memoryKey": grant.memory_key, "user_id": grant.user_id}
+    assert asked.items() >= {**given, "status": "pending"}.items()
+    assert asked.keys() - given == {"id", "status", "aiConnectorId", "createdAt", "updatedAt"}
     assert call.get(f"/access-requests/{asked['id']}").json() == asked
     listed = call.get("/access-requests").json()
     assert asked in listed["items"]
     assert listed["total"] == len(listed["items"])
+    service.decide(asked["id"], "rejected")
+    decided = call.get(f"/access-requests/{asked['id']}").json()
+    assert decided["createdAt"] == asked["createdAt"]
+    assert decided["updatedAt"] > asked["updatedAt"]
 
 
 @pytest.mark.asvs("8.2.3")
@@ -60,14 +60,6 @@ def test_credentials_follow_the_state_of_the_request(service, call, grant, refus
         assert (steps or ["pending"])[-1] in answer.json()["detail"]
 
 
-def test_a_decision_moves_updated_at(service, call, grant):
-    asked = call.post("/access-requests", {"memoryKey": grant.memory_key, "reason": ""}).json()
-    service.decide(asked["id"], "rejected")
-    decided = call.get(f"/access-requests/{asked['id']}").json()
-    assert decided["createdAt"] == asked["createdAt"]
-    assert decided["updatedAt"] > asked["updatedAt"]
-
-
 @pytest.mark.asvs("1.2.3")
 def test_a_memory_comes_back_as_it_was_written(grant):
     fields = {
@@ -81,16 +73,13 @@ def test_a_memory_comes_back_as_it_was_written(grant):
     assert read == created
     assert {name: created[name] for name in fields} == fields
     assert len(created["tag_ids"]) == 2
-    credentials = grant.credentials()
-    envelope = Envelope(Secret(credentials["encryption_key"]), user_id=grant.user_id, key_version=1)
-    assert envelope.open(content) == "Likes tea ☕ 😀"
+    assert envelope_of(grant).open(content) == "Likes tea ☕ 😀"
+    bare = grant.create()
+    assert {name: bare[name] for name in fields} == {**dict.fromkeys(fields), "tags": []}
 
 
-def test_what_is_optional_may_be_absent(grant):
-    created = grant.create()
-    nothing = {"title", "summary", "importance", "confidence", "source"}
-    assert {created[name] for name in nothing} == {None}
-    assert created["tags"] == created["tag_ids"] == []
+def envelope_of(grant):
+    return Envelope(Secret(grant.credentials()["encryption_key"]), user_id=grant.user_id, key_version=1)
 
 
 def sealed_by_hand(key, plain, layout):
@@ -102,21 +91,14 @@ def sealed_by_hand(key, plain, layout):
 
 
 @pytest.mark.parametrize("layout", ["base64", "hex"])
-def test_sealed_content_is_kept_byte_for_byte_and_still_searched(grant, layout):
+def test_sealed_content_is_kept_byte_for_byte_and_that_of_another_key_is_only_text(grant, layout):
     key = bytes.fromhex(grant.credentials()["encryption_key"])
-    sealed = sealed_by_hand(key, "Plays the cello", layout)
+    sealed, foreign = (sealed_by_hand(each, "Plays the cello", layout) for each in (key, os.urandom(32)))
     memory_id = grant.create(sealed)["id"]
-    assert grant.list().json()["memoryBlobs"][0]["content"] == sealed
-    assert grant.ids(searchQuery="CELLO") == [memory_id]
-
-
-def test_content_sealed_with_another_key_is_only_text(grant):
-    foreign = sealed_by_hand(os.urandom(32), "Plays the cello", "base64")
     grant.create(foreign)
-    stored = grant.list().json()["memoryBlobs"][0]["content"]
-    assert stored != foreign
-    key = Secret(grant.credentials()["encryption_key"])
-    assert Envelope(key, user_id=grant.user_id, key_version=1).open(stored) == foreign
+    assert grant.ids(searchQuery="CELLO") == [memory_id]
+    own, other = (memory["content"] for memory in grant.list().json()["memoryBlobs"])
+    assert (own, envelope_of(grant).open(other)) == (sealed, foreign)
 
 
 def test_patch_changes_what_is_sent_and_nothing_else(grant):
@@ -134,16 +116,13 @@ def test_patch_changes_what_is_sent_and_nothing_else(grant):
     assert grant.list().json()["memoryBlobs"][0]["content"] == before["content"]
 
 
-def test_patch_with_null_clears(grant):
-    created = grant.create(title="Tea", summary="s", tags=["a"], importance=1, confidence=1, source="chat")
+def test_patch_with_null_clears_and_one_of_content_seals_it_anew(grant):
+    created = grant.create(
+        "old", title="Tea", summary="s", tags=["a"], importance=1, confidence=1, source="c"
+    )
     cleared = dict.fromkeys(("title", "summary", "tags", "importance", "confidence", "source"))
-    changed = grant.patch(created["id"], **cleared).json()
+    changed = grant.patch(created["id"], **cleared, content="brand-new").json()
     assert {name: changed[name] for name in cleared} == {**cleared, "tags": []}
-
-
-def test_patch_of_content_seals_it_anew(grant):
-    created = grant.create("old")
-    assert grant.patch(created["id"], content="brand-new").status_code == 200
     assert grant.ids(searchQuery="brand-new") == [created["id"]]
     assert grant.ids(searchQuery="old") == []
 
@@ -168,23 +147,16 @@ def test_delete_is_for_good(grant, refused):
     refused(grant.patch(memory_id, title="x"), 404, "not_found")
 
 
-def test_tags_are_listed_by_name_and_read_one_by_one(grant):
-    created = grant.create(tags=["zoo", "art"])
+def test_tags_are_listed_by_name_in_one_order_whatever_the_database_and_read_one_by_one(grant):
+    names = ["Zoo", "art", "Ärger", "10", "9", "_", "zoo", "art-2", "art 1"]
+    created = grant.create(tags=names)
     grant.create(tags=["art", "music"])
     tags = grant.call.get("/tags", user_id=grant.user_id).json()["items"]
-    assert [tag["name"] for tag in tags] == ["art", "music", "zoo"]
-    assert created["tag_ids"] == [tags[2]["id"], tags[0]["id"]]
+    assert [tag["name"] for tag in tags] == sorted([*names, "music"])
+    assert created["tag_ids"] == [tag["id"] for name in names for tag in tags if tag["name"] == name]
     assert grant.call.get(f"/tags/{tags[0]['id']}", user_id=grant.user_id).json() == tags[0]
     assert set(tags[0]) == {"id", "name", "color", "description", "is_enabled", "created_at", "updated_at"}
-    assert tags[0]["color"].startswith("#")
-    assert tags[0]["is_enabled"] is True
-
-
-def test_tags_come_in_one_order_whatever_the_database(grant):
-    names = ["Zoo", "art", "Ärger", "10", "9", "_", "zoo", "art-2", "art 1"]
-    grant.create(tags=names)
-    tags = grant.call.get("/tags", user_id=grant.user_id).json()["items"]
-    assert [tag["name"] for tag in tags] == sorted(names)
+    assert (tags[0]["color"][0], tags[0]["is_enabled"]) == ("#", True)
 
 
 def test_filters_choose(grant):
@@ -248,7 +220,7 @@ def test_pages_neither_skip_nor_repeat_what_was_there_throughout(grant, search):
 
 
 def test_a_search_looks_through_more_than_one_batch(grant, monkeypatch):
-    monkeypatch.setattr("memframe.service.validation.MAX_LIMIT", 4)
+    monkeypatch.setattr("memframe.service.store.memories.BATCH", 4)
     ids = [grant.create("needle" if n % 6 == 5 else "hay")["id"] for n in range(13)]
     assert grant.ids(searchQuery="needle") == [ids[5], ids[11]]
 
@@ -293,8 +265,7 @@ def test_a_page_of_large_memories_ends_at_some_sixteen_megabytes(grant):
 
 @pytest.fixture
 def small_pages(monkeypatch):
-    for module in ("store.memories", "listing"):
-        monkeypatch.setattr(f"memframe.service.{module}.MAX_PAGE_BYTES", 10_000)
+    monkeypatch.setattr("memframe.service.store.listing.MAX_PAGE_BYTES", 10_000)
 
 
 @pytest.mark.parametrize("asked", [{}, {"searchQuery": "tea"}, {"tags": "t"}, {"importance": 0.5}], ids=repr)

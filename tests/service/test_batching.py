@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 
 from memframe.errors import NotFoundError
 from memframe.service.store import Store, batching, sqlite_url
-from memframe.service.store.memories import MemoryFilter
+from memframe.service.store.listing import MemoryFilter
 from memframe.service.tokens import Bearer
 
 
@@ -30,7 +30,7 @@ class Line:
 
     def _approved(self, user_id):
         accounts, pair = self.store.accounts, {"user_id": user_id, "developer_id": self.developer_id}
-        accounts.add_user(user_id=user_id, email=f"{user_id}@a.example", password_hash="", wrapped_key=b"")
+        accounts.add_user(id=user_id, email=f"{user_id}@a.example", password_hash="", wrapped_key=b"")
         accounts.connect(**pair, key_hash=lambda _: user_id)
         request = self.store.requests.add(**pair, reason="")
         return self.store.requests.decide(request.id, "approved").id

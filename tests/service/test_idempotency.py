@@ -26,30 +26,19 @@ def body(grant):
     return {**grant.keys, "content": "once", "title": "Once", "tags": ["b", "a"], "importance": 4}
 
 
-def test_the_first_answer_comes_again_whatever_became_of_the_memory(grant, body, key):
+def test_the_first_answer_comes_again_whatever_became_of_the_memory(grant, body, refused, key):
+    wrong = grant.call.post("/memory-blobs", {**body, "memoryKey": "mk_0"}, **key)
+    refused(wrong, 403, "wrong_memory_key")  # and leaves the key unused
     first = grant.call.post("/memory-blobs", body, **key)
-    grant.patch(first.json()["id"], title="Later", tags=["c"], importance=None)
+    memory_id = first.json()["id"]
+    grant.patch(memory_id, title="Later", tags=["c"], importance=None)
     again = grant.call.post("/memory-blobs", body, **key)
     assert (again.status_code, again.json()) == (201, first.json())
-    assert grant.ids() == [first.json()["id"]]
-
-
-def test_another_body_under_the_same_key_is_refused(grant, body, refused, key):
-    first = grant.call.post("/memory-blobs", body, **key).json()
     other = grant.call.post("/memory-blobs", {**body, "content": "twice"}, **key)
     refused(other, 422, "idempotency_key_reused")
-    assert grant.ids() == [first["id"]]
-
-
-def test_a_key_whose_memory_was_deleted_makes_no_other(grant, body, refused, key):
-    memory_id = grant.call.post("/memory-blobs", body, **key).json()["id"]
+    assert grant.ids() == [memory_id]
     grant.call("DELETE", f"/memory-blobs/{memory_id}?user_id={grant.user_id}")
     refused(grant.call.post("/memory-blobs", body, **key), 409, "idempotency_key_spent")
-
-
-def test_a_refused_create_leaves_its_key_unused(grant, body, refused, key):
-    refused(grant.call.post("/memory-blobs", {**body, "memoryKey": "mk_0"}, **key), 403, "wrong_memory_key")
-    assert grant.call.post("/memory-blobs", body, **key).status_code == 201
 
 
 def test_keys_of_different_developers_are_different_keys(service, grant, body, other_call, key_for, key):
@@ -109,11 +98,11 @@ def test_a_key_that_another_process_has_noted_meanwhile_is_in_flight(service, gr
     attempt = IdempotentRequest(uuid4().hex * 2, "b" * 64)
 
     def remember_twice(memories):
-        memories.idempotency.add(attempt, "m-1")
-        assert memories.idempotency.find(attempt) == "m-1"
+        memories.remember_request(attempt, "m-1")
+        assert memories.find_repeated(attempt) == "m-1"
         with pytest.raises(InvalidError):
-            memories.idempotency.find(IdempotentRequest(attempt.key_hash, "c" * 64))
-        memories.idempotency.add(attempt, "m-2")
+            memories.find_repeated(IdempotentRequest(attempt.key_hash, "c" * 64))
+        memories.remember_request(attempt, "m-2")
 
     write = service._deployment.store.write(remember_twice, Bearer(developer_id, 0), grant.user_id)
     with pytest.raises(ConflictError, match="still under way"):

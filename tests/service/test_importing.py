@@ -21,19 +21,15 @@ from tests.service.conftest import Caller, Grant
 TEA = {"content": "Likes tea", "created_at": "2024-05-01T10:00:00+02:00"}
 
 
-def test_a_memory_needs_no_more_than_its_content(service, grant):
-    service.import_memories(grant.user_id, [{"content": "Likes tea"}])
-    (memory,) = grant.list(searchQuery="tea").json()["memoryBlobs"]
-    assert (memory["title"], memory["tags"], memory["importance"]) == (None, [], None)
-    assert memory["created_at"] == memory["updated_at"] > "2026"
-
-
-def test_times_are_kept_in_utc(service, grant):
+def test_a_memory_needs_no_more_than_its_content_and_times_are_kept_in_utc(service, grant):
     later = {"updated_at": "2024-06-01T00:00:00Z"}
-    service.import_memories(grant.user_id, [TEA, TEA | later], [{"name": "drinks", **later}])
-    first, second = grant.list().json()["memoryBlobs"]
+    records = [TEA, TEA | later, {"content": "Likes trams"}]
+    service.import_memories(grant.user_id, records, [{"name": "drinks", **later}])
+    first, second, bare = grant.list().json()["memoryBlobs"]
     assert first["created_at"] == first["updated_at"] == "2024-05-01T08:00:00.000000Z"
     assert second["updated_at"] == "2024-06-01T00:00:00.000000Z"
+    assert (bare["title"], bare["tags"], bare["importance"]) == (None, [], None)
+    assert bare["created_at"] == bare["updated_at"] > "2026"
 
 
 def test_what_the_api_has_answered_can_be_taken_over(service, grant, call, new_grant):
@@ -47,10 +43,12 @@ def test_what_the_api_has_answered_can_be_taken_over(service, grant, call, new_g
     assert {k: v for k, v in taken.items() if k not in own} == {k: v for k, v in told.items() if k not in own}
 
 
-def test_the_sample_is_taken_over_whole(service, grant):
+def test_the_sample_is_taken_over_whole_and_by_nobody_else(service, grant):
     service.import_memories(grant.user_id, load_sample(), load_sample_tags())
     page = grant.list(limit=1000).json()["memoryBlobs"]
     assert [memory["title"] for memory in page] == [memory.title for memory in load_sample()]
+    with pytest.raises(NotFoundError, match="no user nobody"):
+        service.import_memories("nobody", [TEA])
 
 
 @pytest.mark.any_database
@@ -72,11 +70,6 @@ def test_a_record_of_another_form_is_named_and_nothing_is_taken_over(service, gr
         service.import_memories(grant.user_id, [TEA, wrong], [{"name": "drinks"}])
     assert grant.ids() == []
     assert grant.call.get("/tags", user_id=grant.user_id).json()["items"] == []
-
-
-def test_nobodys_memories_are_refused(service):
-    with pytest.raises(NotFoundError, match="no user nobody"):
-        service.import_memories("nobody", [TEA])
 
 
 # Frames
@@ -105,34 +98,32 @@ FORMS = {
     "fewer bits": lambda frame: frame.astype({"importance": "float32"}) if "importance" in frame else frame,
     "objects with None": lambda frame: frame.astype(object).where(frame.notna(), None),
     "arrays for tags": lambda frame: (
-        frame.assign(tags=frame.tags.map(lambda names: np.array(names, dtype=object)))
-        if "tags" in frame
-        else frame
+        frame.assign(tags=frame.tags.map(np.array)) if "tags" in frame else frame
     ),
 }
 
 
 @pytest.mark.any_database
-@pytest.mark.parametrize("form", FORMS)
-def test_frames_and_their_records_are_taken_over(service, loaded, new_grant, call, form):
+def test_frames_and_their_records_are_taken_over(service, loaded, new_grant, call):
     memories, tags = loaded
-    other = new_grant(service, call)
-    service.import_memories(other.user_id, FORMS[form](memories), FORMS[form](tags))
-    taken = sorted(other.list(limit=1000).json()["memoryBlobs"], key=lambda blob: blob["created_at"])
     was = memories.sort_values("created_at").to_dict("records")
-    for blob, row in zip(taken, was, strict=True):
-        for name in ("title", "summary", "source"):
-            assert blob[name] == (None if pd.isna(row[name]) else row[name])
-        assert blob["tags"] == list(row["tags"])
-        assert blob["importance"] == (
-            None if pd.isna(row["importance"]) else pytest.approx(row["importance"], rel=1e-6)
-        )
-        assert pd.Timestamp(blob["created_at"]) == row["created_at"]
-        assert pd.Timestamp(blob["updated_at"]) == row["updated_at"]
-        assert blob["id"] != row["id"]
-    assert not {blob["id"] for blob in taken} & set(memories.id)
-    names = {tag["name"] for tag in other.call.get("/tags", user_id=other.user_id).json()["items"]}
-    assert names == set(tags.name)
+    for form in FORMS.values():
+        other = new_grant(service, call)
+        service.import_memories(other.user_id, form(memories), form(tags))
+        taken = sorted(other.list(limit=1000).json()["memoryBlobs"], key=lambda blob: blob["created_at"])
+        for blob, row in zip(taken, was, strict=True):
+            known = {
+                name: None if pd.isna(row[name]) else row[name] for name in ("title", "summary", "source")
+            }
+            assert {name: blob[name] for name in known} == known
+            assert blob["tags"] == list(row["tags"])
+            importance = None if pd.isna(row["importance"]) else pytest.approx(row["importance"], rel=1e-6)
+            assert blob["importance"] == importance
+            for name in ("created_at", "updated_at"):
+                assert pd.Timestamp(blob[name]) == row[name]
+        assert not {blob["id"] for blob in taken} & set(memories.id)
+        names = {tag["name"] for tag in other.call.get("/tags", user_id=other.user_id).json()["items"]}
+        assert names == set(tags.name)
 
 
 @pytest.mark.any_database

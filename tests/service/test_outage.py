@@ -50,14 +50,22 @@ def asked(local, grant):
 
 
 @pytest.mark.asvs("16.5.2")
-def test_every_call_is_told_to_come_again_and_then_all_is_well(backend, local, asked, refused):
+def test_every_call_is_told_to_come_again_and_then_all_is_well(backend, local, asked, refused, caplog):
     assert all(answer.ok for answer in asked().values())
     with backend.away(local._deployment.store.engine):
-        for answer in asked().values():
+        answers = asked().values()
+        for answer in answers:
             refused(answer, 503, "database_unavailable")
             assert answer.headers["retry-after"] == "1"
         assert requests.get(local.auth_url + "/healthz", timeout=20).status_code == 200
     assert {name: answer.status_code for name, answer in asked().items() if not answer.ok} == {}
+    *away, back = [record.getMessage() for record in caplog.records]
+    assert 1 <= len(away) <= 3, "a line every few seconds, however many calls there are"
+    assert "is away: " in away[0]
+    assert local._deployment.store.engine.url.database in away[0]
+    assert "not currently accepting connections" in away[-1]
+    assert f" s; {len(answers)} calls were answered 503" in back
+    assert not any("\n" in line for line in (*away, back))
 
 
 def test_a_restart_between_two_calls_costs_nobody_anything(backend, local, asked):
@@ -80,75 +88,48 @@ def test_a_replica_that_takes_no_writes_is_told_like_an_outage(local, grant, ref
 # What the log hears of it
 
 
-def test_the_log_hears_of_an_outage_in_a_line_or_two_and_when_it_is_over(backend, local, asked, caplog):
-    asked()
-    with backend.away(local._deployment.store.engine):
-        n_refused = len(asked())
-        asked()
-    asked()
-    lines = [record.getMessage() for record in caplog.records]
-    away, back = lines[:-1], lines[-1]
-    assert 1 <= len(away) <= 3, "a line every few seconds, however many calls there are"
-    assert "is away: " in away[0]
-    assert local._deployment.store.engine.url.database in away[0]
-    assert "not currently accepting connections" in away[-1]
-    assert f" s; {2 * n_refused} calls were answered 503" in back
-    assert all("\n" not in line for line in lines)
-
-
-class PsycopgError(Exception):
-    """As the driver raises it."""
-
-    def __init__(self, said, sqlstate):
-        super().__init__(said)
-        self.sqlstate = sqlstate
-
-
 def error(said, **known):
-    orig = PsycopgError(said, **known) if known else Exception(said)
+    """An error of the driver, which psycopg's have a state."""
+    orig = Exception(said)
+    orig.__dict__ |= known
     return OperationalError(None, None, orig)
-
-
-class Watch:
-    """An outage by a clock that is set by hand, and the lines that it has told."""
-
-    def __init__(self, caplog):
-        self.seconds, self._caplog = 0, caplog
-        began = datetime(2026, 11, 22, tzinfo=UTC)
-        self.outage = DatabaseErrorLog("the database db", now=lambda: began + timedelta(seconds=self.seconds))
-
-    def at(self, seconds, error=None):
-        """The lines that a call, or else a connection, makes at that second."""
-        self.seconds = seconds
-        self._caplog.clear()
-        self.outage.log_recovery() if error is None else self.outage.log(error)
-        return [record.getMessage() for record in self._caplog.records]
 
 
 @pytest.fixture
 def watch(caplog):
-    return Watch(caplog)
+    """The lines that a call, or else a connection, makes the log of the database hear at a second."""
+    now = datetime(2026, 11, 22, tzinfo=UTC)
+    log = DatabaseErrorLog("the database db", now=lambda: now)
+
+    def at(seconds, error=None):
+        nonlocal now
+        now = datetime(2026, 11, 22, tzinfo=UTC) + timedelta(seconds=seconds)
+        caplog.clear()
+        log.log_recovery() if error is None else log.log(error)
+        return [record.getMessage() for record in caplog.records]
+
+    return at
 
 
 def test_an_outage_is_told_at_once_every_few_seconds_and_at_its_end(watch):
     gone = error("connection refused\nDETAIL: and more", sqlstate=None)
-    assert watch.at(0) == []
-    assert watch.at(1, gone) == ["the database db is away: connection refused; 1 call was answered 503"]
-    assert watch.at(2, gone) == watch.at(5.9, gone) == []
-    assert watch.at(6, gone) == ["the database db is away: connection refused; 4 calls were answered 503"]
-    assert watch.at(61, None) == ["the database db is back after 60 s; 4 calls were answered 503"]
-    assert watch.at(62, None) == []
-    assert watch.at(62, gone) == ["the database db is away: connection refused; 1 call was answered 503"]
+    assert watch(0) == []
+    assert watch(1, gone) == ["the database db is away: connection refused; 1 call was answered 503"]
+    assert watch(2, gone) == watch(5.9, gone) == []
+    assert watch(6, gone) == ["the database db is away: connection refused; 4 calls were answered 503"]
+    assert watch(61, None) == ["the database db is back after 60 s; 4 calls were answered 503"]
+    assert watch(62, None) == []
+    assert watch(62, gone) == ["the database db is away: connection refused; 1 call was answered 503"]
 
 
 @pytest.mark.parametrize("state", ["57P01", "08006", "53300"])
 def test_a_server_that_takes_its_leave_or_is_full_is_away(watch, state):
-    assert "is away" in watch.at(0, error("going down", sqlstate=state))[0]
+    assert "is away" in watch(0, error("going down", sqlstate=state))[0]
 
 
 @pytest.mark.parametrize("known", [{}, {"sqlstate": "55P03"}, {"sqlstate": "25006"}])
 def test_a_database_that_is_there_and_refuses_is_not_away_nor_back(watch, known):
     locked = error("it is locked", **known)
-    assert watch.at(0, locked) == ["the database db cannot be used: it is locked; 1 call was answered 503"]
-    assert watch.at(4, locked) == watch.at(4, None) == []
-    assert watch.at(5, locked) == ["the database db cannot be used: it is locked; 2 calls were answered 503"]
+    assert watch(0, locked) == ["the database db cannot be used: it is locked; 1 call was answered 503"]
+    assert watch(4, locked) == watch(4, None) == []
+    assert watch(5, locked) == ["the database db cannot be used: it is locked; 2 calls were answered 503"]

@@ -17,7 +17,7 @@ from memframe.secret import Secret
 from memframe.service.deployment import open_deployment
 from memframe.service.keys import KEY_FILE, MasterKey
 from memframe.service.store import Store, UserToken, migrations, sqlite_url
-from memframe.service.store.memories import MemoryFilter
+from memframe.service.store.listing import MemoryFilter
 from memframe.service.store.schema import REVISION, metadata
 from memframe.service.tokens import secret_hash
 
@@ -64,7 +64,7 @@ def developer(store):
 @pytest.fixture
 def user(store):
     return store.accounts.add_user(
-        user_id="u-1", email="Ada@Example.org", password_hash="-", wrapped_key=b"wrapped"
+        id="u-1", email="Ada@Example.org", password_hash="-", wrapped_key=b"wrapped"
     )
 
 
@@ -97,7 +97,7 @@ def code(store, clock, developer, user):
         code_challenge=None,
         expires_at=clock() + timedelta(seconds=60),
     )
-    return store.authorizations.code("e" * 64)
+    return store.authorizations.code(code_hash="e" * 64)
 
 
 def token_of(code, name):
@@ -138,12 +138,12 @@ def test_codes_and_tokens_that_are_over_are_forgotten_when_a_new_code_is_made(st
     add_code(store, clock, code, "a")
     clock.advance(minutes=11)
     add_code(store, clock, code, "b")
-    kept = [store.authorizations.code(name * 64) is not None for name in "eab"]
+    kept = [store.authorizations.code(code_hash=name * 64) is not None for name in "eab"]
     assert kept == [True, False, True], "a code lives while a token of it does, so that a replay is seen"
     clock.advance(days=30)
     add_code(store, clock, code, "c")
     assert store.authorizations.token(token.token_hash) is None
-    assert store.authorizations.code("e" * 64) is None
+    assert store.authorizations.code(code_hash="e" * 64) is None
 
 
 def test_a_user_connected_twice_at_the_same_moment_is_connected_once(store, developer, user):
@@ -194,7 +194,7 @@ def test_data_of_an_earlier_schema_is_upgraded(backend, tmp_path, version):
             assert (ada.must_change_password, bob.must_change_password) == (False, version > 2)
             with deployment.store.owned(ada.id) as mine:
                 page, _ = mine.page(MemoryFilter(ada.id), after=0, limit=10)
-                envelope = deployment.keyring(ada.id, mine).present.envelope
+                envelope = deployment.keyring(mine).present.envelope
                 plain = envelope.open_many([memory.content for _, memory in page]).plain
                 assert [text.decode() for text in plain] == ["Likes tea", "Lives in Oslo"]
                 assert [tag.name for tag in mine.tags.all()] == ["drinks", "home", "stamps"]

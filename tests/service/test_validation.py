@@ -1,8 +1,6 @@
 """The decisions of the service as tables."""
 
 import asyncio
-import itertools
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,35 +12,38 @@ from memframe.service.deployment import TOKEN_CALLS_PER_MINUTE
 from memframe.service.throttle import ConcurrencyLimiter, TooManyCallsError, address_of
 from memframe.wire import STATUSES
 
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-MOVES = {("pending", "approved"), ("pending", "rejected"), ("approved", "revoked")}
-
 
 @pytest.mark.asvs("2.3.1")
 def test_there_are_three_moves_and_no_other():
-    possible = {
-        (before, after)
-        for before, after in itertools.product(STATUSES, STATUSES)
-        if before in validation.states_before(after)
-    }
-    assert possible == MOVES
+    moves = {(before, after) for after in STATUSES for before in validation.states_before(after)}
+    assert moves == {("pending", "approved"), ("pending", "rejected"), ("approved", "revoked")}
 
 
 @pytest.mark.parametrize(
-    "address", ["https://a.example.org/path", "https://a.example.org/?x=1", "http://a.example.org"]
+    ("check", "refused", "said"),
+    [
+        (validation.check_public_url, "https://a.example.org/path", "^the public address "),
+        (validation.check_public_url, "https://a.example.org/?x=1", "^the public address "),
+        (validation.check_public_url, "http://a.example.org", "^the public address "),
+        *(
+            (validation.check_email, email, "must look like")
+            for email in ("", "ada", "@", "ada@", "@b", "a b@c", "a@b@c", "a@b\0", "a\n@b", "a" * 320 + "@b")
+        ),
+        *((validation.check_developer_name, name, "developer's name") for name in ("", "  ", "x" * 201)),
+        *(
+            (check, text, "must")
+            for check in (
+                validation.check_developer_name,
+                validation.check_new_password,
+                validation.check_email,
+            )
+            for text in ("ada@example.org\ud800", "\0ada@example.org")
+        ),
+    ],
 )
-def test_the_public_address_is_that_of_a_host(address):
-    with pytest.raises(ConfigError, match=r"^the public address "):
-        validation.check_public_url(address)
-
-
-@pytest.mark.parametrize(
-    "email", ["", "ada", "@", "ada@", "@b", "a b@c", "a@b@c", "a@b\0", "a\n@b", "a" * 320 + "@b"]
-)
-def test_email_addresses_that_are_none(email):
-    with pytest.raises(ConfigError, match="must look like"):
-        validation.check_email(email)
+def test_what_an_operator_enters_is_checked(check, refused, said):
+    with pytest.raises(MemframeError, match=said):
+        check(refused)
 
 
 @pytest.mark.asvs("6.2.4", "6.2.12")
@@ -58,21 +59,6 @@ def test_passwords_have_a_sensible_length_and_are_not_repeated_to_anybody(passwo
     with pytest.raises(ConfigError, match="8 to 1024 characters") as refusal:
         validation.check_new_password(password)
     assert not password or password not in str(refusal.value)
-
-
-@pytest.mark.parametrize("name", ["", "  ", "x" * 201])
-def test_a_developer_has_a_name_of_sensible_length(name):
-    with pytest.raises(ConfigError, match="developer's name"):
-        validation.check_developer_name(name)
-
-
-@pytest.mark.parametrize(
-    "check", [validation.check_developer_name, validation.check_new_password, validation.check_email]
-)
-@pytest.mark.parametrize("text", ["ada@example.org\ud800", "\0ada@example.org"], ids=["surrogate", "NUL"])
-def test_text_that_a_database_cannot_keep_is_refused(check, text):
-    with pytest.raises(MemframeError, match="must"):
-        check(text)
 
 
 @pytest.mark.asvs("6.1.1")

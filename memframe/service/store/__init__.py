@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from sqlalchemy import delete, event
+from sqlalchemy import Connection, delete, event
+from sqlalchemy.exc import OperationalError
 
 from memframe.errors import AccessError, ConfigError, ServiceError
 from memframe.service.clock import Clock, utc_now
@@ -21,26 +21,15 @@ from memframe.service.store.access import (
     UserToken,
     find_granted_keys,
 )
-from memframe.service.store.accounts import (
-    Accounts,
-    Developer,
-    Rewrap,
-    Sessions,
-    User,
-    find_key_version,
-    lock_user,
-    rewrap_keys,
-)
+from memframe.service.store.accounts import Accounts, Developer, Rewrap, User, find_key_version, rewrap_keys
 from memframe.service.store.activity import ActivityLog
 from memframe.service.store.batching import GroupCommit, LookupBatcher, ReadConnections
 from memframe.service.store.engine import (
-    OTHER_KEY,
-    check_key,
+    Queries,
     name_of,
     naming_database_errors,
     open_engine,
     read_meta,
-    snapshots_of,
     sqlite_url,
     write_meta,
     writing,
@@ -48,7 +37,6 @@ from memframe.service.store.engine import (
 )
 from memframe.service.store.memories import RESTORABLE, Memories, read_granted
 from memframe.service.store.schema import meta
-from memframe.service.store.statements import Queries
 from memframe.service.tokens import Bearer, bad_token
 from memframe.wire import MemoryBlob
 
@@ -64,31 +52,17 @@ __all__ = [
     "sqlite_url",
 ]
 
+OTHER_KEY = "this database belongs to another master key; restore the key file that was beside it"
+
 Result = TypeVar("Result")
 
 
 class Store:
-    """The database of one service.
+    """The database of one service, at a SQLAlchemy address (`sqlite_url` gives that of a file).
 
-    Parameters
-    ----------
-    url : str
-        A SQLAlchemy address; `sqlite_url` gives that of a file.
-    now : Clock, optional
+    `lookups` are for reads of single memories from a database server, and `reading_threads` for other short reads; both
+    are None for SQLite, which answers in this process at once.
 
-    Attributes
-    ----------
-    engine : Engine
-    accounts : Accounts
-    requests : AccessRequests
-    authorizations : Authorizations
-    sessions : Sessions
-    activity : ActivityLog
-    lookups : LookupBatcher or None
-        For reads of single memories from a database server; None for SQLite.
-
-    Examples
-    --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -100,15 +74,18 @@ class Store:
 
     def __init__(self, url: str, *, now: Clock = utc_now) -> None:
         self.engine = open_engine(url)
-        self._snapshots = snapshots_of(self.engine)
-        self._readers = ReadConnections(self.engine)
-        self.lookups = LookupBatcher(self._readers) if self._readers.threads else None
-        self._writes = GroupCommit(self.engine)
         self._now = now
+        self._snapshots = self.engine  # whose transactions read one snapshot, as SQLite's always do
+        if self.engine.dialect.name == "postgresql":
+            snapshot = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+            self._snapshots = self.engine.execution_options(**snapshot)
+        self._readers = ReadConnections(self.engine)
+        self.reading_threads: Executor | None = self._readers.threads
+        self.lookups = LookupBatcher(self._readers) if self.reading_threads else None
+        self._writes = GroupCommit(self.engine)
         self.accounts = Accounts(self.engine, now=now)
         self.requests = AccessRequests(self.engine, now=now)
         self.authorizations = Authorizations(self.engine, now=now)
-        self.sessions = Sessions(self.engine, now=now)
         self.activity = ActivityLog(self.engine, now=now)
 
     def granted(self, bearer: Bearer, user_id: str) -> Memories:
@@ -140,15 +117,39 @@ class Store:
     def owned(self, user_id: str) -> Iterator[Memories]:
         """Open a user's memories for one transaction of the operator, who needs no grant; the user is locked."""
         with writing(self.engine) as connection:
-            key_version = lock_user(connection, user_id)
-            yield self._memories(Queries(connection, caches=True), "", user_id, key_version)
+            yield self._owned(connection, user_id, lock=True)
 
     @contextmanager
     def own(self, user_id: str) -> Iterator[Memories]:
         """Open a user's memories for the user, who reads one snapshot of them; `NotFoundError` for no such user."""
         with self._snapshots.connect() as connection, connection.begin():
-            key_version = find_key_version(connection, user_id)
-            yield self._memories(Queries(connection), "", user_id, key_version)
+            yield self._owned(connection, user_id, lock=False)
+
+    def _granted(self, queries: Queries, bearer: Bearer, user_id: str, *, lock: bool = False) -> Memories:
+        granted = find_granted_keys(queries, lock=lock, **bearer._asdict(), user_id=user_id)
+        if granted is None:
+            raise self._no_grant(bearer)
+        version, generation = granted
+        developer_id, now = bearer.developer_id, self._now()
+        return Memories(
+            queries, developer_id, user_id, now=now, key_version=version, key_generation=generation
+        )
+
+    def _owned(self, connection: Connection, user_id: str, *, lock: bool) -> Memories:
+        key_version = find_key_version(connection, user_id, lock=lock)
+        queries = Queries(connection, caches=lock)
+        return Memories(queries, "", user_id, now=self._now(), key_version=key_version)
+
+    def check_bearer(self, bearer: Bearer) -> None:
+        """Raise `AuthError` where the account is disabled, or was since the token was issued."""
+        developer = self.accounts.developer(id=bearer.developer_id)
+        if developer is None or developer.disabled or developer.token_epoch != bearer.epoch:
+            raise bad_token()
+
+    def _no_grant(self, bearer: Bearer) -> ServiceError:
+        self.check_bearer(bearer)
+        message = "this user has not approved an access request of yours, or has revoked it"
+        return AccessError(message, status=403, code="no_grant")
 
     def naming_errors(self) -> AbstractContextManager[None]:
         """Turn errors of the database inside a block into a `ConfigError` for the operator."""
@@ -156,13 +157,7 @@ class Store:
 
     @property
     def name(self) -> str:
-        """Name of the database in messages."""
         return name_of(self.engine)
-
-    @property
-    def reading_threads(self) -> Executor | None:
-        """Threads for short reads; None for SQLite, which answers in this process at once."""
-        return self._readers.threads
 
     def sqlite_file(self) -> Path | None:
         """Return the database file, if it is SQLite's."""
@@ -188,7 +183,16 @@ class Store:
             elif bound_to != fingerprint:
                 raise ConfigError(OTHER_KEY)
             first = read_meta(connection, "first_master_key")
-        event.listen(self.engine, "connect", partial(check_key, fingerprint))
+
+        @event.listens_for(self.engine, "connect")
+        def check_key(connection: Any, _: object) -> None:
+            query = "SELECT value FROM meta WHERE name = 'master_key'"
+            (bound_to,) = connection.execute(query).fetchone()
+            connection.commit()
+            if bound_to != fingerprint:
+                connection.close()  # SQLAlchemy forgets a connection that an event has refused
+                raise OperationalError(None, None, ConfigError(OTHER_KEY))
+
         return first
 
     def replace_master_key(
@@ -196,20 +200,8 @@ class Store:
     ) -> int:
         """Wrap all user keys with another master key, in one transaction; return their number.
 
-        Parameters
-        ----------
-        fingerprint : str
-            Of the new master key.
-        first : str
-            The first master key, wrapped by the new one.
-        rewrap : callable
-        save : callable
-            Writes the new master key to a file, before the transaction ends.
-
-        Raises
-        ------
-        ConfigError
-            Another process is connected to the database.
+        `first` is the first master key, wrapped by the new one; `save` writes the new one to a file before the
+        transaction ends. `ConfigError` where another process is connected to the database.
         """
         with writing_alone(self.engine) as connection:
             n_keys = rewrap_keys(connection, rewrap)
@@ -227,35 +219,3 @@ class Store:
         self._readers.close()
         self.activity.close()
         self.engine.dispose()
-
-    def _granted(self, queries: Queries, bearer: Bearer, user_id: str, *, lock: bool = False) -> Memories:
-        granted = find_granted_keys(queries, lock=lock, **bearer._asdict(), user_id=user_id)
-        if granted is None:
-            raise self._no_grant(bearer)
-        return self._memories(queries, bearer.developer_id, user_id, *granted)
-
-    def _memories(
-        self, queries: Queries, developer_id: str, user_id: str, key_version: int, key_generation: int = 1
-    ) -> Memories:
-        return Memories(
-            queries,
-            developer_id=developer_id,
-            user_id=user_id,
-            key_version=key_version,
-            key_generation=key_generation,
-            now=self._now(),
-        )
-
-    def check_bearer(self, bearer: Bearer) -> None:
-        """Raise `AuthError` where the account is disabled, or was since the token was issued."""
-        developer = self.accounts.developer(bearer.developer_id)
-        if developer is None or developer.disabled or developer.token_epoch != bearer.epoch:
-            raise bad_token()
-
-    def _no_grant(self, bearer: Bearer) -> ServiceError:
-        self.check_bearer(bearer)
-        return AccessError(
-            "this user has not approved an access request of yours, or has revoked it",
-            status=403,
-            code="no_grant",
-        )

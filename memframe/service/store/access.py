@@ -6,16 +6,16 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
+import sqlalchemy as sa
 from msgspec import Struct
+from msgspec.structs import asdict
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Engine,
     Select,
     Update,
     bindparam,
     delete,
-    exists,
     func,
     insert,
     select,
@@ -23,10 +23,9 @@ from sqlalchemy import (
 )
 
 from memframe.errors import ConflictError, NotFoundError
-from memframe.service.clock import Clock
 from memframe.service.logs import log_event
-from memframe.service.store.accounts import lock_user
-from memframe.service.store.engine import columns_of, fetch_all, fetch_one, writing
+from memframe.service.store.accounts import find_key_version
+from memframe.service.store.engine import Queries, Records, SqlStatement, fetch_all, fetch_one, writing
 from memframe.service.store.schema import (
     access_requests,
     authorization_codes,
@@ -35,7 +34,6 @@ from memframe.service.store.schema import (
     user_tokens,
     users,
 )
-from memframe.service.store.statements import Queries, SqlStatement
 from memframe.service.validation import MAX_PENDING, MAX_REQUESTS, invalid, states_before, wrong_state
 from memframe.wire import Status
 
@@ -69,7 +67,6 @@ _REQUESTS = (
     .join(developers, developers.c.id == access_requests.c.developer_id)
     .join(connections, _CONNECTED)
 )
-_REQUEST = _REQUESTS.where(access_requests.c.id == bindparam("request_id"))
 
 
 def grant_of(
@@ -110,27 +107,27 @@ def find_granted_keys(queries: Queries, *, lock: bool, **grant: Any) -> tuple[in
     return None if row is None else (int(row[0]), int(row[1]))
 
 
-class AccessRequests:
+class AccessRequests(Records):
     """Queries on access requests; a decision is one conditional UPDATE, so that of two at once one wins."""
-
-    def __init__(self, engine: Engine, *, now: Clock) -> None:
-        self._engine = engine
-        self._now = now
 
     def add(self, *, developer_id: str, user_id: str, reason: str) -> StoredRequest:
         """Add a pending request; `ConflictError` where the two have too many.
 
         Beyond the bound the oldest decided requests that give no access are deleted.
         """
-        pair = (access_requests.c.developer_id == developer_id) & (access_requests.c.user_id == user_id)
-        now, request_id = self._now(), str(uuid4())
-        new = {"id": request_id, "developer_id": developer_id, "user_id": user_id, "reason": reason}
+        pair, now = {"developer_id": developer_id, "user_id": user_id}, self._now()
+        new = {
+            "id": str(uuid4()),
+            "reason": reason,
+            "status": "pending",
+            "created_at": now,
+            "updated_at": now,
+        }
         with writing(self._engine) as connection:
-            lock_user(connection, user_id)
+            find_key_version(connection, user_id, lock=True)
             _make_room(connection, pair)
-            values = {**new, "status": "pending", "created_at": now, "updated_at": now}
-            connection.execute(insert(access_requests).values(**values))
-            return _get_request(connection, request_id)
+            connection.execute(insert(access_requests).values(**new, **pair))
+            return _get_request(connection, str(new["id"]))
 
     def get(self, request_id: str) -> StoredRequest:
         """Return a request; `NotFoundError` where there is none."""
@@ -158,8 +155,8 @@ class AccessRequests:
         newest_first: bool,
     ) -> Page:
         seq = access_requests.c.seq
+        query = _REQUESTS.where(chosen).order_by(seq.desc() if newest_first else seq).limit(limit + 1)
         with self._engine.connect() as connection:
-            query = _REQUESTS.where(chosen).order_by(seq.desc() if newest_first else seq).limit(limit + 1)
             if behind is not None:
                 place = connection.scalar(select(seq).where(theirs, access_requests.c.id == behind))
                 if place is None:
@@ -173,9 +170,8 @@ class AccessRequests:
 
     def is_approved(self, *, developer_id: str, user_id: str) -> bool:
         """Return True where a user's memories are open to a developer."""
-        query = grant_of(bindparam("developer_id"), developers.c.token_epoch, bindparam("user_id"))
-        with self._engine.connect() as connection:
-            return connection.scalar(query, {"developer_id": developer_id, "user_id": user_id}) is not None
+        pair = (sa.literal(developer_id), developers.c.token_epoch, sa.literal(user_id))
+        return self._scalar(grant_of(*pair)) is not None
 
     def decide(self, request_id: str, status: Status, *, user_id: str | None = None) -> StoredRequest:
         """Change the status of a request, as its user, or as the operator (`user_id` None).
@@ -188,22 +184,22 @@ class AccessRequests:
             .values(status=status, updated_at=self._now())
         )
         with writing(self._engine) as connection:
-            request = _get_request(connection, request_id)
-            if user_id not in (None, request.user_id):
+            if user_id not in (None, _get_request(connection, request_id).user_id):
                 raise _no_request()
-            if connection.execute(change).rowcount != 1:
-                raise wrong_state(_get_request(connection, request_id).status, status)
+            changed = connection.execute(change).rowcount == 1
             decided = _get_request(connection, request_id)
+            if not changed:
+                raise wrong_state(decided.status, status)
         by = "operator" if user_id is None else "user"
         pair = {"developer_id": decided.developer_id, "user_id": decided.user_id}
         log_event(f"access {status}", request_id=request_id, **pair, by=by)
         return decided
 
 
-def _make_room(connection: Connection, pair: ColumnElement[bool]) -> None:
+def _make_room(connection: Connection, pair: dict[str, str]) -> None:
     """Keep the number of requests of a user and a developer within bounds, so that one can be added."""
     status, seq = access_requests.c.status, access_requests.c.seq
-    counted = connection.execute(select(status, func.count()).where(pair).group_by(status))
+    counted = connection.execute(select(status, func.count()).filter_by(**pair).group_by(status))
     numbers: dict[str, int] = {row[0]: row[1] for row in counted}
     if numbers.get("pending", 0) >= MAX_PENDING:
         message = (
@@ -215,12 +211,12 @@ def _make_room(connection: Connection, pair: ColumnElement[bool]) -> None:
         message = f"this user has approved {MAX_REQUESTS} requests of yours; use one of them"
         raise ConflictError(message, status=409, code="too_many_requests")
     if surplus > 0:
-        oldest = select(seq).where(pair, status.in_(("rejected", "revoked"))).order_by(seq).limit(surplus)
-        connection.execute(delete(access_requests).where(seq.in_(oldest)))
+        oldest = select(seq).filter_by(**pair).where(status.in_(("rejected", "revoked"))).order_by(seq)
+        connection.execute(delete(access_requests).where(seq.in_(oldest.limit(surplus))))
 
 
 def _get_request(connection: Connection, request_id: str) -> StoredRequest:
-    request = fetch_one(connection, StoredRequest, _REQUEST, {"request_id": request_id})
+    request = fetch_one(connection, StoredRequest, _REQUESTS.where(access_requests.c.id == request_id))
     if request is None:
         raise _no_request()
     return request
@@ -238,13 +234,12 @@ class AuthorizationCode(Struct, frozen=True):
     user_id: str
     redirect_uri: str | None
     code_challenge: str | None
+    created_at: datetime
     expires_at: datetime
     used_at: datetime | None = None
 
 
 class UserToken(Struct, frozen=True):
-    """An access or refresh token of a user."""
-
     token_hash: str
     kind: str
     code_id: str
@@ -254,16 +249,12 @@ class UserToken(Struct, frozen=True):
     revoked_at: datetime | None = None
 
 
-class Authorizations:
+class Authorizations(Records):
     """Queries on codes and tokens, which are known by their hashes.
 
     Whatever was issued for one code, by refreshing too, has the code's id: all of it is revoked when a code or a
     refresh token is used a second time.
     """
-
-    def __init__(self, engine: Engine, *, now: Clock) -> None:
-        self._engine = engine
-        self._now = now
 
     def add_code(self, **columns: Any) -> None:
         """Add a code, and delete codes and tokens that have expired.
@@ -274,46 +265,32 @@ class Authorizations:
         now = self._now()
         with writing(self._engine) as connection:
             connection.execute(delete(user_tokens).where(user_tokens.c.expires_at <= now))
-            has_tokens = exists().where(user_tokens.c.code_id == authorization_codes.c.id)
+            has_tokens = sa.exists().where(user_tokens.c.code_id == authorization_codes.c.id)
             outdated = authorization_codes.c.expires_at <= now - _USED_CODE_KEPT
             connection.execute(delete(authorization_codes).where(outdated, ~has_tokens))
             new = {"id": str(uuid4()), "created_at": now, **columns}
             connection.execute(insert(authorization_codes).values(**new))
 
-    def code(self, code_hash: str) -> AuthorizationCode | None:
-        """Return a code, used or not."""
-        columns = [authorization_codes.c[name] for name in AuthorizationCode.__struct_fields__]
-        query = select(*columns).where(authorization_codes.c.code_hash == code_hash)
-        with self._engine.connect() as connection:
-            return fetch_one(connection, AuthorizationCode, query)
-
-    def issued_at(self, code_id: str) -> datetime | None:
-        """Return the time of the consent that a code came of; None once the code was deleted."""
-        query = select(authorization_codes.c.created_at).where(authorization_codes.c.id == code_id)
-        with self._engine.connect() as connection:
-            return connection.scalar(query)
+    def code(self, **known: str) -> AuthorizationCode | None:
+        """Return the code with this ``id`` or ``code_hash``, used or not; None once it was deleted."""
+        columns = (authorization_codes.c[name] for name in AuthorizationCode.__struct_fields__)
+        return self._one(AuthorizationCode, select(*columns).filter_by(**known))
 
     def token(self, token_hash: str) -> UserToken | None:
         """Return a token, valid or not."""
-        columns = [user_tokens.c[name] for name in UserToken.__struct_fields__]
-        query = select(*columns).where(user_tokens.c.token_hash == token_hash)
-        with self._engine.connect() as connection:
-            return fetch_one(connection, UserToken, query)
+        columns = (user_tokens.c[name] for name in UserToken.__struct_fields__)
+        return self._one(UserToken, select(*columns).where(user_tokens.c.token_hash == token_hash))
 
     def redeem_code(self, code_id: str, issued: tuple[UserToken, ...]) -> bool:
         """Use a code and add its tokens, both or neither; False, with all revoked, if it was used before."""
-        codes = authorization_codes.c
-        unused = (codes.id == code_id) & codes.used_at.is_(None) & (codes.expires_at > self._now())
-        return self._redeem(
-            update(authorization_codes).where(unused).values(used_at=self._now()), code_id, issued
-        )
+        codes, now = authorization_codes.c, self._now()
+        unused = update(authorization_codes).where(codes.id == code_id, codes.used_at.is_(None))
+        return self._redeem(unused.where(codes.expires_at > now).values(used_at=now), code_id, issued)
 
     def redeem_token(self, token: UserToken, issued: tuple[UserToken, ...]) -> bool:
         """Replace a refresh token; False, with all revoked, if it was replaced or revoked before."""
-        unused = (user_tokens.c.token_hash == token.token_hash) & user_tokens.c.revoked_at.is_(None)
-        return self._redeem(
-            update(user_tokens).where(unused).values(revoked_at=self._now()), token.code_id, issued
-        )
+        unused = update(user_tokens).filter_by(token_hash=token.token_hash, revoked_at=None)
+        return self._redeem(unused.values(revoked_at=self._now()), token.code_id, issued)
 
     def revoke_tokens(self, code_id: str) -> None:
         """Revoke everything that was issued for a code."""
@@ -321,7 +298,7 @@ class Authorizations:
             connection.execute(self._revocation(code_id))
 
     def _redeem(self, use: Update, code_id: str, issued: tuple[UserToken, ...]) -> bool:
-        rows = [columns_of(token) | {"created_at": self._now()} for token in issued]
+        rows = [asdict(token) | {"created_at": self._now()} for token in issued]
         with writing(self._engine) as connection:
             if connection.execute(use).rowcount != 1:
                 connection.execute(self._revocation(code_id))
@@ -330,5 +307,4 @@ class Authorizations:
         return True
 
     def _revocation(self, code_id: str) -> Update:
-        valid = (user_tokens.c.code_id == code_id) & user_tokens.c.revoked_at.is_(None)
-        return update(user_tokens).where(valid).values(revoked_at=self._now())
+        return update(user_tokens).filter_by(code_id=code_id, revoked_at=None).values(revoked_at=self._now())

@@ -6,6 +6,7 @@ killed loses those of its last `FLUSH_EVERY_S`; one that is stopped, or whose da
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import date
 from threading import Event, Lock, Thread
 from typing import Any, Literal
@@ -16,7 +17,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
 from memframe.service.clock import Clock
-from memframe.service.store.engine import fetch_all, writing
+from memframe.service.store.engine import Records, writing
 from memframe.service.store.schema import access_counts, developers, users
 
 FLUSH_EVERY_S = 5.0
@@ -24,8 +25,7 @@ FLUSH_EVERY_S = 5.0
 Action = Literal["reads", "creates", "patches", "deletes"]
 ACTIONS: tuple[Action, ...] = ("reads", "creates", "patches", "deletes")
 
-Key = tuple[str, int, str]
-"""User, ordinal of the day (UTC) and developer."""
+_KEY = ("user_id", "day", "developer_id")
 
 
 class DayOfAccess(Struct, frozen=True):
@@ -40,19 +40,12 @@ class DayOfAccess(Struct, frozen=True):
     deletes: int
 
 
-class ActivityLog:
-    """Counts by user, day and developer.
-
-    Parameters
-    ----------
-    engine : Engine
-    now : Clock
-    """
+class ActivityLog(Records):
+    """Counts by user, day and developer."""
 
     def __init__(self, engine: Engine, *, now: Clock) -> None:
-        self._engine = engine
-        self._now = now
-        self._counts: dict[Key, dict[Action, int]] = {}
+        super().__init__(engine, now=now)
+        self._counts: dict[tuple[str, int, str], dict[Action, int]] = {}  # by the ordinal of the day (UTC)
         self._lock = Lock()
         self._flush_lock = Lock()
         self._closing = Event()
@@ -110,8 +103,7 @@ class ActivityLog:
             .offset(offset)
             .limit(limit + 1)
         )
-        with self._engine.connect() as connection:
-            found = fetch_all(connection, DayOfAccess, query)
+        found = self._all(DayOfAccess, query)
         return found[:limit], len(found) > limit
 
     def close(self) -> None:
@@ -119,32 +111,27 @@ class ActivityLog:
         self._closing.set()
         if self._thread is not None:
             self._thread.join()
-            self._flush_or_keep()
 
     def _flush_at_times(self) -> None:
-        while not self._closing.wait(FLUSH_EVERY_S):
-            self._flush_or_keep()
-
-    def _flush_or_keep(self) -> None:
-        try:
-            self.flush()
-        except DBAPIError:  # it is away, and logged as such where callers meet it
-            return
+        while True:
+            is_last = self._closing.wait(FLUSH_EVERY_S)
+            with suppress(DBAPIError):  # it is away, and logged as such where callers meet it
+                self.flush()
+            if is_last:
+                return
 
 
 def _make_upsert(dialect: Any) -> Any:
     """Add counts to a row, or make it; counts of users who were erased meanwhile are dropped."""
     columns: list[Any] = [
-        *(bindparam(name, type_=String).label(name) for name in ("user_id", "day", "developer_id")),
+        *(bindparam(name, type_=String).label(name) for name in _KEY),
         *(bindparam(action, type_=Integer).label(action) for action in ACTIONS),
     ]
     there = exists().where(users.c.id == bindparam("user_id", type_=String))
-    upsert = dialect.insert(access_counts).from_select(
-        [column.name for column in columns], select(*columns).where(there)
-    )
-    key = [access_counts.c[name] for name in ("user_id", "day", "developer_id")]
+    names = [column.name for column in columns]
+    upsert = dialect.insert(access_counts).from_select(names, select(*columns).where(there))
     sums = {action: access_counts.c[action] + upsert.excluded[action] for action in ACTIONS}
-    return upsert.on_conflict_do_update(index_elements=key, set_=sums)
+    return upsert.on_conflict_do_update(index_elements=[access_counts.c[name] for name in _KEY], set_=sums)
 
 
 _ADD = {"sqlite": _make_upsert(sqlite), "postgresql": _make_upsert(postgresql)}

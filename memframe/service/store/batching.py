@@ -10,21 +10,21 @@ together, next. ``tests/benchmarks/service.py`` (16 clients) shows what it is wo
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread, local
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from zlib import crc32
 
 import msgspec
 from sqlalchemy import Connection, Engine
-from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from memframe.service.store.engine import writing
+from memframe.service.store.engine import Queries, SqlStatement, writing
 from memframe.service.store.memories import GRANTED_MANY, as_memory
-from memframe.service.store.statements import Queries, SqlStatement, driver_connection
 from memframe.wire import MemoryBlob
 
 MAX_BATCH = 64
@@ -32,48 +32,43 @@ N_READERS = 4
 N_WRITERS = {"sqlite": 1, "postgresql": 4}
 
 Result = TypeVar("Result")
+Task = TypeVar("Task")
 
 
-class HasAnswer(Protocol):
-    """An item of a batch and the future of its result."""
+class Item(NamedTuple, Generic[Task]):
+    """A task of a batch, and the future of its result."""
 
-    @property
-    def answer(self) -> Future[Any]: ...
-
-
-Item = TypeVar("Item", bound=HasAnswer)
+    task: Task
+    answer: Future[Any]
 
 
-class BatchWorkers(Generic[Item]):
-    """Threads with a queue each, which are started by the first item.
+class BatchWorkers(Generic[Task]):
+    """Threads with a queue each, which are started by the first task.
 
-    Parameters
-    ----------
-    name : str
-        Of the threads.
-    work : callable
-        Does up to `MAX_BATCH` items and answers each; an error that it raises answers those that are left.
-    n_workers : int
+    A subclass does up to `MAX_BATCH` tasks and answers each; an error that it raises answers those that are left.
     """
 
-    def __init__(self, name: str, work: Callable[[list[Item]], None], *, n_workers: int = 1) -> None:
-        self._name, self._work, self._n_workers = name, work, n_workers
-        self._queues: list[SimpleQueue[Item | None]] = []
+    def __init__(self, name: str, *, n_workers: int = 1) -> None:
+        self._name, self._n_workers = name, n_workers
+        self._queues: list[SimpleQueue[Item[Task] | None]] = []
         self._threads: list[Thread] = []
         self._lock = Lock()
 
-    def put(self, item: Item, *, key: int = 0) -> None:
-        """Queue an item; items of one key keep their order."""
+    def _work(self, batch: list[Item[Task]]) -> None:
+        raise NotImplementedError
+
+    def _put(self, task: Task, *, key: int = 0) -> Future[Any]:
+        """Queue a task; those of one key keep their order."""
+        item: Item[Task] = Item(task, Future())
         with self._lock:
             if not self._queues:
                 self._queues = [SimpleQueue() for _ in range(self._n_workers)]
-                self._threads = [
-                    Thread(target=self._run, args=(queue,), name=self._name, daemon=True)
-                    for queue in self._queues
-                ]
-                for thread in self._threads:
+                for queue in self._queues:
+                    thread = Thread(target=self._run, args=(queue,), name=self._name, daemon=True)
+                    self._threads.append(thread)
                     thread.start()
             self._queues[key % self._n_workers].put(item)
+        return item.answer
 
     def close(self) -> None:
         """Finish what is queued, and end the threads."""
@@ -85,41 +80,37 @@ class BatchWorkers(Generic[Item]):
         for thread in threads:
             thread.join()
 
-    def _run(self, queue: SimpleQueue[Item | None]) -> None:
+    def _run(self, queue: SimpleQueue[Item[Task] | None]) -> None:
         goes_on = True
         while goes_on:
-            batch = _next_batch(queue)
+            batch = [queue.get()]
+            try:
+                while len(batch) < MAX_BATCH and batch[-1]:
+                    batch.append(queue.get_nowait())
+            except Empty:
+                pass
             goes_on = None not in batch
             due = [item for item in batch if item and item.answer.set_running_or_notify_cancel()]
-            try:
-                if due:
-                    self._work(due)
-            except Exception as error:  # the callers get it, and the thread goes on
-                for item in due:
-                    if not item.answer.done():
-                        item.answer.set_exception(error)
+            if due:
+                _answering_errors(self._work, due)
 
 
-def _next_batch(queue: SimpleQueue[Item | None]) -> list[Item | None]:
-    """Wait for an item; take it and what else is queued, up to None, which ends the thread."""
-    batch = [queue.get()]
+def _answering_errors(work: Callable[[list[Item[Task]]], None], batch: list[Item[Task]]) -> None:
+    """Do a batch; the callers get its error, and the thread goes on."""
     try:
-        while len(batch) < MAX_BATCH and batch[-1]:
-            batch.append(queue.get_nowait())
-    except Empty:
-        pass
-    return batch
+        work(batch)
+    except Exception as error:
+        for item in batch:
+            if not item.answer.done():
+                item.answer.set_exception(error)
 
 
 class Write(NamedTuple):
-    """A write for one user, and the future of its result."""
-
     user_id: str
     run: Callable[[Queries], Any]
-    answer: Future[Any]
 
 
-class GroupCommit:
+class GroupCommit(BatchWorkers[Write]):
     """Run the writes that are waiting in one transaction, and answer them once it is on the disk.
 
     A write that fails does not affect the others: the transaction is rolled back, and they run again without it.
@@ -129,69 +120,53 @@ class GroupCommit:
     """
 
     def __init__(self, engine: Engine) -> None:
+        super().__init__("memframe-writer", n_workers=N_WRITERS[engine.dialect.name])
         self._engine = engine
-        self._workers = BatchWorkers(
-            "memframe-writer", self._commit, n_workers=N_WRITERS[engine.dialect.name]
-        )
 
     def submit(self, user_id: str, run: Callable[[Queries], Result]) -> Future[Result]:
         """Queue a write; the future has its result once it is on the disk."""
-        answer: Future[Result] = Future()
-        self._workers.put(Write(user_id, run, answer), key=crc32(user_id.encode()))
-        return answer
+        return self._put(Write(user_id, run), key=crc32(user_id.encode()))
 
-    def close(self) -> None:
-        """Finish the queued writes, and end the threads."""
-        self._workers.close()
-
-    def _commit(self, writes: list[Write]) -> None:
-        writes = sorted(writes, key=lambda write: write.user_id)
+    def _work(self, batch: list[Item[Write]]) -> None:
+        batch = sorted(batch, key=lambda item: item.task.user_id)
         results: list[Any] = []
-        failed: Exception | None = None
+        failed = False
         try:
             with writing(self._engine) as connection:
                 queries = Queries(connection, caches=True)
-                for write in writes:
+                for item in batch:
                     try:
-                        results.append(write.run(queries))
-                    except Exception as error:  # which write it was decides what becomes of the others
-                        failed = error
+                        results.append(item.task.run(queries))
+                    except Exception:
+                        failed = True  # and this write decides what becomes of the others
                         raise
         except Exception as error:
-            if failed is None:  # of the transaction as a whole; it may even have been committed
+            if not failed:  # the error is of the transaction as a whole; it may even have been committed
                 raise
-            self._commit_others(writes, len(results), error)
+            self._redo(batch, len(results), error)
         else:
-            for write, result in zip(writes, results, strict=True):
-                write.answer.set_result(result)
+            for item, result in zip(batch, results, strict=True):
+                item.answer.set_result(result)
 
-    def _commit_others(self, writes: list[Write], place: int, error: Exception) -> None:
+    def _redo(self, batch: list[Item[Write]], place: int, error: Exception) -> None:
         """Run the writes before and after a failed one again, and that one by itself, as its reads were undone."""
-        if len(writes) == 1 or isinstance(error, OperationalError):
+        if len(batch) == 1 or isinstance(error, OperationalError):
             # a user for whom the database fails, being locked by another process, is not tried again
-            user_id = writes[place].user_id
-            for write in writes:
-                if write.user_id == user_id:
-                    write.answer.set_exception(error)
-            parts = [[write for write in writes if write.user_id != user_id]]
+            user_id = batch[place].task.user_id
+            for item in batch:
+                if item.task.user_id == user_id:
+                    item.answer.set_exception(error)
+            parts = [[item for item in batch if item.task.user_id != user_id]]
         else:
-            parts = [writes[:place], writes[place : place + 1], writes[place + 1 :]]
+            parts = [batch[:place], batch[place : place + 1], batch[place + 1 :]]
         for part in filter(None, parts):
-            try:
-                self._commit(part)
-            except Exception as failure:  # each part has a transaction, and an outcome, of its own
-                for write in part:
-                    if not write.answer.done():
-                        write.answer.set_exception(failure)
+            _answering_errors(self._work, part)  # each in a transaction of its own
 
 
 class ReadConnections:
     """Connections for reads of one statement: one a thread, kept open, in autocommit mode.
 
-    Attributes
-    ----------
-    threads : ThreadPoolExecutor or None
-        Threads for reads from a database server. None for SQLite, which answers in this process at once.
+    `threads` are for reads from a database server; None for SQLite, which answers in this process at once.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -199,11 +174,10 @@ class ReadConnections:
         self.threads = None if is_local else ThreadPoolExecutor(N_READERS, "memframe-reader")
         self._engine = engine
         self._of_thread = local()
-        self._open: list[DBAPIConnection] = []
+        self._open: list[Any] = []
         self._lock = Lock()
 
     def queries(self) -> Queries:
-        """Return the queries of this thread's connection."""
         queries: Queries | None = getattr(self._of_thread, "queries", None)
         if queries is None:
             queries = self._of_thread.queries = _ReconnectingQueries(self._connect)
@@ -223,7 +197,7 @@ class ReadConnections:
         connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         connection.detach()  # from the pool
         with self._lock:
-            self._open.append(driver_connection(connection))
+            self._open.append(connection.connection.dbapi_connection)
         return connection
 
 
@@ -244,39 +218,67 @@ class _ReconnectingQueries(Queries):
             super()._execute(statement, parameters)
 
 
-class Lookup(NamedTuple):
-    """A read of one memory under a grant, and the future of its result."""
-
-    keys: dict[str, Any]
-    answer: Future[MemoryBlob | None]
-
-
-class LookupBatcher:
+class LookupBatcher(BatchWorkers[dict[str, Any]]):
     """Read the single memories that are waiting in one statement, each under its own live grant.
 
     The statement begins after all of its lookups have come, so that none passes under a grant revoked before.
     """
 
     def __init__(self, readers: ReadConnections) -> None:
+        super().__init__("memframe-lookup")
         self._readers = readers
-        self._workers = BatchWorkers("memframe-lookup", self._look_up)
 
     def submit(self, memory_id: str, **grant: Any) -> Future[MemoryBlob | None]:
         """Queue a read; the future has None where there is no memory or no grant."""
-        lookup = Lookup({**grant, "memory_id": memory_id}, Future())
-        self._workers.put(lookup)
-        return lookup.answer
+        return self._put({**grant, "memory_id": memory_id})
 
-    def close(self) -> None:
-        """Answer the queued reads, and end the thread."""
-        self._workers.close()
-
-    def _look_up(self, lookups: list[Lookup]) -> None:
-        wanted = [{"place": place, **lookup.keys} for place, lookup in enumerate(lookups)]
+    def _work(self, batch: list[Item[dict[str, Any]]]) -> None:
+        wanted = [{"place": place, **item.task} for place, item in enumerate(batch)]
         rows = self._readers.queries().rows(GRANTED_MANY, wanted=msgspec.json.encode(wanted).decode())
         found = {row[0]: row[1:] for row in rows}
-        for place, lookup in enumerate(lookups):
+        for place, item in enumerate(batch):
             try:
-                lookup.answer.set_result(as_memory(found[place]) if place in found else None)
+                item.answer.set_result(as_memory(found[place]) if place in found else None)
             except msgspec.MsgspecError as error:  # a damaged row fails its reader alone
-                lookup.answer.set_exception(error)
+                item.answer.set_exception(error)
+
+
+class WakeUps:
+    """Let coroutines wait for the futures of threads, and wake the event loop once for all that are answered.
+
+    `asyncio.wrap_future` wakes it for each, by a system call: a good part of the work for a write of a batch.
+    """
+
+    def __init__(self) -> None:
+        self._answered: deque[tuple[asyncio.Future[Any], Future[Any]]] = deque()
+        self._is_waking = False
+
+    async def wait(self, answer: Future[Result]) -> Result:
+        """Return the result of a future; one whose waiter is cancelled is cancelled, too."""
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[Result] = loop.create_future()
+
+        def note(answer: Future[Result]) -> None:
+            if loop.is_closed():
+                return
+            self._answered.append((waiter, answer))
+            if not self._is_waking:
+                self._is_waking = True
+                loop.call_soon_threadsafe(self._pass_on)
+
+        answer.add_done_callback(note)
+        try:
+            return await waiter
+        finally:
+            answer.cancel()
+
+    def _pass_on(self) -> None:
+        self._is_waking = False  # before the last look: what comes after it wakes the loop again
+        while self._answered:
+            waiter, answer = self._answered.popleft()
+            if waiter.done():
+                continue
+            if (error := answer.exception()) is not None:
+                waiter.set_exception(error)
+            else:
+                waiter.set_result(answer.result())

@@ -1,4 +1,4 @@
-"""Open the database, run transactions, fetch records: SQLite and PostgreSQL behind one interface.
+"""Open the database, run transactions and statements: SQLite and PostgreSQL behind one interface.
 
 SQLite: one file in WAL mode, every commit synced, deleted content overwritten. Write transactions take the lock when
 they begin, so what they read still holds when they write. SQLite's own busy handler backs off and may starve a waiter;
@@ -6,44 +6,31 @@ so threads of a process queue for a lock of this process, and only processes com
 
 PostgreSQL: a write locks the user's row first, so that writes of one user are serialized. Lock and network waits are
 bounded. Connections that the server has closed, because it was restarted, are replaced before they are used.
+
+The statements of every call run as precompiled text on the driver's cursor (`Queries`): executing through SQLAlchemy
+costs several times what SQLite takes to answer, as ``tests/benchmarks/service.py`` shows in the rows "get" and
+"create". Rows are the driver's tuples then; errors are SQLAlchemy's, as everywhere.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+import sqlalchemy as sa
 from msgspec import Struct
-from sqlalchemy import (
-    Connection,
-    Engine,
-    Select,
-    create_engine,
-    event,
-    func,
-    insert,
-    inspect,
-    make_url,
-    select,
-    text,
-)
-from sqlalchemy.exc import (
-    ArgumentError,
-    DBAPIError,
-    DisconnectionError,
-    NoSuchModuleError,
-    OperationalError,
-)
+from sqlalchemy import Connection, Engine, Select, event
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, NoSuchModuleError, OperationalError
 
 from memframe.errors import ConfigError
+from memframe.service.clock import Clock
 from memframe.service.store.schema import REVISION, alembic_version, meta, metadata
 
-OTHER_KEY = "this database belongs to another master key; restore the key file that was beside it"
 IN_USE = "the database is in use; stop the service and whatever else is connected to it, and try again"
 
 BUSY_TIMEOUT_MS = 10_000
@@ -63,11 +50,11 @@ _NO_CONNECTION = (_SHUTDOWN, "08", "53300")
 """Prefixes of SQLSTATEs without a connection: lost, or too many already."""
 
 Record = TypeVar("Record", bound=Struct)
-Parameters = Mapping[str, Any]
+Result = TypeVar("Result")
+Row = tuple[Any, ...]
 
 
 def sqlite_url(path: Path) -> str:
-    """Return the SQLAlchemy URL of a SQLite file."""
     return f"sqlite:///{path}"
 
 
@@ -85,10 +72,10 @@ def open_engine(url: str) -> Engine:
 
 def _create_engine(url: str) -> Engine:
     try:
-        address = make_url(url)
+        address = sa.make_url(url)
         if address.drivername in {"postgres", "postgresql"}:
             address = address.set(drivername="postgresql+psycopg")
-        engine = create_engine(
+        engine = sa.create_engine(
             address,
             hide_parameters=True,  # an error must not quote what was to be stored
             max_overflow=-1,  # bounded by the threads of the web framework
@@ -120,7 +107,7 @@ def _prepare_sqlite(engine: Engine) -> None:
             Path(url.database).touch(mode=0o600, exist_ok=False)  # SQLite copies the mode to -wal and -shm
 
     @event.listens_for(engine, "connect")
-    def set_up(connection: Any, record: object) -> None:  # noqa: ARG001 - the event's signature
+    def set_up(connection: Any, _: object) -> None:
         connection.isolation_level = None  # the driver's own BEGIN comes too late
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
             connection.execute(f"PRAGMA {pragma}")
@@ -155,28 +142,23 @@ def _begin_immediate(connection: Connection) -> None:
 
 def _prepare_postgresql(engine: Engine) -> None:
     @event.listens_for(engine, "do_connect")
-    def add_parameters(dialect: object, record: object, words: object, parameters: dict[str, Any]) -> None:  # noqa: ARG001 - the event's signature
+    def add_parameters(_: object, __: object, ___: object, parameters: dict[str, Any]) -> None:
         for name, value in NETWORK_TIMEOUTS.items():
             parameters.setdefault(name, value)
         parameters["client_encoding"] = "utf8"  # whatever the environment says
 
     @event.listens_for(engine, "connect")
-    def set_up(connection: Any, record: object) -> None:  # noqa: ARG001 - the event's signature
+    def set_up(connection: Any, _: object) -> None:
         connection.execute(f"SET lock_timeout = {LOCK_TIMEOUT_MS}")
         connection.commit()
 
     @event.listens_for(engine, "checkout")
-    def check(connection: Any, record: object, proxy: object) -> None:  # noqa: ARG001 - the event's signature
+    def check(connection: Any, _: object, __: object) -> None:
         with DefaultSelector() as selector:
             selector.register(connection, EVENT_READ)
             # a server that closes an idle connection says so on it
             if connection.closed or selector.select(timeout=0):
                 raise DisconnectionError  # the pool makes another one
-
-
-def is_shutdown(error: Exception) -> bool:
-    """Return True where PostgreSQL announced that it closes the connection, which may not look closed yet."""
-    return str(getattr(error, "sqlstate", None)).startswith(_SHUTDOWN)
 
 
 def is_unreachable(error: DBAPIError) -> bool:
@@ -207,11 +189,7 @@ def cause_of(error: DBAPIError) -> str:
     return str(error.orig).partition("\n")[0]
 
 
-def snapshots_of(engine: Engine) -> Engine:
-    """Return an engine whose transactions read one snapshot, as SQLite's always do."""
-    if engine.dialect.name == "postgresql":
-        return engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-    return engine
+# Transactions
 
 
 @contextmanager
@@ -220,16 +198,6 @@ def writing(engine: Engine) -> Iterator[Connection]:
     lock = engine.get_execution_options().get("write_lock") or nullcontext()
     with lock, engine.connect().execution_options(writes=True) as connection, connection.begin():
         yield connection
-
-
-def empty_write_ahead_log(engine: Engine) -> None:
-    """Move what is in SQLite's write-ahead log into the database, unless somebody reads from it; nothing waits."""
-    if engine.dialect.name == "sqlite":
-        with engine.connect() as connection:
-            driver: Any = connection.connection.driver_connection
-            driver.execute("PRAGMA busy_timeout=0")
-            driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            driver.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
 
 
 @contextmanager
@@ -266,75 +234,48 @@ def _exclusive_in_sqlite(connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def _exclusive_in_postgresql(connection: Connection) -> Iterator[None]:
-    others = text(
+    others = sa.text(
         "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename IS NOT NULL "
         "AND pid <> pg_backend_pid()"
     )
     with connection.begin():
-        connection.execute(text("LOCK TABLE meta IN ACCESS EXCLUSIVE MODE"))  # new processes wait for it
+        connection.execute(sa.text("LOCK TABLE meta IN ACCESS EXCLUSIVE MODE"))  # new processes wait for it
         for _ in range(SESSION_END_POLLS):  # a session outlasts its client by a moment
             if not connection.scalar(others):
                 break
-            connection.execute(text("SELECT pg_stat_clear_snapshot(), pg_sleep(0.1)"))
+            connection.execute(sa.text("SELECT pg_stat_clear_snapshot(), pg_sleep(0.1)"))
         else:
             raise ConfigError(IN_USE)
         yield
 
 
-def check_key(fingerprint: str, connection: Any, record: object) -> None:  # noqa: ARG001 - the event's signature
-    """Refuse a new connection to data that belongs to another master key by now."""
-    (bound_to,) = connection.execute("SELECT value FROM meta WHERE name = 'master_key'").fetchone()
-    connection.commit()
-    if bound_to != fingerprint:
-        connection.close()  # SQLAlchemy forgets a connection that an event has refused
-        raise OperationalError(None, None, ConfigError(OTHER_KEY))
+def empty_write_ahead_log(engine: Engine) -> None:
+    """Move what is in SQLite's write-ahead log into the database, unless somebody reads from it; nothing waits."""
+    if engine.dialect.name == "sqlite":
+        with engine.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            driver.execute("PRAGMA busy_timeout=0")
+            driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            driver.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
 
 
-def fetch_one(
-    connection: Connection, record: type[Record], query: Select[Any], parameters: Parameters | None = None
-) -> Record | None:
-    """Fetch at most one row as a record."""
-    row = connection.execute(query, parameters).mappings().one_or_none()
-    return None if row is None else record(**row)
-
-
-def fetch_all(
-    connection: Connection, record: type[Record], query: Select[Any], parameters: Parameters | None = None
-) -> list[Record]:
-    """Fetch all rows as records."""
-    return [record(**row) for row in connection.execute(query, parameters).mappings()]
-
-
-def columns_of(record: Struct) -> dict[str, Any]:
-    """Return a record as the values of an INSERT."""
-    return {name: getattr(record, name) for name in record.__struct_fields__}
-
-
-def read_meta(connection: Connection, name: str) -> str | None:
-    """Read a setting of the database."""
-    return connection.scalar(select(meta.c.value).where(meta.c.name == name))
-
-
-def write_meta(connection: Connection, name: str, value: str) -> None:
-    """Insert a setting of the database."""
-    connection.execute(insert(meta).values(name=name, value=value))
-
-
-def lock_schema(connection: Connection) -> None:
-    """Let one process at a time set up the database; SQLite's write transactions always do."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(select(func.pg_advisory_xact_lock(SCHEMA_LOCK)))
+# Schema
 
 
 def _prepare_schema(engine: Engine) -> None:
     with writing(engine) as connection:
         if engine.dialect.name == "postgresql":
-            _check_encoding(connection, name_of(engine))
+            encoding = connection.scalar(sa.text("SHOW server_encoding"))
+            if encoding != "UTF8":
+                raise ConfigError(
+                    f"{name_of(engine)} is in the encoding {encoding}, which cannot keep every text; make one in UTF8, "
+                    "and name it: CREATE DATABASE memframe_utf8 ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0"
+                )
         lock_schema(connection)
-        if not inspect(connection).has_table(meta.name):
+        if not sa.inspect(connection).has_table(meta.name):
             metadata.create_all(connection)
             alembic_version.create(connection)
-            connection.execute(insert(alembic_version).values(version_num=REVISION))
+            connection.execute(sa.insert(alembic_version).values(version_num=REVISION))
             write_meta(connection, "schema_version", "4")  # versions of memframe before alembic refuse it
         elif (found := _find_revision(connection)) != REVISION:
             # alembic takes half a second to import
@@ -343,18 +284,180 @@ def _prepare_schema(engine: Engine) -> None:
             upgrade_schema(connection, found)
 
 
+def lock_schema(connection: Connection) -> None:
+    """Let one process at a time set up the database; SQLite's write transactions always do."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(SCHEMA_LOCK)))
+
+
 def _find_revision(connection: Connection) -> str:
     """Return the alembic revision of a database; before alembic, its schema version in four digits."""
-    if inspect(connection).has_table(alembic_version.name):
-        return str(connection.scalar(select(alembic_version.c.version_num)))
+    if sa.inspect(connection).has_table(alembic_version.name):
+        return str(connection.scalar(sa.select(alembic_version.c.version_num)))
     return f"{read_meta(connection, 'schema_version'):0>4}"
 
 
-def _check_encoding(connection: Connection, name: str) -> None:
-    """Refuse a database that cannot store every text."""
-    encoding = connection.scalar(text("SHOW server_encoding"))
-    if encoding != "UTF8":
-        raise ConfigError(
-            f"{name} is in the encoding {encoding}, which cannot keep every text; make one in UTF8, and name it: "
-            "CREATE DATABASE memframe_utf8 ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0"
+def read_meta(connection: Connection, name: str) -> str | None:
+    return connection.scalar(sa.select(meta.c.value).where(meta.c.name == name))
+
+
+def write_meta(connection: Connection, name: str, value: str) -> None:
+    connection.execute(sa.insert(meta).values(name=name, value=value))
+
+
+# Records, through SQLAlchemy
+
+
+class Records:
+    """Queries on some tables, each in a transaction of its own."""
+
+    def __init__(self, engine: Engine, *, now: Clock) -> None:
+        self._engine = engine
+        self._now = now
+
+    def _one(self, record: type[Record], query: Select[Any]) -> Record | None:
+        with self._engine.connect() as connection:
+            return fetch_one(connection, record, query)
+
+    def _all(self, record: type[Record], query: Select[Any]) -> list[Record]:
+        with self._engine.connect() as connection:
+            return fetch_all(connection, record, query)
+
+    def _scalar(self, query: Select[Any]) -> Any:
+        with self._engine.connect() as connection:
+            return connection.scalar(query)
+
+
+def fetch_one(connection: Connection, record: type[Record], query: Select[Any]) -> Record | None:
+    row = connection.execute(query).mappings().one_or_none()
+    return None if row is None else record(**row)
+
+
+def fetch_all(connection: Connection, record: type[Record], query: Select[Any]) -> list[Record]:
+    """Fetch all rows as records."""
+    return [record(**row) for row in connection.execute(query).mappings()]
+
+
+# Statements, on the driver
+
+
+class CompiledSql(NamedTuple):
+    """The text of a statement in one dialect, and its constant parameters."""
+
+    text: str
+    constants: dict[str, Any]
+
+
+class SqlStatement:
+    """A statement with named parameters and, maybe, a variant for PostgreSQL, compiled once for each dialect.
+
+    >>> named = SqlStatement(sa.select(sa.column("id")).where(sa.column("name") == sa.bindparam("name")))
+    >>> print(named.compile(sa.create_engine("sqlite://").dialect).text)
+    SELECT id
+    WHERE name = :name
+    """
+
+    def __init__(self, clause: sa.Executable, *, postgresql: sa.Executable | None = None) -> None:
+        self._clauses: dict[str, Any] = {
+            "sqlite": clause,
+            "postgresql": clause if postgresql is None else postgresql,
+        }
+        self._compiled: dict[str, CompiledSql] = {}
+
+    def compile(self, dialect: sa.Dialect) -> CompiledSql:
+        """Return the statement for a dialect."""
+        if dialect.name not in self._compiled:
+            kind: Any = type(dialect)
+            named = dialect if dialect.paramstyle == "pyformat" else kind(paramstyle="named")
+            compiled = self._clauses[dialect.name].compile(dialect=named)
+            constants = {name: value for name, value in compiled.params.items() if value is not None}
+            self._compiled[dialect.name] = CompiledSql(str(compiled), constants)
+        return self._compiled[dialect.name]
+
+
+class Queries:
+    """Run statements on one connection.
+
+    It `caches` where what is read holds as long as this object lives: in a transaction that has locked it. It is
+    `broken` once the connection was lost.
+    """
+
+    def __init__(self, connection: Connection, *, caches: bool = False) -> None:
+        self.dialect = connection.dialect
+        self._driver: Any = connection.dialect.loaded_dbapi
+        self._cache: dict[tuple[str, ...], Any] | None = {} if caches else None
+        self._use(connection)
+
+    def _use(self, connection: Connection) -> None:
+        driver: Any = connection.connection.dbapi_connection
+        self._connection = driver
+        self._cursor = self._connection.cursor()
+        self.broken = False
+
+    def cached(self, key: tuple[str, ...], find: Callable[[], Result]) -> Result:
+        """Return the result of `find`, from the cache where there is one."""
+        if self._cache is None:
+            return find()
+        if key not in self._cache:
+            self._cache[key] = find()
+        found: Result = self._cache[key]
+        return found
+
+    def rows(self, statement: SqlStatement, **parameters: Any) -> list[Row]:
+        self._execute(statement, parameters)
+        return list(self._cursor.fetchall())
+
+    def rows_within(
+        self, statement: SqlStatement, *, max_chars: int, texts: Sequence[int], **parameters: Any
+    ) -> tuple[list[Row], bool]:
+        """Fetch rows until the texts in the columns `texts` reach `max_chars`; True where rows are left.
+
+        This bounds memory only where the driver fetches rows one by one, as SQLite's does.
+        """
+        self._execute(statement, parameters)
+        rows: list[Row] = []
+        n_chars = 0
+        try:
+            for row in iter(self._cursor.fetchone, None):
+                if n_chars >= max_chars:
+                    self._cursor.close()  # which ends the statement
+                    self._cursor = self._connection.cursor()
+                    return rows, True
+                rows.append(row)
+                for place in texts:
+                    n_chars += len(row[place] or "")
+        except self._driver.Error as error:
+            raise self._translate(error) from None
+        return rows, False
+
+    def row(self, statement: SqlStatement, **parameters: Any) -> Row | None:
+        found = self.rows(statement, **parameters)
+        return found[0] if found else None
+
+    def run(self, statement: SqlStatement, **parameters: Any) -> int:
+        """Run a statement; return the number of changed rows."""
+        self._execute(statement, parameters)
+        return int(self._cursor.rowcount)
+
+    def run_many(self, statement: SqlStatement, rows: Sequence[dict[str, Any]]) -> None:
+        if rows:
+            try:
+                self._cursor.executemany(statement.compile(self.dialect).text, rows)
+            except self._driver.Error as error:
+                raise self._translate(error) from None
+
+    def _execute(self, statement: SqlStatement, parameters: dict[str, Any]) -> None:
+        text, constants = statement.compile(self.dialect)
+        try:
+            self._cursor.execute(text, {**constants, **parameters} if constants else parameters)
+        except self._driver.Error as error:
+            raise self._translate(error) from None
+
+    def _translate(self, error: Any) -> BaseException:
+        """Return the error of SQLAlchemy for one of the driver."""
+        closes = str(getattr(error, "sqlstate", None)).startswith(_SHUTDOWN)  # it may not look closed yet
+        self.broken = closes or self.dialect.is_disconnect(error, self._connection, self._cursor)
+        translated: BaseException = DBAPIError.instance(
+            None, None, error, self._driver.Error, hide_parameters=True
         )
+        return translated

@@ -15,48 +15,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 import msgspec
+import sqlalchemy as sa
 from msgspec import Struct, structs
-from sqlalchemy import (
-    JSON,
-    BigInteger,
-    BindParameter,
-    Column,
-    ColumnClause,
-    ColumnElement,
-    Insert,
-    Integer,
-    Text,
-    any_,
-    bindparam,
-    column,
-    delete,
-    func,
-    insert,
-    literal_column,
-    select,
-    true,
-    update,
-)
+from sqlalchemy import bindparam, column, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from memframe.envelope import Envelope
 from memframe.errors import ConflictError, InvalidError, NotFoundError
 from memframe.service.clock import format_instant
+from memframe.service.store import listing
 from memframe.service.store.access import GRANT, grant_of
-from memframe.service.store.accounts import UserKeys
-from memframe.service.store.imports import Imports
-from memframe.service.store.keyset import ASCENDING, DESCENDING, Columns, count_within, page_of
-from memframe.service.store.schema import idempotency_keys, memories, memory_tags, tags, tombstones, users
-from memframe.service.store.statements import Queries, Row, SqlStatement
+from memframe.service.store.engine import Queries, Row, SqlStatement
+from memframe.service.store.listing import MemoryFilter
+from memframe.service.store.schema import (
+    idempotency_keys,
+    memories,
+    memory_tags,
+    tags,
+    tombstones,
+    user_keys,
+    users,
+)
 from memframe.service.validation import MAX_USER_TAGS
 from memframe.wire import MemoryBlob, MemoryBlobResponse, Tag
-
-MAX_PAGE_BYTES = 16 * 2**20
-"""A page ends with the memory that makes it this large."""
 
 RESTORABLE = timedelta(days=30)
 """How long a deleted memory can be restored."""
@@ -67,15 +53,13 @@ IDEMPOTENT = timedelta(hours=24)
 TAG_COLOR = "#6b7280"
 """Of tags that a write has created: a neutral grey."""
 
-MAX_SEQ = 2**63 - 1
-
-_SMALL_PAGE = 16  # fetched without asking for sizes first
+BATCH = 1000
+"""Memories that are read at a time, where all of them are."""
 
 Page = tuple[list[tuple[int, MemoryBlob]], bool]
 
 _ANSWERED = MemoryBlobResponse.__struct_fields__
 _STORED = (*_ANSWERED, "content")
-_TEXTS = ("title", "summary", "source", "content")
 _SEARCHED = ("title", "summary", "content")
 
 _OF_USER = memories.c.user_id == bindparam("user_id")
@@ -99,6 +83,16 @@ _RESEAL = SqlStatement(
     update(memories).where(memories.c.seq == bindparam("seq_")).values(content=bindparam("sealed"))
 )
 
+_WRAPPED_KEY = SqlStatement(
+    select(user_keys.c.wrapped_key)
+    .where(user_keys.c.user_id == bindparam("user_id"))
+    .where(user_keys.c.version == bindparam("version"))
+)
+_ADD_USER_KEY = SqlStatement(insert(user_keys))
+_SET_KEY_VERSION = SqlStatement(
+    update(users).where(users.c.id == bindparam("user_id")).values(key_version=bindparam("version"))
+)
+
 _texts = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
@@ -107,36 +101,19 @@ def _select_many_granted() -> SqlStatement:
 
     The keys are one JSON parameter: PostgreSQL then plans the statement once, with arrays each time anew.
     """
-    given = bindparam("wanted", type_=Text).cast(JSON)
-    names = ("developer_id", "user_id", "memory_id")
-    columns: list[Any] = [
-        column("place", Integer),
-        column("epoch", Integer),
-        *(column(name, Text) for name in names),
-    ]
+    given = bindparam("wanted", type_=sa.Text).cast(sa.JSON)
+    types = dict.fromkeys(("place", "epoch"), sa.Integer) | dict.fromkeys(
+        ("developer_id", "user_id", "memory_id"), sa.Text
+    )
+    columns: list[Any] = [column(name, kind) for name, kind in types.items()]
     wanted = func.json_to_recordset(given).table_valued(*columns).render_derived("wanted", with_types=True)
     granted = grant_of(wanted.c.developer_id, wanted.c.epoch, wanted.c.user_id)
     this = (memories.c.user_id == users.c.id) & (memories.c.id == wanted.c.memory_id)
     one = granted.with_only_columns(*_COLUMNS).join(memories, this).lateral("one")
-    return SqlStatement(select(wanted.c.place, one).join_from(wanted, one, true()))
+    return SqlStatement(select(wanted.c.place, one).join_from(wanted, one, sa.true()))
 
 
 GRANTED_MANY = _select_many_granted()
-
-
-class MemoryFilter(Struct, frozen=True):
-    """Filter of a list call, and its order: that of creation, or the reverse."""
-
-    user_id: str
-    tags: tuple[str, ...] = ()
-    search: str = ""
-    min_importance: float | None = None
-    newest_first: bool = False
-
-    @property
-    def start(self) -> int:
-        """The seq before the first page."""
-        return MAX_SEQ if self.newest_first else 0
 
 
 class Tombstone(NamedTuple):
@@ -149,63 +126,82 @@ class Tombstone(NamedTuple):
 
 
 class Memories:
-    """The memories and tags of one user.
+    """The memories and tags of one user, in a transaction that began `now`.
 
-    Attributes
-    ----------
-    tags : Tags
-    keys : UserKeys
-    imports : Imports
-    idempotency : IdempotencyKeys
-        Of the developer.
-    key_generation : int
-        Of the developer's memory key for the user.
+    `key_generation` is that of the developer's memory key for the user.
     """
 
     def __init__(
         self,
         queries: Queries,
-        *,
         developer_id: str,
         user_id: str,
-        key_version: int,
+        *,
         now: datetime,
+        key_version: int,
         key_generation: int = 1,
     ) -> None:
+        self.queries = queries
+        self.user_id = user_id
+        self.now = now
+        self.key_version = key_version
         self.key_generation = key_generation
-        self._queries = queries
-        self._user_id = user_id
         self._developer_id = developer_id
         self._now = format_instant(now)
-        self._began_at = now
-        self.tags = Tags(queries, user_id, now=self._now)
-        self.keys = UserKeys(queries, user_id, present=key_version, now=now)
-        self.imports = Imports(queries, user_id, now=now)
-        self.idempotency = IdempotencyKeys(queries, developer_id, now=now)
+
+    @cached_property
+    def tags(self) -> Tags:
+        return Tags(self.queries, self.user_id, now=self._now)
+
+    def wrapped_key(self, version: int) -> bytes:
+        """Return a version of the user's encryption key, wrapped; all versions are kept, to recognise content."""
+        ((wrapped,),) = self.queries.rows(_WRAPPED_KEY, user_id=self.user_id, version=version)
+        return bytes(wrapped)
+
+    def add_key(self, version: int, wrapped: bytes) -> None:
+        """Add a version of the user's encryption key and make it the present one."""
+        this = {"user_id": self.user_id, "version": version}
+        self.queries.run(_ADD_USER_KEY, **this, wrapped_key=wrapped, created_at=self._now)
+        self.queries.run(_SET_KEY_VERSION, **this)
 
     def page(self, chosen: MemoryFilter, *, after: int, limit: int) -> Page:
         """Return memories with their `seq`, in the order of creation, behind the seq `after`; True where more follow.
 
-        A page also ends with the memory with which its texts reach `MAX_PAGE_BYTES`.
+        A page also ends with the memory with which its texts reach `listing.MAX_PAGE_BYTES`.
         """
         rows, has_more = self._list(_STORED, chosen, after, limit)
         return [(row[0], as_memory(row[1:])) for row in rows], has_more
 
-    def texts(self, chosen: MemoryFilter, *, after: int, limit: int) -> tuple[list[Row], bool]:
-        """Return seq, title, summary and sealed content, bounded like a page."""
-        return self._list(_SEARCHED, chosen, after, limit)
+    def search(self, envelope: Envelope, chosen: MemoryFilter, *, after: int, limit: int) -> Page:
+        """Return a page of the memories whose title, summary or content has the (case-folded) search text.
 
-    def at(self, seq: int) -> MemoryBlob:
-        """Return the memory at a seq."""
-        ((row),) = self._queries.rows(_AT, user_id=self._user_id, seq=seq)
-        return as_memory(row)
+        Batches are opened and searched in order until the page is full. Content that the envelope does not open has no
+        text. Nothing that was opened is kept.
+        """
+        words, ascii_words = chosen.search, chosen.search.encode()
+        found: list[tuple[int, MemoryBlob]] = []
+        n_bytes, has_more = 0, True
+        while has_more:
+            batch, has_more = self._list(_SEARCHED, chosen, after, BATCH)
+            contents = envelope.open_many([content for *_, content in batch]).plain
+            for (seq, title, summary, sealed), content in zip(batch, contents, strict=True):
+                if not (
+                    (content and _contains(content, words, ascii_words))
+                    or (title and words in title.casefold())
+                    or (summary and words in summary.casefold())
+                ):
+                    continue
+                if len(found) == limit or n_bytes >= listing.MAX_PAGE_BYTES:
+                    return found, True
+                ((row),) = self.queries.rows(_AT, user_id=self.user_id, seq=seq)
+                found.append((seq, as_memory(row)))
+                n_bytes += len(sealed) + len(title or "") + len(summary or "")
+            after = batch[-1][0] if batch else after
+        return found, False
 
     def get(self, memory_id: str) -> MemoryBlob:
         """Return a memory; `NotFoundError` where the user has none with this id."""
-        row = self._queries.row(_ONE, user_id=self._user_id, memory_id=memory_id)
-        if row is None:
-            raise _no_memory()
-        return as_memory(row)
+        return as_memory(_existing(self.queries.row(_ONE, **self._this(memory_id))))
 
     def add(self, fields: Mapping[str, Any], tag_names: Sequence[str]) -> MemoryBlobResponse:
         """Add a memory; id and times are made unless `fields` has them."""
@@ -218,10 +214,10 @@ class Memories:
             "updated_at": self._now,
             **fields,
             **_tag_columns(tag_ids),
-            "user_id": self._user_id,
+            "user_id": self.user_id,
         }
-        for statement in _ADD[self._queries.dialect.name]:
-            self._queries.run(statement, **new)
+        for statement in _ADD[self.queries.dialect.name]:
+            self.queries.run(statement, **new)
         return _as_added(new, tag_ids)
 
     def repeat_added(
@@ -238,7 +234,7 @@ class Memories:
             raise ConflictError(message, status=409, code="idempotency_key_spent") from None
         updated_at = found.updated_at if was_restored else found.created_at
         times = {"created_at": found.created_at, "updated_at": updated_at}
-        new = {**fields, **times, "id": memory_id, "user_id": self._user_id}
+        new = {**fields, **times, "id": memory_id, "user_id": self.user_id}
         return _as_added(new, self.tags.ids_of(tag_names))
 
     def change(
@@ -248,112 +244,105 @@ class Memories:
         tag_ids = None if tag_names is None else self.tags.ensure(tag_names)
         new = {**fields, **({} if tag_ids is None else _tag_columns(tag_ids))}
         if not new:
-            found = structs.asdict(self.get(memory_id))
-            return MemoryBlobResponse(**{name: found[name] for name in _ANSWERED})
+            return _as_answered(_existing(self.queries.row(_ONE, **self._this(memory_id))))
         new["updated_at"] = self._now
         parameters = {f"new_{name}": value for name, value in new.items()}
-        this = {"user_id": self._user_id, "memory_id": memory_id}
-        row = self._queries.row(_update_of(frozenset(new)), **this, **parameters)
-        if row is None:
-            raise _no_memory()
+        row = _existing(self.queries.row(_update_of(frozenset(new)), **self._this(memory_id), **parameters))
         if tag_ids is not None:
-            self._queries.run(_UNLINK, seq=row[0])
-            self._queries.run(_LINK, seq=row[0], tag_ids=new["tag_ids"])
-        return _as_answered(row[1:])
+            self.queries.run(_UNLINK, seq=row[-1])
+            self.queries.run(_LINK, seq=row[-1], tag_ids=new["tag_ids"])
+        return _as_answered(row)
 
     def updated_at(self, memory_id: str) -> str | None:
         """Return when a memory was changed last; None where the user has none with this id."""
-        row = self._queries.row(_UPDATED_AT, user_id=self._user_id, memory_id=memory_id)
+        row = self.queries.row(_UPDATED_AT, **self._this(memory_id))
         return None if row is None else str(row[0])
 
     def delete(self, memory_id: str) -> MemoryBlob:
         """Delete a memory and return it; `NotFoundError` where the user has none with this id."""
-        row = self._queries.row(_DELETE, user_id=self._user_id, memory_id=memory_id)
-        if row is None:
-            raise _no_memory()
-        return as_memory(row)
+        return as_memory(_existing(self.queries.row(_DELETE, **self._this(memory_id))))
 
     def add_tombstone(self, deleted: MemoryBlob, digest: str) -> None:
-        """Add the tombstone of a deleted memory."""
         self._delete_old_tombstones()
-        self._queries.run(
-            _ADD_TOMBSTONE,
-            memory_id=deleted.id,
-            user_id=self._user_id,
-            developer_id=self._developer_id,
-            digest=digest,
-            created_at=deleted.created_at,
-            updated_at=deleted.updated_at,
-            deleted_at=self._now,
-        )
+        times = {"created_at": deleted.created_at, "updated_at": deleted.updated_at, "deleted_at": self._now}
+        this = {**self._this(deleted.id), "developer_id": self._developer_id}
+        self.queries.run(_ADD_TOMBSTONE, **this, **times, digest=digest)
 
     def take_tombstone(self, memory_id: str) -> Tombstone | None:
         """Remove and return the tombstone of a memory that this developer deleted; `ConflictError` if it exists."""
-        this = {"user_id": self._user_id, "memory_id": memory_id}
-        if self._queries.row(_ONE, **this) is not None:
+        this = self._this(memory_id)
+        if self.queries.row(_ONE, **this) is not None:
             message = f"the memory {memory_id} is there, and was not restored once more"
             raise ConflictError(message, status=409, code="memory_exists")
-        row = self._queries.row(_TAKE_TOMBSTONE, **this, developer_id=self._developer_id)
+        row = self.queries.row(_TAKE_TOMBSTONE, **this, developer_id=self._developer_id)
         tombstone = Tombstone(*row) if row else None
         return tombstone if tombstone and tombstone.deleted_at > self._restorable_after() else None
 
     def _restorable_after(self) -> str:
-        return format_instant(self._began_at - RESTORABLE)
+        return format_instant(self.now - RESTORABLE)
 
     def _delete_old_tombstones(self) -> None:
         """Delete outdated tombstones of all users, once a transaction."""
-        self._queries.cached(
+        self.queries.cached(
             ("old tombstones",),
-            lambda: self._queries.run(_DELETE_OLD_TOMBSTONES, until=self._restorable_after()),
+            lambda: self.queries.run(_DELETE_OLD_TOMBSTONES, until=self._restorable_after()),
         )
 
+    def find_repeated(self, request: IdempotentRequest) -> str | None:
+        """Return the id of the memory that this key has created; `InvalidError` if it came with another body."""
+        until = format_instant(self.now - IDEMPOTENT)
+        self.queries.cached(("old keys",), lambda: self.queries.run(_DELETE_OLD_KEYS, until=until))
+        row = self.queries.row(_FIND_KEY, developer_id=self._developer_id, key_hash=request.key_hash)
+        if row is None:
+            return None
+        body_hash, memory_id = row
+        if body_hash != request.body_hash:
+            message = "this Idempotency-Key came with another body before; use a new key for a new record"
+            raise InvalidError(message, status=422, code="idempotency_key_reused")
+        return str(memory_id)
+
+    def remember_request(self, request: IdempotentRequest, memory_id: str) -> None:
+        """Store an idempotency key; `ConflictError` where another process has just stored it for another user."""
+        new = {"developer_id": self._developer_id, "memory_id": memory_id, **structs.asdict(request)}
+        try:
+            self.queries.run(_ADD_KEY, **new, created_at=self._now)
+        except IntegrityError:
+            raise still_in_flight() from None
+
     def count(self) -> int:
-        """Return the number of memories."""
-        ((number,),) = self._queries.rows(_COUNT, user_id=self._user_id)
+        ((number,),) = self.queries.rows(_COUNT, user_id=self.user_id)
         return int(number)
 
     def delete_all(self) -> int:
         """Delete all memories, tags and tombstones; return the number of memories."""
-        number = self._queries.run(_DELETE_ALL, user_id=self._user_id)
+        number = self.queries.run(_DELETE_ALL, user_id=self.user_id)
         for statement in (_DELETE_ALL_TAGS, _DELETE_ALL_TOMBSTONES):
-            self._queries.run(statement, user_id=self._user_id)
+            self.queries.run(statement, user_id=self.user_id)
         return number
 
-    def contents(self, *, batch_size: int) -> Iterator[list[Row]]:
-        """Yield seq and sealed content of all memories."""
+    def contents(self) -> Iterator[list[Row]]:
+        """Yield seq and sealed content of all memories, in batches."""
         after, has_more = 0, True
         while has_more:
-            batch, has_more = self._list(("content",), MemoryFilter(self._user_id), after, batch_size)
+            batch, has_more = self._list(("content",), MemoryFilter(self.user_id), after, BATCH)
             if batch:
                 yield batch
                 after = batch[-1][0]
 
     def replace_contents(self, sealed: Mapping[int, str]) -> None:
         """Replace sealed content by seq, and nothing else."""
-        self._queries.run_many(_RESEAL, [{"seq_": seq, "sealed": content} for seq, content in sealed.items()])
+        self.queries.run_many(_RESEAL, [{"seq_": seq, "sealed": content} for seq, content in sealed.items()])
 
-    def _list(self, columns: Columns, chosen: MemoryFilter, after: int, limit: int) -> tuple[list[Row], bool]:
-        tag_ids = tuple(self.tags.ids_of(chosen.tags).values())
+    def _this(self, memory_id: str) -> dict[str, str]:
+        return {"user_id": self.user_id, "memory_id": memory_id}
+
+    def _list(
+        self, columns: tuple[str, ...], chosen: MemoryFilter, after: int, limit: int
+    ) -> tuple[list[Row], bool]:
+        tag_ids = tuple(self.tags.ids_of(chosen.tags).values()) if chosen.tags else ()
         if chosen.tags and not tag_ids:
             return [], False
-        has_importance = chosen.min_importance is not None
-        order = DESCENDING if chosen.newest_first else ASCENDING
-        statement = page_of(columns, len(tag_ids), order, has_importance=has_importance)
-        given: dict[str, Any] = {f"tag_{number}": tag_id for number, tag_id in enumerate(tag_ids)}
-        given |= {"min_importance": chosen.min_importance} if has_importance else {}
-        given |= {"user_id": chosen.user_id, "after": after}
-        if self._queries.dialect.name == "postgresql":  # whose driver fetches all rows at once
-            if limit > _SMALL_PAGE:
-                count = count_within(len(tag_ids), order, has_importance=has_importance)
-                ((n_rows,),) = self._queries.rows(count, limit=limit, max_bytes=MAX_PAGE_BYTES, **given)
-                limit = max(1, n_rows)
-            rows = self._queries.rows(statement, limit=limit + 1, **given)
-            return rows[:limit], len(rows) > limit
-        texts = [1 + columns.index(name) for name in _TEXTS if name in columns]
-        rows, has_more = self._queries.rows_within(
-            statement, max_chars=MAX_PAGE_BYTES, texts=texts, limit=limit + 1, **given
-        )
-        return rows[:limit], has_more or len(rows) > limit
+        return listing.list_rows(self.queries, columns, chosen, tag_ids, after=after, limit=limit)
 
 
 def read_granted(queries: Queries, memory_id: str, **grant: Any) -> MemoryBlob | None:
@@ -364,9 +353,7 @@ def read_granted(queries: Queries, memory_id: str, **grant: Any) -> MemoryBlob |
     row = queries.row(_GRANTED_ONE, **grant, memory_id=memory_id)
     if row is None:
         return None
-    if row[1] is None:
-        raise _no_memory()
-    return as_memory(row[1:])
+    return as_memory(_existing(row[1:] if row[1] is not None else None))
 
 
 def as_memory(row: Row) -> MemoryBlob:
@@ -401,6 +388,13 @@ def as_memory(row: Row) -> MemoryBlob:
     )
 
 
+def _contains(content: bytes, words: str, encoded: bytes) -> bool:
+    """Search in UTF-8, ignoring case; ASCII without decoding it."""
+    if content.isascii():
+        return encoded in content.lower()
+    return words in content.decode().casefold()
+
+
 def _tag_columns(tag_ids: Mapping[str, str]) -> dict[str, str]:
     columns = {"tags": list(tag_ids), "tag_ids": list(tag_ids.values())}
     return {name: msgspec.json.encode(texts).decode() for name, texts in columns.items()}
@@ -412,28 +406,30 @@ def _as_added(new: Mapping[str, Any], tag_ids: Mapping[str, str]) -> MemoryBlobR
 
 
 def _as_answered(row: Row) -> MemoryBlobResponse:
-    """Convert a row of `_ANSWERED`."""
-    fields = dict(zip(_ANSWERED, row, strict=True))
-    return MemoryBlobResponse(**fields | {name: _texts(fields[name]) for name in ("tags", "tag_ids")})
+    fields = dict(zip(_ANSWERED, row, strict=False))
+    fields["tags"], fields["tag_ids"] = _texts(fields["tags"]), _texts(fields["tag_ids"])
+    return MemoryBlobResponse(**fields)
 
 
-def _no_memory() -> NotFoundError:
-    return NotFoundError("this user has no memory with this id", status=404, code="not_found")
+def _existing(row: Row | None) -> Row:
+    if row is None:
+        raise NotFoundError("this user has no memory with this id", status=404, code="not_found")
+    return row
 
 
 @cache  # of the sets of fields that a write can change
 def _update_of(names: frozenset[str]) -> SqlStatement:
     values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in sorted(names)}
     answered = [memories.c[name] for name in _ANSWERED]
-    return SqlStatement(update(memories).where(_THIS).values(values).returning(memories.c.seq, *answered))
+    return SqlStatement(update(memories).where(_THIS).values(values).returning(*answered, memories.c.seq))
 
 
 # Deleting what is outdated, and tombstones
 
-_ctid: ColumnClause[Any] = literal_column("ctid")  # of a row in PostgreSQL
+_ctid: sa.ColumnClause[Any] = sa.literal_column("ctid")  # of a row in PostgreSQL
 
 
-def _delete_until(time: Column[Any]) -> SqlStatement:
+def _delete_until(time: sa.Column[Any]) -> SqlStatement:
     """Delete the rows of a table whose time is not after ``until``.
 
     In PostgreSQL rows that another process is deleting are skipped: the two could deadlock.
@@ -442,7 +438,7 @@ def _delete_until(time: Column[Any]) -> SqlStatement:
     unlocked = select(_ctid).select_from(time.table).where(over).with_for_update(skip_locked=True)
     return SqlStatement(
         delete(time.table).where(over),
-        postgresql=delete(time.table).where(_ctid == any_(func.array(unlocked.scalar_subquery()))),
+        postgresql=delete(time.table).where(_ctid == sa.any_(func.array(unlocked.scalar_subquery()))),
     )
 
 
@@ -458,13 +454,13 @@ _DELETE_OLD_TOMBSTONES = _delete_until(tombstones.c.deleted_at)
 
 # Tags
 
-_SEQ = bindparam("seq", type_=BigInteger)
-_TAG_IDS = bindparam("tag_ids", type_=Text)
+_SEQ = bindparam("seq", type_=sa.BigInteger)
+_TAG_IDS = bindparam("tag_ids", type_=sa.Text)
 _EACH_IN_SQLITE = func.json_each(_TAG_IDS).table_valued("value").c.value
-_EACH_IN_POSTGRESQL = func.json_array_elements_text(_TAG_IDS.cast(JSON)).column_valued("tag_id")
+_EACH_IN_POSTGRESQL = func.json_array_elements_text(_TAG_IDS.cast(sa.JSON)).column_valued("tag_id")
 
 
-def _link(tag_id: ColumnElement[str], seq: ColumnElement[int]) -> Insert:
+def _link(tag_id: sa.ColumnElement[str], seq: sa.ColumnElement[int]) -> sa.Insert:
     return insert(memory_tags).from_select(["tag_id", "memory_seq"], select(tag_id, seq))
 
 
@@ -499,20 +495,17 @@ _SET_ENABLED = SqlStatement(
 
 @cache  # of the numbers of tags that a memory can have
 def _tag_ids_by_name(n_names: int) -> SqlStatement:
-    names: list[BindParameter[str]] = [bindparam(f"name_{number}") for number in range(n_names)]
+    names: list[sa.BindParameter[str]] = [bindparam(f"name_{number}") for number in range(n_names)]
     return SqlStatement(select(tags.c.name, tags.c.id).where(_TAGS_OF_USER, tags.c.name.in_(names)))
 
 
 class Tags:
-    """The tags of one user."""
-
     def __init__(self, queries: Queries, user_id: str, *, now: str) -> None:
         self._queries = queries
         self._user_id = user_id
         self._now = now
 
     def all(self) -> list[Tag]:
-        """Return all tags, by name."""
         return [_as_tag(row) for row in self._queries.rows(_ALL_TAGS, user_id=self._user_id)]
 
     def get(self, tag_id: str) -> Tag:
@@ -522,7 +515,7 @@ class Tags:
             raise NotFoundError("this user has no tag with this id", status=404, code="not_found")
         return _as_tag(row)
 
-    def add(self, fields: dict[str, Any]) -> str:
+    def add(self, **fields: Any) -> str:
         """Add a tag; return its id."""
         new = {
             "color": TAG_COLOR,
@@ -557,7 +550,7 @@ class Tags:
                 message = f"a user has at most {MAX_USER_TAGS} tags, and this one has {number}; use tags that are there"
                 raise ConflictError(message, status=409, code="too_many_tags")
         for name in new:
-            known[name] = self.add({"name": name})
+            known[name] = self.add(name=name)
         return {name: known[name] for name in names}
 
     def set_enabled(self, name: str, *, enabled: bool) -> Tag:
@@ -590,42 +583,6 @@ class IdempotentRequest(Struct, frozen=True):
 
     key_hash: str
     body_hash: str
-
-
-class IdempotencyKeys:
-    """The idempotency keys of one developer, inside the transaction that creates."""
-
-    def __init__(self, queries: Queries, developer_id: str, *, now: datetime) -> None:
-        self._queries = queries
-        self._developer_id = developer_id
-        self._now = now
-
-    def find(self, request: IdempotentRequest) -> str | None:
-        """Return the id of the memory that this key has created; `InvalidError` if it came with another body."""
-        until = format_instant(self._now - IDEMPOTENT)
-        self._queries.cached(("old keys",), lambda: self._queries.run(_DELETE_OLD_KEYS, until=until))
-        row = self._queries.row(_FIND_KEY, developer_id=self._developer_id, key_hash=request.key_hash)
-        if row is None:
-            return None
-        body_hash, memory_id = row
-        if body_hash != request.body_hash:
-            message = "this Idempotency-Key came with another body before; use a new key for a new record"
-            raise InvalidError(message, status=422, code="idempotency_key_reused")
-        return str(memory_id)
-
-    def add(self, request: IdempotentRequest, memory_id: str) -> None:
-        """Store a key; `ConflictError` where another process has just stored it for another user."""
-        try:
-            self._queries.run(
-                _ADD_KEY,
-                developer_id=self._developer_id,
-                key_hash=request.key_hash,
-                body_hash=request.body_hash,
-                memory_id=memory_id,
-                created_at=format_instant(self._now),
-            )
-        except IntegrityError:
-            raise still_in_flight() from None
 
 
 def still_in_flight() -> ConflictError:

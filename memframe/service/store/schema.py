@@ -12,33 +12,15 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    JSON,
-    BigInteger,
-    Boolean,
-    Column,
-    Dialect,
-    Double,
-    ForeignKey,
-    ForeignKeyConstraint,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    Text,
-    TypeDecorator,
-    UniqueConstraint,
-    false,
-)
+import sqlalchemy as sa
+from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, String, Table, Text, TypeDecorator
 
 from memframe.service.clock import format_instant, parse_instant
 
 REVISION = "0005"
 """The newest alembic revision; a database of another one is upgraded at start-up, or refused if it is newer."""
 
-metadata = MetaData()
+metadata = sa.MetaData()
 
 Id = String(36)
 Hash = String(64)
@@ -53,26 +35,26 @@ class Time(TypeDecorator[datetime]):
     impl = Instant
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - the library's signature
+    def process_bind_param(self, value: datetime | None, _: sa.Dialect) -> str | None:
         return None if value is None else format_instant(value)
 
-    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - the library's signature
+    def process_result_value(self, value: Any, _: sa.Dialect) -> datetime | None:
         return None if value is None else parse_instant(value)
 
 
 class Texts(TypeDecorator[tuple[str, ...]]):
     """A tuple of texts, stored as JSON."""
 
-    impl = JSON
+    impl = sa.JSON
     cache_ok = True
 
-    def process_result_value(self, value: Any, dialect: Dialect) -> tuple[str, ...]:  # noqa: ARG002 - the library's signature
+    def process_result_value(self, value: Any, _: sa.Dialect) -> tuple[str, ...]:
         return tuple(value)
 
 
 alembic_version = Table(
     "alembic_version",
-    MetaData(),  # of alembic's own, which compares the others with the database
+    sa.MetaData(),  # of alembic's own, which compares the others with the database
     Column("version_num", String(32), primary_key=True),
 )
 
@@ -93,9 +75,7 @@ developers = Table(
     Column("client_secret_hash", Hash, nullable=False),
     Column("redirect_uris", Texts, nullable=False),
     Column("disabled", Boolean, nullable=False, default=False),
-    Column(
-        "token_epoch", Integer, nullable=False, server_default="0"
-    ),  # bearer tokens of an earlier one are dead
+    Column("token_epoch", Integer, nullable=False, server_default="0"),  # tokens of an earlier one are dead
     Column("created_at", Time, nullable=False),
 )
 
@@ -105,7 +85,7 @@ users = Table(
     Column("id", Id, primary_key=True),
     Column("email", String(320), nullable=False, unique=True),
     Column("password_hash", Text, nullable=False),
-    Column("must_change_password", Boolean, nullable=False, server_default=false()),
+    Column("must_change_password", Boolean, nullable=False, server_default=sa.false()),
     Column("key_version", Integer, nullable=False),
     Column("disabled", Boolean, nullable=False, default=False),
     Column("created_at", Time, nullable=False),
@@ -116,7 +96,7 @@ user_keys = Table(
     metadata,
     Column("user_id", Id, ForeignKey("users.id"), primary_key=True),
     Column("version", Integer, primary_key=True),
-    Column("wrapped_key", LargeBinary, nullable=False),
+    Column("wrapped_key", sa.LargeBinary, nullable=False),
     Column("created_at", Time, nullable=False),
 )
 
@@ -134,7 +114,7 @@ connections = Table(
 access_requests = Table(
     "access_requests",
     metadata,
-    Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("seq", sa.BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
     Column("id", Id, nullable=False, unique=True),
     Column("developer_id", Id, nullable=False),
     Column("user_id", Id, nullable=False),
@@ -142,7 +122,7 @@ access_requests = Table(
     Column("status", String(16), nullable=False),
     Column("created_at", Time, nullable=False),
     Column("updated_at", Time, nullable=False),
-    ForeignKeyConstraint(["user_id", "developer_id"], ["connections.user_id", "connections.developer_id"]),
+    sa.ForeignKeyConstraint(["user_id", "developer_id"], ["connections.user_id", "connections.developer_id"]),
     Index("access_requests_by_grant", "developer_id", "user_id", "status"),
     Index("access_requests_by_user", "user_id", "seq"),
     Index("access_requests_by_developer", "developer_id", "seq"),
@@ -151,7 +131,7 @@ access_requests = Table(
 memories = Table(
     "memories",
     metadata,
-    Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("seq", sa.BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
     Column("id", Id, nullable=False, unique=True),
     Column("user_id", Id, ForeignKey("users.id"), nullable=False),
     Column("content", Text, nullable=False),
@@ -159,8 +139,8 @@ memories = Table(
     Column("summary", Text),
     Column("tags", Text, nullable=False),  # names and ids of the tags, as JSON, in their order
     Column("tag_ids", Text, nullable=False),
-    Column("importance", Double),
-    Column("confidence", Double),
+    Column("importance", sa.Double),
+    Column("confidence", sa.Double),
     Column("source", Text),
     Column("created_at", Instant, nullable=False),
     Column("updated_at", Instant, nullable=False),
@@ -179,7 +159,7 @@ tags = Table(
     Column("is_enabled", Boolean, nullable=False, default=True),
     Column("created_at", Instant, nullable=False),
     Column("updated_at", Instant, nullable=False),
-    UniqueConstraint("user_id", "name"),
+    sa.UniqueConstraint("user_id", "name"),
 )
 
 memory_tags = Table(
@@ -248,9 +228,7 @@ imported_memories = Table(
 erasures = Table(
     "erasures",
     metadata,
-    Column(
-        "digest", Hash, primary_key=True
-    ),  # keyed hash of the user id: all that is kept of an erased account
+    Column("digest", Hash, primary_key=True),  # keyed, of the user id: all that is kept of the account
     Column("erased_at", Time, nullable=False),
 )
 
