@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from ast import literal_eval
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, permutations
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from memframe.audit.findings import Proposal, Severity, findings_frame, joined
+from memframe.audit.lexicon import without_accents
 from memframe.audit.text import masked, texts_with
 from memframe.display import number_of
 from memframe.envelope.detect import looks_sealed
 from memframe.frames import name_cells, numbers, texts
+
+_Said = dict[str, tuple[float, str]]
+"""Score and evidence for some names of tags."""
+Scores = NDArray[np.float64]
 
 _SEVERITIES: dict[str, Severity] = {
     "content": "medium",
@@ -56,31 +60,35 @@ def find_missing(memories: pd.DataFrame) -> pd.DataFrame:
     0  title  m2      low
     1   tags  m1      low
     """
-    return joined(_missing(memories, field) for field in _SEVERITIES if field in memories.columns)
+    found = []
+    for field, severity in _SEVERITIES.items():
+        if field not in memories.columns:
+            continue
+        if field == "tags":
+            is_empty = np.array([len(cell) == 0 for cell in name_cells(memories, field)], bool)
+        else:
+            column = texts(memories, field)
+            is_empty = (column.isna() | (column.str.strip() == "")).to_numpy(bool)
+        if field == "content" and "content_error" in memories.columns:
+            is_empty = is_empty & memories["content_error"].isna().to_numpy()
+        said = {"score": 1.0, "evidence": f"no {field}", "action": "review" if field == "content" else "none"}
+        found.append(
+            _about(
+                memories,
+                np.flatnonzero(is_empty),
+                check="missing",
+                kind=field,
+                severity=severity,
+                field=field,
+                **said,
+            )
+        )
+    return joined(found)
 
 
-def _missing(memories: pd.DataFrame, field: str) -> pd.DataFrame:
-    ids = memories["id"][_is_empty(memories, field)]
-    return findings_frame(
-        check="missing",
-        kind=field,
-        severity=_SEVERITIES[field],
-        id=ids.tolist(),
-        field=field,
-        score=1.0,
-        evidence=f"no {field}",
-        action="review" if field == "content" else "none",
-    )
-
-
-def _is_empty(memories: pd.DataFrame, field: str) -> NDArray[np.bool_]:
-    if field == "tags":
-        return np.array([len(cell) == 0 for cell in name_cells(memories, field)], dtype=bool)
-    column = texts(memories, field)
-    empty = (column.isna() | (column.str.strip() == "")).to_numpy(dtype=bool)
-    if field == "content" and "content_error" in memories.columns:
-        return empty & memories["content_error"].isna().to_numpy()
-    return empty
+def _about(memories: pd.DataFrame, rows: Any, **columns: Any) -> pd.DataFrame:
+    """Build findings about some rows."""
+    return findings_frame(id=memories["id"].iloc[rows].tolist(), **columns)
 
 
 HIGHEST = 5.0
@@ -119,7 +127,18 @@ def find_scores(memories: pd.DataFrame) -> pd.DataFrame:
     0  out_of_range  m3             importance is 7, beyond both scales   review
     1   mixed_scale  m2  importance is 4, where others are at most 1: 0.8  rescale
     """
-    return joined(_score_parts(memories))
+    found = []
+    if "importance" in memories.columns:
+        importance = numbers(memories, "importance")
+        found += [
+            _out_of_range(memories, "importance", importance, HIGHEST),
+            _other_scale(memories, importance),
+            _ambiguous(memories, importance),
+        ]
+    if "confidence" in memories.columns:
+        confidence = numbers(memories, "confidence")
+        found += [_out_of_range(memories, "confidence", confidence, 1.0), _constant(memories, confidence)]
+    return joined(found)
 
 
 def rescaled(importance: float) -> float:
@@ -131,106 +150,63 @@ def rescaled(importance: float) -> float:
     return round(importance / HIGHEST, 4)
 
 
-def _score_parts(memories: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    if "importance" in memories.columns:
-        importance = numbers(memories, "importance")
-        yield _out_of_range(memories, "importance", importance, HIGHEST)
-        yield _other_scale(memories, importance)
-        yield _ambiguous(memories, importance)
-    if "confidence" in memories.columns:
-        confidence = numbers(memories, "confidence")
-        yield _out_of_range(memories, "confidence", confidence, 1.0)
-        yield _constant(memories, confidence)
-
-
-def _out_of_range(
-    memories: pd.DataFrame, field: str, values: NDArray[np.float64], highest: float
-) -> pd.DataFrame:
+def _out_of_range(memories: pd.DataFrame, field: str, values: Scores, highest: float) -> pd.DataFrame:
     rows = np.flatnonzero((values < 0) | (values > highest))
     words = "beyond both scales" if highest > 1 else "not within 0 to 1"
-    return findings_frame(
-        check="scores",
-        kind="out_of_range",
-        severity="medium",
-        id=memories["id"].iloc[rows].tolist(),
-        field=field,
-        score=1.0,
-        evidence=[f"{field} is {value:g}, {words}" for value in values[rows]],
-        action="review",
-    )
+    evidence = [f"{field} is {value:g}, {words}" for value in values[rows]]
+    said = {"field": field, "score": 1.0, "evidence": evidence, "action": "review"}
+    return _about(memories, rows, check="scores", kind="out_of_range", severity="medium", **said)
 
 
-def _other_scale(memories: pd.DataFrame, importance: NDArray[np.float64]) -> pd.DataFrame:
+def _other_scale(memories: pd.DataFrame, importance: Scores) -> pd.DataFrame:
     is_above = (importance > 1) & (importance <= HIGHEST)
     is_mixed = bool((importance < 1).any())
     is_least = (importance == 1) & (not is_mixed and bool(is_above.any()))
     rows = np.flatnonzero(is_above | is_least)
     where = "where others are at most 1" if is_mixed else "as all of them are from 1 up"
-    return findings_frame(
-        check="scores",
-        kind="mixed_scale" if is_mixed else "scale_1_to_5",
-        severity="medium" if is_mixed else "info",
-        id=memories["id"].iloc[rows].tolist(),
-        field="importance",
-        score=1.0,
-        evidence=[f"importance is {value:g}, {where}: {rescaled(value):g}" for value in importance[rows]],
-        action="rescale",
-    )
+    evidence = [f"importance is {value:g}, {where}: {rescaled(value):g}" for value in importance[rows]]
+    kind, severity = ("mixed_scale", "medium") if is_mixed else ("scale_1_to_5", "info")
+    said = {"field": "importance", "score": 1.0, "evidence": evidence, "action": "rescale"}
+    return _about(memories, rows, check="scores", kind=kind, severity=severity, **said)
 
 
-def _ambiguous(memories: pd.DataFrame, importance: NDArray[np.float64]) -> pd.DataFrame:
+def _sources(memories: pd.DataFrame) -> NDArray[Any]:
+    if "source" not in memories.columns:
+        return np.full(len(memories), _NO_SOURCE)
+    return texts(memories, "source").fillna(_NO_SOURCE).to_numpy()
+
+
+def _ambiguous(memories: pd.DataFrame, importance: Scores) -> pd.DataFrame:
     """Importance of 1 between two neighbours of the same source, by time, that are both above 1."""
     if not {"source", "created_at"} <= set(memories.columns) or not (importance < 1).any():
         return findings_frame(id=[])
-    scored = pd.DataFrame(
-        {
-            "source": texts(memories, "source").fillna(_NO_SOURCE).to_numpy(),
-            "created_at": memories["created_at"].to_numpy(),
-            "importance": importance,
-        }
-    ).dropna(subset=["importance"])
-    by_source = scored.sort_values("created_at", kind="stable").groupby("source")["importance"]
-    before, after = by_source.shift(1).reindex(scored.index), by_source.shift(-1).reindex(scored.index)
+    times = memories["created_at"].to_numpy()
+    scored = pd.DataFrame({"source": _sources(memories), "created_at": times, "importance": importance})
+    by_source = (
+        scored.dropna(subset=["importance"]).sort_values("created_at", kind="stable").groupby("source")
+    )
+    before, after = (by_source["importance"].shift(by).reindex(scored.index) for by in (1, -1))
     rows = scored.index[(scored["importance"] == 1) & (before > 1) & (after > 1)]
-    return findings_frame(
-        check="scores",
-        kind="ambiguous_scale",
-        severity="low",
-        id=memories["id"].iloc[rows].tolist(),
-        field="importance",
-        score=0.5,
-        evidence="importance is 1 between scores of 1 to 5: the least of one scale, or the most of the other",
-        action="review",
-    )
+    words = "importance is 1 between scores of 1 to 5: the least of one scale, or the most of the other"
+    said = {"field": "importance", "score": 0.5, "evidence": words, "action": "review"}
+    return _about(memories, rows, check="scores", kind="ambiguous_scale", severity="low", **said)
 
 
-def _constant(memories: pd.DataFrame, confidence: NDArray[np.float64]) -> pd.DataFrame:
+def _constant(memories: pd.DataFrame, confidence: Scores) -> pd.DataFrame:
     """Memories of sources whose confidence tells nothing, as it is always the same."""
-    source = (
-        texts(memories, "source").fillna(_NO_SOURCE).to_numpy()
-        if "source" in memories.columns
-        else np.full(len(memories), _NO_SOURCE)
-    )
+    source = _sources(memories)
     scored = pd.DataFrame({"source": source, "confidence": confidence}).dropna()
     by_source = scored.groupby("source")["confidence"].agg(["nunique", "size", "first"])
     constant = by_source[(by_source["nunique"] == 1) & (by_source["size"] >= MIN_ROWS)]
-    group = pd.Series(range(len(constant)), index=constant.index)
+    group = {name: place for place, name in enumerate(constant.index)}
     rows = scored.index[scored["source"].isin(constant.index)]
     words = {
         name: f"confidence is {row['first']:g} in all {row['size']:,.0f} memories of this source"
         for name, row in constant.iterrows()
     }
-    return findings_frame(
-        check="scores",
-        kind="constant_confidence",
-        severity="info",
-        id=memories["id"].iloc[rows].tolist(),
-        field="confidence",
-        group=group.reindex(source[rows]).tolist(),
-        score=1.0,
-        evidence=[words[name] for name in source[rows]],
-        action="none",
-    )
+    said = {"field": "confidence", "score": 1.0, "action": "none"}
+    said |= {"group": [*map(group.get, source[rows])], "evidence": [*map(words.get, source[rows])]}
+    return _about(memories, rows, check="scores", kind="constant_confidence", severity="info", **said)
 
 
 _CAUSES = (
@@ -268,68 +244,44 @@ def find_sealed(memories: pd.DataFrame) -> pd.DataFrame:
               kind  id severity  action
     0  key_version  m1     high  review
     """
-    return joined(_sealed_parts(memories))
-
-
-def _sealed_parts(memories: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    parts = []
     if "content_error" in memories.columns:
-        yield _marked(memories)
+        errors = texts(memories, "content_error")
+        rows = np.flatnonzero(errors.notna())
+        kinds = [_cause(error) for error in errors.iloc[rows]]
+        severity = ["low" if kind == "surrogate" else "high" for kind in kinds]
+        said = {"field": "content", "score": 1.0, "evidence": errors.iloc[rows].tolist(), "action": "review"}
+        parts.append(_about(memories, rows, check="sealed", kind=kinds, severity=severity, **said))
     if "content" in memories.columns:
-        yield _ciphertext(memories)
-    yield _plain(memories)
-
-
-def _marked(memories: pd.DataFrame) -> pd.DataFrame:
-    errors = texts(memories, "content_error")
-    rows = np.flatnonzero(errors.notna())
-    kinds = [_cause(error) for error in errors.iloc[rows]]
-    return findings_frame(
-        check="sealed",
-        kind=kinds,
-        severity=["low" if kind == "surrogate" else "high" for kind in kinds],
-        id=memories["id"].iloc[rows].tolist(),
-        field="content",
-        score=1.0,
-        evidence=errors.iloc[rows].tolist(),
-        action="review",
-    )
+        dense = texts_with(memories, _DENSE, fields=["content"])
+        sealed = [text for text in dense if looks_sealed(text.text, among_sealed=False)]
+        evidence = [f"looks sealed: {masked(text.text)}" for text in sealed]
+        said = {"field": "content", "score": 0.8, "evidence": evidence, "action": "review"}
+        parts.append(
+            _about(
+                memories,
+                [text.row for text in sealed],
+                check="sealed",
+                kind="ciphertext",
+                severity="medium",
+                **said,
+            )
+        )
+    report = memories.attrs.get("memframe", {})
+    n_plain, n_rows = report.get("n_plain", 0), report.get("n_rows", 0)
+    words = f"{n_plain:,} of {n_rows:,} memories stored unsealed among sealed ones"
+    plain: dict[str, Any] = {
+        "id": [None] * (0 < n_plain < n_rows),
+        "field": "content",
+        "score": 1.0,
+        "action": "review",
+    }
+    parts.append(findings_frame(check="sealed", kind="plain", severity="medium", evidence=words, **plain))
+    return joined(parts)
 
 
 def _cause(error: str) -> str:
     return next((kind for kind, words in _CAUSES if words.search(error)), "undecryptable")
-
-
-def _ciphertext(memories: pd.DataFrame) -> pd.DataFrame:
-    dense = texts_with(memories, _DENSE, fields=["content"])
-    sealed = [text for text in dense if looks_sealed(text.text, among_sealed=False)]
-    ids = memories["id"].tolist()
-    return findings_frame(
-        check="sealed",
-        kind="ciphertext",
-        severity="medium",
-        id=[ids[text.row] for text in sealed],
-        field="content",
-        score=0.8,
-        evidence=[f"looks sealed: {masked(text.text)}" for text in sealed],
-        action="review",
-    )
-
-
-def _plain(memories: pd.DataFrame) -> pd.DataFrame:
-    """Report what the load counted: memories that were stored unsealed beside others that were sealed."""
-    report = memories.attrs.get("memframe", {})
-    n_plain, n_rows = report.get("n_plain", 0), report.get("n_rows", 0)
-    is_mixed = 0 < n_plain < n_rows
-    return findings_frame(
-        check="sealed",
-        kind="plain",
-        severity="medium",
-        id=[None] * is_mixed,
-        field="content",
-        score=1.0,
-        evidence=f"{n_plain:,} of {n_rows:,} memories stored unsealed among sealed ones",
-        action="review",
-    )
 
 
 MIN_LETTERS = 6
@@ -386,17 +338,51 @@ def find_tags(memories: pd.DataFrame, tags: pd.DataFrame | None = None) -> pd.Da
     if "tags" not in memories.columns:
         return findings_frame(id=[])
     cells = [tuple(dict.fromkeys(cell)) for cell in name_cells(memories, "tags")]
-    users = _Users(memories["id"].tolist(), cells)
+    counts = Counter(chain.from_iterable(cells))
     disabled = [] if tags is None else tags["name"][~tags["is_enabled"].astype(bool)].tolist()
-    found = [*_near_identical(users, disabled)]
+    n_of = {name: f"{name!r} ({number_of(n, 'memory', 'memories')})" for name, n in counts.items()}
+    said: dict[tuple[str, Severity, Proposal], _Said] = {("near_identical", "low", "retag"): {}}
+    said["near_identical", "low", "review"] = {}
+    better = {name: (other, score) for name, other, score in chain(_same_forms(counts), _slips(counts))}
+    for name, (
+        other,
+        score,
+    ) in better.items():  # a spelling that is itself disabled is not proposed for another
+        action: Proposal = "review" if other in disabled and name not in disabled else "retag"
+        said["near_identical", "low", action][name] = score, f"{n_of[name]} and {n_of[other]}"
     if tags is not None:
-        found += _against_list(users, tags)
-    findings = joined(found)
+        listed = set(tags["name"])
+        said["disabled", "low", "retag"] = {
+            name: (1.0, f"{name!r} is disabled, and still on {number_of(counts[name], 'memory', 'memories')}")
+            for name in disabled
+        }
+        said["unknown", "medium", "review"] = {
+            name: (1.0, f"{name!r} is not among the user's tags") for name in counts.keys() - listed
+        }
+    found = [_about_tags(memories, cells, key, names) for key, names in said.items()]
+    findings = joined([*found, _unused(tags, counts)])
     if tags is None:
         findings.attrs["not_checked"] = (
             "Disabled, unknown and unused tags: they need the user's list of tags, which was not given.",
         )
     return findings
+
+
+def _about_tags(
+    memories: pd.DataFrame, cells: Sequence[Sequence[str]], key: tuple[str, str, str], said: _Said
+) -> pd.DataFrame:
+    """Build one finding for each memory with one of some names, of which score and evidence are given."""
+    rows = [(row, name) for row, cell in enumerate(cells) for name in cell if name in said]
+    scores, evidence = ([said[name][part] for _, name in rows] for part in (0, 1))
+    columns = {"kind": key[0], "severity": key[1], "action": key[2], "score": scores, "evidence": evidence}
+    return _about(memories, [row for row, _ in rows], check="tags", field="tags", **columns)
+
+
+def _unused(tags: pd.DataFrame | None, counts: Counter[str]) -> pd.DataFrame:
+    unused = [] if tags is None else [name for name in tags["name"].tolist() if name not in counts]
+    words = [f"no memory carries {name!r}" for name in unused]
+    columns: dict[str, Any] = {"id": [None] * len(unused), "field": "tags", "evidence": words}
+    return findings_frame(check="tags", kind="unused", severity="info", score=1.0, action="none", **columns)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -408,69 +394,6 @@ def names_in(evidence: str) -> tuple[str, ...]:
     """
     quoted = _EVIDENCE.match(evidence)
     return tuple(literal_eval(name) for name in quoted.groups() if name) if quoted else ()
-
-
-class _Users(NamedTuple):
-    """Memories, and the tags that they carry."""
-
-    ids: Sequence[str]
-    cells: Sequence[tuple[str, ...]]
-
-    def counts(self) -> Counter[str]:
-        """Count the memories of each tag."""
-        return Counter(chain.from_iterable(self.cells))
-
-    def findings(
-        self, said: Mapping[str, tuple[float, str]], *, kind: str, severity: Severity, action: Proposal
-    ) -> pd.DataFrame:
-        """One finding for each memory with one of these names; what is said of a name is its score and evidence."""
-        rows = [(row, name) for row, cell in enumerate(self.cells) for name in cell if name in said]
-        return findings_frame(
-            check="tags",
-            kind=kind,
-            severity=severity,
-            id=[self.ids[row] for row, _ in rows],
-            field="tags",
-            score=[said[name][0] for _, name in rows],
-            evidence=[said[name][1] for _, name in rows],
-            action=action,
-        )
-
-
-def _near_identical(users: _Users, disabled: Collection[str]) -> Iterator[pd.DataFrame]:
-    """Find names that mean the same; a spelling that is itself disabled is not proposed for another."""
-    counts = users.counts()
-    better = {name: (other, score) for name, other, score in chain(_same_forms(counts), _slips(counts))}
-    said: dict[Proposal, dict[str, tuple[float, str]]] = {"retag": {}, "review": {}}
-    for name, (other, score) in better.items():
-        action: Proposal = "review" if other in disabled and name not in disabled else "retag"
-        said[action][name] = score, f"{_counted(name, counts)} and {_counted(other, counts)}"
-    for action, names in said.items():
-        yield users.findings(names, kind="near_identical", severity="low", action=action)
-
-
-def _against_list(users: _Users, tags: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Compare the tags of memories with the user's own list."""
-    counts = users.counts()
-    listed = tags["name"].tolist()
-    disabled = tags["name"][~tags["is_enabled"].astype(bool)].tolist()
-    said = {
-        name: (1.0, f"{name!r} is disabled, and still on {_n_memories(counts[name])}") for name in disabled
-    }
-    yield users.findings(said, kind="disabled", severity="low", action="retag")
-    unknown = {name: (1.0, f"{name!r} is not among the user's tags") for name in counts.keys() - set(listed)}
-    yield users.findings(unknown, kind="unknown", severity="medium", action="review")
-    unused = [name for name in listed if name not in counts]
-    yield findings_frame(
-        check="tags",
-        kind="unused",
-        severity="info",
-        id=[None] * len(unused),
-        field="tags",
-        score=1.0,
-        evidence=[f"no memory carries {name!r}" for name in unused],
-        action="none",
-    )
 
 
 def _same_forms(counts: Counter[str]) -> Iterator[tuple[str, str, float]]:
@@ -512,21 +435,9 @@ def _form(name: str) -> str:
     >>> _form("Side-Projects"), _form("side project"), _form("Galerías")
     ('sideproject', 'sideproject', 'galeria')
     """
-    bare = "".join(
-        letter
-        for letter in unicodedata.normalize("NFKD", name.casefold())
-        if not unicodedata.combining(letter)
-    )
+    bare = without_accents(name.casefold())
     bare = _SEPARATORS.sub("", bare) or bare
     for end, one in _SINGULAR:
         if bare.endswith(end) and len(bare) > len(end) + 2:
             return bare.removesuffix(end) + one
     return bare[:-1] if bare.endswith("s") and len(bare) > 3 else bare
-
-
-def _counted(name: str, counts: Counter[str]) -> str:
-    return f"{name!r} ({_n_memories(counts[name])})"
-
-
-def _n_memories(n: int) -> str:
-    return number_of(n, "memory", "memories")

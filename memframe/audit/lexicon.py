@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import combinations, permutations
@@ -53,8 +53,6 @@ STRONG = _SECTIONS["strong"] - NEGATIONS
 """Words that carry no value, and change what is said."""
 LIGHT = EMPTY | WEAK | STRONG
 """Words that carry no value by themselves."""
-TELLING = _SECTIONS["telling"]
-"""Words of a change, an intention, a limit, or another thing: a text that has one of them more is no copy."""
 UNITS = frozenset(word for group in _groups("units") for word in group)
 CALENDAR = frozenset([*MONTHS, *WEEKDAYS])
 TIMES = CALENDAR | _SECTIONS["times"]
@@ -123,11 +121,6 @@ def _stem(word: str) -> str:
     if stem[-2:-1] == stem[-1:]:
         stem = stem[:-1]
     return stem if len(stem) > 2 and not set("aeiouy").isdisjoint(stem) else word
-
-
-def is_digits(word: str) -> bool:
-    """Tell whether a word begins with a digit: a number, a time of day."""
-    return word[0].isdigit()
 
 
 @lru_cache(maxsize=1 << 16)
@@ -257,8 +250,9 @@ def _opposed() -> Mapping[str, Collection[str]]:
 # ---- typing errors
 
 _KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_LETTERS_FOR_TWO = 8
+"""Of a word that may have two typing errors."""
 _PLACE_OF_KEY = {key: (row, at) for row, keys in enumerate(_KEYBOARD) for at, key in enumerate(keys)}
-_LONG_NEGATIONS = sorted(word for word in NEGATIONS if len(word) > 4)
 
 
 def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bool:
@@ -288,7 +282,7 @@ def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bo
     if (is_known(a) and (not careless or is_name(a))) or (a[:1] != b[:1] and not is_known(b)):
         return False  # «Preact» is not «React», however often the store speaks of that
     known, longer = n_b > 2 * n_a or is_known(b), max(len(a), len(b))
-    may_be_two = known and not careless and a[0] == b[0] and longer >= _letters_for_two(a, b)
+    may_be_two = known and not careless and a[0] == b[0] and longer >= _LETTERS_FOR_TWO
     if OSA.distance(a, b, score_cutoff=2) > (2 if may_be_two else 1):
         return False
     if known and (longer >= 6 or (longer > 3 and is_common(b))):
@@ -296,27 +290,6 @@ def is_slip(a: str, n_a: int, b: str, n_b: int, *, careless: bool = False) -> bo
     if longer >= 8 and a[-1] == b[-1]:
         return True
     return (known or longer >= 8 or (longer >= 6 and a[0] == b[0])) and _likely_slip(a, b)
-
-
-def may_deny(words: Iterable[str]) -> bool:
-    """Tell whether any word is a denial, or may be a mistyped one.
-
-    >>> [may_deny([word]) for word in ("nevr", "harrdly", "fever", "tea")]
-    [True, True, False, False]
-    """
-    return any(word in NEGATIONS or _may_be_mistyped_denial(word) for word in words)
-
-
-@lru_cache(maxsize=1 << 12)
-def _may_be_mistyped_denial(word: str) -> bool:
-    return not is_known(word) and any(
-        OSA.distance(word, denial, score_cutoff=1) <= 1 for denial in _LONG_NEGATIONS
-    )
-
-
-def _letters_for_two(a: str, b: str) -> int:
-    """Return from how many letters on a word may have two typing errors: «studio» is not «study»."""
-    return 6 if a[-1] == b[-1] and is_known(b) and not is_name(b) else 8
 
 
 def _are_two_words(a: str, b: str) -> bool:

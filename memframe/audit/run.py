@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from memframe.audit.candidates import Embed, find_candidates
-from memframe.audit.duplicates import find_changed_values, find_exact_duplicates, find_near_duplicates
+from memframe.audit.changed_values import find_changed_values
+from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
 from memframe.audit.evidence import LOOKING, withhold
 from memframe.audit.fields import find_missing, find_scores, find_sealed, find_tags
 from memframe.audit.findings import CHECKS, DTYPES, SEVERITIES, Check, findings_frame, joined, split_figures

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from memframe.audit.findings import findings_frame, joined
 from memframe.audit.lexicon import MONTHS, WEEKDAYS, without_accents
@@ -38,9 +36,9 @@ def find_stale(memories: pd.DataFrame, *, now: pd.Timestamp, old_after_days: flo
     ``evidence`` which day it meant. Dates that begin something («from 1 May»), recur («every Friday», birthdays) or are
     told of as past are left alone. Expressions are understood in English, weekdays, months, «tomorrow» and a few
     others also in German, French and Spanish; of «5/6/2024» the later one of the two days counts. Titles and sayings
-    between quotation marks are left alone, and so is what a note of many statements says in passing: the rest of it
-    may hold. The time of day and the zone in which somebody said «today» are not known: it counts in UTC. It does not
-    see that an event without any date is over.
+    between quotation marks are left alone, and so is what a note of several statements says in passing: the time has to
+    stand in its first statement, such as a heading, or in most of them. The time of day and the zone in which somebody
+    said «today» are not known: it counts in UTC. It does not see that an event without any date is over.
 
     Kind ``never_updated``: older than ``old_after_days`` and as it was written. That is no fault, and proposes nothing:
     an audit has their number alone.
@@ -82,37 +80,35 @@ def _expired(memories: pd.DataFrame, now: pd.Timestamp) -> pd.DataFrame:
     content = first_characters(text_column(memories, "content"))
     dated = np.flatnonzero(memories["created_at"].notna() & memories["content"].notna())
     written, texts = memories["created_at"].iloc[dated].dt.date.tolist(), content.take(pa.array(dated))
-    found: list[tuple[int, str, Expiry]] = []
+    rows, found, evidence = [], [], []
     for place, rules in load_rules("stale").only("time").candidates(texts):
         text = texts[place].as_py()
-        passed = [
-            expiry
-            for expiry in _expiries(text, written[place], rules)
-            if expiry.until < today and _is_subject(text, expiry)
-        ]
-        if passed:
+        passed = [expiry for expiry in _expiries(text, written[place], rules) if expiry.until < today]
+        if passed and _is_subject(text, passed):
             best = max(passed, key=lambda expiry: (expiry.score, -expiry.start, expiry.end))
-            found.append((int(dated[place]), text, best))
+            n_days = (today - best.until).days
+            n, unit = next(
+                (n_days // days, unit)
+                for least, days, unit in ((730, 365, "years"), (60, 30, "months"), (0, 1, "days"))
+                if n_days >= least
+            )
+            rows.append(dated[place])
+            found.append(best)
+            evidence.append(
+                f"«{text[best.start : best.end]}» passed {n} {unit} ago ({best.until.isoformat()})"
+            )
     return findings_frame(
         check="stale",
         kind="expired",
         severity="low",
-        id=memories["id"].iloc[[row for row, *_ in found]].tolist(),
+        id=memories["id"].iloc[rows].tolist(),
         field="content",
-        start=[expiry.start for *_, expiry in found],
-        end=[expiry.end for *_, expiry in found],
-        score=[expiry.score for *_, expiry in found],
-        evidence=[_evidence(text, expiry, today) for _, text, expiry in found],
+        start=[expiry.start for expiry in found],
+        end=[expiry.end for expiry in found],
+        score=[expiry.score for expiry in found],
+        evidence=evidence,
         action="review",
     )
-
-
-def _evidence(text: str, expiry: Expiry, today: date) -> str:
-    days = (today - expiry.until).days
-    n, unit = (
-        (days, "days") if days < 60 else (days // 30, "months") if days < 730 else (days // 365, "years")
-    )
-    return f"«{text[expiry.start : expiry.end]}» passed {n} {unit} ago ({expiry.until.isoformat()})"
 
 
 def _never_updated(memories: pd.DataFrame, now: pd.Timestamp, old_after_days: float) -> pd.DataFrame:
@@ -121,24 +117,18 @@ def _never_updated(memories: pd.DataFrame, now: pd.Timestamp, old_after_days: fl
     age = (now - memories["created_at"]).dt.total_seconds().to_numpy() / 86_400
     touched = (memories["updated_at"] - memories["created_at"]).dt.total_seconds().to_numpy() > 1
     rows = np.flatnonzero(readable & (age > old_after_days) & ~touched)
-    years: NDArray[np.float64] = age[rows] / 365.25
     return findings_frame(
         check="stale",
         kind="never_updated",
         severity="info",
         id=memories["id"].iloc[rows].tolist(),
-        score=np.minimum(1.0, years / 10).tolist(),
+        score=np.minimum(1.0, age[rows] / 3652.5).tolist(),
         evidence=f"older than {old_after_days:,.0f} days and never changed",
         action="none",
     )
 
 
 # ---- the last day of an expression of time, seen from the day on which it was written
-
-
-def _last_day(rule: Rule, match: re.Match[str], day: date) -> date | None:
-    until = str(rule.options["until"])
-    return day + timedelta(days=int(rule.options["days"])) if until == "days" else _UNTIL[until](match, day)
 
 
 def _end_of_period(match: re.Match[str], day: date) -> date:
@@ -158,11 +148,10 @@ def _end_of_period(match: re.Match[str], day: date) -> date:
 
 
 def _after_units(match: re.Match[str], day: date) -> date:
+    said = match["n"].lower()
     n = (
-        int(match["n"])
-        if match["n"].isdigit()
-        else max(1, load_fragment("counted", "stale").index(match["n"].lower()) - 1)
-    )
+        int(said) if said.isdigit() else max(1, load_fragment("counted", "stale").index(said) - 1)
+    )  # a, an, one, two
     return day + timedelta(days=min(n, 1000) * {"d": 1, "w": 7, "m": 31}[match["unit"][0].lower()] + 1)
 
 
@@ -220,6 +209,8 @@ _OPENING_MARKS, _CLOSING_MARKS = "“„«", "”“»"
 _SENTENCE_MARKS = (". ", "! ", "? ", "; ", "\n")
 _REACH = 1_000
 """Characters before and after an expression in which its sentence and quotation begin and end."""
+_SHORTEST_STATEMENT = 8
+_STATEMENT_END = re.compile(r"\n|[.!?;](?= )")
 
 
 def _expiries(text: str, written: date, rules: Iterable[Rule]) -> Iterator[Expiry]:
@@ -227,16 +218,30 @@ def _expiries(text: str, written: date, rules: Iterable[Rule]) -> Iterator[Expir
 
     What recurs, what began, and what a sentence tells of as past does not expire.
     """
-    begins = load_rules("stale").only("begins").rules[0].regex
+    table = load_rules("stale")
+    begins, recurs, past, ahead = (
+        table.only(group).rules[0].regex for group in ("begins", "recurs", "past", "ahead")
+    )
     for rule in rules:
+        until = str(rule.options["until"])
         for match in rule.regex.finditer(text):
-            day = _last_day(rule, match, written)
+            day = (
+                written + timedelta(int(rule.options["days"]))
+                if until == "days"
+                else _UNTIL[until](match, written)
+            )
             before = text[max(0, match.start() - _REACH) : match.start()]
             if day is None or day < written or _is_quoted(before) or begins.search(before[-20:]):
                 continue
-            trust = _trust(_sentence(before, match[0], text[match.end() : match.end() + _REACH]))
-            if trust and not (rule.options.get("ahead") and trust < 1):
-                yield Expiry(match.start(), match.end(), day, rule.weight * trust)
+            sentence = _sentence(before, match[0], text[match.end() : match.end() + _REACH])
+            is_ahead = ahead.search(sentence) is not None
+            if (
+                recurs.search(sentence)
+                or past.search(sentence)
+                or (rule.options.get("ahead") and not is_ahead)
+            ):
+                continue
+            yield Expiry(match.start(), match.end(), day, rule.weight * (1.0 if is_ahead else 0.9))
 
 
 def _is_quoted(before: str) -> bool:
@@ -245,35 +250,18 @@ def _is_quoted(before: str) -> bool:
     return opened > 0 and not any(mark in before[opened + 1 :] for mark in _CLOSING_MARKS)
 
 
-_MAX_STATEMENTS, _SHORTEST_STATEMENT = 6, 8
-_STATEMENT_END = re.compile(r"\n|[.!?;](?= )")
-
-
-def _is_subject(text: str, expiry: Expiry) -> bool:
-    """Tell whether a text is about what passed: it says little else, or says that first, as in a heading."""
-    ends = [match.start() for match in _STATEMENT_END.finditer(text.rstrip())]
-    n_statements = sum(
-        end - start > _SHORTEST_STATEMENT
-        for start, end in zip([0, *ends], [*ends, len(text.rstrip())], strict=True)
-    )
-    return n_statements <= _MAX_STATEMENTS or expiry.end <= min(ends)
+def _is_subject(text: str, passed: Sequence[Expiry]) -> bool:
+    """Tell whether a text is about what passed: it says that first, as in a heading, or in most of its statements."""
+    ends = [*(match.start() for match in _STATEMENT_END.finditer(text.rstrip())), len(text.rstrip())]
+    with_time = [
+        any(start <= expiry.start < end for expiry in passed)
+        for start, end in zip([0, *ends], ends, strict=False)
+        if end - start > _SHORTEST_STATEMENT
+    ]
+    return any(with_time[:1]) or 2 * sum(with_time) > len(with_time)
 
 
 def _sentence(before: str, found: str, after: str) -> str:
     start = max(before.rfind(mark) for mark in _SENTENCE_MARKS) + 1
     ends = [end for mark in _SENTENCE_MARKS if (end := after.find(mark)) >= 0]
     return before[start:] + found + after[: min(ends, default=len(after))]
-
-
-@lru_cache(maxsize=1 << 12)
-def _trust(sentence: str) -> float:
-    """Measure how far a sentence may be taken to look ahead: from 0, it does not, to 1."""
-    recurs, past, ahead = (
-        bool(load_rules("stale").only(group).rules[0].regex.search(sentence))
-        for group in ("recurs", "past", "ahead")
-    )
-    if recurs:
-        return 0.0
-    if past:
-        return 0.7 if ahead else 0.0
-    return 1.0 if ahead else 0.9

@@ -146,6 +146,8 @@ def kinds(text):
         "The voucher is good until 30.06.2026",
         "Passport photos are due in June",
         "Grant deadline 15/06/2026",
+        "Trip on 3 May\n- Pack the blue bag\n- Tickets are in the drawer",
+        "Dates of the club\n- Garden party on 3 May\n- Choir on 8 May",
     ],
 )
 def test_times_to_come_are_understood_in_some_languages_and_in_digits(text):
@@ -165,6 +167,8 @@ def test_times_to_come_are_understood_in_some_languages_and_in_digits(text):
         "Third alert of the queue tonight",
         "Total calls in 5 days: 766",
         "No event in the calendar for 2026-05-02",
+        "See you tomorrow, and thanks",
+        "The new office has two floors.\n- The kitchen is on the left\n- The painter comes tomorrow",
     ],
 )
 def test_what_recurs_begins_or_is_over_does_not_expire(text):

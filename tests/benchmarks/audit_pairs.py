@@ -34,7 +34,8 @@ SHINGLE, PERMUTATIONS, BANDS = 5, 128, 32
 
 def found_pairs(half, n):
     """Figures of duplicates and changed values in stores of ``n`` memories, of all seeds together."""
-    from memframe.audit.duplicates import find_changed_values, find_exact_duplicates, find_near_duplicates
+    from memframe.audit.changed_values import find_changed_values
+    from memframe.audit.duplicates import find_exact_duplicates, find_near_duplicates
     from memframe.audit.similarity.cluster import similar_pairs
     from tests.audit.figures import Figures
     from tests.pairs import scoring
@@ -120,7 +121,8 @@ def real_memories():
 
 
 def told(name, memories):
-    from memframe.audit.duplicates import find_changed_values, find_near_duplicates
+    from memframe.audit.changed_values import find_changed_values
+    from memframe.audit.duplicates import find_near_duplicates
     from memframe.audit.similarity.cluster import similar_pairs
     from memframe.audit.superseded import find_superseded
 

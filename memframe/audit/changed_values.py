@@ -1,0 +1,303 @@
+"""Changed values: memories of one person that are the same statement with another number, date, name or polarity.
+
+Which texts state nothing that may change, and what a person has one of at a time, is in ``rules/changed_value.toml``.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from rapidfuzz.distance import Levenshtein
+
+from memframe.audit.evidence import Delicate, shown
+from memframe.audit.findings import findings_frame
+from memframe.audit.keeper import age_order
+from memframe.audit.lexicon import (
+    CALENDAR,
+    DECIMAL,
+    MINUTES,
+    MONTHS,
+    class_of,
+    is_common,
+    is_name,
+    without_accents,
+)
+from memframe.audit.rules import load_rules
+from memframe.audit.similarity.cluster import Clusters, Pairs, SimilarPairs, similar_pairs
+from memframe.audit.similarity.compare import Difference
+from memframe.audit.similarity.minhash import distinct
+from memframe.audit.text import text_column
+from memframe.audit.tokenize import SPLIT_WORD
+
+_MOST_PARTNERS = 3
+_MOST_FILLING = 2
+_MIN_SHARED = 4
+"""Words with a value that two texts have in common, so that another value in one of them is a change."""
+_LONGEST_VALUE = 6
+"""Digits of a number that is a value; what is longer identifies something."""
+
+
+class _ValueChange(NamedTuple):
+    """An older and a newer text, and where and how the older one was written otherwise."""
+
+    older: int
+    newer: int
+    kind: str
+    score: float
+    span: tuple[int, int] | None
+    evidence: str
+
+
+def find_changed_values(memories: pd.DataFrame, *, pairs: SimilarPairs | None = None) -> pd.DataFrame:
+    """Find memories of one user that are the same statement with another value.
+
+    One row a pair: ``id`` is the older memory, ``related_id`` the newer one, ``start`` and ``end`` where in the older
+    one the value stands, ``group`` all that differ from each other in values. Kinds are ``number``, ``date``, ``name``
+    and ``polarity`` (one denies what the other says). Nothing is proposed but to look: the newer one may replace the
+    older, or both are true.
+
+    It finds one exchanged value in statements that have at least four words in common which carry a value, and all
+    else, but for typing errors and spellings; fewer words where somebody has only one such thing («My name is»), and
+    there any other word is a change as well. Of two clusters of near-duplicates it names the closest pair, and each
+    memory with at most three others. A sentence that several memories of the user fill in their own way is a list or
+    a log, and left alone. It does not look for another thing, colour or place in small letters: on real memories that
+    is another fact, and no change.
+
+    Parameters
+    ----------
+    memories : DataFrame
+        Columns as `load_memories` has them; rows without content are left out.
+    pairs : SimilarPairs, optional
+        Of the same frame, where other checks have them already.
+
+    Examples
+    --------
+    >>> from memframe.frames import MEMORY_KINDS
+    >>> texts = ["The monthly rent of Ada's flat is 640 pounds.", "The monthly rent of Ada's flat is 665 pounds."]
+    >>> memories = pd.DataFrame({"id": ["m1", "m2"], "content": texts}, columns=list(MEMORY_KINDS))
+    >>> find_changed_values(memories)[["kind", "id", "related_id", "evidence"]]
+         kind  id related_id   evidence
+    0  number  m1         m2  640 → 665
+    """
+    pairs = similar_pairs(memories) if pairs is None else pairs
+    changes = list(_changes(memories, pairs))
+    ids, rows = memories["id"].iloc[pairs.rows].tolist(), pairs.rows.tolist()
+    groups = _number_groups(changes, rows)
+    changes.sort(key=lambda one: (groups[one.older], -one.score, rows[one.older], rows[one.newer]))
+    spans = [change.span or (None, None) for change in changes]
+    return findings_frame(
+        check="changed_value",
+        kind=[change.kind for change in changes],
+        severity=["medium" if change.kind == "polarity" else "low" for change in changes],
+        id=[ids[change.older] for change in changes],
+        field="content",
+        start=[start for start, _ in spans],
+        end=[end for _, end in spans],
+        related_id=[ids[change.newer] for change in changes],
+        group=[groups[change.older] for change in changes],
+        score=[change.score for change in changes],
+        evidence=[change.evidence for change in changes],
+        action="review",
+    )
+
+
+def _number_groups(changes: Sequence[_ValueChange], rows: Sequence[int]) -> dict[int, int]:
+    """Number the groups of texts that are linked by changes, in the order of their first rows."""
+    groups = Clusters(len(rows))
+    for change in changes:
+        groups.join(change.older, change.newer)
+    places = sorted((place for change in changes for place in change[:2]), key=rows.__getitem__)
+    numbers: dict[int, int] = {}
+    return {place: numbers.setdefault(groups.of(place), len(numbers)) for place in places}
+
+
+def _changes(memories: pd.DataFrame, pairs: SimilarPairs) -> Iterator[_ValueChange]:
+    chosen = memories.iloc[pairs.rows]
+    column, age = text_column(chosen, "content"), age_order(chosen)
+    contents, delicate = column.to_pylist(), Delicate(column)
+    values = {
+        place: [match.found.span("value") for match in matches]
+        for place, matches in load_rules("changed_value").only("slot").search(column)
+    }
+    closest, templates = _closest(pairs, values).each(), _Templates(pairs)
+    taken: Counter[int] = Counter()
+    for left, right, difference in sorted(closest, key=lambda pair: (-pair.difference.score, *pair[:2])):
+        kind, with_slot = difference.kind, left in values and right in values
+        is_change = kind == "polarity" or (
+            difference.n_shared >= _MIN_SHARED and not templates.is_filled(left, right)
+        )
+        if not (with_slot or is_change) or max(taken[left], taken[right]) >= _MOST_PARTNERS:
+            continue
+        written = _Written(contents[left], contents[right], pairs.comparer.compare(left, right))
+        is_value = with_slot and written.fills(values[left], values[right])
+        if not is_value and (not is_change or (kind == "word" and not written.are_names())):
+            continue
+        if not written.is_statement(kind):
+            continue
+        taken.update((left, right))
+        is_newer = bool(age[left] > age[right])
+        older, newer = (right, left) if is_newer else (left, right)
+        before, after = (
+            shown(words, delicate=delicate.any_of(older, newer))
+            for words in written.shown()[:: -1 if is_newer else 1]
+        )
+        kind = "name" if kind == "word" else "date" if kind == "number" and written.is_of_month() else kind
+        evidence = f"{before} → {after}"
+        if kind == "polarity":
+            exchanged = f" ({before or '-'} → {after or '-'})" if before or after else ""
+            evidence = f"one says the opposite of the other{exchanged}"
+        yield _ValueChange(older, newer, kind, difference.score, written.span(is_newer), evidence)
+
+
+def _closest(pairs: SimilarPairs, slots: Mapping[int, object]) -> Pairs:
+    """Choose pairs with enough in common, or with a slot each; of those between the same two clusters the closest.
+
+    That Ada likes tea, and jazz, and Graz, are three facts; that her rent is 640, and that it is 665, is one that
+    changed. A sentence that many clusters fill in their own way is a list, a log or a template.
+    """
+    changed, with_slot = pairs.pairs.that_are("changed"), np.array([*slots], np.int64)
+    is_slot = np.isin(changed.left, with_slot) & np.isin(changed.right, with_slot)
+    changed = changed.those((changed.n_shared >= _MIN_SHARED) | is_slot)
+    sides = [np.array([*map(pairs.clusters.of, side.tolist())], np.int64) for side in changed[:2]]
+    one, other = np.minimum(*sides), np.maximum(*sides)
+    order = np.lexsort((changed.right, changed.left, -changed.score, other, one))
+    one, other = one[order], other[order]
+    is_first = (np.diff(one, prepend=-1) != 0) | (np.diff(other, prepend=-1) != 0)
+    return changed.those(order[is_first & (one != other)])
+
+
+class _Templates:
+    """Which texts have which words, so that it is counted how many have all that two of them have in common."""
+
+    def __init__(self, pairs: SimilarPairs) -> None:
+        self._pairs, self._words = pairs, pairs.comparer.words
+        self._n_rows, n_classes = max(len(self._words), 1), len(self._words.classes)
+        heavy = self._words.heavy()
+        self._codes = distinct(
+            self._words.said[heavy].astype(np.int64) * self._n_rows + self._words.rows()[heavy]
+        )
+        self._starts = np.searchsorted(self._codes, np.arange(n_classes + 1) * self._n_rows)
+        self._n_filling: dict[tuple[int, ...], int] = {}
+
+    def is_filled(self, left: int, right: int) -> bool:
+        """Tell whether many clusters of the user's texts have all words that both have, but for numbers and days."""
+        both = (
+            set(self._words.said[slice(*self._words.starts[row : row + 2])].tolist()) for row in (left, right)
+        )
+        shared = [name for name in set.intersection(*both) if self._has(name) and not self._is_value(name)]
+        template = int(self._pairs.owners[left]), *sorted(shared)
+        if template not in self._n_filling:
+            rows = self._rows_with_all(shared)
+            own = rows[self._pairs.owners[rows] == self._pairs.owners[left]].tolist()
+            self._n_filling[template] = len(set(map(self._pairs.clusters.of, (left, right, *own))))
+        return self._n_filling[template] > _MOST_FILLING
+
+    def _rows_with_all(self, names: Sequence[int]) -> NDArray[np.int64]:
+        rows = np.zeros(0, np.int64)
+        for n, name in enumerate(sorted(names, key=self._has)):
+            having = self._codes[self._starts[name] : self._starts[name + 1]] - name * self._n_rows
+            if n:
+                places = np.minimum(np.searchsorted(having, rows), len(having) - 1)
+                having = rows[having[places] == rows]
+            rows = having
+        return rows
+
+    def _has(self, name: int) -> int:
+        return int(self._starts[name + 1] - self._starts[name])
+
+    def _is_value(self, name: int) -> bool:
+        return self._words.classes[name][0].isdigit() or self._words.classes[name] in _DAYS
+
+
+_DAYS = frozenset(map(class_of, CALENDAR))
+
+
+class _Written:
+    """Two texts as they are written, and where in them the exchanged words stand."""
+
+    def __init__(self, left: str, right: str, difference: Difference) -> None:
+        matches = [list(SPLIT_WORD.finditer(text)) for text in (left, right)]
+        plain = [[_plain(match[0]) for match in side] for side in matches]
+        self._texts, self._words = (left, right), (difference.left, difference.right)
+        self._found: tuple[list[re.Match[str]], list[re.Match[str]]] = [], []
+        for op in Levenshtein.opcodes(*plain):
+            if op.tag != "equal":
+                spans = (op.src_start, op.src_end), (op.dest_start, op.dest_end)
+                for found, side, (start, end), words in zip(
+                    self._found, matches, spans, self._words, strict=True
+                ):
+                    found += [match for match in side[start:end] if _plain(match[0]).startswith(tuple(words))]
+
+    def fills(self, *values: Sequence[tuple[int, int]]) -> bool:
+        """Tell whether all that was exchanged is, in both texts, the value of what somebody has one of."""
+        return all(
+            found and any(start <= found[0].start() and found[-1].end() <= end for start, end in spans)
+            for found, spans in zip(self._found, values, strict=True)
+        )
+
+    def is_statement(self, kind: str) -> bool:
+        """Tell whether both texts state something that may change: no request, code, part of a list or event."""
+        rules = load_rules("changed_value")
+        if any(next(rules.only("no_statement").find(text), None) for text in self._texts):
+            return False
+        for found in self._found if kind != "polarity" else ():
+            if found and any(map(str.isdecimal, found[0][0])):
+                start, text = found[0].start(), found[0].string
+                names = (
+                    rule.regex.search(text, max(0, start - 40), start) for rule in rules.only("names").rules
+                )
+                if any(names) or any(sum(map(str.isdecimal, one[0])) > _LONGEST_VALUE for one in found):
+                    return False
+        return True
+
+    def is_of_month(self) -> bool:
+        """Tell whether a month stands beside what was exchanged: «3 May»."""
+        if not self._found[0]:
+            return False
+        text, (start, end) = self._texts[0], self._found[0][0].span()
+        before, after = (
+            SPLIT_WORD.findall(text[max(0, start - 20) : start]),
+            SPLIT_WORD.findall(text[end : end + 20]),
+        )
+        return any(_plain(word) in MONTHS for word in (*before[-1:], *after[:1]))
+
+    def are_names(self) -> bool:
+        """Tell whether all exchanged words are written like names, and none is a common word."""
+        is_shouted = any(text.isupper() or text.istitle() for text in self._texts)
+        return all(self._found) and not is_shouted and all(map(_is_name, (*self._found[0], *self._found[1])))
+
+    def shown(self) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the exchanged words of both texts as they are written, as far as they were found."""
+        left, right = ([match[0] for match in side] for side in self._found)
+        return left or self._words[0], right or self._words[1]
+
+    def span(self, side: int) -> tuple[int, int] | None:
+        """Return where the exchanged words of one text stand, if hardly anything lies between, else the first."""
+        found = self._found[side]
+        if not found:
+            return None
+        first, last = found[0], found[-1]
+        between = SPLIT_WORD.findall(first.string[first.start() : last.end()])
+        return (first.start(), last.end()) if len(between) <= len(found) + 1 else first.span()
+
+
+def _is_name(match: re.Match[str]) -> bool:
+    word, before = _plain(match[0]), match.string[: match.start()].rstrip(" ")
+    if not match[0][0].isupper() or word in CALENDAR or match.string[match.end() : match.end() + 1] == ":":
+        return False
+    begins = not before.strip() or before[-1] in ".!?:;\n-"
+    return is_name(word) or (not begins and not is_common(word))
+
+
+def _plain(word: str) -> str:
+    """Return a word as `memframe.audit.tokenize` has it."""
+    plain = without_accents(unicodedata.normalize("NFKC", word).lower())
+    plain = re.sub(r"(?<=\d),(?=\d{3})", "", plain)
+    return plain.replace(":", MINUTES).replace(".", DECIMAL).replace(",", DECIMAL)
