@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import pandas as pd
 
 from memframe.audit.rules import load_rules
+from memframe.audit.secrets.values import is_placeholder
 from memframe.audit.text import Pass, Span, Verdict, span_findings, spans_found
 
 __all__ = ["find_ibans", "find_personal_data", "presidio_names"]
@@ -253,6 +254,8 @@ _NO_PHONE = re.compile(
     r"|[0-2][0-9][0-5][0-9](?:/[0-2][0-9][0-5][0-9])+|\+?[0-9]{1,3}(?:\.[0-9]{3})+(?:[-–][0-9]{1,3}(?:\.[0-9]{3})+)?"
     r"|(?:0?[1-9]|[12][0-9]|3[01])[-./ ](?:0?[1-9]|[12][0-9]|3[01])[-./ ](?:19|20)[0-9]{2}(?:[ -].*)?"
     r"|(?:19|20)[0-9]{2}(?:[ –/-]{1,3}(?:19|20)[0-9]{2})+"
+    r"|(?:\+ ?)?(?P<first>[0-9]{2})[0-9]{2}[-–](?P=first)[0-9]{2}|(?:\+ ?)?[0-9]{1,2}00[-–][0-9]{1,3}00"  # ranges
+    r"|[0-9]{2}(?:0[1-9]|1[0-2])\.[0-9]{5}"  # of arXiv
 )
 _LINE_BEFORE = re.compile(r"[^\W\d_][^\n]{0,48}\n[ \t]{0,8}\Z")
 _LINE_AFTER = re.compile(r"[ \t]{0,8}(?:\n|\Z)")
@@ -284,7 +287,7 @@ def _score_phone(number: str, before: str, after: str) -> float | None:
     n_digits = sum(map(str.isdecimal, number))
     is_prefixed = _PREFIXED.fullmatch(number) is not None
     is_sum = number.startswith("+ ") and before.rstrip()[-1:].isdecimal()
-    if is_sum or _NO_PHONE.fullmatch(number) or (is_prefixed and n_digits < _SHORTEST_PREFIXED):
+    if is_sum or _NO_PHONE.fullmatch(number.lstrip("(")) or (is_prefixed and n_digits < _SHORTEST_PREFIXED):
         return None
     if _INTERNATIONAL.fullmatch(number):
         return _SURE if _MIN_DIGITS < n_digits <= _MAX_DIGITS + 1 else None
@@ -384,17 +387,25 @@ _MAIL = re.compile(
     r"(?<![\w.+%'@-])[\w.+%'-]{1,64}@(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}(?:[^\W\d_]{2,24}"
     r"|xn--[a-z0-9-]{2,59})(?![\w-])"
 )
+_BEFORE_MAIL = re.compile(r"[.'%+-]*(?:[\u3000-\u9fff\uac00-\ud7af]+(?=[A-Za-z0-9]))?")
+"""What stands before an address without a blank, in languages that set none."""
+
+_USER_INFO = re.compile(r"://[^\s/@]*\Z")
 _REPOSITORY = re.compile(r"git@[\w.-]+:")
 _URL = re.compile(
     r"(?<![\w@.-])(?:(?:https?|ftps?|sftp|wss?)://|www\.(?=[\w-]{1,63}\.))[^\s<>\"'`|\\^{}]{2,2000}",
     re.IGNORECASE,
 )
-_URL_CREDENTIALS = re.compile(r"\A[a-z]{1,10}://[^\s/:@]{1,100}:[^\s/@]{1,200}@", re.IGNORECASE)
+_URL_CREDENTIALS = re.compile(r"\A[a-z]{1,10}://[^\s/:@]{1,100}:(?P<word>[^\s/@]{1,200})@", re.IGNORECASE)
 _STOPS, _BRACKETS = ".,;:!?*_~", {")": "(", "]": "["}
 _IPV4 = re.compile(r"(?<![\w.-])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?![\w-]|\.[0-9])")
 _IPV6 = re.compile(
     r"(?<![\w:.])(?=[0-9A-Fa-f]{0,4}:)[0-9A-Fa-f:]{6,39}(?:(?<=:)[0-9]{1,3}(?:\.[0-9]{1,3}){3})?(?![\w:]|\.[0-9])"
 )
+_LISTED = re.compile(
+    r"(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?:/[0-9]{1,2})?[\s,;|]{1,12}(?:\w{1,10}:\s)?){1,20}\Z"
+)
+_LONGEST_LIST = 240
 _SMALL_PARTS = re.compile(r"(?!10\.)(?:1?[0-9]\.){3}1?[0-9]")
 _WELL_KNOWN = frozenset({"8.8.8.8", "8.8.4.4", "1.1.1.1", "9.9.9.9"})
 _MAC = re.compile(r"(?<![\w:-])[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![\w:-])")
@@ -402,7 +413,6 @@ _MASK = re.compile(r"/[0-9]{1,2}\b")
 _OF_NOBODY = "private or public service"
 """Label of an address that says nothing of a person: of a network, a public service, a program, or in an example."""
 
-_NO_HARDWARE = frozenset({"0" * 12, "f" * 12})
 _NETWORK_PREFILTER = (
     r"@[\pL\pN]|://|(?i:www\.)|[0-9]\.[0-9]{1,3}\.[0-9]|[0-9A-Fa-f]:[0-9A-Fa-f]{0,4}:|::[0-9A-Fa-f]"
     r"|[0-9A-Fa-f]{2}-[0-9A-Fa-f]{2}-[0-9A-Fa-f]{2}-"
@@ -417,18 +427,26 @@ def _find_network_addresses(text: str) -> Iterator[Span]:
     ['email', 'email', 'url', 'url_credentials']
     """
     for match in _MAIL.finditer(text) if "@" in text else ():
-        start = match.start() + len(match[0]) - len(match[0].lstrip(".'%+-"))
-        is_login = _AROUND["shell_before"].search(text[max(0, start - _BEHIND) : start])
+        lead = _BEFORE_MAIL.match(match[0])
+        start = match.start() + (lead.end() if lead else 0)
+        before = text[max(0, start - _BEHIND) : start]
+        is_login = _AROUND["shell_before"].search(before) or _USER_INFO.search(before)
         if not is_login and not _REPOSITORY.match(text, start):
             is_of_nobody = _AROUND["no_mail"].search(text[start : match.end()])
+            is_of_nobody = is_of_nobody or _AROUND["invented_before"].search(
+                text[max(0, start - _LONGEST_LIST) : start]
+            )
             yield Span("email", start, match.end(), 1.0, _OF_NOBODY if is_of_nobody else "")
     for match in _URL.finditer(text) if "://" in text or "www." in text.lower() else ():
         url = _trim_url(match[0])
-        kind = "url_credentials" if _URL_CREDENTIALS.match(url) else "url"
-        yield Span(kind, match.start(), match.start() + len(url), 1.0)
+        found = _URL_CREDENTIALS.match(url)
+        label = _OF_NOBODY if found and is_placeholder(found["word"]) else ""
+        yield Span("url_credentials" if found else "url", match.start(), match.start() + len(url), 1.0, label)
     for match in (*_IPV4.finditer(text), *_IPV6.finditer(text)):
         if _is_machine(match[0], text[max(0, match.start() - _AHEAD) : match.start()]):
-            around = text[max(0, match.start() - _BEHIND) : match.start()]
+            listed = _LISTED.search(text, max(0, match.start() - _LONGEST_LIST), match.start())
+            begin = listed.start() if listed else match.start()
+            around = text[max(0, begin - _BEHIND) : begin]
             is_of_somebody = (
                 ip_address(match[0]).is_global
                 and match[0] not in _WELL_KNOWN
@@ -439,7 +457,8 @@ def _find_network_addresses(text: str) -> Iterator[Span]:
             yield Span("ip", match.start(), match.end(), 0.9, label)
     for match in _MAC.finditer(text):
         digits = match[0].replace(match[1], "").lower()
-        if digits not in _NO_HARDWARE and (match[1] == ":" or not digits.isdecimal()):
+        is_of_many = int(digits[1], 16) % 2 == 1 or set(digits) == {"0"}
+        if not is_of_many and (match[1] == ":" or not digits.isdecimal()):
             yield Span("mac", match.start(), match.end(), 0.9)
 
 

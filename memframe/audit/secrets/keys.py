@@ -15,7 +15,9 @@ from typing import NamedTuple
 
 from memframe.audit.rules import Rule, load_rules
 from memframe.audit.secrets.values import (
+    closes_code,
     entropy,
+    is_elided,
     is_placeholder,
     is_plain,
     is_public_address,
@@ -42,9 +44,6 @@ def _token_shapes() -> Iterator[_Shape]:
             yield _Shape(maker.replace("_", " "), mark, rest[1:] if rest.startswith("=") else mark + rest)
 
 
-_ELIDED = ("...", "…")
-"""What follows a token of which only the beginning is shown."""
-
 _SHAPES = tuple(_token_shapes())
 TOKEN = re.compile(
     rf"(?<![A-Za-z0-9_-])(?=[\w.~:/@+=-]{{16}})(?:{'|'.join(f'({shape.pattern})' for shape in _SHAPES)})(?![A-Za-z0-9])"
@@ -63,7 +62,7 @@ def find_tokens(text: str) -> Iterator[Span]:
     [Span(kind='token', start=4, end=44, score=1.0, label='GitHub')]
     """
     for match in TOKEN.finditer(text):
-        if is_token(match[0]) and not text.startswith(_ELIDED, match.end()):
+        if is_token(match[0]) and not is_elided(text, match.end()):
             yield Span("token", match.start(), match.end(), 1.0, _SHAPES[(match.lastindex or 1) - 1].maker)
 
 
@@ -171,9 +170,12 @@ def find_assigned(text: str) -> Iterator[Span]:
             continue
         group = "quoted" if match["quoted"] else "bare"
         value = match[group] if group == "quoted" else match[group].rstrip(".,;:!?")
+        end = match.start(group) + len(value)
+        if is_elided(text, end) or (group == "quoted" and closes_code(text, match.start(group) - 1)):
+            continue
         kind = _kind_of_assigned(match["name"], value, is_quoted=group == "quoted")
         if kind:
-            yield Span(kind, match.start(group), match.start(group) + len(value), 0.85)
+            yield Span(kind, match.start(group), end, 0.85)
 
 
 def _kind_of_assigned(name: str, value: str, *, is_quoted: bool) -> str | None:

@@ -13,13 +13,14 @@ _FUNCTION_WORDS = _WORDS["function"] | _WORDS["elsewhere"]
 _PLAIN_WORDS = frozenset().union(*(words for name, words in _WORDS.items() if name != "placeholders"))
 _PLAIN_ENDING = re.compile(
     r"(?:[^\W\d_]|['’-]){2,60}(?:ed|ing|able|ible|less|ful|ive|ous|ly|ised|ized|ary|ory|ical|proof|bound|based|only|free"
-    r"|iert|lich)"
+    r"|iert|lich)|ge[a-zäöüß]{3,20}t"
 )
 
 _PLACEHOLDER = re.compile(
-    r"example|placeholder|redacted|change_?me|your[_ -]|xxxx|\*\*\*|\.\.\.|…|•••|fixme|goes[_ -]here"
+    r"example|placeholder|redacted|change_?me|your[_ -]|xxxx|(?<![^\W_])xxx|\*\*\*|\.\.\.|…|•••|fixme|goes[_ -]here"
     r"|(?<![^\W_])(?:insert|replace|removed|dummy|sample|todo|foobar|foo)(?![^\W_])"
-    r"|\A(?:new|old|my|test|user|some|wrong)_?(?:pass|password|secret)[0-9]{0,4}!?\Z"
+    r"|\Apass[0-9]?\Z|\A(?:new|old|my|test|user|some|wrong)_?(?:pass|password|secret)[0-9]{0,4}!?\Z"
+    r"|\A[a-z]{1,30}(?:_[a-z]{1,30}){0,4}_(?:pass|password|secret|token|key)\Z"
 )
 _PUBLIC_KEY = re.compile(r"pk_(?:live|test|prod)_|pk\.eyj|ssh-(?:rsa|ed25519)")
 _PLACEHOLDER_OPENINGS = ("<", "{", "[", "${", "$(", "%(", "@{")
@@ -29,7 +30,7 @@ _HIDDEN = frozenset("*•·.xX-_?")
 _NO_VALUE = re.compile(
     r"[a-z][a-z0-9+.-]{1,30}://|www\.|mailto:|!(?:vault|ref|secret|env\w*|sub|getatt)$|enc\[|[~.]{0,2}/"
     r"|\w:\\|[\w.@~-]{1,60}(?:/[\w.@~-]{1,60}){0,8}\.(?:md|txt|py|sh|[jt]sx?|json|ya?ml|toml|html|css|pdf)$"
-    r"|--?[a-z][\w-]*$|#[0-9a-f]{6}$|(?-i:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:PASS|PWD|PASSWORD|SECRET|TOKEN|KEY|USER))$"
+    r"|--?[a-z][\w-]*$|\.[a-z_]\w*\)*$|\.\*|[^→]{0,60}→|#[0-9a-f]{6}$|(?-i:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:PASS|PWD|PASSWORD|SECRET|TOKEN|KEY|USER))$"
     r"|[0-9]{1,3}(?:\.[0-9]{1,3}){2}\.[0-9x]|802\.11|[\w.+-]{1,64}@[\w-]{1,60}\.\w|\w{1,60}(?:\.\w{1,60}){0,4}\([^)]{0,80}\)?|\$[A-Z_]+$"
     r"|(?:os|process|var|local|data|env|self|config|settings|secrets|args)\.[A-Za-z_]",
     re.IGNORECASE,
@@ -77,6 +78,25 @@ def is_placeholder(value: str) -> bool:
         or _PUBLIC_KEY.match(small) is not None
         or any(small in order for order in _IN_ORDER if len(small) >= _SHORTEST_ORDER)
     )
+
+
+def is_elided(text: str, end: int) -> bool:
+    """Tell whether a text shows only the beginning of what ends at a place: "sk-ant-api03-qY...".
+
+    >>> is_elided("key `sk-ant-qY`... of Ada", 14), is_elided("it is hunter2.", 13)
+    (True, False)
+    """
+    return text.startswith(("...", "…", "`...", "`…"), end)
+
+
+def closes_code(text: str, place: int) -> bool:
+    """Tell whether a backtick ends a piece of code that began on its line, so that it quotes nothing behind it.
+
+    >>> text = "`PASSWORD=` and `gog auth list`"
+    >>> [closes_code(text, place) for place, letter in enumerate(text) if letter == "`"]
+    [False, True, False, True]
+    """
+    return text[place] == "`" and text.count("`", text.rfind("\n", 0, place) + 1, place) % 2 == 1
 
 
 def is_function_word(word: str) -> bool:
