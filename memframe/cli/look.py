@@ -10,7 +10,8 @@ import pandas as pd
 
 from memframe.audit.result import records_of
 from memframe.audit.text import masked
-from memframe.cli.options import as_json, full_id, open_request, request_required
+from memframe.cli.connect import open_request, request_required
+from memframe.cli.options import as_json, full_id, remark
 from memframe.client.responses import is_uuid
 from memframe.display import escape_invisible, number_of, printable
 from memframe.load import load_memories, load_memory
@@ -99,7 +100,7 @@ def _print(memories: pd.DataFrame, *, with_text: bool, as_json: bool) -> None:
             f"{memory['id']}  {day:<10}  {printable(memory['source'] or '', 16):<16}  {printable(text, 72)}"
         )
     more = "" if memories.attrs["memframe"]["complete"] else "; there may be more, beyond --limit"
-    click.echo(f"{number_of(len(records), 'memory', 'memories')}{more}", err=True)
+    remark(f"{number_of(len(records), 'memory', 'memories')}{more}")
 
 
 def _records(memories: pd.DataFrame, *, with_text: bool) -> list[dict[str, Any]]:

@@ -258,11 +258,7 @@ def _findings_file(access: Access, table: pa.Table, work: Work) -> bytes:
     audit = audit_memories(frame_of(table), tags=load_tags(access), checks=work.checks, now=work.now)
     found = pa.Table.from_pandas(audit.findings, preserve_index=False)
     file = io.BytesIO()
-    metadata = {
-        **found.schema.metadata,
-        N_ROWS: str(len(table)).encode(),
-        USER_ID: access.user_id.encode(),
-    }
+    metadata = {**found.schema.metadata, N_ROWS: str(len(table)).encode(), USER_ID: access.user_id.encode()}
     pq.write_table(found.replace_schema_metadata(metadata), file, compression="zstd")
     return file.getvalue()
 
@@ -300,7 +296,5 @@ def outcomes_frame(results: Iterable[UserResult]) -> pd.DataFrame:
 def revoked_result(user: FleetUser) -> UserResult:
     """Return the result of a user who revoked the approval before the run."""
     return UserResult(
-        user,
-        "revoked",
-        error=f"access request {user.request_id} is revoked: nothing may be read any more",
+        user, "revoked", error=f"access request {user.request_id} is revoked: nothing may be read any more"
     )

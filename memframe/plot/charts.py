@@ -535,8 +535,7 @@ def overview(memories: pd.DataFrame) -> Figure:
     """
     figure = new_figure(10.5, 10.5)
     panels = figure.subplot_mosaic(
-        [["timeline", "timeline"], ["tags", "sources"], ["scores", "lengths"]],
-        height_ratios=[3, 4, 4],
+        [["timeline", "timeline"], ["tags", "sources"], ["scores", "lengths"]], height_ratios=[3, 4, 4]
     )
     for draw in (timeline, tags, sources, scores, lengths):
         draw(memories, ax=panels[draw.__name__])
