@@ -115,7 +115,8 @@ def main(context: click.Context, quiet: bool) -> None:
     4 rows with an unknown outcome, 5 access refused, 6 findings of --fail-on.
 
     \b
-    Completion, by a line in the start file of your shell, here bash (others: zsh_source, fish_source):
+    Completion: put this into the start file of your shell, here bash
+    (for others zsh_source or fish_source):
         eval "$(_MEMFRAME_COMPLETE=bash_source memframe)"
 
     \b
