@@ -145,7 +145,10 @@ class _Tour:
         memories = mf.load_memories(access, progress=self._progress)
         counts = memories.attrs["memframe"]
         loaded = number_of(counts["n_rows"], "memory", "memories")
-        self._say(f"{loaded}; {counts['n_undecryptable'] or 'none'} that could not be opened.")
+        n_closed = counts["n_undecryptable"]
+        self._say(
+            f"{loaded}; {n_closed:,} could not be opened." if n_closed else f"{loaded}; all could be opened."
+        )
         return memories
 
     def explore(self, memories: pd.DataFrame, tags: pd.DataFrame) -> None:
