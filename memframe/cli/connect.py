@@ -12,7 +12,17 @@ from urllib.parse import urlsplit
 import click
 
 from memframe.access import Access, open_access, wait_for_decision
-from memframe.cli.options import REFUSED, SECONDS, Command, Group, as_json, ask_secret, full_id, remark
+from memframe.cli.options import (
+    REFUSED,
+    SECONDS,
+    Command,
+    Group,
+    as_json,
+    ask_secret,
+    example,
+    full_id,
+    remark,
+)
 from memframe.client import Client, connect, connect_and_sign_in
 from memframe.client.responses import is_uuid
 from memframe.display import printable
@@ -61,15 +71,12 @@ def _full_request_id(client: Client, given: str) -> str:
 )
 @click.option("--auth-url", help="Address of the OAuth server.")
 @click.option("--client-id", help="Client id of your application, with --auth-url.")
+@example("memframe login --base-url https://memory.example/api/v1")
 def login_command(base_url: str, auth_url: str | None, client_id: str | None) -> None:
     """Verify an API key, and keep it in the keyring of the operating system.
 
     The prompts for the key, and for the client secret if --client-id is given, show no input; they also read standard
     input, a line each. Stored keys are only ever sent to these addresses.
-
-    \b
-    Example:
-        memframe login --base-url https://memory.example/api/v1
     """
     api_key = ask_secret("API key")
     client_secret = ask_secret("Client secret") if client_id else None
@@ -80,27 +87,20 @@ def login_command(base_url: str, auth_url: str | None, client_id: str | None) ->
 
 
 @click.command("logout")
+@example("memframe logout")
 def logout_command() -> None:
     """Remove the key and the addresses that `memframe login` has kept from the keyring.
 
     Keys in the environment stay, and so does the API key itself: replace it at the service if it has leaked.
-
-    \b
-    Example:
-        memframe logout
     """
     removed = remove_settings()
     click.echo(f"Removed from the keyring: {', '.join(removed)}." if removed else "The keyring held nothing.")
 
 
 @click.group("request", cls=Group)
+@example('memframe request new --reason "Weekly review of duplicates" --wait 600')
 def request_group() -> None:
-    """Ask a user for access to their memories, and see what they decided.
-
-    \b
-    Example:
-        memframe request new --reason "Weekly review of duplicates" --wait 600
-    """
+    """Ask a user for access to their memories, and see what they decided."""
 
 
 @request_group.command("new")
@@ -110,15 +110,12 @@ def request_group() -> None:
 )
 @click.option("--wait", "wait_s", metavar="SECONDS", type=SECONDS, help="Seconds to wait for the decision.")
 @as_json
+@example('memframe request new --reason "Weekly review of duplicates"')
 def request_new(reason: str, local: bool, wait_s: float | None, as_json: bool) -> None:
     """Let a user authorize the application, then request access; prints the request.
 
     Prints the address for the user's browser, and asks for the address that the browser was redirected to (also as
     a line of standard input). With --wait it waits for the decision, and ends with 5 if that is not an approval.
-
-    \b
-    Example:
-        memframe request new --reason "Weekly review of duplicates"
     """
     flow = OAuthFlow()
     if local:
@@ -147,13 +144,9 @@ def request_new(reason: str, local: bool, wait_s: float | None, as_json: bool) -
     help="Seconds to wait.",
 )
 @as_json
+@example("memframe request wait 7c9e6679 --timeout 3600")
 def request_wait(request_id: str, timeout_s: float, as_json: bool) -> None:
-    """Wait until the user has decided; prints the request, and ends with 5 if it is not approved.
-
-    \b
-    Example:
-        memframe request wait 7c9e6679 --timeout 3600
-    """
+    """Wait until the user has decided; prints the request, and ends with 5 if it is not approved."""
     with connect() as client:
         decided = wait_for_decision(client, _full_request_id(client, request_id), timeout_s=timeout_s)
     _print_request(decided, as_json=as_json, must_be_approved=True)
@@ -162,26 +155,18 @@ def request_wait(request_id: str, timeout_s: float, as_json: bool) -> None:
 @request_group.command("show")
 @click.argument("request_id")
 @as_json
+@example("memframe request show 7c9e6679 --json")
 def request_show(request_id: str, as_json: bool) -> None:
-    """Show one request with its current status.
-
-    \b
-    Example:
-        memframe request show 7c9e6679 --json
-    """
+    """Show one request with its current status."""
     with connect() as client:
         _print_request(client.access_request(_full_request_id(client, request_id)), as_json=as_json)
 
 
 @request_group.command("list")
 @as_json
+@example("memframe request list --json")
 def request_list(as_json: bool) -> None:
-    """List all requests of this developer account, the newest first.
-
-    \b
-    Example:
-        memframe request list --json
-    """
+    """List all requests of this developer account, the newest first."""
     with connect() as client:
         requests = client.access_requests()
     requests.sort(key=lambda each: each.created_at.timestamp() if each.created_at else 0.0, reverse=True)

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from memframe.audit.findings import Severity
-from memframe.cli.options import FOUND, Command, Group, LocalPath, as_json, remark
+from memframe.cli.options import FOUND, Command, Group, LocalPath, as_json, example, remark
 from memframe.cli.read import at_least, fail_on_option
 from memframe.client import Client, connect
 from memframe.display import number_of, printable
@@ -35,15 +35,12 @@ _NOUNS = {
 
 
 @click.group("fleet", cls=Group)
+@example("memframe fleet audit fleet-2026-11 --json")
 def fleet_group() -> None:
     """Audit or export the memories of every user who approved, into one folder.
 
     A repeated command processes only users who are missing. It ends with 1 if a user failed; a revoked approval is
     no failure.
-
-    \b
-    Example:
-        memframe fleet audit fleet-2026-11 --json
     """
 
 
@@ -77,13 +74,9 @@ def fleet_options(command: Command) -> Command:
     help="Also keep the audited memories, sealed with each user's key.",
 )
 @fail_on_option
+@example("memframe fleet audit fleet-2026-11 --fail-on high")
 def fleet_audit(*, archives: bool, fail_on: Severity | None, **options: Any) -> None:
-    """Audit the memories of every user, each alone; PATH has the findings by user.
-
-    \b
-    Example:
-        memframe fleet audit fleet-2026-11 --fail-on high
-    """
+    """Audit the memories of every user, each alone; PATH has the findings by user."""
     with _connect(**options) as (client, how):
         folder = audit_fleet(client, options["path"], archives=archives, **how)
     severities = folder.severities()
@@ -97,13 +90,9 @@ def fleet_audit(*, archives: bool, fail_on: Severity | None, **options: Any) -> 
 @click.option(
     "--plaintext", is_flag=True, help="Do not seal the archives: anybody who can read PATH can read them."
 )
+@example("memframe fleet export fleet-2026-11")
 def fleet_export(*, plaintext: bool, **options: Any) -> None:
-    """Export the memories of every user into PATH, an archive each, sealed with the user's key.
-
-    \b
-    Example:
-        memframe fleet export fleet-2026-11
-    """
+    """Export the memories of every user into PATH, an archive each, sealed with the user's key."""
     with _connect(**options) as (client, how):
         folder = export_fleet(client, options["path"], sealed=not plaintext, **how)
     _print_result(folder, options["as_json"])
@@ -112,13 +101,9 @@ def fleet_export(*, plaintext: bool, **options: Any) -> None:
 @fleet_group.command("forget")
 @click.argument("path", type=LocalPath(exists=True))
 @as_json
+@example("memframe fleet forget fleet-2026-11")
 def fleet_forget(path: Path, as_json: bool) -> None:
-    """Delete from PATH what is of users who revoked their approval, as `audit` and `export` do when they run again.
-
-    \b
-    Example:
-        memframe fleet forget fleet-2026-11
-    """
+    """Delete from PATH what is of users who revoked their approval, as `audit` and `export` do when they run again."""
     with connect() as client:
         folder = forget_revoked(client, path)
     if as_json:

@@ -52,6 +52,17 @@ FILE = LocalPath(dir_okay=False)
 as_json = click.option("--json", "as_json", is_flag=True, help="JSON on standard output, for scripts.")
 
 
+def example(*lines: str) -> Callable[[Any], Any]:
+    """Add examples to the docstring of a command, which is its help."""
+
+    def add(command: Any) -> Any:
+        shown = "".join(f"\n        {line}" for line in lines)
+        command.__doc__ = f"{command.__doc__}\n\n    \b\n    Example:{shown}"
+        return command
+
+    return add
+
+
 def remark(words: str) -> None:
     """Print a note or advice to standard error, unless `memframe --quiet` was asked for."""
     if not click.get_current_context().find_root().params.get("quiet"):

@@ -26,6 +26,7 @@ from memframe.cli.options import (
     Command,
     LocalPath,
     as_json,
+    example,
     key_file_option,
     key_option,
     remark,
@@ -172,6 +173,9 @@ def _audit(
     "--out", type=FILE, help="Save the audit in this file, as JSON, for `memframe plan --from-audit`."
 )
 @as_json
+@example(
+    "memframe audit --request 7c9e6679 --fail-on high --html audit.html", "memframe audit --file export.json"
+)
 def audit_command(
     audit: Audit,
     fail_on: Severity | None,
@@ -184,11 +188,6 @@ def audit_command(
 
     Evidence is masked in every output, and texts before a --judge sees them. With --json all findings go to standard
     output. To plan the proposals, use `memframe plan --from-audit`.
-
-    \b
-    Example:
-        memframe audit --request 7c9e6679 --fail-on high --html audit.html
-        memframe audit --file export.json
     """
     if html is not None:
         audit.to_html(html)
@@ -212,13 +211,9 @@ def audit_command(
 @click.command("report")
 @click.argument("path", type=FILE)
 @audit_options
+@example("memframe report audit.html --archive memories.parquet")
 def report_command(audit: Audit, path: Path) -> None:
-    """Write an audit as one HTML page to PATH: no scripts, no links, evidence masked.
-
-    \b
-    Example:
-        memframe report audit.html --archive memories.parquet
-    """
+    """Write an audit as one HTML page to PATH: no scripts, no links, evidence masked."""
     audit.to_html(path)
     click.echo(f"{memories(len(audit.memories))} audited: {path}, readable by you alone")
 
@@ -255,6 +250,7 @@ def _lines_of(audit: Audit) -> Iterator[str]:
 )
 @request_required
 @as_json
+@example("memframe export memories.parquet --request 7c9e6679")
 def export_command(
     path: Path, sealed: bool, refresh: bool, form: Any, request_id: str, as_json: bool
 ) -> None:
@@ -263,10 +259,6 @@ def export_command(
     The extension chooses the format: .parquet, .jsonl, .json or .csv, or .md for a folder of notes; without one, PATH
     is a folder for a Parquet dataset.
     With --refresh an archive stays plain or sealed as it is, and only changed files are written.
-
-    \b
-    Example:
-        memframe export memories.parquet --request 7c9e6679
     """
     if refresh and form:
         raise click.UsageError("--refresh keeps the format of the archive: leave out --format.")

@@ -16,7 +16,7 @@ import click
 import platformdirs
 
 from memframe.address import is_loopback
-from memframe.cli.options import FILE, Command, LocalPath, as_json, remark
+from memframe.cli.options import FILE, Command, LocalPath, as_json, example, remark
 from memframe.errors import ConfigError, ConflictError
 from memframe.service.app import AppFactory
 from memframe.service.deployment import FIRST_DEVELOPER, Addresses, Deployment, NewDeveloper, ServiceConfig
@@ -109,6 +109,10 @@ def secrets_of(developer: NewDeveloper) -> dict[str, str]:
     help="Log requests, security events and faults to standard error, as lines of JSON.",
 )
 @as_json
+@example(
+    "memframe serve --data ./memories --port 8765",
+    "memframe serve --public-url https://memories.example.org --trusted-proxy --workers 2",
+)
 def serve_command(
     place: ServiceConfig,
     host: str,
@@ -124,11 +128,6 @@ def serve_command(
 
     The first start creates the data folder, and prints the secrets of a first developer this once. /healthz answers
     while the service runs, /readyz while its database does.
-
-    \b
-    Example:
-        memframe serve --data ./memories --port 8765
-        memframe serve --public-url https://memories.example.org --trusted-proxy --workers 2
     """
     own_url = _checked_public_url(host, public_url)
     proxies = _networks(trusted_proxy)

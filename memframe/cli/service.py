@@ -12,7 +12,7 @@ from typing import Any, Literal
 import click
 from msgspec.structs import asdict
 
-from memframe.cli.options import COUNT, FILE, Command, Group, LocalPath, as_json, full_id
+from memframe.cli.options import COUNT, FILE, Command, Group, LocalPath, as_json, example, full_id
 from memframe.cli.serve import data_options, open_service, secrets_of, show
 from memframe.display import number_of, printable
 from memframe.errors import ConfigError, NotFoundError
@@ -46,13 +46,9 @@ user_option = click.option(
 
 @click.group("service", cls=Group)
 @click.option("--log-json", is_flag=True, help="Log security events to standard error, as lines of JSON.")
+@example("memframe service list")
 def service_group(log_json: bool) -> None:
-    """Manage the accounts of a service, also while it runs.
-
-    \b
-    Example:
-        memframe service list
-    """
+    """Manage the accounts of a service, also while it runs."""
     if log_json:
         log_as_json()
 
@@ -90,25 +86,18 @@ def command(
         help="Redirect address of the application; may be given several times.",
     ),
 )
+@example('memframe service add-developer "Notes" --redirect-uri https://notes.example.org/callback')
 def add_developer(deployment: Deployment, name: str, redirect_uris: tuple[str, ...]) -> Shown:
-    """Add an application; its secrets are printed only this once.
-
-    \b
-    Example:
-        memframe service add-developer "Notes" --redirect-uri https://notes.example.org/callback
-    """
+    """Add an application; its secrets are printed only this once."""
     return secrets_of(deployment.add_developer(name, *redirect_uris)), None
 
 
 @command("add-user", email, password_stdin)
+@example("memframe service add-user ada@example.org --password-stdin < password.txt")
 def add_user(deployment: Deployment, email: str, password_stdin: bool) -> Shown:
     """Add a user who can sign in at the dashboard; prints the user_id.
 
     At the first sign-in the user has to change the password.
-
-    \b
-    Example:
-        memframe service add-user ada@example.org --password-stdin < password.txt
     """
     password = _password(from_stdin=password_stdin)
     user_id = deployment.add_user(email, password, must_change_password=True)
@@ -116,14 +105,11 @@ def add_user(deployment: Deployment, email: str, password_stdin: bool) -> Shown:
 
 
 @command("reset-password", email, password_stdin)
+@example("memframe service reset-password ada@example.org --password-stdin < password.txt")
 def reset_password(deployment: Deployment, email: str, password_stdin: bool) -> Shown:
     """Set a user's password, and end all sessions with the old one.
 
     At the next sign-in the user has to change it.
-
-    \b
-    Example:
-        memframe service reset-password ada@example.org --password-stdin < password.txt
     """
     user_id = deployment.user_id(email)
     deployment.reset_password(user_id, _password(from_stdin=password_stdin))
@@ -131,15 +117,12 @@ def reset_password(deployment: Deployment, email: str, password_stdin: bool) -> 
 
 
 @command("rotate-key", email)
+@example("memframe service rotate-key ada@example.org")
 def rotate_user_key(deployment: Deployment, email: str) -> Shown:
     """Give a user a new encryption key, and seal the stored content again with it.
 
     Credentials then have the new key and its version. Content that applications send sealed with the old key is
     refused (409, key_version_changed) until they fetch the credentials again.
-
-    \b
-    Example:
-        memframe service rotate-key ada@example.org
     """
     rotation = rotate_key(deployment, deployment.user_id(email))
     if rotation.n_unreadable:
@@ -152,6 +135,7 @@ def rotate_user_key(deployment: Deployment, email: str) -> Shown:
 @service_group.command("rotate-master-key")
 @data_options
 @as_json
+@example("memframe service rotate-master-key")
 def rotate_service_key(place: ServiceConfig, as_json: bool) -> None:
     """Replace the master key, while the service is stopped, and wrap the keys of all users with the new one.
 
@@ -162,10 +146,6 @@ def rotate_service_key(place: ServiceConfig, as_json: bool) -> None:
 
     A thief of the old key who has a copy of the database, too, knows the keys of users: replace those with
     `memframe service rotate-key`.
-
-    \b
-    Example:
-        memframe service rotate-master-key
     """
     with open_service(place) as deployment:
         n_keys = rotate_master_key(deployment, place.master_key_file)
@@ -174,29 +154,23 @@ def rotate_service_key(place: ServiceConfig, as_json: bool) -> None:
 
 
 @command("rotate-api-key", click.argument("developer"))
+@example("memframe service rotate-api-key mfc_0123456789abcdef0123456789abcdef")
 def rotate_api_key(deployment: Deployment, developer: str) -> Shown:
     """Replace the API key of an application, named by its id or client_id; the new one is printed this once.
 
     The old key is refused from the next call on. A token that it was exchanged for is valid until it
     expires, after an hour unless another lifetime was asked for: to lock a thief out at once, disable the
     application until then.
-
-    \b
-    Example:
-        memframe service rotate-api-key mfc_0123456789abcdef0123456789abcdef
     """
     return _rotate_secret(deployment, developer, "api_key")
 
 
 @command("rotate-client-secret", click.argument("developer"))
+@example("memframe service rotate-client-secret mfc_0123456789abcdef0123456789abcdef")
 def rotate_client_secret(deployment: Deployment, developer: str) -> Shown:
     """Replace the client secret of an application, named by its id or client_id; the new one is printed this once.
 
     The old secret is refused from the next call on, also for refresh tokens, which stay valid with the new one.
-
-    \b
-    Example:
-        memframe service rotate-client-secret mfc_0123456789abcdef0123456789abcdef
     """
     return _rotate_secret(deployment, developer, "client_secret")
 
@@ -207,16 +181,12 @@ def _rotate_secret(deployment: Deployment, named: str, kind: Literal["api_key", 
 
 
 @command("disable", click.argument("account"), enable_option)
+@example("memframe service disable ada@example.org", "memframe service disable ada@example.org --enable")
 def disable_account(deployment: Deployment, account: str, enable: bool) -> Shown:
     """Disable an account: of a user by e-mail address or id, of an application by its id; nothing is deleted.
 
     The beginning of an id is enough. A disabled user cannot sign in, and nobody can read or write the memories; a
     disabled application is locked out with all its tokens. This holds from the next call on.
-
-    \b
-    Example:
-        memframe service disable ada@example.org
-        memframe service disable ada@example.org --enable
     """
     found = deployment.account(_full_account(deployment, account))
     deployment.store.accounts.set_disabled(type(found), found.id, disabled=not enable)
@@ -226,13 +196,9 @@ def disable_account(deployment: Deployment, account: str, enable: bool) -> Shown
 
 
 @command("disable-tag", email, click.argument("name"), enable_option)
+@example("memframe service disable-tag ada@example.org stamps")
 def disable_tag(deployment: Deployment, email: str, name: str, enable: bool) -> Shown:
-    """Disable a tag of a user: applications see `is_enabled` false; memories keep the tag.
-
-    \b
-    Example:
-        memframe service disable-tag ada@example.org stamps
-    """
+    """Disable a tag of a user: applications see `is_enabled` false; memories keep the tag."""
     with deployment.store.owned(deployment.user_id(email)) as memories:
         tag = memories.tags.set_enabled(name, enabled=enable)
     words = f"the tag {printable(tag.name)} is {'enabled' if enable else 'disabled'}"
@@ -244,15 +210,12 @@ def disable_tag(deployment: Deployment, email: str, name: str, enable: bool) -> 
     click.argument("destination", type=LocalPath()),
     click.option("--without-key", is_flag=True, help="Leave out the master key, to keep it elsewhere."),
 )
+@example("memframe service backup backups/2026-03-01")
 def back_up_service(deployment: Deployment, destination: Path, without_key: bool) -> Shown:
     """Copy the service into a new folder DESTINATION, as of one moment, while it serves.
 
     The copy is a data folder: `memframe serve --data DESTINATION` starts from it. With the master key it has to be
     protected like the service itself.
-
-    \b
-    Example:
-        memframe service backup backups/2026-03-01
     """
     files = back_up(deployment, destination, with_key=not without_key)
     values = {"folder": str(destination), "files": {file.name: file.stat().st_size for file in files}}
@@ -260,14 +223,11 @@ def back_up_service(deployment: Deployment, destination: Path, without_key: bool
 
 
 @command("export-user", click.argument("destination", metavar="PATH", type=FILE), user_option)
+@example("memframe service export-user ada.json --user ada@example.org")
 def export_user(deployment: Deployment, destination: Path, email: str) -> Shown:
     """Write all memories of a person to PATH, a new file ending in .json or .md, in plain text.
 
     It is what the person can download from the dashboard. The file is readable by you alone.
-
-    \b
-    Example:
-        memframe service export-user ada.json --user ada@example.org
     """
     export = EXPORTS.get(destination.suffix.lower())
     if export is None:
@@ -286,15 +246,12 @@ def export_user(deployment: Deployment, destination: Path, email: str) -> Shown:
     user_option,
     click.option("--confirm", metavar="N", type=COUNT, help="How many memories the person has."),
 )
+@example("memframe service erase-user --user ada@example.org --confirm 128")
 def erase_user(deployment: Deployment, email: str, confirm: int | None) -> Shown:
     """Delete a person's account with all memories, tags, keys, access and records, for good.
 
     Prints a receipt. The service keeps of the account a keyed digest of its id, which is in the receipt, and the time.
     Backups are not reached: after one was put back, erase the account there once more.
-
-    \b
-    Example:
-        memframe service erase-user --user ada@example.org --confirm 128
     """
     user = _find_user(deployment, email)
     if confirm is None:
@@ -316,6 +273,10 @@ def erase_user(deployment: Deployment, email: str, confirm: int | None) -> Shown
     click.option("--zone", metavar="ZONE", help="Time zone of times without one, such as Europe/Paris."),
     click.option("--apply", "applies", is_flag=True, help="Write the memories; without it they are counted."),
 )
+@example(
+    "memframe service import mem0.json --user ada@example.org",
+    "memframe service import mem0.json --user ada@example.org --apply",
+)
 def import_file(
     deployment: Deployment, source: Path, email: str, form: str, zone: str | None, applies: bool
 ) -> Shown:
@@ -323,11 +284,6 @@ def import_file(
 
     A row that was imported before is left out, also after an import that was broken off: import the file once more to
     complete it. The id that is printed undoes the import.
-
-    \b
-    Example:
-        memframe service import mem0.json --user ada@example.org
-        memframe service import mem0.json --user ada@example.org --apply
     """
     with warnings.catch_warnings(action="ignore"):  # of what was left out, which the summary says
         frame = read_memories(source, format=form, zone=zone)
@@ -343,13 +299,9 @@ def import_file(
 
 
 @command("imports")
+@example("memframe service imports --json")
 def list_import_runs(deployment: Deployment) -> Shown:
-    """List the imports that can be undone, the latest first.
-
-    \b
-    Example:
-        memframe service imports --json
-    """
+    """List the imports that can be undone, the latest first."""
     runs = [asdict(run) for run in list_imports(deployment.store.engine)]
     lines = []
     for run in runs:
@@ -366,14 +318,11 @@ def list_import_runs(deployment: Deployment) -> Shown:
     click.argument("import_id", metavar="ID"),
     click.option("--confirm", metavar="N", type=COUNT, help="How many memories were imported."),
 )
+@example("memframe service undo-import 7c9e6679 --confirm 128")
 def undo_import_command(deployment: Deployment, import_id: str, confirm: int | None) -> Shown:
     """Delete the memories that an import created; the beginning of its id is enough.
 
     Memories that were changed since stay.
-
-    \b
-    Example:
-        memframe service undo-import 7c9e6679 --confirm 128
     """
     runs = {run.id: run for run in list_imports(deployment.store.engine)}
     run = runs[full_id(import_id, runs, ("import", "imports"), shown_by="memframe service imports")]
@@ -390,13 +339,9 @@ def undo_import_command(deployment: Deployment, import_id: str, confirm: int | N
 
 
 @command("list")
+@example("memframe service list --json")
 def list_accounts(deployment: Deployment) -> Shown:
-    """List developers and users.
-
-    \b
-    Example:
-        memframe service list --json
-    """
+    """List developers and users."""
     accounts = _accounts(deployment)
     lines = [
         f"{kind:<9}  {account['id']}  {printable(account[name])}{'  (disabled)' if account['disabled'] else ''}"

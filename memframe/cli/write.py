@@ -31,6 +31,7 @@ from memframe.cli.options import (
     LocalPath,
     as_json,
     ask_secrets,
+    example,
     full_id,
     key_file_option,
     read_keys,
@@ -106,6 +107,11 @@ max_changes_option = click.option(
 @max_changes_option
 @full_option
 @as_json
+@example(
+    "memframe plan edited.parquet --request 7c9e6679 --out edits.plan",
+    "memframe audit --request 7c9e6679 --out audit.json",
+    "memframe plan --from-audit audit.json --request 7c9e6679 --out cleanup.plan",
+)
 def plan_command(
     request_id: str | None,
     out: Path | None,
@@ -127,12 +133,6 @@ def plan_command(
     makes suspicious are deleted only with --actions junk=delete or the like.
 
     Ends with 3 if there are conflicts.
-
-    \b
-    Example:
-        memframe plan edited.parquet --request 7c9e6679 --out edits.plan
-        memframe audit --request 7c9e6679 --out audit.json
-        memframe plan --from-audit audit.json --request 7c9e6679 --out cleanup.plan
     """
     if saved is not None:
         _show(Plan.load(saved), full=full, as_json=as_json)
@@ -161,16 +161,13 @@ def plan_command(
 @out_option
 @full_option
 @as_json
+@example("memframe undo cleanup.journal --request 7c9e6679 --out undo.plan")
 def undo_command(journal: Path, request_id: str, out: Path | None, full: bool, as_json: bool) -> None:
     """Plan to undo a run: patches are reverted, deletes restored or created again, creates deleted.
 
     Nothing is written. Later changes of others are conflicts, which are printed, left out of the saved plan and not
     overwritten; then it ends with 3. A deleted memory has its id and dates again if the service restores it; otherwise
     it has a new id and the date of the undo. The plan says which, with the old date.
-
-    \b
-    Example:
-        memframe undo cleanup.journal --request 7c9e6679 --out undo.plan
     """
     with open_request(request_id) as access:
         plan = plan_undo(access, journal)
@@ -197,6 +194,11 @@ def undo_command(journal: Path, request_id: str, out: Path | None, full: bool, a
 @out_option
 @full_option
 @as_json
+@example(
+    "memframe restore backup.parquet --request 7c9e6679 --check",
+    "memframe restore backup.parquet --request 7c9e6679 --out restore.plan",
+    "memframe apply restore.plan --request 7c9e6679",
+)
 def restore_command(
     archive: Path,
     request_id: str,
@@ -217,12 +219,6 @@ def restore_command(
 
     Ends with 3 if there are conflicts or memories that cannot be created; with --check, if a memory that the service
     lists is missing in the archive, or differs.
-
-    \b
-    Example:
-        memframe restore backup.parquet --request 7c9e6679 --check
-        memframe restore backup.parquet --request 7c9e6679 --out restore.plan
-        memframe apply restore.plan --request 7c9e6679
     """
     with open_request(request_id) as access:
         if check:
@@ -364,15 +360,12 @@ def writing_options(command: Command) -> Command:
 @click.option("--journal", type=LocalPath(), help="File for the record of the run.")
 @click.option("--plaintext", is_flag=True, help="Send content unsealed, for services that seal it.")
 @writing_options
+@example("memframe apply cleanup.plan --confirm 12 --request 7c9e6679")
 def apply_command(plan: Path, request_id: str, plaintext: bool, as_json: bool, **options: Any) -> None:
     """Apply a plan; each write is recorded first, so that the run can be resumed and undone.
 
     Ends with 3 if rows were rejected, in conflict or left out, or if they are missing or duplicated when read back;
     with 4 if the outcome of some is unknown, which `memframe resume` finds out.
-
-    \b
-    Example:
-        memframe apply cleanup.plan --confirm 12 --request 7c9e6679
     """
     loaded = Plan.load(plan)
     with open_request(request_id) as access:
@@ -384,14 +377,11 @@ def apply_command(plan: Path, request_id: str, plaintext: bool, as_json: bool, *
 @click.argument("journal", type=LocalPath())
 @request_required
 @writing_options
+@example("memframe resume cleanup.journal --request 7c9e6679")
 def resume_command(journal: Path, request_id: str, as_json: bool, **options: Any) -> None:
     """Resume an interrupted run: find out what was written, then write the rest.
 
     The exit codes are those of `memframe apply`.
-
-    \b
-    Example:
-        memframe resume cleanup.journal --request 7c9e6679
     """
     with open_request(request_id) as access:
         run = resume_run(access, journal, **options)
@@ -415,16 +405,13 @@ def resume_command(journal: Path, request_id: str, as_json: bool, **options: Any
     help="Give up a run: remove its journal, which may be lost already.",
 )
 @as_json
+@example("memframe runs --purge 30")
 def runs_command(days: float | None, journals: tuple[Path, ...], as_json: bool) -> None:
     """List the runs whose journals are in your state folder, or at a path of --journal.
 
     A journal holds, sealed, what its run deleted and changed: `memframe undo` needs it. Journals of finished runs are
     removed after 30 days, when a new run begins. --purge leaves journals elsewhere alone. A run whose journal is
     missing stays in the list, and its plan is refused, until you bring the journal back or --forget it.
-
-    \b
-    Example:
-        memframe runs --purge 30
     """
     if journals:
         remark(f"{len(purge_runs(journals=journals)):,} removed")
@@ -500,6 +487,10 @@ def _exit_code_of(run: Run) -> int:
 @click.option("--leave-unopened", is_flag=True, help="Skip content that no key opens, and plan the rest.")
 @out_option
 @as_json
+@example(
+    "memframe reseal --request 7c9e6679 --old-keys old-keys.txt --out reseal.plan",
+    "memframe apply reseal.plan --request 7c9e6679",
+)
 def reseal_command(
     request_id: str, file: Path | None, leave_unopened: bool, out: Path | None, as_json: bool
 ) -> None:
@@ -509,11 +500,6 @@ def reseal_command(
     newest key, or stored unsealed, is left alone; the texts stay the same.
 
     Ends with 3, and saves no plan, if none of the keys opens some content.
-
-    \b
-    Example:
-        memframe reseal --request 7c9e6679 --old-keys old-keys.txt --out reseal.plan
-        memframe apply reseal.plan --request 7c9e6679
     """
     keys = ask_secrets("Older key") if file is None else read_keys(file, "--old-keys")
     if not keys:

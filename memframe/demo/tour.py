@@ -68,7 +68,9 @@ def run_demo(
         The folder cannot be written to, or holds files of the same names that are not from a tour.
     """
     with _files_in(folder), SampleService() as sample:
-        tour = _Tour(sample, folder, console or open_console(), progress)
+        width = min(max(shutil.get_terminal_size().columns, MIN_WIDTH), MAX_WIDTH) - 1
+        console = console or Console(width=width, highlight=False, markup=False, emoji=False)
+        tour = _Tour(sample, folder, console, progress)
         with tour.connect() as client:
             access = tour.request_access(client)
             memories = tour.load(access)
@@ -78,12 +80,6 @@ def run_demo(
             tour.clean_up(access, tour.audit(memories, tags))
     tour.say_goodbye(command)
     return memories
-
-
-def open_console() -> Console:
-    """Open a console on standard output, of a readable width."""
-    width = min(max(shutil.get_terminal_size().columns, MIN_WIDTH), MAX_WIDTH) - 1
-    return Console(width=width, highlight=False, markup=False, emoji=False)
 
 
 class _Tour:

@@ -241,11 +241,6 @@ class FleetFolder:
                         with atomic_file(fresh / place.removeprefix(f"{kind}/")) as file:
                             file.write(data)
 
-    def write_outcomes(self, outcomes: pd.DataFrame) -> None:
-        """Replace the table of outcomes."""
-        with atomic_file(self.path / _OUTCOMES) as file:
-            outcomes.to_parquet(file, index=False)
-
 
 def folder_name(user_id: str) -> str:
     """Encode an id for the name of a folder: percent-encoded, or as a digest where that is too long.
@@ -290,7 +285,9 @@ def fill_folder(
                 folder.save(result)
                 results.append(replace(result, files={}))
         finally:  # also when the run is interrupted
-            folder.write_outcomes(outcomes_frame(deduplicate([*approved, *gone], results)))
+            outcomes = outcomes_frame(deduplicate([*approved, *gone], results))
+            with atomic_file(folder.path / _OUTCOMES) as file:
+                outcomes.to_parquet(file, index=False)
     return folder
 
 

@@ -37,11 +37,7 @@ from memframe.wire import AccessRequest, Status
 class FleetUser(Struct, frozen=True):
     """A user, and the approved access request.
 
-    Attributes
-    ----------
-    request_id : str
-    user_id : str or None
-        None where the service does not name the user of a request; then it comes with the credentials.
+    The id of the user is None where the service does not name it; then it comes with the credentials.
     """
 
     request_id: str
@@ -92,21 +88,9 @@ Outcome = Literal["done", "revoked", "failed"]
 
 
 class UserResult(Struct, frozen=True):
-    """The result of one user.
+    """The result of one user: `files` of Parquet by their place, such as ``memories/part-00000.parquet``, and `table`.
 
-    Attributes
-    ----------
-    user : FleetUser
-        With the user's id, if it is known.
-    status : {"done", "revoked", "failed"}
-    n_rows : int
-        Memories that were read.
-    error : str or None
-        The reason, or the number of memories that could not be opened.
-    files : dict of str to bytes
-        Parquet files by their place, such as ``memories/part-00000.parquet``.
-    table : pyarrow.Table or None
-        Memories, if they were asked for.
+    `error` is the reason, or the number of memories that could not be opened.
     """
 
     user: FleetUser
@@ -162,30 +146,18 @@ Form = Literal["plain", "sealed"]
 
 
 class Work(Struct, frozen=True):
-    """The work for every user; it is sent to workers, and holds no secret.
-
-    Attributes
-    ----------
-    table : bool
-        Return the memories as a table.
-    archive : {"plain", "sealed"} or None
-        Return them as the files of an archive.
-    findings : bool
-        Audit them.
-    checks : tuple of str or None
-        Which checks; None for all.
-    now : datetime or None
-        The time for the audit.
-    plaintext : bool
-        Send results from workers of a cluster unencrypted.
-    """
+    """The work for every user; it is sent to workers, and holds no secret."""
 
     table: bool = False
+    """Return the memories as a table."""
     archive: Form | None = None
+    """Return them as the files of an archive."""
     findings: bool = False
+    """Audit them by `checks`, as of `now`."""
     checks: tuple[Check, ...] | None = None
     now: datetime | None = None
     plaintext: bool = False
+    """Send results from workers of a cluster unencrypted."""
 
     @property
     def kinds(self) -> list[str]:

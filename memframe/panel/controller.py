@@ -35,29 +35,16 @@ _logger = logging.getLogger(__name__)
 
 
 class ViewState(Struct, frozen=True, kw_only=True):
-    """All that the panel shows, at one moment.
-
-    Attributes
-    ----------
-    snapshot : SignInState
-    origins : dict of str to (str or None), or None
-        Source of each setting; None until the settings were read.
-    is_watching : bool
-        The poller is running.
-    next_check_at : datetime or None
-        Time of the next poll.
-    hint : str
-        The input that a button needs first.
-    n_loaded : int
-        Memories loaded so far.
-    now : datetime
-    """
+    """All that the panel shows, at one moment."""
 
     snapshot: SignInState
     origins: dict[Name, str | None] | None
+    """The source of each setting; None until the settings were read."""
     is_watching: bool
+    """The poller is running."""
     next_check_at: datetime | None
     hint: str
+    """The input that a button needs first."""
     n_loaded: int
     now: datetime
 
@@ -82,15 +69,7 @@ class ViewState(Struct, frozen=True, kw_only=True):
 class PanelController:
     """Carry out what the buttons do; whatever takes time runs in the poller's thread.
 
-    Parameters
-    ----------
-    sign_in : SignIn
-    changed : callable
-        Called after each change, in any thread.
-    poll_s : float
-        As in `Poller`.
-    clock : callable
-        Monotonic seconds.
+    `changed` is called after each change, in any thread.
     """
 
     def __init__(

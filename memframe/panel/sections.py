@@ -34,23 +34,7 @@ from memframe.wire import AccessRequest, Status
 
 
 class Section(ABC):
-    """One step of the panel.
-
-    Parameters
-    ----------
-    controller : PanelController
-        Carries out what the buttons do.
-    body : sequence of Widget
-        Widgets that are shown while the step is due.
-    buttons : sequence of Button
-        Below the body.
-    beside : sequence of Widget
-        Beside the head.
-
-    Attributes
-    ----------
-    box : VBox
-    """
+    """One step of the panel, whose `body` and `buttons` are shown while it is due; `beside` stands beside its head."""
 
     number: ClassVar[int]
     title: ClassVar[str]
@@ -224,12 +208,7 @@ _BUTTON_LABELS: dict[Status, str] = {
 
 
 class RequestList:
-    """Show existing requests, the usable ones first, with a button for each.
-
-    Attributes
-    ----------
-    box : VBox
-    """
+    """Show existing requests, the usable ones first, with a button for each."""
 
     def __init__(self, controller: PanelController) -> None:
         self._controller = controller

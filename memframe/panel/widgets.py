@@ -48,21 +48,7 @@ def name_as_labels(message: str) -> str:
 
 
 class SecretField:
-    """Read a secret, without leaving it in the widget.
-
-    Parameters
-    ----------
-    label : str
-        Label of the field.
-    hint : str
-        Shown while the field is empty.
-    hidden : bool
-        Show dots while it is typed.
-
-    Attributes
-    ----------
-    widget : Widget
-    """
+    """Read a secret, without leaving it in the widget; `hint` is shown while that is empty."""
 
     def __init__(self, label: str, hint: str = "", *, hidden: bool = True) -> None:
         kind = Password if hidden else Text

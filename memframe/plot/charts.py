@@ -172,7 +172,8 @@ def tags(memories: pd.DataFrame, *, together: bool = False, ax: Axes | None = No
     Axes
     """
     cells = name_cells(memories, "tags")
-    ranking = _by_count(Counter(chain.from_iterable(map(set, cells))))
+    counted = Counter(chain.from_iterable(map(set, cells)))
+    ranking = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
     if not ranking:
         return blank(ax, "Tags", describe_empty(memories, "none has a tag"))
     if together:
@@ -214,10 +215,6 @@ def sources(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     ranked_bars(ax, ranking.names[:_MAX_ROWS], [(counts, BLUE)], values)
     note(ax, count_more(len(ranking.names) - len(counts), "source"))
     return ax
-
-
-def _by_count(counts: Counter[str]) -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 def _series_of(source: pd.Series[str]) -> tuple[list[str], NDArray[np.int64]]:

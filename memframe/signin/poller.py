@@ -66,26 +66,9 @@ _IDLE_FACTOR = 6
 class Poller:
     """Run steps of a `SignIn` in the background, and poll.
 
-    Parameters
-    ----------
-    sign_in : SignIn
-    changed : callable
-        Called when `next_check_at` or `is_watching` has changed.
-    poll_s : float
-        Seconds between the first two polls of a pending request.
-    watch_s : float
-        Seconds after which polling ends.
-    clock, random : callable
-        For tests.
-
-    Attributes
-    ----------
-    idle : threading.Event
-        Set while no task is running, apart from a listener that waits for a redirect.
-    is_watching : bool
-        The thread polls.
-    next_check_at : datetime or None
-        Time of the next poll.
+    `changed` is called when `next_check_at` or `is_watching` has changed. The first two polls of a pending request are
+    `poll_s` apart, and none comes later than `watch_s`. The event `idle` is set while no task is running, apart from a
+    listener that waits for a redirect.
     """
 
     def __init__(
