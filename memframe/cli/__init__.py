@@ -101,7 +101,7 @@ def _without_extra(name: str, missing: str) -> click.Command:
     )
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no remarks: only results and errors.")
 @click.version_option(package_name="memframe")
 @click.pass_context

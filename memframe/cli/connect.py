@@ -135,13 +135,7 @@ def request_new(reason: str, local: bool, wait_s: float | None, as_json: bool) -
 @request_group.command("wait")
 @click.argument("request_id")
 @click.option(
-    "--timeout",
-    "timeout_s",
-    metavar="SECONDS",
-    default=300.0,
-    show_default=True,
-    type=SECONDS,
-    help="Seconds to wait.",
+    "--timeout", "timeout_s", metavar="SECONDS", default=300.0, type=SECONDS, help="Seconds to wait."
 )
 @as_json
 @example("memframe request wait 7c9e6679 --timeout 3600")

@@ -22,7 +22,6 @@ from memframe.demo import run_demo
     "--folder",
     type=LocalPath(),
     default=Path("memframe-demo"),
-    show_default=True,
     help="Folder for the Parquet file, the pictures and the report.",
 )
 @example("memframe demo --folder tour")

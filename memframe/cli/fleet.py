@@ -49,12 +49,7 @@ def fleet_options(command: Command) -> Command:
     options: list[Callable[[Command], Command]] = [
         click.argument("path", type=LocalPath()),
         click.option(
-            "--workers",
-            metavar="N",
-            default=8,
-            show_default=True,
-            type=click.IntRange(min=1),
-            help="Threads on this machine.",
+            "--workers", metavar="N", default=8, type=click.IntRange(min=1), help="Threads on this machine."
         ),
         click.option(
             "--dask", "address", metavar="ADDRESS", help="Scheduler of a Dask cluster to use instead."

@@ -64,9 +64,7 @@ def audit_options(command: Command) -> Command:
         type=LocalPath(exists=True),
         help="Audit a file, folder or archive of another memory system instead.",
     )
-    @click.option(
-        "--format", "form", default="auto", show_default=True, help="Of --file, where several formats fit."
-    )
+    @click.option("--format", "form", default="auto", help="Of --file, where several formats fit.")
     @click.option("--zone", help="Of times in --file that name none, such as Europe/Paris.")
     @key_file_option
     @click.option(
@@ -89,7 +87,6 @@ def audit_options(command: Command) -> Command:
         metavar="N",
         type=COUNT,
         default=JUDGE_LIMIT,
-        show_default=True,
         help="Maximum number of questions; the most promising are asked first.",
     )
     @key_option("--judge-key-file", "the judge's API key", help="File with the API key of that endpoint.")

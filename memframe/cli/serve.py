@@ -40,6 +40,7 @@ def data_options(command: Command) -> Command:
         "folder",
         type=LocalPath(file_okay=False),
         default=lambda: platformdirs.user_data_path("memframe") / "service",
+        show_default=False,
         help="Folder of the database and the master key; by default in your own data folder.",
     )
     @click.option(
@@ -50,10 +51,7 @@ def data_options(command: Command) -> Command:
         help="Another database, as a SQLAlchemy address: postgresql://memframe@db.example/memframe.",
     )
     @click.option(
-        "--master-key-file",
-        "key_file",
-        type=FILE,
-        help="The master key, if it is not in the data folder.",
+        "--master-key-file", "key_file", type=FILE, help="The master key, if it is not in the data folder."
     )
     @wraps(command)
     def with_place(folder: Path, database: str | None, key_file: Path | None, **others: Any) -> None:
@@ -83,12 +81,10 @@ def secrets_of(developer: NewDeveloper) -> dict[str, str]:
 
 @click.command("serve")
 @data_options
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
-@click.option("--port", default=8765, show_default=True, type=click.IntRange(0, 65535), help="0: any.")
+@click.option("--host", default="127.0.0.1", help="Address to listen at.")
+@click.option("--port", default=8765, type=click.IntRange(0, 65535), help="0: any.")
 @click.option("--public-url", metavar="URL", help="Address under which others reach the service.")
-@click.option(
-    "--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes that serve."
-)
+@click.option("--workers", default=1, type=click.IntRange(1, 64), help="Processes that serve.")
 @click.option(
     "--trusted-proxy",
     metavar="[ADDRESSES]",

@@ -267,9 +267,7 @@ def erase_user(deployment: Deployment, email: str, confirm: int | None) -> Shown
     "import",
     click.argument("source", metavar="FILE", type=LocalPath()),
     user_option,
-    click.option(
-        "--format", "form", default="auto", show_default=True, help="Format of FILE, where several fit."
-    ),
+    click.option("--format", "form", default="auto", help="Format of FILE, where several fit."),
     click.option("--zone", metavar="ZONE", help="Time zone of times without one, such as Europe/Paris."),
     click.option("--apply", "applies", is_flag=True, help="Write the memories; without it they are counted."),
 )

@@ -85,14 +85,12 @@ max_changes_option = click.option(
     "--on-null",
     type=click.Choice(get_args(OnNull)),
     default="raise",
-    show_default=True,
     help="What an emptied cell means: an error, a field to clear, or no change.",
 )
 @click.option(
     "--on-conflict",
     type=click.Choice(get_args(OnConflict)),
     default="raise",
-    show_default=True,
     help="What to do with fields that were also changed at the service: show them and save no plan (raise), save a "
     "plan without them (mark), overwrite them (mine) or leave them (theirs).",
 )
@@ -100,7 +98,6 @@ max_changes_option = click.option(
     "--max-share",
     type=click.FloatRange(0, 1),
     default=MAX_SHARE,
-    show_default=True,
     metavar="SHARE",
     help="The largest share of all memories that --actions may delete by wording alone.",
 )
@@ -183,7 +180,6 @@ def undo_command(journal: Path, request_id: str, out: Path | None, full: bool, a
     "--on-conflict",
     type=click.Choice([choice for choice in get_args(OnConflict) if choice != "raise"]),
     default="mark",
-    show_default=True,
     help='Memories that are there and differ: "mark" shows them and leaves them out of the saved plan, "mine" sets '
     'them as the archive has them, "theirs" leaves them as the service has them.',
 )
@@ -330,19 +326,13 @@ def writing_options(command: Command) -> Command:
     """Add the options of a run."""
     options: list[Callable[[Command], Command]] = [
         click.option(
-            "--workers",
-            metavar="N",
-            default=4,
-            show_default=True,
-            type=click.IntRange(1, 16),
-            help="Concurrent writes.",
+            "--workers", metavar="N", default=4, type=click.IntRange(1, 16), help="Concurrent writes."
         ),
         click.option(
             "--settle",
             "settle_s",
             metavar="SECONDS",
             default=2.0,
-            show_default=True,
             type=SECONDS,
             help="Seconds that an unanswered write must stay unseen before it is sent again.",
         ),
