@@ -44,18 +44,6 @@ class Attempt(NamedTuple):
     """Scheme, host and port of the servers that were asked."""
 
 
-class _Redirect(NamedTuple):
-    """Parameters of a redirected address, with repetitions."""
-
-    codes: list[Secret]
-    states: list[str]
-    issuers: list[str]
-    errors: list[str]
-    descriptions: list[str]
-    is_link: bool
-    """True for the address that the user should open, which is no answer."""
-
-
 _ADDRESS = re.compile(r"://|^[?/]|\b(code|state|error)=")
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 
@@ -82,42 +70,14 @@ def code_in(pasted: Secret, attempt: Attempt | None) -> Secret:
         raise OAuthError("nothing was pasted: paste the redirected address, or its code", code="code_missing")
     if not _ADDRESS.search(pasted.reveal().strip()):
         return Secret(pasted.reveal().strip())
-    redirect = _parse(pasted)
-    if redirect.is_link:
+    codes, fields = _parse(pasted)
+    if "response_type" in fields and not codes and "error" not in fields:
         raise OAuthError(
             "the pasted address is the link itself: open it, and paste the address of the page that you are sent "
             "to after you allowed access",
             code="link_pasted",
         )
-    _check_state(redirect.states, attempt)
-    _check_issuer(redirect.issuers, attempt)
-    if redirect.errors:
-        raise _refusal_error(printable(redirect.errors[0]), printable("".join(redirect.descriptions)))
-    if len(redirect.codes) != 1:
-        raise OAuthError(
-            "the pasted address has no code in it: copy the address of the page that you were sent to after "
-            "you allowed access, as a whole",
-            code="code_missing",
-        )
-    return redirect.codes[0]
-
-
-def _parse(pasted: Secret) -> _Redirect:
-    """Parse a redirected address; nothing is raised here, where the code is in the open."""
-    text = pasted.reveal().strip()
-    _, mark, query = text.partition("?")
-    fields = parse_qs((query if mark else text).partition("#")[0])
-    return _Redirect(
-        [Secret(code) for code in fields.get("code", [])],
-        fields.get("state", []),
-        fields.get("iss", []),
-        fields.get("error", []),
-        fields.get("error_description", []),
-        "response_type" in fields and not fields.keys() & {"code", "error"},
-    )
-
-
-def _check_state(states: list[str], attempt: Attempt | None) -> None:
+    states = fields.get("state", [])
     if len(states) != 1:
         raise OAuthError(
             "the pasted address has no state, so it may be the answer to someone else's attempt; "
@@ -130,16 +90,29 @@ def _check_state(states: list[str], attempt: Attempt | None) -> None:
             "open the newest link again",
             code="state_mismatch",
         )
-
-
-def _check_issuer(issuers: list[str], attempt: Attempt | None) -> None:
-    """Refuse a callback whose issuer is not the server that was asked (RFC 9207)."""
-    if attempt and issuers and not _is_of(issuers[0], attempt.issuers):
+    if not all(_is_of(issuer, attempt.issuers) for issuer in fields.get("iss", [])):  # RFC 9207
         raise OAuthError(
             "the pasted address comes from another OAuth server than the one that was asked; "
             "open the link again, and check auth_url",
             code="issuer_mismatch",
         )
+    if errors := fields.get("error"):
+        raise _refusal_error(printable(errors[0]), printable("".join(fields.get("error_description", []))))
+    if len(codes) != 1:
+        raise OAuthError(
+            "the pasted address has no code in it: copy the address of the page that you were sent to after "
+            "you allowed access, as a whole",
+            code="code_missing",
+        )
+    return codes[0]
+
+
+def _parse(pasted: Secret) -> tuple[list[Secret], dict[str, list[str]]]:
+    """Split a redirected address into codes and other fields; nothing is raised where the code is in the open."""
+    text = pasted.reveal().strip()
+    _, mark, query = text.partition("?")
+    fields = parse_qs((query if mark else text).partition("#")[0])
+    return [Secret(code) for code in fields.pop("code", [])], fields
 
 
 def _is_of(issuer: str, known: frozenset[Origin]) -> bool:
@@ -156,14 +129,8 @@ _REFUSALS = {
 }
 
 
-def refusal_of(answer: Response, *, what: str, printable: Callable[[str], str]) -> MemframeError:
-    """Make the error of a 4xx response of the token endpoint (RFC 6749, section 5.2).
-
-    Parameters
-    ----------
-    what, printable
-        As in `to_service_error`.
-    """
+def _refusal_of(answer: Response, *, what: str, printable: Callable[[str], str]) -> MemframeError:
+    """Make the error of a 4xx response of the token endpoint (RFC 6749, section 5.2)."""
     texts = read_error_texts(answer.body.reveal())
     error = texts.get("error")
     if answer.status == 401 or error in {"invalid_client", "unauthorized_client"}:
@@ -224,9 +191,8 @@ LOOK_EVERY_S = 0.2
 class RedirectListener(HTTPServer):
     """HTTP server that accepts the first GET of one path with one state; everything else is 404.
 
-    Without a port in the address it takes a free one, which RFC 8252 lets the server accept.
-
-    A request without the state, such as that of a page that guesses the path, can neither answer nor spoil the attempt.
+    Without a port in the address it takes a free one, which RFC 8252 lets the server accept. A request without the
+    state, such as that of a page that guesses the path, can neither answer nor spoil the attempt.
     """
 
     def __init__(
@@ -255,19 +221,12 @@ class RedirectListener(HTTPServer):
         return self.answered is None and parts.path == self._path and is_ours
 
     def wait(self, state: str, *, is_wanted: Callable[[], bool] = lambda: True) -> str:
-        """Serve until the callback came, and return its redirected address.
-
-        Parameters
-        ----------
-        state : str
-            Of the attempt whose answer this is.
-        is_wanted : callable
-            Called now and then; False ends the wait.
+        """Serve until the callback of an attempt came, and return its redirected address.
 
         Raises
         ------
         OAuthError
-            No callback came in time, or it is no longer wanted.
+            No callback came in time, or `is_wanted`, which is called now and then, returns False.
         """
         self._state = state
         while self.answered is None:
@@ -375,7 +334,12 @@ class OAuthFlow:
         settings = find_oauth_settings(client_id, client_secret, auth_url=auth_url, redirect_uri=redirect_uri)
         self.client_id = settings.client_id
         self.auth_url = settings.auth_url
-        self.redirect_uri = _require_redirect_uri(settings.redirect_uri)
+        if settings.redirect_uri is None:
+            registered = "set MEMFRAME_REDIRECT_URI to the address that is registered for this client_id"
+            raise ConfigError(
+                "redirect_uri is missing", hint=Hint(f"pass redirect_uri=..., or {registered}", registered)
+            )
+        self.redirect_uri = settings.redirect_uri
         self.authorize_url = (
             settings.auth_url + wire.OAUTH_AUTHORIZE
             if authorize_url is None
@@ -450,12 +414,9 @@ class OAuthFlow:
         url = self.auth_url + wire.OAUTH_TOKEN
         answer = self._transport.send("POST", url, data=_encode_form(form), headers=FORM_BODY)
         self._attempt = None  # used up, whatever the answer: a code works once
-        return self._tokens(answer)
-
-    def _tokens(self, answer: Response) -> OAuthTokens:
         what = f"POST {wire.OAUTH_TOKEN}"
         if 400 <= answer.status < 500:
-            raise refusal_of(answer, what=what, printable=self._transport.printable)
+            raise _refusal_of(answer, what=what, printable=self._transport.printable)
         tokens = decode(self._transport.require_success(answer, what), OAuthTokens, what=what)
         self._transport.mask(tokens.memory_key, tokens.access_token, tokens.refresh_token)
         return tokens
@@ -503,23 +464,13 @@ class OAuthFlow:
         with RedirectListener(self.redirect_uri, timeout_s) as listener:
             state = secrets.token_urlsafe(24)
             address = self._begin(listener.redirect_uri, state)
-            (show or _print_address)(address)
+            if show is None:
+                print(f"Open this address to allow access:\n{address}", flush=True)  # noqa: T201 - a person must read it
+            else:
+                show(address)
             if open_browser:
                 webbrowser.open(address)
             return self.exchange(listener.wait(state, is_wanted=is_wanted))
-
-
-def _print_address(address: str) -> None:
-    print(f"Open this address to allow access:\n{address}", flush=True)  # noqa: T201 - a person must read it
-
-
-def _require_redirect_uri(redirect_uri: str | None) -> str:
-    if redirect_uri is None:
-        registered = "set MEMFRAME_REDIRECT_URI to the address that is registered for this client_id"
-        raise ConfigError(
-            "redirect_uri is missing", hint=Hint(f"pass redirect_uri=..., or {registered}", registered)
-        )
-    return redirect_uri
 
 
 @hide_frames

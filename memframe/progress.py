@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import RLock
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Self
 
 from memframe.display import NO_FORMULAS, tag
 from memframe.errors import ConfigError
@@ -26,6 +28,19 @@ ProgressOption = Literal["auto"] | bool | ProgressCallback
 
 MIN_INTERVAL_S = 0.1
 """Displays are not redrawn more often: each costs more than a row does."""
+
+
+_is_hidden = ContextVar("memframe progress is hidden", default=False)
+
+
+@contextmanager
+def hide_progress() -> Iterator[None]:
+    """Let "auto" show nothing within the block."""
+    token = _is_hidden.set(True)
+    try:
+        yield
+    finally:
+        _is_hidden.reset(token)
 
 
 class Progress:
@@ -100,18 +115,14 @@ class Progress:
         self._display.show(self.done, self.total, self.text)
 
 
-class _Display(Protocol):
-    def show(self, done: int, total: int | None, text: str) -> None: ...
-
-    def end(self, failed: bool) -> None: ...
-
-
 class _Nothing:
+    """Show nothing; the displays below show something."""
+
     def show(self, done: int, total: int | None, text: str) -> None:
-        """Show nothing."""
+        """Draw the state."""
 
     def end(self, failed: bool) -> None:
-        """End nothing."""
+        """Leave the last state, or nothing."""
 
 
 class _Callback(_Nothing):
@@ -122,7 +133,7 @@ class _Callback(_Nothing):
         self._callback(done, total, text)
 
 
-class _Bar:
+class _Bar(_Nothing):
     """Draw a tqdm bar on standard error."""
 
     def __init__(self, total: int | None, text: str) -> None:
@@ -142,7 +153,7 @@ class _Bar:
         self._bar.close()
 
 
-class _Line:
+class _Line(_Nothing):
     """Draw one line in a notebook's output, with a bar until the work ends."""
 
     def __init__(self) -> None:
@@ -169,20 +180,14 @@ class _Line:
         self._handle.update(forms, raw=True)
 
 
-def _open_display(progress: ProgressOption, total: int | None, text: str) -> _Display:
+def _open_display(progress: ProgressOption, total: int | None, text: str) -> _Nothing:
     if callable(progress):
         return _Callback(progress)
-    if progress is False:
-        return _Nothing()
-    if progress is not True and progress != "auto":
+    if not isinstance(progress, bool) and progress != "auto":
         raise ConfigError(f'progress is "auto", True, False or a callable, not {progress!r}.')
-    if _in_notebook():
+    if progress is False or (progress == "auto" and _is_hidden.get()):
+        return _Nothing()
+    ipython = sys.modules.get("IPython")  # without importing it
+    if hasattr(ipython.get_ipython() if ipython else None, "kernel"):
         return _Line()
     return _Bar(total, text) if progress is True or sys.stderr.isatty() else _Nothing()
-
-
-def _in_notebook() -> bool:
-    """Tell if a kernel runs this code, without importing IPython."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
-    return hasattr(shell, "kernel")

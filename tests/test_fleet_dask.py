@@ -80,10 +80,7 @@ def test_who_is_done_is_brought_home_while_others_are_at_work(village, dask_clie
         waited.append(others_are_home.wait(timeout=20))
         return forward(request)
 
-    with (
-        FaultProxy(village.base_url) as proxy,
-        mf.connect(proxy.base_url, api_key=village.api_key) as client,
-    ):
+    with FaultProxy(village.base_url) as proxy, mf.connect(proxy.base_url, api_key=village.api_key) as client:
         proxy.script(wire.LIST_MEMORIES, passed, passed, held)
         approved, _ = approved_and_revoked(client.access_requests())
         hauls = dask.process_on_cluster(dask_client, client, approved[:3], Work(table=True))

@@ -8,7 +8,7 @@ import pytest
 from jupyter_client.manager import start_new_kernel
 
 from memframe.errors import ConfigError
-from memframe.progress import MIN_INTERVAL_S, Progress
+from memframe.progress import MIN_INTERVAL_S, Progress, hide_progress
 
 
 class Clock:
@@ -53,6 +53,9 @@ def test_a_terminal_gets_a_bar_that_is_gone_at_the_end(monkeypatch):
         bar.step(2)
         assert "Loading:  50%" in sys.stderr.getvalue()
     assert sys.stderr.getvalue().split("\r")[-2].strip() == ""
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with hide_progress(), Progress("auto", total=4, text="Loading"):
+        assert sys.stderr.getvalue() == ""
 
 
 @pytest.mark.parametrize(("progress", "shown"), [("auto", False), (False, False), (True, True)])

@@ -11,8 +11,9 @@ from typing import Any
 
 import click
 
-from memframe.cli.options import Group
+from memframe.cli.options import CONFLICTS, REFUSED, Group
 from memframe.errors import AccessError, AuthError, ConfigError, MemframeError, StalePlanError
+from memframe.progress import hide_progress
 
 COMMANDS = {
     "demo": "memframe.cli.demo:demo_command",
@@ -70,7 +71,11 @@ class Commands(Group):
             raise click.ClickException(str(error)) from None
 
 
-EXIT_CODES: dict[type[MemframeError], int] = {AccessError: 5, AuthError: 5, StalePlanError: 3}
+EXIT_CODES: dict[type[MemframeError], int] = {
+    AccessError: REFUSED,
+    AuthError: REFUSED,
+    StalePlanError: CONFLICTS,
+}
 """Exit codes of errors that a script may want to distinguish; the others end with 1."""
 
 
@@ -96,9 +101,11 @@ def _without_extra(name: str, missing: str) -> click.Command:
     )
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
+@click.option("-q", "--quiet", is_flag=True, help="No progress and no remarks: only results and errors.")
 @click.version_option(package_name="memframe")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context, quiet: bool) -> None:
     """The memories of an AI as data: serve, load, audit, plan, write back, undo.
 
     Address and key come from MEMFRAME_BASE_URL and MEMFRAME_API_KEY, or are those that `memframe login` stored.
@@ -108,6 +115,13 @@ def main() -> None:
     4 rows with an unknown outcome, 5 access refused, 6 findings of --fail-on.
 
     \b
+    Completion: put this into the start file of your shell, here bash
+    (for others zsh_source or fish_source):
+        eval "$(_MEMFRAME_COMPLETE=bash_source memframe)"
+
+    \b
     Example:
         memframe demo
     """
+    if quiet:
+        context.with_resource(hide_progress())

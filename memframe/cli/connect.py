@@ -1,22 +1,64 @@
-"""`memframe login`, `logout` and `request`: keep credentials in the keyring, and ask users for access."""
+"""`memframe login`, `logout` and `request`: keep credentials, ask users for access, and open an approved request."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
 import click
 
-from memframe.access import wait_for_decision
-from memframe.cli.options import Group, as_json, ask_secret, full_request_id
+from memframe.access import Access, open_access, wait_for_decision
+from memframe.cli.options import (
+    REFUSED,
+    SECONDS,
+    Command,
+    Group,
+    as_json,
+    ask_secret,
+    example,
+    full_id,
+    remark,
+)
 from memframe.client import Client, connect, connect_and_sign_in
+from memframe.client.responses import is_uuid
 from memframe.display import printable
 from memframe.oauth import OAuthFlow
-from memframe.secret import Secret
 from memframe.settings import remove_settings, store_settings
 from memframe.wire import AccessRequest
+
+
+def request_option(*, required: bool) -> Callable[[Command], Command]:
+    """Make the option that names the access request."""
+    return click.option(
+        "--request",
+        "request_id",
+        required=required,
+        envvar="MEMFRAME_REQUEST",
+        show_envvar=True,
+        metavar="ID",
+        help="Id of the approved access request, or its beginning; `memframe request list` shows the ids.",
+    )
+
+
+request_required = request_option(required=True)
+
+
+@contextmanager
+def open_request(request_id: str) -> Iterator[Access]:
+    """Open the access with the settings, and close its connections afterwards."""
+    with connect() as client:
+        yield open_access(client, _full_request_id(client, request_id))
+
+
+def _full_request_id(client: Client, given: str) -> str:
+    if is_uuid(given):
+        return given
+    ids = (request.id for request in client.access_requests())
+    return full_id(given, ids, ("access request", "access requests"), shown_by="memframe request list")
 
 
 @click.command("login")
@@ -29,15 +71,12 @@ from memframe.wire import AccessRequest
 )
 @click.option("--auth-url", help="Address of the OAuth server.")
 @click.option("--client-id", help="Client id of your application, with --auth-url.")
+@example("memframe login --base-url https://memory.example/api/v1")
 def login_command(base_url: str, auth_url: str | None, client_id: str | None) -> None:
     """Verify an API key, and keep it in the keyring of the operating system.
 
     The prompts for the key, and for the client secret if --client-id is given, show no input; they also read standard
     input, a line each. Stored keys are only ever sent to these addresses.
-
-    \b
-    Example:
-        memframe login --base-url https://memory.example/api/v1
     """
     api_key = ask_secret("API key")
     client_secret = ask_secret("Client secret") if client_id else None
@@ -48,33 +87,20 @@ def login_command(base_url: str, auth_url: str | None, client_id: str | None) ->
 
 
 @click.command("logout")
+@example("memframe logout")
 def logout_command() -> None:
     """Remove the key and the addresses that `memframe login` has kept from the keyring.
 
     Keys in the environment stay, and so does the API key itself: replace it at the service if it has leaked.
-
-    \b
-    Example:
-        memframe logout
     """
     removed = remove_settings()
     click.echo(f"Removed from the keyring: {', '.join(removed)}." if removed else "The keyring held nothing.")
 
 
-DEFAULT_WAIT_S = 300.0
-
-REFUSED = 5
-"""Exit code after a decision other than approval, as of every command that is refused access."""
-
-
 @click.group("request", cls=Group)
+@example('memframe request new --reason "Weekly review of duplicates" --wait 600')
 def request_group() -> None:
-    """Ask a user for access to their memories, and see what they decided.
-
-    \b
-    Example:
-        memframe request new --reason "Weekly review of duplicates" --wait 600
-    """
+    """Ask a user for access to their memories, and see what they decided."""
 
 
 @request_group.command("new")
@@ -82,99 +108,66 @@ def request_group() -> None:
 @click.option(
     "--local", is_flag=True, help="Receive the redirect on this machine, instead of asking for its address."
 )
-@click.option(
-    "--wait",
-    "wait_s",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0),
-    help="Seconds to wait for the decision.",
-)
+@click.option("--wait", "wait_s", metavar="SECONDS", type=SECONDS, help="Seconds to wait for the decision.")
 @as_json
+@example('memframe request new --reason "Weekly review of duplicates"')
 def request_new(reason: str, local: bool, wait_s: float | None, as_json: bool) -> None:
     """Let a user authorize the application, then request access; prints the request.
 
     Prints the address for the user's browser, and asks for the address that the browser was redirected to (also as
     a line of standard input). With --wait it waits for the decision, and ends with 5 if that is not an approval.
-
-    \b
-    Example:
-        memframe request new --reason "Weekly review of duplicates"
     """
     flow = OAuthFlow()
-    tokens = flow.run_local(show=_print_address) if local else flow.exchange(_redirected_address(flow))
+    if local:
+        tokens = flow.run_local(show=_print_address)
+    else:
+        _print_address(flow.authorization_url())
+        tokens = flow.exchange(ask_secret("Address that the browser was redirected to"))
     with connect() as client:
         asked = client.create_access_request(tokens.memory_key, reason)
         if wait_s is not None:
-            click.echo(
-                f"{asked.id}: waiting for the user's decision in the dashboard of {urlsplit(client.base_url).netloc}",
-                err=True,
-            )
+            dashboard = f"the dashboard of {urlsplit(client.base_url).netloc}"
+            remark(f"{asked.id}: waiting for the user's decision in {dashboard}")
             asked = wait_for_decision(client, asked.id, timeout_s=wait_s)
-    _print_request(asked, as_json=as_json)
-    if wait_s is not None:
-        _exit(asked)
+    _print_request(asked, as_json=as_json, must_be_approved=wait_s is not None)
 
 
 @request_group.command("wait")
 @click.argument("request_id")
 @click.option(
-    "--timeout",
-    "timeout_s",
-    metavar="SECONDS",
-    default=DEFAULT_WAIT_S,
-    show_default=True,
-    type=click.FloatRange(min=0),
-    help="Seconds to wait.",
+    "--timeout", "timeout_s", metavar="SECONDS", default=300.0, type=SECONDS, help="Seconds to wait."
 )
 @as_json
+@example("memframe request wait 7c9e6679 --timeout 3600")
 def request_wait(request_id: str, timeout_s: float, as_json: bool) -> None:
-    """Wait until the user has decided; prints the request, and ends with 5 if it is not approved.
-
-    \b
-    Example:
-        memframe request wait 7c9e6679 --timeout 3600
-    """
+    """Wait until the user has decided; prints the request, and ends with 5 if it is not approved."""
     with connect() as client:
-        request_id = full_request_id(client, request_id)
-        decided = wait_for_decision(client, request_id, timeout_s=timeout_s)
-    _print_request(decided, as_json=as_json)
-    _exit(decided)
+        decided = wait_for_decision(client, _full_request_id(client, request_id), timeout_s=timeout_s)
+    _print_request(decided, as_json=as_json, must_be_approved=True)
 
 
 @request_group.command("show")
 @click.argument("request_id")
 @as_json
+@example("memframe request show 7c9e6679 --json")
 def request_show(request_id: str, as_json: bool) -> None:
-    """Show one request with its current status.
-
-    \b
-    Example:
-        memframe request show 7c9e6679 --json
-    """
+    """Show one request with its current status."""
     with connect() as client:
-        _print_request(client.access_request(full_request_id(client, request_id)), as_json=as_json)
+        _print_request(client.access_request(_full_request_id(client, request_id)), as_json=as_json)
 
 
 @request_group.command("list")
 @as_json
+@example("memframe request list --json")
 def request_list(as_json: bool) -> None:
-    """List all requests of this developer account.
-
-    \b
-    Example:
-        memframe request list --json
-    """
+    """List all requests of this developer account, the newest first."""
     with connect() as client:
-        requests = _newest_first(client)
+        requests = client.access_requests()
+    requests.sort(key=lambda each: each.created_at.timestamp() if each.created_at else 0.0, reverse=True)
     if as_json:
         click.echo(json.dumps([_public(each) for each in requests]))
     else:
         click.echo("\n".join(map(_line, requests)) or "no requests")
-
-
-def _redirected_address(flow: OAuthFlow) -> Secret:
-    _print_address(flow.authorization_url())
-    return ask_secret("Address that the browser was redirected to")
 
 
 def _print_address(address: str) -> None:
@@ -182,30 +175,19 @@ def _print_address(address: str) -> None:
     click.echo(f"Open this address in the user's browser:\n{address}", err=True)
 
 
-def _exit(decided: AccessRequest) -> None:
-    if decided.status != "approved":
+def _print_request(request: AccessRequest, *, as_json: bool, must_be_approved: bool = False) -> None:
+    click.echo(json.dumps(_public(request)) if as_json else _line(request))
+    if must_be_approved and request.status != "approved":
         sys.exit(REFUSED)
-
-
-def _newest_first(client: Client) -> list[AccessRequest]:
-    """Sort by time of creation; those without one come last."""
-    requests = client.access_requests()
-    return sorted(
-        requests, key=lambda each: each.created_at.timestamp() if each.created_at else 0.0, reverse=True
-    )
 
 
 def _public(request: AccessRequest) -> dict[str, Any]:
     """Return a request without its memory key, with times as text."""
-    times = {name: getattr(request, name) for name in ("created_at", "updated_at")}
-    names = ("id", "status", "reason", "user_id", "ai_connector_id")
-    return {name: getattr(request, name) for name in names} | {
-        name: moment and moment.isoformat() for name, moment in times.items()
+    names = ("id", "status", "reason", "user_id", "ai_connector_id", "created_at", "updated_at")
+    shown = {name: getattr(request, name) for name in names}
+    return {
+        name: value.isoformat() if name in names[-2:] and value else value for name, value in shown.items()
     }
-
-
-def _print_request(request: AccessRequest, *, as_json: bool) -> None:
-    click.echo(json.dumps(_public(request)) if as_json else _line(request))
 
 
 def _line(request: AccessRequest) -> str:

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from memframe.cli.options import LocalPath
+from memframe.cli.options import LocalPath, example
 from memframe.demo import run_demo
 
 
@@ -22,17 +22,13 @@ from memframe.demo import run_demo
     "--folder",
     type=LocalPath(),
     default=Path("memframe-demo"),
-    show_default=True,
     help="Folder for the Parquet file, the pictures and the report.",
 )
+@example("memframe demo --folder tour")
 def demo_command(folder: Path) -> None:
     """Take a guided tour from an API key to a DataFrame, an audit and a cleanup, on an embedded service.
 
     It takes a few seconds and needs no account. The database is deleted at the end; only files in the folder stay.
-
-    \b
-    Example:
-        memframe demo --folder tour
     """
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # memories hold every script, terminals do not

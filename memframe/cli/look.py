@@ -10,7 +10,8 @@ import pandas as pd
 
 from memframe.audit.result import records_of
 from memframe.audit.text import masked
-from memframe.cli.options import as_json, full_id, open_request, request_required
+from memframe.cli.connect import open_request, request_required
+from memframe.cli.options import as_json, example, full_id, remark
 from memframe.client.responses import is_uuid
 from memframe.display import escape_invisible, number_of, printable
 from memframe.load import load_memories, load_memory
@@ -31,13 +32,9 @@ limit_option = click.option(
 @with_text_option
 @request_required
 @as_json
+@example("memframe show 5f0c9b1e --request 7c9e6679 --with-text")
 def show_command(memory_id: str, with_text: bool, request_id: str, as_json: bool) -> None:
-    """Show one memory, given by its id or the beginning of it; texts are masked.
-
-    \b
-    Example:
-        memframe show 5f0c9b1e --request 7c9e6679 --with-text
-    """
+    """Show one memory, given by its id or the beginning of it; texts are masked."""
     with open_request(request_id) as access:
         if not is_uuid(memory_id):
             ids = load_memories(access)["id"]
@@ -58,15 +55,11 @@ def show_command(memory_id: str, with_text: bool, request_id: str, as_json: bool
 @with_text_option
 @request_required
 @as_json
+@example("memframe list --request 7c9e6679 --tag travel --with-text")
 def list_command(
     tags: tuple[str, ...], limit: int | None, with_text: bool, request_id: str, as_json: bool
 ) -> None:
-    """List memories, one a line: id, day, source, and the length of title and content.
-
-    \b
-    Example:
-        memframe list --request 7c9e6679 --tag travel --with-text
-    """
+    """List memories, one a line: id, day, source, and the length of title and content."""
     with open_request(request_id) as access:
         _print(load_memories(access, tags=tags or None, limit=limit), with_text=with_text, as_json=as_json)
 
@@ -77,13 +70,9 @@ def list_command(
 @with_text_option
 @request_required
 @as_json
+@example('memframe search "green tea" --request 7c9e6679')
 def search_command(text: str, limit: int | None, with_text: bool, request_id: str, as_json: bool) -> None:
-    """List memories in which the service finds TEXT: in title, summary or content, whatever its case.
-
-    \b
-    Example:
-        memframe search "green tea" --request 7c9e6679
-    """
+    """List memories in which the service finds TEXT: in title, summary or content, whatever its case."""
     with open_request(request_id) as access:
         _print(load_memories(access, search=text, limit=limit), with_text=with_text, as_json=as_json)
 
@@ -99,7 +88,7 @@ def _print(memories: pd.DataFrame, *, with_text: bool, as_json: bool) -> None:
             f"{memory['id']}  {day:<10}  {printable(memory['source'] or '', 16):<16}  {printable(text, 72)}"
         )
     more = "" if memories.attrs["memframe"]["complete"] else "; there may be more, beyond --limit"
-    click.echo(f"{number_of(len(records), 'memory', 'memories')}{more}", err=True)
+    remark(f"{number_of(len(records), 'memory', 'memories')}{more}")
 
 
 def _records(memories: pd.DataFrame, *, with_text: bool) -> list[dict[str, Any]]:

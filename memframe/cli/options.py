@@ -1,30 +1,27 @@
-"""Options that commands share, prompts for secrets, and ids given by their beginning."""
+"""Options that commands share, exit codes, remarks, prompts for secrets, and ids given by their beginning."""
 
 from __future__ import annotations
 
 import sys
-import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
-import pandas as pd
 
-from memframe.access import Access, open_access
-from memframe.client import Client, connect
-from memframe.client.responses import is_uuid
 from memframe.display import number_of, printable
 from memframe.errors import ConfigError, NotFoundError
 from memframe.files import expand_path
-from memframe.frames import READ
-from memframe.plan.change import list_some
-from memframe.readers import read_memories
 from memframe.secret import Secret
 
+CONFLICTS, UNKNOWN, REFUSED, FOUND = 3, 4, 5, 6
+"""Exit codes, beside 0 (done), 1 (an error) and 2 (wrong usage): see `memframe.cli`."""
+
 MAX_SENTENCE = 200
+MAX_LISTED = 5
+
+Command = Callable[..., None]
 
 
 class Group(click.Group):
@@ -48,6 +45,30 @@ class LocalPath(click.Path):
         return super().convert(expand_path(value), param, ctx)
 
 
+COUNT = click.IntRange(min=0)
+SECONDS = click.FloatRange(min=0)
+FILE = LocalPath(dir_okay=False)
+
+as_json = click.option("--json", "as_json", is_flag=True, help="JSON on standard output, for scripts.")
+
+
+def example(*lines: str) -> Callable[[Any], Any]:
+    """Add examples to the docstring of a command, which is its help."""
+
+    def add(command: Any) -> Any:
+        shown = "".join(f"\n        {line}" for line in lines)
+        command.__doc__ = f"{command.__doc__}\n\n    \b\n    Example:{shown}"
+        return command
+
+    return add
+
+
+def remark(words: str) -> None:
+    """Print a note or advice to standard error, unless `memframe --quiet` was asked for."""
+    if not click.get_current_context().find_root().params.get("quiet"):
+        click.echo(words, err=True)
+
+
 def ask_secret(name: str) -> Secret:
     """Prompt for a secret without showing it, or read the next line of piped input.
 
@@ -63,9 +84,12 @@ def ask_secret(name: str) -> Secret:
 
 def ask_secrets(name: str) -> list[Secret]:
     """Prompt for secrets up to an empty one, or read all lines of piped input that are not blank."""
+    lines: Iterable[str] = sys.stdin
     if sys.stdin.isatty():
-        return [*iter(partial(_prompt_secret, f"{name} (empty: no more)"), Secret(""))]
-    return [Secret(line.strip()) for line in sys.stdin if line.strip()]
+        shown = f"{name} (empty: no more)"
+        ask = partial(click.prompt, shown, default="", show_default=False, hide_input=True, err=True)
+        lines = iter(ask, "")
+    return [Secret(line.strip()) for line in lines if line.strip()]
 
 
 def read_keys(file: Path, option: str) -> list[Secret]:
@@ -81,80 +105,27 @@ def read_keys(file: Path, option: str) -> list[Secret]:
     )
 
 
-USER_KEY = "the user's encryption_key as hexadecimal text"
+def key_option(option: str, what: str, *, help: str) -> Callable[[Command], Command]:  # noqa: A002 - as click has it
+    """Make an option that names a file; the command gets the one key in it."""
+
+    def read(_: click.Context, __: click.Parameter, file: Path | None) -> Secret | None:
+        if file is None:
+            return None
+        keys = read_keys(file, option)
+        if len(keys) != 1:
+            count = number_of(len(keys), "line", "lines")
+            raise ConfigError(f"the file of {option} has {count}: it needs one, {what}")
+        return keys[0]
+
+    name = option.removeprefix("--").removesuffix("-file").replace("-", "_")
+    return click.option(option, name, type=FILE, metavar="FILE", callback=read, help=help)
 
 
-def read_key(file: Path, option: str = "--key-file", what: str = USER_KEY) -> Secret:
-    """Return the one key of a file."""
-    keys = read_keys(file, option)
-    if len(keys) != 1:
-        raise ConfigError(
-            f"the file of {option} has {number_of(len(keys), 'line', 'lines')}: it needs one, {what}"
-        )
-    return keys[0]
-
-
-def _prompt_secret(name: str) -> Secret:
-    return Secret(click.prompt(name, default="", show_default=False, hide_input=True, err=True))
-
-
-Command = Callable[..., None]
-
-
-def request_option(*, required: bool) -> Callable[[Command], Command]:
-    """Make the option that names the access request."""
-    return click.option(
-        "--request",
-        "request_id",
-        required=required,
-        envvar="MEMFRAME_REQUEST",
-        show_envvar=True,
-        metavar="ID",
-        help="Id of the approved access request, or its beginning; `memframe request list` shows the ids.",
-    )
-
-
-request_required = request_option(required=True)
-
-key_file_option = click.option(
+key_file_option = key_option(
     "--key-file",
-    type=LocalPath(dir_okay=False),
+    "the user's encryption_key as hexadecimal text",
     help="File with the user's encryption_key as hexadecimal text, which opens a sealed archive.",
 )
-
-as_json = click.option("--json", "as_json", is_flag=True, help="JSON on standard output, for scripts.")
-
-
-def read_file(path: Path, form: str, zone: str | None) -> pd.DataFrame:
-    """Read a file of another memory system, and print to standard error what was left out."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        memories = read_memories(path, format=form, zone=zone)
-    click.echo(memories.attrs[READ]["summary"], err=True)
-    return memories
-
-
-@contextmanager
-def open_request(request_id: str) -> Iterator[Access]:
-    """Open the access with the settings, and close its connections afterwards."""
-    with connect() as client:
-        yield open_access(client, full_request_id(client, request_id))
-
-
-def full_request_id(client: Client, given: str) -> str:
-    """Complete the id of an access request.
-
-    Raises
-    ------
-    NotFoundError
-        No access request of this developer account begins so.
-    ConfigError
-        Several do; the message names them.
-    """
-    if is_uuid(given):
-        return given
-    ids = (request.id for request in client.access_requests())
-    return full_id(given, ids, ("access request", "access requests"), shown_by="memframe request list")
 
 
 def full_id(given: str, ids: Iterable[str], nouns: tuple[str, str], *, shown_by: str) -> str:
@@ -162,16 +133,22 @@ def full_id(given: str, ids: Iterable[str], nouns: tuple[str, str], *, shown_by:
 
     >>> full_id("7C9", ["7c9e6679", "5f0c9b1e"], ("memory", "memories"), shown_by="memframe export")
     '7c9e6679'
+
+    Raises
+    ------
+    NotFoundError
+        None begins so.
+    ConfigError
+        Several do; the message names them.
     """
     beginning = given.strip().lower()
-    found = [one for one in ids if beginning and one.lower().startswith(beginning)]
-    exact = [one for one in found if one == given]
-    if len(exact or found) == 1:
-        return (exact or found)[0]
+    found = sorted(one for one in ids if beginning and one.lower().startswith(beginning))
+    if given in found or len(found) == 1:
+        return given if given in found else found[0]
     if found:
+        some = ", ".join(found[:MAX_LISTED]) + (", ..." if len(found) > MAX_LISTED else "")
         raise ConfigError(
-            f"{printable(given)} is the beginning of {len(found):,} {nouns[1]}, {list_some(sorted(found))}: "
-            "give more of the id"
+            f"{printable(given)} is the beginning of {len(found):,} {nouns[1]}, {some}: give more of the id"
         )
     raise NotFoundError(
         f"there is no {nouns[0]} whose id is or begins with {printable(given)!r}: `{shown_by}` shows the ids",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import click
-import pandas as pd
 from click.core import ParameterSource
 
 from memframe.archive import export_memories, load_archive, refresh_archive
@@ -18,23 +18,35 @@ from memframe.archive.sealing import Reader
 from memframe.audit import CHECKS, SEVERITIES, Audit, ChatJudge, audit_memories
 from memframe.audit.findings import Check, Severity
 from memframe.audit.judge import JUDGE_LIMIT, JUDGED
+from memframe.cli.connect import open_request, request_option, request_required
 from memframe.cli.options import (
+    COUNT,
+    FILE,
+    FOUND,
+    Command,
     LocalPath,
     as_json,
+    example,
     key_file_option,
-    open_request,
-    read_file,
-    read_key,
-    request_option,
-    request_required,
+    key_option,
+    remark,
 )
+from memframe.frames import READ
 from memframe.load import load_memories, load_tags
-from memframe.report.summary import Count, memories, none_found, proposed, share, subject_of, words_of
+from memframe.readers import read_memories
+from memframe.report.summary import memories, none_found, proposed, share, subject_of, words_of
+from memframe.secret import Secret
 
-FOUND = 6
-"""Exit code if there are findings of --fail-on."""
+fail_on_option = click.option(
+    "--fail-on",
+    type=click.Choice(list(reversed(SEVERITIES))),
+    help=f"End with exit code {FOUND} if there is a finding of this severity or worse.",
+)
 
-Command = Callable[..., None]
+
+def at_least(severity: Severity) -> tuple[Severity, ...]:
+    """Return a severity and those that are worse."""
+    return SEVERITIES[SEVERITIES.index(severity) :]
 
 
 def audit_options(command: Command) -> Command:
@@ -52,9 +64,7 @@ def audit_options(command: Command) -> Command:
         type=LocalPath(exists=True),
         help="Audit a file, folder or archive of another memory system instead.",
     )
-    @click.option(
-        "--format", "form", default="auto", show_default=True, help="Of --file, where several formats fit."
-    )
+    @click.option("--format", "form", default="auto", help="Of --file, where several formats fit.")
     @click.option("--zone", help="Of times in --file that name none, such as Europe/Paris.")
     @key_file_option
     @click.option(
@@ -75,18 +85,13 @@ def audit_options(command: Command) -> Command:
     @click.option(
         "--judge-limit",
         metavar="N",
-        type=click.IntRange(min=0),
+        type=COUNT,
         default=JUDGE_LIMIT,
-        show_default=True,
         help="Maximum number of questions; the most promising are asked first.",
     )
+    @key_option("--judge-key-file", "the judge's API key", help="File with the API key of that endpoint.")
     @click.option(
-        "--judge-key-file", type=LocalPath(dir_okay=False), help="File with the API key of that endpoint."
-    )
-    @click.option(
-        "--send",
-        is_flag=True,
-        help="Send masked texts of memories to a --judge that is on another machine.",
+        "--send", is_flag=True, help="Send masked texts of memories to a --judge that is on another machine."
     )
     @wraps(command)
     def with_audit(
@@ -95,12 +100,12 @@ def audit_options(command: Command) -> Command:
         foreign: Path | None,
         form: str,
         zone: str | None,
-        key_file: Path | None,
+        key: Secret | None,
         checks: tuple[Check, ...],
         judge_url: str | None,
         model: str | None,
         judge_limit: int,
-        judge_key_file: Path | None,
+        judge_key: Secret | None,
         send: bool,
         **others: Any,
     ) -> None:
@@ -110,33 +115,28 @@ def audit_options(command: Command) -> Command:
             raise click.UsageError("Give one of --file PATH, --archive PATH and --request ID.")
         if foreign is None and (_is_typed("form") or zone is not None):
             raise click.UsageError("--format and --zone are about a file: name it with --file PATH.")
-        if key_file is not None and archive is None:
+        if key is not None and archive is None:
             raise click.UsageError("--key-file opens a sealed archive: name it with --archive PATH.")
-        run = partial(
-            audit_memories,
-            judge=_judge(judge_url, model, judge_key_file, send=send),
-            judge_limit=judge_limit,
-            checks=checks or None,
-        )
-        audit = (
-            _audit(request_id, archive, key_file, run)
-            if foreign is None
-            else run(read_file(foreign, form, zone))
-        )
+        judge = _judge(judge_url, model, judge_key, send=send)
+        run = partial(audit_memories, judge=judge, judge_limit=judge_limit, checks=checks or None)
+        if foreign is None:
+            audit = _audit(request_id, archive, key, run)
+        else:
+            with warnings.catch_warnings(action="ignore", category=UserWarning):  # the summary says the same
+                read = read_memories(foreign, format=form, zone=zone)
+            remark(read.attrs[READ]["summary"])
+            audit = run(read)
         command(audit=audit, **others)
 
     return with_audit
 
 
-def _judge(url: str | None, model: str | None, key_file: Path | None, *, send: bool) -> ChatJudge | None:
+def _judge(url: str | None, model: str | None, api_key: Secret | None, *, send: bool) -> ChatJudge | None:
     if (url is None) != (model is None):
         raise click.UsageError("A judge is an endpoint and a model: give both --judge URL and --model NAME.")
-    if url is None or model is None:
-        if key_file is not None or send:
-            raise click.UsageError("--judge-key-file and --send are about a judge: name it with --judge URL.")
-        return None
-    api_key = None if key_file is None else read_key(key_file, "--judge-key-file", "the judge's API key")
-    return ChatJudge(url, model=model, api_key=api_key, send=send)
+    if url is None and (api_key is not None or send):
+        raise click.UsageError("--judge-key-file and --send are about a judge: name it with --judge URL.")
+    return ChatJudge(url, model=model, api_key=api_key, send=send) if url and model else None
 
 
 def _is_typed(name: str) -> bool:
@@ -144,21 +144,35 @@ def _is_typed(name: str) -> bool:
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
+def _audit(
+    request_id: str | None, archive: Path | None, key: Secret | None, run: Callable[..., Audit]
+) -> Audit:
+    if archive is None:
+        with open_request(str(request_id)) as access:
+            return run(load_memories(access), tags=load_tags(access))
+    if key is not None:
+        return run(load_archive(archive, key=key))
+    header = Reader(archive).header()
+    if header is not None and header.seal is not None and request_id is not None:
+        with open_request(request_id) as access:
+            return run(load_archive(archive, key=access))
+    if _is_typed("request_id"):  # one of the environment does not matter
+        raise click.UsageError(f"{archive} is not sealed: give --request ID or --archive PATH, not both.")
+    return run(load_archive(archive))
+
+
 @click.command("audit")
 @audit_options
-@click.option(
-    "--fail-on",
-    type=click.Choice(list(reversed(SEVERITIES))),
-    help=f"End with exit code {FOUND} if there is a finding of this severity or worse.",
-)
+@fail_on_option
 @click.option("--count-judged", is_flag=True, help="Let --fail-on also count what only a --judge found.")
-@click.option("--html", type=LocalPath(dir_okay=False), help="Also write the report to this file.")
+@click.option("--html", type=FILE, help="Also write the report to this file.")
 @click.option(
-    "--out",
-    type=LocalPath(dir_okay=False),
-    help="Save the audit in this file, as JSON, for `memframe plan --from-audit`.",
+    "--out", type=FILE, help="Save the audit in this file, as JSON, for `memframe plan --from-audit`."
 )
 @as_json
+@example(
+    "memframe audit --request 7c9e6679 --fail-on high --html audit.html", "memframe audit --file export.json"
+)
 def audit_command(
     audit: Audit,
     fail_on: Severity | None,
@@ -171,11 +185,6 @@ def audit_command(
 
     Evidence is masked in every output, and texts before a --judge sees them. With --json all findings go to standard
     output. To plan the proposals, use `memframe plan --from-audit`.
-
-    \b
-    Example:
-        memframe audit --request 7c9e6679 --fail-on high --html audit.html
-        memframe audit --file export.json
     """
     if html is not None:
         audit.to_html(html)
@@ -192,69 +201,38 @@ def audit_command(
     found = audit.findings
     if not count_judged:
         found = found[~found["kind"].str.startswith(JUDGED).fillna(False).astype(bool)]
-    if fail_on is not None and _has_severity(found, fail_on):
+    if fail_on is not None and found["severity"].isin(at_least(fail_on)).any():
         click.get_current_context().exit(FOUND)
 
 
 @click.command("report")
-@click.argument("path", type=LocalPath(dir_okay=False))
+@click.argument("path", type=FILE)
 @audit_options
+@example("memframe report audit.html --archive memories.parquet")
 def report_command(audit: Audit, path: Path) -> None:
-    """Write an audit as one HTML page to PATH: no scripts, no links, evidence masked.
-
-    \b
-    Example:
-        memframe report audit.html --archive memories.parquet
-    """
+    """Write an audit as one HTML page to PATH: no scripts, no links, evidence masked."""
     audit.to_html(path)
     click.echo(f"{memories(len(audit.memories))} audited: {path}, readable by you alone")
 
 
-def _audit(
-    request_id: str | None, archive: Path | None, key_file: Path | None, run: Callable[..., Audit]
-) -> Audit:
-    if archive is None:
-        with open_request(str(request_id)) as access:
-            return run(load_memories(access), tags=load_tags(access))
-    if key_file is not None:
-        return run(load_archive(archive, key=read_key(key_file)))
-    header = Reader(archive).header()
-    if header is not None and header.seal is not None and request_id is not None:
-        with open_request(request_id) as access:
-            return run(load_archive(archive, key=access))
-    if _is_typed("request_id"):  # one of the environment does not matter
-        raise click.UsageError(f"{archive} is not sealed: give --request ID or --archive PATH, not both.")
-    return run(load_archive(archive))
-
-
-def _has_severity(findings: pd.DataFrame, at_least: Severity) -> bool:
-    return bool(findings["severity"].isin(SEVERITIES[SEVERITIES.index(at_least) :]).any())
-
-
 def _lines_of(audit: Audit) -> Iterator[str]:
     """Yield the audit in words for a terminal, without text of memories."""
-    n = len(audit.memories)
-    counts = audit.counts
-    yield f"{memories(n)} {subject}." if (subject := subject_of(audit)) else f"{memories(n)}."
+    n, counts = len(audit.memories), audit.counts
+    yield f"{memories(n)} {subject_of(audit)}".strip() + "."
     yield from audit.verdict
     yield "\nMemories by check, each counted at its worst severity:"
-    yield from (_line(count, n) for count in counts)
+    for count in counts:
+        severities = ", ".join(f"{n_found:,} {severity}" for severity, n_found in count.by_severity.items())
+        part = share(count.n_memories, n)
+        yield f"{words_of(count.check).title:<18} {f'{count.n_memories:,}':>7} {part:>10}   {severities}"
     if clean := none_found(counts, audit.checks):
         yield f"None found: {clean}."
     if said := proposed(audit):
         yield said
-    if audit.by_judge:
-        yield "\nJudged:"
-        yield from (f"- {sentence}" for sentence in audit.by_judge)
-    if audit.not_checked:
-        yield "\nNot looked for:"
-        yield from (f"- {sentence}" for sentence in audit.not_checked)
-
-
-def _line(count: Count, n_memories: int) -> str:
-    severities = ", ".join(f"{n:,} {severity}" for severity, n in count.by_severity.items())
-    n, part = f"{count.n_memories:,}", share(count.n_memories, n_memories)
-    return f"{words_of(count.check).title:<18} {n:>7} {part:>10}   {severities}"
+    for title, sentences in (("Judged", audit.by_judge), ("Not looked for", audit.not_checked)):
+        if sentences:
+            yield f"\n{title}:"
+            yield from (f"- {sentence}" for sentence in sentences)
 
 
 @click.command("export")
@@ -269,6 +247,7 @@ def _line(count: Count, n_memories: int) -> str:
 )
 @request_required
 @as_json
+@example("memframe export memories.parquet --request 7c9e6679")
 def export_command(
     path: Path, sealed: bool, refresh: bool, form: Any, request_id: str, as_json: bool
 ) -> None:
@@ -277,10 +256,6 @@ def export_command(
     The extension chooses the format: .parquet, .jsonl, .json or .csv, or .md for a folder of notes; without one, PATH
     is a folder for a Parquet dataset.
     With --refresh an archive stays plain or sealed as it is, and only changed files are written.
-
-    \b
-    Example:
-        memframe export memories.parquet --request 7c9e6679
     """
     if refresh and form:
         raise click.UsageError("--refresh keeps the format of the archive: leave out --format.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import wraps
 from ipaddress import ip_network
@@ -16,15 +16,13 @@ import click
 import platformdirs
 
 from memframe.address import is_loopback
-from memframe.cli.options import LocalPath
+from memframe.cli.options import FILE, Command, LocalPath, as_json, example, remark
 from memframe.errors import ConfigError, ConflictError
 from memframe.service.app import AppFactory
 from memframe.service.deployment import FIRST_DEVELOPER, Addresses, Deployment, NewDeveloper, ServiceConfig
 from memframe.service.logs import log_as_json
 from memframe.service.server import CONNECTIONS_PER_ADDRESS, listen, serve_with, url_of
 from memframe.service.validation import check_public_url
-
-Command = Callable[..., None]
 
 
 @contextmanager
@@ -42,6 +40,7 @@ def data_options(command: Command) -> Command:
         "folder",
         type=LocalPath(file_okay=False),
         default=lambda: platformdirs.user_data_path("memframe") / "service",
+        show_default=False,
         help="Folder of the database and the master key; by default in your own data folder.",
     )
     @click.option(
@@ -52,10 +51,7 @@ def data_options(command: Command) -> Command:
         help="Another database, as a SQLAlchemy address: postgresql://memframe@db.example/memframe.",
     )
     @click.option(
-        "--master-key-file",
-        "key_file",
-        type=LocalPath(dir_okay=False),
-        help="The master key, if it is not in the data folder.",
+        "--master-key-file", "key_file", type=FILE, help="The master key, if it is not in the data folder."
     )
     @wraps(command)
     def with_place(folder: Path, database: str | None, key_file: Path | None, **others: Any) -> None:
@@ -64,12 +60,14 @@ def data_options(command: Command) -> Command:
     return with_place
 
 
-as_json = click.option("--json", "as_json", is_flag=True, help="One line of JSON, for scripts.")
-
-
-def show(values: Any, words: str, *, as_json: bool) -> None:
-    """Print values as JSON, or their words."""
-    click.echo(json.dumps(values) if as_json else words)
+def show(values: Any, words: str | None = None, *, as_json: bool) -> None:
+    """Print values as JSON or in words, by default a line each; and that secrets among them are shown only once."""
+    if as_json:
+        click.echo(json.dumps(values))
+        return
+    click.echo("\n".join(f"{name:<14} {value}" for name, value in values.items()) if words is None else words)
+    if words is None and values.keys() & {"api_key", "client_secret"}:
+        remark("These secrets are shown only now; keep them.")
 
 
 def secrets_of(developer: NewDeveloper) -> dict[str, str]:
@@ -81,26 +79,12 @@ def secrets_of(developer: NewDeveloper) -> dict[str, str]:
     }
 
 
-def show_secrets(values: dict[str, str], *, as_json: bool) -> None:
-    """Print names and values, and that secrets among them are shown only once."""
-    show(values, "\n".join(f"{name:<14} {value}" for name, value in values.items()), as_json=as_json)
-    if values.keys() & {"api_key", "client_secret"} and not as_json:
-        click.echo("These secrets are shown only now; keep them.", err=True)
-
-
-DEFAULT_PORT = 8765
-
-
 @click.command("serve")
 @data_options
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
-@click.option(
-    "--port", default=DEFAULT_PORT, show_default=True, type=click.IntRange(0, 65535), help="0: any."
-)
+@click.option("--host", default="127.0.0.1", help="Address to listen at.")
+@click.option("--port", default=8765, type=click.IntRange(0, 65535), help="0: any.")
 @click.option("--public-url", metavar="URL", help="Address under which others reach the service.")
-@click.option(
-    "--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes that serve."
-)
+@click.option("--workers", default=1, type=click.IntRange(1, 64), help="Processes that serve.")
 @click.option(
     "--trusted-proxy",
     metavar="[ADDRESSES]",
@@ -121,6 +105,10 @@ DEFAULT_PORT = 8765
     help="Log requests, security events and faults to standard error, as lines of JSON.",
 )
 @as_json
+@example(
+    "memframe serve --data ./memories --port 8765",
+    "memframe serve --public-url https://memories.example.org --trusted-proxy --workers 2",
+)
 def serve_command(
     place: ServiceConfig,
     host: str,
@@ -136,11 +124,6 @@ def serve_command(
 
     The first start creates the data folder, and prints the secrets of a first developer this once. /healthz answers
     while the service runs, /readyz while its database does.
-
-    \b
-    Example:
-        memframe serve --data ./memories --port 8765
-        memframe serve --public-url https://memories.example.org --trusted-proxy --workers 2
     """
     own_url = _checked_public_url(host, public_url)
     proxies = _networks(trusted_proxy)
@@ -150,10 +133,9 @@ def serve_command(
         addresses = Addresses(own_url or url_of(listening))
         with closing(place.open(may_create=True)) as deployment, deployment.store.naming_errors():
             shown = _start_values(deployment, addresses)
-        show_secrets(shown, as_json=as_json)
-        maker = AppFactory(place, addresses, log_json)
+        show(shown, as_json=as_json)
         serve_with(
-            maker.make,
+            AppFactory(place, addresses, log_json).make,
             listening,
             public_url=addresses.public_url,
             workers=workers,

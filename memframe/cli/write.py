@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,17 +20,22 @@ from memframe.archive.places import FORMATS, format_of, parts_of
 from memframe.archive.table import ARCHIVE_SCHEMA
 from memframe.cleanup import audit_again, plan_cleanup
 from memframe.cleanup.proposals import MAX_SHARE, Actions, read_actions
+from memframe.cli.connect import open_request, request_option, request_required
 from memframe.cli.options import (
+    CONFLICTS,
+    COUNT,
+    FILE,
+    SECONDS,
+    UNKNOWN,
+    Command,
     LocalPath,
     as_json,
     ask_secrets,
+    example,
     full_id,
     key_file_option,
-    open_request,
-    read_key,
     read_keys,
-    request_option,
-    request_required,
+    remark,
 )
 from memframe.client.responses import is_uuid
 from memframe.display import number_of
@@ -44,29 +49,29 @@ from memframe.restore import check_archive, plan_restore
 from memframe.secret import Secret
 from memframe.undo import plan_reseal, plan_undo
 
-CONFLICTS = 3
-"""Exit code of a plan with conflicts, as of a run with rejected rows."""
-
 MAX_SHOWN = 20
 """Changes that are printed without --full."""
 
-full_option = click.option("--full", is_flag=True, help=f"Print all changes, not only the first {MAX_SHOWN}.")
+MAX_ROWS_SHOWN = 10
+"""Rows that are named where something went wrong with them."""
 
-to_file = click.option(
-    "--out",
-    type=LocalPath(),
-    help="Save the plan in this file, encrypted for you on this machine.",
+out_option = click.option(
+    "--out", type=LocalPath(), help="Save the plan in this file, encrypted for you on this machine."
+)
+full_option = click.option("--full", is_flag=True, help=f"Print all changes, not only the first {MAX_SHOWN}.")
+max_changes_option = click.option(
+    "--max-changes", metavar="N", type=COUNT, help="Refuse to plan more changes."
 )
 
 
 @click.command("plan")
 @click.argument("edited", required=False, type=LocalPath())
 @request_option(required=False)
-@to_file
+@out_option
 @click.option(
     "--from-audit",
     "audit",
-    type=LocalPath(dir_okay=False),
+    type=FILE,
     help="Plan the proposals of an audit that `memframe audit --out` saved, instead of EDITED.",
 )
 @click.option(
@@ -80,14 +85,12 @@ to_file = click.option(
     "--on-null",
     type=click.Choice(get_args(OnNull)),
     default="raise",
-    show_default=True,
     help="What an emptied cell means: an error, a field to clear, or no change.",
 )
 @click.option(
     "--on-conflict",
     type=click.Choice(get_args(OnConflict)),
     default="raise",
-    show_default=True,
     help="What to do with fields that were also changed at the service: show them and save no plan (raise), save a "
     "plan without them (mark), overwrite them (mine) or leave them (theirs).",
 )
@@ -95,13 +98,17 @@ to_file = click.option(
     "--max-share",
     type=click.FloatRange(0, 1),
     default=MAX_SHARE,
-    show_default=True,
     metavar="SHARE",
     help="The largest share of all memories that --actions may delete by wording alone.",
 )
-@click.option("--max-changes", metavar="N", type=click.IntRange(min=0), help="Refuse to plan more changes.")
+@max_changes_option
 @full_option
 @as_json
+@example(
+    "memframe plan edited.parquet --request 7c9e6679 --out edits.plan",
+    "memframe audit --request 7c9e6679 --out audit.json",
+    "memframe plan --from-audit audit.json --request 7c9e6679 --out cleanup.plan",
+)
 def plan_command(
     request_id: str | None,
     out: Path | None,
@@ -123,12 +130,6 @@ def plan_command(
     makes suspicious are deleted only with --actions junk=delete or the like.
 
     Ends with 3 if there are conflicts.
-
-    \b
-    Example:
-        memframe plan edited.parquet --request 7c9e6679 --out edits.plan
-        memframe audit --request 7c9e6679 --out audit.json
-        memframe plan --from-audit audit.json --request 7c9e6679 --out cleanup.plan
     """
     if saved is not None:
         _show(Plan.load(saved), full=full, as_json=as_json)
@@ -140,37 +141,35 @@ def plan_command(
     _show(plan, full=full, as_json=as_json)
     n_conflicts = plan.counts.get("conflict", 0)
     if n_conflicts and on_conflict == "raise":
-        _explain_conflicts(n_conflicts, out)
-    elif out is not None:
-        save_plan(plan, out, request_id)
-    if n_conflicts:
+        unwritten = "" if out is None else f", so {out} was not written"
+        click.echo(
+            f"{number_of(n_conflicts, 'conflict', 'conflicts')} with what the service holds now{unwritten}. Decide "
+            "with --on-conflict mine (overwrite) or --on-conflict theirs (leave as it is); --on-conflict mark keeps a "
+            "plan without them.",
+            err=True,
+        )
         sys.exit(CONFLICTS)
+    _save_and_exit(plan, out, request_id, "conflict")
 
 
 @click.command("undo")
 @click.argument("journal", type=LocalPath())
 @request_required
-@to_file
+@out_option
 @full_option
 @as_json
+@example("memframe undo cleanup.journal --request 7c9e6679 --out undo.plan")
 def undo_command(journal: Path, request_id: str, out: Path | None, full: bool, as_json: bool) -> None:
     """Plan to undo a run: patches are reverted, deletes restored or created again, creates deleted.
 
     Nothing is written. Later changes of others are conflicts, which are printed, left out of the saved plan and not
     overwritten; then it ends with 3. A deleted memory has its id and dates again if the service restores it; otherwise
     it has a new id and the date of the undo. The plan says which, with the old date.
-
-    \b
-    Example:
-        memframe undo cleanup.journal --request 7c9e6679 --out undo.plan
     """
     with open_request(request_id) as access:
         plan = plan_undo(access, journal)
     _show(plan, full=full, as_json=as_json)
-    if out is not None:
-        save_plan(plan, out, request_id)
-    if "conflict" in plan.counts:
-        sys.exit(CONFLICTS)
+    _save_and_exit(plan, out, request_id, "conflict")
 
 
 @click.command("restore")
@@ -181,21 +180,25 @@ def undo_command(journal: Path, request_id: str, out: Path | None, full: bool, a
     "--on-conflict",
     type=click.Choice([choice for choice in get_args(OnConflict) if choice != "raise"]),
     default="mark",
-    show_default=True,
     help='Memories that are there and differ: "mark" shows them and leaves them out of the saved plan, "mine" sets '
     'them as the archive has them, "theirs" leaves them as the service has them.',
 )
-@click.option("--max-changes", type=click.IntRange(min=0), help="Refuse to plan more.")
+@max_changes_option
 @click.option(
     "--check", is_flag=True, help="Compare the archive with all that the service lists; plan nothing."
 )
-@to_file
+@out_option
 @full_option
 @as_json
+@example(
+    "memframe restore backup.parquet --request 7c9e6679 --check",
+    "memframe restore backup.parquet --request 7c9e6679 --out restore.plan",
+    "memframe apply restore.plan --request 7c9e6679",
+)
 def restore_command(
     archive: Path,
     request_id: str,
-    key_file: Path | None,
+    key: Secret | None,
     on_conflict: OnConflict,
     max_changes: int | None,
     check: bool,
@@ -212,14 +215,7 @@ def restore_command(
 
     Ends with 3 if there are conflicts or memories that cannot be created; with --check, if a memory that the service
     lists is missing in the archive, or differs.
-
-    \b
-    Example:
-        memframe restore backup.parquet --request 7c9e6679 --check
-        memframe restore backup.parquet --request 7c9e6679 --out restore.plan
-        memframe apply restore.plan --request 7c9e6679
     """
-    key = None if key_file is None else read_key(key_file)
     with open_request(request_id) as access:
         if check:
             found = check_archive(access, archive, key=key)
@@ -228,17 +224,14 @@ def restore_command(
         plan = plan_restore(access, archive, key=key, on_conflict=on_conflict)
     check_size(plan.records, max_changes)
     _show(plan, full=full, as_json=as_json)
-    if out is not None:
-        save_plan(plan, out, request_id)
-    if {"conflict", "invalid"} & plan.counts.keys():
-        sys.exit(CONFLICTS)
+    _save_and_exit(plan, out, request_id, "conflict", "invalid")
 
 
 def _make_plan(
     access: Access,
     *,
     edited: Path | None,
-    key_file: Path | None,
+    key: Secret | None,
     audit: Path | None,
     actions: str | None,
     is_delete: bool,
@@ -247,28 +240,26 @@ def _make_plan(
     max_changes: int | None,
     max_share: float,
 ) -> Plan:
-    key = access if key_file is None else read_key(key_file)
     if audit is not None:
-        plan = _plan_cleanup(access, audit, _actions(actions), on_conflict, max_share)
+        chosen = _actions(actions)
+        read_actions(chosen)  # before anything is read
+        renewal = audit_again(access, audit)
+        if renewal.n_left_out:
+            n_gone = number_of(renewal.n_left_out, "finding is", "findings are")
+            remark(f"{n_gone} no longer to be found, and left out.")
+        plan = plan_cleanup(
+            access, renewal.audit, actions=chosen, on_conflict=on_conflict, max_share=max_share
+        )
     elif actions is not None or edited is None:
         raise click.UsageError("--actions chooses among the proposals of --from-audit")
     elif is_delete:
         plan = plan_deletes(access, _rows_to_delete(edited, access, key), on_conflict=on_conflict)
     else:
-        plan = plan_changes(access, _read_rows(edited, key), on_null=on_null, on_conflict=on_conflict)
+        plan = plan_changes(
+            access, _read_rows(edited, key or access), on_null=on_null, on_conflict=on_conflict
+        )
     check_size(plan.records, max_changes)
     return plan
-
-
-def _plan_cleanup(
-    access: Access, audit: Path, actions: Actions, on_conflict: OnConflict, max_share: float
-) -> Plan:
-    read_actions(actions)  # before anything is read
-    renewal = audit_again(access, audit)
-    if renewal.n_left_out:
-        n_gone = number_of(renewal.n_left_out, "finding is", "findings are")
-        click.echo(f"{n_gone} no longer to be found, and left out.", err=True)
-    return plan_cleanup(access, renewal.audit, actions=actions, on_conflict=on_conflict, max_share=max_share)
 
 
 def _actions(text: str | None) -> Actions:
@@ -290,10 +281,10 @@ def _read_rows(path: Path, key: Access | Secret) -> pd.DataFrame:
     return rows.assign(**dict.fromkeys(others))  # a plan refuses them by their names
 
 
-def _rows_to_delete(path: Path, access: Access, key: Access | Secret) -> pd.DataFrame | list[str]:
+def _rows_to_delete(path: Path, access: Access, key: Secret | None) -> pd.DataFrame | list[str]:
     """Read rows of an archive, which become the baseline; or ids alone."""
     if path.suffix.lower() in FORMATS or path.is_dir():
-        return _read_rows(path, key)
+        return _read_rows(path, key or access)
     try:
         with click.open_file(str(path), encoding="utf-8") as lines:
             given = [line.strip() for line in lines if line.strip()]
@@ -311,120 +302,79 @@ def _rows_to_delete(path: Path, access: Access, key: Access | Secret) -> pd.Data
 def _show(plan: Plan, *, full: bool, as_json: bool) -> None:
     click.echo(plan.to_json() if as_json else plan.diff(limit=None if full else MAX_SHOWN))
     if len(plan) > MAX_SHOWN and not (full or as_json):
-        click.echo(f"These are the first {MAX_SHOWN} of {len(plan):,} changes; --full prints all.", err=True)
+        remark(f"These are the first {MAX_SHOWN} of {len(plan):,} changes; --full prints all.")
 
 
-def _explain_conflicts(n_conflicts: int, out: Path | None) -> None:
-    """Say why no plan was saved, and which options make one."""
-    unwritten = "" if out is None else f", so {out} was not written"
-    click.echo(
-        f"{number_of(n_conflicts, 'conflict', 'conflicts')} with what the service holds now{unwritten}. Decide with "
-        "--on-conflict mine (overwrite) or --on-conflict theirs (leave as it is); --on-conflict mark keeps a plan "
-        "without them.",
-        err=True,
-    )
-
-
-def save_plan(plan: Plan, path: Path, request_id: str) -> None:
-    """Save the writes of a plan, and print the command that applies them."""
+def _save_and_exit(plan: Plan, path: Path | None, request_id: str, *refused: str) -> None:
+    """Save the writes of a plan, print the command that applies them, and end with 3 if there are refused changes."""
     writable = plan.without("conflict", "invalid")
     left_out = format_counts({name: plan.counts.get(name, 0) for name in ("conflict", "invalid")})
-    if plan and not writable:
+    if path is not None and plan and not writable:
         click.echo(f"{left_out}, and nothing else to do, so {path} was not written.", err=True)
-        return
-    writable.save(path)
-    without = f" without {left_out}" if len(writable) < len(plan) else ""
-    n_deletes = writable.counts.get("delete", 0)
-    confirm = f" --confirm {n_deletes}" if n_deletes else ""
-    command = f"memframe apply {shlex.quote(str(path))}{confirm} --request {request_id}"
-    click.echo(f"Kept in {path}{without}. To apply it: {command}", err=True)
+    elif path is not None:
+        writable.save(path)
+        without = f" without {left_out}" if len(writable) < len(plan) else ""
+        n_deletes = writable.counts.get("delete", 0)
+        confirm = f" --confirm {n_deletes}" if n_deletes else ""
+        command = f"memframe apply {shlex.quote(str(path))}{confirm} --request {request_id}"
+        remark(f"Kept in {path}{without}. To apply it: {command}")
+    if plan.counts.keys() & {*refused}:
+        sys.exit(CONFLICTS)
 
 
-NOT_ALL_WRITTEN, UNKNOWN_LEFT = 3, 4
-"""Exit codes: rows that failed or are not found exactly once; rows whose outcome is unknown."""
-
-MAX_ROWS_SHOWN = 10
-
-workers = click.option(
-    "--workers",
-    metavar="N",
-    default=4,
-    show_default=True,
-    type=click.IntRange(1, 16),
-    help="Concurrent writes.",
-)
-settle = click.option(
-    "--settle",
-    "settle_s",
-    metavar="SECONDS",
-    default=2.0,
-    show_default=True,
-    type=click.FloatRange(min=0),
-    help="Seconds that an unanswered write must stay unseen before it is sent again.",
-)
+def writing_options(command: Command) -> Command:
+    """Add the options of a run."""
+    options: list[Callable[[Command], Command]] = [
+        click.option(
+            "--workers", metavar="N", default=4, type=click.IntRange(1, 16), help="Concurrent writes."
+        ),
+        click.option(
+            "--settle",
+            "settle_s",
+            metavar="SECONDS",
+            default=2.0,
+            type=SECONDS,
+            help="Seconds that an unanswered write must stay unseen before it is sent again.",
+        ),
+        as_json,
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 @click.command("apply")
 @click.argument("plan", type=LocalPath())
 @request_required
-@click.option(
-    "--confirm", metavar="N", type=click.IntRange(min=0), help="Number of memories that the plan deletes."
-)
+@click.option("--confirm", metavar="N", type=COUNT, help="Number of memories that the plan deletes.")
 @click.option("--journal", type=LocalPath(), help="File for the record of the run.")
 @click.option("--plaintext", is_flag=True, help="Send content unsealed, for services that seal it.")
-@workers
-@settle
-@as_json
-def apply_command(
-    plan: Path,
-    request_id: str,
-    confirm: int | None,
-    journal: Path | None,
-    plaintext: bool,
-    workers: int,
-    settle_s: float,
-    as_json: bool,
-) -> None:
+@writing_options
+@example("memframe apply cleanup.plan --confirm 12 --request 7c9e6679")
+def apply_command(plan: Path, request_id: str, plaintext: bool, as_json: bool, **options: Any) -> None:
     """Apply a plan; each write is recorded first, so that the run can be resumed and undone.
 
     Ends with 3 if rows were rejected, in conflict or left out, or if they are missing or duplicated when read back;
     with 4 if the outcome of some is unknown, which `memframe resume` finds out.
-
-    \b
-    Example:
-        memframe apply cleanup.plan --confirm 12 --request 7c9e6679
     """
     loaded = Plan.load(plan)
     with open_request(request_id) as access:
-        run = apply_plan(
-            access,
-            loaded,
-            confirm=confirm,
-            journal=journal,
-            encrypt=not plaintext,
-            workers=workers,
-            settle_s=settle_s,
-        )
+        run = apply_plan(access, loaded, encrypt=not plaintext, **options)
     _print_result(run, request_id, as_json=as_json)
 
 
 @click.command("resume")
 @click.argument("journal", type=LocalPath())
 @request_required
-@workers
-@settle
-@as_json
-def resume_command(journal: Path, request_id: str, workers: int, settle_s: float, as_json: bool) -> None:
+@writing_options
+@example("memframe resume cleanup.journal --request 7c9e6679")
+def resume_command(journal: Path, request_id: str, as_json: bool, **options: Any) -> None:
     """Resume an interrupted run: find out what was written, then write the rest.
 
     The exit codes are those of `memframe apply`.
-
-    \b
-    Example:
-        memframe resume cleanup.journal --request 7c9e6679
     """
     with open_request(request_id) as access:
-        run = resume_run(access, journal, workers=workers, settle_s=settle_s)
+        run = resume_run(access, journal, **options)
     _print_result(run, request_id, as_json=as_json)
 
 
@@ -445,21 +395,18 @@ def resume_command(journal: Path, request_id: str, workers: int, settle_s: float
     help="Give up a run: remove its journal, which may be lost already.",
 )
 @as_json
+@example("memframe runs --purge 30")
 def runs_command(days: float | None, journals: tuple[Path, ...], as_json: bool) -> None:
     """List the runs whose journals are in your state folder, or at a path of --journal.
 
     A journal holds, sealed, what its run deleted and changed: `memframe undo` needs it. Journals of finished runs are
     removed after 30 days, when a new run begins. --purge leaves journals elsewhere alone. A run whose journal is
     missing stays in the list, and its plan is refused, until you bring the journal back or --forget it.
-
-    \b
-    Example:
-        memframe runs --purge 30
     """
     if journals:
-        click.echo(f"{len(purge_runs(journals=journals)):,} removed", err=True)
+        remark(f"{len(purge_runs(journals=journals)):,} removed")
     if days is not None:
-        click.echo(f"{number_of(len(purge_runs(older_than_days=days)), 'run', 'runs')} removed", err=True)
+        remark(f"{number_of(len(purge_runs(older_than_days=days)), 'run', 'runs')} removed")
     runs = list_runs()
     if as_json:
         click.echo(runs.astype({"journal": "str"}).to_json(orient="records", date_format="iso"))
@@ -477,54 +424,45 @@ def _line(run: dict[Hashable, Any]) -> str:
 
 def _print_result(run: Run, request_id: str, *, as_json: bool) -> None:
     if as_json:
-        click.echo(msgspec.json.encode(_lines_of(run)))
+        shown = {
+            "journal": None if run.journal is None else str(run.journal),
+            "counts": run.counts,
+            "outcomes": json.loads(run.outcomes.to_json(orient="records")),
+            "verification": run.verification,
+            "stopped": None if run.stopped is None else str(run.stopped),
+        }
+        click.echo(msgspec.json.encode(shown))
     else:
-        click.echo(
-            "\n".join([str(run).removeprefix("<memframe.Run: ").removesuffix(">"), *_describe_unwritten(run)])
-        )
+        left = [result for result in run.results if result.status not in {"done", "recovered"}]
+        rows = [
+            f"row {one.row}: {one.action} {one.status}" + (f": {one.error}" if one.error else "")
+            for one in left
+        ]
+        click.echo("\n".join([str(run).removeprefix("<memframe.Run: ").removesuffix(">"), *_first(rows)]))
         if run.journal is not None:
             is_open = bool({"planned", "unknown"} & set(run.outcomes.status))
             purpose, verb = ("To resume", "resume") if is_open else ("To undo it", "undo")
             path = shlex.quote(str(run.journal))
-            click.echo(f"{purpose}: memframe {verb} {path} --request {request_id}", err=True)
-    code = exit_code_of(run)
-    if run.stopped is not None and code != UNKNOWN_LEFT:
+            remark(f"{purpose}: memframe {verb} {path} --request {request_id}")
+    code = _exit_code_of(run)
+    if run.stopped is not None and code != UNKNOWN:
         raise run.stopped
-    if code:
-        sys.exit(code)
+    sys.exit(code)
 
 
-def _lines_of(run: Run) -> dict[str, object]:
-    return {
-        "journal": None if run.journal is None else str(run.journal),
-        "counts": run.counts,
-        "outcomes": json.loads(run.outcomes.to_json(orient="records")),
-        "verification": run.verification,
-        "stopped": None if run.stopped is None else str(run.stopped),
-    }
+def _first(lines: list[str]) -> list[str]:
+    """Return the first lines of many, and count the rest."""
+    n_more = len(lines) - MAX_ROWS_SHOWN
+    return lines[:MAX_ROWS_SHOWN] + ([f"and {n_more:,} more, which --json shows"] if n_more > 0 else [])
 
 
-def _describe_unwritten(run: Run) -> list[str]:
-    """Print the first changes that were not written, with their errors."""
-    left = [result for result in run.results if result.status not in {"done", "recovered"}]
-    rows = [
-        f"row {one.row}: {one.action} {one.status}" + (f": {one.error}" if one.error else "")
-        for one in left[:MAX_ROWS_SHOWN]
-    ]
-    more = len(left) - len(rows)
-    return [*rows, f"and {more:,} more, which --json shows"] if more else rows
-
-
-def exit_code_of(run: Run) -> int:
-    """Return 0, `NOT_ALL_WRITTEN` or `UNKNOWN_LEFT`; refused access takes precedence over the last."""
+def _exit_code_of(run: Run) -> int:
+    """Return 0, or 4 for unknown outcomes unless access was refused, or 3 if a row is not written exactly once."""
     if run.counts.get("unknown") and not isinstance(run.stopped, AccessError | AuthError):
-        return UNKNOWN_LEFT
+        return UNKNOWN
     written = run.counts.get("done", 0) + run.counts.get("recovered", 0)
     is_there_once = not (run.verification.missing or run.verification.undone or run.verification.duplicates)
-    return 0 if written == len(run.outcomes) and is_there_once else NOT_ALL_WRITTEN
-
-
-MAX_IDS_SHOWN = 10
+    return 0 if written == len(run.outcomes) and is_there_once else CONFLICTS
 
 
 @click.command("reseal")
@@ -537,8 +475,12 @@ MAX_IDS_SHOWN = 10
     "standard input.",
 )
 @click.option("--leave-unopened", is_flag=True, help="Skip content that no key opens, and plan the rest.")
-@to_file
+@out_option
 @as_json
+@example(
+    "memframe reseal --request 7c9e6679 --old-keys old-keys.txt --out reseal.plan",
+    "memframe apply reseal.plan --request 7c9e6679",
+)
 def reseal_command(
     request_id: str, file: Path | None, leave_unopened: bool, out: Path | None, as_json: bool
 ) -> None:
@@ -548,35 +490,19 @@ def reseal_command(
     newest key, or stored unsealed, is left alone; the texts stay the same.
 
     Ends with 3, and saves no plan, if none of the keys opens some content.
-
-    \b
-    Example:
-        memframe reseal --request 7c9e6679 --old-keys old-keys.txt --out reseal.plan
-        memframe apply reseal.plan --request 7c9e6679
     """
-    keys = _read_old_keys(file)
-    with open_request(request_id) as access:
-        plan = plan_reseal(access, old_keys=keys)
-    n_unopened = plan.counts.get("invalid", 0)
-    click.echo(plan.to_json() if as_json else "\n".join([str(plan), *_unreadable_lines(plan)]))
-    if n_unopened and not leave_unopened:
-        click.echo("No plan was saved; --leave-unopened plans the rest.", err=True)
-        sys.exit(CONFLICTS)
-    if out is not None:
-        save_plan(plan.without("invalid"), out, request_id)
-
-
-def _read_old_keys(file: Path | None) -> list[Secret]:
     keys = ask_secrets("Older key") if file is None else read_keys(file, "--old-keys")
     if not keys:
         place = "on standard input" if file is None else f"in {file}"
         raise ConfigError(f"there is no key {place}; give the older keys as hexadecimal text, one a line")
-    return keys
-
-
-def _unreadable_lines(plan: Plan) -> Iterator[str]:
-    """Yield the first memories that no key opens, with the reasons."""
+    with open_request(request_id) as access:
+        plan = plan_reseal(access, old_keys=keys)
     odd = [change for change in plan.records if change.action == "invalid"]
-    yield from (f"memory {change.id}: {change.reason}" for change in odd[:MAX_IDS_SHOWN])
-    if len(odd) > MAX_IDS_SHOWN:
-        yield f"and {len(odd) - MAX_IDS_SHOWN:,} more, which --json shows"
+    if as_json:
+        click.echo(plan.to_json())
+    else:
+        click.echo("\n".join([str(plan), *_first([f"memory {one.id}: {one.reason}" for one in odd])]))
+    if odd and not leave_unopened:
+        click.echo("No plan was saved; --leave-unopened plans the rest.", err=True)
+        sys.exit(CONFLICTS)
+    _save_and_exit(plan.without("invalid"), out, request_id)

@@ -68,7 +68,9 @@ def run_demo(
         The folder cannot be written to, or holds files of the same names that are not from a tour.
     """
     with _files_in(folder), SampleService() as sample:
-        tour = _Tour(sample, folder, console or open_console(), progress)
+        width = min(max(shutil.get_terminal_size().columns, MIN_WIDTH), MAX_WIDTH) - 1
+        console = console or Console(width=width, highlight=False, markup=False, emoji=False)
+        tour = _Tour(sample, folder, console, progress)
         with tour.connect() as client:
             access = tour.request_access(client)
             memories = tour.load(access)
@@ -78,12 +80,6 @@ def run_demo(
             tour.clean_up(access, tour.audit(memories, tags))
     tour.say_goodbye(command)
     return memories
-
-
-def open_console() -> Console:
-    """Open a console on standard output, of a readable width."""
-    width = min(max(shutil.get_terminal_size().columns, MIN_WIDTH), MAX_WIDTH) - 1
-    return Console(width=width, highlight=False, markup=False, emoji=False)
 
 
 class _Tour:
@@ -145,7 +141,10 @@ class _Tour:
         memories = mf.load_memories(access, progress=self._progress)
         counts = memories.attrs["memframe"]
         loaded = number_of(counts["n_rows"], "memory", "memories")
-        self._say(f"{loaded}; {counts['n_undecryptable'] or 'none'} that could not be opened.")
+        n_closed = counts["n_undecryptable"]
+        self._say(
+            f"{loaded}; {n_closed:,} could not be opened." if n_closed else f"{loaded}; all could be opened."
+        )
         return memories
 
     def explore(self, memories: pd.DataFrame, tags: pd.DataFrame) -> None:

@@ -15,12 +15,12 @@ import asyncio
 import functools
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from ipaddress import ip_address
 from itertools import islice
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from cryptography.exceptions import InvalidTag
@@ -37,42 +37,6 @@ from memframe.fleet.work import FleetUser, UserResult, Work, pack, process_user,
 _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 _PURPOSE = b"memframe fleet"
 
-
-class SealedBox:
-    """Decrypt what others encrypted for this process; each instance has a key of its own.
-
-    Examples
-    --------
-    >>> box = SealedBox()
-    >>> message = seal_for(box.address, b"Likes tea")
-    >>> box.open(message)
-    b'Likes tea'
-    >>> SealedBox().open(message) is None
-    True
-    """
-
-    def __init__(self) -> None:
-        self._key = X25519PrivateKey.generate()
-
-    @property
-    def address(self) -> bytes:
-        """The public key."""
-        return self._key.public_key().public_bytes_raw()
-
-    def open(self, message: bytes) -> bytes | None:
-        """Decrypt a message; None if it is damaged, or for another box."""
-        try:
-            return _SUITE.decrypt(message, self._key, _PURPOSE)
-        except InvalidTag:
-            return None
-
-
-def seal_for(address: bytes, data: bytes) -> bytes:
-    """Encrypt data for the box of this address."""
-    return _SUITE.encrypt(data, X25519PublicKey.from_public_bytes(address), _PURPOSE)
-
-
-T = TypeVar("T")
 
 BATCH = 10_000
 """Tasks that the scheduler holds at a time."""
@@ -102,24 +66,24 @@ def process_on_cluster(
     NoAnswerError
         The scheduler of the cluster is gone.
     """
-    with _scheduler_errors(dask_client):
-        _refuse_open_network(dask_client)
-        _refuse_workers_without_key(dask_client, client.base_url)
-        for batch in batched(users, BATCH):
-            yield from _results(dask_client, client.base_url, batch, work)
-
-
-@contextmanager
-def _scheduler_errors(dask_client: DaskClient) -> Iterator[None]:
-    """Translate the errors that Dask raises when its scheduler is gone."""
     if dask_client.scheduler is None:
         raise ConfigError("This client of a Dask cluster is closed: make a new one.")
-    address = dask_client.scheduler.address
     try:
-        yield
+        _refuse_open_network(dask_client)
+        refused = dask_client.submit(sign_in, client.base_url, pure=False).result()
+        if refused:
+            raise ConfigError(
+                f"A worker of the cluster cannot sign in: {refused}. Workers take MEMFRAME_API_KEY from their own "
+                "environment: set it where they are started."
+            )
+        rest = iter(users)
+        while batch := list(islice(rest, BATCH)):
+            yield from _results(dask_client, client.base_url, batch, work)
+    except MemframeError:  # some are errors of the system, too
+        raise
     except (OSError, CancelledError) as gone:
         raise NoAnswerError(
-            f"The scheduler of the cluster, {address}, no longer answers "
+            f"The scheduler of the cluster, {dask_client.scheduler.address}, no longer answers "
             f"({type(gone).__name__}): its logs say why. Start it, and run this again; what is in a folder is kept."
         ) from None
 
@@ -127,19 +91,22 @@ def _scheduler_errors(dask_client: DaskClient) -> Iterator[None]:
 def _results(
     dask_client: DaskClient, base_url: str, users: Sequence[FleetUser], work: Work
 ) -> Iterator[UserResult]:
-    box = SealedBox()
-    address = None if work.plaintext else box.address
+    key = X25519PrivateKey.generate()
+    address = None if work.plaintext else key.public_key().public_bytes_raw()
     futures = dask_client.map(run_task, users, base_url=base_url, work=work, address=address, pure=False)
     user_of_task = {future.key: user for future, user in zip(futures, users, strict=True)}
     for finished in _iter_completed(futures):
-        messages = dask_client.gather(finished, errors="skip")
-        payloads = messages if work.plaintext else map(box.open, messages)
-        results = [unpack(data) for data in payloads if data is not None]
-        yield from results
-        known = {result.user.request_id for result in results}
-        others = (user_of_task[future.key] for future in finished)
-        yield from (_lost_result(user) for user in others if user.request_id not in known)
+        known = set()
+        for message in dask_client.gather(finished, errors="skip"):
+            with suppress(InvalidTag):  # a damaged message is a lost one
+                result = unpack(message if work.plaintext else _SUITE.decrypt(message, key, _PURPOSE))
+                known.add(result.user.request_id)
+                yield result
         for future in finished:
+            user = user_of_task[future.key]
+            if user.request_id not in known:
+                lost = "the task or its result was lost on the cluster, whose logs say why: run it again"
+                yield UserResult(user, "failed", error=lost)
             future.release()
 
 
@@ -150,36 +117,13 @@ def _iter_completed(futures: Sequence[Future[Any]]) -> Iterator[list[Future[Any]
         future.add_done_callback(queue.put)
     n_left = len(futures)
     while n_left:
-        together = [queue.get(), *_within(BATCH_WAIT_S, queue, min(MAX_FETCHED, n_left) - 1)]
+        together = [queue.get()]
+        deadline = monotonic() + BATCH_WAIT_S
+        with suppress(Empty):
+            while len(together) < min(MAX_FETCHED, n_left):
+                together.append(queue.get(timeout=max(0, deadline - monotonic())))
         n_left -= len(together)
         yield together
-
-
-def _within(seconds: float, queue: SimpleQueue[T], n_items: int) -> Iterator[T]:
-    """Yield at most `n_items` of a queue, as far as they come in time."""
-    deadline = monotonic() + seconds
-    with suppress(Empty):
-        for _ in range(n_items):
-            yield queue.get(timeout=max(0, deadline - monotonic()))
-
-
-def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield lists of at most `size` items, as `itertools.batched` of Python 3.12.
-
-    >>> list(batched("abcde", 2))
-    [['a', 'b'], ['c', 'd'], ['e']]
-    """
-    rest = iter(items)
-    while batch := list(islice(rest, size)):
-        yield batch
-
-
-def _lost_result(user: FleetUser) -> UserResult:
-    return UserResult(
-        user,
-        "failed",
-        error="the task or its result was lost on the cluster, whose logs say why: run it again",
-    )
 
 
 def client_at(address: str) -> DaskClient:
@@ -207,7 +151,11 @@ async def run_task(user: FleetUser, *, base_url: str, work: Work, address: bytes
 def _process_sealed(user: FleetUser, base_url: str, work: Work, address: bytes | None) -> bytes:
     """Process one user, and pack the result; encrypt it if there is an address."""
     data = pack(process_user(_client_of_worker(base_url), user, work))
-    return data if address is None else seal_for(address, data)
+    return (
+        data
+        if address is None
+        else _SUITE.encrypt(data, X25519PublicKey.from_public_bytes(address), _PURPOSE)
+    )
 
 
 @functools.cache
@@ -225,18 +173,6 @@ def sign_in(base_url: str) -> str | None:
     except MemframeError as error:
         return str(error)
     return None
-
-
-# Before it begins
-
-
-def _refuse_workers_without_key(dask_client: DaskClient, base_url: str) -> None:
-    refused = dask_client.submit(sign_in, base_url, pure=False).result()
-    if refused:
-        raise ConfigError(
-            f"A worker of the cluster cannot sign in: {refused}. Workers take MEMFRAME_API_KEY from their own "
-            "environment: set it where they are started."
-        )
 
 
 def _refuse_open_network(dask_client: DaskClient) -> None:

@@ -18,14 +18,14 @@ import hashlib
 import operator
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from importlib import import_module
 from itertools import islice
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from urllib.parse import quote, unquote
 
 import pandas as pd
@@ -48,7 +48,6 @@ from memframe.fleet.work import (
     N_ROWS,
     USER_ID,
     FleetUser,
-    Form,
     UserResult,
     Work,
     approved_and_revoked,
@@ -76,9 +75,7 @@ def process_in_threads(
     ):
         try:
             while True:
-                due = islice(
-                    rest, 2 * workers - len(running)
-                )  # all threads are busy, and no more is in memory
+                due = islice(rest, 2 * workers - len(running))  # threads are busy, and no more is in memory
                 running |= {pool.submit(process_user, client, user, work) for user in due}
                 if not running:
                     return
@@ -140,8 +137,9 @@ class FleetFolder:
         frames = []
         for folder in self._folders(FINDINGS):
             file = pq.ParquetFile(folder / FINDINGS_FILE)
-            frame = file.read().to_pandas()
-            user_id = user_of(folder, file.metadata.metadata)
+            metadata, frame = file.metadata.metadata, file.read().to_pandas()
+            named = unquote(folder.name.removeprefix(_PREFIX))
+            user_id = metadata[USER_ID].decode() if USER_ID in metadata else named
             frame.insert(0, "user_id", pd.Series(user_id, index=frame.index, dtype="str"))
             frames.append(frame)
         empty = findings_frame(id=[])
@@ -178,8 +176,8 @@ class FleetFolder:
     def _place(self, kind: str, user_id: str) -> Path:
         return self.path / kind / f"{_PREFIX}{folder_name(user_id)}"
 
-    def _folders(self, kind: str) -> Iterator[Path]:
-        return iter(sorted((self.path / kind).glob(f"{_PREFIX}*")))
+    def _folders(self, kind: str) -> list[Path]:
+        return sorted((self.path / kind).glob(f"{_PREFIX}*"))
 
     # -- for runs
 
@@ -199,63 +197,49 @@ class FleetFolder:
 
     def check_form(self, work: Work) -> None:
         """Refuse archives of another form than those that are there."""
-        first = next(self._folders(MEMORIES), None)
-        if first and work.archive and work.archive != (found := _form_of(first)):
-            raise FrameError(
-                f"{self.path} holds {found} archives, and {work.archive} ones are asked for: choose another folder."
-            )
+        for archive in self._folders(MEMORIES)[:1] if work.archive else ():
+            header = Reader(archive).header()
+            found = "sealed" if header and header.seal else "plain"
+            if work.archive != found:
+                raise FrameError(
+                    f"{self.path} holds {found} archives, and {work.archive} ones are asked for: choose another folder."
+                )
 
-    def done(self, users: Iterable[FleetUser], kinds: Iterable[str]) -> dict[FleetUser, UserResult]:
-        """Return complete users, with their results of earlier runs."""
-        before = {row.user_id: row for row in self.outcomes.itertuples() if row.status == "done"}
-        kinds = tuple(kinds)
-        return {
-            user: self._result_before(user, before.get(user.user_id))
-            for user in users
-            if user.user_id and all(self._place(kind, user.user_id).is_dir() for kind in kinds)
+    def done(self, users: Iterable[FleetUser], kinds: Sequence[str]) -> dict[FleetUser, UserResult]:
+        """Return complete users, with their results of earlier runs; a run that was killed has written none."""
+        before: dict[Any, Any] = {
+            row.user_id: row for row in self.outcomes.itertuples() if row.status == "done"
         }
+        found = {}
+        for user in users:
+            user_id = user.user_id
+            if user_id and all(self._place(kind, user_id).is_dir() for kind in kinds):
+                row = before.get(user_id)
+                error = row.error if row and isinstance(row.error, str) else None
+                found[user] = UserResult(
+                    user, "done", row.n_rows if row else self._count(user_id), error=error
+                )
+        return found
 
-    def save(self, result: UserResult) -> None:
-        """Move the files of a user to their place, findings last."""
-        user_id = result.user.user_id
-        for kind in (MEMORIES, FINDINGS):
-            files = _files_of(kind, result.files)
-            if files and user_id is not None:
-                (self.path / kind).mkdir(mode=0o700, exist_ok=True)
-                with atomic_folder(self._place(kind, user_id)) as fresh:
-                    for name, data in files.items():
-                        with atomic_file(fresh / name) as file:
-                            file.write(data)
-
-    def write_outcomes(self, outcomes: pd.DataFrame) -> None:
-        """Replace the table of outcomes."""
-        with atomic_file(self.path / _OUTCOMES) as file:
-            outcomes.to_parquet(file, index=False)
-
-    def _result_before(self, user: FleetUser, row: Any) -> UserResult:
-        """Return the result of a user in an earlier run; a killed run has none."""
-        if row is None:
-            return UserResult(user, "done", self._n_rows_of(user.user_id or ""))
-        return UserResult(user, "done", row.n_rows, error=row.error if isinstance(row.error, str) else None)
-
-    def _n_rows_of(self, user_id: str) -> int:
-        """Memories of a user whose row a run that was killed could not write."""
+    def _count(self, user_id: str) -> int:
+        """Count the memories of a user from the files alone."""
         findings = self._place(FINDINGS, user_id) / FINDINGS_FILE
         if findings.exists():
             return int(pq.read_metadata(findings).metadata[N_ROWS])
         parts = self._place(MEMORIES, user_id).glob("*.parquet")
         return sum(pq.read_metadata(part).num_rows for part in parts)
 
-
-def _form_of(archive: Path) -> Form:
-    header = Reader(archive).header()
-    return "sealed" if header and header.seal else "plain"
-
-
-def _files_of(kind: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    return {
-        name.removeprefix(f"{kind}/"): data for name, data in files.items() if name.startswith(f"{kind}/")
-    }
+    def save(self, result: UserResult) -> None:
+        """Move the files of a user to their place, findings last."""
+        user_id = result.user.user_id
+        for kind in (MEMORIES, FINDINGS):
+            files = {place: data for place, data in result.files.items() if place.startswith(f"{kind}/")}
+            if files and user_id is not None:
+                (self.path / kind).mkdir(mode=0o700, exist_ok=True)
+                with atomic_folder(self._place(kind, user_id)) as fresh:
+                    for place, data in files.items():
+                        with atomic_file(fresh / place.removeprefix(f"{kind}/")) as file:
+                            file.write(data)
 
 
 def folder_name(user_id: str) -> str:
@@ -271,15 +255,6 @@ def folder_name(user_id: str) -> str:
         f"%{ord(letter):02X}" if "A" <= letter <= "Z" else quote(letter, safe="") for letter in user_id
     )
     return quoted if len(quoted) <= _MAX_NAME else f"@{hashlib.sha256(user_id.encode()).hexdigest()}"
-
-
-def user_of(folder: Path, metadata: Mapping[bytes, bytes]) -> str:
-    """Return the user of a folder, from the metadata of a file in it or else from its name.
-
-    >>> user_of(Path("findings/user_id=a%2Fb"), {})
-    'a/b'
-    """
-    return metadata[USER_ID].decode() if USER_ID in metadata else unquote(folder.name.removeprefix(_PREFIX))
 
 
 class RunOptions(TypedDict):
@@ -310,7 +285,9 @@ def fill_folder(
                 folder.save(result)
                 results.append(replace(result, files={}))
         finally:  # also when the run is interrupted
-            folder.write_outcomes(outcomes_frame(deduplicate([*approved, *gone], results)))
+            outcomes = outcomes_frame(deduplicate([*approved, *gone], results))
+            with atomic_file(folder.path / _OUTCOMES) as file:
+                outcomes.to_parquet(file, index=False)
     return folder
 
 
@@ -359,9 +336,13 @@ def process_users(
     with Progress(how["progress"], total=len(users), text="users") as bar:
         if scheduler == "threads":
             results = process_in_threads(client, users, work, workers=operator.index(workers))
+        elif hasattr(scheduler, "scheduler_info"):
+            results = _cluster().process_on_cluster(scheduler, client, users, work)
         else:
-            dask_client = _check_client(scheduler)
-            results = _cluster().process_on_cluster(dask_client, client, users, work)
+            raise ConfigError(
+                f"scheduler={scheduler!r:.60}: give 'threads', or a dask.distributed.Client (pip install "
+                "'memframe[dask]')"
+            )
         for result in results:
             yield result
             bar.step()
@@ -379,14 +360,6 @@ def _cluster() -> ModuleType:
         return import_module("memframe.fleet.dask")
     except ModuleNotFoundError as error:
         raise ConfigError(f"a cluster needs the library {error.name}: pip install 'memframe[dask]'") from None
-
-
-def _check_client(scheduler: object) -> DaskClient:
-    if hasattr(scheduler, "scheduler_info"):
-        return cast("DaskClient", scheduler)
-    raise ConfigError(
-        f"scheduler={scheduler!r:.60}: give 'threads', or a dask.distributed.Client (pip install 'memframe[dask]')"
-    )
 
 
 def deduplicate(users: Iterable[FleetUser], results: Iterable[UserResult]) -> list[UserResult]:

@@ -37,11 +37,7 @@ from memframe.wire import AccessRequest, Status
 class FleetUser(Struct, frozen=True):
     """A user, and the approved access request.
 
-    Attributes
-    ----------
-    request_id : str
-    user_id : str or None
-        None where the service does not name the user of a request; then it comes with the credentials.
+    The id of the user is None where the service does not name it; then it comes with the credentials.
     """
 
     request_id: str
@@ -92,21 +88,9 @@ Outcome = Literal["done", "revoked", "failed"]
 
 
 class UserResult(Struct, frozen=True):
-    """The result of one user.
+    """The result of one user: `files` of Parquet by their place, such as ``memories/part-00000.parquet``, and `table`.
 
-    Attributes
-    ----------
-    user : FleetUser
-        With the user's id, if it is known.
-    status : {"done", "revoked", "failed"}
-    n_rows : int
-        Memories that were read.
-    error : str or None
-        The reason, or the number of memories that could not be opened.
-    files : dict of str to bytes
-        Parquet files by their place, such as ``memories/part-00000.parquet``.
-    table : pyarrow.Table or None
-        Memories, if they were asked for.
+    `error` is the reason, or the number of memories that could not be opened.
     """
 
     user: FleetUser
@@ -129,7 +113,7 @@ def pack(result: UserResult) -> bytes:
 
 def unpack(data: bytes) -> UserResult:
     """Read a serialized result."""
-    return msgspec.msgpack.decode(data, type=UserResult, dec_hook=lambda _kind, data: _table_in(data))
+    return msgspec.msgpack.decode(data, type=UserResult, dec_hook=_table_in)
 
 
 def _bytes_of(table: pa.Table) -> bytes:
@@ -141,7 +125,7 @@ def _bytes_of(table: pa.Table) -> bytes:
     return file.getvalue()
 
 
-def _table_in(data: bytes) -> pa.Table:
+def _table_in(_: type, data: bytes) -> pa.Table:
     return pa.ipc.open_stream(data, options=pa.ipc.IpcReadOptions(use_threads=False)).read_all()
 
 
@@ -162,30 +146,18 @@ Form = Literal["plain", "sealed"]
 
 
 class Work(Struct, frozen=True):
-    """The work for every user; it is sent to workers, and holds no secret.
-
-    Attributes
-    ----------
-    table : bool
-        Return the memories as a table.
-    archive : {"plain", "sealed"} or None
-        Return them as the files of an archive.
-    findings : bool
-        Audit them.
-    checks : tuple of str or None
-        Which checks; None for all.
-    now : datetime or None
-        The time for the audit.
-    plaintext : bool
-        Send results from workers of a cluster unencrypted.
-    """
+    """The work for every user; it is sent to workers, and holds no secret."""
 
     table: bool = False
+    """Return the memories as a table."""
     archive: Form | None = None
+    """Return them as the files of an archive."""
     findings: bool = False
+    """Audit them by `checks`, as of `now`."""
     checks: tuple[Check, ...] | None = None
     now: datetime | None = None
     plaintext: bool = False
+    """Send results from workers of a cluster unencrypted."""
 
     @property
     def kinds(self) -> list[str]:
@@ -202,55 +174,39 @@ def process_user(client: Client, user: FleetUser, work: Work) -> UserResult:
         finally:
             client.unmask(access.credentials)
     except AccessError as refused:
-        return UserResult(user, _status_of(client, user), error=str(refused))
+        try:
+            is_revoked = client.access_request(user.request_id).status == "revoked"
+        except MemframeError:  # the refusal itself is the error to show
+            is_revoked = False
+        return UserResult(user, "revoked" if is_revoked else "failed", error=str(refused))
     except MemframeError as error:
         return UserResult(user, "failed", error=str(error))
-    except Exception as error:  # a bug costs this user's row, and no other's
-        return UserResult(user, "failed", error=_describe_bug(error))
-
-
-def _status_of(client: Client, user: FleetUser) -> Outcome:
-    """Tell a revoked request from other refusals."""
-    try:
-        return "revoked" if client.access_request(user.request_id).status == "revoked" else "failed"
-    except MemframeError:  # the refusal itself is the error to show
-        return "failed"
-
-
-def _describe_bug(error: Exception) -> str:
-    """Name the place of a bug; the message of a foreign error may quote a memory."""
-    place = extract_tb(error.__traceback__)[-1]
-    return (
-        f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}: a bug in memframe; report it"
-    )
+    except Exception as error:  # a bug costs this user's row, and no other's; its message may quote a memory
+        place = extract_tb(error.__traceback__)[-1]
+        where = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
+        return UserResult(user, "failed", error=f"{where}: a bug in memframe; report it")
 
 
 def _read_and_process(access: Access, user: FleetUser, work: Work) -> UserResult:
     tables = list(tables_of_access(access))
     files: dict[str, bytes] = {}
     if work.archive:
-        files |= {
-            f"{MEMORIES}/{name}": data for name, data in _archive_files(_form(access, work.archive), tables)
-        }
+        form = Sealed(access) if work.archive == "sealed" else Plain.of(access)
+        files |= {f"{MEMORIES}/{name}": data for name, data in _archive_files(form, tables)}
     plain = [*map(Plain.of(access).prepare, tables)]
     if work.findings:
         files[f"{FINDINGS}/{FINDINGS_FILE}"] = _findings_file(access, concat_tables(plain), work)
     n_rows = sum(map(len, tables))
     n_closed = n_rows - sum(table["content_error"].null_count for table in tables)
+    closed = f"{n_closed:,} of {number_of(n_rows, 'memory', 'memories')} cannot be opened: see content_error"
     return UserResult(
         replace(user, user_id=access.user_id),
         "done",
         n_rows,
-        error=f"{n_closed:,} of {number_of(n_rows, 'memory', 'memories')} cannot be opened: see content_error"
-        if n_closed
-        else None,
+        error=closed if n_closed else None,
         files=files,
         table=concat_tables(plain) if work.table else None,
     )
-
-
-def _form(access: Access, form: Form) -> Plain | Sealed:
-    return Sealed(access) if form == "sealed" else Plain.of(access)
 
 
 def _findings_file(access: Access, table: pa.Table, work: Work) -> bytes:
@@ -258,11 +214,7 @@ def _findings_file(access: Access, table: pa.Table, work: Work) -> bytes:
     audit = audit_memories(frame_of(table), tags=load_tags(access), checks=work.checks, now=work.now)
     found = pa.Table.from_pandas(audit.findings, preserve_index=False)
     file = io.BytesIO()
-    metadata = {
-        **found.schema.metadata,
-        N_ROWS: str(len(table)).encode(),
-        USER_ID: access.user_id.encode(),
-    }
+    metadata = {**found.schema.metadata, N_ROWS: str(len(table)).encode(), USER_ID: access.user_id.encode()}
     pq.write_table(found.replace_schema_metadata(metadata), file, compression="zstd")
     return file.getvalue()
 
@@ -300,7 +252,5 @@ def outcomes_frame(results: Iterable[UserResult]) -> pd.DataFrame:
 def revoked_result(user: FleetUser) -> UserResult:
     """Return the result of a user who revoked the approval before the run."""
     return UserResult(
-        user,
-        "revoked",
-        error=f"access request {user.request_id} is revoked: nothing may be read any more",
+        user, "revoked", error=f"access request {user.request_id} is revoked: nothing may be read any more"
     )

@@ -122,7 +122,7 @@ class Panel(VBox):  # type: ignore[misc]  # ipywidgets has no types
         for name in ("memframe-panel", "mathjax_ignore", "tex2jax_ignore"):  # "$5 and $6" is no formula
             self.add_class(name)
         self._draw()
-        self._controller.start_from_settings(client)
+        self._controller.start(lambda: self._controller.start_from_settings(client))
 
     def __repr__(self) -> str:
         return "<memframe.Panel>"

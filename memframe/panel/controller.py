@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 from msgspec import Struct
 
@@ -34,29 +35,16 @@ _logger = logging.getLogger(__name__)
 
 
 class ViewState(Struct, frozen=True, kw_only=True):
-    """All that the panel shows, at one moment.
-
-    Attributes
-    ----------
-    snapshot : SignInState
-    origins : dict of str to (str or None), or None
-        Source of each setting; None until the settings were read.
-    is_watching : bool
-        The poller is running.
-    next_check_at : datetime or None
-        Time of the next poll.
-    hint : str
-        The input that a button needs first.
-    n_loaded : int
-        Memories loaded so far.
-    now : datetime
-    """
+    """All that the panel shows, at one moment."""
 
     snapshot: SignInState
     origins: dict[Name, str | None] | None
+    """The source of each setting; None until the settings were read."""
     is_watching: bool
+    """The poller is running."""
     next_check_at: datetime | None
     hint: str
+    """The input that a button needs first."""
     n_loaded: int
     now: datetime
 
@@ -81,15 +69,7 @@ class ViewState(Struct, frozen=True, kw_only=True):
 class PanelController:
     """Carry out what the buttons do; whatever takes time runs in the poller's thread.
 
-    Parameters
-    ----------
-    sign_in : SignIn
-    changed : callable
-        Called after each change, in any thread.
-    poll_s : float
-        As in `Poller`.
-    clock : callable
-        Monotonic seconds.
+    `changed` is called after each change, in any thread.
     """
 
     def __init__(
@@ -125,9 +105,6 @@ class PanelController:
 
     def start_from_settings(self, client: Client | None) -> None:
         """Read the settings, and take the steps for which they suffice."""
-        self.start(lambda: self._enter_from_settings(client))
-
-    def _enter_from_settings(self, client: Client | None) -> None:
         wanted = (SIGN_IN if client is None else ()) + (CONNECT if self.sign_in.snapshot.flow is None else ())
         try:
             self._origins = origins_of(wanted)
@@ -158,8 +135,7 @@ class PanelController:
         if self._is_to_be_pasted or not self._can_listen(redirect_uri):
             self.sign_in.authorize(client_secret=client_secret, **given)
         else:
-            self.sign_in.receive(LISTEN_S, client_secret=client_secret, **given)
-            self.sign_in.refresh()
+            self.receive(client_secret=client_secret, **given)
 
     def _can_listen(self, redirect_uri: str | None) -> bool:
         flow = self.sign_in.snapshot.flow
@@ -169,10 +145,10 @@ class PanelController:
         address = found.value.reveal() if found else ""
         return can_listen(address, os.environ) and is_port_free(address)
 
-    def listen(self) -> None:
+    def receive(self, **application: Any) -> None:
         """Start an authorization, and listen for the redirect."""
         self._is_to_be_pasted = False
-        self.sign_in.receive(LISTEN_S)
+        self.sign_in.receive(LISTEN_S, **application)
         self.sign_in.refresh()
 
     def paste(self) -> None:
@@ -196,11 +172,28 @@ class PanelController:
         if self.sign_in.state == "approved":
             self.sign_in.open()
         self._n_loaded = 0
-        self.sign_in.load(progress=_LoadProgress(self._count, self.sign_in, self._clock))
+        self.sign_in.load(progress=self.throttle(self._count))
 
     def _count(self, n_loaded: int) -> None:
         self._n_loaded = n_loaded
         self.redraw()
+
+    def throttle(self, show: Callable[[int], object]) -> Callable[..., None]:
+        """Return a progress callback that raises once another step has replaced the load."""
+        step_number: int | None = None
+        shown_at = self._clock()
+
+        def progress(done: int, *_: object) -> None:
+            nonlocal step_number, shown_at
+            now = self.sign_in.snapshot.step_number
+            step_number = now if step_number is None else step_number
+            if now != step_number:
+                raise ConfigError("the load was cancelled")
+            if self._clock() - shown_at >= MIN_INTERVAL_S:
+                shown_at = self._clock()
+                show(done)
+
+        return progress
 
     def run_action(self, action: Callable[[], object]) -> None:
         """Run the action of a button, and show an error, which a notebook would swallow."""
@@ -233,32 +226,8 @@ class PanelController:
         self.sign_in.go_back()
         self.poller.start(self.sign_in.refresh)
 
-    def stop_watching(self) -> None:
-        """Stop polling."""
-        self.poller.stop()
-
     def sign_out(self) -> None:
         """Stop, and forget everything."""
         self._hint = ""
         self.poller.stop()
         self.sign_in.sign_out()
-
-
-class _LoadProgress:
-    """Throttled progress callback; raises once another step has replaced the load."""
-
-    def __init__(self, show: Callable[[int], object], sign_in: SignIn, clock: Callable[[], float]) -> None:
-        self._show = show
-        self._sign_in = sign_in
-        self._clock = clock
-        self._turn: int | None = None
-        self._shown_at = clock()
-
-    def __call__(self, done: int, *_: object) -> None:
-        step_number = self._sign_in.snapshot.step_number
-        self._turn = step_number if self._turn is None else self._turn
-        if step_number != self._turn:
-            raise ConfigError("the load was cancelled")
-        if self._clock() - self._shown_at >= MIN_INTERVAL_S:
-            self._shown_at = self._clock()
-            self._show(done)

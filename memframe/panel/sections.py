@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import pandas as pd
-from ipywidgets import HTML, Button, HBox, Textarea, VBox, Widget
+from ipywidgets import HTML, Button, HBox, Text, Textarea, VBox, Widget
 
 from memframe.display import number_of, printable, table, tag
 from memframe.oauth import can_listen
@@ -25,34 +25,16 @@ from memframe.panel.widgets import (
     button_row,
     name_as_labels,
     show,
-    text_area,
     text_field,
     text_of,
 )
 from memframe.secret import Secret
-from memframe.signin import SignInState
 from memframe.signin.state import POLLING_STEPS
 from memframe.wire import AccessRequest, Status
 
 
 class Section(ABC):
-    """One step of the panel.
-
-    Parameters
-    ----------
-    controller : PanelController
-        Carries out what the buttons do.
-    body : sequence of Widget
-        Widgets that are shown while the step is due.
-    buttons : sequence of Button
-        Below the body.
-    beside : sequence of Widget
-        Beside the head.
-
-    Attributes
-    ----------
-    box : VBox
-    """
+    """One step of the panel, whose `body` and `buttons` are shown while it is due; `beside` stands beside its head."""
 
     number: ClassVar[int]
     title: ClassVar[str]
@@ -110,7 +92,7 @@ class Section(ABC):
             return widgets.alert(name_as_labels(view.hint))
         failure = view.snapshot.failure
         if failure and failure.is_transient and failure.step in POLLING_STEPS and view.is_watching:
-            return widgets.aside(f"{failure.text} {next_check(view)}")
+            return widgets.note(f"{failure.text} {next_check(view)}", is_spoken=False)
         if failure:
             return widgets.alert(name_as_labels(failure.text), failure.next_step)
         return self.status_html(view)
@@ -131,7 +113,7 @@ class Section(ABC):
         self.controller.ask_for(hint)
         field.focus()
 
-    def ask_access(self, field: Textarea) -> None:
+    def ask_access(self, field: Text) -> None:
         """Send the request with the reason of a field, which must not be empty."""
         reason = text_of(field)
         if reason is None:
@@ -178,13 +160,20 @@ class SignInSection(Section):
         show(self._sign_out, view.snapshot.client is not None)
 
     def draw_body(self, view: ViewState) -> None:
-        is_known = view.origins is not None
+        known = view.origins
         has_failed = view.snapshot.failure is not None
-        asks = {name: is_known and (name in view.missing or has_failed) for name in ("base_url", "api_key")}
-        show(self._address, asks["base_url"])
-        show(self._key.widget, asks["api_key"])
-        show(self._sign_in, is_known)
-        self._intro.value = _intro(view)
+        for name, field in (("base_url", self._address), ("api_key", self._key.widget)):
+            show(field, known is not None and (name in view.missing or has_failed))
+        show(self._sign_in, known is not None)
+        if known is None:
+            self._intro.value = widgets.note("Looking for your settings …")
+        elif "api_key" in view.missing:
+            self._intro.value = widgets.paragraph(
+                "Use the developer's API key, which stays in the memory of this kernel. To keep it in the keyring of "
+                "your computer, run `memframe login` there."
+            )
+        else:
+            self._intro.value = widgets.paragraph(f"The key comes from {known['api_key']}.")
 
     def summary(self, view: ViewState) -> str:
         client = view.snapshot.client
@@ -205,17 +194,6 @@ class SignInSection(Section):
             )
 
 
-def _intro(view: ViewState) -> str:
-    if view.origins is None:
-        return widgets.note("Looking for your settings …")
-    if "api_key" in view.missing:
-        return widgets.paragraph(
-            "Use the developer's API key, which stays in the memory of this kernel. To keep it in the keyring of "
-            "your computer, run `memframe login` there."
-        )
-    return widgets.paragraph(f"The key comes from {view.origins['api_key']}.")
-
-
 N_SHOWN = 6
 """Requests that are shown at first; each click shows as many more."""
 
@@ -230,12 +208,7 @@ _BUTTON_LABELS: dict[Status, str] = {
 
 
 class RequestList:
-    """Show existing requests, the usable ones first, with a button for each.
-
-    Attributes
-    ----------
-    box : VBox
-    """
+    """Show existing requests, the usable ones first, with a button for each."""
 
     def __init__(self, controller: PanelController) -> None:
         self._controller = controller
@@ -302,7 +275,7 @@ class ConnectSection(Section):
 
     def __init__(self, controller: PanelController, enter: EnterKey) -> None:
         self._list = RequestList(controller)
-        self._intro, self._guide_html = HTML(), HTML()
+        self._intro, self._guide = HTML(), HTML()
         self._fields = {
             "auth_url": text_field(LABELS["auth_url"], "https://memory.example"),
             "client_id": text_field(LABELS["client_id"]),
@@ -314,7 +287,10 @@ class ConnectSection(Section):
         self._finish = button(controller, "Continue", self._finish_clicked, "primary")
         self._paste = button(controller, "Paste the answer instead", controller.paste, title=_PASTE)
         self._receive = button(
-            controller, "Receive the answer here", lambda: controller.start(controller.listen), title=_RECEIVE
+            controller,
+            "Receive the answer here",
+            lambda: controller.start(controller.receive),
+            title=_RECEIVE,
         )
         self._back = button(controller, "Back", controller.go_back)
         address, client_id, redirect_uri = self._fields.values()
@@ -327,7 +303,7 @@ class ConnectSection(Section):
                 self._intro,
                 *fields,
                 button_row(self._prepare),
-                self._guide_html,
+                self._guide,
                 self._answer.widget,
             ],
             [self._finish, self._paste, self._receive, self._back],
@@ -338,7 +314,8 @@ class ConnectSection(Section):
     def draw_body(self, view: ViewState) -> None:
         snapshot, is_waiting = view.snapshot, view.snapshot.state == "authorizing"
         self._list.draw(() if is_waiting else snapshot.requests, view.now)
-        self._intro.value = "" if is_waiting else _choice_html(snapshot.requests)
+        is_live = any(request.status in _LIVE for request in snapshot.requests)
+        self._intro.value = "" if is_waiting else widgets.paragraph(_CHOOSE if is_live else _CONNECT)
         for name, field in self._fields.items():
             show(field, not is_waiting and name in view.missing)
         show(self._client_secret.widget, not is_waiting and "client_secret" in view.missing)
@@ -351,7 +328,7 @@ class ConnectSection(Section):
         show(self._paste, snapshot.is_listening)
         show(self._receive, is_pasted and is_local)
         show(self._back, is_waiting)
-        self._guide_html.value = _guide_html(snapshot)
+        self._guide.value = "" if snapshot.address is None else self._guide_html(view, snapshot.address)
 
     def status_html(self, view: ViewState) -> str:
         return widgets.note(_LISTENING) if view.snapshot.is_listening else super().status_html(view)
@@ -361,6 +338,15 @@ class ConnectSection(Section):
         if view.snapshot.tokens is None and request is not None:
             return "An existing request was chosen."
         return "The user allowed the connection."
+
+    def _guide_html(self, view: ViewState, address: str) -> str:
+        page = widgets.link(address, "Open the authorization page")
+        if view.snapshot.is_listening:
+            return widgets.paragraph(page, _CONTINUES)
+        todo = tag(
+            "li", page, ", where the user signs in and allows the connection.", widgets.copyable(address)
+        )
+        return tag("ol", todo, tag("li", _COPY))
 
     def _prepare_clicked(self) -> None:
         typed = {name: text_of(field) for name, field in self._fields.items()}
@@ -386,36 +372,20 @@ class ConnectSection(Section):
             self.controller.start(lambda: self.use_secret(self._answer, self.controller.finish))
 
 
+_CHOOSE = "Continue with one of these requests, or connect another user."
+_CONNECT = "A user allows your application to ask for access. This does not share anything yet."
+_CONTINUES = (
+    " in a browser on this computer. The user signs in there and allows the connection; the panel then continues by "
+    "itself."
+)
+_COPY = (
+    "Copy the address of the page to which the browser is then redirected, even if that page does not load, and paste "
+    "it here:"
+)
 _ANSWER = "Redirected address, or its code"
 _LISTENING = "Waiting for the answer on this computer …"
 _PASTE = "Where the page after that does not load, as the browser runs on another computer"
 _RECEIVE = "Where the browser runs on the same computer as this notebook, the answer comes by itself"
-
-
-def _choice_html(requests: Sequence[AccessRequest]) -> str:
-    if any(request.status in {"approved", "pending"} for request in requests):
-        return widgets.paragraph("Continue with one of these requests, or connect another user.")
-    return widgets.paragraph(
-        "A user allows your application to ask for access. This does not share anything yet."
-    )
-
-
-def _guide_html(snapshot: SignInState) -> str:
-    if snapshot.address is None:
-        return ""
-    page = widgets.link(snapshot.address, "Open the authorization page")
-    if snapshot.is_listening:
-        return widgets.paragraph(
-            page,
-            " in a browser on this computer. The user signs in there and allows the connection; the panel then "
-            "continues by itself.",
-        )
-    address = widgets.copyable(snapshot.address, "Or send this address to the user")
-    copy = (
-        "Copy the address of the page to which the browser is then redirected, even if that page does not load, "
-        "and paste it here:"
-    )
-    return widgets.numbered([page, ", where the user signs in and allows the connection.", address], [copy])
 
 
 class RequestSection(Section):
@@ -428,7 +398,7 @@ class RequestSection(Section):
         self._earlier = HTML(
             widgets.paragraph("You have asked this user before. Continue with that request, or ask again:")
         )
-        self._reason = text_area("Your reason", "What the user reads before deciding", reason)
+        self._reason = text_field("Your reason", "What the user reads before deciding", reason, kind=Textarea)
         self._send = button(controller, "Send the request", lambda: self.ask_access(self._reason), "primary")
         super().__init__(
             controller,
@@ -441,7 +411,7 @@ class RequestSection(Section):
         live = [
             request
             for request in view.snapshot.requests
-            if request.memory_key == key and request.status in {"pending", "approved"}
+            if request.memory_key == key and request.status in _LIVE
         ]
         show(self._earlier, bool(live))
         self._list.draw(live, view.now)
@@ -459,22 +429,22 @@ class DecisionSection(Section):
 
     def __init__(self, controller: PanelController, dashboard_url: str | None) -> None:
         self._dashboard_url = dashboard_url
-        self._loaded_html = HTML()
-        self._reason = text_area("Your new reason", "What the user reads before deciding")
+        self._status = HTML()
+        self._reason = text_field("Your new reason", "What the user reads before deciding", kind=Textarea)
         self._declined: str | None = None
         self._check = button(
             controller, "Check now", lambda: controller.start(controller.sign_in.check), "primary"
         )
-        self._stop = button(controller, "Stop checking", controller.stop_watching)
+        self._stop = button(controller, "Stop checking", controller.poller.stop)
         self._ask = button(controller, "Ask again", lambda: self.ask_access(self._reason), "primary")
         self._choose = button(controller, "Choose again", controller.go_back)
         self._back = button(controller, "Back", controller.go_back)
         buttons = [self._check, self._stop, self._ask, self._choose, self._back]
-        super().__init__(controller, [self._loaded_html, self._reason], buttons)
+        super().__init__(controller, [self._status, self._reason], buttons)
 
     def draw_body(self, view: ViewState) -> None:
         is_pending = view.snapshot.state == "pending"
-        self._loaded_html.value = self._pending(view) if is_pending else _refused_html(view)
+        self._status.value = self._pending_html(view) if is_pending else _refused_html(view)
         show(self._check, is_pending)
         show(self._stop, is_pending and view.is_watching)
         show(self._back, is_pending)
@@ -491,9 +461,13 @@ class DecisionSection(Section):
         return f"Approved {widgets.when(request.updated_at, view.now)}." if request else ""
 
     def status_html(self, view: ViewState) -> str:
-        return widgets.aside(_checked_html(view)) if view.snapshot.state == "pending" else ""
+        if view.snapshot.state != "pending":
+            return ""
+        checked_at = view.snapshot.checked_at
+        checked = f"Checked at {widgets.to_the_second(checked_at)}. " if checked_at else ""
+        return widgets.note(checked + next_check(view), is_spoken=False)
 
-    def _pending(self, view: ViewState) -> str:
+    def _pending_html(self, view: ViewState) -> str:
         request = view.snapshot.request
         at = f" {widgets.when(request.created_at, view.now)}" if request else ""
         asked = widgets.paragraph(f"Asked{at}. The user decides on the dashboard of the service.")
@@ -507,18 +481,9 @@ def _refused_html(view: ViewState) -> str:
     at = widgets.when(request.updated_at, view.now) if request else ""
     if view.snapshot.state == "rejected":
         return widgets.alert(f"The user declined {at}. Nothing was shared.")
-    kept = (
-        " The memories that were loaded before are still in `panel.memories`."
-        if view.snapshot.memories is not None
-        else ""
-    )
-    return widgets.alert(f"The user took the approval back {at}. Nothing more can be read.{kept}")
-
-
-def _checked_html(view: ViewState) -> str:
-    checked_at = view.snapshot.checked_at
-    looked = f"Checked at {widgets.to_the_second(checked_at)}. " if checked_at else ""
-    return looked + next_check(view)
+    loaded = "The memories that were loaded before are still in `panel.memories`."
+    kept = loaded if view.snapshot.memories is not None else ""
+    return widgets.alert(f"The user took the approval back {at}. Nothing more can be read.", kept)
 
 
 N_PREVIEWED = 5
@@ -541,20 +506,26 @@ class LoadSection(Section):
         super().__init__(controller, [self._loaded_html, self._preview], [self._load, self._look, self._back])
 
     def draw_body(self, view: ViewState) -> None:
-        snapshot = view.snapshot
-        is_loaded = snapshot.memories is not None
+        memories = view.snapshot.memories
+        is_loaded = memories is not None
         self._is_previewed = self._is_previewed and is_loaded
-        self._loaded_html.value = _loaded_html(view)
         self._load.description = "Load again" if is_loaded else "Load the memories"
         self._look.description = "Hide the preview" if self._is_previewed else "Show a preview"
         show(self._look, is_loaded)
-        self._preview.value = (
-            "" if snapshot.memories is None or not self._is_previewed else _preview(snapshot.memories)
-        )
+        self._preview.value = _preview(memories) if memories is not None and self._is_previewed else ""
+        if memories is not None:
+            self._loaded_html.value = _loaded_html(memories, view.snapshot.tags)
+        elif view.snapshot.access:
+            self._loaded_html.value = widgets.paragraph("The access is open, as `panel.access`.")
+        else:
+            approved = "The user has approved. The memories are decrypted here, in this kernel."
+            self._loaded_html.value = widgets.paragraph(approved)
 
     def status_html(self, view: ViewState) -> str:
         if view.snapshot.doing == "load":
-            return widgets.progress(f"Loading: {number_of(view.n_loaded, 'memory', 'memories')} so far …")
+            words = f"Loading: {number_of(view.n_loaded, 'memory', 'memories')} so far …"
+            bar = tag("div", class_="mf-bar", role="progressbar", aria_label=words)
+            return bar + widgets.note(words, is_spoken=False)
         return super().status_html(view)
 
     def _look_clicked(self) -> None:
@@ -562,49 +533,31 @@ class LoadSection(Section):
         self.controller.redraw()
 
 
-def _loaded_html(view: ViewState) -> str:
-    snapshot = view.snapshot
-    if snapshot.memories is None:
-        return widgets.paragraph(
-            "The access is open, as `panel.access`."
-            if snapshot.access
-            else "The user has approved. The memories are decrypted here, in this kernel."
-        )
-    return widgets.paragraph(_counts_html(snapshot.memories, snapshot.tags)) + _damaged_html(
-        snapshot.memories
-    )
-
-
-def _counts_html(memories: pd.DataFrame, tags: pd.DataFrame | None) -> str:
-    years = memories.created_at.dropna().dt.year.unique()
-    span = (
-        f" of {min(years)}" if len(years) == 1 else f" of {min(years)} to {max(years)}" if len(years) else ""
-    )
-    n_tags = 0 if tags is None else len(tags)
+def _loaded_html(memories: pd.DataFrame, tags: pd.DataFrame | None) -> str:
+    """Count memories and tags, and those memories that could not be decrypted."""
+    years = memories.created_at.dropna().dt.year
+    first, last = (years.min(), years.max()) if len(years) else (None, None)
+    span = "" if first is None else f" of {first}" if first == last else f" of {first} to {last}"
+    n_tags = number_of(0 if tags is None else len(tags), "tag", "tags")
     loaded = number_of(len(memories), "memory", "memories")
-    return f"{loaded}{span} in `panel.memories`, and {number_of(n_tags, 'tag', 'tags')} in `panel.tags`."
-
-
-def _damaged_html(memories: pd.DataFrame) -> str:
+    counts = widgets.paragraph(f"{loaded}{span} in `panel.memories`, and {n_tags} in `panel.tags`.")
     n_damaged = int(memories.content_error.notna().sum())
     if not n_damaged:
-        return ""
-    return widgets.alert(
-        f"{n_damaged:,} of {len(memories):,} could not be decrypted:", "content_error says why."
-    )
+        return counts
+    damaged = f"{n_damaged:,} of {len(memories):,} could not be decrypted:"
+    return counts + widgets.alert(damaged, "content_error says why.")
 
 
 def _preview(memories: pd.DataFrame) -> str:
+    def cell(value: Any, form: str = "") -> str:
+        return "" if pd.isna(value) else printable(format(value, form), MAX_CELL)
+
     shown = memories.head(N_PREVIEWED)
     rows = zip(shown.created_at, shown.title, shown.content, strict=True)
     return table(
         ["created", "title", "content"],
         (
-            tag("tr", tag("td", _cell(time, "%Y-%m-%d")), *(tag("td", _cell(each)) for each in texts))
+            tag("tr", tag("td", cell(time, "%Y-%m-%d")), *(tag("td", cell(each)) for each in texts))
             for time, *texts in rows
         ),
     )
-
-
-def _cell(value: Any, form: str = "") -> str:
-    return "" if pd.isna(value) else printable(format(value, form), MAX_CELL)

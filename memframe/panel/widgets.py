@@ -7,7 +7,7 @@ process and the widget is emptied. A notebook that is saved with its widget stat
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -48,21 +48,7 @@ def name_as_labels(message: str) -> str:
 
 
 class SecretField:
-    """Read a secret, without leaving it in the widget.
-
-    Parameters
-    ----------
-    label : str
-        Label of the field.
-    hint : str
-        Shown while the field is empty.
-    hidden : bool
-        Show dots while it is typed.
-
-    Attributes
-    ----------
-    widget : Widget
-    """
+    """Read a secret, without leaving it in the widget; `hint` is shown while that is empty."""
 
     def __init__(self, label: str, hint: str = "", *, hidden: bool = True) -> None:
         kind = Password if hidden else Text
@@ -135,17 +121,13 @@ class EnterKey:
             click()
 
 
-def text_field(label: str, hint: str = "", value: str = "") -> Text:
-    """Make a text field."""
-    return Text(description=label, placeholder=hint, value=value, continuous_update=False)
+def text_field(label: str, hint: str = "", value: str = "", *, kind: type[Text] = Text) -> Text:
+    """Make a field of one line, or with `Textarea` of a few."""
+    rows = {"rows": 2} if kind is Textarea else {}
+    return kind(description=label, placeholder=hint, value=value, continuous_update=False, **rows)
 
 
-def text_area(label: str, hint: str = "", value: str = "") -> Textarea:
-    """Make a field of a few lines."""
-    return Textarea(description=label, placeholder=hint, value=value, rows=2, continuous_update=False)
-
-
-def text_of(field: Text | Textarea) -> str | None:
+def text_of(field: Text) -> str | None:
     """Return the text of a field, or None."""
     return str(field.value).strip() or None
 
@@ -236,22 +218,12 @@ def text(words: str) -> Markup:
 
 def paragraph(*content: str) -> Markup:
     """Build a paragraph of words and elements."""
-    return tag("p", *map(_text_of, content))
+    return tag("p", *(part if isinstance(part, Markup) else text(part) for part in content))
 
 
-def numbered(*items: Sequence[str]) -> Markup:
-    """Build a list of things to do, each of words and elements."""
-    return tag("ol", *(tag("li", *map(_text_of, item)) for item in items))
-
-
-def note(words: str) -> Markup:
-    """Build a status line, which screen readers read out when they have time."""
-    return tag("p", text(words), class_="mf-note", role="status")
-
-
-def aside(words: str) -> Markup:
-    """Build a status line that changes too often to be read out."""
-    return tag("p", text(words), class_="mf-note")
+def note(words: str, *, is_spoken: bool = True) -> Markup:
+    """Build a status line, which screen readers read out unless it changes too often for that."""
+    return tag("p", text(words), class_="mf-note", role="status" if is_spoken else None)
 
 
 def alert(words: str, next_step: str = "") -> Markup:
@@ -264,30 +236,22 @@ def link(address: str, words: str) -> Markup:
     return tag("a", text(words), class_="mf-go", href=address, target="_blank", rel="noopener noreferrer")
 
 
-def copyable(address: str, summary: str) -> Markup:
+def copyable(address: str) -> Markup:
     """Build a folded address to copy."""
-    return tag("details", tag("summary", summary), tag("code", address, class_="mf-address"))
-
-
-def progress(words: str) -> Markup:
-    """Build a bar for work of unknown size, with words."""
-    return tag("div", class_="mf-bar", role="progressbar", aria_label=words) + aside(words)
+    summary = tag("summary", "Or send this address to the user")
+    return tag("details", summary, tag("code", address, class_="mf-address"))
 
 
 def request_line(request: AccessRequest, now: datetime) -> str:
-    """Build the line of a request: status, reason and dates."""
+    """Build the line of a request: status and reason; user, and when it was made and decided."""
     status = tag("span", request.status.capitalize(), class_=f"mf-status mf-{request.status}")
     reason = tag("span", shorten(request.reason), dir="auto")
-    return str(status + reason + tag("div", dates_of(request, now), class_="mf-soft"))
-
-
-def dates_of(request: AccessRequest, now: datetime) -> str:
-    """Say when a request was made, and when it was decided."""
-    user = f"user {request.user_id[:8]}" if request.user_id else ""
-    asked = f"asked {when(request.created_at, now)}" if request.created_at else ""
-    is_decided = request.status != "pending" and request.updated_at
-    decided = f"{request.status} {when(request.updated_at, now)}" if is_decided else ""
-    return ", ".join(filter(None, (user, asked, decided)))
+    facts = [f"user {request.user_id[:8]}"] if request.user_id else []
+    if request.created_at:
+        facts.append(f"asked {when(request.created_at, now)}")
+    if request.status != "pending" and request.updated_at:
+        facts.append(f"{request.status} {when(request.updated_at, now)}")
+    return str(status + reason + tag("div", ", ".join(facts), class_="mf-soft"))
 
 
 def shorten(reason: str | None) -> str:
@@ -319,7 +283,3 @@ def to_the_second(at: datetime) -> str:
     '12:05:07 UTC'
     """
     return f"{at.astimezone(UTC):%H:%M:%S} UTC"
-
-
-def _text_of(part: str) -> Markup:
-    return part if isinstance(part, Markup) else text(part)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from io import BytesIO, StringIO
 from itertools import chain
@@ -65,23 +65,17 @@ def label(text: str, max_chars: int = MAX_CHARS) -> str:
     """
     spaced = "".join(" " if letter.isspace() else letter for letter in text[: 20 * max_chars])
     visible = "".join(letter for letter in spaced if unicodedata.category(letter)[0] != "C")
-    return _drawable(_shorten(" ".join(visible.split()), max_chars)) or "(empty)"
+    line = " ".join(visible.split())
+    line = line if len(line) <= max_chars else line[: max_chars - 1] + "…"
+    if not line.isascii():
+        letters = _letters(_families(_own_families()))
+        line = "".join(letter if ord(letter) in letters else _MISSING for letter in line)
+    return line or "(empty)"
 
 
 def labels(texts: Iterable[str], max_chars: int = MAX_CHARS) -> list[str]:
     """Apply `label` to each text."""
     return [label(text, max_chars) for text in texts]
-
-
-def _shorten(text: str, max_chars: int) -> str:
-    return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
-
-
-def _drawable(text: str) -> str:
-    if text.isascii():
-        return text
-    letters = _letters(_families(_own_families()))
-    return "".join(letter if ord(letter) in letters else _MISSING for letter in text)
 
 
 def _own_families() -> tuple[str, ...]:
@@ -184,16 +178,22 @@ def count_axis(ax: Axes) -> None:
     ax.set_ylim(bottom=0)
 
 
-def ranked_bars(ax: Axes, names: Sequence[str], counts: Sequence[int], values: Sequence[str]) -> None:
-    """Draw horizontal bars, the first on top, each with its value at the end."""
-    rows = range(len(names))
-    bars = ax.barh(rows, counts, height=0.7, color=BLUE)
-    ax.bar_label(bars, values, padding=4, fontsize=SMALL, alpha=SOFT)
+def ranked_bars(
+    ax: Axes, names: Sequence[str], parts: Sequence[tuple[Sequence[float], str]], values: Sequence[str]
+) -> list[Any]:
+    """Draw horizontal bars, the first on top, of stacked parts with their colours; each with its value at the end."""
+    rows, left = range(len(names)), np.zeros(len(names))
+    bars = []
+    for widths, color in parts:
+        bars.append(ax.barh(rows, widths, 0.7, left, color=color))
+        left += widths
+    ax.bar_label(bars[-1], values, padding=4, fontsize=SMALL, alpha=SOFT)
     ax.set_yticks(rows, labels=labels(names), **plain_text())
     ax.set_ylim(max(len(names), 6) - 0.4, -0.6)  # few bars stay slim
-    ax.set_xlim(0, 1.15 * max(counts))
+    ax.set_xlim(0, 1.15 * left.max())
     ax.set_xticks([])
     ax.spines["bottom"].set_visible(False)
+    return bars
 
 
 def legend(ax: Axes, handles: Sequence[Any], names: Sequence[str]) -> None:
@@ -342,9 +342,13 @@ def inline_svg(draw: Callable[[Axes], object], *, width: float, height: float, w
 def _plain(element: Element) -> Element:
     """Remove namespaces, styles, white space, and parts that draw nothing."""
     element.tag = _NAMESPACE.sub("", element.tag)
-    named = {_NAMESPACE.sub("", name): value for name, value in element.attrib.items()}
+    named = {_NAMESPACE.sub("", name): " ".join(value.split()) for name, value in element.attrib.items()}
     styles = named.pop("style", "").split(";")
-    element.attrib = dict(_keep_attributes(named)) | dict(chain.from_iterable(map(_attribute, styles)))
+    if _UPRIGHT.match(named.get("transform", "")):
+        del named["transform"]
+    if "_" in named.get("id", ""):  # a name of matplotlib, to which nothing refers
+        del named["id"]
+    element.attrib = named | dict(chain.from_iterable(map(_attribute, styles)))
     element.text, element.tail = (element.text or "").strip() or None, None
     children = [_plain(child) for child in element]
     element[:] = [child for child in children if child.tag not in _LEFT_OUT and not _is_empty(child)]
@@ -353,15 +357,8 @@ def _plain(element: Element) -> Element:
 
 def _is_empty(element: Element) -> bool:
     is_shapeless = element.tag in ("g", "defs") and not len(element)
-    return is_shapeless or (
-        element.tag == "path" and element.get("fill") == "none" and "stroke" not in element.attrib
-    )
-
-
-def _keep_attributes(named: dict[str, str]) -> Iterator[tuple[str, str]]:
-    for name, value in named.items():
-        if not (name == "transform" and _UPRIGHT.match(value)) and not (name == "id" and "_" in value):
-            yield name, " ".join(value.split())
+    is_unpainted = element.get("fill") == "none" and "stroke" not in element.attrib
+    return is_shapeless or (element.tag == "path" and is_unpainted)
 
 
 def _attribute(style: str) -> list[tuple[str, str]]:

@@ -172,14 +172,15 @@ def tags(memories: pd.DataFrame, *, together: bool = False, ax: Axes | None = No
     Axes
     """
     cells = name_cells(memories, "tags")
-    ranking = _by_count(Counter(chain.from_iterable(map(set, cells))))
+    counted = Counter(chain.from_iterable(map(set, cells)))
+    ranking = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
     if not ranking:
         return blank(ax, "Tags", describe_empty(memories, "none has a tag"))
     if together:
         return draw_pairs(cells, [name for name, _ in ranking], ax=ax)
     ax = prepare(ax, f"Memories per tag, n = {len(cells):,}")
     names, counts = zip(*ranking[:_MAX_ROWS], strict=True)
-    ranked_bars(ax, names, counts, [f"{count:,}" for count in counts])
+    ranked_bars(ax, names, [(counts, BLUE)], [f"{count:,}" for count in counts])
     untagged = np.array([len(cell) == 0 for cell in cells])
     note(ax, count_more(len(ranking) - len(names), "tag"), count_omitted(untagged, "without tags"))
     return ax
@@ -211,13 +212,9 @@ def sources(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     ax = prepare(ax, f"Memories per source, n = {len(memories):,}")
     counts = ranking.counts[:_MAX_ROWS]
     values = [f"{count:,} ({count / len(memories):.0%})" for count in counts]
-    ranked_bars(ax, ranking.names[:_MAX_ROWS], counts, values)
+    ranked_bars(ax, ranking.names[:_MAX_ROWS], [(counts, BLUE)], values)
     note(ax, count_more(len(ranking.names) - len(counts), "source"))
     return ax
-
-
-def _by_count(counts: Counter[str]) -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 def _series_of(source: pd.Series[str]) -> tuple[list[str], NDArray[np.int64]]:
@@ -306,29 +303,10 @@ def findings(audit: DrawnAudit | pd.DataFrame, *, ax: Axes | None = None) -> Axe
         return blank(ax, title, "No findings")
     table = _worst_by_check(frame)
     ax = prepare(ax, title)
-    left = np.zeros(len(table))
-    bars = []
-    for severity in (name for name in SEVERITIES if name in table.columns):
-        widths = table[severity].to_numpy(dtype=np.float64)
-        bars.append((severity, ax.barh(range(len(table)), widths, 0.7, left, color=SEVERITIES[severity])))
-        left += widths
+    shown = [name for name in SEVERITIES if name in table.columns]
+    parts = [(table[severity].tolist(), SEVERITIES[severity]) for severity in shown]
     names = [name.replace("_", " ") for name in table.index]
-    ax.set_yticks(range(len(table)), labels=names)
-    ax.set_ylim(max(len(names), 6) - 0.4, -0.6)  # few bars stay slim
-    ax.set_xlim(0, 1.15 * left.max())
-    ax.set_xticks([])
-    ax.spines["bottom"].set_visible(False)
-    for row, total in enumerate(left):
-        ax.annotate(
-            f"{total:,.0f}",
-            (total, row),
-            (4, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=SMALL,
-            alpha=SOFT,
-        )
-    legend(ax, [bar for _, bar in bars], [severity for severity, _ in bars])
+    legend(ax, ranked_bars(ax, names, parts, [f"{total:,}" for total in table.sum(axis=1)]), shown)
     return ax
 
 
@@ -362,7 +340,11 @@ def duplicates(audit: DrawnAudit | pd.DataFrame, *, ax: Axes | None = None) -> A
         heights = _by_size(sizes["size"][sizes["check"] == check].to_numpy())[:n_bars]
         offsets = np.arange(n_bars) + (place - (len(shown) - 1) / 2) * width
         bars.append(ax.bar(offsets, heights, 0.92 * width, color=_DUPLICATES[check]))
-    ax.set_xticks(range(n_bars), labels=_size_labels()[:n_bars])
+    spans = zip(_SIZES, (*_SIZES[1:], 0), strict=True)
+    names = [
+        f"{low}" if high == low + 1 else f"{low}-{high - 1}" if high else f"{low}+" for low, high in spans
+    ]
+    ax.set_xticks(range(n_bars), labels=names[:n_bars])
     ax.set_xlim(-0.6, n_bars - 0.4)
     count_axis(ax)
     note(ax, axis="memories in a cluster")
@@ -391,13 +373,6 @@ def _by_size(sizes: NDArray[Any]) -> NDArray[np.int64]:
     return np.bincount(np.searchsorted(_SIZES, sizes, side="right") - 1, minlength=len(_SIZES))
 
 
-def _size_labels() -> list[str]:
-    spans = zip(_SIZES, (*_SIZES[1:], 0), strict=True)
-    return [
-        f"{low}" if high == low + 1 else f"{low}+" if not high else f"{low}-{high - 1}" for low, high in spans
-    ]
-
-
 _HIGHEST_SCORE = 5.0
 _GRID = (40, 20)
 """Cells along importance and along confidence."""
@@ -422,7 +397,7 @@ def scores(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """
     importance, confidence = numbers(memories, "importance"), numbers(memories, "confidence")
     missing = np.isnan(importance) | np.isnan(confidence)
-    inside = _between(importance, _HIGHEST_SCORE) & _between(confidence, 1)
+    inside = (importance >= 0) & (importance <= _HIGHEST_SCORE) & (confidence >= 0) & (confidence <= 1)
     if not inside.any():
         return blank(
             ax, "Importance and confidence", describe_empty(memories, "none has both scores in range")
@@ -464,14 +439,21 @@ def lengths(memories: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     edges = length_edges(n_chars[filled])
     ax.hist(n_chars[filled], bins=edges.tolist(), color=BLUE, rwidth=0.92)
     _log_axis(ax, edges)
-    _mark_median(ax, float(np.median(n_chars[filled])))
+    median = float(np.median(n_chars[filled]))
+    ax.axvline(median, color=VERMILION, linewidth=1.2)
+    ax.annotate(
+        f"median {median:,.0f}",
+        (median, 1),
+        xycoords=("data", "axes fraction"),
+        xytext=(4, -2),
+        textcoords="offset points",
+        va="top",
+        fontsize=SMALL,
+        color=VERMILION,
+    )
     missing, empty = np.isnan(n_chars), n_chars == 0
     note(ax, count_omitted(missing, "without content"), count_omitted(empty, "empty"), axis="characters")
     return ax
-
-
-def _between(values: NDArray[np.float64], highest: float) -> NDArray[np.bool_]:
-    return (values >= 0) & (values <= highest)
 
 
 def _dots(ax: Axes, importance: NDArray[np.float64], confidence: NDArray[np.float64]) -> None:
@@ -507,20 +489,6 @@ def _log_axis(ax: Axes, edges: NDArray[np.float64]) -> None:
     count_axis(ax)
 
 
-def _mark_median(ax: Axes, median: float) -> None:
-    ax.axvline(median, color=VERMILION, linewidth=1.2)
-    ax.annotate(
-        f"median {median:,.0f}",
-        (median, 1),
-        xycoords=("data", "axes fraction"),
-        xytext=(4, -2),
-        textcoords="offset points",
-        va="top",
-        fontsize=SMALL,
-        color=VERMILION,
-    )
-
-
 def overview(memories: pd.DataFrame) -> Figure:
     """Draw all charts of memories on one page.
 
@@ -535,17 +503,13 @@ def overview(memories: pd.DataFrame) -> Figure:
     """
     figure = new_figure(10.5, 10.5)
     panels = figure.subplot_mosaic(
-        [["timeline", "timeline"], ["tags", "sources"], ["scores", "lengths"]],
-        height_ratios=[3, 4, 4],
+        [["timeline", "timeline"], ["tags", "sources"], ["scores", "lengths"]], height_ratios=[3, 4, 4]
     )
     for draw in (timeline, tags, sources, scores, lengths):
         draw(memories, ax=panels[draw.__name__])
-    figure.suptitle(_headline(memories), x=0.01, ha="left", fontsize=14, fontweight="bold")
-    return figure
-
-
-def _headline(memories: pd.DataFrame) -> str:
     moments = times(memories, "created_at")
     days = np.unique(moments[~np.isnat(moments)].astype("datetime64[D]"))
     span = f", {days[0]} to {days[-1]}" if len(days) > 1 else ""
-    return f"{number_of(len(memories), 'memory', 'memories')}{span}"
+    headline = f"{number_of(len(memories), 'memory', 'memories')}{span}"
+    figure.suptitle(headline, x=0.01, ha="left", fontsize=14, fontweight="bold")
+    return figure

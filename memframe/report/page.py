@@ -33,13 +33,13 @@ _HALF, _WHOLE = {"width": 5.6, "height": 3.2}, {"width": 11.4, "height": 3.0}
 """Sizes of pictures, in inches of matplotlib, so that all letters are the same size."""
 
 
-class _Labels(NamedTuple):
+class _Names(NamedTuple):
     """Labels and days of memories, by id."""
 
     labels: Mapping[str, str]
     days: Mapping[str, str]
 
-    def name(self, memory_id: str) -> Markup:
+    def of(self, memory_id: str) -> Markup:
         """Return the day, the title or first words, and the whole id of a memory."""
         words = " ".join(filter(None, [self.days.get(memory_id), self.labels.get(memory_id)]))
         return join([words, " ", tag("code", memory_id)])
@@ -57,7 +57,7 @@ def page_html(audit: ReportedAudit, shown: pd.DataFrame, *, labels: Mapping[str,
     labels : mapping of str to str
         Labels of memories, by id; apart from these and the evidence none of their texts is shown.
     """
-    counts, names = audit.counts, _Labels(labels, _days(audit.memories))
+    counts, names = audit.counts, _Names(labels, _days(audit.memories))
     n_of = audit.findings["check"].value_counts()
     sections = (
         part
@@ -150,7 +150,7 @@ def _pictures(audit: ReportedAudit) -> Markup:
     return tag("div", *pictures, class_="pictures")
 
 
-def _section(shown: pd.DataFrame, count: Count, n_findings: int, names: _Labels) -> Iterator[Markup]:
+def _section(shown: pd.DataFrame, count: Count, n_findings: int, names: _Names) -> Iterator[Markup]:
     words = words_of(count.check)
     yield tag("h2", words.title, id=count.check)
     yield tag("p", words.about, class_="about")
@@ -162,19 +162,16 @@ def _section(shown: pd.DataFrame, count: Count, n_findings: int, names: _Labels)
         yield tag("p", f"and {more} more: ", json, " and ", command, " write all of them", class_="soft")
 
 
-def _row(finding: dict[Hashable, Any], names: _Labels) -> Markup:
+def _row(finding: dict[Hashable, Any], names: _Names) -> Markup:
     severity, action = str(finding["severity"]), str(finding["action"])
     where = f" in {finding['field']}" if pd.notna(finding["start"]) else ""
     ids = [finding[name] for name in ("id", "related_id") if isinstance(finding[name], str)]
+    named = (tag("div", "→ " if at else "", names.of(one)) for at, one in enumerate(ids))
     return tag(
         "tr",
         tag("td", severity, class_=severity),
         tag("td", str(finding["kind"]).replace("_", " ") + where),
-        tag(
-            "td",
-            *(tag("div", "→ " if at else "", names.name(one)) for at, one in enumerate(ids)),
-            class_="id",
-        ),
+        tag("td", *named, class_="id"),
         tag("td", finding["evidence"], class_="evidence"),
         tag("td", PROPOSALS.get(action, "")),
     )

@@ -186,11 +186,13 @@ class Count(NamedTuple):
 
 def counts_of(findings: pd.DataFrame, by_memory: pd.DataFrame) -> list[Count]:
     """Count the memories of each check, those with the worst first; a check that is about none counts 0."""
-    found = [_count(check, findings, by_memory) for check in findings["check"].unique()]
-    order = {check: place for place, check in enumerate(CHECKS)}
-    return sorted(
-        found, key=lambda count: (SEVERITIES.index(count.worst), order.get(count.check, len(order)))
-    )
+    found = []
+    for check, severities in findings.groupby("check")["severity"]:
+        by_severity = worst_of(by_memory[by_memory["check"] == check])
+        worst = min(severities, key=SEVERITIES.index)
+        found.append(Count(str(check), worst, sum(by_severity.values()), by_severity))
+    order = [*CHECKS, *sorted(count.check for count in found if count.check not in CHECKS)]
+    return sorted(found, key=lambda count: (SEVERITIES.index(count.worst), order.index(count.check)))
 
 
 def headline(counts: Sequence[Count], n_memories: int) -> str:
@@ -270,32 +272,18 @@ def none_found(counts: Sequence[Count], checks: Sequence[str]) -> str:
 
 
 def _sentences(counts: Sequence[Count], n_memories: int) -> Iterator[str]:
-    """Yield severe findings first, then frequent ones."""
-    weighed = [(count, _weight(count)) for count in counts]
+    """Yield severe findings first, then frequent ones; checks with minor findings alone have no sentence."""
+    weighed = []
+    for count in counts:
+        named = sum(count.by_severity.get(severity, 0) for severity in _NAMED)
+        weighed.append((count, count.n_memories if count.check in _COUNTED else named))
     for count, weight in sorted(weighed, key=lambda pair: (pair[0].worst != _NAMED[0], -pair[1])):
         if weight:
             words, n = words_of(count.check), count.n_memories
             part = f" ({share(n, n_memories)})" if n_memories > 1 else ""
-            yield f"{memories(n)}{part} {words.one if n == 1 else words.many}{_by_severity(count)}."
-
-
-def _by_severity(count: Count) -> str:
-    """Count a check's memories by severity, where they differ."""
-    parts = [f"{n:,} {severity}" for severity, n in count.by_severity.items()]
-    return f": {', '.join(parts)}" if len(parts) > 1 else ""
-
-
-def _weight(count: Count) -> int:
-    """Weigh a check for the verdict; 0 if it has only minor findings."""
-    if count.check in _COUNTED:
-        return count.n_memories
-    return sum(count.by_severity.get(severity, 0) for severity in _NAMED)
-
-
-def _count(check: str, findings: pd.DataFrame, by_memory: pd.DataFrame) -> Count:
-    worst = min(findings["severity"][findings["check"] == check], key=SEVERITIES.index)
-    by_severity = worst_of(by_memory[by_memory["check"] == check])
-    return Count(check, worst, sum(by_severity.values()), by_severity)
+            by_severity = ", ".join(f"{n_of:,} {severity}" for severity, n_of in count.by_severity.items())
+            detail = f": {by_severity}" if len(count.by_severity) > 1 else ""
+            yield f"{memories(n)}{part} {words.one if n == 1 else words.many}{detail}."
 
 
 def brief_html(audit: ReportedAudit) -> str:
@@ -322,21 +310,16 @@ def _quiet(*content: object) -> Markup:
 def figures_table(counts: Sequence[Count], n_memories: int, *, has_links: bool = False) -> Markup:
     """Tabulate the memories of each check by severity; a check can link to its section of the report."""
     heads = [tag("th", name, class_="n") for name in (*SEVERITIES, "memories", "of all")]
-    return table(["Check", *heads], (_figures_row(count, n_memories, has_links) for count in counts))
-
-
-def _figures_row(count: Count, n_memories: int, has_links: bool) -> Markup:
-    title = words_of(count.check).title
-    by_severity = (
-        tag("td", f"{count.by_severity[name]:,}", class_=f"n {name}")
-        if name in count.by_severity
-        else tag("td", class_="n")
-        for name in SEVERITIES
-    )
-    return tag(
-        "tr",
-        tag("td", tag("a", title, href=f"#{count.check}") if has_links else title),
-        *by_severity,
-        tag("td", f"{count.n_memories:,}", class_="n"),
-        tag("td", share(count.n_memories, n_memories), class_="n"),
-    )
+    rows = []
+    for count in counts:
+        title = words_of(count.check).title
+        n_of = ((name, count.by_severity.get(name)) for name in SEVERITIES)
+        row = tag(
+            "tr",
+            tag("td", tag("a", title, href=f"#{count.check}") if has_links else title),
+            *(tag("td", f"{n:,}", class_=f"n {name}") if n else tag("td", class_="n") for name, n in n_of),
+            tag("td", f"{count.n_memories:,}", class_="n"),
+            tag("td", share(count.n_memories, n_memories), class_="n"),
+        )
+        rows.append(row)
+    return table(["Check", *heads], rows)

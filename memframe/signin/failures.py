@@ -95,7 +95,12 @@ _OF_CODE: Mapping[str, Kind] = {
     "no_answer": "no_answer",
 }
 
-_TRANSIENT: frozenset[Kind] = frozenset({"unreachable", "busy"})
+_REFUSED: Mapping[Step, Kind] = {
+    "sign_in": "refused_key",
+    "finish": "refused_client",
+    "receive": "refused_client",
+}
+"""Kinds of a 401, by step."""
 
 
 class Failure(Struct, frozen=True):
@@ -122,7 +127,7 @@ class Failure(Struct, frozen=True):
     @property
     def is_transient(self) -> bool:
         """True if the same step may succeed later by itself."""
-        return self.kind in _TRANSIENT
+        return self.kind in {"unreachable", "busy"}
 
 
 def describe_failure(step: Step, error: BaseException, *, memory_key_is_old: bool = False) -> Failure:
@@ -153,14 +158,6 @@ def _kind_of(step: Step, error: BaseException) -> Kind:
     if isinstance(error, AccessError):
         return "no_access"
     return "other" if isinstance(error, MemframeError) else "fault"
-
-
-_REFUSED: Mapping[Step, Kind] = {
-    "sign_in": "refused_key",
-    "finish": "refused_client",
-    "receive": "refused_client",
-}
-"""Meaning of a 401, by step."""
 
 
 def _message_of(error: BaseException) -> tuple[str, str]:

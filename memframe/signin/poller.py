@@ -12,10 +12,8 @@ import time
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from threading import Event, RLock, Thread
-
-from msgspec import Struct
-from msgspec.structs import replace
 
 from memframe.access import MIN_POLL_S, check_wait
 from memframe.errors import MemframeError
@@ -32,42 +30,19 @@ JITTER = 0.1
 """Relative jitter of waits, so that many panels do not poll in step."""
 
 
-class Backoff(Struct, frozen=True):
-    """Waits between polls: short after a change, then longer, and never less than the service asks for.
+def next_wait_s(wait_s: float, first_s: float, failure: Failure | None = None) -> float:
+    """Return the seconds to wait after a poll that found nothing new, or that failed.
 
-    Parameters
-    ----------
-    first_s : float
-        Seconds to wait after a change.
-    wait_s : float
-        Seconds to wait now.
+    Waits grow from `first_s`, and are never less than a busy service asks for.
 
-    Examples
-    --------
-    >>> backoff = Backoff.of(5)
-    >>> backoff.wait_s, backoff.slower().wait_s, backoff.slower().slower().slower().slower().slower().wait_s
-    (5, 7.5, 30.0)
+    >>> next_wait_s(5, 5), next_wait_s(25, 5)
+    (7.5, 30.0)
     """
-
-    first_s: float
-    wait_s: float
-
-    @classmethod
-    def of(cls, first_s: float) -> Backoff:
-        """Return the backoff after a change."""
-        return cls(first_s, first_s)
-
-    def slower(self, failure: Failure | None = None) -> Backoff:
-        """Return the backoff after a poll that found nothing new, or that failed."""
-        wait_s = min(self.wait_s * GROWTH, max(MAX_WAIT_S, self.first_s))
-        if failure and failure.kind == "busy":
-            asked_s = failure.retry_after_s
-            wait_s = max(wait_s, self.wait_s + SLOW_DOWN_S if asked_s is None else asked_s)
-        return replace(self, wait_s=wait_s)
-
-    def jittered(self, random: Callable[[], float]) -> float:
-        """Return the seconds to wait; `random` returns numbers from 0 to 1."""
-        return self.wait_s * (1 + JITTER * (2 * random() - 1))
+    longer_s = min(wait_s * GROWTH, max(MAX_WAIT_S, first_s))
+    if failure and failure.kind == "busy":
+        asked_s = failure.retry_after_s
+        longer_s = max(longer_s, wait_s + SLOW_DOWN_S if asked_s is None else asked_s)
+    return longer_s
 
 
 WATCH_S = 8 * 3600.0
@@ -91,26 +66,9 @@ _IDLE_FACTOR = 6
 class Poller:
     """Run steps of a `SignIn` in the background, and poll.
 
-    Parameters
-    ----------
-    sign_in : SignIn
-    changed : callable
-        Called when `next_check_at` or `is_watching` has changed.
-    poll_s : float
-        Seconds between the first two polls of a pending request.
-    watch_s : float
-        Seconds after which polling ends.
-    clock, random : callable
-        For tests.
-
-    Attributes
-    ----------
-    idle : threading.Event
-        Set while no task is running, apart from a listener that waits for a redirect.
-    is_watching : bool
-        The thread polls.
-    next_check_at : datetime or None
-        Time of the next poll.
+    `changed` is called when `next_check_at` or `is_watching` has changed. The first two polls of a pending request are
+    `poll_s` apart, and none comes later than `watch_s`. The event `idle` is set while no task is running, apart from a
+    listener that waits for a redirect.
     """
 
     def __init__(
@@ -187,38 +145,36 @@ class Poller:
         """Poll until nothing can change any more, or time is over."""
         give_up_at = self._clock() + self._watch_s
         state = self._sign_in.state
-        backoff = self._backoff(state)
+        wait_s = first_s = self._first_wait_s(state)
         while self._goes_on(leave, give_up_at):
-            wait_s = backoff.jittered(self._random)
-            self._notify(datetime.now(UTC) + timedelta(seconds=wait_s))
-            if leave.wait(wait_s):
+            jittered_s = wait_s * (1 + JITTER * (2 * self._random() - 1))
+            self._notify(datetime.now(UTC) + timedelta(seconds=jittered_s))
+            if leave.wait(jittered_s):
                 return
-            failure = self._poll()
+            if poll := _POLLS.get(self._sign_in.state):
+                self._attempt(partial(poll, self._sign_in))
+            failure = self._sign_in.failure
+            failure = failure if failure and failure.step in POLLING_STEPS else None
             if failure and not failure.is_transient:
                 give_up_at = self._clock()
-            is_new = self._sign_in.state != state
-            state = self._sign_in.state
-            backoff = self._backoff(state) if is_new else backoff.slower(failure)
+            wait_s = next_wait_s(wait_s, first_s, failure)
+            if self._sign_in.state != state:
+                state = self._sign_in.state
+                wait_s = first_s = self._first_wait_s(state)
 
     def _goes_on(self, leave: Event, give_up_at: float) -> bool:
         with self._lock:
             if leave.is_set():
                 return False
-            if self._sign_in.state in _POLLS and self._clock() < give_up_at:
+            may_change = self._sign_in.state in _POLLS
+            if may_change and self._clock() < give_up_at:
                 return True
-            self._is_stopped = self._sign_in.state in _POLLS
+            self._is_stopped = may_change
             self._rest()
         return False
 
-    def _backoff(self, state: State) -> Backoff:
-        return Backoff.of(self._poll_s * (1 if state == "pending" else _IDLE_FACTOR))
-
-    def _poll(self) -> Failure | None:
-        look = _POLLS.get(self._sign_in.state)
-        if look is not None:
-            self._attempt(lambda: look(self._sign_in))
-        failure = self._sign_in.failure
-        return failure if failure and failure.step in POLLING_STEPS else None
+    def _first_wait_s(self, state: State) -> float:
+        return self._poll_s * (1 if state == "pending" else _IDLE_FACTOR)
 
     def _rest(self) -> None:
         self.is_watching = False

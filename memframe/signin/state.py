@@ -72,23 +72,16 @@ class SignInState(Struct, frozen=True, eq=False, kw_only=True):
     ----------
     step_number : int
         Number of the step that led here.
-    state : str
-        See the picture in `memframe.signin`.
     doing : str or None
         The step that is under way.
-    failure : Failure or None
-        Why the last step failed.
     client, polling_client : Client or None
         The developer's; the second one does not retry, so that a busy service is reported at once.
     requests : tuple of AccessRequest
         All requests of this developer, the newest first.
-    flow, address : OAuthFlow or None, str or None
-        The OAuth flow, and the address that the user opens for the current attempt.
+    address : str or None
+        The address that the user opens for the current attempt.
     is_listening : bool
         A listener on this machine waits for the redirect.
-    tokens, request, access : OAuthTokens or None, AccessRequest or None, Access or None
-        Results of the steps.
-    memories, tags : DataFrame or None
     checked_at : datetime or None
         When the status of the request, or of all requests, was last read.
     """
@@ -122,21 +115,10 @@ class SignInState(Struct, frozen=True, eq=False, kw_only=True):
 
 
 class StepLock:
-    """Run one step at a time; a later step overtakes an earlier one, whose result is then dropped.
+    """Hold the state, and run one step at a time; a later one overtakes an earlier one, whose result is dropped.
 
-    Parameters
-    ----------
-    snapshot : SignInState
-        The state to begin with.
-    recover : callable
-        ``recover(step, before, error)`` returns the state after a step that failed.
-
-    Attributes
-    ----------
-    snapshot : SignInState
-        The current state.
-    subscribers : list of callable
-        Called after each change.
+    ``recover(step, before, error)`` returns the state after a step that failed. Subscribers are called after each
+    change.
     """
 
     def __init__(

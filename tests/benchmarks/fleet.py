@@ -2,8 +2,8 @@
 
     python tests/benchmarks/fleet.py
 
-The service is a process of its own. A cluster is a local one, as Dask makes it and once more with the settings
-that the README advises; it is warm, as it has done the fleet before, and alone: what eight idle workers of another
+The service is a process of its own. A cluster is a local one, as Dask makes it and once more with the settings that
+docs/howto/fleet.md advises; it is warm, as it has done the fleet before, and alone: what eight idle workers of another
 one take of the cores is no part of it. The ways take turns, and the median of the rounds counts. Eight workers
 cannot be quicker than the cores carry out what all processes do for a user, so that this stands beside it, by
 process. Then comes what one user costs, in requests and bytes, and what that makes for a million users of a
@@ -126,8 +126,8 @@ def dask(n_workers, settings=None):
 def dask_as_advised(n_workers):
     from dask.config import interpret_value
 
-    readme = (HERE.parents[1] / "README.md").read_text()
-    advised = re.findall(r"^export DASK_(\w+)=(\w+)", readme, re.MULTILINE)
+    page = (HERE.parents[1] / "docs" / "howto" / "fleet.md").read_text()
+    advised = re.findall(r"^export DASK_(\w+)=(\w+)", page, re.MULTILINE)
     return dask(
         n_workers, {name.lower().replace("__", "."): interpret_value(value) for name, value in advised}
     )

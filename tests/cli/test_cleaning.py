@@ -171,7 +171,7 @@ def test_what_cannot_be_is_said(call, request_of, plan, tmp_path):
 
 def test_a_judge_is_asked_and_counts_only_where_it_is_told_to(call, request_of, access, tmp_path):
     steak = ["Bo eats steak every Friday.", "Bo has never in his life had a steak."]
-    mf.create_memories(access, pd.DataFrame({"content": steak, "source": "chat"}), progress=False)
+    mf.create_memories(access, pd.DataFrame({"content": steak, "source": "chat"}), workers=1, progress=False)
     key = tmp_path / "key"
     key.write_text("sesame-9f8e7d6c5b4a\n")
     key.chmod(0o600)

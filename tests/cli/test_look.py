@@ -55,3 +55,24 @@ def test_one_memory_is_shown_by_the_beginning_of_its_id(look):
     assert json.loads(look("show", door, "--json").stdout)["n_tags"] == 0
     missing = look("show", "zzz")
     assert (missing.exit_code, "`memframe list` shows the ids" in missing.stderr) == (1, True)
+
+
+def test_quiet_leaves_results_and_errors(call, look, access):
+    memories = look("list")
+    quiet = call("-q", "list", "--request", access.request_id)
+    assert (quiet.stdout, quiet.stderr) == (memories.stdout, "")
+    missing = call("--quiet", "show", "zzz", "--request", access.request_id)
+    assert (missing.exit_code, missing.stderr) == (1, look("show", "zzz").stderr)
+    assert "-q, --quiet" in call("--help").stdout
+
+
+def test_the_completion_that_help_names_completes_commands(call):
+    assert 'eval "$(_MEMFRAME_COMPLETE=bash_source memframe)"' in call("--help").stdout
+    for wanted, shown in (
+        ({"_MEMFRAME_COMPLETE": "bash_source"}, "_memframe_completion"),
+        (
+            {"_MEMFRAME_COMPLETE": "bash_complete", "COMP_WORDS": "memframe au", "COMP_CWORD": "1"},
+            "plain,audit\n",
+        ),
+    ):
+        assert shown in call(env=wanted, prog_name="memframe").stdout

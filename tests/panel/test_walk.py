@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import memframe as mf
-from memframe.panel.controller import MIN_INTERVAL_S, _LoadProgress
+from memframe.panel.controller import MIN_INTERVAL_S, PanelController
 from memframe.sample import load_sample, load_sample_tags
 from memframe.wire import GET_CREDENTIALS
 from tests.canaries import found_in
@@ -289,7 +289,8 @@ def test_a_panel_that_is_closed_leaves_nothing(user, show):
 
 def test_a_load_of_any_size_is_drawn_twice_a_second_at_most(user):
     seconds, shown = [0.0], []
-    count = _LoadProgress(shown.append, mf.SignIn(user.client), lambda: seconds[0])
+    controller = PanelController(mf.SignIn(user.client), print, poll_s=1, clock=lambda: seconds[0])
+    count = controller.throttle(shown.append)
     for number in range(10_000):
         seconds[0] += 0.001
         count(number, None, "memories")

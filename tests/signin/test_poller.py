@@ -8,7 +8,7 @@ import pytest
 
 import memframe as mf
 from memframe.signin.failures import describe_failure
-from memframe.signin.poller import MAX_WAIT_S, Backoff, Poller
+from memframe.signin.poller import MAX_WAIT_S, Poller, next_wait_s
 from memframe.wire import CREATE_REQUEST, GET_REQUEST, ISSUE_TOKEN
 from tests.faults import answered, cut
 from tests.signin.conftest import approved, pending
@@ -170,14 +170,12 @@ def test_nobody_polls_too_fast(poll_s):
 
 
 def test_polls_come_ever_more_slowly_and_as_the_service_asks():
-    backoff, waits = Backoff.of(5), []
+    waits = [5.0]
     for _ in range(8):
-        waits.append(backoff.wait_s)
-        backoff = backoff.slower()
+        waits.append(next_wait_s(waits[-1], 5))
     assert waits == sorted(waits)
     assert waits[-1] == MAX_WAIT_S
-    assert Backoff.of(60).slower().wait_s == 60
-    assert [Backoff.of(10).jittered(lambda value=value: value) for value in (0, 0.5, 1)] == [9, 10, 11]
+    assert next_wait_s(60, 60) == 60
     for retry_after_s, wait_s in ((120, 120), (1, 7.5), (None, 10)):
         error = mf.RateLimitError("slow down", status=429, retry_after_s=retry_after_s)
-        assert Backoff.of(5).slower(describe_failure("check", error)).wait_s == wait_s
+        assert next_wait_s(5, 5, describe_failure("check", error)) == wait_s
