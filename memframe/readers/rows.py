@@ -91,8 +91,9 @@ class Collector:
             cells[name] = float(value) if isinstance(value, int | float) and not is_flag else None
         extra = {f"origin_{key}" if key in _OWN else key: item[key] for key in item if key not in _COLUMNS}
         cells |= {key: text for key, value in extra.items() if (text := text_of(value))}
-        for key in cells.keys() - self._columns.keys():
-            self._columns[key] = [None] * self._n_rows
+        for key in cells:
+            if key not in self._columns:
+                self._columns[key] = [None] * self._n_rows
         for key, column in self._columns.items():
             column.append(cells.get(key))
         self._n_rows += 1
