@@ -379,6 +379,7 @@ def test_odd_characters_are_kept_and_lone_surrogates_marked():
     assert frame["content"][0] == "a\x00b\x1b[2J\u202e=1+1\ufffd"
     assert "lone surrogate" in frame["content_error"][0]
     assert read("[2024-05-01] - a\ud800b\n")["content"][0] == "a\ufffdb"
+    assert read('[{"content": "Likes tea", "\\ud800": "x"}]')["\ufffd"][0] == "x"
 
 
 BOMB = packed(**{"memories.json": b" " * 3_000_000})
