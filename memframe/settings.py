@@ -48,14 +48,11 @@ class Keyring(Protocol):
     def priority(self) -> float:
         """Recommendation of the keyring library: below 1, do not use it."""
 
-    def get_password(self, service: str, username: str, /) -> str | None:
-        """Return the entry, or None."""
+    def get_password(self, service: str, username: str, /) -> str | None: ...
 
-    def set_password(self, service: str, username: str, password: str, /) -> None:
-        """Store an entry."""
+    def set_password(self, service: str, username: str, password: str, /) -> None: ...
 
-    def delete_password(self, service: str, username: str, /) -> None:
-        """Remove an entry."""
+    def delete_password(self, service: str, username: str, /) -> None: ...
 
 
 @dataclass(frozen=True)

@@ -26,14 +26,6 @@ class Time:
         self.meanwhile.get(len(self.slept), lambda: None)()
 
 
-def test_a_new_request_is_pending_and_knows_its_user(user):
-    request = user.ask(reason="weekly review")
-    assert (request.status, request.reason, request.user_id) == ("pending", "weekly review", user.user_id)
-    assert request.created_at.tzinfo is not None
-    assert user.client.access_request(request.id) == request
-    assert request.id in [other.id for other in user.client.access_requests()]
-
-
 def test_a_memory_key_that_is_not_accepted_is_named_with_the_way_to_a_new_one(user):
     with pytest.raises(
         AccessError, match="The memory key is not accepted: let the user connect again"
@@ -68,12 +60,6 @@ def test_only_time_running_out_raises(user, monkeypatch):
         mf.wait_for_decision(user.client, request.id, timeout_s=12, poll_s=5)
     assert time.slept == [5, 5, 2]
     assert isinstance(late.value, TimeoutError)
-
-
-def test_an_access_never_shows_its_keys(access):
-    shown = f"{access!r} {access} {vars(access)} {access.credentials!r} {access.envelope!r} {access.client!r}"
-    for secret in (access.credentials.encryption_key, access.credentials.memory_key):
-        assert secret.reveal() not in shown
 
 
 def test_requests_as_a_frame_leave_the_memory_keys_out(user):

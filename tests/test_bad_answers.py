@@ -255,7 +255,10 @@ def test_a_request_in_another_state_opens_nothing(status, stranger):
     assert_clear(case)
 
 
-@pytest.mark.parametrize("wait", ["-1", "1000000000", "soon", "", "1.5", "9" * 5000, "\xb2"])
+DATES = ["Fri, 31 Dec 2999 23:59:59 GMT", "Fri, 99 Dec 9999 99:99:99 GMT"]
+
+
+@pytest.mark.parametrize("wait", ["-1", "1000000000", "soon", "", "1.5", "9" * 5000, "\xb2", *DATES])
 def test_a_wait_that_makes_no_sense_ends_in_the_refusal(stranger, wait, monkeypatch):
     slept = []
     monkeypatch.setattr("urllib3.util.retry.time.sleep", slept.append)

@@ -202,6 +202,8 @@ def test_a_tilde_is_the_home_folder(access, tmp_path, monkeypatch):
     assert mf.Plan.load("~/undo.plan") == plan
     mf.export_memories(access, "~/mine", sealed=True, **quiet)
     mf.refresh_archive(access, "~/mine", **quiet)
+    (home / "list.txt").write_text("- Likes tea\n")
+    assert len(mf.read_memories("~/list.txt")) == 1
     audit = mf.audit_memories(mf.load_archive("~/mine", key=access))
     audit.to_json("~/audit.json")
     audit.to_html("~/audit.html")

@@ -8,7 +8,7 @@ import pytest
 import memframe as mf
 from memframe import wire
 from tests.faults import answered
-from tests.strangers import CREDENTIALS, EXCHANGE_CODE, MEMORY, PAGE, REQUEST, SECRETS, TAG, USER_ID
+from tests.strangers import CREDENTIALS, EXCHANGE_CODE, MEMORY, PAGE, SECRETS, TAG, USER_ID
 
 
 def opened(stranger):
@@ -43,12 +43,6 @@ def test_a_token_expires_in_utc_however_the_service_writes_it(stranger, text):
     stranger.answer(wire.ISSUE_TOKEN, expires_at=text, token_type="bearer")
     expires_at = stranger.client().sign_in().expires_at
     assert (expires_at, expires_at.tzinfo) == (datetime(2031, 1, 1, tzinfo=UTC), UTC)
-
-
-def test_times_of_requests_are_utc_too(stranger):
-    stranger.answer(wire.LIST_REQUESTS, items=[{**REQUEST, "createdAt": "2026-01-01T02:00:00+02:00"}])
-    created = mf.load_access_requests(stranger.client())["created_at"]
-    assert str(created[0]) == "2026-01-01 00:00:00+00:00"
 
 
 # Fields that are missing, null, or more than expected

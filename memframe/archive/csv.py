@@ -76,7 +76,7 @@ def _cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.replace_substring_regex(inside, _LIVE, r"'\1")
 
 
-class _Header(NamedTuple):
+class _FirstRow(NamedTuple):
     """First row of a file, and the program that wrote it."""
 
     fields: list[str]
@@ -85,7 +85,7 @@ class _Header(NamedTuple):
     is_of_pandas: bool
 
 
-def _header(path: Path) -> _Header:
+def _header(path: Path) -> _FirstRow:
     limit = csv.field_size_limit()
     try:
         csv.field_size_limit(path.stat().st_size + 1)  # Python's reader takes 128 KiB a cell otherwise
@@ -112,7 +112,7 @@ def _header(path: Path) -> _Header:
     fields = [f"index {level}" for level in range(n_levels)] + names[n_levels:]
     if not is_of_pandas:
         fields = [re.sub(_MARKED_INSIDE, r"\1\2", re.sub(_MARKED, r"\1", name)) for name in fields]
-    return _Header(fields, n_levels, is_of_pandas)
+    return _FirstRow(fields, n_levels, is_of_pandas)
 
 
 def _has_lists_of_python(names: Sequence[str], rows: Iterable[Sequence[str]]) -> bool:

