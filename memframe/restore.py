@@ -102,30 +102,20 @@ def plan_restore(
 
 
 class ArchivedMemory(Struct, frozen=True, kw_only=True):
-    """One row of an archive.
-
-    Attributes
-    ----------
-    row : str, int, float or None
-        Its label.
-    id : str or None
-        None where the row has none, or is of another account.
-    cells : dict of str to Cell
-        Its fields, without content that could not be opened when it was archived.
-    created_at, updated_at : datetime64
-    tag_ids : frozenset of str or None
-        None where the archive has no such column.
-    error : str or None
-        Why there is no content.
-    """
+    """One row of an archive."""
 
     row: Label
+    """Its label."""
     id: str | None
+    """None where the row has none, or is of another account."""
     cells: dict[str, Cell]
+    """Its fields, without content that could not be opened when it was archived."""
     created_at: np.datetime64
     updated_at: np.datetime64
     tag_ids: frozenset[str] | None = None
+    """None where the archive has no such column."""
     error: str | None = None
+    """Why there is no content."""
 
     def unlike(self, memory: CurrentMemory) -> tuple[str, ...]:
         """Find the fields that the service holds otherwise."""
