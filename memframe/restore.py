@@ -29,8 +29,7 @@ from memframe.plan.change import FIELDS, Change, Label, Value, in_order, list_so
 from memframe.plan.changes import Conflicts, OnConflict, is_held
 from memframe.plan.current import CurrentMemory, iter_current, read_current
 from memframe.plan.edited_frame import EditedFrame, RowErrors
-from memframe.plan.plan import UTC_MINUTE
-from memframe.undo import without_repeats
+from memframe.undo import format_date, without_repeats
 
 Archive = str | PathLike[str] | pd.DataFrame
 """A path of what `export_memories` wrote, or a frame of memories."""
@@ -273,7 +272,7 @@ def _create(memory: ArchivedMemory) -> Change:
     if errors:
         return Change(action="invalid", row=memory.row, id=memory.id, after=values, reason="; ".join(errors))
     what = "has no id of this account" if memory.id is None else f"brings back memory {memory.id}"
-    reason = f"{what}, created {_date(memory.created_at)}"
+    reason = f"{what}, created {format_date(memory.created_at)}"
     return Change(action="create", row=memory.row, after=values, reason=reason, restores=memory.id)
 
 
@@ -286,8 +285,8 @@ def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, conflicts: Confl
     before = in_order({name: memory.value(name) for name in names})
     (service_at,) = parse_times([memory.blob.updated_at])
     reason = (
-        f"{', '.join(names)} not as archived; the archive's state was written {_date(archived.updated_at)}, the "
-        f"service's {_date(service_at)}"
+        f"{', '.join(names)} not as archived; the archive's state was written {format_date(archived.updated_at)}, the "
+        f"service's {format_date(service_at)}"
     )
     change = Change(
         action="conflict", row=archived.row, id=memory.id, before=before, after=values, reason=reason
@@ -301,10 +300,6 @@ def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, conflicts: Confl
     if errors:
         return replace(change, action="invalid", reason="; ".join(errors))
     return replace(change, action="patch")
-
-
-def _date(at: np.datetime64) -> str:
-    return "at an unknown time" if np.isnat(at) else pd.Timestamp(at).strftime(UTC_MINUTE)
 
 
 def _notes(access: Access, changes: Iterable[Change], unknown: Sequence[str]) -> Iterator[str]:
