@@ -29,8 +29,7 @@ from memframe.plan.change import FIELDS, Change, Label, Value, in_order, list_so
 from memframe.plan.changes import Conflicts, OnConflict, is_held
 from memframe.plan.current import CurrentMemory, iter_current, read_current
 from memframe.plan.edited_frame import EditedFrame, RowErrors
-from memframe.plan.plan import UTC_MINUTE
-from memframe.undo import without_repeats
+from memframe.undo import format_date, without_repeats
 
 Archive = str | PathLike[str] | pd.DataFrame
 """A path of what `export_memories` wrote, or a frame of memories."""
@@ -102,30 +101,20 @@ def plan_restore(
 
 
 class ArchivedMemory(Struct, frozen=True, kw_only=True):
-    """One row of an archive.
-
-    Attributes
-    ----------
-    row : str, int, float or None
-        Its label.
-    id : str or None
-        None where the row has none, or is of another account.
-    cells : dict of str to Cell
-        Its fields, without content that could not be opened when it was archived.
-    created_at, updated_at : datetime64
-    tag_ids : frozenset of str or None
-        None where the archive has no such column.
-    error : str or None
-        Why there is no content.
-    """
+    """One row of an archive."""
 
     row: Label
+    """Its label."""
     id: str | None
+    """None where the row has none, or is of another account."""
     cells: dict[str, Cell]
+    """Its fields, without content that could not be opened when it was archived."""
     created_at: np.datetime64
     updated_at: np.datetime64
     tag_ids: frozenset[str] | None = None
+    """None where the archive has no such column."""
     error: str | None = None
+    """Why there is no content."""
 
     def unlike(self, memory: CurrentMemory) -> tuple[str, ...]:
         """Find the fields that the service holds otherwise."""
@@ -283,7 +272,7 @@ def _create(memory: ArchivedMemory) -> Change:
     if errors:
         return Change(action="invalid", row=memory.row, id=memory.id, after=values, reason="; ".join(errors))
     what = "has no id of this account" if memory.id is None else f"brings back memory {memory.id}"
-    reason = f"{what}, created {_date(memory.created_at)}"
+    reason = f"{what}, created {format_date(memory.created_at)}"
     return Change(action="create", row=memory.row, after=values, reason=reason, restores=memory.id)
 
 
@@ -296,8 +285,8 @@ def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, conflicts: Confl
     before = in_order({name: memory.value(name) for name in names})
     (service_at,) = parse_times([memory.blob.updated_at])
     reason = (
-        f"{', '.join(names)} not as archived; the archive's state was written {_date(archived.updated_at)}, the "
-        f"service's {_date(service_at)}"
+        f"{', '.join(names)} not as archived; the archive's state was written {format_date(archived.updated_at)}, the "
+        f"service's {format_date(service_at)}"
     )
     change = Change(
         action="conflict", row=archived.row, id=memory.id, before=before, after=values, reason=reason
@@ -311,10 +300,6 @@ def _reconcile(archived: ArchivedMemory, memory: CurrentMemory, conflicts: Confl
     if errors:
         return replace(change, action="invalid", reason="; ".join(errors))
     return replace(change, action="patch")
-
-
-def _date(at: np.datetime64) -> str:
-    return "at an unknown time" if np.isnat(at) else pd.Timestamp(at).strftime(UTC_MINUTE)
 
 
 def _notes(access: Access, changes: Iterable[Change], unknown: Sequence[str]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from msgspec.structs import replace
 
@@ -165,11 +166,16 @@ def _undo_delete(done: Change, blob: MemoryBlob | None, *, restores: bool) -> Ch
         why = "it held no content, without which a memory cannot be made"
         return _change(done, "conflict", {}, held, why)
     (created_at,) = parse_times([blob.created_at if blob else None])
-    date = "at an unknown time" if pd.isna(created_at) else pd.Timestamp(created_at).strftime(UTC_MINUTE)
+    date = format_date(created_at)
     reason = f"made anew: it was memory {done.id}, created {date}; it gets a new id and the date of the undo"
     if restores:
         reason = f"restores memory {done.id}, created {date}, with its id and dates"
     return _change(done, "create", {}, held, reason, id=None, verbatim=is_sealed, restores=done.id)
+
+
+def format_date(at: np.datetime64) -> str:
+    """Write a time as reasons have it."""
+    return "at an unknown time" if np.isnat(at) else pd.Timestamp(at).strftime(UTC_MINUTE)
 
 
 def _change(done: Change, action: Action, before: Fields, after: Fields, reason: str, **more: Any) -> Change:

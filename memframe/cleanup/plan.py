@@ -140,16 +140,6 @@ def _last_spelling(name: str, becomes: Mapping[str, str]) -> str:
     return passed[-1] if name == passed[-1] else min(passed[passed.index(name) :])
 
 
-def retagged(tags: Iterable[str], changes: Mapping[str, str | None]) -> tuple[str, ...]:
-    """Return the names of one memory after their changes, each once.
-
-    >>> retagged(("Recipes", "stamps", "recipe"), {"Recipes": "recipe", "stamps": None})
-    ('recipe',)
-    """
-    new = (changes.get(name, name) for name in tags)
-    return tuple(dict.fromkeys(name for name in new if name is not None))
-
-
 HOLDING = ("title", "summary", "content", "tags", "source")
 """Fields in which a memory holds what it says; scores are not among them."""
 
@@ -247,7 +237,8 @@ def _edited(
         sendable = {name for name, value in found.values.items() if normalize(name, value).error is None}
         values[memory_id] |= {name: found.values[name] for name in sendable}
     for memory_id, names in retaggings(findings[findings["action"] == "retag"]).items():
-        tags = retagged(values[memory_id]["tags"] or (), names)  # type: ignore[arg-type]  # names
+        spelled = [names.get(str(name), str(name)) for name in values[memory_id]["tags"] or ()]  # type: ignore[union-attr]
+        tags = tuple(dict.fromkeys(name for name in spelled if name is not None))
         if normalize("tags", tags).error is None:
             values[memory_id]["tags"] = tags
     for memory_id in findings["id"][(findings["action"] == "rescale") & (findings["field"] == "importance")]:
@@ -277,9 +268,6 @@ def _copies(findings: pd.DataFrame) -> list[Copy]:
     return [Copy(*some) for some in zip(*(found[name] for name in columns), strict=True)]
 
 
-_ENDING = frozenset({"delete", "merge"})
-
-
 class Writer:
     """Writes a draft, and the findings that it was made from, as changes of a plan."""
 
@@ -287,7 +275,7 @@ class Writer:
         self._draft = draft
         self._actions = {str(i): {*some} for i, some in findings.groupby("id")["action"]}
         self._copies = {*findings["id"][findings["check"].isin(COPYING)]}
-        is_ending = findings["action"].isin(_ENDING)
+        is_ending = findings["action"].isin(["delete", "merge"])
         self._why_patched, self._why_deleted = _reasons(findings[~is_ending]), _reasons(findings[is_ending])
         self._merged_into = {copy: merge.keeper for merge in draft.merges for copy in merge.copies}
         self._held_by = self._merged_into | {
@@ -299,7 +287,12 @@ class Writer:
         for memory_id, keeper in self._held_by.items():
             self._held[keeper].append(memory_id)
         self._group_of = {keeper: n for n, keeper in enumerate(sorted(self._held, key=self._place_of))}
-        self._after = {i: after for i in draft.values if (after := self._changed(i))}
+        self._after: dict[str, dict[str, Value]] = {}
+        for i, wanted in draft.values.items():
+            now = draft.rows[i].now
+            after = {name: wanted[name] for name in FIELDS if not same_value(name, wanted[name], now[name])}
+            if after:
+                self._after[i] = after
 
     def changes(self) -> list[Change]:
         """Return the changes, in the order of the audited frame."""
@@ -334,11 +327,11 @@ class Writer:
             return
         n_done = len(wanted & changed)
         proposals = number_of(len(wanted), "proposal", "proposals")
-        said = f"In memories: of {proposals} {n_done:,} {_are(n_done)} carried out"
+        said = f"In memories: of {proposals} {number_of(n_done, 'is', 'are')} carried out"
         if left:
             counts = Counter(sorted(map(self._why_left, left)))
             reasons = "; ".join(f"{n:,} {why}" for why, n in counts.most_common())
-            said += f"; {len(left):,} {_are(len(left))} left for you: {reasons}"
+            said += f"; {number_of(len(left), 'is', 'are')} left for you: {reasons}"
         if besides:
             said += f". {number_of(len(besides), 'other memory takes', 'other memories take')} in what copies held"
         yield f"{said}."
@@ -360,10 +353,6 @@ class Writer:
 
     def _place_of(self, memory_id: str) -> int:
         return self._draft.rows[memory_id].place
-
-    def _changed(self, memory_id: str) -> dict[str, Value]:
-        now, wanted = self._draft.rows[memory_id].now, self._draft.values[memory_id]
-        return {name: wanted[name] for name in FIELDS if not same_value(name, wanted[name], now[name])}
 
     def _patch(self, memory_id: str) -> Change:
         row, after = self._draft.rows[memory_id], self._after[memory_id]
@@ -387,28 +376,23 @@ class Writer:
         whole = delete_of(row.label, row.stored) if row.stored else Change(action="delete", id=memory_id)
         kept = None if keeper is None else f"{self._named([keeper])} keeps what it says"
         why = self._why_deleted.get(memory_id) or "the same text as others that are merged"
+        depends_on = {}
+        if keeper is not None:  # on what it holds of others and keeps; its patch compares the rest
+            now, after = self._draft.rows[keeper].now, self._after.get(keeper, {})
+            depends_on = {keeper: {name: now[name] for name in HOLDING if name not in after}}
         return replace(
             whole,
             reason="; ".join(filter(None, [kept, why])),
             group=None if keeper is None else self._group_of[keeper],
             hidden=self._hidden(memory_id, *filter(None, [keeper])),
-            depends_on={} if keeper is None else {keeper: self._unpatched(keeper)},
+            depends_on=depends_on,
         )
-
-    def _unpatched(self, keeper: str) -> dict[str, Value]:
-        """Return the fields of a keeper that hold what others said and stay; its patch compares the rest."""
-        now, after = self._draft.rows[keeper].now, self._after.get(keeper, {})
-        return {name: now[name] for name in HOLDING if name not in after}
 
     def _named(self, ids: Sequence[str]) -> str:
         return list_some([Change(action="patch", id=i, row=self._draft.rows[i].label).label for i in ids])
 
     def _hidden(self, *ids: str) -> tuple[str, ...]:
         return tuple(sorted(frozenset().union(*(self._draft.hidden[i] for i in ids))))
-
-
-def _are(n: int) -> str:
-    return "is" if n == 1 else "are"
 
 
 def _reasons(findings: pd.DataFrame) -> dict[str, str]:

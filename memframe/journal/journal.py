@@ -286,9 +286,8 @@ def _connected(connect: Connect, path: Path, *, writes: bool) -> Iterator[sqlite
     """Open the database, which must be there, and close it if the block fails; to write, it is locked while open."""
     place = path.absolute().as_posix()
     root = "" if place[0] == "/" else "/"  # before the letter of a drive
-    address = (
-        f"file://{root}{quote(os.fsencode(place))}?mode=rw"  # else SQLite makes one that was just removed
-    )
+    # else SQLite makes one that was just removed
+    address = f"file://{root}{quote(os.fsencode(place))}?mode=rw"
     with _sqlite_errors(path):
         database = connect(address, timeout=0, isolation_level=None, uri=True)
         try:

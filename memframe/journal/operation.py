@@ -25,66 +25,43 @@ WRITTEN: frozenset[State] = frozenset({"done", "recovered"})
 
 
 class Header(Struct, frozen=True, kw_only=True):
-    """The run that a journal records.
-
-    Attributes
-    ----------
-    run_id : str
-        Idempotency keys begin with it.
-    base_url, user_id, request_id : str
-        Where the run writes, whose memories, and by which access request.
-    key_version : int
-        Of the key under which content was sealed.
-    plan_id : str
-    created_at : datetime
-        UTC.
-    memframe : str
-        Version of memframe that began the run.
-    n_changes : int
-        How many operations there are.
-    encrypt : bool
-        Whether content goes out sealed, or plain to a service that seals by itself.
-    """
+    """The run that a journal records."""
 
     run_id: str
+    """Idempotency keys begin with it."""
     base_url: str
     user_id: str
     request_id: str
+    """Where the run writes, whose memories, and by which access request."""
     key_version: int
+    """Of the key under which content was sealed."""
     plan_id: str
     created_at: datetime
+    """UTC."""
     memframe: str
+    """Version of memframe that began the run."""
     n_changes: int
+    """How many operations there are."""
     encrypt: bool = True
+    """Whether content goes out sealed, or plain to a service that seals by itself."""
 
 
 class OperationState(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The part of an operation that changes during a run.
-
-    Attributes
-    ----------
-    state : str
-    new_id : str or None
-        Of the memory that a create has made.
-    attempts : int
-        Requests that left for the service, or were about to.
-    ambiguous : bool
-        Whether one of them may have been carried out though its answer got lost.
-    http_status : int or None
-        Of the last answer.
-    error : str or None
-        Why it is not done, in words for people.
-    normalized : dict of str to value
-        Fields that the service stores in its own way, such as tags in small letters, as it answered.
-    """
+    """The part of an operation that changes during a run."""
 
     state: State = "planned"
     new_id: str | None = None
+    """Of the memory that a create has made."""
     attempts: int = 0
+    """Requests that left for the service, or were about to."""
     ambiguous: bool = False
+    """Whether one of them may have been carried out though its answer got lost."""
     http_status: int | None = None
+    """Of the last answer."""
     error: str | None = None
+    """Why it is not done, in words for people."""
     normalized: dict[str, Value] = {}
+    """Fields that the service stores in its own way, such as tags in small letters, as it answered."""
 
 
 class Operation(OperationState, frozen=True, kw_only=True):

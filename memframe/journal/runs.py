@@ -37,33 +37,23 @@ KEPT_DAYS = 30
 
 
 class RunNote(NamedTuple):
-    """The note on a run: which it is, and where its journal is.
-
-    Attributes
-    ----------
-    file : Path
-        The note itself.
-    owner, plan_id, run_id : str
-        From the name of the note; ``owner`` is the digest of service and user.
-    journal : Path or None
-        Where the journal was put; None where the note cannot be read.
-    base_url, user_id : str or None
-    created_at : datetime or None
-        When the run began.
-    is_purged : bool
-        Whether the journal went by age, without being asked: the note alone stays, so that the plan is not
-        carried out once more.
-    """
+    """The note on a run: which it is, and where its journal is."""
 
     file: Path
+    """The note itself."""
     owner: str = ""
     plan_id: str = ""
     run_id: str = ""
+    """From the name of the note; ``owner`` is the digest of service and user."""
     journal: Path | None = None
+    """Where the journal was put; None where the note cannot be read."""
     base_url: str | None = None
     user_id: str | None = None
     created_at: datetime | None = None
+    """When the run began."""
     is_purged: bool = False
+    """Whether the journal went by age, without being asked: the note alone stays, so that the plan is not carried
+    out once more."""
 
     @property
     def place(self) -> Path:

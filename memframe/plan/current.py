@@ -25,21 +25,14 @@ N_READERS = 8
 
 
 class CurrentMemory(Struct, frozen=True):
-    """One memory as the service holds it now, with its content opened.
-
-    Attributes
-    ----------
-    blob : MemoryBlob
-        As it came.
-    content : str or None
-        Plain; None where there is none or it cannot be opened.
-    error : str or None
-        Why a plan must leave it as it is: what would stand in ``content_error``.
-    """
+    """One memory as the service holds it now, with its content opened."""
 
     blob: MemoryBlob
+    """As it came."""
     content: str | None = None
+    """Plain; None where there is none or it cannot be opened."""
     error: str | None = None
+    """Why a plan must leave it as it is: what would stand in ``content_error``."""
 
     def __repr__(self) -> str:
         return f"<current memory {self.blob.id}>"

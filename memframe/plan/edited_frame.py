@@ -228,29 +228,19 @@ def _misspelled(name: str) -> str | None:
 
 
 class Edit(Struct, frozen=True, kw_only=True):
-    """One row that may change a memory.
-
-    Attributes
-    ----------
-    row : str, int, float or None
-        Its label.
-    id : str
-    cells : dict of str to Cell
-        That may have been edited.
-    base : dict of str to value, optional
-        The same fields as they were last loaded; None where the row is of a state that was not loaded.
-    times : dict of str to datetime64
-        ``updated_at`` and ``created_at`` of such a row, where it has them.
-    read_only : dict of str to Cell
-        ``tag_ids`` and ``content_error`` of such a row, where it has the columns.
-    """
+    """One row that may change a memory."""
 
     row: Label
+    """Its label."""
     id: str
     cells: dict[str, Cell]
+    """That may have been edited."""
     base: dict[str, Value] | None = None
+    """The same fields as they were last loaded; None where the row is of a state that was not loaded."""
     times: dict[str, np.datetime64] = {}
+    """``updated_at`` and ``created_at`` of such a row, where it has them."""
     read_only: dict[str, Cell] = {}
+    """``tag_ids`` and ``content_error`` of such a row, where it has the columns."""
 
 
 class BaselineRows(NamedTuple):
@@ -303,9 +293,7 @@ class _LoadedRows:
         """Return rows of a state that was loaded with the fields that differ, others whole."""
         n_rows = len(self._rows)
         is_known, is_odd = np.ones(n_rows, dtype=bool), np.zeros(n_rows, dtype=bool)
-        if (
-            "updated_at" in self._frame
-        ):  # the state that was loaded last, and such as cannot be of an earlier one
+        if "updated_at" in self._frame:  # of the state that was loaded last, and of none that was
             mine, base = self._frame.column("updated_at", self._rows), self._newest.column("updated_at")
             at, created_at = column_times(mine), column_times(self._newest.column("created_at"))
             is_known = ~differs_in("updated_at", mine, base)
