@@ -435,7 +435,7 @@ def _check_memory_key(
     deployment: Deployment, developer_id: str, sent: wire.MemoryFields, generation: int
 ) -> None:
     pair = {"user_id": sent.user_id, "developer_id": developer_id}
-    if not deployment.is_memory_key(sent.memory_key, **pair, generation=generation):
+    if deployment.master_key.memory_key(**pair, generation=generation) != sent.memory_key:
         raise wrong_memory_key()
 
 

@@ -270,10 +270,6 @@ class Deployment:
         generation = self.store.accounts.connect(**pair, key_hash=key_hash)
         return self.master_key.memory_key(**pair, generation=generation)
 
-    def is_memory_key(self, key: Secret, *, user_id: str, developer_id: str, generation: int) -> bool:
-        own = self.master_key.memory_key(user_id=user_id, developer_id=developer_id, generation=generation)
-        return own == key
-
     def keyring(self, memories: Memories) -> UserKeyring:
         return UserKeyring(self._unwrapper, memories)
 

@@ -215,7 +215,12 @@ def serving_in_thread(server: uvicorn.Server, listening: socket.socket) -> Itera
     thread = Thread(target=_run, args=(server, listening, ended), name="memframe-service", daemon=True)
     thread.start()
     try:
-        _wait_until_started(server, ended)
+        for _ in range(int(START_TIMEOUT_S / _LOOK_EVERY_S)):
+            if server.started or wait([ended], _LOOK_EVERY_S).done:
+                break
+        if not server.started:
+            _name_failure(ended, "did not start")
+            raise ConfigError(f"the service did not start within {START_TIMEOUT_S} seconds; its log says why")
         yield
     finally:
         server.should_exit = True
@@ -230,15 +235,6 @@ def _run(server: uvicorn.Server, listening: socket.socket, ended: Future[None]) 
         ended.set_exception(error)
     else:
         ended.set_result(None)
-
-
-def _wait_until_started(server: uvicorn.Server, ended: Future[None]) -> None:
-    for _ in range(int(START_TIMEOUT_S / _LOOK_EVERY_S)):
-        if server.started or wait([ended], _LOOK_EVERY_S).done:
-            break
-    if not server.started:
-        _name_failure(ended, "did not start")
-        raise ConfigError(f"the service did not start within {START_TIMEOUT_S} seconds; its log says why")
 
 
 def _name_failure(ended: Future[None], what: str) -> None:

@@ -277,7 +277,12 @@ def _prepare_schema(engine: Engine) -> None:
             alembic_version.create(connection)
             connection.execute(sa.insert(alembic_version).values(version_num=REVISION))
             write_meta(connection, "schema_version", "4")  # versions of memframe before alembic refuse it
-        elif (found := _find_revision(connection)) != REVISION:
+            return
+        if sa.inspect(connection).has_table(alembic_version.name):
+            found = str(connection.scalar(sa.select(alembic_version.c.version_num)))
+        else:  # of before alembic: its schema version in four digits
+            found = f"{read_meta(connection, 'schema_version'):0>4}"
+        if found != REVISION:
             # alembic takes half a second to import
             from memframe.service.store.migrations import upgrade_schema  # noqa: PLC0415
 
@@ -288,13 +293,6 @@ def lock_schema(connection: Connection) -> None:
     """Let one process at a time set up the database; SQLite's write transactions always do."""
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(SCHEMA_LOCK)))
-
-
-def _find_revision(connection: Connection) -> str:
-    """Return the alembic revision of a database; before alembic, its schema version in four digits."""
-    if sa.inspect(connection).has_table(alembic_version.name):
-        return str(connection.scalar(sa.select(alembic_version.c.version_num)))
-    return f"{read_meta(connection, 'schema_version'):0>4}"
 
 
 def read_meta(connection: Connection, name: str) -> str | None:

@@ -81,26 +81,26 @@ def list_rows(
     limit: int,
 ) -> tuple[list[Row], bool]:
     """Return `seq` and columns of the memories behind a seq, and True where more follow."""
-    kind = _Kind(len(tag_ids), chosen.min_importance is not None, chosen.newest_first)
+    shape = _PageShape(len(tag_ids), chosen.min_importance is not None, chosen.newest_first)
     given: dict[str, Any] = {f"tag_{number}": tag_id for number, tag_id in enumerate(tag_ids)}
     given |= {"user_id": chosen.user_id, "after": after}
-    if kind.has_importance:
+    if shape.has_importance:
         given["min_importance"] = chosen.min_importance
     if queries.dialect.name == "postgresql":  # whose driver fetches all rows at once
         if limit > _SMALL_PAGE:
-            ((n_rows,),) = queries.rows(_count_within(kind), limit=limit, max_bytes=MAX_PAGE_BYTES, **given)
+            ((n_rows,),) = queries.rows(_count_within(shape), limit=limit, max_bytes=MAX_PAGE_BYTES, **given)
             limit = max(1, n_rows)
-        rows = queries.rows(_page_of(columns, kind), limit=limit + 1, **given)
+        rows = queries.rows(_page_of(columns, shape), limit=limit + 1, **given)
         return rows[:limit], len(rows) > limit
     texts = [1 + columns.index(name) for name in _TEXTS if name in columns]
     rows, has_more = queries.rows_within(
-        _page_of(columns, kind), max_chars=MAX_PAGE_BYTES, texts=texts, limit=limit + 1, **given
+        _page_of(columns, shape), max_chars=MAX_PAGE_BYTES, texts=texts, limit=limit + 1, **given
     )
     return rows[:limit], has_more or len(rows) > limit
 
 
-class _Kind(NamedTuple):
-    """Kind of a page: what its statement depends on."""
+class _PageShape(NamedTuple):
+    """Shape of a page: all that its statement depends on."""
 
     n_tags: int
     has_importance: bool
@@ -123,40 +123,40 @@ class _Kind(NamedTuple):
 
 
 @cache  # of few columns, and of the numbers of tags that a filter can have
-def _page_of(columns: tuple[str, ...], kind: _Kind) -> SqlStatement:
+def _page_of(columns: tuple[str, ...], shape: _PageShape) -> SqlStatement:
     chosen = [memories.c[name] for name in columns]
-    in_postgresql = _select_page(chosen, kind._replace(in_postgresql=True))
-    return SqlStatement(_select_page(chosen, kind), postgresql=in_postgresql)
+    in_postgresql = _select_page(chosen, shape._replace(in_postgresql=True))
+    return SqlStatement(_select_page(chosen, shape), postgresql=in_postgresql)
 
 
 @cache
-def _count_within(kind: _Kind) -> SqlStatement:
+def _count_within(shape: _PageShape) -> SqlStatement:
     """Count the rows of a page up to the one with which they reach ``max_bytes``; for PostgreSQL."""
-    rows = _select_page([_SIZE], kind._replace(in_postgresql=True)).subquery()
-    in_order = rows.c.seq.desc() if kind.is_descending else rows.c.seq
+    rows = _select_page([_SIZE], shape._replace(in_postgresql=True)).subquery()
+    in_order = rows.c.seq.desc() if shape.is_descending else rows.c.seq
     before = func.sum(rows.c.size).over(order_by=in_order) - rows.c.size
     sums = select(before.label("before")).subquery()
     return SqlStatement(select(func.count()).select_from(sums).where(sums.c.before < bindparam("max_bytes")))
 
 
-def _select_page(columns: list[Any], kind: _Kind) -> Select[Any]:
+def _select_page(columns: list[Any], shape: _PageShape) -> Select[Any]:
     rows = select(memories.c.seq, *columns).limit(_LIMIT)
-    if kind.n_tags:
-        tagged = union(*(_select_tagged(f"tag_{number}", kind) for number in range(kind.n_tags)))
+    if shape.n_tags:
+        tagged = union(*(_select_tagged(f"tag_{number}", shape) for number in range(shape.n_tags)))
         found = select(tagged.subquery().c.memory_seq)  # of the user, as the tags are
-        return rows.where(memories.c.seq.in_(found)).order_by(*kind.order_by(memories.c.seq))
-    rows = rows.where(kind.behind(memories.c.user_id, _USER, memories.c.seq))
-    rows = rows.where(_IMPORTANT) if kind.has_importance else rows
-    return rows.order_by(*kind.order_by(memories.c.user_id, memories.c.seq))
+        return rows.where(memories.c.seq.in_(found)).order_by(*shape.order_by(memories.c.seq))
+    rows = rows.where(shape.behind(memories.c.user_id, _USER, memories.c.seq))
+    rows = rows.where(_IMPORTANT) if shape.has_importance else rows
+    return rows.order_by(*shape.order_by(memories.c.user_id, memories.c.seq))
 
 
-def _select_tagged(parameter: str, kind: _Kind) -> Select[Any]:
+def _select_tagged(parameter: str, shape: _PageShape) -> Select[Any]:
     """Select the first memories behind ``after`` under one tag; each tag for itself, as its index is ordered."""
     tag_id, seq = bindparam(parameter, type_=memory_tags.c.tag_id.type), memory_tags.c.memory_seq
-    found = select(seq).where(kind.behind(memory_tags.c.tag_id, tag_id, seq))
-    if kind.has_importance:
+    found = select(seq).where(shape.behind(memory_tags.c.tag_id, tag_id, seq))
+    if shape.has_importance:
         found = found.join(memories, memories.c.seq == seq).where(memories.c.user_id == _USER, _IMPORTANT)
-    first = found.order_by(*kind.order_by(memory_tags.c.tag_id, seq)).limit(_LIMIT)
+    first = found.order_by(*shape.order_by(memory_tags.c.tag_id, seq)).limit(_LIMIT)
     return select(first.subquery().c.memory_seq)  # SQLite allows no LIMIT in an arm of a union
 
 
