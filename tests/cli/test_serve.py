@@ -119,6 +119,12 @@ def test_a_user_is_added_once_and_with_a_good_password(data):
     assert "choose another e-mail" in again.stderr
 
 
+def test_a_service_starts_without_what_the_client_needs():
+    code = "import sys; import memframe.cli.serve, memframe.cli.service; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert not {"pandas", "pyarrow", "matplotlib"} & set(run.stdout.split())
+
+
 def test_the_password_is_asked_for_twice_at_a_terminal_and_not_echoed(data):
     command = ["-m", "memframe", "service", "add-user", "a@b.example", "--data", str(data)]
     with pexpect.spawn(sys.executable, command, encoding="utf-8", timeout=20) as terminal:
