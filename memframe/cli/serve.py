@@ -6,7 +6,7 @@ import json
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import wraps
 from ipaddress import ip_network
 from pathlib import Path
@@ -131,8 +131,17 @@ def serve_command(
         log_as_json()
     with listen(host, port) as listening, _stopped_by_signals():
         addresses = Addresses(own_url or url_of(listening))
-        with closing(place.open(may_create=True)) as deployment, deployment.store.naming_errors():
-            shown = _start_values(deployment, addresses)
+        shown = {
+            "base_url": addresses.base_url,
+            "auth_url": addresses.auth_url,
+            "dashboard_url": addresses.dashboard_url,
+        }
+        with (
+            closing(place.open(may_create=True)) as deployment,
+            deployment.store.naming_errors(),
+            suppress(ConflictError),  # it was made at an earlier start, or by one at the same moment
+        ):
+            shown |= secrets_of(deployment.add_developer(FIRST_DEVELOPER, only_first=True))
         show(shown, as_json=as_json)
         serve_with(
             AppFactory(place, addresses, log_json).make,
@@ -178,16 +187,3 @@ def _networks(text: str | None) -> list[str]:
                 f"--trusted-proxy {name} is not an IP address or network, such as 10.0.0.5 or 10.0.0.0/24"
             ) from None
     return named
-
-
-def _start_values(deployment: Deployment, addresses: Addresses) -> dict[str, str]:
-    """Return the addresses, and at the first start the secrets of the first developer."""
-    shown = {
-        "base_url": addresses.base_url,
-        "auth_url": addresses.auth_url,
-        "dashboard_url": addresses.dashboard_url,
-    }
-    try:
-        return shown | secrets_of(deployment.add_developer(FIRST_DEVELOPER, only_first=True))
-    except ConflictError:  # it was made at an earlier start, or by one at the same moment
-        return shown

@@ -17,8 +17,6 @@ from memframe.cli.serve import data_options, open_service, secrets_of, show
 from memframe.display import number_of, printable
 from memframe.errors import ConfigError, NotFoundError
 from memframe.files import atomic_file, raise_os_errors_as
-from memframe.frames import READ
-from memframe.readers import read_memories
 from memframe.secret import Secret
 from memframe.service.clock import format_instant
 from memframe.service.deployment import Deployment, ServiceConfig
@@ -282,6 +280,9 @@ def import_file(
     A row that was imported before is left out, also after an import that was broken off: import the file once more to
     complete it. The id that is printed undoes the import.
     """
+    from memframe.frames import READ  # noqa: PLC0415 - the other commands start without pandas
+    from memframe.readers import read_memories  # noqa: PLC0415 - as above
+
     with warnings.catch_warnings(action="ignore"):  # of what was left out, which the summary says
         frame = read_memories(source, format=form, zone=zone)
     summary = frame.attrs[READ]["summary"]

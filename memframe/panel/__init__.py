@@ -23,7 +23,7 @@ from memframe.address import check_redirect_uri
 from memframe.client import Client
 from memframe.oauth import OAuthFlow
 from memframe.panel import widgets
-from memframe.panel.controller import PanelController, ViewState
+from memframe.panel.controller import PanelController
 from memframe.panel.sections import (
     ConnectSection,
     DecisionSection,
@@ -164,13 +164,11 @@ class Panel(VBox):  # type: ignore[misc]  # ipywidgets has no types
     def _draw(self) -> None:
         with self._drawing:
             try:
-                self._draw_view(self._controller.view)
+                view = self._controller.view
+                due = _DUE[view.snapshot.state]
+                self._top.value = widgets.top(due, len(self._sections), self._sections[due - 1].title)
+                for section in self._sections:
+                    section.draw(view, due)
             except Exception as error:  # in any thread, where nothing would show it
                 _logger.debug("the panel could not be drawn", exc_info=True)
                 self._top.value = widgets.alert(f"The panel could not be drawn ({type(error).__name__}).")
-
-    def _draw_view(self, view: ViewState) -> None:
-        due = _DUE[view.snapshot.state]
-        self._top.value = widgets.top(due, len(self._sections), self._sections[due - 1].title)
-        for section in self._sections:
-            section.draw(view, due)

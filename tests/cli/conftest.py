@@ -12,11 +12,13 @@ def settings(service, monkeypatch):
         monkeypatch.setenv(f"MEMFRAME_{name.upper()}", getattr(service, name))
 
 
+def invoke(*arguments, code=0, **options):
+    """Call `memframe` with arguments of any kind; it has to end with the exit code."""
+    done = CliRunner().invoke(main, [str(argument) for argument in arguments], **options)
+    assert done.exit_code == code, done.output
+    return done
+
+
 @pytest.fixture
 def call(settings):
-    """Calls ``memframe`` with arguments of any kind."""
-
-    def call(*arguments, **options):
-        return CliRunner().invoke(main, [str(argument) for argument in arguments], **options)
-
-    return call
+    return invoke

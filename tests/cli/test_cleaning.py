@@ -32,7 +32,8 @@ def request_of(access, tmp_path, monkeypatch):
 def plan(call, request_of):
     """Plans the proposals of an audit of now with more options, and returns what is printed as JSON."""
     call("audit", *request_of, "--out", "audit.json")
-    return lambda *options: call("plan", "--from-audit", "audit.json", *request_of, "--json", *options)
+    from_audit = ("--from-audit", "audit.json")
+    return lambda *options, **given: call("plan", *from_audit, *request_of, "--json", *options, **given)
 
 
 def counts_of(planned):
@@ -45,30 +46,27 @@ def contents(access):
 
 def test_an_audit_is_kept_planned_applied_and_taken_back(call, access, request_of):
     before = contents(access)
-    audited = call("audit", *request_of, "--out", "audit.json", "--html", "audit.html", "--fail-on", "high")
-    assert audited.exit_code == 6, audited.output
+    audited = call(
+        "audit", *request_of, "--out", "audit.json", "--html", "audit.html", "--fail-on", "high", code=6
+    )
     planned = call("plan", "--from-audit", "audit.json", *request_of, "--out", "cleanup.plan")
-    assert planned.exit_code == 0, planned.output
     assert "+The wifi password is [redacted: password]." in planned.stdout
     assert "--confirm 2" in planned.stderr
     summary = "In memories: of 3 proposals 3 are carried out. 1 other memory takes in what copies held."
     assert summary in planned.stdout
     assert contents(access) == before
     applied = call("apply", "cleanup.plan", "--confirm", 2, *request_of, "--journal", "run.journal", "--json")
-    assert applied.exit_code == 0, applied.output
     left = [TEA, "Reach Bo at bo@example.org.", "The wifi password is [redacted: password]."]
     assert contents(access) == left
-    again = call("audit", *request_of, "--fail-on", "high")
-    assert again.exit_code == 0, again.output
+    call("audit", *request_of, "--fail-on", "high")
     undone = call("undo", "run.journal", *request_of, "--out", "undo.plan")
     assert "Tr0ub" not in audited.output + planned.output + applied.output + undone.output
-    assert call("apply", "undo.plan", *request_of).exit_code == 0
+    call("apply", "undo.plan", *request_of)
     assert contents(access) == before
 
 
 def test_json_of_an_audit_is_as_good_and_fails_as_it_should(call, plan, request_of, tmp_path):
-    audited = call("audit", *request_of, "--json", "--fail-on", "medium")
-    assert audited.exit_code == 6
+    audited = call("audit", *request_of, "--json", "--fail-on", "medium", code=6)
     (tmp_path / "audit.json").write_bytes(audited.stdout_bytes)
     assert json.loads(audited.stdout)["n_memories"] == 5
     planned = plan()
@@ -91,13 +89,12 @@ def test_deleting_on_wording_alone_needs_the_share_as_its_confirmation(access, r
     mf.create_memories(access, pd.DataFrame(noise), progress=False)
     call("audit", *request_of, "--out", "audit.json")
     assert counts_of(plan()) == {"patch": 2, "delete": 2}
-    refused = plan("--actions", "junk=delete")
-    assert refused.exit_code == 1
+    refused = plan("--actions", "junk=delete", code=1)
     assert "2 of 7 memories (28.6 %)" in refused.stderr
     assert "confirm with --max-share 0.29 (now it is 0.05)" in refused.stderr
     confirmed = plan("--actions", "junk=delete", "--max-share", "0.29")
     assert counts_of(confirmed) == {"patch": 2, "delete": 4}
-    assert plan("--max-share", "29").exit_code == 2
+    plan("--max-share", "29", code=2)
 
 
 def test_what_changed_since_the_audit_is_planned_as_it_is_now(call, access, request_of, plan):
@@ -107,9 +104,8 @@ def test_what_changed_since_the_audit_is_planned_as_it_is_now(call, access, requ
     edits = {WIFI: f"New router! {WIFI}", HEART: "Ada listens to her heart."}
     mf.push_memories(access, memories.assign(content=memories.content.replace(edits)), progress=False)
     planned = plan("--out", "cleanup.plan")
-    assert planned.exit_code == 0, planned.output
     assert "1 finding is no longer to be found" in planned.stderr
-    assert call("apply", "cleanup.plan", "--confirm", "1", *request_of).exit_code == 0
+    call("apply", "cleanup.plan", "--confirm", "1", *request_of)
     moved = {"New router! The wifi password is [redacted: password].", "Ada listens to her heart."}
     assert moved <= {*contents(access)}
 
@@ -121,28 +117,27 @@ def test_an_archive_is_audited_plain_or_sealed(call, access, request_of, monkeyp
     assert "Names and postal addresses" in listed
     assert "they need the user's list of tags" in listed
     assert "(" not in listed, "no call of Python's"
-    both = call("audit", "--archive", "mine.csv", *request_of)
-    assert (both.exit_code, "not both" in both.stderr) == (2, True)
+    both = call("audit", "--archive", "mine.csv", *request_of, code=2)
+    assert "not both" in both.stderr
 
     call("export", "mine", "--sealed", *request_of)
-    closed = call("audit", "--archive", "mine")
-    assert closed.exit_code == 1
+    closed = call("audit", "--archive", "mine", code=1)
     assert "give the user's --request, or the encryption_key in a --key-file." in closed.stderr
     by_request = call("audit", "--archive", "mine", *request_of, "--json")
     assert json.loads(by_request.stdout)["n_memories"] == 5, by_request.output
     (tmp_path / "key").write_text(access.credentials.encryption_key.reveal() + "\n")
-    by_key = call("audit", "--archive", "mine", "--key-file", "key", "--fail-on", "high")
-    assert (by_key.exit_code, by_key.stdout.startswith("5 memories of user")) == (6, True), by_key.output
-    assert call("report", "mine.html", "--archive", "mine", "--key-file", "key").exit_code == 0
-    assert call("audit", "--key-file", "key", *request_of).exit_code == 2
+    by_key = call("audit", "--archive", "mine", "--key-file", "key", "--fail-on", "high", code=6)
+    assert by_key.stdout.startswith("5 memories of user")
+    call("report", "mine.html", "--archive", "mine", "--key-file", "key")
+    call("audit", "--key-file", "key", *request_of, code=2)
     for text in ("", "ab\ncd\n"):
         (tmp_path / "key").write_text(text)
         for file in ("key", "abcdef0123456789"):
-            refused = call("audit", "--archive", "mine", "--key-file", file)
-            assert (refused.exit_code, "the file of --key-file" in refused.stderr) == (1, True)
+            refused = call("audit", "--archive", "mine", "--key-file", file, code=1)
+            assert "the file of --key-file" in refused.stderr
             assert "abcdef0123456789" not in refused.stderr
     monkeypatch.setenv("MEMFRAME_REQUEST", access.request_id)
-    assert call("audit", "--archive", "mine.csv").exit_code == 0, "the one of the environment gives way"
+    call("audit", "--archive", "mine.csv")
 
 
 def test_what_cannot_be_is_said(call, request_of, plan, tmp_path):
@@ -165,8 +160,8 @@ def test_what_cannot_be_is_said(call, request_of, plan, tmp_path):
         (("audit", *request_of, "--send"), 2, "--judge"),
         (("audit", *request_of, "--judge", "https://example.com/v1", "--model", "m"), 1, "--send"),
     ):
-        answer = call(*arguments)
-        assert (answer.exit_code, says in answer.output) == (code, True), (arguments, answer.output)
+        answer = call(*arguments, code=code)
+        assert says in answer.output
 
 
 def test_a_judge_is_asked_and_counts_only_where_it_is_told_to(call, request_of, access, tmp_path):
@@ -183,10 +178,8 @@ def test_a_judge_is_asked_and_counts_only_where_it_is_told_to(call, request_of, 
         judge = ("--judge", stub.base_url, "--model", "m", "--judge-key-file", str(key))
         audit = ("audit", *request_of, *judge, "--check", "superseded", "--fail-on", "low")
         quiet = call(*audit, "--html", "a.html")
-        assert quiet.exit_code == 0, quiet.output
         for page in (quiet.output, (tmp_path / "a.html").read_text()):
             assert "it answered 20 of 20 questions right" in page
         assert stub.requests[0][1]["Authorization"] == "Bearer sesame-9f8e7d6c5b4a"
-        counted = call(*audit, "--count-judged", "--json")
-        assert counted.exit_code == 6, counted.output
+        counted = call(*audit, "--count-judged", "--json", code=6)
         assert {"contradicts"} <= {one["verdict"] for one in json.loads(counted.stdout)["judged"]}

@@ -12,10 +12,10 @@ from contextlib import closing, contextmanager
 import pexpect
 import pytest
 import requests
-from click.testing import CliRunner
 
 from memframe.cli import COMMANDS, main
 from memframe.service.deployment import open_deployment
+from tests.cli.conftest import invoke
 
 COMMAND = [sys.executable, "-c", "from memframe.cli import main; main(prog_name='memframe')"]
 
@@ -32,10 +32,6 @@ def serving(*options):
         process.communicate()
 
 
-def run(*arguments, **given):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments], **given)
-
-
 @pytest.mark.asvs("6.3.2")
 def test_first_start_shows_secrets_that_work_and_a_later_one_only_addresses(tmp_path):
     data = tmp_path / "data"
@@ -46,10 +42,9 @@ def test_first_start_shows_secrets_that_work_and_a_later_one_only_addresses(tmp_
         assert requests.post(f"{shown['base_url']}/auth/token", json=body, timeout=5).ok
 
         add_user = ("service", "add-user", "Ada@example.org", "--password-stdin", "--data", data)
-        added = run(*add_user, input="a long one\n")
-        assert added.exit_code == 0, added.output
+        added = invoke(*add_user, input="a long one\n")
         redirect = ("--redirect-uri", "https://a.example.org/cb")
-        developer = run("service", "add-developer", "Notes", *redirect, "--data", data, "--json")
+        developer = invoke("service", "add-developer", "Notes", *redirect, "--data", data, "--json")
         other = json.loads(developer.output)
         assert set(other) == {"api_key", "client_id", "client_secret"}
         body = {"api_key": other["api_key"]}
@@ -65,7 +60,7 @@ def test_first_start_shows_secrets_that_work_and_a_later_one_only_addresses(tmp_
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=10) == 0
 
-    listed = json.loads(run("service", "list", "--data", data, "--json").output)
+    listed = json.loads(invoke("service", "list", "--data", data, "--json").output)
     assert [user["email"] for user in listed["users"]] == ["ada@example.org"]
     assert [user["id"] for user in listed["users"]] == [added.output.strip()]
     assert {developer["name"] for developer in listed["developers"]} == {"My application", "Notes"}
@@ -80,8 +75,7 @@ def data(tmp_path):
 
 
 def test_a_folder_without_a_service_does_not_become_one(tmp_path):
-    answer = run("service", "list", "--data", tmp_path)
-    assert answer.exit_code == 1
+    answer = invoke("service", "list", "--data", tmp_path, code=1)
     assert "start it once with `memframe serve`" in answer.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -90,8 +84,7 @@ def test_errors_are_messages_without_a_traceback_and_signals_are_left_as_they_we
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.getsignal(number) for number in numbers]
     (data / "master.key").unlink()
-    answer = run("serve", "--data", data, "--port", "0")
-    assert answer.exit_code == 1
+    answer = invoke("serve", "--data", data, "--port", "0", code=1)
     assert answer.stderr.startswith("Error: the data is there, but its master key file")
     assert "Traceback" not in answer.output
     assert [signal.getsignal(number) for number in numbers] == before
@@ -99,8 +92,7 @@ def test_errors_are_messages_without_a_traceback_and_signals_are_left_as_they_we
 
 def test_an_error_of_database_or_system_is_a_message(data, monkeypatch):
     def list_fails(words):
-        answer = run("service", "list", "--data", data)
-        return (answer.exit_code, words in answer.stderr) == (1, True)
+        return words in invoke("service", "list", "--data", data, code=1).stderr
 
     def full(*_):
         raise OSError(28, "No space left on device")
@@ -119,12 +111,18 @@ def test_an_error_of_database_or_system_is_a_message(data, monkeypatch):
 
 def test_a_user_is_added_once_and_with_a_good_password(data):
     add = ("service", "add-user", "a@b.example", "--data", data)
-    assert run(*add, "--password-stdin", input="short\n").exit_code == 1
-    nothing = run(*add, input="")  # a script is not asked at a terminal
-    assert (nothing.exit_code, "8 to 1024 characters" in nothing.stderr) == (1, True)
-    assert run(*add, input="long enough\r\n").exit_code == 0
-    again = run(*add, "--password-stdin", input="long enough\n")
-    assert (again.exit_code, "choose another e-mail" in again.stderr) == (1, True)
+    invoke(*add, "--password-stdin", input="short\n", code=1)
+    nothing = invoke(*add, input="", code=1)  # a script is not asked at a terminal
+    assert "8 to 1024 characters" in nothing.stderr
+    invoke(*add, input="long enough\r\n")
+    again = invoke(*add, "--password-stdin", input="long enough\n", code=1)
+    assert "choose another e-mail" in again.stderr
+
+
+def test_a_service_starts_without_what_the_client_needs():
+    code = "import sys; import memframe.cli.serve, memframe.cli.service; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert not {"pandas", "pyarrow", "matplotlib"} & set(run.stdout.split())
 
 
 def test_the_password_is_asked_for_twice_at_a_terminal_and_not_echoed(data):
@@ -141,18 +139,17 @@ def test_the_password_is_asked_for_twice_at_a_terminal_and_not_echoed(data):
 
 @pytest.mark.asvs("1.2.2")
 def test_redirect_addresses_are_safe_and_kept_and_names_do_not_command_the_terminal(data):
-    def add(name, *uris):
+    def add(name, *uris, **given):
         options = [option for uri in uris for option in ("--redirect-uri", uri)]
-        return run("service", "add-developer", name, *options, "--data", data)
+        return invoke("service", "add-developer", name, *options, "--data", data, **given)
 
     for uri, reason in (("http://a.example.org/", "plain http"), ("https://a.example.org/#x", "fragment")):
-        answer = add("Notes", uri)
-        assert (answer.exit_code, reason in answer.stderr) == (1, True)
+        assert reason in add("Notes", uri, code=1).stderr
     uris = ["https://a.example.org/cb", "http://127.0.0.1/cb"]
-    assert add("Notes\x1b[2J\u202e", *uris).exit_code == 0
-    (developer,) = json.loads(run("service", "list", "--data", data, "--json").output)["developers"]
+    add("Notes\x1b[2J\u202e", *uris)
+    (developer,) = json.loads(invoke("service", "list", "--data", data, "--json").output)["developers"]
     assert developer["redirect_uris"] == uris
-    listed = run("service", "list", "--data", data).output
+    listed = invoke("service", "list", "--data", data).output
     assert r"Notes\x1b[2J\u202e" in listed
     assert not {"\x1b", "\u202e"} & set(listed)
 
@@ -168,12 +165,12 @@ def test_an_address_that_cannot_be_served_at_is_named_and_no_data_is_made(tmp_pa
             "--trusted-proxy proxy.example.org is not an IP address or network",
         ),
     ):
-        answer = run("serve", "--data", tmp_path / "data", *options)
-        assert (answer.exit_code, reason in answer.stderr) == (1, True)
+        answer = invoke("serve", "--data", tmp_path / "data", *options, code=1)
+        assert reason in answer.stderr
         assert not (tmp_path / "data").exists()
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        answer = run("serve", "--data", tmp_path / "data", "--port", taken.getsockname()[1])
-    assert (answer.exit_code, "choose another host or port" in answer.stderr) == (1, True)
+        answer = invoke("serve", "--data", tmp_path / "data", "--port", taken.getsockname()[1], code=1)
+    assert "choose another host or port" in answer.stderr
 
 
 def commands(command, path=()):
@@ -185,26 +182,26 @@ def commands(command, path=()):
 def test_every_command_has_help_with_an_example():
     for name in COMMANDS:
         for path, command in commands(main.get_command(None, name), (name,)):
-            answer = run(*path, "--help")
-            assert answer.exit_code == 0
+            answer = invoke(*path, "--help")
             assert f"memframe {name}" in answer.output, path
             assert command.help
 
 
 @pytest.mark.parametrize("path", [(), ("service",), ("request",), ("fleet",)])
 def test_help_lists_commands_with_whole_sentences(path):
-    _, _, listed = run(*path, "--help").output.partition("Commands:\n")
+    _, _, listed = invoke(*path, "--help").output.partition("Commands:\n")
     assert listed.rstrip().endswith(".")
     assert "..." not in listed
 
 
 def test_a_command_whose_libraries_are_missing_says_what_to_install(monkeypatch):
-    assert run("serve", "--port", "seventy").exit_code == run("nonsense").exit_code == 2
+    invoke("serve", "--port", "seventy", code=2)
+    invoke("nonsense", code=2)
     monkeypatch.setitem(COMMANDS, "serve", "no_such_library.serve:run")
-    assert "serve" in run("--help").output
+    assert "serve" in invoke("--help").output
     for options in ([], ["--data", "here", "extra"]):
-        answer = run("serve", *options)
-        assert (answer.exit_code, "pip install 'memframe[service]'" in answer.stderr) == (1, True)
+        answer = invoke("serve", *options, code=1)
+        assert "pip install 'memframe[service]'" in answer.stderr
     code = """
 import sys
 sys.modules["uvicorn"] = None

@@ -21,7 +21,8 @@ from memframe.secret import Secret
 from memframe.service.deployment import Addresses, NewDeveloper, open_deployment
 from memframe.service.local import LocalService
 from tests.backends import Sqlite
-from tests.cli.test_serve import COMMAND, run, serving
+from tests.cli.conftest import invoke
+from tests.cli.test_serve import COMMAND, serving
 from tests.service.conftest import Caller, Grant, ask
 
 AT_ANY_PORT = ("--port", "0")
@@ -292,7 +293,6 @@ def test_the_documented_commands_work(tmp_path):
         if arguments[1] in {"backup", "export-user"}:
             arguments[2] = str(tmp_path / arguments[2])
         arguments = ["1" if argument == "128" else argument for argument in arguments]
-        done = run(*arguments, "--data", tmp_path / "data", input="a long password\n" * 2)
-        assert done.exit_code == 0, (line, done.output)
+        invoke(*arguments, "--data", tmp_path / "data", input="a long password\n" * 2)
     deployment.close()
     assert (tmp_path / "backups" / "monday" / "memframe.db").exists()

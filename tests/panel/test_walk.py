@@ -43,29 +43,6 @@ def test_the_whole_walk_by_hand(bare, user, show):
     assert len(mf.load_memories(seen.panel.access, progress=False)) == 30
 
 
-def test_enter_does_what_the_button_does(bare, user, show):
-    service = user.service
-    seen = show(reason="x")
-    seen.press_enter("Address of the API", service.base_url)
-    assert "Fill in “API key” first." in seen.text
-    seen.press_enter("API key", "mf_live_wrong")
-    assert "does not accept this API key" in seen.text
-    seen.type("API key", "mf_live_left_before")
-    seen.press_enter("API key", service.api_key)
-    assert "Step 2 of 5" in seen.text
-    fill_in(seen, service, "auth_url", "client_secret")
-    seen.press_enter("Client id", service.client_id)
-    assert "Fill in “Redirect address, as registered” first." in seen.text
-    seen.press_enter("Redirect address, as registered", service.redirect_uri)
-    field = seen.fields()["Redirected address, or its code"]
-    seen.press_enter("Redirected address, or its code", user.person.authorize(seen.link))
-    assert "Step 3 of 5" in seen.text
-    field._handle_custom_msg({"event": "submit"}, [])  # a field that is hidden by now
-    seen.panel._enter._returned.value = seen.panel._enter._sent.value
-    seen.settle()
-    assert 'role="alert"' not in seen.html
-
-
 def test_what_environment_or_arguments_have_is_not_asked_for(environment, show):
     seen = show()
     assert "with the key from the environment variable MEMFRAME_API_KEY" in seen.text
