@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, partial
 from typing import Any, NamedTuple
 from unicodedata import category
 
@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from memframe.audit.findings import Proposal, Severity, findings_frame
+from memframe.audit.findings import Proposal, findings_frame
 from memframe.audit.rules import load_rules, load_words, matching_places
 from memframe.audit.text import text_column, without_long_contents
 from memframe.frames import texts
@@ -80,7 +80,7 @@ def find_junk(memories: pd.DataFrame) -> pd.DataFrame:
     return findings_frame(
         check="junk",
         kind=[sign.kind for sign in signs],
-        severity=[_severity(sign.kind) for sign in signs],
+        severity=["low" if sign.kind in _LOW else "medium" for sign in signs],
         id=[ids[row] for row in rows],
         field="content",
         related_id=[None if sign.related is None else ids[sign.related] for sign in signs],
@@ -121,26 +121,21 @@ class _DistinctTexts(NamedTuple):
         return "" if number is None else self.distinct[number]
 
 
-def _severity(kind: str) -> Severity:
-    return "low" if kind in _LOW else "medium"
-
-
 def _action(memories: pd.DataFrame, row: int, sign: Sign, content: str) -> Proposal:
-    """Return what the kind proposes, and review where something would be lost with the memory."""
+    """Return what the kind proposes, and review where something would be lost with the memory.
+
+    Title or summary (and tags, where there is no content) may hold a word that the content lacks.
+    """
     action = ACTIONS.get(sign.kind, "review")
-    is_lost = _says_more(memories, row, content) if action == "delete" else sign.related is None
-    return "review" if is_lost else action
-
-
-def _says_more(memories: pd.DataFrame, row: int, content: str) -> bool:
-    """Return whether title or summary (and tags, where there is no content) hold a word that the content lacks."""
+    if action != "delete":
+        return "review" if sign.related is None else action
     said = set(_WORD.findall(content.casefold()))
     names = ("title", "summary") if said else ("title", "summary", "tags")
     cells = [memories[name].iloc[row] for name in names if name in memories.columns]
     beside = " ".join(
         str(cell) for cell in cells if isinstance(cell, Iterable)
     )  # missing cells are None or NaN
-    return not said.issuperset(_WORD.findall(beside.casefold()))
+    return action if said.issuperset(_WORD.findall(beside.casefold())) else "review"
 
 
 _WORD = re.compile(r"\w+")
@@ -187,34 +182,24 @@ def _repeats(store: _DistinctTexts) -> dict[int, Sign]:
     found: dict[int, Sign] = {}
     for group, ((owner, said), rows) in enumerate(repeated.items()):
         first = min(rows, key=order.__getitem__)
-        plain = _plain(store.text_of(first))
-        for row in rows:
-            found[row] = _repeat(store, row, first, len(rows), group, _plain(store.text_of(row)) == plain)
+
+        def repeat(
+            row: int, *, is_exact: bool, first: int = first, n: int = len(rows), group: int = group
+        ) -> Sign:
+            how, kind, score = ("one of", "repeated", 0.9) if is_exact else ("much like", "near_repeat", 0.7)
+            words = f"{how} {n:,} equal memories: {_quote(store.text_of(row))}"
+            return Sign(kind, score, words, None if row == first else first, group)
+
+        # blanks and a full stop aside: other signs and capitals may carry a value
+        plain = {row: " ".join(store.text_of(row).split()).rstrip(".") for row in rows}
+        found |= {row: repeat(row, is_exact=plain[row] == plain[first]) for row in rows}
         words = said.split()
         for key in sorted(beginnings[owner, *words[:_N_FIRST]]) if len(words) > _N_FIRST else ():
-            if _share(words, key[1].split()) >= _MIN_SHARED:
-                for row in rows_of[key]:
-                    found.setdefault(row, _repeat(store, row, first, len(rows), group, is_exact=False))
+            one, other = set(words), set(key[1].split())
+            is_counted = any(map(str.isdecimal, "".join(one ^ other)))  # another number makes another fact
+            if not is_counted and len(one & other) / len(one | other) >= _MIN_SHARED:
+                found = {row: repeat(row, is_exact=False) for row in rows_of[key]} | found
     return found
-
-
-def _repeat(store: _DistinctTexts, row: int, first: int, n_copies: int, group: int, is_exact: bool) -> Sign:
-    how = "one of" if is_exact else "much like"
-    words = f"{how} {n_copies:,} equal memories: {_quote(store.text_of(row))}"
-    kind, score = ("repeated", 0.9) if is_exact else ("near_repeat", 0.7)
-    return Sign(kind, score, words, None if row == first else first, group)
-
-
-def _plain(text: str) -> str:
-    """Return a text without blanks and a full stop: other signs and capitals may carry a value."""
-    return " ".join(text.split()).rstrip(".")
-
-
-def _share(words: Sequence[str], others: Sequence[str]) -> float:
-    """Return the share of common words; none where numbers differ, which makes another fact."""
-    one, two = set(words), set(others)
-    is_counted = any(map(str.isdecimal, "".join(one ^ two)))
-    return 0.0 if is_counted else len(one & two) / max(1, len(one | two))
 
 
 # ---- one text at a time
@@ -245,21 +230,13 @@ def _judge(distinct: list[str]) -> dict[int, Sign]:
     return found
 
 
+@cache
 def _patterns(*groups: str) -> tuple[re.Pattern[str], ...]:
     return tuple(rule.regex for rule in _TABLE.only(*groups).rules)
 
 
 def _matches(text: str, *groups: str) -> bool:
-    return any(pattern.search(text) for pattern in _PATTERNS[groups])
-
-
-class _ByGroups(dict[tuple[str, ...], tuple[re.Pattern[str], ...]]):
-    def __missing__(self, groups: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-        self[groups] = _patterns(*groups)
-        return self[groups]
-
-
-_PATTERNS = _ByGroups()
+    return any(pattern.search(text) for pattern in _patterns(*groups))
 
 
 def _any_word(*sections: str) -> re.Pattern[str]:
@@ -271,6 +248,7 @@ def _any_word(*sections: str) -> re.Pattern[str]:
 
 _FILLERS, _HOLLOW = (_WORDS[name] | _WORDS["around_fillers"] for name in ("fillers", "hollow"))
 _HOLLOW |= _WORDS["classes"]
+_TELLS = _WORDS["classes"] | _WORDS["wishes"]
 _MAX_FILLERS, _MAX_HOLLOW = 4, 14
 _ROW = re.compile(r"(\w)\1+")
 _BLANK = re.compile(r"P.|Z.|Cc|Cf|Sm|Sk")
@@ -289,27 +267,20 @@ def _judge_emptiness(text: str) -> Sign | None:
     words = [word.lower() for word in _SPOKEN.findall(text)]
     if not words and all(_BLANK.match(category(character)) for character in text):
         return Sign("empty", 0.95, "holds no word")
-    if not words or (len(words) <= _MAX_FILLERS and _is_filler(words)):
+    is_vague = _WORDS["around_fillers"].issuperset
+    named = [
+        word for word in words if not word.isdecimal()
+    ] or words  # with a number at most: "test 3", "aaa"
+    is_filler = all(word in _FILLERS or _ROW.fullmatch(word) for word in named) and not is_vague(named)
+    if not words or (len(words) <= _MAX_FILLERS and is_filler):
         return Sign("near_empty", 0.95, f"says nothing: {_quote(text)}" if words else "holds no word")
     if _matches(text, "no_value") or (_matches(text, "unfilled") and not _matches(text, "about_templates")):
         return Sign("template", 0.9, f"a template that was not filled in: {_quote(text)}")
-    if len(words) <= _MAX_HOLLOW and _HOLLOW.issuperset(words) and _is_hollow(words):
-        return Sign("near_empty", 0.9, f"says what is true of anybody: {_quote(text)}")
-    return None
-
-
-def _is_filler(words: list[str]) -> bool:
-    """Return whether words only fill a place, with a number at most: "test 3", "aaa"."""
-    named = [word for word in words if not word.isdecimal()] or words
-    is_filled = all(word in _FILLERS or _ROW.fullmatch(word) for word in named)
-    return is_filled and not _WORDS["around_fillers"].issuperset(named)
-
-
-def _is_hollow(words: list[str]) -> bool:
-    """Return whether words that fit everybody tell nothing; that something is missing may be a fact."""
-    is_denied = not _WORDS["negations"].isdisjoint(words)
-    tells = _WORDS["classes"] | _WORDS["wishes"]
-    return not (is_denied and not tells.isdisjoint(words)) and not _WORDS["around_fillers"].issuperset(words)
+    if len(words) > _MAX_HOLLOW or not _HOLLOW.issuperset(words) or is_vague(words):
+        return None
+    if not _WORDS["negations"].isdisjoint(words) and not _TELLS.isdisjoint(words):
+        return None  # that something is missing may be a fact
+    return Sign("near_empty", 0.9, f"says what is true of anybody: {_quote(text)}")
 
 
 # reports of machines: nearly all words, numbers and identifiers aside, are those that machines use of themselves
@@ -347,22 +318,21 @@ def _judge_report(text: str) -> Sign | None:
         or _matches(text, "advice", "note")
     ):
         return None
-    share = sum(map(_is_known, tokens)) / len(tokens)
-    words = {token for token in tokens if token in _MACHINE or not _NUMBER.fullmatch(token)}
+    numbers = set(filter(_NUMBER.fullmatch, tokens))
+    n_known = sum(
+        token in _MACHINE or token.removesuffix("s") in _MACHINE or token in numbers for token in tokens
+    )
+    share, words = (
+        n_known / len(tokens),
+        {token for token in tokens if token in _MACHINE or token not in numbers},
+    )
     if share < _MIN_KNOWN_TIMED or not (_is_of_machine(words, text) and _is_state(words, text)):
         return None
-    is_timed = (
-        len(tokens) <= _FEW_TOKENS
-        and words & _WORDS["subjects"]
-        and (_CLOCK.search(text) or _matches(text, "numbered"))
-    )
-    if share < _MIN_KNOWN and not (is_timed and not _matches(text, "people")):
+    is_timed = _CLOCK.search(text) or _matches(text, "numbered")
+    is_short = len(tokens) <= _FEW_TOKENS and words & _WORDS["subjects"] and is_timed
+    if share < _MIN_KNOWN and (not is_short or _matches(text, "people")):
         return None
     return Sign("status_report", 0.95, f"the report of a machine: {_quote(text)}")
-
-
-def _is_known(token: str) -> bool:
-    return token in _MACHINE or token.removesuffix("s") in _MACHINE or _NUMBER.fullmatch(token) is not None
 
 
 def _is_of_machine(words: set[str], text: str) -> bool:
@@ -472,19 +442,15 @@ def _judge_recital(text: str) -> Sign | None:
     'feedback_loop'
     >>> _judge_recital("User remembers phone numbers well but no faces.")
     """
-    if _is_recital(text) or _matches(text, "nothing_kept"):
-        return Sign(
-            "feedback_loop", 0.9, f"says only that something was remembered, or nothing: {_quote(text)}"
-        )
-    return None
-
-
-def _is_recital(text: str) -> bool:
     words = [word.lower().replace("’", "'") for word in _RECITED_WORD.findall(_ASKED_FOR.sub("", text))]
-    if not words or not all(word in _RECITED or word.isdecimal() for word in words):
-        return False
     is_denied = not _DENIALS.isdisjoint(words) and (len(words) == 1 or not _NEWS.isdisjoint(words))
-    return is_denied or not _RECITAL.isdisjoint(words)
+    is_recital = (is_denied or not _RECITAL.isdisjoint(words)) and all(
+        word in _RECITED or word.isdecimal() for word in words
+    )
+    if is_recital or _matches(text, "nothing_kept"):
+        what = f"says only that something was remembered, or nothing: {_quote(text)}"
+        return Sign("feedback_loop", 0.9, what)
+    return None
 
 
 _JUDGES = (
