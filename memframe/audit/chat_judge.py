@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -55,25 +56,12 @@ class _Answers(msgspec.Struct):
     answers: list[dict[str, Any]]
 
 
-class _Message(msgspec.Struct):
-    content: str | None = None
-
-
-class _Choice(msgspec.Struct):
-    message: _Message
-
-
-class _Completion(msgspec.Struct):
-    choices: list[_Choice]
-
-
 class _Reply(NamedTuple):
-    """The text of an answer, or why there is none."""
+    """The text of an answer, or why there is none and, where it may be asked again, the seconds to wait before."""
 
     text: str = ""
     problem: str = ""
     wait_s: float | None = None
-    """Where it may be asked again: seconds to wait before."""
 
 
 class ChatJudge:
@@ -138,47 +126,45 @@ class ChatJudge:
 
     def __call__(self, questions: list[Question]) -> list[Answer]:
         """Answer questions of one kind; those that get no usable answer after one repair stay unanswered."""
+        kind = questions[0].kind
         wanted = {number for question in questions for number in question.numbers}
-        messages = _messages(questions)
-        schema = _schema(questions[0].kind)
-        for is_last in (False, True):
+        asked = msgspec.json.encode({"questions": [_as_json(question) for question in questions]}).decode()
+        schema = _schema(kind)
+        messages = [
+            {"role": "system", "content": f"{_HEAD}\n\n{_TASKS[kind]}"},
+            {"role": "user", "content": asked},
+        ]
+        for _ in range(2):
             reply = self._ask(messages, schema)
             if reply.problem:
                 self.problems.append(reply.problem)
                 return []
-            if answers := _answers_in(reply.text, wanted, VERDICTS[questions[0].kind]):
+            if answers := _read_answers(reply.text, wanted, VERDICTS[kind]):
                 return answers
-            if is_last:
-                self.problems.append(f"{self.model} did not answer in the form that was asked for")
-            repair = _REPAIR + msgspec.json.encode(schema).decode()
             messages = [
                 *messages[:2],
                 {"role": "assistant", "content": reply.text[:_MAX_REPEATED]},
-                {"role": "user", "content": repair},
+                {"role": "user", "content": _REPAIR + msgspec.json.encode(schema).decode()},
             ]
+        self.problems.append(f"{self.model} did not answer in the form that was asked for")
         return []
 
     def _ask(self, messages: Sequence[dict[str, str]], schema: dict[str, Any]) -> _Reply:
         """Send one prompt, again after refusals that pass."""
-        body = {
-            "model": self.model,
-            "messages": list(messages),
-            "temperature": 0,
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {"name": "answers", "strict": True, "schema": schema},
-            },
-        }
-        for n_tries in range(1, _MAX_TRIES + 1):
-            reply = self._post(msgspec.json.encode(body))
-            if reply.wait_s is None or n_tries == _MAX_TRIES:
+        form = {"type": "json_schema", "json_schema": {"name": "answers", "strict": True, "schema": schema}}
+        body = {"model": self.model, "messages": messages, "temperature": 0, "response_format": form}
+        reply = self._post(msgspec.json.encode(body))
+        for _ in range(_MAX_TRIES - 1):
+            if reply.wait_s is None:
                 break
             self._runtime.sleep(min(reply.wait_s, _MAX_WAIT_S))
+            reply = self._post(msgspec.json.encode(body))
         return reply
 
     def _post(self, body: bytes) -> _Reply:
         host = urlsplit(self.base_url).netloc
         deadline = self._runtime.clock() + self._timeout_s
+        content = bytearray()
         try:
             with self._session.post(
                 f"{self.base_url}/chat/completions",
@@ -191,22 +177,20 @@ class ChatJudge:
             ) as response:
                 if response.status_code != requests.codes.ok:
                     return _refusal(host, response)
-                content = bytearray()
                 while piece := response.raw.read1(
                     65_536, decode_content=True
-                ):  # returns what is there, and waits no more
+                ):  # what is there, without waiting
                     content += piece
                     if len(content) > _MAX_BYTES or self._runtime.clock() > deadline:
-                        return _Reply(
-                            problem=f"{host} sent too much, or took longer than {self._timeout_s:g} s"
-                        )
+                        problem = f"{host} sent too much, or took longer than {self._timeout_s:g} s"
+                        return _Reply(problem=problem)
         except (requests.Timeout, ReadTimeoutError):
             return _Reply(problem=f"{host} went silent for {self._timeout_s:g} s")
         except (requests.RequestException, HTTPError) as error:
             return _Reply(problem=f"cannot reach {host}, or it broke off ({type(error).__name__})")
         try:
-            return _Reply(msgspec.json.decode(content, type=_Completion).choices[0].message.content or "")
-        except (msgspec.DecodeError, UnicodeDecodeError, IndexError):
+            return _Reply(str(msgspec.json.decode(content)["choices"][0]["message"]["content"] or ""))
+        except (msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError):
             return _Reply()  # no completion at all: as unusable as one in another form
 
 
@@ -215,45 +199,37 @@ def _no_auth(request: requests.PreparedRequest) -> requests.PreparedRequest:
     return request
 
 
+_HINTS = {
+    **dict.fromkeys(
+        (301, 302, 303, 307, 308), ", a redirect, which is not followed: give the address that it leads to"
+    ),
+    **dict.fromkeys((401, 403), ": check api_key (--judge-key-file)"),
+    **dict.fromkeys(
+        (400, 404, 422), ": check base_url and model, and that the endpoint knows response_format json_schema"
+    ),
+}
+_PASSING = (429, 500, 502, 503, 504)
+
+
 def _refusal(host: str, response: requests.Response) -> _Reply:
     status = response.status_code
-    problem = f"{host} answered with status {status}"
-    if response.is_redirect:
-        return _Reply(
-            problem=f"{problem}, a redirect, which is not followed: give the address that it leads to"
-        )
-    if status in (401, 403):
-        return _Reply(problem=f"{problem}: check api_key (--judge-key-file)")
-    if status in (400, 404, 422):
-        return _Reply(
-            problem=f"{problem}: check base_url and model, and that the endpoint knows response_format json_schema"
-        )
-    if status in (429, 500, 502, 503, 504):
-        wait_s = retry_after_s(response.headers)
-        return _Reply(problem=problem, wait_s=1.0 if wait_s is None else wait_s)
-    return _Reply(problem=problem)
-
-
-def _messages(questions: Sequence[Question]) -> list[dict[str, str]]:
-    kind = questions[0].kind
-    return [
-        {"role": "system", "content": f"{_HEAD}\n\n{_TASKS[kind]}"},
-        {
-            "role": "user",
-            "content": msgspec.json.encode({"questions": list(map(_as_json, questions))}).decode(),
-        },
-    ]
+    problem = f"{host} answered with status {status}{_HINTS.get(status, '')}"
+    if status not in _PASSING:
+        return _Reply(problem=problem)
+    wait_s = retry_after_s(response.headers)
+    return _Reply(problem=problem, wait_s=1.0 if wait_s is None else wait_s)
 
 
 def _as_json(question: Question) -> dict[str, Any]:
     if question.kind == "worth":
         return {"number": question.number, "text": question.newer}
     days = (*question.said_at, *[""] * (1 + len(question.older) - len(question.said_at)))
-    older = [
-        {"number": number, "text": text} | ({"date": day} if day else {})
-        for number, text, day in zip(question.numbers, question.older, days[1:], strict=True)
+    texts = [
+        {"text": text} | ({"date": day} if day else {})
+        for text, day in zip((question.newer, *question.older), days, strict=True)
     ]
-    return {"newer": {"text": question.newer} | ({"date": days[0]} if days[0] else {}), "older": older}
+    older = [{"number": number} | text for number, text in zip(question.numbers, texts[1:], strict=True)]
+    return {"newer": texts[0], "older": older}
 
 
 def _schema(kind: str) -> dict[str, Any]:
@@ -272,23 +248,19 @@ def _schema(kind: str) -> dict[str, Any]:
     }
 
 
-def _answers_in(text: str, wanted: set[int], verdicts: Sequence[str]) -> list[Answer]:
+def _read_answers(text: str, wanted: set[int], verdicts: Sequence[str]) -> list[Answer]:
     """Read the usable answers of a text: to numbers that were asked, with a verdict that there is."""
     start, end = text.find("{"), text.rfind("}")
+    answers = []
     try:
         found = msgspec.json.decode(text[start : end + 1].encode("utf-8", "replace"), type=_Answers).answers
     except msgspec.DecodeError:
         return []
-    return [
-        answer
-        for some in found
-        if (answer := _answer(some)) is not None and answer.number in wanted and answer.verdict in verdicts
-    ]
-
-
-def _answer(some: dict[str, Any]) -> Answer | None:
-    try:
-        answer = msgspec.convert(some, Answer)
-    except msgspec.ValidationError:
-        return None
-    return Answer(answer.number, answer.verdict, printable(answer.reason), answer.confidence)
+    for some in found:
+        try:
+            answer = msgspec.convert(some, Answer)
+        except msgspec.ValidationError:
+            continue
+        if answer.number in wanted and answer.verdict in verdicts:
+            answers.append(replace(answer, reason=printable(answer.reason)))
+    return answers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -178,22 +178,27 @@ def _with_evidence(findings: pd.DataFrame, rows: pd.Index[Any], evidence: list[s
     return result
 
 
-def _hidden_in(memories: pd.DataFrame, spans: pd.DataFrame) -> dict[str | None, set[str]]:
-    """Texts that nobody shall see, by the id of the memory; of several with one id, those of all."""
-    spans = spans[~spans["kind"].isin(_OPEN_KINDS)]
-    spans = spans[_are_among(spans["id"], set(_ids(memories["id"])))]
+def values_of(memories: pd.DataFrame, spans: pd.DataFrame) -> Iterator[tuple[str | None, str, str]]:
+    """Yield id, text and kind of each span that was found; of several memories with one id, the texts of all."""
+    spans = spans[_are_among(spans["id"], set(_ids(memories["id"]))) & spans["start"].notna()]
     columns = {name: memories[name].tolist() for name in spans["field"].unique()}
-    found = list(zip(_ids(spans["id"]), *(spans[name] for name in ("field", "start", "end")), strict=True))
-    places: dict[str | None, list[int]] = {memory_id: [] for memory_id, *_ in found}
+    places: dict[str | None, list[int]] = {memory_id: [] for memory_id in _ids(spans["id"])}
     for row, memory_id in enumerate(_ids(memories["id"])):
         if memory_id is not None and memory_id in places:
             places[memory_id].append(row)
+    found = (spans[name] for name in ("field", "start", "end", "kind"))
+    for memory_id, field, start, end, kind in zip(_ids(spans["id"]), *found, strict=True):
+        for row in places[memory_id]:
+            text = columns[field][row]
+            if isinstance(text, str) and text[start:end]:
+                yield memory_id, text[start:end], kind
+
+
+def _hidden_in(memories: pd.DataFrame, spans: pd.DataFrame) -> dict[str | None, set[str]]:
+    """Return the texts that nobody shall see, by the id of the memory."""
     hidden: defaultdict[str | None, set[str]] = defaultdict(set)
-    for memory_id, field, start, end in found:
-        texts = (columns[field][row] for row in places[memory_id])
-        hidden[memory_id].update(
-            text[start:end] for text in texts if isinstance(text, str) and text[start:end]
-        )
+    for memory_id, value, _ in values_of(memories, spans[~spans["kind"].isin(_OPEN_KINDS)]):
+        hidden[memory_id].add(value)
     return hidden
 
 

@@ -9,14 +9,11 @@ candidates into findings for review, and proposals of rules into such.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
-from itertools import chain
-from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -27,7 +24,7 @@ from memframe.audit.judge_masks import Masks
 from memframe.display import number_of
 from memframe.errors import ConfigError, JournalError
 from memframe.files import atomic_file, private_folder
-from memframe.keystore import LocalCipher, open_local_cipher, state_folder
+from memframe.keystore import open_local_cipher, state_folder
 
 Kind = Literal["relation", "worth"]
 
@@ -48,6 +45,7 @@ JUDGED = "judged_"
 _MAX_OLDER = 5
 _MAX_REASON = 300
 _MAX_FAILURES = 3
+_MAX_KEPT = 20_000
 _PROMISE = {"superseded": 3.0, "changed_value": 3.0, "near_duplicate": 1.0}
 """How early a pair is asked about that a rule has named, added to its score from 0 to 1."""
 
@@ -117,35 +115,30 @@ JudgeFunction = Callable[[list[Question]], list[Answer]]
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """Outcome of the questions to a judge.
-
-    Attributes
-    ----------
-    judged : DataFrame
-        Columns ``question newer older verdict reason confidence model cached``, one row a pair or text, without a
-        verdict where there was no answer.
-    model : str
-    n_asked, n_unanswered : int
-        Pairs and texts.
-    n_not_asked : int
-        Questions beyond the limit, or after the judge had failed several times in a row.
-    n_withheld : int
-        Memories that were not asked about, as their masking is doubtful.
-    n_right, n_control : int
-        Control questions.
-    problems : tuple of str
-        Why there was no answer, as far as the judge says.
-    """
+    """Outcome of the questions to a judge."""
 
     judged: pd.DataFrame
+    """Columns ``question newer older verdict reason confidence model cached``, one row a pair or text."""
     model: str = ""
-    n_asked: int = 0
-    n_unanswered: int = 0
     n_not_asked: int = 0
+    """Questions beyond the limit, or after the judge had failed several times in a row."""
     n_withheld: int = 0
+    """Memories that were not asked about, as their masking is doubtful."""
     n_right: int = 0
+    """Of `n_control` control questions."""
     n_control: int = 0
     problems: tuple[str, ...] = ()
+    """Why there was no answer, as far as the judge says."""
+
+    @property
+    def n_asked(self) -> int:
+        """Number of pairs and texts that were asked about."""
+        return len(self.judged)
+
+    @property
+    def n_unanswered(self) -> int:
+        """Number of pairs and texts without an answer."""
+        return int(self.judged["verdict"].isna().sum())
 
     @property
     def is_used(self) -> bool:
@@ -170,7 +163,7 @@ class Judgement:
 
 def no_judgement() -> Judgement:
     """Return the judgement of an audit without a judge."""
-    return Judgement(_judged_frame([]))
+    return Judgement(pd.DataFrame(columns=[*_COLUMNS]).astype(_COLUMNS))
 
 
 class Control(msgspec.Struct, frozen=True):
@@ -178,18 +171,8 @@ class Control(msgspec.Struct, frozen=True):
 
     newer: str
     verdicts: tuple[str, ...]
+    """Accepted verdicts for each number, set apart by a bar."""
     older: tuple[str, ...] = ()
-
-    @property
-    def question(self) -> Question:
-        return Question("relation" if self.older else "worth", self.newer, self.older)
-
-    def is_right(self, answers: Mapping[int, Answer]) -> bool:
-        """Return whether all answers, by place, are among the accepted ones."""
-        return all(
-            place in answers and answers[place].verdict in accepted.split("|")
-            for place, accepted in enumerate(self.verdicts)
-        )
 
 
 def control_questions() -> list[Control]:
@@ -199,25 +182,24 @@ def control_questions() -> list[Control]:
 
 
 @dataclass(eq=False)
-class _AskedQuestion:
-    """A question, what it is about, and the answers to it by place."""
+class _Asked:
+    """A question, the ids that it is about, and the answers to it by place."""
 
     question: Question
     newer: str = ""
     older: tuple[str, ...] = ()
     control: Control | None = None
     answers: dict[int, Answer] = field(default_factory=dict)
-    is_cached: bool = False
-    was_sent: bool = False
+    state: Literal["open", "cached", "sent"] = "open"
 
-
-class _OpenQuestion(NamedTuple):
-    """A question before masking: the ids that it is about, and how promising it is."""
-
-    kind: Kind
-    newer: str
-    older: tuple[str, ...]
-    promise: float
+    @property
+    def is_right(self) -> bool:
+        """True if all answers to a control question are accepted ones."""
+        accepted = self.control.verdicts if self.control else ()
+        return all(
+            place in self.answers and self.answers[place].verdict in verdicts.split("|")
+            for place, verdicts in enumerate(accepted)
+        )
 
 
 def ask_judge(
@@ -248,34 +230,37 @@ def ask_judge(
         ``judge`` returned something else than a list of `Answer`.
     """
     model = str(getattr(judge, "model", "") or getattr(judge, "__name__", type(judge).__name__))
-    drafts = _drafts(memories, findings, candidates)
+    drafts = _draft_questions(memories, findings, candidates)
     chosen = drafts[: max(0, limit)]
-    masks = Masks(memories, findings, {name for draft in chosen for name in (draft.newer, *draft.older)})
-    asked = [one for draft in chosen if (one := _masked(draft, masks)) is not None]
-    if not asked:
-        return Judgement(
-            _judged_frame([]), model, n_not_asked=len(drafts) - len(chosen), n_withheld=masks.n_withheld
-        )
-    control = [_AskedQuestion(one.question, control=one) for one in control_questions()]
-    cache = Cache.of(model, str(judge.prompt)) if hasattr(judge, "prompt") else None
-    n_skipped = _ask_all(judge, asked, control, cache)
-    made = [one for one in asked if one.was_sent or one.is_cached]
-    judged = _judged_frame([row for one in made for row in _rows(one, model)])
+    masks = Masks(memories, findings, {name for _, names in chosen for name in names})
+    asked = [one for kind, names in chosen if (one := _mask(kind, names, masks)) is not None]
+    control = [
+        _Asked(Question("relation" if one.older else "worth", one.newer, one.older), control=one)
+        for one in (control_questions() if asked else ())
+    ]
+    n_skipped = _ask_all(judge, model, asked, control)
+    rows = []
+    for one in asked:
+        for place, older in enumerate(one.older or (None,)) if one.state != "open" else ():
+            answer = one.answers.get(place)
+            said = (answer.verdict, answer.reason[:_MAX_REASON], answer.confidence) if answer else (None,) * 3
+            rows.append((one.question.kind, one.newer, older, *said, model, one.state == "cached"))
+    judged = pd.DataFrame(rows, columns=[*_COLUMNS]).astype(_COLUMNS)
     return Judgement(
         judged,
         model,
-        n_asked=len(judged),
-        n_unanswered=int(judged["verdict"].isna().sum()),
         n_not_asked=len(drafts) - len(chosen) + n_skipped,
         n_withheld=masks.n_withheld,
-        n_right=sum(one.control.is_right(one.answers) for one in control if one.control),
+        n_right=sum(one.is_right for one in control),
         n_control=len(control),
-        problems=tuple(dict.fromkeys(getattr(judge, "problems", ()))),
+        problems=tuple(dict.fromkeys(getattr(judge, "problems", ()))) if asked else (),
     )
 
 
-def _drafts(memories: pd.DataFrame, findings: pd.DataFrame, candidates: pd.DataFrame) -> list[_OpenQuestion]:
-    """Gather what could be asked, the most promising first: what rules have found, then what has a cue."""
+def _draft_questions(
+    memories: pd.DataFrame, findings: pd.DataFrame, candidates: pd.DataFrame
+) -> list[tuple[Kind, list[str]]]:
+    """Gather what could be asked, as kind and ids, the newer first: what rules have found, then what has a cue."""
     age = {name: place for place, name in enumerate(memories.sort_values("created_at", kind="stable")["id"])}
     groups: defaultdict[str, dict[str, float]] = defaultdict(dict)
     related = findings[
@@ -292,114 +277,94 @@ def _drafts(memories: pd.DataFrame, findings: pd.DataFrame, candidates: pd.DataF
     for newer, older, score, cue in zip(*columns, strict=True):
         if isinstance(newer, str) and isinstance(older, str):
             groups[newer].setdefault(older, score + (_WITH_CUE if isinstance(cue, str) else 0.0))
-    drafts = []
+    drafts: list[tuple[float, tuple[Kind, list[str]]]] = []
     for newer, promises in groups.items():
         best = sorted(promises, key=lambda older: -promises[older])[:_MAX_OLDER]
-        drafts.append(_OpenQuestion("relation", newer, tuple(best), promises[best[0]]))
+        drafts.append((promises[best[0]], ("relation", [newer, *best])))
     told = findings[
         (findings["check"] == "junk") & (findings["action"] == "review") & findings["id"].isin(age.keys())
     ]
     worth = told.groupby("id", sort=False)["score"].max().fillna(0.0)
-    drafts += [_OpenQuestion("worth", str(name), (), _WITH_CUE + score) for name, score in worth.items()]
-    return sorted(drafts, key=lambda draft: -draft.promise)
+    drafts += [(_WITH_CUE + score, ("worth", [str(name)])) for name, score in worth.items()]
+    return [draft for _, draft in sorted(drafts, key=lambda draft: -draft[0])]
 
 
-def _masked(draft: _OpenQuestion, masks: Masks) -> _AskedQuestion | None:
-    newer, *rest = masks.of((draft.newer, *draft.older))
-    older = [(name, text) for name, text in zip(draft.older, rest, strict=True) if text is not None]
-    if newer is None or (draft.kind == "relation" and not older):
+def _mask(kind: Kind, names: Sequence[str], masks: Masks) -> _Asked | None:
+    """Make the question of a draft; None where a text that it needs is withheld."""
+    first, *rest = masks.of(names)
+    older = {name: text for name, text in zip(names[1:], rest, strict=True) if text is not None}
+    if first is None or (kind == "relation" and not older):
         return None
-    names = tuple(name for name, _ in older)
-    days = tuple(masks.day_of(name) for name in (draft.newer, *names))
-    question = Question(draft.kind, newer, tuple(text for _, text in older), days)
-    return _AskedQuestion(question, draft.newer, names)
+    days = tuple(masks.day_of(name) for name in (names[0], *older))
+    return _Asked(Question(kind, first, tuple(older.values()), days), names[0], tuple(older))
 
 
-def _ask_all(
-    judge: JudgeFunction, asked: list[_AskedQuestion], control: list[_AskedQuestion], cache: Cache | None
-) -> int:
+def _ask_all(judge: JudgeFunction, model: str, asked: list[_Asked], control: list[_Asked]) -> int:
     """Ask in batches of one kind, control questions among the others; return how many were not asked at all."""
-    for one in chain(asked, control):
-        known = cache.get(one.question) if cache else None
-        if known is not None:
-            one.answers, one.is_cached = {place: Answer(*some) for place, some in known.items()}, True
-    left = [one for one in asked if not one.is_cached]
-    if not left and all(one.is_cached for one in control):
-        return 0
+    cache = _Cache(model, str(judge.prompt)) if asked and hasattr(judge, "prompt") else None
+    for one in (*asked, *control):
+        if cache and (known := cache.get(one.question)) is not None:
+            one.answers, one.state = known, "cached"
     n_failures, n_skipped = 0, 0
-    for batch in _batches(left, [one for one in control if not one.is_cached]):
+    for batch in _batches(asked, control):
         if n_failures >= _MAX_FAILURES:
             n_skipped += sum(one.control is None for one in batch)
             continue
         _ask_batch(judge, batch)
         n_failures = 0 if any(one.answers for one in batch) else n_failures + 1
         if cache:
-            cache.put(
-                {one.question: one.answers for one in batch if len(one.answers) == len(one.question.numbers)}
-            )
+            cache.put([one for one in batch if len(one.answers) == len(one.question.numbers)])
     return n_skipped
 
 
-def _batches(asked: list[_AskedQuestion], control: list[_AskedQuestion]) -> Iterator[list[_AskedQuestion]]:
-    """Spread control questions evenly over the others of their kind."""
+def _batches(asked: list[_Asked], control: list[_Asked]) -> Iterator[list[_Asked]]:
+    """Spread control questions evenly over the others of their kind, of those that no cache has answered."""
     for kind in VERDICTS:
-        some, known = ([one for one in part if one.question.kind == kind] for part in (asked, control))
-        places = np.concatenate(
-            [np.arange(len(some)), (np.arange(len(known)) + 0.5) * len(some) / max(1, len(known))]
+        some, known = (
+            [one for one in part if one.question.kind == kind and one.state == "open"]
+            for part in (asked, control)
         )
-        mixed = [[*some, *known][place] for place in np.argsort(places, kind="stable").tolist()]
+        step = len(some) / max(1, len(known))
+        places = [*map(float, range(len(some))), *((place + 0.5) * step for place in range(len(known)))]
+        order = sorted(range(len(places)), key=places.__getitem__)
+        mixed = [[*some, *known][place] for place in order]
         yield from (mixed[start : start + BATCH] for start in range(0, len(mixed), BATCH))
 
 
-def _ask_batch(judge: JudgeFunction, batch: list[_AskedQuestion]) -> None:
-    place_of: dict[int, tuple[_AskedQuestion, int]] = {}
+def _ask_batch(judge: JudgeFunction, batch: list[_Asked]) -> None:
+    place_of: dict[int, tuple[_Asked, int]] = {}
     questions: list[Question] = []
-    number = 1
     for one in batch:
-        questions.append(replace(one.question, number=number))
-        place_of |= {n: (one, place) for place, n in enumerate(questions[-1].numbers)}
-        number += len(one.question.numbers)
-        one.was_sent = True
+        questions.append(replace(one.question, number=1 + len(place_of)))
+        place_of |= {number: (one, place) for place, number in enumerate(questions[-1].numbers)}
+        one.state = "sent"
     answers: Any = judge(questions)
     if not isinstance(answers, list) or not all(isinstance(answer, Answer) for answer in answers):
         raise ConfigError("judge= did not return a list of memframe.audit.judge.Answer: see its docstring")
-    for number, some in _by_number(answers).items():
-        if number in place_of and len({answer.verdict for answer in some}) == 1:
-            one, place = place_of[number]
-            if _is_valid(some[0], one.question.kind):
-                one.answers[place] = some[0]
-
-
-def _by_number(answers: Iterable[Answer]) -> dict[int, list[Answer]]:
-    found: defaultdict[int, list[Answer]] = defaultdict(list)
+    verdicts: defaultdict[int, set[str]] = defaultdict(set)
     for answer in answers:
-        found[answer.number].append(answer)
-    return found
+        verdicts[answer.number].add(answer.verdict)
+    for answer in answers:
+        if answer.number not in place_of or len(verdicts[answer.number]) > 1:
+            continue
+        one, place = place_of[answer.number]
+        is_sure = isinstance(answer.confidence, int | float) and 0 <= answer.confidence <= 1
+        if answer.verdict in VERDICTS[one.question.kind] and isinstance(answer.reason, str) and is_sure:
+            one.answers[place] = answer
 
 
-def _is_valid(answer: Any, kind: Kind) -> bool:
-    sure = answer.confidence
-    is_sure = isinstance(sure, int | float) and math.isfinite(sure) and 0 <= sure <= 1
-    return answer.verdict in VERDICTS[kind] and isinstance(answer.reason, str) and is_sure
+# ---- from verdicts to findings
 
-
-def _rows(one: _AskedQuestion, model: str) -> Iterator[tuple[Any, ...]]:
-    for place, older in enumerate(one.older or (None,)):
-        answer = one.answers.get(place)
-        said = (
-            (answer.verdict, answer.reason[:_MAX_REASON], answer.confidence) if answer else (None, None, None)
-        )
-        yield one.question.kind, one.newer, older, *said, model, one.is_cached
-
-
-def _judged_frame(rows: Sequence[tuple[Any, ...]]) -> pd.DataFrame:
-    columns = (
-        dict(zip(_COLUMNS, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(_COLUMNS, ())
-    )
-    return pd.DataFrame({name: pd.Series(list(columns[name]), dtype=kind) for name, kind in _COLUMNS.items()})
-
-
-# From verdicts to findings
+_NOT_SO = ("both_true", "unrelated")
+_NOT_TRUE = ("replaced", "contradicts")
+_AFTER: Mapping[tuple[str, str], tuple[tuple[str, ...], str]] = {
+    ("junk", "review"): (("lasting",), "none"),
+    ("near_duplicate", "merge"): ((*_NOT_TRUE, *_NOT_SO), "review"),
+    ("superseded", "review"): (_NOT_SO, "none"),
+    ("changed_value", "review"): (_NOT_SO, "none"),
+    ("superseded", "none"): (_NOT_TRUE, "review"),
+}
+"""By check and action of a finding: the verdicts after which its action is another one."""
 
 
 def apply_judgement(findings: pd.DataFrame, judgement: Judgement) -> pd.DataFrame:
@@ -412,133 +377,79 @@ def apply_judgement(findings: pd.DataFrame, judgement: Judgement) -> pd.DataFram
     if not judgement.is_used:
         return findings
     judged = judgement.judged[judgement.judged["verdict"].notna()]
-    relations = judged[judged["question"] == "relation"]
-    verdict_of = {
-        frozenset((newer, older)): verdict
-        for newer, older, verdict in zip(
-            relations["newer"], relations["older"], relations["verdict"], strict=True
-        )
-    }
-    lasting = set(judged["newer"][judged["verdict"] == "lasting"])
-    pairs = list(map(frozenset, zip(findings["id"], findings["related_id"], strict=True)))
-    columns = zip(findings["check"], findings["action"], findings["id"], pairs, strict=True)
-    actions = [
-        _action_after(check, action, verdict_of.get(pair), is_lasting=name in lasting)
-        for check, action, name, pair in columns
+    asked = [
+        frozenset((newer, older) if isinstance(older, str) else (newer,))
+        for newer, older in zip(judged["newer"], judged["older"], strict=True)
     ]
-    known = {"superseded": set(), "near_duplicate": set()}  # type: dict[str, set[frozenset[Any]]]
-    for check, pair in zip(findings["check"], pairs, strict=True):
-        known[
-            "near_duplicate" if check == "exact_duplicate" else check if check in known else "superseded"
-        ].add(pair)
-    return joined(
-        [findings.assign(action=actions), *_new_findings(relations, known, findings, judgement.model)]
-    )
-
-
-def _action_after(check: str, action: str, verdict: str | None, *, is_lasting: bool) -> str:
-    if check == "junk" and is_lasting and action == "review":
-        return "none"
-    if verdict is None:
-        return action
-    if check == "near_duplicate" and action == "merge" and verdict != "same":
-        return "review"
-    if (
-        check in ("superseded", "changed_value")
-        and action == "review"
-        and verdict in ("both_true", "unrelated")
-    ):
-        return "none"
-    if check == "superseded" and action == "none" and verdict in ("replaced", "contradicts"):
-        return "review"
-    return action
-
-
-def _new_findings(
-    relations: pd.DataFrame, known: Mapping[str, set[frozenset[Any]]], findings: pd.DataFrame, model: str
-) -> Iterator[pd.DataFrame]:
-    """Make findings of what a judge says of pairs that no rule has named."""
-    verdicts = {"superseded": ["replaced", "contradicts"], "near_duplicate": ["same"]}
-    for check, wanted in verdicts.items():
+    verdict_of = dict(zip(asked, judged["verdict"], strict=True))
+    columns = (findings[name] for name in ("check", "action", "id", "related_id"))
+    actions, known = [], []
+    for check, action, one, other in zip(*columns, strict=True):
+        pair = frozenset((one,) if check == "junk" else (one, other))
+        verdicts, after = _AFTER.get((check, action), ((), ""))
+        actions.append(after if verdict_of.get(pair) in verdicts else action)
+        known.append((check.endswith("duplicate"), pair))
+    frames = [findings.assign(action=actions)]
+    for check, wanted in (("superseded", _NOT_TRUE), ("near_duplicate", ("same",))):
+        is_duplicate, named = check == "near_duplicate", set(known)
         is_new = [
-            pair not in known[check]
-            for pair in map(frozenset, zip(relations["newer"], relations["older"], strict=True))
+            verdict in wanted and (is_duplicate, pair) not in named
+            for pair, verdict in zip(asked, judged["verdict"], strict=True)
         ]
-        new = relations[np.array(is_new, bool) & relations["verdict"].isin(wanted)]
+        new = judged[np.array(is_new, bool)]
         groups = findings["group"][findings["check"] == check].dropna()
         first = int(groups.max()) + 1 if len(groups) else 0
-        yield findings_frame(
-            check=check,
-            kind=[f"{JUDGED}{verdict}" for verdict in new["verdict"]],
-            severity="low",
-            id=new["older"].tolist(),
-            field="content",
-            related_id=new["newer"].tolist(),
-            group=(first + pd.factorize(new["newer"])[0]).tolist(),
-            score=new["confidence"].tolist(),
-            evidence=[f"judged by {model}: {reason}" for reason in new["reason"]],
-            action="review",
+        frames.append(
+            findings_frame(
+                check=check,
+                kind=[f"{JUDGED}{verdict}" for verdict in new["verdict"]],
+                severity="low",
+                id=new["older"].tolist(),
+                field="content",
+                related_id=new["newer"].tolist(),
+                group=(first + pd.factorize(new["newer"])[0]).tolist(),
+                score=new["confidence"].tolist(),
+                evidence=[f"judged by {judgement.model}: {reason}" for reason in new["reason"]],
+                action="review",
+            )
         )
+    return joined(frames)
 
 
 # ---- the cache of answers
 
-_MAX_QUESTIONS = 20_000
 
-Said = tuple[int, str, str, float]
-"""The fields of an answer."""
-
-
-class Cache:
+class _Cache:
     """Answers by the hash of a masked question, of one model with one prompt.
 
     One file for each model and prompt, sealed with the data key as journals are: hashes of short texts could be
     guessed, so that they are not written in the open either.
     """
 
-    def __init__(self, path: Path, cipher: LocalCipher) -> None:
-        self._path, self._cipher = path, cipher
-        self._answers = self._read()
-
-    @classmethod
-    def of(cls, model: str, prompt: str) -> Self:
-        """Open the cache of a model with a prompt, in the user's state folder."""
+    def __init__(self, model: str, prompt: str) -> None:
         name = hashlib.sha256(msgspec.json.encode([model, prompt])).hexdigest()[:32]
-        return cls(private_folder(state_folder() / "judge") / f"{name}.sealed", open_local_cipher())
+        self._path = private_folder(state_folder() / "judge") / f"{name}.sealed"
+        self._cipher, self._purpose = open_local_cipher(), f"answers of a judge, {name}"
+        self._answers: dict[bytes, dict[int, Answer]] = {}
+        try:
+            opened = self._cipher.open(self._path.read_bytes(), associated_data=self._purpose)
+            self._answers = msgspec.msgpack.decode(opened, type=dict[bytes, dict[int, Answer]])
+        except (FileNotFoundError, JournalError, msgspec.DecodeError):
+            return  # none yet, damaged, or sealed with a key that is gone: the questions are asked again
 
-    def get(self, question: Question) -> dict[int, Said] | None:
+    def get(self, question: Question) -> dict[int, Answer] | None:
         """Return the answers to a question by place, if there are any."""
         return self._answers.get(_hash(question))
 
-    def put(self, answered: Mapping[Question, Mapping[int, Answer]]) -> None:
+    def put(self, answered: Iterable[_Asked]) -> None:
         """Keep answers, and write all of them."""
-        self._answers |= {
-            _hash(question): {
-                place: (answer.number, answer.verdict, answer.reason, answer.confidence)
-                for place, answer in answers.items()
-            }
-            for question, answers in answered.items()
-        }
-        kept = dict(list(self._answers.items())[-_MAX_QUESTIONS:])
-        sealed = self._cipher.seal(msgspec.msgpack.encode(kept), associated_data=self._associated_data)
+        self._answers |= {_hash(one.question): one.answers for one in answered}
+        kept = dict(list(self._answers.items())[-_MAX_KEPT:])
+        sealed = self._cipher.seal(msgspec.msgpack.encode(kept), associated_data=self._purpose)
         with atomic_file(self._path) as file:
             file.write(sealed)
 
-    @property
-    def _associated_data(self) -> str:
-        return f"answers of a judge, {self._path.stem}"
-
-    def _read(self) -> dict[bytes, dict[int, Said]]:
-        try:
-            opened = self._cipher.open(self._path.read_bytes(), associated_data=self._associated_data)
-            return msgspec.msgpack.decode(opened, type=dict[bytes, dict[int, Said]])
-        except FileNotFoundError:
-            return {}
-        except (JournalError, msgspec.DecodeError):
-            return {}  # damaged, or sealed with a key that is gone: the questions are asked again
-
 
 def _hash(question: Question) -> bytes:
-    return hashlib.sha256(
-        msgspec.json.encode([question.kind, question.newer, question.older, question.said_at])
-    ).digest()
+    asked = [question.kind, question.newer, question.older, question.said_at]
+    return hashlib.sha256(msgspec.json.encode(asked)).digest()

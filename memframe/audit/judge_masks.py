@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import pandas as pd
 
-from memframe.audit.evidence import is_delicate
+from memframe.audit.evidence import is_delicate, values_of
 from memframe.audit.personal_data import find_personal_data
 from memframe.audit.secrets import find_secrets
 from memframe.audit.text import redacted
@@ -18,7 +18,7 @@ _LEAST_ELSEWHERE = 6
 """Characters of a secret that is masked in other memories, too; shorter ones are ordinary numbers there."""
 
 _MARK = re.compile(r"\[redacted: ([a-z ]{1,30}?)( \d+)?\]")
-_WORD = re.compile(r"[^\s\"'«»“”()\[\]<>,;]+")
+_MARK_OR_WORD = re.compile(rf"(?P<mark>{_MARK.pattern})|[^\s\"'«»“”()\[\]<>,;]+")
 _LIKE_A_SECRET = re.compile(
     r"(?<![\d.:/-])\d{4}|(?=[!-~]{0,40}\d)(?=[!-~]{0,40}[A-Za-z])[!-~]{6}"
     r"|(?=[!-~]{0,40}[A-Za-z])(?=[!-~]{0,40}[$#*%^&!+=~])[!-~]{6}|@|[!-~]{25}"
@@ -57,19 +57,25 @@ class Masks:
         days = pd.to_datetime(concerned["created_at"], utc=True).dt.strftime("%Y-%m-%d")
         self._days = dict(zip(concerned["id"], days, strict=True))
         secrets, personal = find_secrets(concerned), find_personal_data(concerned)
-        self._hidden: defaultdict[str, dict[str, str]] = defaultdict(dict)
-        for name, value, kind in (*_values(concerned, personal), *_values(concerned, secrets)):
-            self._hidden[name][value] = kind
-        told = findings[findings["check"].isin(["secret"])]
-        everywhere = (*_values(memories, told), *_values(concerned, secrets))
-        self._everywhere = {value: kind for _, value, kind in everywhere if len(value) >= _LEAST_ELSEWHERE}
+        own = list(values_of(concerned, secrets))
+        self._hidden: defaultdict[str | None, dict[str, str]] = defaultdict(dict)
+        for name, value, kind in (*values_of(concerned, personal), *own):
+            self._hidden[name][value.strip()] = kind
+        named = (*values_of(memories, findings[findings["check"] == "secret"]), *own)
+        self._everywhere = {
+            value.strip(): kind for _, value, kind in named if len(value.strip()) >= _LEAST_ELSEWHERE
+        }
         with_secret = set(secrets["id"])
         self._withheld = {
             name
             for name, text in self._texts.items()
             if not isinstance(text, str) or (is_delicate(text) and name not in with_secret)
         }
-        self._withheld |= self._still_open()
+        marked = {name: self._marked(name, [name], {}) for name in self._texts if name not in self._withheld}
+        frame = pd.DataFrame({"id": [*marked], "content": [*marked.values()]}, dtype="str")
+        for find in (find_secrets, find_personal_data):  # what is left is not sent
+            found = find(frame)
+            self._withheld |= set(found["id"][found["action"] != "none"])
 
     @property
     def n_withheld(self) -> int:
@@ -87,46 +93,21 @@ class Masks:
         texts = [None if name in self._withheld else self._marked(name, names, marks) for name in names]
         return [None if text is None else _MARK.sub(r"<\1\2>", text) for text in texts]
 
-    def _still_open(self) -> set[str]:
-        """Return the memories in whose masked texts something is found after all."""
-        marked = {name: self._marked(name, [name], {}) for name in self._texts if name not in self._withheld}
-        frame = pd.DataFrame(
-            {"id": pd.Series([*marked], dtype="str"), "content": pd.Series([*marked.values()], dtype="str")}
-        )
-        found = [find(frame) for find in (find_secrets, find_personal_data)]
-        return {name for some in found for name in some["id"][some["action"] != "none"]}
-
     def _marked(self, name: str, others: Iterable[str], marks: dict[str, str]) -> str:
         """Replace what is hidden of some memories, the longest values first, and what looks like a secret."""
         text = str(self._texts[name])
         hidden = dict(self._everywhere)
         for other in others:
             hidden |= self._hidden.get(other, {})
-        values = sorted((value for value in hidden if value in text), key=len, reverse=True)
+        values = sorted((value for value in hidden if value and value in text), key=len, reverse=True)
         if values:
-            text = re.sub(
-                "|".join(map(re.escape, values)), lambda found: _mark(found[0], hidden[found[0]], marks), text
-            )
-        pieces = _MARK.split(text)[::3], [found[0] for found in _MARK.finditer(text)]
-        clear = [_WORD.sub(lambda word: _cover(word, marks), piece) for piece in pieces[0]]
-        text = "".join(part for pair in zip(clear, [*pieces[1], ""], strict=True) for part in pair)
+            any_of_them = "|".join(map(re.escape, values))
+            text = re.sub(any_of_them, lambda found: _mark(found[0], hidden[found[0]], marks), text)
+        text = _MARK_OR_WORD.sub(lambda word: word[0] if word["mark"] else _cover(word, marks), text)
         if len(text) <= _MAX_CHARACTERS:
             return text
         end = text.rfind("[", 0, _MAX_CHARACTERS)  # perhaps of a mark that would be cut
         return f"{text[: end if 0 <= _MAX_CHARACTERS - end < len(redacted('')) + 40 else _MAX_CHARACTERS]}…"
-
-
-def _values(memories: pd.DataFrame, spans: pd.DataFrame) -> Iterator[tuple[str, str, str]]:
-    """Return the id, the text and the kind of each span that was found."""
-    spans = spans.dropna(subset=["id", "start", "end"])
-    fields = {
-        name: dict(zip(memories["id"], memories[name], strict=True)) for name in spans["field"].unique()
-    }
-    columns = (spans[name] for name in ("id", "field", "start", "end", "kind"))
-    for name, field, start, end, kind in zip(*columns, strict=True):
-        text = fields[field].get(name)
-        if isinstance(text, str) and (value := text[start:end].strip()):
-            yield name, value, kind
 
 
 def _cover(word: re.Match[str], marks: dict[str, str]) -> str:

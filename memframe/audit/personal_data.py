@@ -427,7 +427,8 @@ def _find_network_addresses(text: str) -> Iterator[Span]:
     ['email', 'email', 'url', 'url_credentials']
     """
     for match in _MAIL.finditer(text) if "@" in text else ():
-        start = _BEFORE_MAIL.match(text, match.start()).end()
+        lead = _BEFORE_MAIL.match(match[0])
+        start = match.start() + (lead.end() if lead else 0)
         before = text[max(0, start - _BEHIND) : start]
         is_login = _AROUND["shell_before"].search(before) or _USER_INFO.search(before)
         if not is_login and not _REPOSITORY.match(text, start):
