@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
@@ -56,12 +56,12 @@ class _Answers(msgspec.Struct):
     answers: list[dict[str, Any]]
 
 
-class _Unanswered(Exception):  # noqa: N818 - it is caught where it is raised, and names what happened
-    """Why there was no answer, and where it may be asked again, the seconds to wait before."""
+class _Reply(NamedTuple):
+    """The text of an answer, or why there is none and, where it may be asked again, the seconds to wait before."""
 
-    def __init__(self, problem: str, wait_s: float | None = None) -> None:
-        super().__init__(problem)
-        self.wait_s = wait_s
+    text: str = ""
+    problem: str = ""
+    wait_s: float | None = None
 
 
 class ChatJudge:
@@ -135,44 +135,33 @@ class ChatJudge:
             {"role": "user", "content": asked},
         ]
         for _ in range(2):
-            try:
-                text = self._ask(messages, schema)
-            except _Unanswered as reason:
-                self.problems.append(str(reason))
+            reply = self._ask(messages, schema)
+            if reply.problem:
+                self.problems.append(reply.problem)
                 return []
-            if answers := _read_answers(text, wanted, VERDICTS[kind]):
+            if answers := _read_answers(reply.text, wanted, VERDICTS[kind]):
                 return answers
             messages = [
                 *messages[:2],
-                {"role": "assistant", "content": text[:_MAX_REPEATED]},
+                {"role": "assistant", "content": reply.text[:_MAX_REPEATED]},
                 {"role": "user", "content": _REPAIR + msgspec.json.encode(schema).decode()},
             ]
         self.problems.append(f"{self.model} did not answer in the form that was asked for")
         return []
 
-    def _ask(self, messages: Sequence[dict[str, str]], schema: dict[str, Any]) -> str:
-        """Send one prompt, again after refusals that pass; return the text of the answer.
-
-        Raises
-        ------
-        _Unanswered
-        """
+    def _ask(self, messages: Sequence[dict[str, str]], schema: dict[str, Any]) -> _Reply:
+        """Send one prompt, again after refusals that pass."""
         form = {"type": "json_schema", "json_schema": {"name": "answers", "strict": True, "schema": schema}}
         body = {"model": self.model, "messages": messages, "temperature": 0, "response_format": form}
-        for n_tries in range(1, _MAX_TRIES + 1):
-            try:
-                content = self._post(msgspec.json.encode(body))
+        reply = self._post(msgspec.json.encode(body))
+        for _ in range(_MAX_TRIES - 1):
+            if reply.wait_s is None:
                 break
-            except _Unanswered as reason:
-                if reason.wait_s is None or n_tries == _MAX_TRIES:
-                    raise
-                self._runtime.sleep(min(reason.wait_s, _MAX_WAIT_S))
-        try:
-            return str(msgspec.json.decode(content)["choices"][0]["message"]["content"] or "")
-        except (msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError):
-            return ""  # no completion at all: as unusable as one in another form
+            self._runtime.sleep(min(reply.wait_s, _MAX_WAIT_S))
+            reply = self._post(msgspec.json.encode(body))
+        return reply
 
-    def _post(self, body: bytes) -> bytes:
+    def _post(self, body: bytes) -> _Reply:
         host = urlsplit(self.base_url).netloc
         deadline = self._runtime.clock() + self._timeout_s
         content = bytearray()
@@ -187,18 +176,22 @@ class ChatJudge:
                 stream=True,
             ) as response:
                 if response.status_code != requests.codes.ok:
-                    raise _refusal(host, response)
+                    return _refusal(host, response)
                 while piece := response.raw.read1(
                     65_536, decode_content=True
                 ):  # what is there, without waiting
                     content += piece
                     if len(content) > _MAX_BYTES or self._runtime.clock() > deadline:
-                        raise _Unanswered(f"{host} sent too much, or took longer than {self._timeout_s:g} s")
+                        problem = f"{host} sent too much, or took longer than {self._timeout_s:g} s"
+                        return _Reply(problem=problem)
         except (requests.Timeout, ReadTimeoutError):
-            raise _Unanswered(f"{host} went silent for {self._timeout_s:g} s") from None
+            return _Reply(problem=f"{host} went silent for {self._timeout_s:g} s")
         except (requests.RequestException, HTTPError) as error:
-            raise _Unanswered(f"cannot reach {host}, or it broke off ({type(error).__name__})") from error
-        return bytes(content)
+            return _Reply(problem=f"cannot reach {host}, or it broke off ({type(error).__name__})")
+        try:
+            return _Reply(str(msgspec.json.decode(content)["choices"][0]["message"]["content"] or ""))
+        except (msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError):
+            return _Reply()  # no completion at all: as unusable as one in another form
 
 
 def _no_auth(request: requests.PreparedRequest) -> requests.PreparedRequest:
@@ -218,13 +211,13 @@ _HINTS = {
 _PASSING = (429, 500, 502, 503, 504)
 
 
-def _refusal(host: str, response: requests.Response) -> _Unanswered:
+def _refusal(host: str, response: requests.Response) -> _Reply:
     status = response.status_code
-    wait_s = None
-    if status in _PASSING:
-        wait_s = retry_after_s(response.headers)
-        wait_s = 1.0 if wait_s is None else wait_s
-    return _Unanswered(f"{host} answered with status {status}{_HINTS.get(status, '')}", wait_s)
+    problem = f"{host} answered with status {status}{_HINTS.get(status, '')}"
+    if status not in _PASSING:
+        return _Reply(problem=problem)
+    wait_s = retry_after_s(response.headers)
+    return _Reply(problem=problem, wait_s=1.0 if wait_s is None else wait_s)
 
 
 def _as_json(question: Question) -> dict[str, Any]:

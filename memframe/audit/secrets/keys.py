@@ -130,7 +130,6 @@ _TESTS: dict[str, Callable[[str], bool]] = {
     "evident": _is_evident,
     "strong_or_digits": lambda word: is_strong(word) or (word.isdecimal() and len(word) >= 8),
     "random": lambda word: _is_password(word) and is_random(word),
-    "hash": lambda word: not is_placeholder(word.partition("}")[2] or word),
 }
 
 

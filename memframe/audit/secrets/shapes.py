@@ -1,0 +1,278 @@
+"""Read a secret where its value begins, by the kind of its keyword: a password, a PIN, a door code, a recovery code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+from memframe.audit.rules import load_rules
+from memframe.audit.secrets.values import (
+    is_function_word,
+    is_identifier,
+    is_mixed,
+    is_plain,
+    is_public_address,
+    is_random,
+    may_be_password,
+)
+
+PATTERN = {rule.group: rule.regex for rule in reversed(load_rules("secret_prose").rules)}
+"""The pattern of each group of the table, the first of several."""
+
+Link = Literal["is", "colon", "set", "dash", "comma", "beside", "named", "reversed"]
+"""What stands between keyword and value: a verb, a colon or equals sign, "changed to", a dash, a comma; nothing, or
+names and then a verb ("password Netflix is"); or the value stands first."""
+
+_LOOSE = frozenset({"beside", "dash", "named", "reversed"})
+"""Links after which words of all kinds may stand, so that a secret must show by itself that it is one."""
+
+
+class Value(NamedTuple):
+    """Candidate of a secret, with its surroundings."""
+
+    rest: str
+    """Text from the value on."""
+    quoted: str | None
+    """What stands between quotation marks; None where there are none."""
+    bare: str
+    """What stands before the next blank or mark."""
+    link: Link
+    keyword: str
+    """In small letters, as are purpose and before."""
+    purpose: str
+    """Words between keyword and link: what the secret is for."""
+    before: str
+    """Text before the keyword."""
+
+
+Found = tuple[int, int, float] | None
+"""From where to where in the rest of the text a secret goes, and how sure that is."""
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*!?")
+_PHRASE = re.compile(r"[^\W\d_]{2,30}(?:[ -][^\W\d_]{2,30}){1,11}(?=[\"”»`']?\s{0,3}(?:[.,;!?)\n]|$))")
+_NO_USER = frozenset({"user", "username", "email", "name", "login", "and"})
+_NETWORK_KEY = re.compile(r"[0-9]{4}(?: [0-9]{4}){2,5}(?!\w)")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_SHORT_KEYWORD = re.compile(r"keys?|schlüssel|cl[ée]|chiave|chave")
+_FOREIGN_TAIL = re.compile(r"(?<=[!-~])[\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7af]{1,12}\Z")
+"""The rest of a sentence of a language that sets no spaces, after a password of ASCII."""
+
+STOPS, _BRACKETS = ".,;:'’", {")": "(", "]": "[", "}": "{"}
+_LONGEST_WORD, _LONGEST_PASSWORD, _SHORTEST_SENTENCE = 32, 100, 4
+_MIN_DIGITS, _MIN_DIGITS_LOOSE, _SHORTEST_KEY, _KEY_ENTROPY = 4, 6, 10, 2.5
+
+
+def _read_password(value: Value) -> Found:
+    """Read a password, pass phrase or network key: mixed characters, or a word that describes nothing."""
+    is_phrase = value.keyword.replace(" ", "").replace("-", "").startswith("passphrase")
+    if value.quoted is not None:
+        words = value.quoted.split()
+        is_speech = len(words) > 1 and sum(map(is_plain, words)) * 3 >= len(words) and not is_phrase
+        is_password = may_be_password(value.quoted.strip()) and not is_speech
+        return (0, len(value.quoted), 0.95) if is_password else None
+    text = _trim(value.bare)
+    if not 3 <= len(text) <= _LONGEST_PASSWORD or _is_amount(value, len(text)):
+        return None
+    is_loose = value.link in _LOOSE
+    if digits := _NETWORK_KEY.match(value.rest):
+        return 0, digits.end(), 0.9
+    if not is_loose and (end := _end_of_phrase(value.rest, is_named=is_phrase)):
+        return 0, end, 0.8
+    if not may_be_password(text):
+        return None
+    if text.isdecimal():
+        least = _MIN_DIGITS_LOOSE if is_loose and "code" not in value.keyword else _MIN_DIGITS
+        return (0, len(text), 0.9) if len(text) >= least else None
+    if is_mixed(text):
+        return 0, len(text), 0.95
+    is_word = (
+        len(text) <= _LONGEST_WORD
+        and _WORD.fullmatch(text)
+        and PATTERN["closed"].match(value.rest[len(text) :])
+    )
+    return (0, len(text), 0.75) if is_word and not is_loose else None
+
+
+def _read_loose(value: Value) -> Found:
+    """Read a password after a word that means other things as well: mixed characters, or four digits and more."""
+    text = _trim(value.bare if value.quoted is None else value.quoted)
+    is_bare_word = value.quoted is not None and (" " in text or not is_mixed(text))
+    if (
+        is_identifier(text)
+        or is_bare_word
+        or (not text.isdecimal() and PATTERN["no_secret_word"].fullmatch(text))
+    ):
+        return None
+    if value.link in ("is", "colon") and text.isdecimal() and len(text) >= _MIN_DIGITS:
+        return None if _is_amount(value, len(text)) else (0, len(text), 0.8)
+    return _read_password(value._replace(link="named"))
+
+
+def _read_login(value: Value) -> Found:
+    """Read the second half of a pair "name / password"."""
+    if value.link == "beside":
+        match = PATTERN["glued_pair"].match(value.rest)
+    else:
+        match = (
+            PATTERN["user_and_word"].match(value.quoted or value.rest)
+            if value.link in ("is", "colon", "dash")
+            else None
+        )
+    if match is None or match["user"] in _NO_USER or (value.link == "beside" and is_plain(match["user"])):
+        return None
+    text = _trim(match["word"])
+    has_shape = is_mixed(text) or (text.isdecimal() and len(text) >= _MIN_DIGITS_LOOSE)
+    has_shape = has_shape or (value.link == "beside" and value.keyword.startswith("cred"))
+    start = match.start("word")
+    is_one = (
+        has_shape
+        and may_be_password(text)
+        and (text.isdecimal() or not PATTERN["no_secret_word"].fullmatch(text))
+    )
+    return (start, start + len(text), 0.85) if is_one else None
+
+
+def _read_key(value: Value) -> Found:
+    """Read a key for machines, which is long and drawn at random; or the key of a network, which is a password."""
+    if PATTERN["network_name"].search(_END_OF_CLAUSE.split(value.before[-40:])[-1] + value.purpose):
+        return _read_password(value)
+    text = value.bare.rstrip(STOPS + ")]}") if value.quoted is None else value.quoted
+    is_named = _UUID.fullmatch(text) is not None and not _SHORT_KEYWORD.fullmatch(value.keyword)
+    is_drawn = len(text) >= _SHORTEST_KEY and is_random(text, min_entropy=_KEY_ENTROPY)
+    if not (is_drawn or is_named) or not may_be_password(text) or is_public_address(text):
+        return None
+    is_other = PATTERN["no_key"].search(value.before[-20:]) or PATTERN["not_the_key"].search(value.purpose)
+    return None if is_other else (0, len(text), 0.9)
+
+
+def _read_answer(value: Value) -> Found:
+    """Read the answer to a question that only its owner can answer."""
+    match = PATTERN["answer_shape"].match(value.rest)
+    if value.quoted is not None:
+        return 0, len(value.quoted), 0.9
+    if match is None or value.link in ("beside", "reversed") or is_plain(match[0].split()[0]):
+        return None
+    return (0, match.end(), 0.85) if match["name"] or value.link != "comma" else None
+
+
+_PIN = re.compile(r"[0-9]{2,4}[ -][0-9]{2,4}(?![\w-])(?![ -][0-9])|[0-9]{3,8}(?![\w-])(?!\.[0-9])")
+POSTAL_DIGITS = 6
+
+
+def _read_pin(value: Value) -> Found:
+    """Read three to eight digits, or four and more in words; six are no Indian postal code, which is called PIN too."""
+    match = _PIN.match(value.rest) or _match_spelled(value)
+    if match is None or _is_amount(value, match.end()):
+        return None
+    before = value.before[-60:] + value.purpose
+    is_short = (
+        len(match[0]) < _MIN_DIGITS and value.link not in ("colon", "set") and value.keyword.startswith("pin")
+    )
+    may_be_postal = len(match[0]) == POSTAL_DIGITS and "code" in value.keyword and value.link != "colon"
+    is_postal = (may_be_postal and not PATTERN["card"].search(before)) or (
+        len(match[0]) == POSTAL_DIGITS and PATTERN["doubt"].search(value.rest[:40].lower())
+    )
+    return None if is_short or is_postal or PATTERN["doubt"].search(before) else (0, match.end(), 0.95)
+
+
+def _read_access_code(value: Value) -> Found:
+    """Read the code of a door, an alarm, a safe; a code of something else is none."""
+    match = PATTERN["lock_code_shape"].match(value.rest) or _match_spelled(value)
+    if match is None or _is_amount(value, match.end()):
+        return None
+    clause = _END_OF_CLAUSE.split(value.before[-60:])[-1]
+    is_lock = PATTERN["opened"].search(clause + value.keyword + value.purpose)
+    if not is_lock or PATTERN["doubted_code"].search(clause):
+        return None
+    is_year = YEAR.fullmatch(match[0]) or not any(map(str.isdecimal, match[0][-2:]))
+    return None if value.link == "beside" and is_year else (0, match.end(), 0.9)
+
+
+_END_OF_CLAUSE = re.compile(r"[;?\n]|[.!](?=\s)")
+YEAR = re.compile(r"(?:19|20)[0-9]{2}")
+_GROUP = re.compile(r"[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{3,12}){0,12}")
+_ROW = re.compile(r"[A-Z0-9]{4,6}(?:[ -][A-Z0-9]{4,6}){3,11}(?![\w-])")
+_AND = re.compile(r"\s{0,3}(?:[,;|/]|\band\b)?\s{0,3}")
+_ONCE = re.compile(r"(?:[A-Z]-)?[0-9]{4,8}(?![\w-])|[0-9]{3}[ -][0-9]{3}(?![\w-])")
+_BASE32 = re.compile(r"(?:[A-Za-z2-7]{4}[ -]?){3,15}[A-Za-z2-7]{4}(?!\w)")
+
+
+def _read_recovery_codes(value: Value) -> Found:
+    """Read codes that let somebody in who has lost the usual way: groups with digits, often several."""
+    row = _ROW.match(value.rest)
+    if row and sum(map(str.isdecimal, row[0])) >= 3:
+        return 0, row.end(), 0.9
+    begin = end = 0
+    while group := _GROUP.match(value.rest, begin):
+        n_digits = sum(map(str.isdecimal, group[0]))
+        if n_digits < 2 and not (n_digits and len(group[0]) >= 6):
+            break
+        end = group.end()
+        begin = end + len((_AND.match(value.rest, end) or group)[0])
+    return (0, end, 0.9) if end and value.link != "reversed" else None
+
+
+def _read_one_time_code(value: Value) -> Found:
+    match = _ONCE.match(value.rest)
+    if match is None or _is_amount(value, match.end()):
+        return None
+    return None if value.link == "beside" and YEAR.fullmatch(match[0]) else (0, match.end(), 0.7)
+
+
+def _read_shared_secret(value: Value) -> Found:
+    """Read what an authenticator makes its codes of: base 32, often in groups of four."""
+    match = _BASE32.match(value.rest)
+    letters = re.sub("[ -]", "", match[0]) if match else ""
+    is_base32 = letters.isupper() or (letters.islower() and any(map(str.isdecimal, letters)))
+    return (0, match.end(), 0.9) if match and is_base32 else None
+
+
+READERS: dict[str, Callable[[Value], Found]] = {
+    "password": _read_password,
+    "loose": _read_loose,
+    "login": _read_login,
+    "key": _read_key,
+    "answer": _read_answer,
+    "pin": _read_pin,
+    "access_code": _read_access_code,
+    "recovery": _read_recovery_codes,
+    "once": _read_one_time_code,
+    "totp": _read_shared_secret,
+}
+
+
+def _trim(text: str) -> str:
+    """Cut off the punctuation of the sentence around a value."""
+    text = _FOREIGN_TAIL.sub("", text.rstrip(STOPS))
+    while text[-1:] in _BRACKETS and text.count(text[-1]) > text.count(_BRACKETS[text[-1]]):
+        text = text[:-1].rstrip(STOPS)
+    return text[:-1] if text.endswith("?") and text[:-1].isalnum() else text
+
+
+def _is_amount(value: Value, end: int) -> bool:
+    """Tell whether what ends there is a number of something: "12 characters", "90 days"."""
+    return (
+        value.rest[:1].isdecimal() and PATTERN["unit"].match(value.rest[end : end + 40].lower()) is not None
+    )
+
+
+def _end_of_phrase(rest: str, *, is_named: bool) -> int:
+    """Return where two words or more end that fill a clause and hold no sentence together; 0 where there are none.
+
+    Where it is called a phrase, such words may stand within it, but do not begin it.
+    """
+    match = _PHRASE.match(rest)
+    words = re.split(r"[ -]", match[0]) if match else []
+    if match is None or (is_named and len(words) >= _SHORTEST_SENTENCE and not is_plain(words[0])):
+        return match.end() if match else 0
+    is_sentence = len(words) >= _SHORTEST_SENTENCE - 1 and match[0][0].isupper() and match[0][1:].islower()
+    is_speech = (
+        is_sentence or any(map(is_function_word, words)) or sum(map(is_plain, words)) > max(0, len(words) - 3)
+    )
+    return 0 if is_speech else match.end()
+
+
+def _match_spelled(value: Value) -> re.Match[str] | None:
+    is_loose = value.link in _LOOSE and not (value.link == "beside" and value.keyword.startswith("p"))
+    return None if is_loose else PATTERN["spelled_digits"].match(value.rest)
