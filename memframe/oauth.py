@@ -134,7 +134,7 @@ def _check_state(states: list[str], attempt: Attempt | None) -> None:
 
 def _check_issuer(issuers: list[str], attempt: Attempt | None) -> None:
     """Refuse a callback whose issuer is not the server that was asked (RFC 9207)."""
-    if attempt and issuers and not _is_of(issuers[0], attempt.issuers):
+    if attempt and not all(_is_of(issuer, attempt.issuers) for issuer in issuers):
         raise OAuthError(
             "the pasted address comes from another OAuth server than the one that was asked; "
             "open the link again, and check auth_url",

@@ -259,6 +259,16 @@ def test_a_refusal_is_told_without_what_it_repeats(case, stranger):
     assert_clear(case, stranger)
 
 
+@pytest.mark.rfc("9457 3.1a", "9457 3.2a")
+def test_members_of_a_problem_that_are_unknown_or_of_another_type_are_ignored(stranger):
+    body = {"status": "400", "title": 5, "detail": {"a": 1}, "code": ["x"], "later": True}
+    fault = answered(400, body)
+    case = Case(
+        answering(LIST, fault, load), mf.InvalidError, RuntimeError, ("answered 400: no reason given",)
+    )
+    assert_clear(case, stranger)
+
+
 REQUEST_STATES = {
     "pending": "the user has not decided yet: wait_for_decision",
     "rejected": "the user declined; a new request",
@@ -334,6 +344,15 @@ CONSENTS = {
     "another server": refused_consent(
         f"?code={CODE}&state=s1&iss=https://evil.example", "another OAuth server", "check auth_url"
     ),
+    "two servers": Case(
+        pasted(
+            f"?code={CODE}&state=s1&iss=https://auth.example&iss=https://evil.example",
+            auth_url="https://auth.example",
+        ),
+        mf.OAuthError,
+        ValueError,
+        ("another OAuth server",),
+    ),
     "a server that is no address": refused_consent(
         f"?code={CODE}&state=s1&iss=http://[", "another OAuth server", "check auth_url"
     ),
@@ -341,6 +360,7 @@ CONSENTS = {
 }
 
 
+@pytest.mark.rfc("9207 2.4a", "9207 2.4d")
 @pytest.mark.parametrize("case", CONSENTS.values(), ids=CONSENTS)
 def test_an_answer_of_the_user_that_is_refused(case, stranger):
     assert_clear(case, stranger)

@@ -235,7 +235,7 @@ def _extended(uri: str, fields: list[tuple[str, str]]) -> str:
 
 def _token_error(code: str, description: str) -> TokenEndpointAnswer:
     status = HTTPStatus.UNAUTHORIZED if code == "invalid_client" else HTTPStatus.BAD_REQUEST
-    words = description or _REASONS.get(code, "The request is refused.")
+    words = re.sub(r"[^ !#-\[\]-~]", "?", description or _REASONS.get(code, "The request is refused."))
     return TokenEndpointAnswer(status, msgspec.json.encode({"error": code, "error_description": words}))
 
 

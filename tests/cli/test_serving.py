@@ -163,6 +163,7 @@ def create_under_key(grant, number):
 
 
 @pytest.mark.asvs("4.1.3", "15.3.4")
+@pytest.mark.rfc("9700 4.13a")
 def test_only_a_trusted_proxy_is_believed(tmp_path):
     trusted = ("--trusted-proxy", "127.0.0.0/8,10.0.0.5")
     with serving("--data", tmp_path, *AT_ANY_PORT, "--log-json", *trusted) as (process, shown):

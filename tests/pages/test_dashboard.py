@@ -304,6 +304,7 @@ def test_the_refusal_of_an_unknown_user_costs_one_password_check_like_any_other(
 
 @pytest.mark.any_database
 @pytest.mark.asvs("3.7.2")
+@pytest.mark.rfc("6749 10.15a", "9700 2.1b")
 @pytest.mark.parametrize(
     "target",
     [
@@ -555,6 +556,7 @@ def test_programs_are_told_so_by_a_problem_document(service, path):
 
 @pytest.mark.any_database
 @pytest.mark.asvs("3.5.1", "7.6.2")
+@pytest.mark.rfc("6749 10.12b")
 @pytest.mark.parametrize("token", [None, "", "0" * 64, "é"])
 @pytest.mark.parametrize("form", ["/login", "/logout", "/dashboard/requests/", "/oauth/authorize"])
 def test_a_form_without_its_token_changes_nothing(
@@ -693,6 +695,7 @@ PAGES = ["/", "/login", "/dashboard", "/oauth/authorize?client_id=none"]
 
 @pytest.mark.any_database
 @pytest.mark.asvs("3.4.3", "3.4.5", "3.4.6", "14.3.2")
+@pytest.mark.rfc("6749 10.13a", "9700 4.2.4a", "9700 4.16a")
 @pytest.mark.parametrize("path", PAGES)
 def test_every_page_protects_itself(stranger, path):
     headers = stranger.open(path, allow_redirects=False).headers

@@ -49,14 +49,20 @@ ENDPOINTS = [
 
 @pytest.mark.any_database
 @pytest.mark.asvs("6.3.4", "8.2.1", "10.3.2")
+@pytest.mark.rfc(
+    "6750 3a", "6750 3b", "6750 3.1a", "6750 3.1b", "9457 3a", "9457 3.1.2a", "9457 3.1.3a", "9457 3.1.4a"
+)
 @pytest.mark.parametrize(("method", "path"), ENDPOINTS, ids=" ".join)
-@pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Bearer x.y.z", "Basic eDp5", "Bearer é"])
+@pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", "Bearer x.y.z", "Basic eDp5", "Bearer é"])
 def test_every_endpoint_needs_a_good_token(call, refused, method, path, header):
-    answer = call(method, path, headers={"Authorization": header.encode()}, json={})
+    headers = {"Authorization": header and header.encode()}
+    answer = call(method, path, headers=headers, json={})
     refused(answer, 401, "invalid_token")
-    assert answer.headers["www-authenticate"] == "Bearer"
+    fault = ', error="invalid_token"' if header is not None else ""
+    assert answer.headers["www-authenticate"] == f'Bearer realm="memframe"{fault}'
 
 
+@pytest.mark.rfc("6750 2.1a")
 def test_the_scheme_is_case_insensitive(call):
     assert call("GET", "/access-requests", headers={"Authorization": f"bEARER {call.token}"}).ok
 
@@ -67,6 +73,7 @@ def test_a_wrong_api_key_gets_no_token(service, call, refused):
 
 
 @pytest.mark.asvs("9.2.3", "9.2.4", "10.3.1", "10.3.3")
+@pytest.mark.rfc("6750 5.3b", "9700 2.3a", "8725 3.8a", "8725 3.9a")
 def test_a_token_of_another_service_or_type_or_time_is_refused(service, call, refused):
     deployment = service._deployment
     tokens = deployment.bearer_tokens(service._addresses)
@@ -192,6 +199,7 @@ def test_writes_need_the_memory_key(service, call, new_grant, grant, refused):
 
 @pytest.mark.any_database
 @pytest.mark.asvs("1.4.2", "15.3.5")
+@pytest.mark.rfc("6750 5.2b", "6750 5.3a")
 @pytest.mark.parametrize("value", ["60", True, 60.5, 59, 86_401, -1, 10**30, None, [60]], ids=repr)
 def test_expires_in_is_an_integer_within_its_bounds(service, call, value):
     answer = call.post("/auth/token", {"api_key": service.api_key, "expires_in": value})
@@ -329,6 +337,7 @@ def test_a_long_reason_is_refused(grant, refused):
 
 
 @pytest.mark.any_database
+@pytest.mark.rfc("9457 3a", "9457 3.2b")
 @pytest.mark.parametrize("path", ["", "/", "/nope", "/memory-blobs/a/b", "/access-requests/x/keys"])
 def test_an_unknown_path_is_a_problem_too(call, refused, path):
     refused(call.get(path), 404, "no_such_path")
@@ -427,6 +436,7 @@ def test_behind_tls_every_answer_tells_browsers_to_insist_on_it(tmp_path, public
 
 @pytest.mark.any_database
 @pytest.mark.asvs("3.4.2")
+@pytest.mark.rfc("9700 2.6c")
 @pytest.mark.parametrize("method", ["GET", "OPTIONS"])
 @pytest.mark.parametrize("path", ["/api/v1/access-requests", "/login", "/oauth/authorize"])
 def test_pages_of_other_origins_are_not_allowed_to_read_answers(service, method, path):
@@ -453,6 +463,7 @@ def test_answers_with_data_are_not_kept_on_the_way(service, call, grant):
 
 @pytest.mark.any_database
 @pytest.mark.asvs("14.2.1")
+@pytest.mark.rfc("6750 2.3a")
 @pytest.mark.parametrize("name", ["access_token", "token", "Authorization"])
 def test_a_token_in_the_address_is_none(service, call, name):
     answer = requests.get(f"{service.base_url}/access-requests", {name: call.token}, timeout=5)
