@@ -389,7 +389,7 @@ BAD = [
     ("truncated on one line", json.dumps([MEM0, MEM0])[:-9], "is no JSON from line 1, column"),
     ("lines of a list", "[\n" + lines(MEM0) + ",\n" + lines(MEM0), "is no JSON from line 3"),
     ("deep", DEEP, "nested too deeply"),
-    ("deep in an entry", json.dumps([MEM0])[:-2] + ', "x": ' + '{"a":' * 5_000 + "1" + "}" * 5_000 + "}]", "too deeply"),
+    ("deep in an entry", json.dumps([MEM0])[:-2] + ', "x": ' + '{"a":' * 100_000 + "1" + "}" * 100_000 + "}]", "too deeply"),
     ("digits", '[{"memory": ' + "9" * 5_000 + "}]", "too many digits"),
     ("utf-16", "content\nLikes tea\n".encode("utf-16"), "UTF-16: save it as UTF-8"),
     ("latin-1", "content\nLikes café\n".encode("latin-1"), "no text in UTF-8 at byte 17"),
